@@ -1,0 +1,92 @@
+/** Which folders may import which, type imports included. The order is that of the house: what stands below knows nothing of what stands above. */
+const below = {
+  util: [],
+  transcript: ['util'],
+  report: ['transcript', 'util'],
+  errors: ['report'],
+  model: ['errors', 'report', 'transcript', 'util'],
+  tools: ['model', 'errors', 'report', 'transcript', 'util'],
+  output: ['tools', 'model', 'errors', 'report', 'transcript', 'util'],
+  run: ['output', 'tools', 'model', 'errors', 'report', 'transcript', 'util'],
+  providers: ['model', 'errors', 'report', 'transcript', 'util'],
+  toolbox: ['tools', 'model', 'errors', 'report', 'transcript', 'util'],
+  config: ['run', 'output', 'tools', 'model', 'errors', 'report', 'transcript', 'util'],
+  harness: [
+    'config',
+    'run',
+    'output',
+    'tools',
+    'model',
+    'providers',
+    'toolbox',
+    'errors',
+    'report',
+    'transcript',
+    'util',
+  ],
+}
+
+const place = (name) => `^src/${name}(/|\\.ts$)`
+
+const directions = Object.entries(below).map(([name, allowed]) => ({
+  name: `${name}-knows-only-what-is-below`,
+  severity: 'error',
+  from: { path: place(name) },
+  to: { path: '^src/', pathNot: [name, ...allowed].map(place) },
+}))
+
+/** Adapters do not know each other. */
+const siblings = {
+  name: 'no-adapter-imports-another',
+  severity: 'error',
+  from: { path: '^src/providers/([^/]+)/' },
+  to: { path: '^src/providers/([^/]+)/', pathNot: '^src/providers/$1/' },
+}
+
+module.exports = {
+  forbidden: [
+    { name: 'no-cycles', severity: 'error', from: {}, to: { circular: true } },
+    {
+      name: 'no-orphans',
+      severity: 'error',
+      from: { orphan: true, path: '^src/', pathNot: '^src/index\\.ts$' },
+      to: {},
+    },
+    {
+      name: 'core-loads-no-package-statically',
+      severity: 'error',
+      comment: 'What `import "thinharness"` reaches loads packages by import() only, when they are first used.',
+      from: { path: '^src/(util|transcript|model|tools|output|run|report|errors|config|harness|index)' },
+      to: {
+        dependencyTypes: ['npm', 'npm-dev', 'npm-optional', 'npm-peer'],
+        dependencyTypesNot: ['type-only'],
+        dynamic: false,
+      },
+    },
+    {
+      name: 'published-types-name-no-optional-package',
+      severity: 'error',
+      comment: 'Wire types of the official SDKs are imported as types, inside the adapters only.',
+      from: { path: '^src/', pathNot: '^src/providers/[^/]+/' },
+      to: { path: 'node_modules/(openai|@anthropic-ai)' },
+    },
+    {
+      name: 'source-imports-no-tests',
+      severity: 'error',
+      from: { path: '^src/' },
+      to: { path: '^(tests|e2e|examples|scripts|bench)/' },
+    },
+    siblings,
+    ...directions,
+  ],
+  options: {
+    tsPreCompilationDeps: true,
+    tsConfig: { fileName: 'tsconfig.json' },
+    doNotFollow: { path: 'node_modules' },
+    enhancedResolveOptions: {
+      exportsFields: ['exports'],
+      conditionNames: ['import', 'types', 'default'],
+      extensions: ['.ts', '.d.ts', '.js'],
+    },
+  },
+}

@@ -1,0 +1,41 @@
+import tseslint from 'typescript-eslint'
+
+const size = (functions) => ({
+  'max-lines': ['error', { max: 400 }],
+  'max-lines-per-function': functions === null ? 'off' : ['error', { max: functions }],
+})
+
+export default tseslint.config(
+  { ignores: ['dist/', '.build/', 'coverage/', 'node_modules/'] },
+  tseslint.configs.strictTypeChecked,
+  {
+    languageOptions: { parserOptions: { projectService: { allowDefaultProject: ['*.js', '*.cjs', 'scripts/*.js'] } } },
+    linterOptions: { reportUnusedDisableDirectives: 'error' },
+    rules: {
+      ...size(60),
+      '@typescript-eslint/switch-exhaustiveness-check': ['error', { considerDefaultExhaustiveForUnions: false }],
+      '@typescript-eslint/consistent-type-imports': 'error',
+      '@typescript-eslint/restrict-template-expressions': ['error', { allowNumber: true, allowBoolean: true }],
+      '@typescript-eslint/no-confusing-void-expression': [
+        'error',
+        { ignoreArrowShorthand: true, ignoreVoidOperator: true, ignoreVoidReturningFunctions: true },
+      ],
+      '@typescript-eslint/ban-ts-comment': 'error',
+      // `async` is how a function that a contract wants to reject, not throw, is written.
+      '@typescript-eslint/require-await': 'off',
+      eqeqeq: 'error',
+      'no-console': 'error',
+    },
+  },
+  {
+    // A test is one story, told in one function.
+    files: ['tests/**', 'e2e/**'],
+    rules: { ...size(null), '@typescript-eslint/no-non-null-assertion': 'off' },
+  },
+  {
+    // What speaks to a terminal.
+    files: ['examples/**', 'scripts/**', 'docs/**', 'bench/**'],
+    rules: { 'no-console': 'off' },
+  },
+  { files: ['**/*.js', '**/*.cjs'], extends: [tseslint.configs.disableTypeChecked] },
+)

@@ -1,0 +1,78 @@
+import type { RunReport } from './report.js'
+
+/** Why a call of this library failed. The list is closed. */
+export type HarnessErrorCode =
+  | 'invalid_options'
+  | 'invalid_state'
+  | 'invalid_answer'
+  | 'closed'
+  | 'missing_model'
+  | 'missing_key'
+  | 'missing_dependency'
+  | 'provider_error'
+  | 'limit_reached'
+  | 'tool_retries_exceeded'
+  | 'output_validation_failed'
+  | 'unexpected_model_behavior'
+  | 'cancelled_by_hook'
+  | 'cancelled'
+  | 'hook_failed'
+  | 'store_failure'
+  | 'run_not_found'
+  | 'run_exists'
+  | 'run_owned'
+  | 'replay_mismatch'
+  | 'error'
+
+export interface HarnessErrorDetails {
+  readonly cause?: unknown
+  readonly run?: RunReport
+  /** HTTP status of the provider's answer, where there was one. */
+  readonly status?: number
+  /** Whether asking again later could succeed. */
+  readonly retryable?: boolean
+  /** How long the provider asks to wait, in ms. */
+  readonly retryAfterMs?: number
+}
+
+/** The one error of this library: a code from a closed list, the cause, and what the run had done. */
+export class HarnessError extends Error {
+  override readonly name: string
+  readonly code: HarnessErrorCode
+  /** What the run had done when it failed; absent if none had begun. */
+  readonly run: RunReport | undefined
+  readonly status: number | undefined
+  readonly retryable: boolean
+  readonly retryAfterMs: number | undefined
+
+  constructor(code: HarnessErrorCode, message: string, details: HarnessErrorDetails = {}) {
+    super(message, 'cause' in details ? { cause: details.cause } : undefined)
+    // What aborts is known everywhere by this name.
+    this.name = code === 'cancelled' ? 'AbortError' : 'HarnessError'
+    this.code = code
+    this.run = details.run
+    this.status = details.status
+    this.retryable = details.retryable ?? false
+    this.retryAfterMs = details.retryAfterMs
+  }
+}
+
+/**
+ * Thrown by a tool's handler to let the model try again: `message` is what the model reads. Counts against the tool's
+ * retry budget.
+ */
+export class ModelRetry extends Error {
+  override readonly name = 'ModelRetry'
+}
+
+/** The message of anything that was thrown. */
+export function messageOf(thrown: unknown): string {
+  if (thrown instanceof Error) return thrown.message
+  return typeof thrown === 'string' ? thrown : 'unknown error'
+}
+
+/** The error for the abort of `signal`, with its reason as the cause. */
+export function cancelledError(signal: AbortSignal, run?: RunReport): HarnessError {
+  const details = { cause: signal.reason as unknown, ...(run !== undefined && { run }) }
+  return new HarnessError('cancelled', 'The run was cancelled.', details)
+}

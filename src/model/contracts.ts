@@ -1,0 +1,155 @@
+import type { TranscriptRepair } from '../transcript/mend.js'
+import type { AssistantEntry, FinishReason, TokenUsage, TranscriptEntry, Unstamped } from '../transcript/entry.js'
+import type { JsonObject, JsonSchema } from '../util/json.js'
+
+/** A model that can be asked, by any number of runs at once. It holds no conversation. */
+export interface Model {
+  /** Name of the provider, such as `openai`; told in events, entries and traces. */
+  readonly provider: string
+  /** The provider's name of the model, such as `gpt-5.5`. */
+  readonly id: string
+  readonly capabilities: ModelCapabilities
+  /** A fresh session for one run. Must do no I/O. */
+  openSession(): ModelSession
+  /** Gives back connections. Called by the harness for the models that it made itself from a reference. */
+  close?(): Promise<void>
+}
+
+/** What an adapter remembers within one run: the entries it has encoded, the chain's last response. Never the conversation. */
+export interface ModelSession {
+  /**
+   * Ask for the next turn. `transcript` is the run's own and only ever grows; what was encoded before is not encoded
+   * again. Rejects with a `HarnessError` of code `provider_error`, or with the reason of `options.signal`.
+   */
+  turn(transcript: readonly TranscriptEntry[], constants: RequestConstants, options: TurnOptions): Promise<ModelTurn>
+}
+
+/** What every request of a run shares; frozen when the run starts, so that a provider can cache the prefix. */
+export interface RequestConstants {
+  /** The system prompt; may be empty. */
+  readonly instructions: string
+  readonly tools: readonly ToolDefinition[]
+  /** Set when the reply must be JSON of a schema, enforced by the provider. */
+  readonly structuredOutput: StructuredOutputRequest | null
+  readonly settings: ModelSettings
+}
+
+/** A tool as the model sees it. */
+export interface ToolDefinition {
+  readonly name: string
+  readonly description: string
+  readonly parameters: JsonSchema
+}
+
+export interface StructuredOutputRequest {
+  readonly name: string
+  readonly schema: JsonSchema
+  /** Whether the provider's strict mode can take the schema. */
+  readonly strict: boolean
+  readonly description?: string
+}
+
+/** Portable settings. They win over the defaults that a model was made with (`openai(id, { temperature })`). */
+export interface ModelSettings {
+  /** Cap of one reply, in tokens. Default: the adapter's (16,384 where the provider demands one). */
+  readonly maxOutputTokens?: number
+  /** Sent only when set. */
+  readonly temperature?: number
+  /** How much a reasoning model should think. Refused for a model that cannot. Default: the provider's. */
+  readonly reasoningEffort?: ReasoningEffort
+  /** Default `auto`. */
+  readonly toolChoice?: ToolChoice
+  /** Fields merged into the request body, by provider name; objects are merged deeply, other values replaced. */
+  readonly providerOptions?: Readonly<Record<string, JsonObject>>
+}
+
+export type ReasoningEffort = 'none' | 'minimal' | 'low' | 'medium' | 'high' | 'xhigh' | 'max'
+
+/** Whether the model may, must not or must call tools, or must call this one. */
+export type ToolChoice = 'auto' | 'none' | 'required' | { readonly tool: string }
+
+/** How a final answer of a schema is asked for. */
+export type StructuredOutputMode = 'native' | 'tool' | 'prompted' | 'text'
+
+/** What a model can do. A field that is left out has the default that its line names. */
+export interface ModelCapabilities {
+  /** The provider enforces a JSON Schema on the reply. Default false. */
+  readonly supportsJsonSchemaOutput?: boolean
+  /** Default true. */
+  readonly supportsTools?: boolean
+  /** Mode `native` may be asked for although `supportsJsonSchemaOutput` is false; a refusal is the provider's. Default false. */
+  readonly permissiveNativeOverride?: boolean
+  /** Default `tool`. */
+  readonly defaultStructuredOutputMode?: StructuredOutputMode
+  /** Efforts that the model accepts; empty: it is no reasoning model. Default: unknown, anything is passed on. */
+  readonly reasoningEfforts?: readonly ReasoningEffort[]
+  /** Kinds of input beside text. Default: unknown, anything is passed on. */
+  readonly inputs?: readonly ('image' | 'file' | 'audio')[]
+  /** Tokens of input and output together. Default: unknown. */
+  readonly contextTokens?: number
+}
+
+export interface TurnOptions {
+  readonly signal: AbortSignal
+  /** Somebody listens: the request is streamed, and each piece is told once, in order. Must not throw. */
+  readonly onDelta?: (delta: ModelDelta) => void
+  /** Told before each repetition of a request. */
+  readonly onRetry?: (retry: TransportRetry) => void
+  /** For this turn only, in place of `settings.toolChoice`. */
+  readonly toolChoice?: ToolChoice
+  /** Something in the request before its new entries differs from the last request, so the provider's cache is lost. */
+  readonly onCacheBust?: (bust: CacheBust) => void
+  /** Broken history was mended for the provider; the transcript itself is unchanged. */
+  readonly onRepair?: (repair: TranscriptRepair) => void
+}
+
+/** A piece of a reply as it arrives. `callId` names the tool call that a `tool_input_delta` belongs to. */
+export interface ModelDelta {
+  readonly kind: 'text_delta' | 'reasoning_delta' | 'tool_input_delta'
+  readonly text: string
+  readonly callId?: string
+}
+
+export interface TransportRetry {
+  /** The attempt that failed, counted from 1. */
+  readonly attempt: number
+  /** Wait before the next attempt, in ms. */
+  readonly delayMs: number
+  /** What went wrong, in a sentence. */
+  readonly reason: string
+  readonly status: number | null
+  /** Deltas of the failed attempt had been told; the next attempt begins anew. */
+  readonly withdrawn: boolean
+}
+
+export interface CacheBust {
+  /** JSON path of the first difference in the request, such as `$.messages[3].content[0].text`. */
+  readonly path: string
+  /** What caused it: `entry_changed`, `constants_changed`, `model_changed`. */
+  readonly cause: string
+}
+
+/** A complete reply. */
+export interface ModelTurn {
+  /** `id` and `at` are given by the run; what is there is replaced. */
+  readonly entry: Unstamped<AssistantEntry>
+  /** All text, joined. */
+  readonly text: string
+  readonly toolCalls: readonly ModelToolCall[]
+  readonly finishReason: FinishReason
+  /** The provider's own word, or null when it gave none. */
+  readonly nativeFinishReason: string | null
+  readonly usage: TokenUsage
+  readonly responseId: string | null
+  /** The model that answered, as the provider names it. */
+  readonly responseModel: string | null
+  /** The provider's reply as it came (of a stream: the reply that it adds up to). Kept in `result.responses`, never in an event. */
+  readonly raw: unknown
+}
+
+export interface ModelToolCall {
+  readonly callId: string
+  readonly name: string
+  /** Raw JSON text. */
+  readonly arguments: string
+}

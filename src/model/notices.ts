@@ -1,0 +1,28 @@
+import type { ContentPart } from '../transcript/entry.js'
+
+/** Something that the harness tells the model beside the conversation. */
+export interface Notice {
+  /** What it is about; a notice of one key is told once a run. */
+  readonly key: string
+  readonly kind: 'limit_warning'
+  readonly content: string
+}
+
+/** `<harness_notice kind="KIND">`, the content, and the closing tag, each on lines of their own (spec §3.1). */
+export function renderNotice(notice: Pick<Notice, 'kind' | 'content'>): string {
+  return `<harness_notice kind="${notice.kind}">\n${notice.content}\n</harness_notice>`
+}
+
+/** Several notices as one text; empty when there are none. */
+export function renderNotices(notices: readonly Notice[]): string {
+  return notices.map(renderNotice).join('\n\n')
+}
+
+/** `content` with the notices behind it, in its last text part where there is one (spec §3.1). */
+export function withNotices(content: readonly ContentPart[], notices: readonly Notice[]): readonly ContentPart[] {
+  if (notices.length === 0) return content
+  const rendered = renderNotices(notices)
+  const last = content.at(-1)
+  if (last?.type !== 'text') return [...content, { type: 'text', text: rendered }]
+  return [...content.slice(0, -1), { type: 'text', text: `${last.text}\n\n${rendered}` }]
+}

@@ -1,0 +1,159 @@
+import { HarnessError, messageOf } from '../errors.js'
+import type { RunReport } from '../report.js'
+import type { Clock } from '../util/clock.js'
+import type { JsonObject } from '../util/json.js'
+import type { DurableEvent, DurablePayloads, EphemeralEvent, EphemeralPayloads, EventBase } from './events.js'
+import type { HookSet } from './hooks.js'
+import type { RunLog } from './log.js'
+import type { EventQueue } from './queue.js'
+import { recordsOf, resumeStateOf } from './result.js'
+import { apply, openState } from './state.js'
+import type { RunParent, RunState } from './state.js'
+
+/** What a run is given at its start, alive or not. */
+export interface RunSurroundings {
+  readonly runId: string
+  readonly parent: RunParent | null
+  readonly metadata: JsonObject
+  readonly log: RunLog
+  readonly clock: Clock
+  readonly hooks: HookSet
+  readonly queue: EventQueue
+  readonly signal: AbortSignal
+  /** The state that the run goes on from; none for a fresh run. */
+  readonly state?: RunState
+  /** Raw replies from before a pause. */
+  readonly responses?: readonly unknown[]
+}
+
+/** One run: its state, log, clock, ids and abort signal. The only one that emits. */
+export class RunContext {
+  readonly runId: string
+  readonly parent: RunParent | null
+  readonly metadata: JsonObject
+  readonly clock: Clock
+  readonly hooks: HookSet
+  readonly signal: AbortSignal
+  /** The provider's raw replies: kept beside the state, since no event carries them. */
+  readonly responses: unknown[]
+  readonly #log: RunLog
+  readonly #queue: EventQueue
+  #state: RunState | null
+  #lastSeq: number
+  /** Events that go to the log together, and the promise of their being kept. */
+  #gathering: { readonly events: DurableEvent[]; readonly kept: Promise<void> } | null = null
+  #lastAppend: Promise<void> = Promise.resolve()
+  #storeFailure: HarnessError | null = null
+
+  constructor(surroundings: RunSurroundings) {
+    this.runId = surroundings.runId
+    this.parent = surroundings.parent
+    this.metadata = surroundings.metadata
+    this.clock = surroundings.clock
+    this.hooks = surroundings.hooks
+    this.signal = surroundings.signal
+    this.responses = [...(surroundings.responses ?? [])]
+    this.#log = surroundings.log
+    this.#queue = surroundings.queue
+    this.#state = surroundings.state ?? null
+    this.#lastSeq = surroundings.state?.seq ?? 0
+  }
+
+  get state(): RunState {
+    if (this.#state === null) throw new RangeError(`Expected run \`${this.runId}\` to have begun.`)
+    return this.#state
+  }
+
+  get hasBegun(): boolean {
+    return this.#state !== null
+  }
+
+  /**
+   * Keeps an event, then changes the state by it, then tells it. Resolves when all three are done and the reader has
+   * room; events emitted while an append is under way are kept together. Rejects with `store_failure` when the log
+   * cannot keep it, and from then on for every event.
+   */
+  emit<Kind extends keyof DurablePayloads>(kind: Kind, payload: DurablePayloads[Kind]): Promise<void> {
+    if (this.#storeFailure !== null) return Promise.reject(this.#storeFailure)
+    this.#lastSeq += 1
+    const event = { kind, ...this.#base(this.#lastSeq, true), ...payload } as DurableEvent
+    if (event.kind === 'run_completed') keepShort(event)
+    this.#gathering ??= this.#gather()
+    this.#gathering.events.push(event)
+    return this.#gathering.kept
+  }
+
+  /** Tells listeners something that is never stored. */
+  tell<Kind extends keyof EphemeralPayloads>(kind: Kind, payload: EphemeralPayloads[Kind]): void {
+    void this.#queue.push({ kind, ...this.#base(this.#state?.seq ?? 0, false), ...payload } as EphemeralEvent)
+  }
+
+  /** What the run has done so far, for an error. */
+  report(): RunReport {
+    const state = this.state
+    const { phase, usage, transcript } = state
+    return {
+      runId: this.runId,
+      stopReason: phase.at === 'ended' ? phase.stopReason : 'error',
+      usage,
+      toolCallRecords: recordsOf(state),
+      transcript,
+      responses: this.responses,
+      resumeState: phase.at === 'ended' ? resumeStateOf(state) : null,
+    }
+  }
+
+  #base(seq: number, durable: boolean): EventBase {
+    const { runId, parent } = this
+    return {
+      runId,
+      seq,
+      at: this.clock.iso(),
+      durable,
+      parentRunId: parent?.runId ?? null,
+      parentToolCallId: parent?.callId ?? null,
+      agentName: parent?.agentName ?? null,
+    }
+  }
+
+  #gather(): { readonly events: DurableEvent[]; readonly kept: Promise<void> } {
+    const events: DurableEvent[] = []
+    const kept = this.#lastAppend.then(() => {
+      this.#gathering = null
+      return this.#keep(events)
+    })
+    // The next append waits for this one, however it ends.
+    this.#lastAppend = kept.then(undefined, () => undefined)
+    return { events, kept }
+  }
+
+  async #keep(events: readonly DurableEvent[]): Promise<void> {
+    if (this.#storeFailure !== null) throw this.#storeFailure
+    try {
+      await this.#log.append(this.runId, events)
+    } catch (cause) {
+      this.#storeFailure = storeFailure(this.runId, cause)
+      throw this.#storeFailure
+    }
+    let room: Promise<void> | undefined
+    for (const event of events) {
+      if (this.#state !== null) apply(this.#state, event)
+      else if (event.kind === 'run_started') this.#state = openState(event)
+      room = this.#queue.push(event) ?? room
+    }
+    if (room !== undefined) await room
+  }
+}
+
+function storeFailure(runId: string, cause: unknown): HarnessError {
+  return new HarnessError('store_failure', `The log could not keep an event of run \`${runId}\`: ${messageOf(cause)}`, {
+    cause,
+  })
+}
+
+/** As JSON a result is told in short: its transcript, records and state are in the events before it. */
+function keepShort(event: DurableEvent & { kind: 'run_completed' }): void {
+  const { runId, text, output, stopReason, usage, pending } = event.result
+  const toJSON = () => ({ ...event, result: { runId, text, output, stopReason, usage, pending } })
+  Object.defineProperty(event, 'toJSON', { value: toJSON, enumerable: false })
+}

@@ -1,0 +1,99 @@
+import type { PendingItem } from '../report.js'
+import type { JsonValue } from '../util/json.js'
+import type { RequestKind } from './events.js'
+import { batchBreach, limitNotices, requestBreach } from './limits.js'
+import type { Breach, LimitNotice } from './limits.js'
+import type { Batch, BatchCall, RunState } from './state.js'
+
+/** What must happen next in a run. */
+export type Command =
+  | {
+      readonly kind: 'ask'
+      readonly requestKind: RequestKind
+      readonly correction: Correction | null
+      readonly notices: readonly LimitNotice[]
+    }
+  /** The request was begun and never answered: ask again, with nothing new. */
+  | { readonly kind: 'ask_again'; readonly requestKind: RequestKind }
+  | { readonly kind: 'run_tools'; readonly calls: readonly BatchCall[] }
+  | { readonly kind: 'wait'; readonly items: readonly PendingItem[] }
+  | { readonly kind: 'finish'; readonly text: string; readonly output: JsonValue }
+  | { readonly kind: 'fail'; readonly failure: Failure }
+  | { readonly kind: 'ended' }
+
+/** What to tell a model whose final answer does not fit; `callId` names the `final_result` call that it answers. */
+export interface Correction {
+  readonly message: string
+  readonly callId: string | null
+}
+
+/** Why a run cannot go on, by its own rules. */
+export type Failure =
+  | { readonly kind: 'limit'; readonly breach: Breach }
+  | { readonly kind: 'tool_retries'; readonly toolName: string; readonly budget: number; readonly count: number }
+  | { readonly kind: 'output'; readonly message: string; readonly retries: number }
+  | { readonly kind: 'unexpected'; readonly message: string }
+
+/** What must happen next. Pure: the same state gives the same command, here and after a crash. */
+export function decide(state: RunState): Command {
+  const { phase } = state
+  switch (phase.at) {
+    case 'opening':
+      return ask(state, state.transcript.length > 0 ? 'resume' : 'start')
+    case 'asking':
+      return { kind: 'ask_again', requestKind: phase.requestKind }
+    case 'batch':
+      return decideBatch(state, phase)
+    case 'answered':
+      return decideAnswer(state, phase)
+    case 'ended':
+      return { kind: 'ended' }
+  }
+}
+
+function decideBatch(state: RunState, batch: Batch): Command {
+  if (!batch.admitted) return overBudget(state, batch)
+  const open = batch.calls.filter((call) => call.settled === null)
+  const runnable = open.filter((call) => call.waiting === null || call.answer !== null)
+  const items = open.flatMap(({ waiting, answer }) => (waiting !== null && answer === null ? [waiting] : []))
+  // A batch with a pending approval is held whole.
+  if (items.some((item) => item.kind === 'approval')) return { kind: 'wait', items }
+  if (runnable.length > 0) return { kind: 'run_tools', calls: runnable }
+  if (items.length > 0) return { kind: 'wait', items }
+  if (batch.exceeded !== null) return { kind: 'fail', failure: { kind: 'tool_retries', ...batch.exceeded } }
+  const resumed = batch.calls.some((call) => call.answer !== null)
+  return ask(state, resumed ? 'approval_resume' : 'tool_outputs')
+}
+
+function overBudget(state: RunState, batch: Batch): Command {
+  const breach = batchBreach(state.rules, state.usage, batch.calls.length)
+  if (breach === undefined) throw new RangeError('Expected a batch that was not admitted to be over its budget.')
+  return { kind: 'fail', failure: { kind: 'limit', breach } }
+}
+
+function decideAnswer(state: RunState, { resolution }: RunState['phase'] & { at: 'answered' }): Command {
+  switch (resolution.kind) {
+    case 'final':
+      return { kind: 'finish', text: resolution.text, output: resolution.output }
+    case 'unexpected':
+      return { kind: 'fail', failure: { kind: 'unexpected', message: resolution.message } }
+    case 'retry_tool_output':
+      return correct(state, 'output_retry_tool', { message: resolution.message, callId: resolution.callId })
+    case 'retry_user_message':
+      return correct(state, 'correction', { message: resolution.message, callId: null })
+  }
+}
+
+function correct(state: RunState, requestKind: RequestKind, correction: Correction): Command {
+  const retries = state.rules.outputRetries
+  if (state.usage.outputRetries >= retries) {
+    return { kind: 'fail', failure: { kind: 'output', message: correction.message, retries } }
+  }
+  return ask(state, requestKind, correction)
+}
+
+function ask(state: RunState, requestKind: RequestKind, correction: Correction | null = null): Command {
+  const breach = requestBreach(state.rules, state.usage)
+  if (breach !== undefined) return { kind: 'fail', failure: { kind: 'limit', breach } }
+  return { kind: 'ask', requestKind, correction, notices: limitNotices(state.rules, state.usage, state.told) }
+}

@@ -1,0 +1,155 @@
+import type { HarnessErrorCode } from '../errors.js'
+import type { CacheBust, TransportRetry } from '../model/contracts.js'
+import type { TranscriptRepair } from '../transcript/mend.js'
+import type { HarnessResult, PendingItem, RunUsage, StopReason } from '../report.js'
+import type { AssistantEntry, ContentPart, ToolEntry, TranscriptEntry, UserEntry } from '../transcript/entry.js'
+import type { JsonObject, JsonValue } from '../util/json.js'
+import type { Answer } from './answers.js'
+import type { LimitKind, RunRules } from './rules.js'
+
+/** On every event. */
+export interface EventBase {
+  readonly runId: string
+  /**
+   * Durable events of a run are numbered from 1 without gaps: the cursor of every reader. An ephemeral event carries
+   * the number of the durable one that it follows.
+   */
+  readonly seq: number
+  /** ISO 8601 in UTC with milliseconds. */
+  readonly at: string
+  /** Kept in the run's log before it is told. */
+  readonly durable: boolean
+  /** The run whose tool call started this run; null at the top. */
+  readonly parentRunId: string | null
+  readonly parentToolCallId: string | null
+  /** Name of the subagent; null at the top. */
+  readonly agentName: string | null
+}
+
+/** Why a request is made. */
+export type RequestKind =
+  'start' | 'resume' | 'tool_outputs' | 'approval_resume' | 'correction' | 'output_retry_tool' | 'steering'
+
+/** What a complete reply means for the run. */
+export type Resolution =
+  | { readonly kind: 'continue' }
+  | {
+      readonly kind: 'final'
+      readonly text: string
+      readonly output: JsonValue
+      readonly mode: string | null
+      readonly callId: string | null
+    }
+  | { readonly kind: 'retry_tool_output'; readonly callId: string; readonly message: string }
+  | { readonly kind: 'retry_user_message'; readonly message: string }
+  | { readonly kind: 'unexpected'; readonly message: string }
+
+export type ToolKind = 'user' | 'mcp' | 'subagent' | 'parallel_llm'
+
+/** What each durable kind carries, beside the fields of every event. */
+export interface DurablePayloads {
+  run_started: {
+    /** As the caller gave it; null when a paused run is resumed. */
+    readonly prompt: string | readonly ContentPart[] | null
+    readonly root: string
+    readonly provider: string
+    readonly model: string
+    readonly maxModelRequests: number | null
+    readonly maxToolCalls: number | null
+    readonly metadata: JsonObject
+    /** What decides the course of the run: limits and budgets. */
+    readonly rules: RunRules
+    /** The conversation that the run goes on from (`resumeFrom`); empty for a fresh one. */
+    readonly history: readonly TranscriptEntry[]
+  }
+  model_request_started: {
+    readonly requestKind: RequestKind
+    readonly provider: string
+    readonly model: string
+    /** What the harness adds to the transcript for this request, behind the batch's results: prompt, correction, steering, notices. */
+    readonly entries: readonly (UserEntry | ToolEntry)[]
+    /** Keys of the notices among the entries. */
+    readonly notices: readonly string[]
+  }
+  limit_warning: { readonly limitKind: LimitKind; readonly remaining: number; readonly content: string }
+  model_message: {
+    readonly text: string
+    readonly toolCalls: readonly { readonly id: string; readonly name: string }[]
+    /** The mode in which a structured output was settled by this reply. */
+    readonly finalizedOutputMode: string | null
+    readonly entry: AssistantEntry
+    readonly resolution: Resolution
+    readonly nativeFinishReason: string | null
+    readonly responseId: string | null
+    readonly responseModel: string | null
+  }
+  tool_call_started: {
+    readonly callId: string
+    readonly toolName: string
+    readonly toolIndex: number
+    /** Raw JSON text. */
+    readonly arguments: string
+  }
+  tool_call_completed: {
+    readonly callId: string
+    readonly toolName: string
+    readonly toolIndex: number
+    readonly ok: boolean
+    readonly cancelled: boolean
+    /** Class of the failure when it counts against the tool's retry budget, as it was before hooks. */
+    readonly retryKind: string | null
+    readonly errorType: string | null
+    /** The envelope's content when the call did not succeed. */
+    readonly message: string | null
+    /** From start to outcome, hooks included, in ms. */
+    readonly durationMs: number
+    /** The envelope's JSON text, as the model reads it. */
+    readonly output: string
+    /** Images and files beside the envelope. */
+    readonly parts?: readonly ContentPart[]
+    /** A person's decision on the call, when there was one. */
+    readonly approval?: { readonly approved: boolean; readonly reason?: string }
+  }
+  model_retry: {
+    readonly retryKind: 'structured_output' | 'tool_retry'
+    readonly message: string
+    readonly callId: string | null
+  }
+  approval_requested: { readonly items: readonly PendingItem[] }
+  approval_resumed: { readonly decisions: readonly Answer[] }
+  answer_received: { readonly callId: string; readonly answer: Answer }
+  transcript_repaired: TranscriptRepair
+  cache_bust: CacheBust
+  run_completed: { readonly result: HarnessResult<unknown> }
+  run_failed: {
+    readonly stopReason: StopReason
+    readonly code: HarnessErrorCode
+    /** Name of the error that the caller gets. */
+    readonly errorType: string
+    readonly message: string
+    readonly usage: RunUsage
+  }
+}
+
+/** What each ephemeral kind carries. Ephemeral events are streamed, never stored, never needed. */
+export interface EphemeralPayloads {
+  text_delta: { readonly text: string }
+  reasoning_delta: { readonly text: string }
+  tool_input_delta: { readonly text: string; readonly callId: string }
+  tool_progress: { readonly callId: string; readonly toolName: string; readonly update: JsonValue }
+  output_delta: { readonly output: JsonValue }
+  transport_retry: TransportRetry
+  deltas_withdrawn: { readonly attempt: number }
+}
+
+type EventOf<Payloads, Durable extends boolean> = {
+  [Kind in keyof Payloads]: EventBase & { readonly kind: Kind; readonly durable: Durable } & Payloads[Kind]
+}[keyof Payloads]
+
+/** An event that is kept in the run's log and, with the ones before it, rebuilds the run's state. */
+export type DurableEvent = EventOf<DurablePayloads, true>
+/** An event that only listeners get. */
+export type EphemeralEvent = EventOf<EphemeralPayloads, false>
+/** What a run tells. Tell them apart by `kind`. */
+export type RunEvent = DurableEvent | EphemeralEvent
+export type RunEventKind = RunEvent['kind']

@@ -1,0 +1,169 @@
+import { HarnessError, messageOf } from '../errors.js'
+import type { HarnessErrorCode } from '../errors.js'
+import type { HarnessResult, RunUsage, StopReason } from '../report.js'
+import type { Envelope } from '../tools/envelope.js'
+import type { ToolAnnotations } from '../tools/spec.js'
+import type { ContentPart } from '../transcript/entry.js'
+import type { JsonObject } from '../util/json.js'
+import { withTimeout } from '../util/settle.js'
+import { didYouMean } from '../util/suggest.js'
+import type { LimitKind } from './rules.js'
+
+/** What each hook is told, beside `event`, `runId` and `metadata`. All of it is read-only data. */
+export interface HookContexts {
+  run_start: {
+    readonly prompt: string | readonly ContentPart[]
+    readonly root: string
+    readonly maxModelRequests: number | null
+    readonly maxToolCalls: number | null
+  }
+  user_prompt_submit: { readonly prompt: string | readonly ContentPart[] }
+  before_tool_call: {
+    readonly callId: string
+    readonly toolName: string
+    /** Raw JSON text. */
+    readonly arguments: string
+    readonly toolIndex: number
+    /** Null for a tool that does not exist. */
+    readonly tool: { readonly name: string; readonly description: string; readonly annotations: ToolAnnotations } | null
+  }
+  after_tool_call: {
+    readonly callId: string
+    readonly toolName: string
+    readonly arguments: string
+    readonly toolIndex: number
+    /** The envelope's JSON text, before any hook. */
+    readonly originalOutput: string
+    /** The same, as the hooks before this one left it. */
+    readonly output: string
+    readonly envelope: Envelope
+    readonly durationMs: number
+  }
+  limit_reached: { readonly limitKind: LimitKind; readonly limitValue: number; readonly currentCount: number }
+  run_end: {
+    readonly result: HarnessResult<unknown> | null
+    readonly error: HarnessError | null
+    readonly stopReason: StopReason
+    readonly usage: RunUsage
+  }
+}
+
+/** What each hook may return. Nothing, for all of them. */
+export interface HookAnswers {
+  run_start: unknown
+  /** `context` is put behind the prompt; `cancel` ends the run, with the reason given. */
+  user_prompt_submit: { readonly context?: string | readonly string[]; readonly cancel?: string | true } | undefined
+  /** `cancel` answers the call in place of the tool; `args` replace the model's arguments and are checked like them. */
+  before_tool_call: { readonly cancel?: string | true; readonly args?: JsonObject } | undefined
+  /** What the model reads; `output` wins over `envelope`. */
+  after_tool_call: { readonly output?: string; readonly envelope?: Envelope } | undefined
+  limit_reached: unknown
+  run_end: unknown
+}
+
+export type HookEvent = keyof HookContexts
+
+const HOOK_EVENTS: readonly HookEvent[] = [
+  'run_start',
+  'user_prompt_submit',
+  'before_tool_call',
+  'after_tool_call',
+  'limit_reached',
+  'run_end',
+]
+
+export type HookContext<Event extends HookEvent> = HookContexts[Event] & {
+  readonly event: Event
+  readonly runId: string
+  /** The run's metadata, a copy for each firing. */
+  readonly metadata: JsonObject
+}
+
+type HookOf<Event extends HookEvent> = {
+  readonly event: Event
+  readonly handler: (context: HookContext<Event>) => HookAnswers[Event] | Promise<HookAnswers[Event]>
+  /** Names of the tools to fire for; for the tool events only. Default: all. */
+  readonly tools?: readonly string[]
+  /** Longest time the handler may take, in ms; then it has failed. Default: none. */
+  readonly timeoutMs?: number
+}
+
+/** Asked at a fixed point of a run. Hooks of one event are asked in order, each awaited. */
+export type Hook = { [Event in HookEvent]: HookOf<Event> }[HookEvent]
+
+type ReportFailure = (hookEvent: HookEvent, message: string) => Promise<void>
+
+/** The hooks of a harness, by event; asking costs nothing where there are none. */
+export class HookSet {
+  readonly #byEvent = new Map<HookEvent, Hook[]>()
+  readonly #strict: boolean
+
+  constructor(hooks: readonly Hook[], strict: boolean) {
+    this.#strict = strict
+    for (const hook of hooks) {
+      checkHook(hook)
+      this.#byEvent.set(hook.event, [...(this.#byEvent.get(hook.event) ?? []), hook])
+    }
+  }
+
+  has(event: HookEvent): boolean {
+    return this.#byEvent.has(event)
+  }
+
+  /**
+   * Asks the hooks of `event` in order, each with the context that `fold` made of the answers before; stops when
+   * `fold` returns null. A hook that fails is reported and passed over, or in strict mode fails the run.
+   */
+  async ask<Event extends HookEvent>(
+    context: HookContext<Event>,
+    reportFailure: ReportFailure,
+    fold: (context: HookContext<Event>, answer: NonNullable<HookAnswers[Event]>) => HookContext<Event> | null,
+  ): Promise<void> {
+    let current = context
+    for (const hook of (this.#byEvent.get(context.event) ?? []) as readonly unknown[] as readonly HookOf<Event>[]) {
+      if (hook.tools !== undefined && !('toolName' in current && hook.tools.includes(current.toolName))) continue
+      const answer = await this.#askOne(hook, current, reportFailure)
+      if (answer === undefined) continue
+      const next = fold(current, answer)
+      if (next === null) return
+      current = next
+    }
+  }
+
+  async #askOne<Event extends HookEvent>(
+    hook: HookOf<Event>,
+    context: HookContext<Event>,
+    reportFailure: ReportFailure,
+  ): Promise<NonNullable<HookAnswers[Event]> | undefined> {
+    try {
+      const fresh = { ...context, metadata: structuredClone(context.metadata) }
+      const asked = Promise.resolve(hook.handler(fresh))
+      return (await (hook.timeoutMs === undefined ? asked : withTimeout(asked, hook.timeoutMs))) ?? undefined
+    } catch (cause) {
+      if (this.#strict) {
+        const code: HarnessErrorCode = 'hook_failed'
+        throw new HarnessError(code, `A \`${context.event}\` hook failed: ${messageOf(cause)}`, { cause })
+      }
+      await reportFailure(context.event, messageOf(cause))
+      return undefined
+    }
+  }
+}
+
+function checkHook({ event, handler, tools }: Hook): void {
+  if (!HOOK_EVENTS.includes(event)) {
+    const known = HOOK_EVENTS.map((name) => `\`${name}\``).join(', ')
+    throw invalid(`Unknown hook event \`${event}\`.${didYouMean(event, HOOK_EVENTS)} Known: ${known}.`)
+  }
+  if (typeof handler !== 'function')
+    throw invalid(`Expected the handler of a \`${event}\` hook to be a function, got ${typeof handler}.`)
+  if (tools === undefined) return
+  if (event !== 'before_tool_call' && event !== 'after_tool_call') {
+    throw invalid(`\`tools\` filters tool events only; a \`${event}\` hook cannot have it.`)
+  }
+  if (tools.length === 0) throw invalid(`The \`tools\` filter of a \`${event}\` hook is empty, so it would never fire.`)
+}
+
+function invalid(message: string): HarnessError {
+  return new HarnessError('invalid_options', message)
+}

@@ -1,0 +1,64 @@
+import type { HarnessResult, PendingItem, ResumeState, ToolCallRecord } from '../report.js'
+import { toolCallsOf } from '../transcript/entry.js'
+import type { ToolEntry } from '../transcript/entry.js'
+import type { RunState } from './state.js'
+
+/** What the caller gets. `state` is the run's own: it is copied only when the resume state is asked for. */
+export function resultOf<Output>(
+  state: RunState,
+  answer: { text: string; output: Output; pending: readonly PendingItem[] },
+  responses: readonly unknown[],
+): HarnessResult<Output> {
+  let resumeState: ResumeState | undefined
+  let records: readonly ToolCallRecord[] | undefined
+  const { text, output, pending } = answer
+  return {
+    runId: state.runId,
+    text,
+    output,
+    stopReason: stopReasonOf(pending),
+    usage: state.usage,
+    get toolCallRecords() {
+      return (records ??= recordsOf(state))
+    },
+    pending,
+    get resumeState() {
+      return (resumeState ??= resumeStateOf(state, pending.length > 0 ? responses : []))
+    },
+    transcript: state.transcript,
+    responses,
+  }
+}
+
+function stopReasonOf(pending: readonly PendingItem[]): HarnessResult['stopReason'] {
+  if (pending.length === 0) return 'end_turn'
+  return pending.some((item) => item.kind === 'approval') ? 'approval_required' : 'input_required'
+}
+
+/** The state as a document of its own. The raw replies of a paused run go with it, since no event carries them. */
+export function resumeStateOf(state: RunState, responses: readonly unknown[] = []): ResumeState {
+  const document = responses.length > 0 ? { ...state, responses } : state
+  return JSON.parse(JSON.stringify(document)) as ResumeState
+}
+
+/** Every call of the run that was answered, with what the model was told, in model order. */
+export function recordsOf(state: RunState): ToolCallRecord[] {
+  const entries = state.transcript.slice(state.firstEntry)
+  const answers = new Map(entries.filter((entry) => entry.role === 'tool').map((entry) => [entry.callId, entry]))
+  return entries
+    .flatMap((entry) => (entry.role === 'assistant' ? toolCallsOf(entry.parts) : []))
+    .flatMap(({ callId, name, arguments: text }) => {
+      const answer = answers.get(callId)
+      if (answer === undefined || name === FINAL_RESULT) return []
+      return [{ call: { id: callId, name, arguments: text }, output: envelopeText(answer), ...state.notes[callId] }]
+    })
+}
+
+/** Name of the synthetic tool by which a model gives a structured answer. */
+export const FINAL_RESULT = 'final_result'
+
+function envelopeText({ content }: ToolEntry): string {
+  if (typeof content === 'string') return content
+  const first = content[0]
+  return first?.type === 'text' ? first.text : ''
+}

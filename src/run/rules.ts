@@ -1,0 +1,30 @@
+/** A budget that can run out. */
+export type LimitKind =
+  'model_requests' | 'tool_calls' | 'tool_retries' | 'input_tokens' | 'output_tokens' | 'time_ms' | 'cost_usd'
+
+/** Limits of one run; `null` is no limit. */
+export interface RunLimits {
+  readonly modelRequests: number | null
+  readonly toolCalls: number | null
+  readonly inputTokens: number | null
+  readonly outputTokens: number | null
+  readonly timeMs: number | null
+  readonly costUsd: number | null
+}
+
+/** What decides the course of a run, frozen when it starts. Plain JSON: it is in the log and in the state. */
+export interface RunRules {
+  readonly limits: RunLimits
+  /** Corrective requests allowed after an output that does not fit. */
+  readonly outputRetries: number
+  /** Retryable failures in a row allowed to a tool that names no budget of its own. */
+  readonly toolRetries: number
+  /** Budgets of the tools that name one. */
+  readonly toolRetryBudgets: Readonly<Record<string, number>>
+  /** The final answer is asked for as a call of `final_result`. */
+  readonly answersByTool: boolean
+}
+
+export function retryBudget(rules: RunRules, toolName: string): number {
+  return Object.hasOwn(rules.toolRetryBudgets, toolName) ? (rules.toolRetryBudgets[toolName] ?? 0) : rules.toolRetries
+}

@@ -1,0 +1,305 @@
+import { NO_USAGE, withTurn } from '../report.js'
+import type { PendingItem, RunUsage, StopReason } from '../report.js'
+import { renderEnvelope } from '../tools/envelope.js'
+import { toolCallsOf } from '../transcript/entry.js'
+import type { ContentPart, ToolEntry, TranscriptEntry, Unstamped } from '../transcript/entry.js'
+import type { JsonObject } from '../util/json.js'
+import { isApproval } from './answers.js'
+import type { Answer } from './answers.js'
+import type { DurableEvent, RequestKind, Resolution } from './events.js'
+import { batchBreach } from './limits.js'
+import { retryBudget } from './rules.js'
+import type { RunRules } from './rules.js'
+
+/** Version of the stored form; one that is not ours is refused. */
+export const RUN_STATE_VERSION = 1
+
+/**
+ * Everything that a run knows, as plain JSON: nothing alive is in it, and it is the only place where the conversation
+ * is. It changes by `apply` alone.
+ */
+export interface RunState {
+  readonly kind: 'run_state'
+  readonly version: typeof RUN_STATE_VERSION
+  readonly runId: string
+  readonly parent: RunParent | null
+  /** The last durable event that is in here. */
+  seq: number
+  readonly startedAt: string
+  readonly root: string
+  readonly provider: string
+  readonly model: string
+  readonly metadata: JsonObject
+  readonly rules: RunRules
+  readonly prompt: string | readonly ContentPart[]
+  readonly transcript: TranscriptEntry[]
+  /** Where the entries of this run begin; what is before came with `resumeFrom`. */
+  readonly firstEntry: number
+  phase: Phase
+  usage: RunUsage
+  /** Keys of the notices that the model has been told. */
+  readonly told: string[]
+  /** Retryable failures in a row, by tool name. */
+  readonly streaks: Record<string, number>
+  /** What is to be said of a call beside its entry, by call id. */
+  readonly notes: Record<string, CallNote>
+}
+
+export interface RunParent {
+  readonly runId: string
+  readonly callId: string
+  readonly agentName: string
+}
+
+export interface CallNote {
+  readonly cancelled?: true
+  readonly approval?: { readonly approved: boolean; readonly reason?: string }
+}
+
+/** Where a run stands: what `decide` looks at. */
+export type Phase =
+  | { readonly at: 'opening' }
+  | { readonly at: 'asking'; readonly requestKind: RequestKind; readonly notices: readonly string[] }
+  | { readonly at: 'answered'; readonly resolution: Exclude<Resolution, { kind: 'continue' }> }
+  | Batch
+  | { readonly at: 'ended'; readonly stopReason: StopReason }
+
+/** The tool calls of one reply, in model order. */
+export interface Batch {
+  readonly at: 'batch'
+  /** Within the budget of tool calls, and counted. */
+  readonly admitted: boolean
+  readonly calls: readonly BatchCall[]
+  /** A tool that failed more often in a row than its budget allows. */
+  exceeded: { readonly toolName: string; readonly budget: number; readonly count: number } | null
+}
+
+export interface BatchCall {
+  readonly callId: string
+  readonly name: string
+  readonly arguments: string
+  started: boolean
+  /** What a person has to answer before the call can go on. */
+  waiting: PendingItem | null
+  /** What the person answered. */
+  answer: Answer | null
+  settled: SettledCall | null
+}
+
+/** How a call of the batch ended: what its entry will say, and what counts. */
+export interface SettledCall {
+  readonly at: string
+  readonly output: string
+  readonly parts: readonly ContentPart[] | null
+  readonly ok: boolean
+  readonly cancelled: boolean
+  readonly retryKind: string | null
+}
+
+type Event<Kind extends DurableEvent['kind']> = DurableEvent & { kind: Kind }
+
+/** The state of a run at its first event. */
+export function openState(event: Event<'run_started'>): RunState {
+  const { runId, parentRunId, parentToolCallId, agentName, history } = event
+  return {
+    kind: 'run_state',
+    version: RUN_STATE_VERSION,
+    runId,
+    parent:
+      parentRunId === null ? null : { runId: parentRunId, callId: parentToolCallId ?? '', agentName: agentName ?? '' },
+    seq: event.seq,
+    startedAt: event.at,
+    root: event.root,
+    provider: event.provider,
+    model: event.model,
+    metadata: event.metadata,
+    rules: event.rules,
+    prompt: event.prompt ?? '',
+    transcript: [...history],
+    firstEntry: history.length,
+    phase: { at: 'opening' },
+    usage: NO_USAGE,
+    told: [],
+    streaks: {},
+    notes: {},
+  }
+}
+
+/**
+ * The state after `event`: the only way that a run's state changes. It has no effects, asks nobody and depends on
+ * nothing but its arguments. It owns `state` and changes it in place, since a copied transcript at each event would
+ * make a long run quadratic; to keep the old state, hand in a `structuredClone` of it.
+ */
+export function apply(state: RunState, event: DurableEvent): RunState {
+  if (event.seq !== state.seq + 1) {
+    throw new RangeError(`Expected event ${state.seq + 1} of run \`${state.runId}\`, got event ${event.seq}.`)
+  }
+  state.seq = event.seq
+  change(state, event)
+  return state
+}
+
+/** The state at the end of a run's events so far; `undefined` when there are none. */
+export function fold(events: Iterable<DurableEvent>): RunState | undefined {
+  let state: RunState | undefined
+  for (const event of events) {
+    if (state !== undefined) apply(state, event)
+    else if (event.kind === 'run_started') state = openState(event)
+    else throw new RangeError(`Expected a log to begin with \`run_started\`, got \`${event.kind}\`.`)
+  }
+  return state
+}
+
+function change(state: RunState, event: DurableEvent): void {
+  switch (event.kind) {
+    case 'model_request_started':
+      return changeByRequest(state, event)
+    case 'model_message':
+      return changeByReply(state, event)
+    case 'tool_call_started':
+      callOf(state, event.callId).started = true
+      return
+    case 'tool_call_completed':
+      return changeByCompletion(state, event)
+    case 'approval_requested':
+      for (const item of event.items) callOf(state, item.callId).waiting = item
+      return
+    case 'answer_received':
+      return changeByAnswer(state, event.answer)
+    case 'run_completed':
+      if (event.result.pending.length === 0) end(state, event.result.stopReason, event.at)
+      return
+    case 'run_failed':
+      return end(state, event.stopReason, event.at)
+    case 'run_started':
+    case 'approval_resumed':
+    case 'limit_warning':
+    case 'model_retry':
+    case 'transcript_repaired':
+    case 'cache_bust':
+      return
+  }
+}
+
+function changeByRequest(state: RunState, event: Event<'model_request_started'>): void {
+  closeBatch(state)
+  for (const entry of event.entries) state.transcript.push(entry)
+  const retrying = event.requestKind === 'correction' || event.requestKind === 'output_retry_tool'
+  if (retrying) state.usage = { ...state.usage, outputRetries: state.usage.outputRetries + 1 }
+  state.phase = { at: 'asking', requestKind: event.requestKind, notices: event.notices }
+}
+
+function changeByReply(state: RunState, { entry, resolution }: Event<'model_message'>): void {
+  if (state.phase.at === 'asking') state.told.push(...state.phase.notices)
+  state.transcript.push(entry)
+  state.usage = withTurn(state.usage, entry.usage)
+  if (resolution.kind !== 'continue') {
+    state.phase = { at: 'answered', resolution }
+    return
+  }
+  const calls = toolCallsOf(entry.parts).map(({ callId, name, arguments: text }) => {
+    return { callId, name, arguments: text, started: false, waiting: null, answer: null, settled: null }
+  })
+  const admitted = batchBreach(state.rules, state.usage, calls.length) === undefined
+  if (admitted) state.usage = { ...state.usage, toolCalls: state.usage.toolCalls + calls.length }
+  state.phase = { at: 'batch', admitted, calls, exceeded: null }
+}
+
+function changeByAnswer(state: RunState, answer: Answer): void {
+  const call = callOf(state, answer.callId)
+  call.answer = answer
+  if (!isApproval(answer)) return
+  const { approved, reason } = answer
+  note(state, answer.callId, { approval: { approved, ...(reason !== undefined && { reason }) } })
+}
+
+function changeByCompletion(state: RunState, event: Event<'tool_call_completed'>): void {
+  const { callId, at, output, parts, ok, cancelled, retryKind } = event
+  callOf(state, callId).settled = { at, output, parts: parts ?? null, ok, cancelled, retryKind }
+  if (cancelled) {
+    state.usage = { ...state.usage, cancelledToolCalls: state.usage.cancelledToolCalls + 1 }
+    note(state, callId, { cancelled: true })
+  }
+  const { phase } = state
+  if (phase.at === 'batch' && phase.calls.every((call) => call.settled !== null)) countRetries(state, phase)
+}
+
+/** Retryable failures are counted in model order once the batch is whole, so that they do not depend on who ended first. */
+function countRetries(state: RunState, batch: Batch): void {
+  for (const { name, settled } of batch.calls) {
+    if (settled === null || settled.cancelled) continue
+    if (settled.ok) state.streaks[name] = 0
+    if (settled.retryKind === null) continue
+    const count = (state.streaks[name] = (state.streaks[name] ?? 0) + 1)
+    const { toolRetries } = state.usage
+    state.usage = { ...state.usage, toolRetries: { ...toolRetries, [name]: (toolRetries[name] ?? 0) + 1 } }
+    const budget = retryBudget(state.rules, name)
+    if (count > budget) batch.exceeded ??= { toolName: name, budget, count }
+  }
+}
+
+function end(state: RunState, stopReason: StopReason, at: string): void {
+  closeOpenCalls(state, at)
+  state.phase = { at: 'ended', stopReason }
+}
+
+/** Moves the results of the batch in hand into the transcript, in model order. */
+function closeBatch(state: RunState): void {
+  if (state.phase.at !== 'batch') return
+  for (const { callId, name, settled } of state.phase.calls) {
+    if (settled !== null) pushResult(state, { callId, name }, settled)
+  }
+}
+
+/** At the end of a run no call stays without an answer: the transcript can be sent to any provider as it is. */
+function closeOpenCalls(state: RunState, at: string): void {
+  const { phase } = state
+  const settled = new Map(phase.at === 'batch' ? phase.calls.map((call) => [call.callId, call]) : [])
+  const last = state.transcript.at(-1)
+  if (last?.role !== 'assistant') return
+  for (const { callId, name } of toolCallsOf(last.parts)) {
+    const call = settled.get(callId)
+    pushResult(state, { callId, name }, call?.settled ?? unsettled(phase, callId, call?.started ?? false, at))
+  }
+}
+
+function unsettled(phase: Phase, callId: string, started: boolean, at: string): SettledCall {
+  const accepted = phase.at === 'answered' && phase.resolution.kind === 'final' && phase.resolution.callId === callId
+  const output = accepted
+    ? renderEnvelope({ ok: true, content: 'The final answer was accepted.', metadata: {} })
+    : renderEnvelope({
+        ok: false,
+        content: started
+          ? 'The run ended while this call was under way: its outcome is unknown.'
+          : 'The run ended before this call was made: it had no effect.',
+        metadata: { error_type: started ? 'Interrupted' : 'Cancelled' },
+      })
+  return { at, output, parts: null, ok: accepted, cancelled: !accepted, retryKind: null }
+}
+
+function pushResult(state: RunState, call: { callId: string; name: string }, settled: SettledCall): void {
+  const { at, output, parts, ok } = settled
+  const content = parts === null ? output : [{ type: 'text' as const, text: output }, ...parts]
+  const entry: Unstamped<ToolEntry> = { role: 'tool', callId: call.callId, name: call.name, content, isError: !ok }
+  state.transcript.push({ id: entryId(state.transcript.length), at, ...entry })
+}
+
+/** Id of the entry at `index` of a transcript. */
+export function entryId(index: number): string {
+  return `e${index + 1}`
+}
+
+/** How many entries the transcript will have once the batch in hand is closed. */
+export function lengthWhenClosed({ transcript, phase }: RunState): number {
+  return transcript.length + (phase.at === 'batch' ? phase.calls.length : 0)
+}
+
+function note(state: RunState, callId: string, added: CallNote): void {
+  state.notes[callId] = { ...state.notes[callId], ...added }
+}
+
+function callOf(state: RunState, callId: string): BatchCall {
+  const call = state.phase.at === 'batch' ? state.phase.calls.find((each) => each.callId === callId) : undefined
+  if (call === undefined) throw new RangeError(`Expected call \`${callId}\` in the batch of run \`${state.runId}\`.`)
+  return call
+}

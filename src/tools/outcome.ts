@@ -1,0 +1,24 @@
+import type { ContentPart } from '../transcript/entry.js'
+import type { JsonObject } from '../util/json.js'
+
+/** How one tool call ended, for the loop. The model reads its envelope. */
+export type ToolOutcome =
+  | {
+      readonly kind: 'succeeded'
+      readonly content: string
+      readonly metadata?: JsonObject
+      /** Images and files for the model, beside the text. */
+      readonly parts?: readonly ContentPart[]
+    }
+  | {
+      readonly kind: 'failed'
+      /** Short class of the failure, such as `NotFound`; in the envelope as `error_type`. */
+      readonly errorType: string
+      readonly content: string
+      /** The model can mend it by calling again; counts against the tool's retry budget. */
+      readonly retry: boolean
+      readonly metadata?: JsonObject
+      readonly parts?: readonly ContentPart[]
+    }
+  | { readonly kind: 'cancelled'; readonly reason: string; readonly metadata?: JsonObject }
+  | { readonly kind: 'rejected'; readonly reason: string | null }

@@ -1,0 +1,131 @@
+import type { JsonValue } from '../util/json.js'
+
+/**
+ * One line of a conversation, neutral between providers. Entries are only ever appended: they are never edited and
+ * never removed, so that whatever was encoded of them once stays right.
+ */
+export type TranscriptEntry = UserEntry | AssistantEntry | ToolEntry
+
+/** What the run gives each entry when it joins the transcript. */
+export interface EntryStamp {
+  /** Unique within its transcript: `e` and the entry's place, counted from 1. */
+  readonly id: string
+  /** When the entry joined, ISO 8601 in UTC with milliseconds. */
+  readonly at: string
+}
+
+/** What a person, the host or the harness itself says to the model. */
+export interface UserEntry extends EntryStamp {
+  readonly role: 'user'
+  readonly content: readonly ContentPart[]
+  /** Set when the harness wrote it (a limit notice, a correction), not a person. */
+  readonly notice?: true
+}
+
+/** One reply of a model, its parts in the order in which the model gave them. */
+export interface AssistantEntry extends EntryStamp {
+  readonly role: 'assistant'
+  readonly parts: readonly AssistantPart[]
+  /** Name of the provider that answered, such as `anthropic`. */
+  readonly provider: string
+  /** Model id as it was asked for. */
+  readonly model: string
+  readonly finishReason: FinishReason
+  readonly usage: TokenUsage
+}
+
+/** The answer to one tool call. Every call of an assistant entry has exactly one before the next request. */
+export interface ToolEntry extends EntryStamp {
+  readonly role: 'tool'
+  readonly callId: string
+  readonly name: string
+  /** The envelope's JSON text; as parts when the tool also returned images or files (the envelope comes first). */
+  readonly content: string | readonly ContentPart[]
+  readonly isError: boolean
+}
+
+/** An entry before the run has stamped it. */
+export type Unstamped<Entry extends TranscriptEntry> = Omit<Entry, keyof EntryStamp>
+
+/** Input for a model. `data` is base64 without a `data:` prefix. */
+export type ContentPart =
+  | { readonly type: 'text'; readonly text: string }
+  | { readonly type: 'image'; readonly data: string; readonly mediaType: string }
+  | { readonly type: 'image'; readonly url: string }
+  | { readonly type: 'file'; readonly data: string; readonly mediaType: string; readonly name?: string }
+  | { readonly type: 'audio'; readonly data: string; readonly mediaType: string }
+
+/** A piece of a model's reply. */
+export type AssistantPart = (TextPart | ReasoningPart | ToolCallPart | OpaquePart) & { readonly native?: NativePart }
+
+export interface TextPart {
+  readonly type: 'text'
+  readonly text: string
+}
+
+/** What the model thought, as far as the provider shows it; may be empty when only an encrypted form came. */
+export interface ReasoningPart {
+  readonly type: 'reasoning'
+  readonly text: string
+}
+
+export interface ToolCallPart {
+  readonly type: 'tool_call'
+  /** Unique within the transcript. Missing or repeated ids of a provider are replaced (H-38). */
+  readonly callId: string
+  readonly name: string
+  /** JSON text, as the model wrote it or as the tool boundary repaired it. */
+  readonly arguments: string
+}
+
+/** A provider's block that the harness does not know or must not touch: kept in its place, replayed to the same provider. */
+export interface OpaquePart {
+  readonly type: 'opaque'
+}
+
+/**
+ * A provider's own form of a part, replayed unchanged to the same provider and left out for another: signatures,
+ * encrypted reasoning, item ids, citations.
+ */
+export interface NativePart {
+  /** Name of the provider whose form `data` is, as in `AssistantEntry.provider`. */
+  readonly provider: string
+  readonly data: JsonValue
+}
+
+/** Why a reply ended. The provider's own word is beside it in `ModelTurn.nativeFinishReason`. */
+export type FinishReason = 'stop' | 'tool_calls' | 'length' | 'refusal' | 'content_filter' | 'pause' | 'error' | 'other'
+
+/** Tokens of one request. `null`: the provider did not say. */
+export interface TokenUsage {
+  /** All input tokens, those read from and written to a cache included. */
+  readonly inputTokens: number | null
+  readonly outputTokens: number | null
+  /** Part of `inputTokens`. */
+  readonly cacheReadTokens: number | null
+  /** Part of `inputTokens`. */
+  readonly cacheWriteTokens: number | null
+  /** Part of `outputTokens`. */
+  readonly reasoningTokens: number | null
+}
+
+/** Usage of a reply whose provider reported none. */
+export const UNREPORTED_USAGE: TokenUsage = {
+  inputTokens: null,
+  outputTokens: null,
+  cacheReadTokens: null,
+  cacheWriteTokens: null,
+  reasoningTokens: null,
+}
+
+/** All text parts of a reply, joined with nothing between. */
+export function textOf(parts: readonly AssistantPart[]): string {
+  let text = ''
+  for (const part of parts) if (part.type === 'text') text += part.text
+  return text
+}
+
+/** The tool calls of a reply, in the model's order. */
+export function toolCallsOf(parts: readonly AssistantPart[]): ToolCallPart[] {
+  return parts.filter((part) => part.type === 'tool_call')
+}

@@ -1,0 +1,26 @@
+/** What survives a trip through JSON text unchanged. */
+export type JsonValue = string | number | boolean | null | readonly JsonValue[] | JsonObject
+
+/** A JSON object. Its keys may be absent, never `undefined` on the wire. */
+export interface JsonObject {
+  readonly [key: string]: JsonValue | undefined
+}
+
+/** A JSON Schema document: an object, or `true` and `false` in the places where JSON Schema allows them. */
+export type JsonSchema = JsonObject
+
+/** Whether `value` is an object with keys, neither `null` nor an array. */
+export function isObject(value: unknown): value is Readonly<Record<string, unknown>> {
+  return typeof value === 'object' && value !== null && !Array.isArray(value)
+}
+
+/** `JSON.parse` as a result: model and wire text is often no JSON, and that is no exception. */
+export function parseJson(
+  text: string,
+): { readonly ok: true; readonly value: JsonValue } | { readonly ok: false; readonly problem: string } {
+  try {
+    return { ok: true, value: JSON.parse(text) as JsonValue }
+  } catch (error) {
+    return { ok: false, problem: error instanceof Error ? error.message : String(error) }
+  }
+}

@@ -1,0 +1,30 @@
+/** The known name that is nearest to `given`, if one is near enough to be what was meant. */
+export function nearestName(given: string, known: Iterable<string>): string | undefined {
+  const wanted = given.toLowerCase()
+  let best: string | undefined
+  let bestDistance = Math.max(2, Math.floor(wanted.length / 3)) + 1
+  for (const name of known) {
+    const distance = editDistance(wanted, name.toLowerCase())
+    if (distance < bestDistance) [best, bestDistance] = [name, distance]
+  }
+  return best
+}
+
+/** ` Did you mean `x`?`, or nothing: to be put behind a message about an unknown name. */
+export function didYouMean(given: string, known: Iterable<string>): string {
+  const name = nearestName(given, known)
+  return name === undefined ? '' : ` Did you mean \`${name}\`?`
+}
+
+function editDistance(left: string, right: string): number {
+  let row = Array.from({ length: right.length + 1 }, (_, index) => index)
+  for (let i = 1; i <= left.length; i++) {
+    const next = [i]
+    for (let j = 1; j <= right.length; j++) {
+      const replaced = (row[j - 1] ?? 0) + (left[i - 1] === right[j - 1] ? 0 : 1)
+      next.push(Math.min(replaced, (row[j] ?? 0) + 1, (next[j - 1] ?? 0) + 1))
+    }
+    row = next
+  }
+  return row[right.length] ?? 0
+}
