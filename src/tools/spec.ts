@@ -25,6 +25,8 @@ export interface ToolSpec {
   readonly instructions?: string
   /** Other spellings of a field that models use: `{ file: 'path' }`. Applied only where the repaired call is valid. */
   readonly aliases?: Readonly<Record<string, string>>
+  /** Fields, at any depth, that hold a path: `[label](target)` and `<target>` around a whole value are removed. */
+  readonly pathFields?: readonly string[]
   /** Data of the host; the harness never reads it. */
   readonly metadata?: JsonObject
   /**
@@ -74,6 +76,8 @@ export interface ToolContext {
   readonly runId: string
   readonly callId: string
   readonly toolName: string
+  /** Absolute path of the harness's workspace, for a tool that was given no root of its own. */
+  readonly root: string
   /** The same for every attempt at this call, also after a crash: give it to the service that you call. */
   readonly idempotencyKey: string
   /** The run's metadata; read-only. */
