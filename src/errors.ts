@@ -18,6 +18,7 @@ export type HarnessErrorCode =
   | 'cancelled'
   | 'hook_failed'
   | 'store_failure'
+  | 'invalid_log'
   | 'run_not_found'
   | 'run_exists'
   | 'run_owned'

@@ -26,6 +26,8 @@ export interface RunUsage {
   readonly outputRetries: number
   /** Retryable failures seen, by tool name. */
   readonly toolRetries: Readonly<Record<string, number>>
+  /** Hooks that threw or ran out of time, and were passed over. */
+  readonly hookFailures: number
   /** Sums of what the provider reported; a reply that reported nothing adds nothing. */
   readonly inputTokens: number
   readonly outputTokens: number
@@ -40,6 +42,7 @@ export const NO_USAGE: RunUsage = {
   cancelledToolCalls: 0,
   outputRetries: 0,
   toolRetries: {},
+  hookFailures: 0,
   inputTokens: 0,
   outputTokens: 0,
   cacheReadTokens: 0,

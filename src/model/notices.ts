@@ -18,11 +18,14 @@ export function renderNotices(notices: readonly Notice[]): string {
   return notices.map(renderNotice).join('\n\n')
 }
 
-/** `content` with the notices behind it, in its last text part where there is one (spec §3.1). */
+/** `content` with the notices behind it. */
 export function withNotices(content: readonly ContentPart[], notices: readonly Notice[]): readonly ContentPart[] {
-  if (notices.length === 0) return content
-  const rendered = renderNotices(notices)
+  return notices.length === 0 ? content : withText(content, renderNotices(notices))
+}
+
+/** `content` with `text` behind it: after a blank line in its last text part, where it ends in one (spec §3.1). */
+export function withText(content: readonly ContentPart[], text: string): readonly ContentPart[] {
   const last = content.at(-1)
-  if (last?.type !== 'text') return [...content, { type: 'text', text: rendered }]
-  return [...content.slice(0, -1), { type: 'text', text: `${last.text}\n\n${rendered}` }]
+  if (last?.type !== 'text') return [...content, { type: 'text', text }]
+  return [...content.slice(0, -1), { type: 'text', text: `${last.text}\n\n${text}` }]
 }

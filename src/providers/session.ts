@@ -65,14 +65,14 @@ export class WireSession implements ModelSession {
       this.#head = this.#options.format.head(constants)
       this.#lastResponseId = null
       this.#messages.open(this.#head, this.#options.format.opening(constants))
-      this.#messages.append(this.#options.format.encode(entries))
+      this.#messages.append(this.#options.format.encode(entries, constants))
       this.#encoded = [...transcript]
       return bust
     }
     const added = transcript.slice(this.#encoded.length)
     if (this.#options.chain && this.#lastResponseId !== null) this.#messages.open(this.#head, [])
     const news = this.#options.chain ? added.filter((entry) => entry.role !== 'assistant') : added
-    this.#messages.append(this.#options.format.encode(news))
+    this.#messages.append(this.#options.format.encode(news, constants))
     this.#encoded.push(...added)
     return undefined
   }

@@ -16,10 +16,10 @@ export interface WireFormat {
   /** Messages before the first entry, such as a system message. */
   opening(constants: RequestConstants): readonly JsonObject[]
   /**
-   * Messages for entries that join the conversation together: never a part of a tool batch. Looks at `entries` alone,
-   * so `encode(a) ++ encode(b)` is what `encode(a ++ b)` gives.
+   * Messages for entries that join the conversation together: never a part of a tool batch. Looks at `entries` and at
+   * the constants that all requests of the session share, so `encode(a) ++ encode(b)` is what `encode(a ++ b)` gives.
    */
-  encode(entries: readonly TranscriptEntry[]): readonly JsonObject[]
+  encode(entries: readonly TranscriptEntry[], constants: RequestConstants): readonly JsonObject[]
   /** What differs between requests. */
   tail(options: TailOptions): JsonObject
   /** A fresh fold over the chunks of one streamed reply. */

@@ -1,12 +1,15 @@
 import { HarnessError, messageOf } from '../errors.js'
-import type { RunReport } from '../report.js'
+import { NO_USAGE } from '../report.js'
+import type { RunReport, StopReason } from '../report.js'
+import type { CheckedArguments } from '../tools/arguments.js'
 import type { Clock } from '../util/clock.js'
 import type { JsonObject } from '../util/json.js'
 import type { DurableEvent, DurablePayloads, EphemeralEvent, EphemeralPayloads, EventBase } from './events.js'
+import type { RunAbort } from './abort.js'
 import type { HookSet } from './hooks.js'
 import type { RunLog } from './log.js'
 import type { EventQueue } from './queue.js'
-import { recordsOf, resumeStateOf } from './result.js'
+import { reportOf } from './result.js'
 import { apply, openState } from './state.js'
 import type { RunParent, RunState } from './state.js'
 
@@ -19,7 +22,7 @@ export interface RunSurroundings {
   readonly clock: Clock
   readonly hooks: HookSet
   readonly queue: EventQueue
-  readonly signal: AbortSignal
+  readonly abort: RunAbort
   /** The state that the run goes on from; none for a fresh run. */
   readonly state?: RunState
   /** Raw replies from before a pause. */
@@ -33,9 +36,13 @@ export class RunContext {
   readonly metadata: JsonObject
   readonly clock: Clock
   readonly hooks: HookSet
-  readonly signal: AbortSignal
+  readonly abort: RunAbort
   /** The provider's raw replies: kept beside the state, since no event carries them. */
   readonly responses: unknown[]
+  /** The checked arguments of the batch in hand, by call id: made when the reply came, used when its calls run. */
+  checked: ReadonlyMap<string, CheckedArguments> = new Map()
+  /** The `run_end` hooks have been asked. */
+  endTold = false
   readonly #log: RunLog
   readonly #queue: EventQueue
   #state: RunState | null
@@ -51,7 +58,7 @@ export class RunContext {
     this.metadata = surroundings.metadata
     this.clock = surroundings.clock
     this.hooks = surroundings.hooks
-    this.signal = surroundings.signal
+    this.abort = surroundings.abort
     this.responses = [...(surroundings.responses ?? [])]
     this.#log = surroundings.log
     this.#queue = surroundings.queue
@@ -83,24 +90,40 @@ export class RunContext {
     return this.#gathering.kept
   }
 
+  /** The end of a run in an error. What the log cannot keep is told all the same: a stream always has its end. */
+  async emitFailure(error: HarnessError, stopReason: StopReason): Promise<void> {
+    const { code, name: errorType, message } = error
+    const payload = { stopReason, code, errorType, message, usage: this.#state?.usage ?? NO_USAGE }
+    try {
+      if (!this.hasBegun) throw error
+      await this.emit('run_failed', payload)
+    } catch {
+      this.tell('run_failed', payload)
+    }
+  }
+
   /** Tells listeners something that is never stored. */
   tell<Kind extends keyof EphemeralPayloads>(kind: Kind, payload: EphemeralPayloads[Kind]): void {
     void this.#queue.push({ kind, ...this.#base(this.#state?.seq ?? 0, false), ...payload } as EphemeralEvent)
   }
 
-  /** What the run has done so far, for an error. */
-  report(): RunReport {
-    const state = this.state
-    const { phase, usage, transcript } = state
-    return {
-      runId: this.runId,
-      stopReason: phase.at === 'ended' ? phase.stopReason : 'error',
-      usage,
-      toolCallRecords: recordsOf(state),
-      transcript,
-      responses: this.responses,
-      resumeState: phase.at === 'ended' ? resumeStateOf(state) : null,
-    }
+  get signal(): AbortSignal {
+    return this.abort.signal
+  }
+
+  /** Tells of a hook that failed and was passed over. */
+  readonly hookFailed = (hookEvent: string, message: string): Promise<void> =>
+    this.emit('hook_failed', { hookEvent, message })
+
+  /** The fields that every hook gets. */
+  hookBase<Event extends string>(event: Event): { event: Event; runId: string; metadata: JsonObject } {
+    return { event, runId: this.runId, metadata: this.metadata }
+  }
+
+  /** What the run had done when it failed; nothing when it had not begun. */
+  report(): RunReport | undefined {
+    if (this.#state === null) return undefined
+    return reportOf(this.#state, this.responses)
   }
 
   #base(seq: number, durable: boolean): EventBase {
@@ -146,6 +169,7 @@ export class RunContext {
 }
 
 function storeFailure(runId: string, cause: unknown): HarnessError {
+  if (cause instanceof HarnessError) return cause
   return new HarnessError('store_failure', `The log could not keep an event of run \`${runId}\`: ${messageOf(cause)}`, {
     cause,
   })

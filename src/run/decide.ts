@@ -51,6 +51,11 @@ export function decide(state: RunState): Command {
   }
 }
 
+/** What must happen when somebody says something to a model that has just given its answer. */
+export function decideSteering(state: RunState): Command {
+  return ask(state, 'steering')
+}
+
 function decideBatch(state: RunState, batch: Batch): Command {
   if (!batch.admitted) return overBudget(state, batch)
   const open = batch.calls.filter((call) => call.settled === null)
@@ -75,6 +80,8 @@ function decideAnswer(state: RunState, { resolution }: RunState['phase'] & { at:
   switch (resolution.kind) {
     case 'final':
       return { kind: 'finish', text: resolution.text, output: resolution.output }
+    case 'ask_again':
+      return ask(state, resolution.reason === 'pause' ? 'pause_continuation' : 'empty_retry')
     case 'unexpected':
       return { kind: 'fail', failure: { kind: 'unexpected', message: resolution.message } }
     case 'retry_tool_output':

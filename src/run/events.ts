@@ -1,6 +1,7 @@
 import type { HarnessErrorCode } from '../errors.js'
 import type { CacheBust, TransportRetry } from '../model/contracts.js'
 import type { TranscriptRepair } from '../transcript/mend.js'
+import type { Resolution } from '../output/resolve.js'
 import type { HarnessResult, PendingItem, RunUsage, StopReason } from '../report.js'
 import type { AssistantEntry, ContentPart, ToolEntry, TranscriptEntry, UserEntry } from '../transcript/entry.js'
 import type { JsonObject, JsonValue } from '../util/json.js'
@@ -28,23 +29,15 @@ export interface EventBase {
 
 /** Why a request is made. */
 export type RequestKind =
-  'start' | 'resume' | 'tool_outputs' | 'approval_resume' | 'correction' | 'output_retry_tool' | 'steering'
-
-/** What a complete reply means for the run. */
-export type Resolution =
-  | { readonly kind: 'continue' }
-  | {
-      readonly kind: 'final'
-      readonly text: string
-      readonly output: JsonValue
-      readonly mode: string | null
-      readonly callId: string | null
-    }
-  | { readonly kind: 'retry_tool_output'; readonly callId: string; readonly message: string }
-  | { readonly kind: 'retry_user_message'; readonly message: string }
-  | { readonly kind: 'unexpected'; readonly message: string }
-
-export type ToolKind = 'user' | 'mcp' | 'subagent' | 'parallel_llm'
+  | 'start'
+  | 'resume'
+  | 'tool_outputs'
+  | 'approval_resume'
+  | 'correction'
+  | 'output_retry_tool'
+  | 'steering'
+  | 'pause_continuation'
+  | 'empty_retry'
 
 /** What each durable kind carries, beside the fields of every event. */
 export interface DurablePayloads {
@@ -115,6 +108,7 @@ export interface DurablePayloads {
     readonly message: string
     readonly callId: string | null
   }
+  hook_failed: { readonly hookEvent: string; readonly message: string }
   approval_requested: { readonly items: readonly PendingItem[] }
   approval_resumed: { readonly decisions: readonly Answer[] }
   answer_received: { readonly callId: string; readonly answer: Answer }
@@ -140,6 +134,8 @@ export interface EphemeralPayloads {
   output_delta: { readonly output: JsonValue }
   transport_retry: TransportRetry
   deltas_withdrawn: { readonly attempt: number }
+  /** The end of a run whose log could not keep it. */
+  run_failed: DurablePayloads['run_failed']
 }
 
 type EventOf<Payloads, Durable extends boolean> = {

@@ -115,6 +115,7 @@ function partOf(event: EphemeralEvent): string | undefined {
       return `${event.runId} ${event.kind} ${event.callId}`
     case 'transport_retry':
     case 'deltas_withdrawn':
+    case 'run_failed':
       return undefined
   }
 }

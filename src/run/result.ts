@@ -1,6 +1,8 @@
-import type { HarnessResult, PendingItem, ResumeState, ToolCallRecord } from '../report.js'
+import type { HarnessResult, PendingItem, ResumeState, RunReport, ToolCallRecord } from '../report.js'
 import { toolCallsOf } from '../transcript/entry.js'
+import { FINAL_RESULT } from '../output/format.js'
 import type { ToolEntry } from '../transcript/entry.js'
+import { end } from './state.js'
 import type { RunState } from './state.js'
 
 /** What the caller gets. `state` is the run's own: it is copied only when the resume state is asked for. */
@@ -30,15 +32,38 @@ export function resultOf<Output>(
   }
 }
 
+/** What a run that failed had done. Its transcript is closed, also when the log could not keep its end. */
+export function reportOf(state: RunState, responses: readonly unknown[]): RunReport {
+  const closed = state.phase.at === 'ended' ? state : structuredClone(state)
+  if (closed.phase.at !== 'ended') end(closed, 'error', closed.transcript.at(-1)?.at ?? closed.startedAt)
+  let resumeState: ResumeState | undefined
+  return {
+    runId: closed.runId,
+    stopReason: closed.phase.at === 'ended' ? closed.phase.stopReason : 'error',
+    usage: closed.usage,
+    toolCallRecords: recordsOf(closed),
+    transcript: closed.transcript,
+    responses,
+    get resumeState() {
+      return (resumeState ??= resumeStateOf(closed))
+    },
+  }
+}
+
 function stopReasonOf(pending: readonly PendingItem[]): HarnessResult['stopReason'] {
   if (pending.length === 0) return 'end_turn'
   return pending.some((item) => item.kind === 'approval') ? 'approval_required' : 'input_required'
 }
 
-/** The state as a document of its own. The raw replies of a paused run go with it, since no event carries them. */
+/**
+ * The state as a document of its own. A run that has its answer is closed in it, so that it can be continued at once.
+ * The raw replies of a paused run go with it, since no event carries them.
+ */
 export function resumeStateOf(state: RunState, responses: readonly unknown[] = []): ResumeState {
   const document = responses.length > 0 ? { ...state, responses } : state
-  return JSON.parse(JSON.stringify(document)) as ResumeState
+  const copy = JSON.parse(JSON.stringify(document)) as RunState & ResumeState
+  if (copy.phase.at === 'answered') end(copy, 'end_turn', copy.transcript.at(-1)?.at ?? copy.startedAt)
+  return copy
 }
 
 /** Every call of the run that was answered, with what the model was told, in model order. */
@@ -53,9 +78,6 @@ export function recordsOf(state: RunState): ToolCallRecord[] {
       return [{ call: { id: callId, name, arguments: text }, output: envelopeText(answer), ...state.notes[callId] }]
     })
 }
-
-/** Name of the synthetic tool by which a model gives a structured answer. */
-export const FINAL_RESULT = 'final_result'
 
 function envelopeText({ content }: ToolEntry): string {
   if (typeof content === 'string') return content

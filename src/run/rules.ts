@@ -1,6 +1,5 @@
 /** A budget that can run out. */
-export type LimitKind =
-  'model_requests' | 'tool_calls' | 'tool_retries' | 'input_tokens' | 'output_tokens' | 'time_ms' | 'cost_usd'
+export type LimitKind = 'model_requests' | 'tool_calls' | 'tool_retries' | 'input_tokens' | 'output_tokens' | 'time_ms'
 
 /** Limits of one run; `null` is no limit. */
 export interface RunLimits {
@@ -9,7 +8,6 @@ export interface RunLimits {
   readonly inputTokens: number | null
   readonly outputTokens: number | null
   readonly timeMs: number | null
-  readonly costUsd: number | null
 }
 
 /** What decides the course of a run, frozen when it starts. Plain JSON: it is in the log and in the state. */

@@ -6,7 +6,8 @@ import type { ContentPart, ToolEntry, TranscriptEntry, Unstamped } from '../tran
 import type { JsonObject } from '../util/json.js'
 import { isApproval } from './answers.js'
 import type { Answer } from './answers.js'
-import type { DurableEvent, RequestKind, Resolution } from './events.js'
+import type { Resolution } from '../output/resolve.js'
+import type { DurableEvent, RequestKind } from './events.js'
 import { batchBreach } from './limits.js'
 import { retryBudget } from './rules.js'
 import type { RunRules } from './rules.js'
@@ -178,6 +179,9 @@ function change(state: RunState, event: DurableEvent): void {
     case 'transcript_repaired':
     case 'cache_bust':
       return
+    case 'hook_failed':
+      state.usage = { ...state.usage, hookFailures: state.usage.hookFailures + 1 }
+      return
   }
 }
 
@@ -238,7 +242,8 @@ function countRetries(state: RunState, batch: Batch): void {
   }
 }
 
-function end(state: RunState, stopReason: StopReason, at: string): void {
+/** Closes a run: what is still open in its transcript is answered. */
+export function end(state: RunState, stopReason: StopReason, at: string): void {
   closeOpenCalls(state, at)
   state.phase = { at: 'ended', stopReason }
 }

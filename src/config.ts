@@ -1,0 +1,286 @@
+import { resolve } from 'node:path'
+import { HarnessError } from './errors.js'
+import type { Model, ModelSettings, StructuredOutputMode } from './model/contracts.js'
+import { parseModelRef } from './model/reference.js'
+import type { ModelRef } from './model/reference.js'
+import type { OutputFormat } from './output/format.js'
+import type { ResumeState } from './report.js'
+import { HookSet } from './run/hooks.js'
+import type { Hook } from './run/hooks.js'
+import type { InputPort } from './run/input.js'
+import { memoryLog } from './run/log.js'
+import type { RunLog } from './run/log.js'
+import type { RunLimits, RunRules } from './run/rules.js'
+import { directSteps } from './run/steps.js'
+import type { StepRunner } from './run/steps.js'
+import type { Schema } from './tools/schema.js'
+import type { ToolSpec } from './tools/spec.js'
+import type { JsonObject } from './util/json.js'
+import { didYouMean } from './util/suggest.js'
+import { unknownKey } from './util/unknown-key.js'
+
+/** Budgets of a run; `null` or absent is no limit. */
+export interface Limits {
+  /** Requests to the model. Default 64. */
+  readonly modelRequests?: number | null
+  /** Calls of tools. A batch that would pass it is not run. */
+  readonly toolCalls?: number | null
+  /** Sum over all requests; checked before each. */
+  readonly inputTokens?: number | null
+  readonly outputTokens?: number | null
+  /** Wall clock, in ms. */
+  readonly timeMs?: number | null
+}
+
+/** Tools that a harness can be given by name. */
+export type BuiltinToolName = (typeof BUILTIN_TOOL_NAMES)[number]
+
+export const DEFAULT_TOOL_NAMES = ['read', 'write', 'edit', 'search', 'list', 'glob'] as const
+const BUILTIN_TOOL_NAMES = [...DEFAULT_TOOL_NAMES, 'jsonl_search'] as const
+
+/** All optional. What is wrong in here is thrown by the constructor, as `invalid_options`. */
+export interface HarnessOptions<Output = string> {
+  /** Default: `$THINHARNESS_MODEL`. A run without either fails with `missing_model`. */
+  readonly model?: ModelRef | Model
+  /** Workspace of the file tools. Default: the current folder. Created when a file tool first needs it. */
+  readonly root?: string
+  /** The system prompt. Default: a short one for work on files when there are built-in tools, else none. */
+  readonly instructions?: string
+  /** Built-in tools by name, loaded when first used. Default: `read`, `write`, `edit`, `search`, `list`, `glob`. */
+  readonly builtinTools?: readonly BuiltinToolName[]
+  /** Tools of your own, behind the built-in ones. */
+  readonly tools?: readonly ToolSpec[]
+  /** Schema of the final answer: `result.output` is what it parses. Default: the answer is text. */
+  readonly outputType?: Schema<Output>
+  /** How the answer is asked for. Default `auto`: what the model does best. */
+  readonly outputMode?: StructuredOutputMode | 'auto'
+  /** Corrective requests after an answer that does not fit. Default 1. */
+  readonly outputRetries?: number
+  readonly limits?: Limits
+  /** Retryable failures in a row that the model may cause with one tool. Default 1. */
+  readonly toolRetries?: number
+  /** `sequential`: every batch runs one call at a time. Default `auto`. */
+  readonly toolExecution?: 'auto' | 'sequential'
+  readonly hooks?: readonly Hook[]
+  /** A hook that fails ends the run. Default: it is counted, told and passed over. */
+  readonly strictHooks?: boolean
+  /** Where durable events go. Default: memory, for as long as a run lasts. */
+  readonly log?: RunLog
+  /** Where effects are performed. Default: here. */
+  readonly steps?: StepRunner
+  readonly settings?: ModelSettings
+}
+
+/** Options of one run; each stands in place of the harness's own. */
+export interface RunOptions {
+  /** Goes on from an earlier run's conversation, with a new prompt. */
+  readonly resumeFrom?: ResumeState
+  /** Default: `run_` and 32 hex digits. */
+  readonly runId?: string
+  /** Data of the host, told to tools, hooks and the log; never to the model. */
+  readonly metadata?: JsonObject
+  /** Cancels the run. */
+  readonly signal?: AbortSignal
+  /** Text, reasoning and argument deltas are in the stream; the model is asked for a stream. Default false. */
+  readonly deltas?: boolean
+  readonly model?: ModelRef | Model
+  readonly instructions?: string
+  /** Added to the harness's tools, for this run. */
+  readonly tools?: readonly ToolSpec[]
+  /** Merged over the harness's limits. */
+  readonly limits?: Limits
+  readonly log?: RunLog
+  /** Steering messages, taken at turn boundaries. */
+  readonly input?: InputPort
+}
+
+/** A harness's options, checked and with their defaults. */
+export interface Config<Output> {
+  readonly model: ModelRef | Model | null
+  readonly root: string
+  /** The workspace is named to the model. */
+  readonly namesRoot: boolean
+  readonly instructions: string
+  readonly builtinTools: readonly BuiltinToolName[]
+  readonly tools: readonly ToolSpec[]
+  readonly outputType: Schema<Output> | null
+  readonly outputMode: StructuredOutputMode | 'auto'
+  readonly outputRetries: number
+  readonly limits: RunLimits
+  readonly toolRetries: number
+  readonly sequential: boolean
+  readonly hooks: HookSet
+  readonly log: RunLog
+  readonly steps: StepRunner
+  readonly settings: ModelSettings
+}
+
+const KNOWN_OPTIONS = [
+  'model',
+  'root',
+  'instructions',
+  'builtinTools',
+  'tools',
+  'outputType',
+  'outputMode',
+  'outputRetries',
+  'limits',
+  'toolRetries',
+  'toolExecution',
+  'hooks',
+  'strictHooks',
+  'log',
+  'steps',
+  'settings',
+] as const satisfies readonly (keyof HarnessOptions)[]
+
+const KNOWN_RUN_OPTIONS = [
+  'resumeFrom',
+  'runId',
+  'metadata',
+  'signal',
+  'deltas',
+  'model',
+  'instructions',
+  'tools',
+  'limits',
+  'log',
+  'input',
+] as const satisfies readonly (keyof RunOptions)[]
+
+const KNOWN_LIMITS = ['modelRequests', 'toolCalls', 'inputTokens', 'outputTokens', 'timeMs'] as const
+
+const KNOWN_SETTINGS = ['maxOutputTokens', 'temperature', 'reasoningEffort', 'toolChoice', 'providerOptions'] as const
+
+/** Ended runs that a harness without a log of its own remembers, so that `recover` can tell how they ended. */
+const REMEMBERED_RUNS = 16
+
+const FILE_INSTRUCTIONS = `You are an agent that works on the files of one workspace.
+Search before you read, and read before you edit. Use \`edit\` for targeted changes and \`write\` for whole files.
+Start narrow. Make independent tool calls together in one reply, and independent edits in one \`edit\` call; where one
+depends on another, make them one after the other, and repeat only what failed.
+End with a short statement of what you changed or found, and how you checked it.`
+
+/** Checks the options of a harness and fills in their defaults. Does no I/O. */
+export function resolveConfig<Output>(options: HarnessOptions<Output>): Config<Output> {
+  checkKeys(options, KNOWN_OPTIONS, 'option of `Harness`')
+  checkModel(options.model)
+  checkSettings(options.settings ?? {})
+  const builtinTools = options.builtinTools ?? DEFAULT_TOOL_NAMES
+  checkBuiltinTools(builtinTools)
+  const tools = options.tools ?? []
+  checkToolNames([...builtinTools, ...tools.map((tool) => tool.name)])
+  return {
+    model: options.model ?? process.env['THINHARNESS_MODEL'] ?? null,
+    root: resolve(options.root ?? '.'),
+    namesRoot: options.root !== undefined || builtinTools.length > 0,
+    instructions: options.instructions ?? (builtinTools.length > 0 ? FILE_INSTRUCTIONS : ''),
+    builtinTools,
+    tools,
+    outputType: options.outputType ?? null,
+    outputMode: oneOf('outputMode', options.outputMode ?? 'auto', ['auto', 'native', 'tool', 'prompted', 'text']),
+    outputRetries: wholeNumber('outputRetries', options.outputRetries ?? 1),
+    limits: resolveLimits(options.limits ?? {}, DEFAULT_LIMITS),
+    toolRetries: wholeNumber('toolRetries', options.toolRetries ?? 1),
+    sequential: oneOf('toolExecution', options.toolExecution ?? 'auto', ['auto', 'sequential']) === 'sequential',
+    hooks: new HookSet(options.hooks ?? [], options.strictHooks ?? false),
+    log: options.log ?? memoryLog({ keepEnded: REMEMBERED_RUNS }),
+    steps: options.steps ?? directSteps,
+    settings: options.settings ?? {},
+  }
+}
+
+/** Checks the options of a run; `undefined` members count as absent. */
+export function checkRunOptions(options: RunOptions): void {
+  checkKeys(options, KNOWN_RUN_OPTIONS, 'option of a run')
+  checkModel(options.model)
+  const { runId } = options
+  if (runId !== undefined && !/^[\w.:-]{1,128}$/.test(runId)) {
+    throw invalid(`Expected \`runId\` to be 1 to 128 letters, digits, \`_\`, \`-\`, \`.\` or \`:\`, got \`${runId}\`.`)
+  }
+}
+
+/** What decides the course of a run that has these tools. */
+export function rulesOf(
+  config: Config<unknown>,
+  { limits }: RunOptions,
+  tools: readonly ToolSpec[],
+  output: OutputFormat | null,
+): RunRules {
+  const budgets = tools.flatMap(({ name, maxRetries }) =>
+    maxRetries === undefined ? [] : [[name, maxRetries] as const],
+  )
+  return {
+    limits: resolveLimits(limits ?? {}, config.limits),
+    outputRetries: config.outputRetries,
+    toolRetries: config.toolRetries,
+    toolRetryBudgets: Object.fromEntries(budgets),
+    answersByTool: output?.mode === 'tool',
+  }
+}
+
+/** Refuses a name that is there twice. */
+export function checkToolNames(names: readonly string[]): void {
+  const twice = names.find((name, index) => names.indexOf(name) !== index)
+  if (twice !== undefined) throw invalid(`Two tools have the name \`${twice}\`; each needs a name of its own.`)
+}
+
+const DEFAULT_LIMITS: RunLimits = {
+  modelRequests: 64,
+  toolCalls: null,
+  inputTokens: null,
+  outputTokens: null,
+  timeMs: null,
+}
+
+function resolveLimits(given: Limits, defaults: RunLimits): RunLimits {
+  checkKeys(given, KNOWN_LIMITS, 'limit')
+  for (const [name, value] of Object.entries(given)) {
+    if (value !== null && value !== undefined) wholeNumber(`limits.${name}`, value as unknown)
+  }
+  const stated = Object.entries(given).filter(([, value]) => value !== undefined)
+  return { ...defaults, ...(Object.fromEntries(stated) as Partial<RunLimits>) }
+}
+
+function checkModel(model: ModelRef | Model | undefined): void {
+  if (model === undefined) return
+  if (typeof model === 'string') parseModelRef(model)
+  else if (typeof (model as { openSession?: unknown }).openSession !== 'function') {
+    throw invalid('Expected `model` to be a reference such as `openai:gpt-5.5`, or an object with `openSession()`.')
+  }
+}
+
+function checkSettings(settings: ModelSettings): void {
+  checkKeys(settings, KNOWN_SETTINGS, 'setting')
+  const { maxOutputTokens } = settings
+  if (maxOutputTokens !== undefined) wholeNumber('settings.maxOutputTokens', maxOutputTokens, 1)
+}
+
+function checkBuiltinTools(names: readonly string[]): void {
+  const unknown = names.find((name) => !(BUILTIN_TOOL_NAMES as readonly string[]).includes(name))
+  if (unknown === undefined) return
+  const known = [...BUILTIN_TOOL_NAMES].sort().map((name) => `\`${name}\``)
+  throw invalid(
+    `Unknown built-in tool \`${unknown}\`.${didYouMean(unknown, BUILTIN_TOOL_NAMES)} Available: ${known.join(', ')}.`,
+  )
+}
+
+function checkKeys(given: object, known: readonly string[], what: string): void {
+  const problem = unknownKey(given, known, what)
+  if (problem !== undefined) throw invalid(problem)
+}
+
+function wholeNumber(name: string, value: unknown, least = 0): number {
+  if (typeof value === 'number' && Number.isInteger(value) && value >= least) return value
+  throw invalid(`Expected \`${name}\` to be a whole number from ${least} up, got \`${String(value)}\`.`)
+}
+
+function oneOf<T extends string>(name: string, value: T, allowed: readonly T[]): T {
+  if (allowed.includes(value)) return value
+  const list = allowed.map((each) => `\`${each}\``).join(', ')
+  throw invalid(`Expected \`${name}\` to be one of ${list}, got \`${value}\`.${didYouMean(value, allowed)}`)
+}
+
+function invalid(message: string): HarnessError {
+  return new HarnessError('invalid_options', message)
+}

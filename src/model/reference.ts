@@ -1,0 +1,42 @@
+import { HarnessError } from '../errors.js'
+import { didYouMean } from '../util/suggest.js'
+
+/** `provider:model`, such as `anthropic:claude-sonnet-5`; for a local server `local:NAME@http://127.0.0.1:8080/v1`. */
+export type ModelRef = string
+
+export interface ParsedModelRef {
+  readonly provider: ProviderName
+  readonly id: string
+  /** Of a local server; null: the provider's own. */
+  readonly baseUrl: string | null
+}
+
+export type ProviderName = (typeof PROVIDER_NAMES)[number]
+
+/** Providers that a reference can name. */
+export const PROVIDER_NAMES = ['anthropic', 'local', 'openai', 'openrouter'] as const
+
+/** Splits at the first colon. Throws `invalid_options` for what is no reference to a known provider. */
+export function parseModelRef(ref: ModelRef): ParsedModelRef {
+  const colon = ref.indexOf(':')
+  const [provider, id] = [ref.slice(0, colon), ref.slice(colon + 1)]
+  if (colon < 1 || id === '') {
+    throw new HarnessError(
+      'invalid_options',
+      `Expected a model as \`provider:model\`, such as \`anthropic:claude-sonnet-5\`, got \`${ref}\`.`,
+    )
+  }
+  if (!isProviderName(provider)) {
+    const known = PROVIDER_NAMES.map((name) => `\`${name}\``).join(', ')
+    throw new HarnessError(
+      'invalid_options',
+      `Unknown provider \`${provider}\` in the model \`${ref}\`.${didYouMean(provider, PROVIDER_NAMES)} Known: ${known}.`,
+    )
+  }
+  const at = provider === 'local' ? id.indexOf('@http') : -1
+  return at < 1 ? { provider, id, baseUrl: null } : { provider, id: id.slice(0, at), baseUrl: id.slice(at + 1) }
+}
+
+function isProviderName(name: string): name is ProviderName {
+  return (PROVIDER_NAMES as readonly string[]).includes(name)
+}

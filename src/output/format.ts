@@ -1,0 +1,30 @@
+import type { StructuredOutputMode, StructuredOutputRequest, ToolDefinition } from '../model/contracts.js'
+import type { JsonValue } from '../util/json.js'
+
+/** Name of the synthetic tool by which a model gives a structured answer (spec §6.12). */
+export const FINAL_RESULT = 'final_result'
+
+/** How a run's final answer is asked for and read. */
+export interface OutputFormat {
+  readonly mode: StructuredOutputMode
+  /** `final_result`, in mode `tool`. */
+  readonly tool: ToolDefinition | null
+  /** What the provider enforces, in mode `native`. */
+  readonly request: StructuredOutputRequest | null
+  /** Put behind the instructions, in mode `prompted`; else empty. */
+  readonly instructions: string
+  /** Reads an answer given as text. */
+  parseText(text: string): Promise<ParsedOutput>
+  /** Reads an answer given as arguments of `final_result`. */
+  parseArguments(text: string): Promise<ParsedOutput>
+}
+
+export type ParsedOutput =
+  | {
+      readonly ok: true
+      /** The answer as JSON, for the log. */
+      readonly json: JsonValue
+      /** The answer as the caller's schema parsed it. */
+      readonly value: unknown
+    }
+  | { readonly ok: false; readonly problem: string }

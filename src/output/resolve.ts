@@ -1,0 +1,107 @@
+import type { ModelToolCall, ModelTurn } from '../model/contracts.js'
+import type { JsonValue } from '../util/json.js'
+import { FINAL_RESULT } from './format.js'
+import type { OutputFormat, ParsedOutput } from './format.js'
+
+/** What a complete reply means for the run. Plain JSON: it is in the event that tells the reply. */
+export type Resolution =
+  | { readonly kind: 'continue' }
+  | FinalAnswer
+  | { readonly kind: 'retry_tool_output'; readonly callId: string; readonly message: string }
+  | { readonly kind: 'retry_user_message'; readonly message: string }
+  /** The reply is no end: the provider paused it, or it was empty. Ask again. */
+  | { readonly kind: 'ask_again'; readonly reason: 'pause' | 'empty' }
+  | { readonly kind: 'unexpected'; readonly message: string }
+
+export interface FinalAnswer {
+  readonly kind: 'final'
+  readonly text: string
+  /** The answer as JSON; the text itself where no schema was asked for. */
+  readonly output: JsonValue
+  /** The mode of structured output that settled it; null where no schema was asked for. */
+  readonly mode: string | null
+  /** The `final_result` call that gave it. */
+  readonly callId: string | null
+}
+
+export interface Resolved {
+  readonly resolution: Resolution
+  /** The answer as the caller's schema parsed it; of a final resolution only. */
+  readonly value?: unknown
+}
+
+/**
+ * What a reply means, decided from its content, not from its finish label (spec §9.6). Knows no budgets. A reply that
+ * was cut off, refused or filtered is never an answer.
+ */
+export async function resolveTurn(turn: ModelTurn, output: OutputFormat | null): Promise<Resolved> {
+  if (turn.toolCalls.length > 0) return resolveCalls(turn, output)
+  const problem = unfinished(turn)
+  if (problem !== undefined) return { resolution: problem }
+  if (output === null) return { resolution: final(turn.text, turn.text, null), value: turn.text }
+  if (output.mode === 'text') return { resolution: final(turn.text, turn.text, 'text'), value: turn.text }
+  if (output.mode === 'tool') return { resolution: { kind: 'retry_user_message', message: correction(CALL_IT) } }
+  const parsed = await output.parseText(turn.text)
+  if (parsed.ok) return { resolution: final(turn.text, parsed.json, output.mode), value: parsed.value }
+  return { resolution: { kind: 'retry_user_message', message: correction(parsed.problem, ONLY_JSON) } }
+}
+
+async function resolveCalls(turn: ModelTurn, output: OutputFormat | null): Promise<Resolved> {
+  const answers = output?.mode === 'tool' ? turn.toolCalls.filter((call) => call.name === FINAL_RESULT) : []
+  const answer = answers[0]
+  if (output === null || answer === undefined) return { resolution: { kind: 'continue' } }
+  if (turn.toolCalls.length > 1) {
+    const message = `The model called \`${FINAL_RESULT}\` beside other calls; it must be the only call of a reply.`
+    return { resolution: { kind: 'unexpected', message } }
+  }
+  return resolveAnswer(turn, answer, await output.parseArguments(answer.arguments))
+}
+
+function resolveAnswer(turn: ModelTurn, call: ModelToolCall, parsed: ParsedOutput): Resolved {
+  const cut = turn.finishReason === 'length' ? 'The reply was cut off at the output limit.' : undefined
+  if (parsed.ok && cut === undefined) {
+    return { resolution: { ...final(turn.text, parsed.json, 'tool'), callId: call.callId }, value: parsed.value }
+  }
+  const problem = cut ?? (parsed.ok ? '' : parsed.problem)
+  return { resolution: { kind: 'retry_tool_output', callId: call.callId, message: correction(problem, CALL_AGAIN) } }
+}
+
+function unfinished({ text, entry, finishReason, nativeFinishReason }: ModelTurn): Resolution | undefined {
+  switch (finishReason) {
+    case 'pause':
+      return { kind: 'ask_again', reason: 'pause' }
+    case 'length':
+      return unexpected('The reply was cut off at the output limit', nativeFinishReason)
+    case 'refusal':
+      return unexpected('The model refused to answer', nativeFinishReason)
+    case 'content_filter':
+      return unexpected("The provider's content filter stopped the reply", nativeFinishReason)
+    case 'error':
+      return unexpected('The provider ended the reply with an error', nativeFinishReason)
+    case 'stop':
+    case 'tool_calls':
+    case 'other': {
+      const isEmpty = text === '' && entry.parts.every((part) => part.type === 'reasoning' || part.type === 'text')
+      return isEmpty ? { kind: 'ask_again', reason: 'empty' } : undefined
+    }
+  }
+}
+
+function unexpected(what: string, nativeFinishReason: string | null): Resolution {
+  const word = nativeFinishReason === null ? '' : ` (\`${nativeFinishReason}\`)`
+  return { kind: 'unexpected', message: `${what}${word}.` }
+}
+
+function final(text: string, output: JsonValue, mode: string | null): FinalAnswer {
+  return { kind: 'final', text, output, mode, callId: null }
+}
+
+const CALL_IT = `Call \`${FINAL_RESULT}\` with the final answer.`
+const CALL_AGAIN = `Call \`${FINAL_RESULT}\` again with valid arguments.`
+const ONLY_JSON = 'Return only valid JSON for the schema, without any other text.'
+
+/** Three parts, a blank line between them (spec §9.5). */
+function correction(problem: string, whatToDo?: string): string {
+  const parts = ['Validation of the structured output failed.', problem]
+  return (whatToDo === undefined ? parts : [...parts, whatToDo]).join('\n\n')
+}

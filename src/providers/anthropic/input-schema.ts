@@ -1,0 +1,85 @@
+import { isObject } from '../../util/json.js'
+import type { JsonObject, JsonSchema, JsonValue } from '../../util/json.js'
+
+/**
+ * A tool's schema as the API takes it: an object at its root, with no `oneOf`, `anyOf` or `allOf` there. Alternatives at
+ * the root become one object with the properties of all of them, required where all require them: more is let through
+ * than the schema says, and the tool boundary checks the arguments by the schema itself.
+ */
+export function inputSchema(schema: JsonSchema): JsonObject & { readonly type: 'object' } {
+  const { $ref, anyOf, oneOf, allOf, ...rest } = schema
+  if ($ref === undefined && anyOf === undefined && oneOf === undefined && allOf === undefined) {
+    return { ...rest, type: 'object', ...(rest['properties'] === undefined && { properties: {} }) }
+  }
+  const { properties, required } = shapeOf(schema, schema, new Set())
+  return {
+    ...rest,
+    type: 'object',
+    properties: Object.fromEntries(properties),
+    ...(required.size > 0 && { required: [...required] }),
+  }
+}
+
+interface Shape {
+  readonly properties: ReadonlyMap<string, JsonValue>
+  readonly required: ReadonlySet<string>
+}
+
+const NO_SHAPE: Shape = { properties: new Map(), required: new Set() }
+
+/** The properties of an object schema, those of its branches included. Each schema is looked at once, so that references cannot go in circles. */
+function shapeOf(schema: unknown, root: JsonSchema, seen: Set<unknown>): Shape {
+  if (!isObject(schema) || seen.has(schema)) return NO_SHAPE
+  seen.add(schema)
+  const shapes = (key: string): Shape[] => listOf(schema[key]).map((branch) => shapeOf(branch, root, seen))
+  const own = { properties: new Map(entriesOf(schema['properties'])), required: new Set(stringsOf(schema['required'])) }
+  const alternatives = [shapes('anyOf'), shapes('oneOf')].filter((branches) => branches.length > 0).map(eitherOf)
+  return allOf([own, shapeOf(target(schema['$ref'], root), root, seen), ...shapes('allOf'), ...alternatives])
+}
+
+function allOf(shapes: readonly Shape[]): Shape {
+  return { properties: propertiesOf(shapes), required: new Set(shapes.flatMap(({ required }) => [...required])) }
+}
+
+function eitherOf(shapes: readonly Shape[]): Shape {
+  const [first = NO_SHAPE, ...others] = shapes
+  const required = [...first.required].filter((name) => others.every((shape) => shape.required.has(name)))
+  return { properties: propertiesOf(shapes), required: new Set(required) }
+}
+
+/** The properties of all; one that differs between them may be either. */
+function propertiesOf(shapes: readonly Shape[]): Map<string, JsonValue> {
+  const forms = new Map<string, Map<string, JsonValue>>()
+  for (const [name, form] of shapes.flatMap(({ properties }) => [...properties])) {
+    const known = forms.get(name) ?? new Map<string, JsonValue>()
+    forms.set(name, known.set(JSON.stringify(form), form))
+  }
+  return new Map([...forms].map(([name, known]) => [name, oneOrAny([...known.values()])]))
+}
+
+function oneOrAny(forms: readonly JsonValue[]): JsonValue {
+  const [first = {}, ...others] = forms
+  return others.length === 0 ? first : { anyOf: forms }
+}
+
+/** What a reference within the document points to. */
+function target(reference: unknown, root: JsonSchema): unknown {
+  if (typeof reference !== 'string' || !reference.startsWith('#')) return undefined
+  const steps = reference.slice(1).split('/').slice(1)
+  return steps.reduce<unknown>((node, step) => {
+    const key = step.replaceAll('~1', '/').replaceAll('~0', '~')
+    return isObject(node) ? node[key] : undefined
+  }, root)
+}
+
+function listOf(value: unknown): readonly unknown[] {
+  return Array.isArray(value) ? (value as readonly unknown[]) : []
+}
+
+function stringsOf(value: unknown): string[] {
+  return listOf(value).filter((item) => typeof item === 'string')
+}
+
+function entriesOf(value: unknown): [string, JsonValue][] {
+  return isObject(value) ? Object.entries(value as Readonly<Record<string, JsonValue>>) : []
+}

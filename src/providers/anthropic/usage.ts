@@ -1,0 +1,26 @@
+import type { TokenUsage } from '../../transcript/entry.js'
+import { UNREPORTED_USAGE } from '../../transcript/entry.js'
+import { isObject } from '../../util/json.js'
+
+/**
+ * The API's `usage` as token counts. Its `input_tokens` leaves out what was read from and written to the cache, so the
+ * three are added up. What is missing or no whole number is null (PR-18, PR-21).
+ */
+export function tokenUsage(usage: unknown): TokenUsage {
+  if (!isObject(usage)) return UNREPORTED_USAGE
+  const fresh = count(usage['input_tokens'])
+  const cacheReadTokens = count(usage['cache_read_input_tokens'])
+  const cacheWriteTokens = count(usage['cache_creation_input_tokens'])
+  const details = usage['output_tokens_details']
+  return {
+    inputTokens: fresh === null ? null : fresh + (cacheReadTokens ?? 0) + (cacheWriteTokens ?? 0),
+    outputTokens: count(usage['output_tokens']),
+    cacheReadTokens,
+    cacheWriteTokens,
+    reasoningTokens: isObject(details) ? count(details['thinking_tokens']) : null,
+  }
+}
+
+function count(value: unknown): number | null {
+  return typeof value === 'number' && Number.isInteger(value) ? value : null
+}

@@ -1,0 +1,23 @@
+import type { Model } from '../model/contracts.js'
+import { parseModelRef } from '../model/reference.js'
+import type { ModelRef } from '../model/reference.js'
+
+/** Where a local server is looked for when the reference and `$THINHARNESS_LOCAL_URL` name none: Ollama's own port. */
+const LOCAL_URL = 'http://127.0.0.1:11434/v1'
+
+/** The model that a reference names; its adapter is loaded now. Throws `invalid_options` for what is no reference. */
+export async function inferModel(ref: ModelRef): Promise<Model> {
+  const { provider, id, baseUrl } = parseModelRef(ref)
+  switch (provider) {
+    case 'anthropic':
+      return (await import('./anthropic/index.js')).anthropic(id)
+    case 'openai':
+      return (await import('./openai-responses/index.js')).openai(id)
+    case 'openrouter':
+      return (await import('./chat/index.js')).openrouter(id)
+    case 'local': {
+      const { openaiCompatible } = await import('./chat/index.js')
+      return openaiCompatible(id, { baseUrl: baseUrl ?? process.env['THINHARNESS_LOCAL_URL'] ?? LOCAL_URL })
+    }
+  }
+}

@@ -1,0 +1,50 @@
+import type { AssistantPart, FinishReason } from '../../transcript/entry.js'
+import { isObject } from '../../util/json.js'
+import { nativeDataOf } from './native.js'
+import type { WireObject } from './native.js'
+
+export interface Finish {
+  readonly finishReason: FinishReason
+  readonly nativeFinishReason: string | null
+}
+
+/**
+ * Why a reply ended, with the API's own word: its `status`, for an incomplete reply with the reason behind a colon, as
+ * in `incomplete:max_output_tokens`. `failed` and `cancelled` never come here: they are errors.
+ */
+export function finishOf(response: WireObject, parts: readonly AssistantPart[]): Finish {
+  const status = typeof response['status'] === 'string' ? response['status'] : null
+  if (status === 'incomplete') return incomplete(response['incomplete_details'])
+  // A compatible server may leave the status out; one that we do not know, or that says `queued`, is no clean end.
+  const ended = status === null || status === 'completed'
+  return { finishReason: ended ? completed(parts) : 'other', nativeFinishReason: status }
+}
+
+function incomplete(details: unknown): Finish {
+  const reason = isObject(details) && typeof details['reason'] === 'string' ? details['reason'] : null
+  const finishReason = reason === null ? 'other' : (INCOMPLETE_REASONS.get(reason) ?? 'other')
+  return { finishReason, nativeFinishReason: reason === null ? 'incomplete' : `incomplete:${reason}` }
+}
+
+const INCOMPLETE_REASONS: ReadonlyMap<string, FinishReason> = new Map([
+  ['max_output_tokens', 'length'],
+  ['max_tokens', 'length'],
+  ['content_filter', 'content_filter'],
+])
+
+function completed(parts: readonly AssistantPart[]): FinishReason {
+  if (parts.some(isRefusal)) return 'refusal'
+  if (parts.some(isCutCall)) return 'length'
+  return parts.some((part) => part.type === 'tool_call') ? 'tool_calls' : 'stop'
+}
+
+function isRefusal(part: AssistantPart): boolean {
+  const native = part.type === 'opaque' ? nativeDataOf(part) : undefined
+  return native?.kind === 'block' && native.block['type'] === 'refusal'
+}
+
+/** A call whose arguments stop short, in a reply that calls itself complete. */
+function isCutCall(part: AssistantPart): boolean {
+  const native = part.type === 'tool_call' ? nativeDataOf(part) : undefined
+  return native?.kind === 'item' && native.item['status'] === 'incomplete'
+}

@@ -1,0 +1,99 @@
+/** How long a tool may take to clean up after its signal was aborted, before the run goes on without it, in ms. */
+const GRACE_MS = 250
+
+/** The abort of one run: one listener on the caller's signal, however many calls are under way. */
+export class RunAbort {
+  readonly #controller = new AbortController()
+  readonly #listeners = new Set<() => void>()
+  readonly #outer: AbortSignal | undefined
+  #byCaller = false
+  readonly #onOuterAbort = (): void => {
+    this.cancel(this.#outer?.reason)
+  }
+
+  constructor(outer: AbortSignal | undefined) {
+    this.#outer = outer
+    if (outer?.aborted === true) this.cancel(outer.reason)
+    else outer?.addEventListener('abort', this.#onOuterAbort)
+  }
+
+  get signal(): AbortSignal {
+    return this.#controller.signal
+  }
+
+  /** Whether the caller wanted it, not the run itself. */
+  get byCaller(): boolean {
+    return this.#byCaller
+  }
+
+  /** The caller wants the run to end. */
+  cancel(reason: unknown): void {
+    this.#byCaller ||= !this.signal.aborted
+    this.abort(reason)
+  }
+
+  /** The run cannot go on, for `reason`. */
+  abort(reason: unknown): void {
+    if (this.signal.aborted) return
+    this.#controller.abort(reason)
+    for (const listener of [...this.#listeners]) listener()
+  }
+
+  /** Calls `listener` when the run is aborted; returns how to stop listening. */
+  onAbort(listener: () => void): () => void {
+    if (this.signal.aborted) listener()
+    else this.#listeners.add(listener)
+    return () => this.#listeners.delete(listener)
+  }
+
+  /** The run is over: lets go of the caller's signal. */
+  release(): void {
+    this.#outer?.removeEventListener('abort', this.#onOuterAbort)
+    this.#listeners.clear()
+  }
+}
+
+/** How work that may be stopped ended. */
+export interface Settled<T> {
+  /** Why it was told to stop; null when it was not. */
+  readonly stopped: 'aborted' | 'timed_out' | null
+  /** What it came to; undefined when it had not ended after being stopped and given a moment. */
+  readonly value: T | undefined
+}
+
+/**
+ * Runs `work` with a signal that is aborted with the run, or when `timeoutMs` is over. Work that is stopped gets a moment
+ * to clean up; work that heeds no signal is left behind.
+ */
+export function settle<T>(
+  work: (signal: AbortSignal) => Promise<T>,
+  { abort, timeoutMs }: { readonly abort: RunAbort; readonly timeoutMs: number | undefined },
+): Promise<Settled<T>> {
+  const own = timeoutMs === undefined ? undefined : new AbortController()
+  return new Promise((resolve, reject) => {
+    let stopped: Settled<T>['stopped'] = null
+    let timer: NodeJS.Timeout | undefined
+    const finish = (tell: () => void): void => {
+      clearTimeout(timer)
+      stopListening()
+      tell()
+    }
+    const stop = (why: 'aborted' | 'timed_out', reason: unknown): void => {
+      stopped ??= why
+      own?.abort(reason)
+      clearTimeout(timer)
+      timer = setTimeout(() => finish(() => resolve({ stopped, value: undefined })), GRACE_MS)
+    }
+    const stopListening = abort.onAbort(() => stop('aborted', abort.signal.reason))
+    if (timeoutMs !== undefined && stopped === null) {
+      timer = setTimeout(
+        () => stop('timed_out', new Error(`The time for this call is up: ${timeoutMs} ms.`)),
+        timeoutMs,
+      )
+    }
+    work(own?.signal ?? abort.signal).then(
+      (value) => finish(() => resolve({ stopped, value })),
+      (error: unknown) => finish(() => reject(error as Error)),
+    )
+  })
+}

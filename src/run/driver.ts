@@ -1,0 +1,220 @@
+import { HarnessError } from '../errors.js'
+import type { ModelTurn, TurnOptions } from '../model/contracts.js'
+import { withNotices } from '../model/notices.js'
+import type { Notice } from '../model/notices.js'
+import { resolveTurn } from '../output/resolve.js'
+import type { Resolved } from '../output/resolve.js'
+import type { PendingItem } from '../report.js'
+import { renderEnvelope } from '../tools/envelope.js'
+import { textOf } from '../transcript/entry.js'
+import type { ContentPart, ToolEntry, Unstamped, UserEntry } from '../transcript/entry.js'
+import { settle } from './abort.js'
+import type { RunContext } from './context.js'
+import { decide, decideSteering } from './decide.js'
+import type { Command, Correction } from './decide.js'
+import type { RequestKind } from './events.js'
+import { RunStopped } from './failure.js'
+import type { Frozen } from './frozen.js'
+import { contentOf } from './input.js'
+import { CallIds, normalizeTurn } from './normalize.js'
+import { retryBudget } from './rules.js'
+import { entryId, lengthWhenClosed } from './state.js'
+import type { BatchCall } from './state.js'
+import { performStep } from './steps.js'
+import { ToolBatchExecutor } from './tool-batch.js'
+
+/** What a run came to, before it is a result. */
+export interface Ending {
+  readonly text: string
+  readonly output: unknown
+  readonly pending: readonly PendingItem[]
+}
+
+type Ask = Command & { kind: 'ask' }
+type Said = Unstamped<UserEntry | ToolEntry>
+
+/** The loop of one run: decide, perform, apply, until a decision is terminal. */
+export class TurnDriver {
+  readonly #context: RunContext
+  readonly #frozen: Frozen
+  readonly #prompt: readonly ContentPart[]
+  readonly #batches: ToolBatchExecutor
+  readonly #ids: CallIds
+  /** The answer as the caller's schema parsed it. */
+  #value: unknown = null
+
+  /** `prompt` is what the first request says, with what the hooks added. */
+  constructor(context: RunContext, frozen: Frozen, prompt: readonly ContentPart[]) {
+    this.#context = context
+    this.#frozen = frozen
+    this.#prompt = prompt
+    this.#batches = new ToolBatchExecutor(context, frozen)
+    this.#ids = new CallIds(context.state.transcript)
+  }
+
+  /** Rejects with whatever ended the run before its time. */
+  async drive(): Promise<Ending> {
+    for (;;) {
+      this.#context.signal.throwIfAborted()
+      const command = decide(this.#context.state)
+      switch (command.kind) {
+        case 'ask':
+          await this.#ask(command)
+          break
+        case 'ask_again':
+          await this.#request(command.requestKind)
+          break
+        case 'run_tools':
+          await this.#runTools(command.calls)
+          break
+        case 'finish':
+          if (await this.#steer()) break
+          return { text: command.text, output: this.#value, pending: [] }
+        case 'wait':
+          return { text: this.#lastText(), output: null, pending: command.items }
+        case 'fail':
+          throw new RunStopped(command.failure)
+        case 'ended':
+          throw new HarnessError('invalid_state', `Run \`${this.#context.runId}\` has ended: it cannot go on.`)
+      }
+    }
+  }
+
+  async #ask(command: Ask): Promise<void> {
+    const { requestKind, correction, notices } = command
+    if (correction !== null) {
+      await this.#context.emit('model_retry', { retryKind: 'structured_output', ...correction })
+    }
+    await this.#begin(requestKind, withNoticesLast(this.#said(command), notices), notices)
+    for (const { limitKind, remaining, content } of notices) {
+      await this.#context.emit('limit_warning', { limitKind, remaining, content })
+    }
+    await this.#request(requestKind)
+  }
+
+  /** What the harness says with a request, before the notices. */
+  #said({ requestKind, correction }: Ask): Said[] {
+    const said: Said[] = []
+    if (requestKind === 'start' || requestKind === 'resume') said.push({ role: 'user', content: this.#prompt })
+    if (correction !== null) said.push(correctionEntry(correction))
+    for (const message of this.#frozen.input?.take() ?? []) said.push({ role: 'user', content: contentOf(message) })
+    return said
+  }
+
+  async #begin(requestKind: RequestKind, said: readonly Said[], notices: readonly Notice[]): Promise<void> {
+    const { state, clock } = this.#context
+    const first = lengthWhenClosed(state)
+    const at = clock.iso()
+    const { provider, id: model } = this.#frozen.model
+    await this.#context.emit('model_request_started', {
+      requestKind,
+      provider,
+      model,
+      entries: said.map((entry, index) => ({ id: entryId(first + index), at, ...entry })),
+      notices: notices.map((notice) => notice.key),
+    })
+  }
+
+  async #request(requestKind: RequestKind): Promise<void> {
+    const { state, clock, responses } = this.#context
+    const { session, constants, steps, tools } = this.#frozen
+    const ask = (): Promise<ModelTurn> => session.turn(state.transcript, constants, this.#turnOptions())
+    const reply = await this.#untilAborted(() => performStep(steps, `turn:${state.usage.modelRequests + 1}`, ask))
+    responses.push(reply.raw)
+    const { turn, checked } = await normalizeTurn(reply, tools, this.#ids)
+    this.#context.checked = checked
+    const { resolution, value } = await this.#resolve(turn, requestKind)
+    this.#value = value
+    await this.#context.emit('model_message', {
+      text: turn.text,
+      toolCalls: turn.toolCalls.map(({ callId, name }) => ({ id: callId, name })),
+      finalizedOutputMode: resolution.kind === 'final' ? resolution.mode : null,
+      entry: { ...turn.entry, id: entryId(state.transcript.length), at: clock.iso() },
+      resolution,
+      nativeFinishReason: turn.nativeFinishReason,
+      responseId: turn.responseId,
+      responseModel: turn.responseModel,
+    })
+  }
+
+  /** A model that heeds no signal is left behind when the run is aborted. */
+  async #untilAborted<T>(work: () => Promise<T>): Promise<T> {
+    const { stopped, value } = await settle(work, { abort: this.#context.abort, timeoutMs: undefined })
+    this.#context.signal.throwIfAborted()
+    if (value === undefined) throw new RangeError(`Expected a reply of the model, got nothing (${stopped ?? 'ended'}).`)
+    return value
+  }
+
+  async #resolve(turn: ModelTurn, requestKind: RequestKind): Promise<Resolved> {
+    const resolved = await resolveTurn(turn, this.#frozen.output)
+    const { resolution } = resolved
+    const emptyAgain = requestKind === 'empty_retry' && resolution.kind === 'ask_again' && resolution.reason === 'empty'
+    return emptyAgain
+      ? { resolution: { kind: 'unexpected', message: 'The model gave an empty reply twice.' } }
+      : resolved
+  }
+
+  #turnOptions(): TurnOptions {
+    const context = this.#context
+    return {
+      signal: context.signal,
+      ...(this.#frozen.deltas && {
+        onDelta: ({ kind, text, callId }) => {
+          if (kind === 'tool_input_delta') context.tell(kind, { text, callId: callId ?? '' })
+          else context.tell(kind, { text })
+        },
+      }),
+      onRetry: (retry) => {
+        context.tell('transport_retry', retry)
+        if (retry.withdrawn) context.tell('deltas_withdrawn', { attempt: retry.attempt })
+      },
+      onCacheBust: (bust) => void context.emit('cache_bust', bust).catch(ignore),
+      onRepair: (repair) => void context.emit('transcript_repaired', repair).catch(ignore),
+    }
+  }
+
+  async #runTools(calls: readonly BatchCall[]): Promise<void> {
+    await this.#batches.perform(calls)
+    const { streaks, rules } = this.#context.state
+    for (const { callId, name, settled } of calls) {
+      const retryKind = settled?.retryKind ?? null
+      if (retryKind === null || (streaks[name] ?? 0) > retryBudget(rules, name)) continue
+      const message = `\`${name}\` failed with ${retryKind}; the model may try again.`
+      await this.#context.emit('model_retry', { retryKind: 'tool_retry', message, callId })
+    }
+  }
+
+  /** What was said to the running model goes before its answer, where the budget allows one more request. */
+  async #steer(): Promise<boolean> {
+    const { input } = this.#frozen
+    if (input === null || input.waiting === 0) return false
+    const command = decideSteering(this.#context.state)
+    if (command.kind !== 'ask') return false
+    await this.#ask(command)
+    return true
+  }
+
+  #lastText(): string {
+    const last = this.#context.state.transcript.at(-1)
+    return last?.role === 'assistant' ? textOf(last.parts) : ''
+  }
+}
+
+/** An append that fails is told by the next event that the run waits for. */
+function ignore(): void {
+  return undefined
+}
+
+function correctionEntry({ message, callId }: Correction): Said {
+  if (callId === null) return { role: 'user', content: [{ type: 'text', text: message }], notice: true }
+  const envelope = { ok: false, content: message, metadata: { error_type: 'ValidationError', retry: true } }
+  return { role: 'tool', callId, name: 'final_result', content: renderEnvelope(envelope), isError: true }
+}
+
+/** Notices come last in a request: in the text of what is said anyhow, else as an entry of their own. */
+function withNoticesLast(said: readonly Said[], notices: readonly Notice[]): readonly Said[] {
+  if (notices.length === 0) return said
+  const last = said.at(-1)
+  if (last?.role !== 'user') return [...said, { role: 'user', content: withNotices([], notices), notice: true }]
+  return [...said.slice(0, -1), { ...last, content: withNotices(last.content, notices) }]
+}

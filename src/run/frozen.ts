@@ -1,0 +1,22 @@
+import type { Model, ModelSession, RequestConstants } from '../model/contracts.js'
+import type { OutputFormat } from '../output/format.js'
+import type { ToolSpec } from '../tools/spec.js'
+import type { InputPort } from './input.js'
+import type { StepRunner } from './steps.js'
+
+/** What a run is frozen with once its hooks and servers have started: nothing that is added later reaches it (spec §2.4). */
+export interface Frozen {
+  readonly model: Model
+  readonly session: ModelSession
+  readonly constants: RequestConstants
+  /** The tools that can be called, by name. */
+  readonly tools: ReadonlyMap<string, ToolSpec>
+  readonly output: OutputFormat | null
+  readonly steps: StepRunner
+  readonly input: InputPort | null
+  /** Somebody listens for deltas. */
+  readonly deltas: boolean
+  /** Every batch runs one call at a time. */
+  readonly sequential: boolean
+  readonly root: string
+}

@@ -1,0 +1,46 @@
+import type { ContentPart } from '../transcript/entry.js'
+
+/** What one can say to a running model. */
+export type InputMessage = string | readonly ContentPart[]
+
+/** Steering messages for a run, taken at turn boundaries, in order. */
+export interface InputPort {
+  /** Says something to the running model. Throws once the port is closed. */
+  send(message: InputMessage): void
+  /** No more is said; gives back what the run has not taken. */
+  close(): readonly InputMessage[]
+  /** How many messages wait. */
+  readonly waiting: number
+  /** Takes everything that waits: for the run. */
+  take(): readonly InputMessage[]
+}
+
+/** A port to be given to `run` or `stream` as `input`. */
+export function inputPort(): InputPort {
+  let waiting: InputMessage[] = []
+  let closed = false
+  const takeAll = (): readonly InputMessage[] => {
+    const taken = waiting
+    waiting = []
+    return taken
+  }
+  return {
+    send(message) {
+      if (closed) throw new TypeError('This input port is closed: the run no longer listens.')
+      waiting.push(message)
+    },
+    close() {
+      closed = true
+      return takeAll()
+    },
+    get waiting() {
+      return waiting.length
+    },
+    take: takeAll,
+  }
+}
+
+/** A prompt as content parts. */
+export function contentOf(message: InputMessage): readonly ContentPart[] {
+  return typeof message === 'string' ? [{ type: 'text', text: message }] : message
+}

@@ -1,0 +1,73 @@
+import type { ModelToolCall, ModelTurn } from '../model/contracts.js'
+import { previewArguments } from '../tools/arguments.js'
+import type { CheckedArguments } from '../tools/arguments.js'
+import type { ToolSpec } from '../tools/spec.js'
+import { toolCallsOf } from '../transcript/entry.js'
+import type { AssistantPart, ToolCallPart, TranscriptEntry } from '../transcript/entry.js'
+import { checkCall } from './tool-call.js'
+
+export interface NormalizedTurn {
+  readonly turn: ModelTurn
+  /** The calls' arguments, checked, by call id. */
+  readonly checked: ReadonlyMap<string, CheckedArguments>
+}
+
+/**
+ * A reply as it is recorded: call ids are unique in the transcript (H-38), and arguments are what the tool boundary made
+ * of them (session-behaviour §11.1). A reply with nothing to mend comes back as it is.
+ */
+export async function normalizeTurn(
+  turn: ModelTurn,
+  tools: ReadonlyMap<string, ToolSpec>,
+  ids: CallIds,
+): Promise<NormalizedTurn> {
+  const checked = new Map<string, CheckedArguments>()
+  if (turn.toolCalls.length === 0) return { turn, checked }
+  const parts: AssistantPart[] = []
+  for (const part of turn.entry.parts) {
+    parts.push(part.type === 'tool_call' ? await normalizePart(part, turn, { tools, ids, checked }) : part)
+  }
+  if (parts.every((part, index) => part === turn.entry.parts[index])) return { turn, checked }
+  const toolCalls: ModelToolCall[] = toolCallsOf(parts).map(({ callId, name, arguments: text }) => {
+    return { callId, name, arguments: text }
+  })
+  return { turn: { ...turn, toolCalls, entry: { ...turn.entry, parts } }, checked }
+}
+
+interface Normalizing {
+  readonly tools: ReadonlyMap<string, ToolSpec>
+  readonly ids: CallIds
+  readonly checked: Map<string, CheckedArguments>
+}
+
+async function normalizePart<Part extends ToolCallPart>(
+  part: Part,
+  turn: ModelTurn,
+  { tools, ids, checked }: Normalizing,
+): Promise<Part> {
+  const callId = ids.claim(part.callId)
+  const spec = tools.get(part.name)
+  const result = spec === undefined ? undefined : await checkCall(spec, part.arguments, turn.finishReason)
+  if (result !== undefined) checked.set(callId, result)
+  const text = result?.text ?? previewArguments(part.arguments)
+  return callId === part.callId && text === part.arguments ? part : { ...part, callId, arguments: text }
+}
+
+/** The call ids of a transcript: each is given out once. */
+export class CallIds {
+  readonly #used: Set<string>
+
+  constructor(transcript: readonly TranscriptEntry[]) {
+    const calls = transcript.flatMap((entry) => (entry.role === 'assistant' ? toolCallsOf(entry.parts) : []))
+    this.#used = new Set(calls.map((call) => call.callId))
+  }
+
+  /** `wanted`, or what is made of it when it is empty, taken, or no safe key. */
+  claim(wanted: string): string {
+    const base = wanted === '' || wanted === '__proto__' ? 'call' : wanted
+    let id = base
+    for (let copy = 2; this.#used.has(id) || id === 'call'; copy++) id = `${base}_${copy}`
+    this.#used.add(id)
+    return id
+  }
+}

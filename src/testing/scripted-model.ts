@@ -1,0 +1,253 @@
+import { HarnessError } from '../index.js'
+import type { Model, ModelDelta, ModelSession, ModelTurn, RequestConstants, ToolChoice, TurnOptions } from '../index.js'
+import { withCallIds } from './call-ids.js'
+import type { NumberedPart } from './call-ids.js'
+import { contentOf, scriptRequest } from './conversation.js'
+import type { Heard, ScriptMessage, ScriptRequest } from './conversation.js'
+import type { AssistantPart, Capabilities, TokenUsage, TranscriptEntry } from './core-types.js'
+import { piecesOf } from './pieces.js'
+import { resolveReply } from './reply.js'
+import type { ResolvedReply } from './reply.js'
+import { isFault, Script } from './script.js'
+
+export interface ScriptedModelOptions {
+  /** Default `scripted`. */
+  readonly provider?: string
+  /** Default `scripted-1`. */
+  readonly id?: string
+  /** Default: those of a model that says nothing of itself. */
+  readonly capabilities?: Capabilities
+}
+
+/** A request as a function of the script sees it. */
+export interface ModelRequest extends ScriptRequest {
+  readonly transcript: readonly TranscriptEntry[]
+  readonly constants: RequestConstants
+  /** The session's own: a function may tell deltas and retries of its own, or look at the signal. */
+  readonly options: TurnOptions
+}
+
+/** What was asked, to be looked at afterwards. */
+export interface HeardRequest {
+  readonly heard: Heard
+  /** The entries that are new: those behind the last reply. */
+  readonly entries: readonly TranscriptEntry[]
+  readonly transcriptLength: number
+  readonly constants: RequestConstants
+  /** The choice for this request alone. */
+  readonly toolChoice: ToolChoice | undefined
+  /** Somebody listened for deltas. */
+  readonly streamed: boolean
+}
+
+/** The request fails with this error. */
+export interface ModelFailure {
+  readonly fault: 'error'
+  readonly error: unknown
+}
+
+/** What a reply costs of which nothing is said. */
+const USAGE: TokenUsage = {
+  inputTokens: 10,
+  outputTokens: 5,
+  cacheReadTokens: 0,
+  cacheWriteTokens: 0,
+  reasoningTokens: 0,
+}
+
+/**
+ * A model that follows a script, for tests: no network, no key, no chance.
+ *
+ * ```ts
+ * using model = new ScriptedModel().calls('read', { path: 'a.txt' }).says('Done.')
+ * const result = await new Harness({ model, root }).run('Look into a.txt.')
+ * ```
+ *
+ * One script is followed by all sessions of the model together, line by line; `ScriptedModel.each` gives each session its
+ * own. A request without a line fails the run; a line without a request fails `assertDone()`, which the end of a `using`
+ * block calls. A reply costs 10 input and 5 output tokens unless it says otherwise. Its calls are `call_1`, `call_2` and so
+ * on, counted through the conversation. Deltas are told in words, to whom listens.
+ */
+export class ScriptedModel extends Script<ModelRequest, ModelFailure> implements Model {
+  readonly provider: string
+  readonly id: string
+  readonly capabilities: Capabilities
+  /** What the model was told, request by request. */
+  readonly heard: Heard[] = []
+  /** The same with all that came along. */
+  readonly requests: HeardRequest[] = []
+  protected readonly title: string
+  #scripts: ((request: ModelRequest) => ScriptedModel) | null = null
+  readonly #opened: ScriptedModel[] = []
+
+  constructor({ provider = 'scripted', id = 'scripted-1', capabilities = {} }: ScriptedModelOptions = {}) {
+    super()
+    this.provider = provider
+    this.id = id
+    this.capabilities = capabilities
+    this.title = `\`${provider}:${id}\``
+  }
+
+  /**
+   * A model of which each session follows a script of its own, for runs at the same time. `makeScript` is called with the
+   * session's first request, so that it can choose by the prompt.
+   */
+  static each(makeScript: (first: ModelRequest) => ScriptedModel, options: ScriptedModelOptions = {}): ScriptedModel {
+    const model = new ScriptedModel(options)
+    model.#scripts = makeScript
+    return model
+  }
+
+  /** The request fails: with this error, or with a `HarnessError` of code `provider_error` and this message. */
+  fails(error: Error | string): this {
+    const thrown = typeof error === 'string' ? new HarnessError('provider_error', error) : error
+    return this.add(`fails with ${JSON.stringify(thrown.message)}`, { fault: 'error', error: thrown })
+  }
+
+  override assertDone(): void {
+    super.assertDone()
+    for (const script of this.#opened) script.assertDone()
+  }
+
+  openSession(): ModelSession {
+    let script: ScriptedModel | null = null
+    return {
+      turn: async (transcript, constants, options) => {
+        options.signal.throwIfAborted()
+        const request = modelRequest(transcript, constants, options)
+        this.#hear(request)
+        script ??= this.#open(request)
+        const answer = await unlessAborted(script.answer(request), options.signal)
+        if (isFault(answer)) throw answer.error
+        const turn = this.#toTurn(resolveReply(answer), request)
+        tellDeltas(turn, options)
+        return turn
+      },
+    }
+  }
+
+  #open(request: ModelRequest): ScriptedModel {
+    if (this.#scripts === null) return this
+    const script = this.#scripts(request)
+    this.#opened.push(script)
+    return script
+  }
+
+  #hear({ heard, transcript, constants, options }: ModelRequest): void {
+    this.heard.push(heard)
+    this.requests.push({
+      heard,
+      entries: transcript.slice(transcript.findLastIndex((entry) => entry.role === 'assistant') + 1),
+      transcriptLength: transcript.length,
+      constants,
+      toolChoice: options.toolChoice,
+      streamed: options.onDelta !== undefined,
+    })
+  }
+
+  #toTurn(reply: ResolvedReply, { messages, turn }: ModelRequest): ModelTurn {
+    const { provider, id } = this
+    const { finishReason, nativeFinishReason = finishReason } = reply
+    const given = reply.parts.map((part) =>
+      part.type === 'call' && part.callId === null ? { ...part, callId: undefined } : part,
+    )
+    const numbered = withCallIds(given, messages, (ordinal) => `call_${ordinal}`)
+    const parts = numbered.map((part) => assistantPart(part, provider))
+    const usage = reply.usage === null ? unreported() : { ...USAGE, ...reply.usage }
+    const toolCalls = parts.filter((part) => part.type === 'tool_call')
+    return {
+      entry: { role: 'assistant', parts, provider, model: id, finishReason, usage },
+      text: parts.map((part) => (part.type === 'text' ? part.text : '')).join(''),
+      toolCalls: toolCalls.map(({ callId, name, arguments: text }) => ({ callId, name, arguments: text })),
+      finishReason,
+      nativeFinishReason,
+      usage,
+      responseId: `response_${turn + 1}`,
+      responseModel: id,
+      raw: reply,
+    }
+  }
+}
+
+function modelRequest(
+  transcript: readonly TranscriptEntry[],
+  constants: RequestConstants,
+  options: TurnOptions,
+): ModelRequest {
+  const tools = constants.tools.map((tool) => tool.name)
+  const request = scriptRequest(transcript.map(messageOf), constants.instructions, tools)
+  return { ...request, transcript, constants, options }
+}
+
+function messageOf(entry: TranscriptEntry): ScriptMessage {
+  switch (entry.role) {
+    case 'user':
+      return { role: 'user', content: contentOf(entry.content), ...(entry.notice && { notice: true }) }
+    case 'tool':
+      return { role: 'tool', callId: entry.callId, content: entry.content }
+    case 'assistant': {
+      const text = entry.parts.map((part) => (part.type === 'text' ? part.text : '')).join('')
+      const calls = entry.parts.filter((part) => part.type === 'tool_call')
+      return {
+        role: 'assistant',
+        text,
+        calls: calls.map(({ callId, name, arguments: args }) => ({ callId, name, arguments: args })),
+      }
+    }
+  }
+}
+
+function assistantPart(part: NumberedPart<string | null>, provider: string): AssistantPart {
+  switch (part.type) {
+    case 'text':
+    case 'reasoning':
+      return part
+    case 'block':
+      return { type: 'opaque', native: { provider, data: part.data } }
+    case 'call':
+      return { type: 'tool_call', callId: part.callId ?? '', name: part.name, arguments: part.arguments }
+  }
+}
+
+function unreported(): TokenUsage {
+  return { inputTokens: null, outputTokens: null, cacheReadTokens: null, cacheWriteTokens: null, reasoningTokens: null }
+}
+
+function tellDeltas({ entry }: ModelTurn, { onDelta, signal }: TurnOptions): void {
+  if (onDelta === undefined) return
+  for (const part of entry.parts) {
+    for (const delta of deltasOf(part)) {
+      signal.throwIfAborted()
+      onDelta(delta)
+    }
+  }
+  signal.throwIfAborted()
+}
+
+function deltasOf(part: AssistantPart): readonly ModelDelta[] {
+  switch (part.type) {
+    case 'text':
+      return piecesOf(part.text).map((text) => ({ kind: 'text_delta', text }))
+    case 'reasoning':
+      return piecesOf(part.text).map((text) => ({ kind: 'reasoning_delta', text }))
+    case 'tool_call':
+      return piecesOf(part.arguments).map((text) => ({ kind: 'tool_input_delta', text, callId: part.callId }))
+    case 'opaque':
+      return []
+  }
+}
+
+/** What `work` comes to, or the signal's reason as soon as it is aborted. */
+async function unlessAborted<T>(work: Promise<T>, signal: AbortSignal): Promise<T> {
+  let stop = (): void => undefined
+  const aborted = new Promise<never>((_, reject) => {
+    // eslint rule only-throw-error does not apply to a reason that the caller chose.
+    stop = () => reject(signal.reason as Error)
+    signal.addEventListener('abort', stop, { once: true })
+  })
+  try {
+    return await Promise.race([work, aborted])
+  } finally {
+    signal.removeEventListener('abort', stop)
+  }
+}

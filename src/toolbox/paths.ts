@@ -1,0 +1,176 @@
+import { realpathSync, readlinkSync, statSync } from 'node:fs'
+import { realpath, stat } from 'node:fs/promises'
+import { basename, dirname, isAbsolute, join, resolve, sep } from 'node:path'
+import { isSystemError, PathValidationError } from './failure.js'
+import { globProblem } from './glob-pattern.js'
+import { expandHome, pathProblem, shownPath } from './path-text.js'
+
+const MAX_LINKS = 40
+
+/** A file or a folder that a policy lets through: the file alone, the folder with everything below. */
+interface AllowedEntry {
+  readonly path: string
+  readonly isFile: boolean
+}
+
+/**
+ * Which paths a tool may touch: those inside `root`, and of them those that the allow-list covers (spec §1.4). Links and
+ * `..` are resolved before anything is compared. What was resolved can be changed before it is opened: `safe-open.ts`
+ * checks again what it opened.
+ */
+export class PathPolicy {
+  readonly root: string
+  readonly #label: string
+  readonly #entries: readonly AllowedEntry[]
+  readonly #reserved: string | undefined
+
+  /**
+   * @param root Absolute, links resolved.
+   * @param allowed Paths inside `root`, relative to it or absolute; without them everything inside `root` is allowed.
+   * @param label What the allow-list is called in messages, such as `read paths`.
+   * @param reserved A folder that is only allowed where an entry of `allowed` lies inside it.
+   * @throws PathValidationError when an entry lies outside `root`, or there is none in the list.
+   */
+  constructor(root: string, allowed: readonly string[] | undefined, label: string, reserved?: string) {
+    this.root = root
+    this.#label = label
+    if (allowed?.length === 0) throw new PathValidationError(`Expected \`${label}\` to have at least one path.`)
+    this.#entries = (allowed ?? ['.']).map((entry) => this.#entryOf(entry))
+    this.#reserved = reserved
+  }
+
+  /**
+   * The absolute path that `raw` stands for, links resolved; it need not exist.
+   * @throws PathValidationError when it is malformed, outside the root, or not covered by the allow-list.
+   */
+  async resolve(raw: string): Promise<string> {
+    const path = await this.#locate(raw)
+    if (!this.covers(path)) throw new PathValidationError(`path is not in the ${this.#label}: ${shownPath(raw)}`)
+    return path
+  }
+
+  /** As `resolve`, for a place to look from: a folder above something allowed will do, each entry is checked by itself. */
+  async resolveScope(raw: string): Promise<string> {
+    const path = await this.#locate(raw)
+    if (this.covers(path) || this.leadsTo(path)) return path
+    throw new PathValidationError(`path is not in the ${this.#label}: ${shownPath(raw)}`)
+  }
+
+  /** Whether `path` may be touched, as it is resolved now. */
+  async allows(path: string): Promise<boolean> {
+    try {
+      await this.resolve(path)
+      return true
+    } catch (error) {
+      if (error instanceof PathValidationError || isSystemError(error)) return false
+      throw error
+    }
+  }
+
+  /** Whether a path that is absolute and free of links is allowed. Asks no file system. */
+  covers(path: string): boolean {
+    return this.#entries.some(
+      (entry) => includes(entry, path) && (!this.#isReserved(path) || this.#isReserved(entry.path)),
+    )
+  }
+
+  /** Whether something allowed lies below a folder, its path absolute and free of links. */
+  leadsTo(folder: string): boolean {
+    return this.#entries.some((entry) => isInside(folder, entry.path))
+  }
+
+  /** The entries of the allow-list that exist, absolute. */
+  async existingRoots(): Promise<string[]> {
+    const existing = await Promise.all(this.#entries.map(({ path }) => exists(path)))
+    return this.#entries.filter((_, index) => existing[index]).map(({ path }) => path)
+  }
+
+  /** @throws PathValidationError when a glob is absolute, climbs with `..`, or is malformed (spec §1.4). */
+  checkGlob(selector: string): void {
+    const problem = globProblem(selector)
+    if (problem !== undefined) throw new PathValidationError(`${problem}: ${shownPath(selector)}`)
+  }
+
+  async #locate(raw: string): Promise<string> {
+    return this.#inside(raw, await resolveLinks(this.#absolute(raw), raw))
+  }
+
+  #entryOf(raw: string): AllowedEntry {
+    const path = this.#inside(raw, resolveLinksSync(this.#absolute(raw), raw))
+    return { path, isFile: statSync(path, { throwIfNoEntry: false })?.isFile() ?? false }
+  }
+
+  #absolute(raw: string): string {
+    const problem = pathProblem(raw)
+    if (problem !== undefined) throw new PathValidationError(`${problem}: ${shownPath(raw)}`)
+    const expanded = expandHome(raw)
+    if (isAbsolute(expanded)) return expanded
+    // Not joined: `link/..` is the folder above the link's target, which only the file system knows.
+    return process.platform === 'win32' ? resolve(this.root, expanded) : `${this.root}${sep}${expanded}`
+  }
+
+  #inside(raw: string, path: string): string {
+    if (path === this.root || isInside(this.root, path)) return path
+    throw new PathValidationError(`path escapes root: ${shownPath(raw)}`)
+  }
+
+  #isReserved(path: string): boolean {
+    return this.#reserved !== undefined && (path === this.#reserved || isInside(this.#reserved, path))
+  }
+}
+
+/** Whether `path` lies below `folder`; both absolute and normal. */
+export function isInside(folder: string, path: string): boolean {
+  return path.startsWith(folder.endsWith(sep) ? folder : folder + sep) && path !== folder
+}
+
+function includes(entry: AllowedEntry, path: string): boolean {
+  return path === entry.path || (!entry.isFile && isInside(entry.path, path))
+}
+
+async function exists(path: string): Promise<boolean> {
+  return stat(path).then(
+    () => true,
+    () => false,
+  )
+}
+
+/** The native `realpath` also gives names their true case where case does not matter. */
+async function resolveLinks(path: string, raw: string): Promise<string> {
+  try {
+    return await realpath(path)
+  } catch (error) {
+    if (isMissing(error)) return resolveLinksSync(path, raw)
+    throw resolvingError(error, raw)
+  }
+}
+
+/** As `realpath`, for a path whose last parts need not exist. A link that leads nowhere is followed to where it leads. */
+function resolveLinksSync(path: string, raw: string, links = 0): string {
+  try {
+    return realpathSync.native(path)
+  } catch (error) {
+    if (!isMissing(error) || dirname(path) === path) throw resolvingError(error, raw)
+  }
+  const target = linkTarget(path)
+  if (target === undefined) return join(resolveLinksSync(dirname(path), raw, links), basename(path))
+  if (links >= MAX_LINKS) throw new PathValidationError(`path has too many links: ${shownPath(raw)}`)
+  const folder = resolveLinksSync(dirname(path), raw, links + 1)
+  return resolveLinksSync(resolve(folder, target), raw, links + 1)
+}
+
+function linkTarget(path: string): string | undefined {
+  try {
+    return readlinkSync(path)
+  } catch {
+    return undefined
+  }
+}
+
+function isMissing(error: unknown): boolean {
+  return isSystemError(error, 'ENOENT', 'ENOTDIR')
+}
+
+function resolvingError(error: unknown, raw: string): unknown {
+  return isSystemError(error, 'ELOOP') ? new PathValidationError(`path has too many links: ${shownPath(raw)}`) : error
+}
