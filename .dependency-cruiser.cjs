@@ -43,6 +43,14 @@ const siblings = {
   to: { path: '^src/providers/([^/]+)/', pathNot: '^src/providers/$1/' },
 }
 
+/** Optional folders stand on top: they use the core as any user would. */
+const onTop = {
+  name: 'optional-folders-use-the-public-face',
+  severity: 'error',
+  from: { path: '^src/testing/' },
+  to: { path: '^src/', pathNot: '^src/(testing/|index\\.ts$|providers/index\\.ts$)' },
+}
+
 module.exports = {
   forbidden: [
     { name: 'no-cycles', severity: 'error', from: {}, to: { circular: true } },
@@ -77,6 +85,7 @@ module.exports = {
       to: { path: '^(tests|e2e|examples|scripts|bench)/' },
     },
     siblings,
+    onTop,
     ...directions,
   ],
   options: {

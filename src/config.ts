@@ -7,7 +7,8 @@ import type { OutputFormat } from './output/format.js'
 import type { ResumeState } from './report.js'
 import { HookSet } from './run/hooks.js'
 import type { Hook } from './run/hooks.js'
-import type { InputPort } from './run/input.js'
+import { contentOf } from './run/input.js'
+import type { InputMessage, InputPort } from './run/input.js'
 import { memoryLog } from './run/log.js'
 import type { RunLog } from './run/log.js'
 import type { RunLimits, RunRules } from './run/rules.js'
@@ -15,6 +16,7 @@ import { directSteps } from './run/steps.js'
 import type { StepRunner } from './run/steps.js'
 import type { Schema } from './tools/schema.js'
 import type { ToolSpec } from './tools/spec.js'
+import { isObject } from './util/json.js'
 import type { JsonObject } from './util/json.js'
 import { didYouMean } from './util/suggest.js'
 import { unknownKey } from './util/unknown-key.js'
@@ -194,10 +196,30 @@ export function resolveConfig<Output>(options: HarnessOptions<Output>): Config<O
 export function checkRunOptions(options: RunOptions): void {
   checkKeys(options, KNOWN_RUN_OPTIONS, 'option of a run')
   checkModel(options.model)
+  checkLimits(options.limits ?? {})
   const { runId } = options
   if (runId !== undefined && !/^[\w.:-]{1,128}$/.test(runId)) {
     throw invalid(`Expected \`runId\` to be 1 to 128 letters, digits, \`_\`, \`-\`, \`.\` or \`:\`, got \`${runId}\`.`)
   }
+}
+
+/** The run's own copy of a prompt: what the caller does with the parts afterwards does not change the conversation. */
+export function ownPrompt(prompt: InputMessage): InputMessage {
+  if (typeof prompt === 'string') return prompt
+  if (hasParts(prompt)) return contentOf(prompt)
+  throw invalid(`Expected the prompt to be a text or a list of content parts, got ${nameOf(prompt)}.`)
+}
+
+function hasParts(prompt: unknown): boolean {
+  return Array.isArray(prompt) && prompt.length > 0 && prompt.every(isObject)
+}
+
+/** The run's own copy of its metadata, as plain JSON. */
+export function ownMetadata(metadata: JsonObject = {}): JsonObject {
+  const text = jsonText(metadata)
+  const copy: unknown = text === undefined ? undefined : JSON.parse(text)
+  if (isObject(copy)) return copy as JsonObject
+  throw invalid(`Expected \`metadata\` to be an object of plain JSON, got ${nameOf(metadata)}.`)
 }
 
 /** What decides the course of a run that has these tools. */
@@ -233,11 +255,20 @@ const DEFAULT_LIMITS: RunLimits = {
   timeMs: null,
 }
 
-function resolveLimits(given: Limits, defaults: RunLimits): RunLimits {
+/** Longest wait that a timer of the platform knows, in ms: 24.8 days. */
+const LONGEST_TIMER_MS = 2_147_483_647
+
+function checkLimits(given: Limits): void {
   checkKeys(given, KNOWN_LIMITS, 'limit')
   for (const [name, value] of Object.entries(given)) {
     if (value !== null && value !== undefined) wholeNumber(`limits.${name}`, value as unknown)
   }
+  if ((given.timeMs ?? 0) <= LONGEST_TIMER_MS) return
+  throw invalid(`Expected \`limits.timeMs\` to be at most ${LONGEST_TIMER_MS}, got \`${String(given.timeMs)}\`.`)
+}
+
+function resolveLimits(given: Limits, defaults: RunLimits): RunLimits {
+  checkLimits(given)
   const stated = Object.entries(given).filter(([, value]) => value !== undefined)
   return { ...defaults, ...(Object.fromEntries(stated) as Partial<RunLimits>) }
 }
@@ -279,6 +310,20 @@ function oneOf<T extends string>(name: string, value: T, allowed: readonly T[]):
   if (allowed.includes(value)) return value
   const list = allowed.map((each) => `\`${each}\``).join(', ')
   throw invalid(`Expected \`${name}\` to be one of ${list}, got \`${value}\`.${didYouMean(value, allowed)}`)
+}
+
+function jsonText(value: unknown): string | undefined {
+  try {
+    return JSON.stringify(value)
+  } catch {
+    return undefined
+  }
+}
+
+function nameOf(value: unknown): string {
+  if (value === null || value === undefined) return String(value)
+  if (Array.isArray(value)) return value.length === 0 ? 'an empty list' : 'a list'
+  return `a value of type ${typeof value}`
 }
 
 function invalid(message: string): HarnessError {

@@ -1,4 +1,4 @@
-import { checkRunOptions, checkToolNames, resolveConfig, rulesOf } from './config.js'
+import { checkRunOptions, checkToolNames, ownMetadata, ownPrompt, resolveConfig, rulesOf } from './config.js'
 import type { Config, HarnessOptions, RunOptions } from './config.js'
 import { HarnessError } from './errors.js'
 import type { Model } from './model/contracts.js'
@@ -31,6 +31,8 @@ export class Harness<Output = string> implements AsyncDisposable {
   readonly #config: Config<Output>
   readonly #clock = systemClock()
   #tools: readonly ToolSpec[]
+  /** One set for all runs, so that they share what they know of the workspace. */
+  #builtinTools: Promise<readonly ToolSpec[]> | null = null
   /** Models made from references, by reference: ours to close. */
   readonly #models = new Map<ModelRef, Promise<Model>>()
   readonly #running = new Map<RunAbort, Promise<unknown>>()
@@ -84,20 +86,22 @@ export class Harness<Output = string> implements AsyncDisposable {
     checkRunOptions(options)
     const model = options.model ?? this.#config.model
     if (model === null) throw missingModel()
+    const plan = this.#plan(ownPrompt(prompt), options, model)
     const runId = options.runId ?? `run_${this.#clock.id()}`
     const queue = new EventQueue()
     const abort = new RunAbort(options.signal)
+    abort.onAbort(() => queue.stopWaiting())
     const context = new RunContext({
       runId,
       parent: null,
-      metadata: options.metadata ?? {},
+      metadata: ownMetadata(options.metadata),
       log: options.log ?? this.#config.log,
       clock: this.#clock,
       hooks: this.#config.hooks,
       queue,
       abort,
     })
-    const outcome = conduct<Output>(context, this.#plan(prompt, options, model)).finally(() => {
+    const outcome = conduct<Output>(context, plan).finally(() => {
       queue.close()
       this.#running.delete(abort)
     })
@@ -107,7 +111,9 @@ export class Harness<Output = string> implements AsyncDisposable {
 
   #plan(prompt: Prompt, options: RunOptions, model: ModelRef | Model): RunPlan {
     const config = this.#config
-    const { root, settings, steps, sequential, outputType, outputMode } = config
+    const { root, settings, steps, sequential, outputType, outputMode, builtinTools } = config
+    const own = [...this.#tools, ...(options.tools ?? [])]
+    checkToolNames([...builtinTools, ...own.map((tool) => tool.name)])
     return {
       prompt,
       history: [],
@@ -118,23 +124,18 @@ export class Harness<Output = string> implements AsyncDisposable {
       input: options.input ?? null,
       deltas: options.deltas ?? false,
       loadModel: () => this.#loadModel(model),
-      loadTools: async () => {
-        const tools = [...(await this.#loadBuiltinTools()), ...this.#tools, ...(options.tools ?? [])]
-        checkToolNames(tools.map((tool) => tool.name))
-        return tools
-      },
+      loadTools: async () => [...(await this.#loadBuiltinTools()), ...own],
       instructionsFor: (tools) => instructionsOf(config, options.instructions ?? config.instructions, tools),
       outputFor: ({ capabilities }) =>
         outputType === null ? null : outputFormat(outputType, outputMode, capabilities),
-      rulesFor: (output) => rulesOf(config, options, [...this.#tools, ...(options.tools ?? [])], output),
+      rulesFor: (output) => rulesOf(config, options, own, output),
     }
   }
 
-  async #loadBuiltinTools(): Promise<readonly ToolSpec[]> {
+  #loadBuiltinTools(): Promise<readonly ToolSpec[]> {
     const names = this.#config.builtinTools
-    if (names.length === 0) return []
-    const { builtinTools } = await import('./toolbox/builtin.js')
-    return builtinTools(names)
+    if (names.length === 0) return Promise.resolve([])
+    return (this.#builtinTools ??= import('./toolbox/builtin.js').then(({ builtinTools }) => builtinTools(names)))
   }
 
   #loadModel(model: ModelRef | Model): Promise<Model> {
@@ -143,6 +144,8 @@ export class Harness<Output = string> implements AsyncDisposable {
     if (loading === undefined) {
       loading = import('./providers/infer.js').then(({ inferModel }) => inferModel(model))
       this.#models.set(model, loading)
+      // What could not be loaded is tried again by the next run.
+      loading.catch(() => this.#models.delete(model))
     }
     return loading
   }
@@ -151,7 +154,10 @@ export class Harness<Output = string> implements AsyncDisposable {
     for (const abort of this.#running.keys()) abort.cancel(new HarnessError('closed', 'The harness was closed.'))
     await Promise.allSettled(this.#running.values())
     const models = await Promise.allSettled(this.#models.values())
-    for (const model of models) if (model.status === 'fulfilled') await model.value.close?.()
+    const closed = await Promise.allSettled(
+      models.map((model) => (model.status === 'fulfilled' ? model.value.close?.() : undefined)),
+    )
+    for (const result of closed) if (result.status === 'rejected') throw result.reason
   }
 
   #assertOpen(): void {

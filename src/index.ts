@@ -1,5 +1,39 @@
+export { Harness } from './harness.js'
+export type { Prompt } from './harness.js'
+export type { BuiltinToolName, HarnessOptions, Limits, RunOptions } from './config.js'
 export { HarnessError, ModelRetry } from './errors.js'
 export type { HarnessErrorCode } from './errors.js'
+export type {
+  HarnessResult,
+  PendingItem,
+  ResumeState,
+  RunReport,
+  RunUsage,
+  StopReason,
+  ToolCallRecord,
+} from './report.js'
+
+export { callTool } from './tools/call.js'
+export { defineTool } from './tools/define.js'
+export { ToolResult } from './tools/result.js'
+export type { ToolOutcome } from './tools/outcome.js'
+export type { Envelope } from './tools/envelope.js'
+export type { InferSchema, Schema } from './tools/schema.js'
+export type { ApprovalContext, ArgumentIssue, ToolAnnotations, ToolContext, ToolSpec, Validation } from './tools/spec.js'
+
+export type { Answer, ApprovalAnswer, QuestionAnswer } from './run/answers.js'
+export type { DurableEvent, EphemeralEvent, RequestKind, RunEvent, RunEventKind } from './run/events.js'
+export { fileLog } from './run/file-log.js'
+export type { FileLogOptions } from './run/file-log.js'
+export type { Hook, HookAnswers, HookContext, HookContexts, HookEvent } from './run/hooks.js'
+export { inputPort } from './run/input.js'
+export type { InputMessage, InputPort } from './run/input.js'
+export { memoryLog } from './run/log.js'
+export type { MemoryLogOptions, RunLog } from './run/log.js'
+export type { LimitKind, RunLimits, RunRules } from './run/rules.js'
+export type { StepRunner } from './run/steps.js'
+export type { HarnessStream } from './run/stream.js'
+
 export type {
   CacheBust,
   Model,
@@ -18,3 +52,22 @@ export type {
   TransportRetry,
   TurnOptions,
 } from './model/contracts.js'
+export type { ModelRef } from './model/reference.js'
+export type {
+  AssistantEntry,
+  AssistantPart,
+  ContentPart,
+  FinishReason,
+  NativePart,
+  OpaquePart,
+  ReasoningPart,
+  TextPart,
+  TokenUsage,
+  ToolCallPart,
+  ToolEntry,
+  TranscriptEntry,
+  UserEntry,
+} from './transcript/entry.js'
+export type { TranscriptRepair } from './transcript/mend.js'
+export type { Resolution } from './output/resolve.js'
+export type { JsonObject, JsonSchema, JsonValue } from './util/json.js'

@@ -15,9 +15,8 @@ export type Resolution =
 
 export interface FinalAnswer {
   readonly kind: 'final'
-  readonly text: string
-  /** The answer as JSON; the text itself where no schema was asked for. */
-  readonly output: JsonValue
+  /** The answer as JSON; absent where it is the reply's text. */
+  readonly output?: JsonValue
   /** The mode of structured output that settled it; null where no schema was asked for. */
   readonly mode: string | null
   /** The `final_result` call that gave it. */
@@ -38,11 +37,11 @@ export async function resolveTurn(turn: ModelTurn, output: OutputFormat | null):
   if (turn.toolCalls.length > 0) return resolveCalls(turn, output)
   const problem = unfinished(turn)
   if (problem !== undefined) return { resolution: problem }
-  if (output === null) return { resolution: final(turn.text, turn.text, null), value: turn.text }
-  if (output.mode === 'text') return { resolution: final(turn.text, turn.text, 'text'), value: turn.text }
+  if (output === null) return { resolution: final(null), value: turn.text }
+  if (output.mode === 'text') return { resolution: final('text'), value: turn.text }
   if (output.mode === 'tool') return { resolution: { kind: 'retry_user_message', message: correction(CALL_IT) } }
   const parsed = await output.parseText(turn.text)
-  if (parsed.ok) return { resolution: final(turn.text, parsed.json, output.mode), value: parsed.value }
+  if (parsed.ok) return { resolution: { ...final(output.mode), output: parsed.json }, value: parsed.value }
   return { resolution: { kind: 'retry_user_message', message: correction(parsed.problem, ONLY_JSON) } }
 }
 
@@ -60,7 +59,7 @@ async function resolveCalls(turn: ModelTurn, output: OutputFormat | null): Promi
 function resolveAnswer(turn: ModelTurn, call: ModelToolCall, parsed: ParsedOutput): Resolved {
   const cut = turn.finishReason === 'length' ? 'The reply was cut off at the output limit.' : undefined
   if (parsed.ok && cut === undefined) {
-    return { resolution: { ...final(turn.text, parsed.json, 'tool'), callId: call.callId }, value: parsed.value }
+    return { resolution: { ...final('tool'), output: parsed.json, callId: call.callId }, value: parsed.value }
   }
   const problem = cut ?? (parsed.ok ? '' : parsed.problem)
   return { resolution: { kind: 'retry_tool_output', callId: call.callId, message: correction(problem, CALL_AGAIN) } }
@@ -92,8 +91,8 @@ function unexpected(what: string, nativeFinishReason: string | null): Resolution
   return { kind: 'unexpected', message: `${what}${word}.` }
 }
 
-function final(text: string, output: JsonValue, mode: string | null): FinalAnswer {
-  return { kind: 'final', text, output, mode, callId: null }
+function final(mode: string | null): FinalAnswer {
+  return { kind: 'final', mode, callId: null }
 }
 
 const CALL_IT = `Call \`${FINAL_RESULT}\` with the final answer.`

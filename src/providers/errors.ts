@@ -47,17 +47,19 @@ function findError(body: unknown, depth = 0): FoundError | undefined {
   if (typeof body === 'string') return ofText(body, depth)
   if (Array.isArray(body)) return firstOf(body, depth)
   if (!isObject(body)) return undefined
+  const { error, errors, detail, details, message } = body
   const own = ofObject(body)
-  const inner = [body['error'], body['errors'], body['detail'], body['details'], body['message']]
-    .filter((value) => typeof value === 'object' || value === body['error'] || value === body['detail'])
-    .map((value) => findError(value, depth + 1))
-    .find((found) => found?.message !== undefined)
-  if (inner === undefined) return own.message === undefined && own.words.length === 0 ? undefined : own
-  // An object that names its error beside a message of its own: `{ error: 'not_found', message: 'No such model' }`.
-  if (own.message !== undefined && typeof body['error'] === 'string') {
-    return { ...own, words: [...own.words, body['error']] }
-  }
-  return { ...inner, words: [...inner.words, ...own.words], status: inner.status ?? own.status }
+  if (isObject(error) || Array.isArray(error)) return merged(findError(error, depth + 1), own)
+  if (own.message !== undefined)
+    return textIn(error) === undefined ? own : { ...own, words: [...own.words, String(error)] }
+  return merged(firstOf([error, errors, detail, details, isObject(message) ? message : undefined], depth), own)
+}
+
+/** The inner error is the one that went wrong; what is around it says more about it. */
+function merged(inner: FoundError | undefined, outer: FoundError): FoundError {
+  if (inner === undefined) return outer
+  const { message, words, status } = inner
+  return { message: message ?? outer.message, words: [...words, ...outer.words], status: status ?? outer.status }
 }
 
 function firstOf(list: readonly unknown[], depth: number): FoundError | undefined {
@@ -99,7 +101,7 @@ function statusIn(value: unknown): number | undefined {
 
 /** The title of an HTML page, or its first heading, or its text. */
 function textOfHtml(html: string): string {
-  const start = html.slice(0, 16_384)
+  const start = html.slice(0, 4096)
   const title = /<title[^>]*>([^<]*)/i.exec(start)?.[1] ?? /<h1[^>]*>([^<]*)/i.exec(start)?.[1] ?? ''
   const text = title.trim() === '' ? start.replace(/<(style|script)[^]*?<\/\1>/gi, ' ').replace(/<[^>]*>/g, ' ') : title
   return text.replace(/\s+/g, ' ').trim()
@@ -113,8 +115,18 @@ function messageFor(found: FoundError, status: number | undefined, body: unknown
 
 function messageWithout(found: FoundError, status: number | undefined, body: unknown): string {
   const who = status === undefined ? 'The provider reported an error' : `The provider answered with status ${status}`
-  const rest = found.words[0] ?? (isObject(body) && Object.keys(body).length > 0 ? JSON.stringify(body) : undefined)
+  const rest = found.words[0] ?? textOfJson(body)
   return rest === undefined ? `${who}.` : `${who}: ${rest}`
+}
+
+function textOfJson(body: unknown): string | undefined {
+  if (!isObject(body) || Object.keys(body).length === 0) return undefined
+  try {
+    return JSON.stringify(body)
+  } catch {
+    // Nested too deeply, or made by a client of something that is no JSON.
+    return undefined
+  }
 }
 
 /** Never worth a repetition, whatever the status: someone has to pay first. */

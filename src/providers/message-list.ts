@@ -10,8 +10,8 @@ export class MessageList {
   readonly #field: string
   #head: JsonObject = {}
   #messages: JsonObject[] = []
-  #headBytes = Buffer.alloc(0)
-  #bytes = Buffer.alloc(0)
+  #headBytes = NO_BYTES
+  #bytes = NO_BYTES
   #length = 0
 
   constructor(form: Transport['bodies'], conversationField: string) {
@@ -22,23 +22,21 @@ export class MessageList {
   /** Drops everything and begins anew behind `head`. */
   open(head: JsonObject, messages: readonly JsonObject[]): void {
     this.#head = head
-    this.#messages = []
+    if (this.#form === 'json') {
+      this.#messages = [...messages]
+      return
+    }
+    this.#headBytes = this.#opening(head)
+    // What was sent may still be on its way: its bytes are not written over.
+    this.#bytes = NO_BYTES
     this.#length = 0
-    const fields = JSON.stringify(head).slice(0, -1)
-    const separator = fields.length > 1 ? ',' : ''
-    if (this.#form === 'bytes') this.#headBytes = Buffer.from(`${fields}${separator}${JSON.stringify(this.#field)}:[`)
     this.append(messages)
   }
 
   append(messages: readonly JsonObject[]): void {
-    if (this.#form === 'json') {
-      this.#messages.push(...messages)
-      return
-    }
     for (const message of messages) {
-      const text = `${this.#length === 0 ? '' : ','}${JSON.stringify(message)}`
-      this.#reserve(Buffer.byteLength(text))
-      this.#length += this.#bytes.write(text, this.#length)
+      if (this.#form === 'json') this.#messages.push(message)
+      else this.#write(`${this.#length === 0 ? '' : ','}${JSON.stringify(message)}`)
     }
   }
 
@@ -47,14 +45,32 @@ export class MessageList {
     if (this.#form === 'json') return { ...this.#head, [this.#field]: [...this.#messages], ...tail }
     const fields = JSON.stringify(tail).slice(1)
     const closing = Buffer.from(fields.length > 1 ? `],${fields}` : ']}')
-    return [this.#headBytes, this.#bytes.subarray(0, this.#length), closing]
+    return [this.#headWithout(tail), this.#bytes.subarray(0, this.#length), closing]
   }
 
-  #reserve(more: number): void {
-    const needed = this.#length + more
-    if (needed <= this.#bytes.length) return
-    const grown = Buffer.alloc(Math.max(needed, this.#bytes.length * 2, 4096))
-    this.#bytes.copy(grown, 0, 0, this.#length)
-    this.#bytes = grown
+  /** A field that the tail has too is said once, there: not every server takes the last of two. */
+  #headWithout(tail: JsonObject): Uint8Array {
+    const own = Object.entries(this.#head).filter(([name]) => !(name in tail))
+    return own.length === Object.keys(this.#head).length ? this.#headBytes : this.#opening(Object.fromEntries(own))
+  }
+
+  #opening(head: JsonObject): Buffer<ArrayBuffer> {
+    const fields = JSON.stringify(head).slice(0, -1)
+    const separator = fields.length > 1 ? ',' : ''
+    return Buffer.from(`${fields}${separator}${JSON.stringify(this.#field)}:[`)
+  }
+
+  #write(text: string): void {
+    const needed = this.#length + Buffer.byteLength(text)
+    if (needed > this.#bytes.length) {
+      const grown = Buffer.allocUnsafeSlow(Math.max(needed, this.#bytes.length * 2, SMALLEST))
+      this.#bytes.copy(grown, 0, 0, this.#length)
+      this.#bytes = grown
+    }
+    this.#length += this.#bytes.write(text, this.#length)
   }
 }
+
+/** First size of the buffer, in bytes. */
+const SMALLEST = 4096
+const NO_BYTES = Buffer.alloc(0)

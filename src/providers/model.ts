@@ -1,6 +1,14 @@
-import type { Model, ModelCapabilities } from '../model/contracts.js'
+import { HarnessError } from '../errors.js'
+import type { Model, ModelCapabilities, ModelSession } from '../model/contracts.js'
+import { checkBaseUrl, checkEffort, checkOptions, isKey } from './check-options.js'
+import { clientCall } from './client-call.js'
+import type { Dispatcher } from './dispatcher-exchange.js'
+import { Endpoint } from './endpoint.js'
 import type { ProviderOptions } from './options.js'
-import type { WireFormat } from './wire.js'
+import { WireSession } from './session.js'
+import { openTransport } from './transport.js'
+import type { Connection } from './transport.js'
+import type { Transport, WireFormat } from './wire.js'
 
 /** What an adapter knows of its provider; all that `wireModel` needs to make a model of it. */
 export interface WireModelSpec {
@@ -32,7 +40,133 @@ export interface WireModelSpec {
   readonly chain?: boolean
 }
 
-/** A model from a wire format: resolves key, base URL and transport, checks the options, opens sessions. */
+/**
+ * A model from a wire format: resolves key, base URL and transport, checks the options, opens sessions. Throws
+ * `invalid_options` for what is wrong in the options; a missing key is told when a request is made, as `missing_key`.
+ */
 export function wireModel(spec: WireModelSpec): Model {
-  throw new Error(`wireModel of ${spec.id} is being written.`)
+  const { id, options, ownOptions } = spec
+  if (typeof id !== 'string' || id.trim() === '') {
+    throw new HarnessError('invalid_options', 'Expected the id of a model, such as `gpt-5.5`, got an empty one.')
+  }
+  checkOptions(options, ownOptions)
+  if (spec.defaultBaseUrl === null && spec.baseUrlVariable === undefined && !hasPlace(options)) {
+    throw new HarnessError('invalid_options', `Expected \`baseUrl\` to be given: \`${spec.provider}\` has no default.`)
+  }
+  const model = new WireModel(spec)
+  checkEffort(id, model.capabilities, options.reasoningEffort)
+  return model
+}
+
+function hasPlace({ baseUrl, client }: ProviderOptions): boolean {
+  return baseUrl !== undefined || client !== undefined
+}
+
+/** Repetitions of a failed request, where nothing else is said. */
+const DEFAULT_MAX_RETRIES = 2
+
+class WireModel implements Model {
+  readonly provider: string
+  readonly id: string
+  readonly capabilities: ModelCapabilities
+  readonly #spec: WireModelSpec
+  readonly #headers: Readonly<Record<string, string>>
+  readonly #transport: Transport
+  #endpoint: { readonly baseUrl: string; readonly auth: string; readonly endpoint: Endpoint } | null = null
+  #isClosed = false
+
+  constructor(spec: WireModelSpec) {
+    this.provider = spec.provider
+    this.id = spec.id
+    this.capabilities = { ...spec.capabilities, ...spec.options.capabilities }
+    this.#spec = spec
+    this.#headers = inLowerCase(spec.headers)
+    const { timeouts } = spec.options
+    this.#transport = openTransport({ over: this.#connection(), ...(timeouts !== undefined && { timeouts }) })
+  }
+
+  openSession(): ModelSession {
+    if (this.#isClosed) throw new HarnessError('closed', `The model \`${this.id}\` is closed.`)
+    const { provider, format, options, chain = false } = this.#spec
+    return new WireSession({
+      provider,
+      model: this.id,
+      format,
+      capabilities: this.capabilities,
+      transport: this.#transport,
+      headers: this.#headers,
+      maxRetries: options.maxRetries ?? DEFAULT_MAX_RETRIES,
+      chain,
+    })
+  }
+
+  async close(): Promise<void> {
+    this.#isClosed = true
+    await this.#transport.close()
+  }
+
+  #connection(): Connection {
+    const { options, clientCall: method } = this.#spec
+    const { client, fetch, dispatcher, headers } = options
+    const endpoint = (): Endpoint => this.#currentEndpoint()
+    if (client !== undefined) return { kind: 'client', call: clientCall(client, method), headers: inLowerCase(headers) }
+    if (fetch !== undefined) return { kind: 'fetch', endpoint, fetch }
+    if (dispatcher !== undefined) return { kind: 'dispatcher', endpoint, dispatcher: dispatcher as Dispatcher }
+    return { kind: 'default', endpoint }
+  }
+
+  /** Made anew only when something in the environment has changed. */
+  #currentEndpoint(): Endpoint {
+    const baseUrl = baseUrlOf(this.#spec)
+    const headers = { ...inLowerCase(authOf(this.#spec)), ...inLowerCase(this.#spec.options.headers) }
+    const auth = JSON.stringify(headers)
+    if (this.#endpoint?.baseUrl === baseUrl && this.#endpoint.auth === auth) return this.#endpoint.endpoint
+    const endpoint = new Endpoint(baseUrl, headers)
+    this.#endpoint = { baseUrl, auth, endpoint }
+    return endpoint
+  }
+}
+
+function baseUrlOf({ provider, options, baseUrlVariable, defaultBaseUrl }: WireModelSpec): string {
+  if (options.baseUrl !== undefined) return options.baseUrl
+  const given = baseUrlVariable === undefined ? undefined : variable(baseUrlVariable)
+  if (given !== undefined) checkBaseUrl(given, baseUrlVariable ?? '')
+  const baseUrl = given ?? defaultBaseUrl
+  if (baseUrl !== null) return baseUrl
+  const message = `Expected a base URL for \`${provider}\`: give \`baseUrl\`, or set \`${baseUrlVariable ?? ''}\`.`
+  throw new HarnessError('invalid_options', message)
+}
+
+/** The headers that hold the key. A header that the user gave may hold it in another way. */
+function authOf({
+  provider,
+  options,
+  apiKeyVariables,
+  keyOptional,
+  auth,
+}: WireModelSpec): Readonly<Record<string, string>> {
+  const name = apiKeyVariables.find((each) => variable(each) !== undefined)
+  const key = options.apiKey ?? (name === undefined ? undefined : variable(name))
+  if (key === undefined) {
+    if (keyOptional === true || hasAuthHeader(options)) return {}
+    const variables = apiKeyVariables.map((each) => `\`${each}\``).join(' or ')
+    const message = `There is no API key for \`${provider}\`: set the environment variable ${variables}, or give \`apiKey\`.`
+    throw new HarnessError('missing_key', message)
+  }
+  if (isKey(key)) return auth(key)
+  throw new HarnessError('missing_key', `Expected \`${name ?? 'apiKey'}\` to hold an API key, got something else.`)
+}
+
+function hasAuthHeader({ headers = {} }: ProviderOptions): boolean {
+  return Object.keys(headers).some((name) => /^(authorization|api-key|x-api-key)$/i.test(name))
+}
+
+/** An environment variable, if it holds something. */
+function variable(name: string): string | undefined {
+  const value = process.env[name]?.trim()
+  return value === '' ? undefined : value
+}
+
+function inLowerCase(headers: Readonly<Record<string, string>> = {}): Readonly<Record<string, string>> {
+  return Object.fromEntries(Object.entries(headers).map(([name, value]) => [name.toLowerCase(), value]))
 }

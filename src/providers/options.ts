@@ -13,6 +13,8 @@ export interface ProviderOptions {
   readonly client?: object
   /** Used in place of `node:http`. */
   readonly fetch?: typeof globalThis.fetch
+  /** An undici dispatcher to send with, such as a `ProxyAgent` or an `Agent` with HTTP/2. */
+  readonly dispatcher?: object
   readonly timeouts?: Timeouts
   /** Repetitions of a failed request. Default 2. */
   readonly maxRetries?: number
@@ -31,11 +33,11 @@ export interface ProviderOptions {
 
 /** Longest time of each phase of a request, in ms. `null`: no limit. */
 export interface Timeouts {
-  /** To an open connection, TLS included. Default 10,000. */
+  /** To an open connection, TLS included. Default 10,000. Part of `firstByteMs` where something of yours connects. */
   readonly connectMs?: number | null
   /** From the request to the first byte of the answer. Default 300,000. */
   readonly firstByteMs?: number | null
-  /** Between two chunks of the answer. Default 60,000. */
+  /** Between two chunks of the answer. Default 300,000: reasoning models are silent for minutes. */
   readonly idleMs?: number | null
   /** The whole attempt. Default: no limit. */
   readonly totalMs?: number | null

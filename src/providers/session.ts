@@ -1,18 +1,30 @@
-import type { CacheBust, ModelSession, ModelTurn, RequestConstants, TurnOptions } from '../model/contracts.js'
+import type {
+  CacheBust,
+  ModelCapabilities,
+  ModelDelta,
+  ModelSession,
+  ModelTurn,
+  RequestConstants,
+  TurnOptions,
+} from '../model/contracts.js'
 import { textOf, toolCallsOf } from '../transcript/entry.js'
 import type { TranscriptEntry } from '../transcript/entry.js'
 import { mendHistory } from '../transcript/mend.js'
 import { firstDifference } from '../util/first-difference.js'
 import type { JsonObject } from '../util/json.js'
+import { CallIds } from './call-ids.js'
+import { checkEffort } from './check-options.js'
 import { MessageList } from './message-list.js'
 import { withRetries } from './retry.js'
 import type { Attempt } from './retry.js'
-import type { DecodedReply, FoldOptions, Transport, WireFormat, WireRequest } from './wire.js'
+import { streamedReply } from './streamed-reply.js'
+import type { DecodedReply, Transport, WireFormat, WireRequest } from './wire.js'
 
 export interface WireSessionOptions {
   readonly provider: string
   readonly model: string
   readonly format: WireFormat
+  readonly capabilities: ModelCapabilities
   readonly transport: Transport
   readonly headers: Readonly<Record<string, string>>
   readonly maxRetries: number
@@ -20,16 +32,29 @@ export interface WireSessionOptions {
   readonly chain: boolean
 }
 
+/** What every request of a session begins with, encoded. */
+interface Opening {
+  readonly constants: RequestConstants
+  readonly head: JsonObject
+  readonly messages: readonly JsonObject[]
+}
+
+/** What the server knows of the conversation, when it keeps it. */
+interface ChainEnd {
+  readonly responseId: string
+  /** Entries of the transcript that led to this response. */
+  readonly entries: number
+}
+
 /** One run's session with a provider: joins a wire format to a transport. Remembers what it has encoded, nothing else. */
 export class WireSession implements ModelSession {
   readonly #options: WireSessionOptions
   readonly #messages: MessageList
-  #constants: RequestConstants | null = null
-  #head: JsonObject = {}
+  readonly #callIds = new CallIds()
+  #opening: Opening | null = null
   /** The entries that have been encoded, in order: known by identity. */
   #encoded: TranscriptEntry[] = []
-  #lastTranscript: readonly TranscriptEntry[] | null = null
-  #lastResponseId: string | null = null
+  #chainEnd: ChainEnd | null = null
 
   constructor(options: WireSessionOptions) {
     this.#options = options
@@ -41,93 +66,124 @@ export class WireSession implements ModelSession {
     constants: RequestConstants,
     options: TurnOptions,
   ): Promise<ModelTurn> {
-    const bust = this.#encode(transcript, constants, options)
-    if (bust !== undefined) options.onCacheBust?.(bust)
-    const { signal, onRetry } = options
-    const ask = (attempt: Attempt) => this.#ask(transcript.length, options, attempt)
-    const reply = await withRetries(ask, { maxRetries: this.#options.maxRetries, signal, onRetry })
-    this.#lastResponseId = reply.responseId
+    const { model, capabilities, maxRetries, chain } = this.#options
+    checkEffort(model, capabilities, constants.settings.reasoningEffort)
+    this.#encode(transcript, constants, options)
+    const entries = transcript.length
+    const ask = (attempt: Attempt): Promise<DecodedReply> => this.#ask(entries, options, attempt)
+    const reply = await withRetries(ask, { maxRetries, signal: options.signal, onRetry: options.onRetry })
+    const { responseId } = reply
+    this.#chainEnd = chain && responseId !== null ? { responseId, entries } : null
     return this.#toTurn(reply)
   }
 
-  /** Encodes what is new. An earlier entry that changed, or other constants, make everything new, which is told. */
-  #encode(
-    transcript: readonly TranscriptEntry[],
-    constants: RequestConstants,
-    { onRepair }: TurnOptions,
-  ): CacheBust | undefined {
-    const bust = this.#constantsChanged(constants) ?? this.#entryChanged(transcript)
-    this.#lastTranscript = transcript
-    if (this.#constants === null || bust !== undefined) {
-      const { entries, repairs } = mendHistory(transcript)
-      for (const repair of repairs) onRepair?.(repair)
-      this.#constants = constants
-      this.#head = this.#options.format.head(constants)
-      this.#lastResponseId = null
-      this.#messages.open(this.#head, this.#options.format.opening(constants))
-      this.#messages.append(this.#options.format.encode(entries, constants))
-      this.#encoded = [...transcript]
-      return bust
+  /** Encodes what is new; everything, where something earlier has changed, which is told. All or nothing. */
+  #encode(transcript: readonly TranscriptEntry[], constants: RequestConstants, options: TurnOptions): void {
+    const opening = this.#openingFor(constants)
+    const bust = this.#bustBy(opening, transcript)
+    if (bust !== undefined) {
+      this.#chainEnd = null
+      options.onCacheBust?.(bust)
     }
-    const added = transcript.slice(this.#encoded.length)
-    if (this.#options.chain && this.#lastResponseId !== null) this.#messages.open(this.#head, [])
-    const news = this.#options.chain ? added.filter((entry) => entry.role !== 'assistant') : added
-    this.#messages.append(this.#options.format.encode(news, constants))
-    this.#encoded.push(...added)
-    return undefined
+    const isFresh = this.#opening === null || bust !== undefined
+    const added = transcript.slice(isFresh ? 0 : this.#encoded.length)
+    if (isFresh || this.#options.chain) this.#open(opening, transcript, options)
+    else this.#messages.append(this.#options.format.encode(added, constants))
+    if (isFresh) {
+      this.#encoded = []
+      this.#callIds.clear()
+    }
+    this.#opening = opening
+    this.#callIds.note(added)
+    for (const entry of added) this.#encoded.push(entry)
   }
 
-  #constantsChanged(constants: RequestConstants): CacheBust | undefined {
-    if (this.#constants === null || this.#constants === constants) return undefined
-    const path = firstDifference(this.#head, this.#options.format.head(constants))
-    return path === undefined ? undefined : { path: `$${path}`, cause: 'constants_changed' }
+  /** Begins the messages anew: with what the server does not have, where it keeps the conversation, else with everything. */
+  #open(opening: Opening, transcript: readonly TranscriptEntry[], { onRepair }: TurnOptions): void {
+    const { format } = this.#options
+    const unknown = this.#unknownToServer(transcript)
+    if (unknown !== null) {
+      this.#messages.open(opening.head, format.encode(unknown, opening.constants))
+      return
+    }
+    this.#chainEnd = null
+    const { entries, repairs } = mendHistory(transcript)
+    for (const repair of repairs) onRepair?.(repair)
+    this.#messages.open(opening.head, [...opening.messages, ...format.encode(entries, opening.constants)])
   }
 
-  #entryChanged(transcript: readonly TranscriptEntry[]): CacheBust | undefined {
-    const count = this.#encoded.length
-    if (count === 0) return undefined
-    if (transcript === this.#lastTranscript && transcript[count - 1] === this.#encoded[count - 1]) return undefined
-    const index = this.#encoded.findIndex((entry, at) => entry !== transcript[at])
-    if (index < 0) return undefined
-    const path = firstDifference(this.#encoded[index], transcript[index])
-    return path === undefined ? undefined : { path: `$.transcript[${index}]${path}`, cause: 'entry_changed' }
+  /**
+   * What came after the reply that the server goes on from; null where it has nothing to go on from, or where another
+   * model has answered since.
+   */
+  #unknownToServer(transcript: readonly TranscriptEntry[]): readonly TranscriptEntry[] | null {
+    if (this.#chainEnd === null) return null
+    const [reply, ...rest] = transcript.slice(this.#chainEnd.entries)
+    const { provider, model } = this.#options
+    const isOurs = reply?.role === 'assistant' && reply.provider === provider && reply.model === model
+    return isOurs && rest.every((entry) => entry.role !== 'assistant') ? rest : null
   }
 
-  async #ask(place: number, options: TurnOptions, attempt: Attempt): Promise<DecodedReply> {
+  #openingFor(constants: RequestConstants): Opening {
+    if (this.#opening?.constants === constants) return this.#opening
+    const { format } = this.#options
+    return { constants, head: format.head(constants), messages: format.opening(constants) }
+  }
+
+  /** The first difference that the provider would see in what it was sent before. Another object need not be one. */
+  #bustBy(opening: Opening, transcript: readonly TranscriptEntry[]): CacheBust | undefined {
+    const { conversationField } = this.#options.format
+    const before = this.#opening
+    const areSameEntries = this.#encoded.every((entry, index) => entry === transcript[index])
+    if (before === null || (before === opening && areSameEntries)) return undefined
+    const inHead = firstDifference(before.head, opening.head)
+    if (inHead !== undefined) return { path: `$${inHead}`, cause: 'constants_changed' }
+    const again = transcript.slice(0, this.#encoded.length)
+    const inMessages = firstDifference(this.#messagesOf(before, this.#encoded), this.#messagesOf(opening, again))
+    if (inMessages === undefined) {
+      this.#encoded = again
+      return undefined
+    }
+    const isOfConstants = areSameEntries || firstDifference(before.messages, opening.messages) !== undefined
+    return { path: `$.${conversationField}${inMessages}`, cause: isOfConstants ? 'constants_changed' : 'entry_changed' }
+  }
+
+  #messagesOf({ messages, constants }: Opening, entries: readonly TranscriptEntry[]): readonly JsonObject[] {
+    return [...messages, ...this.#options.format.encode(mendHistory(entries).entries, constants)]
+  }
+
+  async #ask(entries: number, options: TurnOptions, attempt: Attempt): Promise<DecodedReply> {
     const { format, transport, headers } = this.#options
-    const streamed = options.onDelta !== undefined
-    const previousResponseId = this.#options.chain ? this.#lastResponseId : null
-    const tail = format.tail({ streamed, toolChoice: options.toolChoice, previousResponseId })
-    const request: WireRequest = {
-      path: format.path,
-      headers,
-      body: this.#messages.finish(tail),
-      signal: options.signal,
+    const { toolChoice, signal, onDelta } = options
+    const previousResponseId = this.#chainEnd?.responseId ?? null
+    const tail = format.tail({ streamed: onDelta !== undefined, toolChoice, previousResponseId })
+    const request: WireRequest = { path: format.path, headers, body: this.#messages.finish(tail), signal }
+    const callIdFor = (index: number): string => `call_${entries + 1}_${index + 1}`
+    if (onDelta === undefined) return format.decode((await transport.send(request)).json, { callIdFor, onDelta })
+    const ids = this.#callIds.forReply()
+    const tell = (delta: ModelDelta): void => {
+      attempt.toldDeltas = true
+      onDelta(ids.inDelta(delta))
     }
-    const foldOptions: FoldOptions = {
-      callIdFor: (index) => `call_${place + 1}_${index + 1}`,
-      onDelta: attempt.watch(options.onDelta),
-    }
-    if (!streamed) return format.decode((await transport.send(request)).json, foldOptions)
-    const fold = format.fold(foldOptions)
-    for await (const chunks of transport.stream(request)) for (const chunk of chunks) fold.add(chunk)
-    options.signal.throwIfAborted()
-    return fold.end()
+    const reply = await streamedReply(transport.stream(request), format, { callIdFor, onDelta: tell })
+    signal.throwIfAborted()
+    return reply
   }
 
   #toTurn(reply: DecodedReply): ModelTurn {
     const { provider, model } = this.#options
-    const { parts, finishReason, usage } = reply
+    const { finishReason, nativeFinishReason, usage, responseId, responseModel, raw } = reply
+    const parts = this.#callIds.forReply().inParts(reply.parts)
     return {
       entry: { role: 'assistant', parts, provider, model, finishReason, usage },
       text: textOf(parts),
       toolCalls: toolCallsOf(parts).map(({ callId, name, arguments: text }) => ({ callId, name, arguments: text })),
       finishReason,
-      nativeFinishReason: reply.nativeFinishReason,
+      nativeFinishReason,
       usage,
-      responseId: reply.responseId,
-      responseModel: reply.responseModel,
-      raw: reply.raw,
+      responseId,
+      responseModel,
+      raw,
     }
   }
 }

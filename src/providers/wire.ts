@@ -50,6 +50,12 @@ export interface ReplyFold {
   end(): DecodedReply
 }
 
+/**
+ * The `event` of a chunk that is no event: the server sent a whole reply where a stream was asked for, and `data` is
+ * that reply. It comes alone, and no format sees it.
+ */
+export const WHOLE_REPLY = 'thinharness:whole_reply'
+
 /** One server-sent event, its `data` parsed; `data` is null for `[DONE]`. */
 export interface WireChunk {
   readonly event: string | null

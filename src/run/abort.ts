@@ -70,7 +70,7 @@ export function settle<T>(
   { abort, timeoutMs }: { readonly abort: RunAbort; readonly timeoutMs: number | undefined },
 ): Promise<Settled<T>> {
   const own = timeoutMs === undefined ? undefined : new AbortController()
-  return new Promise((resolve, reject) => {
+  return new Promise((resolve) => {
     let stopped: Settled<T>['stopped'] = null
     let timer: NodeJS.Timeout | undefined
     const finish = (tell: () => void): void => {
@@ -84,16 +84,17 @@ export function settle<T>(
       clearTimeout(timer)
       timer = setTimeout(() => finish(() => resolve({ stopped, value: undefined })), GRACE_MS)
     }
-    const stopListening = abort.onAbort(() => stop('aborted', abort.signal.reason))
-    if (timeoutMs !== undefined && stopped === null) {
+    if (timeoutMs !== undefined) {
       timer = setTimeout(
         () => stop('timed_out', new Error(`The time for this call is up: ${timeoutMs} ms.`)),
         timeoutMs,
       )
     }
-    work(own?.signal ?? abort.signal).then(
+    const stopListening = abort.onAbort(() => stop('aborted', abort.signal.reason))
+    const working = work(own?.signal ?? abort.signal)
+    working.then(
       (value) => finish(() => resolve({ stopped, value })),
-      (error: unknown) => finish(() => reject(error as Error)),
+      () => finish(() => resolve(working as Promise<never>)),
     )
   })
 }

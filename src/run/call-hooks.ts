@@ -35,7 +35,7 @@ export async function askBeforeCall(
         ? null
         : { name: spec.name, description: spec.description, annotations: spec.annotations ?? {} },
   }
-  await context.hooks.ask(asked, context.hookFailed, (current, { cancel, args }) => {
+  await context.hooks.ask(asked, context, (current, { cancel, args }) => {
     decided = { cancel: cancel ?? null, args: args ?? decided.args }
     if (cancel !== undefined) return null
     return args === undefined ? current : { ...current, arguments: JSON.stringify(args) }
@@ -51,14 +51,20 @@ export interface EndedCall {
   readonly told: Envelope
 }
 
+/** What the model reads of a call. */
+export interface ToldOfCall {
+  readonly output: string
+  readonly envelope: Envelope
+}
+
 /** What the model reads of a call, after the `after_tool_call` hooks: text and envelope are kept in step between them. */
 export async function askAfterCall(
   context: RunContext,
   call: BatchCall,
   { toolIndex, durationMs, outcome, told }: EndedCall,
-): Promise<{ readonly output: string; readonly envelope: Envelope }> {
+): Promise<ToldOfCall> {
   const originalOutput = renderEnvelope(told)
-  let current = { output: originalOutput, envelope: told }
+  let current: ToldOfCall = { output: originalOutput, envelope: told }
   if (!context.hooks.has('after_tool_call') || !firesAfter(context, outcome)) return current
   const asked: HookContext<'after_tool_call'> = {
     ...context.hookBase('after_tool_call'),
@@ -70,7 +76,7 @@ export async function askAfterCall(
     originalOutput,
     durationMs,
   }
-  await context.hooks.ask(asked, context.hookFailed, (before, answer) => {
+  await context.hooks.ask(asked, context, (before, answer) => {
     if (answer.output !== undefined) current = { output: answer.output, envelope: parseEnvelope(answer.output) }
     else if (answer.envelope !== undefined)
       current = { output: renderEnvelope(answer.envelope), envelope: answer.envelope }

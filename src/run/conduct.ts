@@ -1,4 +1,4 @@
-import { HarnessError, cancelledError } from '../errors.js'
+import { HarnessError, cancelledError, messageOf } from '../errors.js'
 import type { Model, ModelSettings } from '../model/contracts.js'
 import { withText } from '../model/notices.js'
 import type { OutputFormat } from '../output/format.js'
@@ -11,9 +11,10 @@ import type { Ending } from './driver.js'
 import { RunStopped, failureError, stopReasonOf, toHarnessError } from './failure.js'
 import type { DurablePayloads } from './events.js'
 import type { Frozen } from './frozen.js'
-import type { HookContext } from './hooks.js'
+import type { HookContext, HookEvent } from './hooks.js'
 import { contentOf } from './input.js'
 import type { InputMessage, InputPort } from './input.js'
+import type { Breach } from './limits.js'
 import { resultOf } from './result.js'
 import type { RunRules } from './rules.js'
 import type { StepRunner } from './steps.js'
@@ -91,7 +92,7 @@ async function tellStart(context: RunContext, { prompt, root }: RunPlan, { limit
     maxModelRequests,
     maxToolCalls,
   } as const
-  await context.hooks.ask(asked, context.hookFailed, (same) => same)
+  await context.hooks.ask(asked, context, (same) => same)
 }
 
 /** The prompt with what the hooks put behind it (spec §2.2). */
@@ -101,7 +102,7 @@ async function effectivePrompt(context: RunContext, prompt: InputMessage): Promi
   const added: string[] = []
   let cancel: string | true | undefined
   const asked: HookContext<'user_prompt_submit'> = { ...context.hookBase('user_prompt_submit'), prompt }
-  await hooks.ask(asked, context.hookFailed, (same, answer) => {
+  await hooks.ask(asked, context, (same, answer) => {
     added.push(...(typeof answer.context === 'string' ? [answer.context] : (answer.context ?? [])))
     cancel = answer.cancel
     return cancel === undefined ? same : null
@@ -122,7 +123,7 @@ async function freeze(plan: RunPlan, model: Model, output: OutputFormat | null):
   const definitions = specs.map(({ name, description, parameters }) => ({ name, description, parameters }))
   const constants = {
     instructions: joined([plan.instructionsFor(specs), output?.instructions ?? '']),
-    tools: output?.tool == null ? definitions : [...definitions, output.tool],
+    tools: [...definitions, ...(output?.tool ? [output.tool] : [])],
     structuredOutput: output?.request ?? null,
     settings,
   }
@@ -141,34 +142,47 @@ async function complete<Output>(context: RunContext, ending: Ending): Promise<Ha
   return result
 }
 
-/** Ends the run in an error: told to the hooks, kept in the log, told to the stream, and then the caller's. */
+/**
+ * Ends the run in an error: told to the hooks, kept in the log, told to the stream, and then the caller's. What ended the
+ * run stays its error, also when a strict hook fails on top of it.
+ */
 async function fail(context: RunContext, thrown: unknown): Promise<HarnessError> {
-  let error = await errorOf(context, thrown)
-  try {
-    await tellEnd(context, { result: null, error, stopReason: stopReasonOf(error.code) })
-  } catch (failed) {
-    error = toHarnessError(failed, undefined)
-  }
-  await context.emitFailure(error, stopReasonOf(error.code))
-  return toHarnessError(error, context.report())
+  const { error, limit } = errorOf(context, thrown)
+  const stopReason = stopReasonOf(error.code)
+  if (limit !== null) await passingOver(context, 'limit_reached', tellLimit(context, limit))
+  await passingOver(context, 'run_end', tellEnd(context, { result: null, error, stopReason }))
+  await context.emitFailure(error, stopReason)
+  return toHarnessError(error, context.report(stopReason))
 }
 
 /** What ended the run: the caller's wish, what the run aborted itself for, or else what was thrown. */
-async function errorOf(context: RunContext, thrown: unknown): Promise<HarnessError> {
-  const { abort, signal, hooks } = context
-  if (abort.byCaller) return cancelledError(signal)
+function errorOf({ abort, signal }: RunContext, thrown: unknown): ReturnType<typeof failureError> {
+  if (abort.byCaller) return { error: cancelledError(signal), limit: null }
   const cause: unknown = signal.aborted ? signal.reason : thrown
-  if (!(cause instanceof RunStopped)) return toHarnessError(cause, undefined)
-  const { error, limit } = failureError(cause.failure)
-  if (limit === null || !hooks.has('limit_reached')) return error
-  const { kind: limitKind, limit: limitValue, count: currentCount } = limit
-  const asked = { ...context.hookBase('limit_reached'), limitKind, limitValue, currentCount } as const
+  return cause instanceof RunStopped
+    ? failureError(cause.failure)
+    : { error: toHarnessError(cause, undefined), limit: null }
+}
+
+/** The run has failed already: a strict hook that fails now is told like any other. */
+async function passingOver(context: RunContext, event: HookEvent, asked: Promise<void>): Promise<void> {
   try {
-    await hooks.ask(asked, context.hookFailed, (same) => same)
-    return error
+    await asked
   } catch (failed) {
-    return toHarnessError(failed, undefined)
+    const cause = failed instanceof HarnessError && failed.code === 'hook_failed' ? failed.cause : failed
+    await context.hookFailed(event, messageOf(cause)).catch(() => undefined)
   }
+}
+
+async function tellLimit(context: RunContext, { kind, limit, count }: Breach): Promise<void> {
+  if (!context.hooks.has('limit_reached')) return
+  const asked = {
+    ...context.hookBase('limit_reached'),
+    limitKind: kind,
+    limitValue: limit,
+    currentCount: count,
+  } as const
+  await context.hooks.ask(asked, context, (same) => same)
 }
 
 /** The `run_end` hooks are asked once, however the run ends. */
@@ -180,5 +194,5 @@ async function tellEnd(
   context.endTold = true
   if (!context.hooks.has('run_end')) return
   const asked = { ...context.hookBase('run_end'), ...end, usage: context.state.usage }
-  await context.hooks.ask(asked, context.hookFailed, (same) => same)
+  await context.hooks.ask(asked, context, (same) => same)
 }

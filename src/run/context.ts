@@ -3,7 +3,7 @@ import { NO_USAGE } from '../report.js'
 import type { RunReport, StopReason } from '../report.js'
 import type { CheckedArguments } from '../tools/arguments.js'
 import type { Clock } from '../util/clock.js'
-import type { JsonObject } from '../util/json.js'
+import type { JsonObject, JsonValue } from '../util/json.js'
 import type { DurableEvent, DurablePayloads, EphemeralEvent, EphemeralPayloads, EventBase } from './events.js'
 import type { RunAbort } from './abort.js'
 import type { HookSet } from './hooks.js'
@@ -51,6 +51,8 @@ export class RunContext {
   #gathering: { readonly events: DurableEvent[]; readonly kept: Promise<void> } | null = null
   #lastAppend: Promise<void> = Promise.resolve()
   #storeFailure: HarnessError | null = null
+  /** The last event of the run has been emitted: what a model or a tool that was left behind still tells is not heard. */
+  #isOver = false
 
   constructor(surroundings: RunSurroundings) {
     this.runId = surroundings.runId
@@ -82,9 +84,11 @@ export class RunContext {
    */
   emit<Kind extends keyof DurablePayloads>(kind: Kind, payload: DurablePayloads[Kind]): Promise<void> {
     if (this.#storeFailure !== null) return Promise.reject(this.#storeFailure)
+    if (this.#isOver) return Promise.reject(new RangeError(`Run \`${this.runId}\` is over: it tells nothing more.`))
     this.#lastSeq += 1
     const event = { kind, ...this.#base(this.#lastSeq, true), ...payload } as DurableEvent
-    if (event.kind === 'run_completed') keepShort(event)
+    if (event.kind === 'run_completed') keepShort(event, answerIn(this.state))
+    this.#isOver = event.kind === 'run_completed' || event.kind === 'run_failed'
     this.#gathering ??= this.#gather()
     this.#gathering.events.push(event)
     return this.#gathering.kept
@@ -104,6 +108,7 @@ export class RunContext {
 
   /** Tells listeners something that is never stored. */
   tell<Kind extends keyof EphemeralPayloads>(kind: Kind, payload: EphemeralPayloads[Kind]): void {
+    if (this.#isOver && kind !== 'run_failed') return
     void this.#queue.push({ kind, ...this.#base(this.#state?.seq ?? 0, false), ...payload } as EphemeralEvent)
   }
 
@@ -121,9 +126,9 @@ export class RunContext {
   }
 
   /** What the run had done when it failed; nothing when it had not begun. */
-  report(): RunReport | undefined {
+  report(stopReason: StopReason): RunReport | undefined {
     if (this.#state === null) return undefined
-    return reportOf(this.#state, this.responses)
+    return reportOf(this.#state, stopReason, this.responses)
   }
 
   #base(seq: number, durable: boolean): EventBase {
@@ -175,9 +180,14 @@ function storeFailure(runId: string, cause: unknown): HarnessError {
   })
 }
 
+/** The answer as JSON: what the caller's schema made of it need not be any. */
+function answerIn({ phase }: RunState): JsonValue | undefined {
+  return phase.at === 'answered' && phase.resolution.kind === 'final' ? phase.resolution.output : undefined
+}
+
 /** As JSON a result is told in short: its transcript, records and state are in the events before it. */
-function keepShort(event: DurableEvent & { kind: 'run_completed' }): void {
+function keepShort(event: DurableEvent & { kind: 'run_completed' }, answer: JsonValue | undefined): void {
   const { runId, text, output, stopReason, usage, pending } = event.result
-  const toJSON = () => ({ ...event, result: { runId, text, output, stopReason, usage, pending } })
+  const toJSON = () => ({ ...event, result: { runId, text, output: answer ?? output, stopReason, usage, pending } })
   Object.defineProperty(event, 'toJSON', { value: toJSON, enumerable: false })
 }

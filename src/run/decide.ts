@@ -1,5 +1,4 @@
 import type { PendingItem } from '../report.js'
-import type { JsonValue } from '../util/json.js'
 import type { RequestKind } from './events.js'
 import { batchBreach, limitNotices, requestBreach } from './limits.js'
 import type { Breach, LimitNotice } from './limits.js'
@@ -17,7 +16,7 @@ export type Command =
   | { readonly kind: 'ask_again'; readonly requestKind: RequestKind }
   | { readonly kind: 'run_tools'; readonly calls: readonly BatchCall[] }
   | { readonly kind: 'wait'; readonly items: readonly PendingItem[] }
-  | { readonly kind: 'finish'; readonly text: string; readonly output: JsonValue }
+  | { readonly kind: 'finish' }
   | { readonly kind: 'fail'; readonly failure: Failure }
   | { readonly kind: 'ended' }
 
@@ -79,7 +78,7 @@ function overBudget(state: RunState, batch: Batch): Command {
 function decideAnswer(state: RunState, { resolution }: RunState['phase'] & { at: 'answered' }): Command {
   switch (resolution.kind) {
     case 'final':
-      return { kind: 'finish', text: resolution.text, output: resolution.output }
+      return { kind: 'finish' }
     case 'ask_again':
       return ask(state, resolution.reason === 'pause' ? 'pause_continuation' : 'empty_retry')
     case 'unexpected':

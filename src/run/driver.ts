@@ -69,7 +69,7 @@ export class TurnDriver {
           break
         case 'finish':
           if (await this.#steer()) break
-          return { text: command.text, output: this.#value, pending: [] }
+          return { text: this.#lastText(), output: this.#value, pending: [] }
         case 'wait':
           return { text: this.#lastText(), output: null, pending: command.items }
         case 'fail':
@@ -139,6 +139,7 @@ export class TurnDriver {
 
   /** A model that heeds no signal is left behind when the run is aborted. */
   async #untilAborted<T>(work: () => Promise<T>): Promise<T> {
+    this.#context.signal.throwIfAborted()
     const { stopped, value } = await settle(work, { abort: this.#context.abort, timeoutMs: undefined })
     this.#context.signal.throwIfAborted()
     if (value === undefined) throw new RangeError(`Expected a reply of the model, got nothing (${stopped ?? 'ended'}).`)

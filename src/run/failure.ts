@@ -51,21 +51,20 @@ const LIMIT_NAMES: Readonly<Record<LimitKind, string>> = {
   time_ms: 'time_ms',
 }
 
-/** Why a run ended that `thrown` ended. */
+/** How a run is said to have ended that an error of this code ended. */
 export function stopReasonOf(code: HarnessErrorCode): StopReason {
-  switch (code) {
-    case 'provider_error':
-    case 'limit_reached':
-    case 'tool_retries_exceeded':
-    case 'output_validation_failed':
-    case 'unexpected_model_behavior':
-    case 'cancelled_by_hook':
-    case 'cancelled':
-      return code
-    default:
-      return 'error'
-  }
+  return STOP_REASONS.find((reason) => reason === code) ?? 'error'
 }
+
+const STOP_REASONS = [
+  'provider_error',
+  'limit_reached',
+  'tool_retries_exceeded',
+  'output_validation_failed',
+  'unexpected_model_behavior',
+  'cancelled_by_hook',
+  'cancelled',
+] as const satisfies readonly (StopReason & HarnessErrorCode)[]
 
 /** `thrown` as the error that the caller gets, with what the run had done. The original is its cause, or itself. */
 export function toHarnessError(thrown: unknown, run: RunReport | undefined): HarnessError {

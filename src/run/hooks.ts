@@ -4,9 +4,13 @@ import type { HarnessResult, RunUsage, StopReason } from '../report.js'
 import type { Envelope } from '../tools/envelope.js'
 import type { ToolAnnotations } from '../tools/spec.js'
 import type { ContentPart } from '../transcript/entry.js'
+import { isObject } from '../util/json.js'
 import type { JsonObject } from '../util/json.js'
 import { withTimeout } from '../util/settle.js'
 import { didYouMean } from '../util/suggest.js'
+import { unknownKey } from '../util/unknown-key.js'
+import type { RunAbort } from './abort.js'
+import { checkedAnswer } from './hook-answer.js'
 import type { LimitKind } from './rules.js'
 
 /** What each hook is told, beside `event`, `runId` and `metadata`. All of it is read-only data. */
@@ -91,7 +95,16 @@ type HookOf<Event extends HookEvent> = {
 /** Asked at a fixed point of a run. Hooks of one event are asked in order, each awaited. */
 export type Hook = { [Event in HookEvent]: HookOf<Event> }[HookEvent]
 
-type ReportFailure = (hookEvent: HookEvent, message: string) => Promise<void>
+/** The run that asks. */
+interface Asking {
+  readonly abort: RunAbort
+  /** Tells of a hook that failed and was passed over. */
+  readonly hookFailed: (hookEvent: HookEvent, message: string) => Promise<void>
+}
+
+/** How long hooks may still take once their run was aborted, in ms; at the end of a run there may be something to write. */
+const GRACE_MS = 250
+const LAST_GRACE_MS = 5_000
 
 /** The hooks of a harness, by event; asking costs nothing where there are none. */
 export class HookSet {
@@ -112,17 +125,18 @@ export class HookSet {
 
   /**
    * Asks the hooks of `event` in order, each with the context that `fold` made of the answers before; stops when
-   * `fold` returns null. A hook that fails is reported and passed over, or in strict mode fails the run.
+   * `fold` returns null. A hook that fails, or answers what cannot be used, is told of and passed over; in strict mode
+   * it fails the run. One that does not end when the run is aborted is left behind.
    */
   async ask<Event extends HookEvent>(
     context: HookContext<Event>,
-    reportFailure: ReportFailure,
+    run: Asking,
     fold: (context: HookContext<Event>, answer: NonNullable<HookAnswers[Event]>) => HookContext<Event> | null,
   ): Promise<void> {
     let current = context
     for (const hook of (this.#byEvent.get(context.event) ?? []) as readonly unknown[] as readonly HookOf<Event>[]) {
       if (hook.tools !== undefined && !('toolName' in current && hook.tools.includes(current.toolName))) continue
-      const answer = await this.#askOne(hook, current, reportFailure)
+      const answer = await this.#askOne(hook, current, run)
       if (answer === undefined) continue
       const next = fold(current, answer)
       if (next === null) return
@@ -133,34 +147,86 @@ export class HookSet {
   async #askOne<Event extends HookEvent>(
     hook: HookOf<Event>,
     context: HookContext<Event>,
-    reportFailure: ReportFailure,
+    run: Asking,
   ): Promise<NonNullable<HookAnswers[Event]> | undefined> {
     try {
       const fresh = { ...context, metadata: structuredClone(context.metadata) }
-      const asked = Promise.resolve(hook.handler(fresh))
-      return (await (hook.timeoutMs === undefined ? asked : withTimeout(asked, hook.timeoutMs))) ?? undefined
+      const answer = checkedAnswer(context.event, await patiently(hook, fresh, run.abort))
+      return answer as NonNullable<HookAnswers[Event]> | undefined
     } catch (cause) {
-      if (this.#strict) {
+      if (this.#strict && !(cause instanceof LeftBehind)) {
         const code: HarnessErrorCode = 'hook_failed'
         throw new HarnessError(code, `A \`${context.event}\` hook failed: ${messageOf(cause)}`, { cause })
       }
-      await reportFailure(context.event, messageOf(cause))
+      await run.hookFailed(context.event, messageOf(cause))
       return undefined
     }
   }
 }
 
-function checkHook({ event, handler, tools }: Hook): void {
-  if (!HOOK_EVENTS.includes(event)) {
-    const known = HOOK_EVENTS.map((name) => `\`${name}\``).join(', ')
-    throw invalid(`Unknown hook event \`${event}\`.${didYouMean(event, HOOK_EVENTS)} Known: ${known}.`)
+/** Thrown in place of the answer of a hook that had not ended when its run was aborted. */
+class LeftBehind extends Error {}
+
+/** What a hook answers, waited for as long as it and its run allow. */
+function patiently<Event extends HookEvent>(
+  { handler, timeoutMs }: HookOf<Event>,
+  context: HookContext<Event>,
+  abort: RunAbort,
+): Promise<unknown> {
+  const answered = Promise.resolve(handler(context))
+  const inTime = timeoutMs === undefined ? answered : withTimeout(answered, timeoutMs)
+  return new Promise((resolve, reject) => {
+    let timer: NodeJS.Timeout | undefined
+    const graceMs = context.event === 'run_end' ? LAST_GRACE_MS : GRACE_MS
+    const stopListening = abort.onAbort(() => {
+      timer = setTimeout(() => reject(new LeftBehind('It had not ended when the run was aborted.')), graceMs)
+    })
+    const finish = (): void => {
+      clearTimeout(timer)
+      stopListening()
+    }
+    void inTime.finally(finish).then(resolve, reject)
+  })
+}
+
+function checkHook(hook: unknown): void {
+  if (!isObject(hook)) {
+    throw invalid(`Expected a hook to be an object \`{ event, handler }\`, got ${hook === null ? 'null' : typeof hook}.`)
   }
+  const { event, handler, tools, timeoutMs } = hook
+  if (!isHookEvent(event)) {
+    const known = HOOK_EVENTS.map((name) => `\`${name}\``).join(', ')
+    throw invalid(`Unknown hook event \`${String(event)}\`.${didYouMean(String(event), HOOK_EVENTS)} Known: ${known}.`)
+  }
+  const unknown = unknownKey(hook, ['event', 'handler', 'tools', 'timeoutMs'], `member of a \`${event}\` hook`)
+  if (unknown !== undefined) throw invalid(unknown)
   if (typeof handler !== 'function')
     throw invalid(`Expected the handler of a \`${event}\` hook to be a function, got ${typeof handler}.`)
+  checkTimeout(event, timeoutMs)
+  checkFilter(event, tools)
+}
+
+function isHookEvent(event: unknown): event is HookEvent {
+  return (HOOK_EVENTS as readonly unknown[]).includes(event)
+}
+
+/** Longest wait that a timer of the platform knows, in ms. */
+const LONGEST_TIMEOUT_MS = 2_147_483_647
+
+function checkTimeout(event: HookEvent, timeoutMs: unknown): void {
+  if (timeoutMs === undefined) return
+  if (Number.isSafeInteger(timeoutMs) && Number(timeoutMs) >= 1 && Number(timeoutMs) <= LONGEST_TIMEOUT_MS) return
+  throw invalid(
+    `Expected \`timeoutMs\` of a \`${event}\` hook to be a whole number of milliseconds from 1 to ${LONGEST_TIMEOUT_MS}, got \`${String(timeoutMs)}\`.`,
+  )
+}
+
+function checkFilter(event: HookEvent, tools: unknown): void {
   if (tools === undefined) return
   if (event !== 'before_tool_call' && event !== 'after_tool_call') {
     throw invalid(`\`tools\` filters tool events only; a \`${event}\` hook cannot have it.`)
   }
+  if (!Array.isArray(tools)) throw invalid(`Expected \`tools\` of a \`${event}\` hook to be a list of names.`)
   if (tools.length === 0) throw invalid(`The \`tools\` filter of a \`${event}\` hook is empty, so it would never fire.`)
 }
 

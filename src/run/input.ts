@@ -40,7 +40,7 @@ export function inputPort(): InputPort {
   }
 }
 
-/** A prompt as content parts. */
+/** A message as content parts of its own: what its sender does with the parts afterwards changes nothing. */
 export function contentOf(message: InputMessage): readonly ContentPart[] {
-  return typeof message === 'string' ? [{ type: 'text', text: message }] : message
+  return typeof message === 'string' ? [{ type: 'text', text: message }] : message.map((part) => ({ ...part }))
 }

@@ -12,11 +12,12 @@ export class EventQueue {
   #events: RunEvent[] = []
   /** Where the last joinable event of each part waits; emptied by each durable event, which nothing may overtake. */
   readonly #joinable = new Map<string, number>()
-  #readerWaits: (() => void) | null = null
+  #readersWait: (() => void)[] = []
   #runWaits: (() => void)[] = []
   /** What to do while nobody reads: `keep` for a reader to come, `wait` like for a slow one, `drop` everything. */
   #unread: 'keep' | 'wait' | 'drop' = 'wait'
   #reading = false
+  #runEnds = false
   #closed = false
 
   /** Somebody reads from now on. */
@@ -30,9 +31,16 @@ export class EventQueue {
     this.#letRunGo()
   }
 
+  /** The run ends now: what it has to tell is little, and it waits for no reader any more. */
+  stopWaiting(): void {
+    this.#runEnds = true
+    this.#letRunGo()
+  }
+
   /** Nobody will ever read. */
   drop(): void {
     this.#unread = 'drop'
+    this.#reading = false
     this.#events = []
     this.#letRunGo()
   }
@@ -41,19 +49,22 @@ export class EventQueue {
   push(event: RunEvent): Promise<void> | undefined {
     if (this.#closed || (!this.#reading && this.#unread === 'drop')) return undefined
     if (!event.durable) {
-      if (this.#reading || this.#unread === 'wait') this.#pushEphemeral(event)
+      // The end of a run is for whoever comes to read, also where the log could not keep it.
+      const isEnd = event.kind === 'run_failed'
+      if (isEnd || this.#reading || this.#unread === 'wait') this.#pushEphemeral(event)
       return undefined
     }
     this.#joinable.clear()
     this.#add(event)
-    if (this.#events.length < ROOM || (!this.#reading && this.#unread === 'keep')) return undefined
+    const goesOn = this.#runEnds || (!this.#reading && this.#unread === 'keep')
+    if (goesOn || this.#events.length < ROOM) return undefined
     return new Promise((resolve) => this.#runWaits.push(resolve))
   }
 
   /** Everything that waits; empty when the run is over and all has been taken. */
   async take(): Promise<readonly RunEvent[]> {
-    if (this.#events.length === 0 && !this.#closed) {
-      await new Promise<void>((resolve) => (this.#readerWaits = resolve))
+    while (this.#events.length === 0 && !this.#closed) {
+      await new Promise<void>((resolve) => this.#readersWait.push(resolve))
     }
     const taken = this.#events
     this.#events = []
@@ -66,34 +77,37 @@ export class EventQueue {
   close(): void {
     this.#closed = true
     this.#letRunGo()
-    this.#wakeReader()
+    this.#wakeReaders()
   }
 
   #pushEphemeral(event: EphemeralEvent): void {
     const part = partOf(event)
-    if (this.#events.length < ROOM || part === undefined) {
-      if (part !== undefined) this.#joinable.set(part, this.#events.length)
+    if (part === undefined) {
+      // Deltas behind a withdrawal are new ones.
+      this.#joinable.clear()
       this.#add(event)
       return
     }
     const index = this.#joinable.get(part)
     const earlier = index === undefined ? undefined : this.#events[index]
-    if (index === undefined || earlier === undefined) {
-      this.#joinable.set(part, this.#events.length)
-      this.#add(event)
+    if (this.#events.length >= ROOM && index !== undefined && earlier !== undefined) {
+      this.#events[index] = joined(earlier, event)
       return
     }
-    this.#events[index] = joined(earlier, event)
+    this.#joinable.set(part, this.#events.length)
+    this.#add(event)
   }
 
   #add(event: RunEvent): void {
     this.#events.push(event)
-    this.#wakeReader()
+    this.#wakeReaders()
   }
 
-  #wakeReader(): void {
-    this.#readerWaits?.()
-    this.#readerWaits = null
+  #wakeReaders(): void {
+    const waiting = this.#readersWait
+    if (waiting.length === 0) return
+    this.#readersWait = []
+    for (const resolve of waiting) resolve()
   }
 
   #letRunGo(): void {

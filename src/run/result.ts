@@ -1,4 +1,4 @@
-import type { HarnessResult, PendingItem, ResumeState, RunReport, ToolCallRecord } from '../report.js'
+import type { HarnessResult, PendingItem, ResumeState, RunReport, StopReason, ToolCallRecord } from '../report.js'
 import { toolCallsOf } from '../transcript/entry.js'
 import { FINAL_RESULT } from '../output/format.js'
 import type { ToolEntry } from '../transcript/entry.js'
@@ -33,13 +33,13 @@ export function resultOf<Output>(
 }
 
 /** What a run that failed had done. Its transcript is closed, also when the log could not keep its end. */
-export function reportOf(state: RunState, responses: readonly unknown[]): RunReport {
+export function reportOf(state: RunState, stopReason: StopReason, responses: readonly unknown[]): RunReport {
   const closed = state.phase.at === 'ended' ? state : structuredClone(state)
-  if (closed.phase.at !== 'ended') end(closed, 'error', closed.transcript.at(-1)?.at ?? closed.startedAt)
+  if (closed.phase.at !== 'ended') end(closed, stopReason, closed.transcript.at(-1)?.at ?? closed.startedAt)
   let resumeState: ResumeState | undefined
   return {
     runId: closed.runId,
-    stopReason: closed.phase.at === 'ended' ? closed.phase.stopReason : 'error',
+    stopReason,
     usage: closed.usage,
     toolCallRecords: recordsOf(closed),
     transcript: closed.transcript,

@@ -1,7 +1,7 @@
 import { closeSync, fdatasync, fstatSync, ftruncateSync, mkdirSync, openSync, readSync, writeSync } from 'node:fs'
 import { dirname } from 'node:path'
 import { promisify } from 'node:util'
-import { HarnessError } from '../errors.js'
+import { HarnessError, messageOf } from '../errors.js'
 import { isObject, parseJson } from '../util/json.js'
 import type { DurableEvent } from './events.js'
 
@@ -16,7 +16,7 @@ export class RunFile {
   #lastSeq: number
   #timer: NodeJS.Timeout | undefined
   #syncing: Promise<void> = Promise.resolve()
-  #failure: unknown = undefined
+  #failure: HarnessError | undefined
 
   private constructor(fd: number, runId: string, lastSeq: number) {
     this.#fd = fd
@@ -51,7 +51,9 @@ export class RunFile {
   syncSoon(): void {
     this.#timer ??= setTimeout(() => {
       this.sync().catch((error: unknown) => {
-        this.#failure = error
+        this.#failure = new HarnessError('store_failure', `The log could not be synced: ${messageOf(error)}`, {
+          cause: error,
+        })
       })
     }, SYNC_EVERY_MS).unref()
   }

@@ -56,7 +56,8 @@ class RunStream<Output> implements HarnessStream<Output> {
     const batches = this.#readBatches()
     let events: readonly RunEvent[] = []
     let index = 0
-    const next = async (): Promise<IteratorResult<RunEvent, undefined>> => {
+    let reading: Promise<unknown> = Promise.resolve()
+    const read = async (): Promise<IteratorResult<RunEvent, undefined>> => {
       for (;;) {
         const event = events[index++]
         if (event !== undefined) return { done: false, value: event }
@@ -65,6 +66,15 @@ class RunStream<Output> implements HarnessStream<Output> {
         events = batch.value
         index = 0
       }
+    }
+    let asked = 0
+    // One after the other, also for who asks for several at once: each event is given once, in order.
+    const next = (): Promise<IteratorResult<RunEvent, undefined>> => {
+      if (asked === 0 && index < events.length) return read()
+      asked += 1
+      const result = reading.then(read).finally(() => (asked -= 1))
+      reading = result.catch(() => undefined)
+      return result
     }
     return { next, return: () => this.#return() }
   }

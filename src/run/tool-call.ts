@@ -1,6 +1,7 @@
 import { checkArguments } from '../tools/arguments.js'
 import type { CheckedArguments } from '../tools/arguments.js'
-import { envelopeOf } from '../tools/envelope.js'
+import { envelopeOf, renderEnvelope } from '../tools/envelope.js'
+import { failureOf } from '../tools/failure.js'
 import { invoke } from '../tools/invoke.js'
 import type { ToolOutcome } from '../tools/outcome.js'
 import type { ToolContext, ToolSpec } from '../tools/spec.js'
@@ -9,31 +10,50 @@ import { didYouMean } from '../util/suggest.js'
 import { settle } from './abort.js'
 import { isApproval } from './answers.js'
 import { askAfterCall, askBeforeCall } from './call-hooks.js'
+import type { EndedCall, ToldOfCall } from './call-hooks.js'
 import type { RunContext } from './context.js'
-import type { DurablePayloads } from './events.js'
 import type { Frozen } from './frozen.js'
 import type { BatchCall } from './state.js'
 import { performStep } from './steps.js'
 
-/** Performs one call of a batch, from its start to its kept outcome. Rejects only when the run cannot go on. */
+/**
+ * Performs one call of a batch, from its start to its kept outcome. Rejects only when the run cannot go on; the call
+ * has its kept outcome then too, if the log can keep it.
+ */
 export async function performCall(
   context: RunContext,
   frozen: Frozen,
   call: BatchCall,
   toolIndex: number,
 ): Promise<void> {
-  const { callId, name: toolName } = call
   const startedAt = performance.now()
+  const { callId, name: toolName } = call
   if (!call.started) {
     await context.emit('tool_call_started', { callId, toolName, toolIndex, arguments: call.arguments })
   }
-  const outcome = await outcomeOf(context, frozen, call, toolIndex)
-  const told = envelopeOf(outcome)
-  const durationMs = Math.round((performance.now() - startedAt) * 1000) / 1000
-  const { output, envelope } = await askAfterCall(context, call, { toolIndex, durationMs, outcome, told })
+  const ended = (outcome: ToolOutcome): EndedCall => {
+    const durationMs = Math.round((performance.now() - startedAt) * 1000) / 1000
+    return { toolIndex, durationMs, outcome, told: envelopeOf(outcome) }
+  }
+  try {
+    const end = ended(await outcomeOf(context, frozen, call, toolIndex))
+    await complete(context, call, end, await askAfterCall(context, call, end))
+  } catch (error) {
+    const end = ended(failureOf(error))
+    await complete(context, call, end, { output: renderEnvelope(end.told), envelope: end.told }).catch(() => undefined)
+    throw error
+  }
+}
+
+async function complete(
+  context: RunContext,
+  { callId, name: toolName }: BatchCall,
+  { toolIndex, durationMs, outcome }: EndedCall,
+  { output, envelope }: ToldOfCall,
+): Promise<void> {
   const parts = outcome.kind === 'succeeded' || outcome.kind === 'failed' ? outcome.parts : undefined
   const errorType = envelope.metadata['error_type']
-  const completed: DurablePayloads['tool_call_completed'] = {
+  await context.emit('tool_call_completed', {
     callId,
     toolName,
     toolIndex,
@@ -46,8 +66,7 @@ export async function performCall(
     durationMs,
     output,
     ...(parts !== undefined && { parts }),
-  }
-  await context.emit('tool_call_completed', completed)
+  })
 }
 
 async function outcomeOf(
@@ -69,6 +88,8 @@ async function outcomeOf(
       ? (context.checked.get(call.callId) ?? (await checkCall(spec, call.arguments, finishReasonOf(context))))
       : await checkArguments(spec, JSON.stringify(replaced))
   if (!checked.ok) return checked.outcome
+  // The run may have been aborted while the hooks were asked: nothing starts behind that.
+  if (context.signal.aborted) return CANCELLED
   return run(context, frozen, spec, call, checked)
 }
 
@@ -112,18 +133,30 @@ async function run(
   checked: CheckedArguments & { ok: true },
 ): Promise<ToolOutcome> {
   const { timeoutMs } = spec
+  let ended = false
   const work = (signal: AbortSignal): Promise<ToolOutcome> =>
     performStep(frozen.steps, `tool:${call.callId}`, () =>
-      invoke(spec, checked.value, toolContext(context, frozen, call, signal)),
+      invoke(spec, checked.value, toolContext(context, frozen, call, { signal, hasEnded: () => ended })),
     )
   const { stopped, value } = await settle(work, { abort: context.abort, timeoutMs })
+  ended = true
   if (value !== undefined && (stopped === null || value.kind === 'succeeded'))
     return noteRepairs(value, checked.repairs)
   if (stopped === 'timed_out') return timedOut(spec.name, timeoutMs ?? 0)
   return CANCELLED
 }
 
-function toolContext(context: RunContext, frozen: Frozen, call: BatchCall, signal: AbortSignal): ToolContext {
+interface CallLife {
+  readonly signal: AbortSignal
+  readonly hasEnded: () => boolean
+}
+
+function toolContext(
+  context: RunContext,
+  frozen: Frozen,
+  call: BatchCall,
+  { signal, hasEnded }: CallLife,
+): ToolContext {
   const { runId, metadata } = context
   const { callId, name: toolName } = call
   return {
@@ -135,7 +168,7 @@ function toolContext(context: RunContext, frozen: Frozen, call: BatchCall, signa
     metadata,
     signal,
     progress: (update) => {
-      if (!signal.aborted) context.tell('tool_progress', { callId, toolName, update })
+      if (!signal.aborted && !hasEnded()) context.tell('tool_progress', { callId, toolName, update })
     },
   }
 }

@@ -1,4 +1,4 @@
-import type { JsonObject } from './core-types.js'
+import type { JsonObject } from '../index.js'
 import { isObject, parsedOf } from './json.js'
 
 /** One message of a conversation, the same from a model's transcript and from every wire format. */
@@ -99,7 +99,7 @@ function heardOutput({ callId, content }: ScriptMessage & { role: 'tool' }): Hea
 }
 
 /** The text of a part of any API. */
-export function textIn(part: unknown): string | undefined {
+function textIn(part: unknown): string | undefined {
   if (typeof part === 'string') return part
   return isObject(part) && typeof part['text'] === 'string' ? part['text'] : undefined
 }
@@ -108,4 +108,16 @@ export function textIn(part: unknown): string | undefined {
 export function contentOf(parts: readonly unknown[]): MessageContent {
   const texts = parts.map(textIn)
   return texts.every((text) => text !== undefined) ? texts.join('') : parts
+}
+
+/** A message's content as any API writes it: a text, a list of parts, or nothing. */
+export function contentIn(content: unknown): MessageContent {
+  if (Array.isArray(content)) return contentOf(content)
+  return typeof content === 'string' ? content : ''
+}
+
+/** The same as one text. */
+export function textContent(content: unknown): string {
+  const read = contentIn(content)
+  return typeof read === 'string' ? read : JSON.stringify(read)
 }

@@ -1,5 +1,6 @@
+import { inspect } from 'node:util'
 import { HarnessError } from '../index.js'
-import type { FinishReason, JsonObject, TokenUsage } from './core-types.js'
+import type { FinishReason, JsonObject, TokenUsage } from '../index.js'
 import { isObject } from './json.js'
 
 /** What a scripted model answers in one turn. */
@@ -9,9 +10,11 @@ export interface Reply {
   /** What it thought, before everything else. Empty: it thought, and shows only an encrypted form. */
   readonly reasoning?: string
   readonly calls?: readonly ScriptedCall[]
-  /** In place of `text`, `reasoning` and `calls`: the pieces of the reply in an order of their own. */
+  /** The words of a refusal, which are no text of the reply. */
+  readonly refusal?: string
+  /** In place of `text`, `reasoning`, `calls` and `refusal`: the pieces of the reply in an order of their own. */
   readonly parts?: readonly ReplyPart[]
-  /** Default: `tool_calls` where there are calls, else `stop`. A `refusal` has its text in `text`. */
+  /** Default: `refusal` where there is one, else `tool_calls` where there are calls, else `stop`. */
   readonly finishReason?: FinishReason
   /** The provider's own word. Default: the one that the API has for `finishReason`; of a model, the same word. */
   readonly nativeFinishReason?: string
@@ -32,6 +35,7 @@ export interface ScriptedCall {
 export type ReplyPart =
   | { readonly type: 'text'; readonly text: string }
   | { readonly type: 'reasoning'; readonly text: string }
+  | { readonly type: 'refusal'; readonly text: string }
   | ({ readonly type: 'call' } & ScriptedCall)
   | { readonly type: 'block'; readonly data: JsonObject }
 
@@ -53,7 +57,9 @@ export type ResolvedPart =
       readonly callId: string | null | undefined
     }
 
-const FIELDS = ['text', 'reasoning', 'calls', 'parts', 'finishReason', 'nativeFinishReason', 'usage']
+const TEXTS = ['text', 'reasoning', 'refusal']
+const LISTS = ['calls', 'parts']
+const FIELDS = [...TEXTS, ...LISTS, 'finishReason', 'nativeFinishReason', 'usage']
 
 /**
  * Makes a reply whole. A string is a reply of that text. Throws a `HarnessError` of code `invalid_options` for what is
@@ -63,15 +69,21 @@ export function resolveReply(reply: Reply | string): ResolvedReply {
   if (typeof reply === 'string') return resolveReply({ text: reply })
   checkReply(reply)
   const parts = (reply.parts ?? sugared(reply)).map(resolvePart)
-  const finishReason = reply.finishReason ?? (parts.some((part) => part.type === 'call') ? 'tool_calls' : 'stop')
+  const finishReason = reply.finishReason ?? finishOf(parts)
   const usage = reply.usage === undefined ? {} : reply.usage
   return { parts, finishReason, nativeFinishReason: reply.nativeFinishReason, usage }
 }
 
-function sugared({ text, reasoning, calls = [] }: Reply): ReplyPart[] {
+function finishOf(parts: readonly ResolvedPart[]): FinishReason {
+  if (parts.some((part) => part.type === 'refusal')) return 'refusal'
+  return parts.some((part) => part.type === 'call') ? 'tool_calls' : 'stop'
+}
+
+function sugared({ text, reasoning, refusal, calls = [] }: Reply): ReplyPart[] {
   return [
     ...(reasoning === undefined ? [] : [{ type: 'reasoning', text: reasoning } as const]),
     ...(text === undefined ? [] : [{ type: 'text', text } as const]),
+    ...(refusal === undefined ? [] : [{ type: 'refusal', text: refusal } as const]),
     ...calls.map((call) => ({ type: 'call', ...call }) as const),
   ]
 }
@@ -87,16 +99,16 @@ function checkReply(reply: unknown): void {
   if (!isObject(reply)) throw misuse('a reply (a text, or an object such as `{ text, calls }`)', reply)
   for (const [key, value] of Object.entries(reply)) {
     if (!FIELDS.includes(key)) throw misuse(`a reply to have only the fields \`${FIELDS.join('`, `')}\``, key)
-    if (['text', 'reasoning'].includes(key) && value !== undefined && typeof value !== 'string') {
+    if (TEXTS.includes(key) && value !== undefined && typeof value !== 'string') {
       throw misuse(`\`${key}\` of a reply to be a text`, value)
     }
-    if (['calls', 'parts'].includes(key) && value !== undefined && !Array.isArray(value)) {
+    if (LISTS.includes(key) && value !== undefined && !Array.isArray(value)) {
       throw misuse(`\`${key}\` of a reply to be a list`, value)
     }
   }
 }
 
 function misuse(expected: string, given: unknown): HarnessError {
-  const came = typeof given === 'string' ? given : (JSON.stringify(given) ?? typeof given)
+  const came = typeof given === 'string' ? given : inspect(given, { depth: 1, breakLength: Infinity })
   return new HarnessError('invalid_options', `Expected ${expected}, got \`${came.slice(0, 200)}\`.`)
 }

@@ -1,6 +1,6 @@
 import { HarnessError } from '../index.js'
 import type { ScriptRequest } from './conversation.js'
-import type { JsonObject } from './core-types.js'
+import type { JsonObject } from '../index.js'
 import { isObject } from './json.js'
 import { resolveReply } from './reply.js'
 import type { Reply, ScriptedCall } from './reply.js'
@@ -12,7 +12,7 @@ export type Answer<Fault> = string | Reply | Fault
 export type Rule<Request, Fault> = (request: Request) => Answer<Fault> | Promise<Answer<Fault>>
 
 /** Tells a fault from a reply. */
-export interface Faulty {
+interface Faulty {
   readonly fault: string
 }
 
@@ -57,9 +57,9 @@ export abstract class Script<Request extends ScriptRequest, Fault extends Faulty
     return this.#add(`calls ${calls.map(({ name }) => `\`${name}\``).join(', ')}`, { calls, ...beside })
   }
 
-  /** A reply that is a refusal with this text. */
-  refuses(text: string, beside: Beside<'text' | 'finishReason'> = {}): this {
-    return this.#add(`refuses ${quoted(text)}`, { text, finishReason: 'refusal', ...beside })
+  /** A reply that refuses with these words. */
+  refuses(refusal: string, beside: Beside<'refusal'> = {}): this {
+    return this.#add(`refuses ${quoted(refusal)}`, { refusal, ...beside })
   }
 
   /** Any reply, or a function that makes it from the request. */
@@ -80,10 +80,15 @@ export abstract class Script<Request extends ScriptRequest, Fault extends Faulty
     return this
   }
 
-  /** Throws unless every line had its request and every request its line. */
+  /**
+   * Throws unless every line had its request and every request its line. A `using` block calls it at its end, also after
+   * a failure inside: then a `SuppressedError` holds both.
+   */
   assertDone(): void {
     const left = this.#lines.slice(this.#next).map((line) => line.label)
-    const problems = left.length === 0 ? this.#problems : [...this.#problems, `Nobody asked for: ${left.join('; ')}.`]
+    const problems = [...this.#problems]
+    if (left.length > 0) problems.push(`Nobody asked for: ${left.join('; ')}.`)
+    if (this.#waits.length > 0) problems.push('The last `waits` has no line behind it.')
     if (problems.length > 0) throw new Error(`The script of ${this.title} was not followed. ${problems.join(' ')}`)
   }
 
@@ -137,10 +142,17 @@ export abstract class Script<Request extends ScriptRequest, Fault extends Faulty
       const count = this.#lines.length
       const problem = `It has run out: no line for a request of kind \`${heard.kind}\` behind ${turn} replies, after ${count} line${count === 1 ? '' : 's'}.`
       this.note(problem)
-      throw new HarnessError('provider_error', `The script of ${this.title} has an error. ${problem}`)
+      throw new ScriptEnded(`The script of ${this.title} was not followed. ${problem}`)
     }
     if (this.#next < this.#lines.length) this.#next++
     return line
+  }
+}
+
+/** A request for which a script has no line. */
+export class ScriptEnded extends HarnessError {
+  constructor(message: string) {
+    super('provider_error', message)
   }
 }
 

@@ -1,10 +1,21 @@
 import { HarnessError } from '../index.js'
-import type { Model, ModelDelta, ModelSession, ModelTurn, RequestConstants, ToolChoice, TurnOptions } from '../index.js'
+import type {
+  AssistantPart,
+  Model,
+  ModelCapabilities,
+  ModelDelta,
+  ModelSession,
+  ModelTurn,
+  RequestConstants,
+  TokenUsage,
+  ToolChoice,
+  TranscriptEntry,
+  TurnOptions,
+} from '../index.js'
 import { withCallIds } from './call-ids.js'
 import type { NumberedPart } from './call-ids.js'
 import { contentOf, scriptRequest } from './conversation.js'
 import type { Heard, ScriptMessage, ScriptRequest } from './conversation.js'
-import type { AssistantPart, Capabilities, TokenUsage, TranscriptEntry } from './core-types.js'
 import { piecesOf } from './pieces.js'
 import { resolveReply } from './reply.js'
 import type { ResolvedReply } from './reply.js'
@@ -16,7 +27,7 @@ export interface ScriptedModelOptions {
   /** Default `scripted-1`. */
   readonly id?: string
   /** Default: those of a model that says nothing of itself. */
-  readonly capabilities?: Capabilities
+  readonly capabilities?: ModelCapabilities
 }
 
 /** A request as a function of the script sees it. */
@@ -71,7 +82,7 @@ const USAGE: TokenUsage = {
 export class ScriptedModel extends Script<ModelRequest, ModelFailure> implements Model {
   readonly provider: string
   readonly id: string
-  readonly capabilities: Capabilities
+  readonly capabilities: ModelCapabilities
   /** What the model was told, request by request. */
   readonly heard: Heard[] = []
   /** The same with all that came along. */
@@ -202,6 +213,8 @@ function assistantPart(part: NumberedPart<string | null>, provider: string): Ass
     case 'text':
     case 'reasoning':
       return part
+    case 'refusal':
+      return { type: 'opaque', native: { provider, data: { type: 'refusal', refusal: part.text } } }
     case 'block':
       return { type: 'opaque', native: { provider, data: part.data } }
     case 'call':
@@ -241,7 +254,6 @@ function deltasOf(part: AssistantPart): readonly ModelDelta[] {
 async function unlessAborted<T>(work: Promise<T>, signal: AbortSignal): Promise<T> {
   let stop = (): void => undefined
   const aborted = new Promise<never>((_, reject) => {
-    // eslint rule only-throw-error does not apply to a reason that the caller chose.
     stop = () => reject(signal.reason as Error)
     signal.addEventListener('abort', stop, { once: true })
   })

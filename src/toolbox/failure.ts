@@ -4,7 +4,12 @@ import type { JsonObject } from '../util/json.js'
 
 /** A path that a policy does not let through. The model sees the name of this class as `error_type` (spec §1.4). */
 export class PathValidationError extends Error {
-  override readonly name = 'PathValidationError'
+  override readonly name: string = 'PathValidationError'
+}
+
+/** A call took longer than it may. */
+export class DeadlinePassed extends Error {
+  override readonly name = 'DeadlinePassed'
 }
 
 export interface FileFailureDetails {
@@ -32,14 +37,15 @@ export class FileFailure extends Error {
 /** `thrown` as a failure for the model, or `undefined` when it is none of the file tools' (a bug, an abort). */
 export function fileFailureOf(thrown: unknown, shownPath?: string): FileFailure | undefined {
   if (thrown instanceof FileFailure) return thrown
-  if (thrown instanceof PathValidationError) return new FileFailure(thrown.name, thrown.message)
+  if (thrown instanceof PathValidationError) return new FileFailure('PathValidationError', thrown.message)
   if (!isSystemError(thrown)) return undefined
+  if (shownPath !== undefined && isMissing(thrown)) return notFound(shownPath)
   return systemFailure(thrown, shownPath)
 }
 
 /** A failure as an outcome; what is no failure of the file tools is thrown again. */
-export function failedOutcome(thrown: unknown): ToolOutcome {
-  const failure = fileFailureOf(thrown)
+export function failedOutcome(thrown: unknown, shownPath?: string): ToolOutcome {
+  const failure = fileFailureOf(thrown, shownPath)
   if (failure === undefined) throw thrown
   const { errorType, message, retry, metadata } = failure
   return { kind: 'failed', errorType, content: message, retry, metadata }
@@ -50,6 +56,11 @@ export function isSystemError(thrown: unknown, ...codes: readonly string[]): thr
   if (!(thrown instanceof Error) || !('code' in thrown) || typeof thrown.code !== 'string') return false
   if (!('syscall' in thrown)) return false
   return codes.length === 0 || codes.includes(thrown.code)
+}
+
+/** Nothing is there, or what is taken for a folder on the way is none. */
+export function isMissing(thrown: unknown): boolean {
+  return isSystemError(thrown, 'ENOENT', 'ENOTDIR')
 }
 
 export function notFound(shownPath: string): FileFailure {

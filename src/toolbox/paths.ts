@@ -1,7 +1,7 @@
 import { realpathSync, readlinkSync, statSync } from 'node:fs'
 import { realpath, stat } from 'node:fs/promises'
-import { basename, dirname, isAbsolute, join, resolve, sep } from 'node:path'
-import { isSystemError, PathValidationError } from './failure.js'
+import { basename, dirname, isAbsolute, join, parse, resolve, sep } from 'node:path'
+import { isMissing, isSystemError, PathValidationError } from './failure.js'
 import { globProblem } from './glob-pattern.js'
 import { expandHome, pathProblem, shownPath } from './path-text.js'
 
@@ -35,7 +35,7 @@ export class PathPolicy {
     this.root = root
     this.#label = label
     if (allowed?.length === 0) throw new PathValidationError(`Expected \`${label}\` to have at least one path.`)
-    this.#entries = (allowed ?? ['.']).map((entry) => this.#entryOf(entry))
+    this.#entries = (allowed ?? ['.']).map((entry) => entryOf(root, entry))
     this.#reserved = reserved
   }
 
@@ -45,15 +45,20 @@ export class PathPolicy {
    */
   async resolve(raw: string): Promise<string> {
     const path = await this.#locate(raw)
-    if (!this.covers(path)) throw new PathValidationError(`path is not in the ${this.#label}: ${shownPath(raw)}`)
+    this.requireCovered(path, raw)
     return path
+  }
+
+  /** @throws PathValidationError, which names `raw`, when `covers(path)` is false. */
+  requireCovered(path: string, raw: string): void {
+    if (!this.covers(path)) throw new PathValidationError(`path is not in the ${this.#label}: ${shownPath(raw)}`)
   }
 
   /** As `resolve`, for a place to look from: a folder above something allowed will do, each entry is checked by itself. */
   async resolveScope(raw: string): Promise<string> {
     const path = await this.#locate(raw)
-    if (this.covers(path) || this.leadsTo(path)) return path
-    throw new PathValidationError(`path is not in the ${this.#label}: ${shownPath(raw)}`)
+    if (!this.leadsTo(path)) this.requireCovered(path, raw)
+    return path
   }
 
   /** Whether `path` may be touched, as it is resolved now. */
@@ -79,10 +84,12 @@ export class PathPolicy {
     return this.#entries.some((entry) => isInside(folder, entry.path))
   }
 
-  /** The entries of the allow-list that exist, absolute. */
+  /** The entries of the allow-list that exist, absolute, without those that lie below another one. */
   async existingRoots(): Promise<string[]> {
-    const existing = await Promise.all(this.#entries.map(({ path }) => exists(path)))
-    return this.#entries.filter((_, index) => existing[index]).map(({ path }) => path)
+    const paths = [...new Set(this.#entries.map(({ path }) => path))]
+    const outermost = paths.filter((path) => !paths.some((other) => isInside(other, path)))
+    const existing = await Promise.all(outermost.map(exists))
+    return outermost.filter((_, index) => existing[index])
   }
 
   /** @throws PathValidationError when a glob is absolute, climbs with `..`, or is malformed (spec §1.4). */
@@ -92,26 +99,7 @@ export class PathPolicy {
   }
 
   async #locate(raw: string): Promise<string> {
-    return this.#inside(raw, await resolveLinks(this.#absolute(raw), raw))
-  }
-
-  #entryOf(raw: string): AllowedEntry {
-    const path = this.#inside(raw, resolveLinksSync(this.#absolute(raw), raw))
-    return { path, isFile: statSync(path, { throwIfNoEntry: false })?.isFile() ?? false }
-  }
-
-  #absolute(raw: string): string {
-    const problem = pathProblem(raw)
-    if (problem !== undefined) throw new PathValidationError(`${problem}: ${shownPath(raw)}`)
-    const expanded = expandHome(raw)
-    if (isAbsolute(expanded)) return expanded
-    // Not joined: `link/..` is the folder above the link's target, which only the file system knows.
-    return process.platform === 'win32' ? resolve(this.root, expanded) : `${this.root}${sep}${expanded}`
-  }
-
-  #inside(raw: string, path: string): string {
-    if (path === this.root || isInside(this.root, path)) return path
-    throw new PathValidationError(`path escapes root: ${shownPath(raw)}`)
+    return requireInside(this.root, await resolveLinks(absolutePath(this.root, raw), raw), raw)
   }
 
   #isReserved(path: string): boolean {
@@ -119,9 +107,38 @@ export class PathPolicy {
   }
 }
 
+/**
+ * The absolute path that `raw` stands for, links resolved; it need not exist.
+ * @param root Absolute, links resolved.
+ * @throws PathValidationError when it is malformed or outside the root.
+ */
+export function containedPath(root: string, raw: string): string {
+  return requireInside(root, resolveLinksSync(absolutePath(root, raw), raw), raw)
+}
+
 /** Whether `path` lies below `folder`; both absolute and normal. */
 export function isInside(folder: string, path: string): boolean {
-  return path.startsWith(folder.endsWith(sep) ? folder : folder + sep) && path !== folder
+  if (path.length <= folder.length || !path.startsWith(folder)) return false
+  return folder.endsWith(sep) || path[folder.length] === sep
+}
+
+function entryOf(root: string, raw: string): AllowedEntry {
+  const path = containedPath(root, raw)
+  return { path, isFile: statSync(path, { throwIfNoEntry: false })?.isFile() ?? false }
+}
+
+function absolutePath(root: string, raw: string): string {
+  const problem = pathProblem(raw)
+  if (problem !== undefined) throw new PathValidationError(`${problem}: ${shownPath(raw)}`)
+  const expanded = expandHome(raw)
+  if (isAbsolute(expanded)) return expanded
+  // Not joined: `link/..` is the folder above the link's target, which only the file system knows.
+  return process.platform === 'win32' ? resolve(root, expanded) : `${root}${sep}${expanded}`
+}
+
+function requireInside(root: string, path: string, raw: string): string {
+  if (path === root || isInside(root, path)) return path
+  throw new PathValidationError(`path escapes root: ${shownPath(raw)}`)
 }
 
 function includes(entry: AllowedEntry, path: string): boolean {
@@ -146,17 +163,42 @@ async function resolveLinks(path: string, raw: string): Promise<string> {
 }
 
 /** As `realpath`, for a path whose last parts need not exist. A link that leads nowhere is followed to where it leads. */
-function resolveLinksSync(path: string, raw: string, links = 0): string {
+function resolveLinksSync(path: string, raw: string): string {
+  try {
+    return realpathSync.native(path)
+  } catch (error) {
+    if (!isMissing(error)) throw resolvingError(error, raw)
+  }
+  let current = parse(path).root
+  let links = 0
+  const open = namesOf(path).reverse()
+  for (let name = open.pop(); name !== undefined; name = open.pop()) {
+    const next = name === '..' ? dirname(current) : join(current, name)
+    const target = name === '..' ? undefined : linkTarget(next)
+    if (target === undefined) {
+      current = next
+      continue
+    }
+    if (++links > MAX_LINKS) throw new PathValidationError(`path has too many links: ${shownPath(raw)}`)
+    if (isAbsolute(target)) current = parse(target).root
+    open.push(...namesOf(target).reverse())
+  }
+  return withTrueCase(current, raw)
+}
+
+function namesOf(path: string): string[] {
+  const names = path.slice(parse(path).root.length).split(sep === '/' ? '/' : /[\\/]/)
+  return names.filter((name) => name !== '' && name !== '.')
+}
+
+/** A path without links: what exists of it as the file system writes it, which may not care how it was asked for. */
+function withTrueCase(path: string, raw: string): string {
   try {
     return realpathSync.native(path)
   } catch (error) {
     if (!isMissing(error) || dirname(path) === path) throw resolvingError(error, raw)
+    return join(withTrueCase(dirname(path), raw), basename(path))
   }
-  const target = linkTarget(path)
-  if (target === undefined) return join(resolveLinksSync(dirname(path), raw, links), basename(path))
-  if (links >= MAX_LINKS) throw new PathValidationError(`path has too many links: ${shownPath(raw)}`)
-  const folder = resolveLinksSync(dirname(path), raw, links + 1)
-  return resolveLinksSync(resolve(folder, target), raw, links + 1)
 }
 
 function linkTarget(path: string): string | undefined {
@@ -165,10 +207,6 @@ function linkTarget(path: string): string | undefined {
   } catch {
     return undefined
   }
-}
-
-function isMissing(error: unknown): boolean {
-  return isSystemError(error, 'ENOENT', 'ENOTDIR')
 }
 
 function resolvingError(error: unknown, raw: string): unknown {

@@ -169,6 +169,8 @@ function callOf({ name, arguments: text }: ModelTurn['toolCalls'][number]): unkn
 }
 
 function wantedCall(call: Expected['toolCalls'][number]): unknown {
+  // The plain text that a custom tool is called with is a member of the arguments, which are JSON.
+  if (call.kind === 'custom') return { name: call.name, arguments: { input: call.input } }
   return { name: call.name, arguments: call.argumentsValid === false ? call.argumentsRaw : call.arguments }
 }
 

@@ -6,17 +6,17 @@ import type { JsonObject } from '../../util/json.js'
 /** Blocks of a user message. Throws `invalid_options` for what the API does not take. */
 export function userBlocks(content: readonly ContentPart[]): readonly JsonObject[] {
   return content.filter(hasContent).map((part) => {
-    const { block, problem } = blockOf(part)
-    if (block === null) throw new HarnessError('invalid_options', problem)
-    return block
+    const form = blockOf(part)
+    if (form.block === null) throw new HarnessError('invalid_options', form.problem)
+    return form.block
   })
 }
 
 /** Blocks of a tool's result. What the API does not take is named in a text, so that the model knows of it. */
 export function resultBlocks(content: readonly ContentPart[]): readonly JsonObject[] {
   return content.filter(hasContent).map((part) => {
-    const { block, problem } = blockOf(part)
-    return block ?? textBlock(`[Left out of this result. ${problem}]`)
+    const form = blockOf(part)
+    return form.block ?? textBlock(`[Left out of this result. ${form.problem}]`)
   })
 }
 
@@ -29,7 +29,8 @@ function hasContent(part: ContentPart): boolean {
   return part.type !== 'text' || part.text !== ''
 }
 
-type Block = { readonly block: JsonObject } | { readonly block: null; readonly problem: string }
+/** A part as the API takes it, or why it does not. */
+type Form = { readonly block: JsonObject } | { readonly block: null; readonly problem: string }
 
 type ImageType = 'image/jpeg' | 'image/png' | 'image/gif' | 'image/webp'
 
@@ -44,7 +45,7 @@ const IMAGE_TYPES: ReadonlyMap<string, ImageType> = new Map([
 const TEXT_TYPE = /^text\/|^application\/(?:json|xml|yaml|x-yaml|toml|javascript|x-sh|sql)$|\+(?:json|xml)$/
 const DATA_URL = /^data:([^;,]+)[^,]*;base64,(.*)$/s
 
-function blockOf(part: ContentPart): Block {
+function blockOf(part: ContentPart): Form {
   switch (part.type) {
     case 'text':
       return { block: textBlock(part.text) }
@@ -57,19 +58,19 @@ function blockOf(part: ContentPart): Block {
   }
 }
 
-function imageAt(url: string): Block {
+function imageAt(url: string): Form {
   const [, mediaType, data] = DATA_URL.exec(url) ?? []
   if (mediaType !== undefined && data !== undefined) return imageOf(data, mediaType)
   return { block: { type: 'image', source: { type: 'url', url } } satisfies ImageBlockParam }
 }
 
-function imageOf(data: string, mediaType: string): Block {
+function imageOf(data: string, mediaType: string): Form {
   const media_type = IMAGE_TYPES.get(bare(mediaType))
   if (media_type === undefined) return refused('image', mediaType)
   return { block: { type: 'image', source: { type: 'base64', media_type, data } } satisfies ImageBlockParam }
 }
 
-function fileOf({ data, mediaType, name }: ContentPart & { readonly type: 'file' }): Block {
+function fileOf({ data, mediaType, name }: ContentPart & { readonly type: 'file' }): Form {
   const type = bare(mediaType)
   const title = name === undefined ? {} : { title: name }
   if (type === 'application/pdf') {
@@ -83,7 +84,7 @@ function fileOf({ data, mediaType, name }: ContentPart & { readonly type: 'file'
   return IMAGE_TYPES.has(type) ? imageOf(data, type) : refused('file', mediaType)
 }
 
-function refused(kind: ContentPart['type'], mediaType: string): Block {
+function refused(kind: ContentPart['type'], mediaType: string): Form {
   const taken = 'images (JPEG, PNG, GIF, WebP), PDF and text files'
   return { block: null, problem: `Anthropic's API takes ${taken}, got \`${kind}\` of type \`${mediaType}\`.` }
 }

@@ -19,18 +19,7 @@ const UNENFORCED = new Set([
   'maxProperties',
 ])
 
-const FORMATS = new Set([
-  'date-time',
-  'time',
-  'date',
-  'duration',
-  'email',
-  'hostname',
-  'uri',
-  'ipv4',
-  'ipv6',
-  'uuid',
-])
+const FORMATS = new Set(['date-time', 'time', 'date', 'duration', 'email', 'hostname', 'uri', 'ipv4', 'ipv6', 'uuid'])
 
 /**
  * A schema as the API enforces it on a reply. A constraint that it does not know is said in the description in place, for
@@ -55,14 +44,14 @@ function isEnforced(key: string, value: JsonValue): boolean {
 }
 
 function inner(key: string, value: JsonValue): JsonValue {
-  if (NAMED_SCHEMAS.has(key) && isObject(value)) return mapValues(value as JsonObject, schemaOrValue)
+  if (NAMED_SCHEMAS.has(key) && isObject(value)) return mapValues(value, schemaOrValue)
   if (key === 'items' || key === 'anyOf' || key === 'oneOf' || key === 'allOf') return schemaOrValue(value)
   return value
 }
 
 function schemaOrValue(value: JsonValue): JsonValue {
   if (Array.isArray(value)) return (value as readonly JsonValue[]).map(schemaOrValue)
-  return isObject(value) ? outputSchema(value as JsonObject) : value
+  return isObject(value) ? outputSchema(value) : value
 }
 
 function mapValues(object: JsonObject, change: (value: JsonValue) => JsonValue): JsonObject {

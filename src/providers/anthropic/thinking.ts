@@ -30,7 +30,7 @@ const EFFORTS: Readonly<Record<Thought, string>> = {
 export function effortFields(id: string, effort: ReasoningEffort | undefined, maxTokens: number): JsonObject {
   if (effort === undefined) return {}
   const { by, off } = thinkingControl(id)
-  if (effort === 'none') return { thinking: { type: off ?? 'disabled' } }
+  if (effort === 'none') return by === 'none' ? {} : { thinking: { type: off ?? 'disabled' } }
   if (by === 'budget') return { thinking: { type: 'enabled', budget_tokens: budgetTokens(effort, maxTokens) } }
   return { thinking: { type: 'adaptive' }, output_config: { effort: EFFORTS[effort] } }
 }

@@ -1,7 +1,7 @@
 import type { FinishReason } from '../../transcript/entry.js'
 
 /** What a reply consists of, as far as it tells how it ended. */
-export interface ReplyContent {
+interface ReplyContent {
   readonly hasCalls: boolean
   readonly hasRefusal: boolean
 }
@@ -11,37 +11,39 @@ export interface ReplyContent {
  * `stop` always. `upstream` is the word of the provider behind a gateway.
  */
 export function finishReasonOf(word: string, upstream: string, { hasCalls, hasRefusal }: ReplyContent): FinishReason {
-  const reason = WORDS[word.toLowerCase()] ?? 'other'
+  const reason = WORDS.get(word.toLowerCase()) ?? 'other'
   if (reason !== 'stop' && reason !== 'other') return reason
   if (hasRefusal || upstream.toLowerCase() === 'refusal') return 'refusal'
   return hasCalls ? 'tool_calls' : reason
 }
 
 /** OpenAI's words, and those that other servers use beside or in place of them. */
-const WORDS: Readonly<Record<string, FinishReason>> = {
-  stop: 'stop',
-  eos: 'stop',
-  end_turn: 'stop',
-  stop_sequence: 'stop',
-  completed: 'stop',
-  complete: 'stop',
-  tool_calls: 'tool_calls',
-  function_call: 'tool_calls',
-  tool_call: 'tool_calls',
-  tool_use: 'tool_calls',
-  length: 'length',
-  max_tokens: 'length',
-  max_output_tokens: 'length',
-  model_length: 'length',
-  model_context_window_exceeded: 'length',
-  content_filter: 'content_filter',
-  sensitive: 'content_filter',
-  safety: 'content_filter',
-  recitation: 'content_filter',
-  refusal: 'refusal',
-  pause_turn: 'pause',
-  error: 'error',
-  abort: 'error',
-  network_error: 'error',
-  insufficient_system_resource: 'error',
-}
+const WORDS: ReadonlyMap<string, FinishReason> = new Map(
+  Object.entries({
+    stop: 'stop',
+    eos: 'stop',
+    end_turn: 'stop',
+    stop_sequence: 'stop',
+    completed: 'stop',
+    complete: 'stop',
+    tool_calls: 'tool_calls',
+    function_call: 'tool_calls',
+    tool_call: 'tool_calls',
+    tool_use: 'tool_calls',
+    length: 'length',
+    max_tokens: 'length',
+    max_output_tokens: 'length',
+    model_length: 'length',
+    model_context_window_exceeded: 'length',
+    content_filter: 'content_filter',
+    sensitive: 'content_filter',
+    safety: 'content_filter',
+    recitation: 'content_filter',
+    refusal: 'refusal',
+    pause_turn: 'pause',
+    error: 'error',
+    abort: 'error',
+    network_error: 'error',
+    insufficient_system_resource: 'error',
+  } as const),
+)

@@ -59,7 +59,7 @@ function isPending({ status }: WireObject): boolean {
 }
 
 function noResponse(reply: unknown): HarnessError {
-  const came = JSON.stringify(reply).slice(0, 200)
+  const came = reply === undefined ? 'nothing' : JSON.stringify(reply).slice(0, 200)
   return new HarnessError('provider_error', `Expected a reply of the Responses API with \`output\`, got ${came}.`)
 }
 

@@ -3,7 +3,7 @@ import { isObject } from '../../util/json.js'
 import { nativeDataOf } from './native.js'
 import type { WireObject } from './native.js'
 
-export interface Finish {
+interface Finish {
   readonly finishReason: FinishReason
   readonly nativeFinishReason: string | null
 }

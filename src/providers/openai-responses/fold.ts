@@ -1,126 +1,159 @@
 import { HarnessError } from '../../errors.js'
+import type { AssistantPart } from '../../transcript/entry.js'
 import { isObject } from '../../util/json.js'
 import { errorFromBody } from '../errors.js'
 import type { DecodedReply, FoldOptions, ReplyFold, WireChunk } from '../wire.js'
 import { CallIds } from './call-ids.js'
-import { decodeResponse, failureOf } from './decode.js'
-import type { PlacedItem } from './decode.js'
-import { stringOf } from './native.js'
+import { decodedReply, failureOf } from './decode.js'
+import { listOf, stringOf } from './native.js'
 import type { WireObject } from './native.js'
 import { OutputItem } from './output-item.js'
 import type { PieceKind } from './output-item.js'
 
 /**
- * Adds up a streamed response. An item is taken from its `response.output_item.done`, else from the final response,
- * else from its deltas: compatible servers leave out the one or the other.
+ * Adds up a streamed response. An item is what its `response.output_item.done` says, else what stands in the final
+ * response, else what its deltas add up to: compatible servers leave out the one or the other.
  */
 export class ResponseFold implements ReplyFold {
-  readonly #ids: CallIds
   readonly #onDelta: FoldOptions['onDelta']
-  readonly #items = new Map<number, OutputItem>()
-  #last: OutputItem | null = null
+  readonly #ids: CallIds
+  readonly #items: OutputItem[] = []
+  readonly #byIndex = new Map<number, OutputItem>()
+  /** The item that the last event was about. */
+  #current: OutputItem | null = null
   #begun: WireObject = {}
   #final: WireObject | null = null
 
   constructor({ callIdFor, onDelta }: FoldOptions) {
-    this.#ids = new CallIds(callIdFor)
     this.#onDelta = onDelta
+    this.#ids = new CallIds(callIdFor)
   }
 
   add({ event, data }: WireChunk): void {
     if (!isObject(data)) return
-    const type = stringOf(data['type']) || event
-    const piece = type === null ? undefined : PIECES.get(type)
-    if (piece !== undefined) {
-      this.#itemOf(data).grow(piece, data, this.#onDelta)
-      return
+    const type = stringOf(data['type']) || stringOf(event)
+    const piece = PIECES.get(type)
+    if (piece !== undefined) this.#grow(piece, data)
+    else this.#hear(type, data)
+  }
+
+  end(): DecodedReply {
+    if (this.#final === null) {
+      const message = 'The stream ended before the event that completes the response.'
+      throw new HarnessError('provider_error', message, { retryable: true })
     }
+    const output = listOf(this.#final['output'])
+    const parts = this.#parts(output)
+    const items = this.#items.map(({ item }) => item)
+    return decodedReply(output.length > 0 ? this.#final : { ...this.#final, output: items }, parts)
+  }
+
+  #grow([kind, indexField]: readonly [PieceKind, string], data: WireObject): void {
+    const text = data['delta']
+    if (typeof text !== 'string' || text === '') return
+    this.#itemOf(data).grow(kind, numberOf(data[indexField]) ?? 0, text)
+  }
+
+  #hear(type: string, data: WireObject): void {
     switch (type) {
       case 'response.created':
         this.#begun = responseOf(data)
         return
       case 'response.output_item.added':
-        this.#open(data)
+        if (isObject(data['item'])) this.#announce(data, data['item'])
         return
       case 'response.output_item.done':
-        this.#close(data)
-        return
-      case 'response.completed':
-      case 'response.incomplete':
-      case 'response.failed':
-        this.#conclude(type.slice('response.'.length), responseOf(data))
+        if (isObject(data['item'])) this.#itemOf(data, data['item']).close(data['item'])
         return
       default:
-        if (type === 'error' || isObject(data['error'])) throw errorFromBody(200, {}, errorBody(data))
+        if (ENDINGS.has(type)) this.#conclude(type, responseOf(data))
+        else if (type === 'error' || (type === '' && isObject(data['error']))) throw errorFromBody(200, {}, data)
     }
   }
 
-  end(): DecodedReply {
-    if (this.#final === null) {
-      throw new HarnessError('provider_error', 'The stream ended before the response did.', { retryable: true })
+  #announce(data: WireObject, item: WireObject): void {
+    const index = numberOf(data['output_index'])
+    const known = index === undefined ? undefined : this.#byIndex.get(index)
+    // Twice the same is one item; another one in the place of one that is done comes from a server that does not count.
+    if (known === undefined || (known.isDone && known.item['id'] !== item['id'])) this.#open(index, item)
+    else this.#current = known
+  }
+
+  /** The item that an event is about: by its index, else by its id, else the one that was spoken of last. */
+  #itemOf(data: WireObject, item: WireObject = {}): OutputItem {
+    const index = numberOf(data['output_index'])
+    if (index === undefined) {
+      const id = stringOf(data['item_id']) || stringOf(item['id'])
+      const named = id === '' ? undefined : this.#items.find((each) => each.item['id'] === id)
+      return named ?? this.#current ?? this.#open(undefined, item)
     }
-    const output: readonly unknown[] = Array.isArray(this.#final['output']) ? this.#final['output'] : []
-    const items = this.#settled(output)
-    const response = output.length > 0 ? this.#final : { ...this.#final, output: items.map(({ item }) => item) }
-    return decodeResponse(response, items, this.#ids)
+    return this.#byIndex.get(index) ?? this.#open(index, item)
   }
 
-  #open(data: WireObject): void {
-    const item = data['item']
-    if (!isObject(item)) return
-    const index = indexIn(data)
-    const known = index === undefined ? undefined : this.#items.get(index)
-    // Announced twice, or a server that counts nothing and gives every item the same index.
-    if (known !== undefined && !known.isOtherThan(item)) return
-    this.#add(known === undefined ? index : undefined, item)
+  #open(index: number | undefined, item: WireObject): OutputItem {
+    const opened = new OutputItem(index ?? this.#items.length, item, this.#ids, this.#onDelta)
+    this.#items.push(opened)
+    this.#byIndex.set(opened.index, opened)
+    this.#current = opened
+    return opened
   }
 
-  #close(data: WireObject): void {
-    const item = data['item']
-    if (isObject(item)) this.#itemOf(data, item).close(item, this.#onDelta)
-  }
-
-  #conclude(status: string, response: WireObject): void {
-    const final = { ...this.#begun, status, ...response }
+  #conclude(event: string, response: WireObject): void {
+    const own = stringOf(response['status'])
+    // Some servers send the end with the status of the begin.
+    const status = ENDINGS.has(`response.${own}`) ? own : event.slice('response.'.length)
+    const final = { ...this.#begun, ...response, status }
     const failure = failureOf(final)
     if (failure !== undefined) throw failure
     this.#final = final
   }
 
-  /** The item that an event is about: by its index, else its id, else the one that was spoken of last. */
-  #itemOf(data: WireObject, item: WireObject = {}): OutputItem {
-    const index = indexIn(data)
-    if (this.#last !== null && (index === undefined || this.#last.index === index)) {
-      if (index !== undefined || this.#last.answersTo(data['item_id'] ?? item['id'])) return this.#last
+  /** The parts of all items, in the order of the output; items that only the final response has are there too. */
+  #parts(output: readonly WireObject[]): readonly AssistantPart[] {
+    const untold = new Map(output.entries())
+    const placed = this.#items.map((item) => {
+      const place = placeOf(item, untold) ?? -1
+      const final = untold.get(place)
+      untold.delete(place)
+      return { index: place < 0 ? item.index : place, parts: item.parts(final) }
+    })
+    for (const [index, final] of untold) {
+      placed.push({ index, parts: new OutputItem(index, {}, this.#ids, this.#onDelta).parts(final) })
     }
-    const found = index === undefined ? this.#byId(data['item_id'] ?? item['id']) : this.#items.get(index)
-    if (found === undefined) return this.#add(index, item)
-    this.#last = found
-    return found
+    return placed.sort((left, right) => left.index - right.index).flatMap(({ parts }) => parts)
   }
+}
 
-  #byId(id: unknown): OutputItem | undefined {
-    for (const item of this.#items.values()) if (item.answersTo(id)) return item
-    return undefined
-  }
+/** Events that bring a piece of an item, and the field that counts the pieces. */
+const PIECES: ReadonlyMap<string, readonly [PieceKind, string]> = new Map([
+  ['response.output_text.delta', ['text', 'content_index']],
+  ['response.refusal.delta', ['refusal', 'content_index']],
+  ['response.reasoning_summary_text.delta', ['summary', 'summary_index']],
+  ['response.reasoning_text.delta', ['reasoning', 'content_index']],
+  ['response.function_call_arguments.delta', ['arguments', '']],
+  ['response.custom_tool_call_input.delta', ['input', '']],
+])
 
-  #add(index: number | undefined, item: WireObject): OutputItem {
-    const added = new OutputItem(index ?? this.#nextIndex(), item, this.#ids)
-    this.#items.set(added.index, added)
-    this.#last = added
-    return added
-  }
+/** Events that end a response; what follows their first word is its status. */
+const ENDINGS: ReadonlySet<string> = new Set([
+  'response.completed',
+  'response.incomplete',
+  'response.failed',
+  'response.cancelled',
+])
 
-  #nextIndex(): number {
-    return Math.max(-1, ...this.#items.keys()) + 1
-  }
+/** Where the final output has this item: in its place, or under its id. */
+function placeOf({ index, item }: OutputItem, output: ReadonlyMap<number, WireObject>): number | undefined {
+  const there = output.get(index)
+  if (there !== undefined && (item['type'] === undefined || there['type'] === item['type'])) return index
+  const id = stringOf(item['id'])
+  return id === '' ? undefined : [...output].find(([, each]) => each['id'] === id)?.[0]
+}
 
-  #settled(output: readonly unknown[]): readonly PlacedItem[] {
-    const told = [...this.#items.values()].map((item) => ({
-      position: item.index,
-      item: item.settle(output[item.index], this.#onDelta),
-    }))
-    const untold = output.flatMap((item, position) => (this.#items.has(position) ? [] : [{ position, item }]))
-    return [...told, ...untold].sort((left, right) => left.position - right.position)
-  }
+function responseOf(data: WireObject): WireObject {
+  return isObject(data['response']) ? data['response'] : {}
+}
+
+function numberOf(value: unknown): number | undefined {
+  return typeof value === 'number' ? value : undefined
 }

@@ -27,11 +27,11 @@ export function nativeOf(data: NativeData): NativePart {
 /** What `part` keeps of this provider; undefined for a part of another, or of one whose data is not ours. */
 export function nativeDataOf({ native }: AssistantPart): NativeData | undefined {
   if (native?.provider !== PROVIDER || !isObject(native.data)) return undefined
-  const { kind, item, block, message } = native.data as JsonObject
-  if (kind === 'item' && isObject(item)) return { kind, item: item as JsonObject }
+  const { kind, item, block, message } = native.data
+  if (kind === 'item' && isObject(item)) return { kind, item: item }
   if (kind !== 'block' || !isObject(block)) return undefined
-  const own = { kind, block: block as JsonObject } as const
-  return isObject(message) ? { ...own, message: message as JsonObject } : own
+  const own = { kind, block: block } as const
+  return isObject(message) ? { ...own, message: message } : own
 }
 
 /** `object` without the fields of these names. */

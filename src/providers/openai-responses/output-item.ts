@@ -5,115 +5,116 @@ import { stringOf } from './native.js'
 import type { WireObject } from './native.js'
 import { argumentsOf, blocksOf, isCall, isText, partsOf, reasoningText, REASONING_SEPARATOR } from './parts.js'
 
-/** What the pieces of an item are, by the event that brings them. */
-export const PIECE_KINDS: ReadonlyMap<string, PieceKind> = new Map([
-  ['response.output_text.delta', 'text'],
-  ['response.refusal.delta', 'refusal'],
-  ['response.reasoning_summary_text.delta', 'summary'],
-  ['response.reasoning_text.delta', 'reasoning'],
-  ['response.function_call_arguments.delta', 'arguments'],
-  ['response.custom_tool_call_input.delta', 'input'],
-])
+/** What a delta is a piece of: a block of a message, a piece of reasoning, or what a tool is called with. */
+export type PieceKind = keyof typeof BLOCKS | 'arguments' | 'input'
 
-export type PieceKind = 'text' | 'refusal' | 'summary' | 'reasoning' | 'arguments' | 'input'
+/** The blocks that an item is made of, as the API writes them. */
+const BLOCKS = {
+  text: (text: string) => ({ type: 'output_text', text, annotations: [] }),
+  refusal: (refusal: string) => ({ type: 'refusal', refusal }),
+  summary: (text: string) => ({ type: 'summary_text', text }),
+  reasoning: (text: string) => ({ type: 'reasoning_text', text }),
+}
 
-type Listener = ((delta: ModelDelta) => void) | undefined
-
-/** A text that grows: a block of a message, a piece of reasoning, the arguments of a call. */
-interface Piece {
-  readonly kind: PieceKind
+interface Block {
+  readonly kind: keyof typeof BLOCKS
   readonly index: number
   text: string
 }
 
-/** One item of a response that is being streamed: what was announced, what has come of it, what it was in the end. */
+/**
+ * One item of a response that is being streamed: what was announced, what its deltas add up to, what it was in the end.
+ * Tells the deltas, and at the end whatever they left out, so that what was told is what the reply holds.
+ */
 export class OutputItem {
   /** Its place in the output, as the server counts. */
   readonly index: number
   readonly #ids: CallIds
-  readonly #onDelta: Listener
-  #announced: WireObject
-  #done: WireObject | null = null
-  #pieces: Piece[] = []
+  readonly #onDelta: ((delta: ModelDelta) => void) | undefined
+  readonly #announced: WireObject
+  readonly #blocks: Block[] = []
+  #input: { readonly kind: 'arguments' | 'input'; text: string } | null = null
+  #toldOfInput = 0
   #callId: string | null = null
-  /** Characters of the arguments that have been told. */
-  #toldArguments = 0
+  #done: WireObject | null = null
 
-  constructor(index: number, announced: WireObject, ids: CallIds, onDelta: Listener) {
+  constructor(index: number, announced: WireObject, ids: CallIds, onDelta?: (delta: ModelDelta) => void) {
     this.index = index
     this.#ids = ids
     this.#onDelta = onDelta
     this.#announced = announced
-    // Without its id a call's deltas are held back until the whole item has come.
+    // A call without an id may get one when it is complete: its deltas wait until then.
     if (isCall(announced) && stringOf(announced['call_id']) !== '') this.#callId = ids.give(index, announced)
+  }
+
+  /** The item as far as it is known. */
+  get item(): WireObject {
+    return this.#done ?? this.#announced
   }
 
   get isDone(): boolean {
     return this.#done !== null
   }
 
-  hasId(id: string): boolean {
-    return id !== '' && stringOf(this.#announced['id']) === id
-  }
-
   grow(kind: PieceKind, index: number, text: string): void {
-    const piece = this.#pieceOf(kind, index)
-    const begins = piece.text === ''
-    piece.text += text
-    if (this.#onDelta === undefined) return
-    if (kind === 'text') this.#onDelta({ kind: 'text_delta', text })
-    else if (kind === 'summary' || kind === 'reasoning') this.#tellReasoning(text, begins)
-    else if (kind === 'arguments') this.#tellArguments(piece.text)
+    if (kind === 'arguments' || kind === 'input') this.#growInput(kind, text)
+    else this.#growBlock(kind, index, text)
   }
 
-  /** The item is complete. What its deltas left out is told now. */
+  /** The item is complete. */
   close(item: WireObject): void {
     this.#done = item
     this.#catchUp(item)
   }
 
-  /** The item's parts at the end of the stream; `final` is what the response's own output has in its place. */
+  /** Its parts at the end of the stream; `final` is what the whole response has in its place. */
   parts(final: WireObject | undefined): readonly AssistantPart[] {
-    const whole = [this.#done, final].find((item) => item !== null && item !== undefined && this.#saysAll(item))
-    const item = whole ?? this.#gathered()
-    this.#catchUp(item)
-    this.#done = item
+    const item = [this.#done, final].find((given) => given && this.#saysAll(given)) ?? this.#gathered()
+    this.close(item)
     return partsOf(item, () => this.#idOf(item))
   }
 
-  /** The item as it stands: what `parts` was made of. */
-  get item(): WireObject {
-    return this.#done ?? this.#announced
-  }
-
-  #pieceOf(kind: PieceKind, index: number): Piece {
-    const last = this.#pieces.at(-1)
-    if (last?.kind === kind && last.index === index) return last
-    const known = this.#pieces.find((piece) => piece.kind === kind && piece.index === index)
-    if (known !== undefined) return known
-    const piece = { kind, index, text: '' }
-    this.#pieces.push(piece)
-    return piece
-  }
-
-  #tellReasoning(text: string, begins: boolean): void {
-    const follows = begins && this.#pieces.filter(isThought).length > 1
+  #growBlock(kind: Block['kind'], index: number, text: string): void {
+    const block = this.#blockOf(kind, index)
+    const begins = block.text === ''
+    block.text += text
+    if (kind === 'text') this.#onDelta?.({ kind: 'text_delta', text })
+    if (!isThought(block)) return
+    const follows = begins && this.#blocks.filter(isThought).length > 1
     this.#onDelta?.({ kind: 'reasoning_delta', text: follows ? REASONING_SEPARATOR + text : text })
   }
 
-  #tellArguments(whole: string): void {
-    if (this.#callId === null || whole.length <= this.#toldArguments) return
-    this.#onDelta?.({ kind: 'tool_input_delta', text: whole.slice(this.#toldArguments), callId: this.#callId })
-    this.#toldArguments = whole.length
+  #blockOf(kind: Block['kind'], index: number): Block {
+    const isIt = (block: Block): boolean => block.kind === kind && block.index === index
+    const last = this.#blocks.at(-1)
+    if (last !== undefined && isIt(last)) return last
+    const known = this.#blocks.find(isIt)
+    if (known !== undefined) return known
+    const block = { kind, index, text: '' }
+    this.#blocks.push(block)
+    return block
   }
 
+  #growInput(kind: 'arguments' | 'input', text: string): void {
+    this.#input ??= { kind, text: '' }
+    this.#input.text += text
+    // A custom tool's input is told when it is whole, since it becomes JSON.
+    if (kind === 'arguments' && this.#callId !== null) this.#tellInput(text, this.#callId)
+  }
+
+  #tellInput(text: string, callId: string): void {
+    if (text === '') return
+    this.#toldOfInput += text.length
+    this.#onDelta?.({ kind: 'tool_input_delta', text, callId })
+  }
+
+  /** Tells what `item` holds and its deltas did not bring. */
   #catchUp(item: WireObject): void {
     if (isCall(item)) {
-      this.#callId = this.#idOf(item)
-      this.#tellArguments(argumentsOf(item))
+      this.#tellInput(argumentsOf(item).slice(this.#toldOfInput), this.#idOf(item))
     } else if (item['type'] === 'reasoning') {
       const text = reasoningText(item)
-      if (text !== '' && !this.#pieces.some(isThought)) this.grow('summary', 0, text)
+      if (text !== '' && !this.#blocks.some(isThought)) this.#growBlock('summary', 0, text)
     } else if (item['type'] === 'message') {
       for (const [index, block] of blocksOf(item).entries()) {
         if (isText(block)) this.#catchUpText(index, stringOf(block['text']))
@@ -122,8 +123,8 @@ export class OutputItem {
   }
 
   #catchUpText(index: number, whole: string): void {
-    const told = this.#pieceOf('text', index).text
-    if (whole.length > told.length && whole.startsWith(told)) this.grow('text', index, whole.slice(told.length))
+    const told = this.#blockOf('text', index).text
+    if (whole.length > told.length && whole.startsWith(told)) this.#growBlock('text', index, whole.slice(told.length))
   }
 
   #idOf(item: WireObject): string {
@@ -131,52 +132,38 @@ export class OutputItem {
     return this.#callId
   }
 
-  /** Whether `item` holds all the text that its deltas brought: some servers close an item with nothing in it. */
+  /** Whether `item` holds all that its deltas brought: some servers close an item with nothing in it. */
   #saysAll(item: WireObject): boolean {
-    if (isCall(item)) return argumentsOf(item).length >= this.#textOf('arguments').length
+    if (isCall(item)) {
+      const input = this.#input?.kind === 'input' ? stringOf(item['input']) : argumentsOf(item)
+      return input.length >= (this.#input?.text.length ?? 0)
+    }
     if (item['type'] !== 'message') return true
-    const texts = blocksOf(item).map((block) => stringOf(isText(block) ? block['text'] : block['refusal']))
-    return texts.join('').length >= this.#textOf('text').length + this.#textOf('refusal').length
-  }
-
-  #textOf(kind: PieceKind): string {
-    return this.#pieces.map((piece) => (piece.kind === kind ? piece.text : '')).join('')
+    const held = blocksOf(item).map((block) => stringOf(block['text'] ?? block['refusal']))
+    return held.join('').length >= this.#blocks.reduce((length, block) => length + block.text.length, 0)
   }
 
   /** The item that the deltas add up to. */
   #gathered(): WireObject {
-    const item = { ...this.#announced, ...this.#done }
-    switch (this.#pieces[0]?.kind) {
-      case undefined:
-        return item
-      case 'text':
-      case 'refusal':
-        return { type: 'message', role: 'assistant', ...item, content: this.#blocks(['text', 'refusal']) }
-      case 'summary':
-      case 'reasoning':
-        return { type: 'reasoning', ...item, summary: this.#blocks(['summary']), content: this.#blocks(['reasoning']) }
-      case 'arguments':
-        return { type: 'function_call', ...item, arguments: this.#textOf('arguments') }
-      case 'input':
-        return { type: 'custom_tool_call', ...item, input: this.#textOf('input') }
+    const { item } = this
+    if (this.#input?.kind === 'arguments') return { type: 'function_call', ...item, arguments: this.#input.text }
+    if (this.#input?.kind === 'input') return { type: 'custom_tool_call', ...item, input: this.#input.text }
+    if (this.#blocks.length === 0) return item
+    if (!this.#blocks.some(isThought)) {
+      return { type: 'message', role: 'assistant', ...item, content: this.#wireBlocks('text', 'refusal') }
     }
+    const [summary, content] = [this.#wireBlocks('summary'), this.#wireBlocks('reasoning')]
+    return { type: 'reasoning', ...item, summary, ...(content.length > 0 && { content }) }
   }
 
-  #blocks(kinds: readonly PieceKind[]): readonly WireObject[] {
-    const pieces = this.#pieces.filter(({ kind }) => kinds.includes(kind))
-    return pieces.sort((left, right) => left.index - right.index).map(({ kind, text }) => BLOCKS[kind](text))
+  #wireBlocks(...kinds: readonly Block['kind'][]): readonly WireObject[] {
+    return this.#blocks
+      .filter(({ kind, text }) => kinds.includes(kind) && text !== '')
+      .sort((left, right) => left.index - right.index)
+      .map(({ kind, text }) => BLOCKS[kind](text))
   }
 }
 
-function isThought({ kind }: Piece): boolean {
+function isThought({ kind }: Block): boolean {
   return kind === 'summary' || kind === 'reasoning'
-}
-
-const BLOCKS: Readonly<Record<PieceKind, (text: string) => WireObject>> = {
-  text: (text) => ({ type: 'output_text', text, annotations: [] }),
-  refusal: (refusal) => ({ type: 'refusal', refusal }),
-  summary: (text) => ({ type: 'summary_text', text }),
-  reasoning: (text) => ({ type: 'reasoning_text', text }),
-  arguments: (text) => ({ type: 'input_text', text }),
-  input: (text) => ({ type: 'input_text', text }),
 }

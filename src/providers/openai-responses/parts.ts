@@ -14,21 +14,14 @@ export function partsOf(item: WireObject, callId: () => string): readonly Assist
       return messageParts(item)
     case 'reasoning':
       return [{ type: 'reasoning', text: reasoningText(item), native: itemOf(item) }]
-    case 'function_call':
-    case 'tool_call':
-    case 'custom_tool_call':
-      return [
-        {
-          type: 'tool_call',
-          callId: callId(),
-          name: stringOf(item['name']),
-          arguments: argumentsOf(item),
-          native: itemOf(without(item, 'call_id', 'name', 'arguments', 'input')),
-        },
-      ]
     default:
-      return [{ type: 'opaque', native: itemOf(item) }]
+      return [isCall(item) ? callPart(item, callId()) : { type: 'opaque', native: itemOf(item) }]
   }
+}
+
+/** Whether an item is a call that the client has to answer. */
+export function isCall({ type }: WireObject): boolean {
+  return type === 'function_call' || type === 'tool_call' || type === 'custom_tool_call'
 }
 
 /** The text of a reasoning item: its summaries, then its own words, as far as the provider shows them. */
@@ -57,6 +50,11 @@ export function blocksOf(message: WireObject): readonly WireObject[] {
 /** Whether a block of a message is text for the reader. */
 export function isText(block: WireObject): boolean {
   return block['type'] === 'output_text' || block['type'] === 'text'
+}
+
+function callPart(item: WireObject, callId: string): AssistantPart {
+  const native = itemOf(without(item, 'call_id', 'name', 'arguments', 'input'))
+  return { type: 'tool_call', callId, name: stringOf(item['name']), arguments: argumentsOf(item), native }
 }
 
 function messageParts(item: WireObject): readonly AssistantPart[] {

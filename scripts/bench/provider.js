@@ -1,0 +1,104 @@
+// A provider in a process of its own: it answers as fast as it can, so that what is measured is the other side. The bytes
+// are those of the scripted provider; only the ids of the calls are put in anew for each turn.
+import { createServer, request } from 'node:http'
+import { scriptedProvider } from 'thinharness/testing'
+import { answerOf, readPrompt } from './work.js'
+
+/** @typedef {ReturnType<typeof readPrompt>} Asked */
+
+const ID = 'call_00000000'
+/** @type {Map<string, number>} */
+const turnsByRun = new Map()
+/** @type {Map<string, Promise<string>>} */
+const replies = new Map()
+
+const server = createServer((incoming, response) => {
+  /** @type {Buffer[]} */
+  const pieces = []
+  incoming.on('data', (piece) => pieces.push(piece))
+  incoming.on('end', () => {
+    answer(pieces, response).catch((error) => response.writeHead(400).end(String(error)))
+  })
+})
+server.keepAliveTimeout = 0
+server.listen(0, '127.0.0.1', 2048, () => {
+  const address = server.address()
+  if (address !== null && typeof address === 'object') console.log(`http://127.0.0.1:${address.port}/v1`)
+})
+// Whoever started this process has ended.
+process.stdin.resume().on('end', () => process.exit())
+
+/** @param {Buffer[]} pieces @param {import('node:http').ServerResponse} response */
+async function answer(pieces, response) {
+  const start = Buffer.concat(pieces.slice(0, 3)).subarray(0, 4096).toString()
+  const asked = readPrompt(start)
+  const turn = (turnsByRun.get(asked.run) ?? 0) + 1
+  turnsByRun.set(asked.run, turn)
+  const isLast = turn === asked.turns
+  const body = isLast ? checkedBody(Buffer.concat(pieces), asked) : undefined
+  const isStreamed = body === undefined ? isStreamedBody(pieces) : body.stream === true
+  const text = await replyFor(asked, isLast, isStreamed)
+  if (asked.latencyMs > 0) await new Promise((resolve) => setTimeout(resolve, asked.latencyMs))
+  const bytes = Buffer.from(isLast ? text : text.replaceAll(ID, `call_${String(turn).padStart(8, '0')}`))
+  const type = isStreamed ? 'text/event-stream; charset=utf-8' : 'application/json'
+  response.writeHead(200, { 'content-type': type, ...(!isStreamed && { 'content-length': bytes.length }) })
+  response.end(bytes)
+}
+
+/** It stands at one of the two ends of a body. @param {Buffer[]} pieces */
+function isStreamedBody(pieces) {
+  const [first, last] = [pieces[0], pieces.at(-1)]
+  const mark = '"stream":true'
+  return [first?.subarray(0, 4096), last?.subarray(-200), first?.subarray(-200)].some((piece) => piece?.includes(mark))
+}
+
+/**
+ * The whole conversation is looked at once a run: everybody has sent all of it, and what the tool said.
+ * @param {Buffer} bytes @param {Asked} asked
+ */
+function checkedBody(bytes, { turns, calls, resultChars }) {
+  const body = JSON.parse(bytes.toString())
+  /** @type {{ role: string, content: string }[]} */
+  const messages = body.messages
+  const results = messages.filter(({ role, content }) => role === 'tool' && content.includes('x'.repeat(resultChars)))
+  const replies = messages.filter(({ role }) => role === 'assistant')
+  if (results.length !== (turns - 1) * calls || replies.length !== turns - 1 || body.tools?.length !== 1) {
+    throw new Error(`Expected ${turns - 1} replies, ${calls} results each, got ${replies.length}, ${results.length}.`)
+  }
+  return body
+}
+
+/** @param {Asked} asked @param {boolean} isLast @param {boolean} isStreamed */
+function replyFor({ calls, argumentChars, deltas }, isLast, isStreamed) {
+  const key = isLast ? `answer ${deltas} ${isStreamed}` : `calls ${calls} ${argumentChars} ${isStreamed}`
+  let made = replies.get(key)
+  if (made === undefined) {
+    const each = { name: 'lookup', arguments: { id: 'y'.repeat(argumentChars) } }
+    const list = Array.from({ length: calls }, (_, index) => ({ ...each, callId: `${ID}_${index}` }))
+    made = rendered(isLast ? { text: answerOf(deltas) } : { calls: list }, isStreamed)
+    replies.set(key, made)
+  }
+  return made
+}
+
+/** A reply as the scripted provider sends it. @param {import('thinharness/testing').Reply} reply @param {boolean} stream */
+async function rendered(reply, stream) {
+  const provider = await scriptedProvider({ record: false, chunks: 'whole' })
+  provider.always(reply)
+  const body = JSON.stringify({ model: 'bench', messages: [{ role: 'user', content: '' }], stream })
+  const text = await post(`${provider.url.chat}/chat/completions`, body)
+  await provider.close()
+  return text
+}
+
+/** @param {string} url @param {string} body @returns {Promise<string>} */
+function post(url, body) {
+  return new Promise((resolve, reject) => {
+    const outgoing = request(url, { method: 'POST' }, (incoming) => {
+      let text = ''
+      incoming.setEncoding('utf8').on('data', (piece) => (text += piece))
+      incoming.on('end', () => resolve(text))
+    })
+    outgoing.on('error', reject).end(body)
+  })
+}

@@ -1,0 +1,94 @@
+import { HarnessError } from '../../errors.js'
+import type { AssistantPart } from '../../transcript/entry.js'
+import { isObject } from '../../util/json.js'
+import type { JsonObject, JsonValue } from '../../util/json.js'
+import { errorFromBody } from '../errors.js'
+import type { DecodedReply, FoldOptions } from '../wire.js'
+import { argumentsOf, CallIds } from './calls.js'
+import type { NamedCall } from './calls.js'
+import { finishReason } from './finish.js'
+import { PROVIDER } from './provider.js'
+import { tokenUsage } from './usage.js'
+import { without } from './without.js'
+
+type WireObject = Readonly<Record<string, unknown>>
+
+/** A whole reply. Throws `provider_error` for an error in the guise of a reply, and for what is no message at all. */
+export function decodeMessage(reply: unknown, { callIdFor }: Pick<FoldOptions, 'callIdFor'>): DecodedReply {
+  if (isError(reply)) throw errorFromBody(200, {}, reply)
+  if (!isObject(reply) || !Array.isArray(reply['content'])) {
+    throw new HarnessError('provider_error', 'Anthropic answered with what is no message: it has no `content`.')
+  }
+  const ids = new CallIds(callIdFor)
+  const callOf = ({ id, input }: WireObject): NamedCall => ({ callId: ids.next(id), arguments: argumentsOf(input) })
+  const blocks = (reply['content'] as readonly unknown[]).filter(isObject)
+  return replyOf(
+    reply,
+    blocks.flatMap((block) => partOf(block, callOf) ?? []),
+  )
+}
+
+/** What `message` says beside its content. */
+export function replyOf(message: WireObject, parts: readonly AssistantPart[]): DecodedReply {
+  const nativeFinishReason = textOrNull(message['stop_reason'])
+  return {
+    parts,
+    finishReason: finishReason(nativeFinishReason),
+    nativeFinishReason,
+    usage: tokenUsage(message['usage']),
+    responseId: textOrNull(message['id']),
+    responseModel: textOrNull(message['model']),
+    raw: message,
+  }
+}
+
+/** Whether a body or an event tells of an error. */
+export function isError(body: unknown): body is WireObject {
+  return isObject(body) && (body['type'] === 'error' || (body['type'] === undefined && isObject(body['error'])))
+}
+
+/** The part that a block is; null for an empty text. `callOf` names the call of a `tool_use` block. */
+export function partOf(block: WireObject, callOf: (block: WireObject) => NamedCall): AssistantPart | null {
+  switch (block['type']) {
+    case 'text':
+      return textPart(block)
+    case 'thinking':
+      return reasoningPart(block)
+    case 'redacted_thinking':
+      return { type: 'reasoning', text: '', ...native(block) }
+    case 'tool_use':
+      return toolCallPart(block, callOf(block))
+    default:
+      return { type: 'opaque', ...native(block) }
+  }
+}
+
+/** Keeps what the part itself does not say: the citations. An empty text is nothing, and is refused when sent back. */
+function textPart({ text, citations }: WireObject): AssistantPart | null {
+  if (typeof text !== 'string' || text === '') return null
+  return { type: 'text', text, ...(Array.isArray(citations) && citations.length > 0 && native({ citations })) }
+}
+
+/** A thought that was cut off has no signature: its text is all that there is of it. */
+function reasoningPart(block: WireObject): AssistantPart {
+  const { thinking, signature } = block
+  const text = typeof thinking === 'string' ? thinking : ''
+  const isSigned = typeof signature === 'string' && signature !== ''
+  return { type: 'reasoning', text, ...(isSigned && native(without(block, 'thinking'))) }
+}
+
+/** Keeps what else the block has, such as who called (`caller`). */
+function toolCallPart(block: WireObject, { callId, arguments: text }: NamedCall): AssistantPart {
+  const { name } = block
+  const rest = without(block, 'type', 'id', 'name', 'input')
+  const call = { type: 'tool_call', callId, name: typeof name === 'string' ? name : '', arguments: text } as const
+  return { ...call, ...(Object.keys(rest).length > 0 && native(rest)) }
+}
+
+function native(data: WireObject): { readonly native: { readonly provider: string; readonly data: JsonValue } } {
+  return { native: { provider: PROVIDER, data: data as JsonObject } }
+}
+
+function textOrNull(value: unknown): string | null {
+  return typeof value === 'string' ? value : null
+}

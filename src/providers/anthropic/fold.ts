@@ -1,0 +1,121 @@
+import { HarnessError } from '../../errors.js'
+import type { AssistantPart } from '../../transcript/entry.js'
+import { isObject } from '../../util/json.js'
+import { errorFromBody } from '../errors.js'
+import type { DecodedReply, FoldOptions, ReplyFold, WireChunk } from '../wire.js'
+import { BlockFold } from './block-fold.js'
+import { CallIds } from './calls.js'
+import { isError, partOf, replyOf } from './decode.js'
+
+type WireObject = Readonly<Record<string, unknown>>
+
+/** Adds up a streamed message: the message that the events describe is decoded as a whole one is. */
+export class MessageFold implements ReplyFold {
+  readonly #onDelta: FoldOptions['onDelta']
+  readonly #ids: CallIds
+  #message: WireObject | null = null
+  #usage: WireObject = {}
+  readonly #blocks: BlockFold[] = []
+  /** By the index that the events use; a gateway may use one twice. */
+  readonly #byIndex = new Map<unknown, BlockFold>()
+  #isComplete = false
+
+  constructor({ callIdFor, onDelta }: FoldOptions) {
+    this.#onDelta = onDelta
+    this.#ids = new CallIds(callIdFor)
+  }
+
+  add({ event, data }: WireChunk): void {
+    if (event === 'error' || isError(data)) throw errorFromBody(200, {}, data)
+    if (this.#isComplete || !isObject(data)) return
+    switch (data['type']) {
+      case 'content_block_delta':
+        this.#extend(data['index'], data['delta'])
+        return
+      case 'content_block_start':
+        this.#begin(data['index'], data['content_block'])
+        return
+      case 'content_block_stop':
+        this.#byIndex.get(data['index'])?.close()
+        return
+      case 'message_start':
+        this.#start(data['message'])
+        return
+      case 'message_delta':
+        this.#amend(data)
+        return
+      case 'message_stop':
+        this.#isComplete = true
+    }
+  }
+
+  end(): DecodedReply {
+    if (this.#message === null || !this.#isComplete) {
+      throw brokenStream('Anthropic ended its stream before `message_stop`: the reply is not whole.')
+    }
+    const content: WireObject[] = []
+    const parts: AssistantPart[] = []
+    for (const block of this.#blocks) {
+      block.close()
+      const finished = block.finish()
+      const part = partOf(finished, () => block.call)
+      content.push(finished)
+      if (part !== null) parts.push(part)
+    }
+    return replyOf({ ...this.#message, content, usage: this.#usage }, parts)
+  }
+
+  #start(message: unknown): void {
+    if (!isObject(message)) return
+    if (this.#message !== null) {
+      if (this.#message['id'] === message['id']) return
+      throw brokenStream('Anthropic began a second message within the stream of one.')
+    }
+    this.#message = message
+    if (isObject(message['usage'])) this.#usage = message['usage']
+  }
+
+  /** `message_delta` has what is known at the end only: why the message stopped, and the usage up to here. */
+  #amend({ delta, usage }: WireObject): void {
+    this.#message = { ...this.#message, ...(isObject(delta) ? delta : {}) }
+    this.#count(usage)
+  }
+
+  /** Counts are of all so far: a later one replaces an earlier, null says nothing. */
+  #count(usage: unknown): void {
+    if (!isObject(usage)) return
+    const known = Object.entries(usage).filter(([, value]) => value !== null)
+    this.#usage = { ...this.#usage, ...Object.fromEntries(known) }
+  }
+
+  #begin(index: unknown, start: unknown): void {
+    if (!isObject(start) || this.#byIndex.get(index)?.isBegunBy(start) === true) return
+    this.#add(index, start)
+  }
+
+  #extend(index: unknown, delta: unknown): void {
+    if (!isObject(delta)) return
+    const block = this.#byIndex.get(index) ?? this.#unannounced(index, delta)
+    block?.extend(delta)
+  }
+
+  /** A block whose start did not come, as some gateways leave it out. */
+  #unannounced(index: unknown, { type }: WireObject): BlockFold | undefined {
+    if (type === 'text_delta') return this.#add(index, { type: 'text', text: '' })
+    if (type === 'thinking_delta') return this.#add(index, { type: 'thinking', thinking: '' })
+    return undefined
+  }
+
+  #add(index: unknown, start: WireObject): BlockFold {
+    this.#byIndex.get(index)?.close()
+    const block = new BlockFold(start, this.#ids, this.#onDelta)
+    this.#byIndex.set(index, block)
+    this.#blocks.push(block)
+    return block
+  }
+}
+
+/** The stream broke: to ask again may go well. */
+function brokenStream(message: string): HarnessError {
+  return new HarnessError('provider_error', message, { retryable: true })
+}

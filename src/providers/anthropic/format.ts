@@ -1,0 +1,25 @@
+import type { WireFormat } from '../wire.js'
+import { decodeMessage } from './decode.js'
+import { MessageFold } from './fold.js'
+import { encodeMessages } from './messages.js'
+import { requestHead, settingFields } from './request.js'
+import type { RequestOptions } from './request.js'
+import { isThinking } from './thinking.js'
+import { wireToolChoice } from './tools.js'
+
+/** The Messages API as pure functions. */
+export function messagesFormat(options: RequestOptions): WireFormat {
+  return {
+    path: '/v1/messages',
+    conversationField: 'messages',
+    head: (constants) => requestHead(constants, options),
+    opening: () => [],
+    encode: (entries, constants) => encodeMessages(entries, isThinking(options.id, settingFields(constants, options))),
+    tail: ({ streamed, toolChoice }) => ({
+      ...(toolChoice !== undefined && { tool_choice: wireToolChoice(toolChoice) }),
+      ...(streamed && { stream: true }),
+    }),
+    fold: (foldOptions) => new MessageFold(foldOptions),
+    decode: decodeMessage,
+  }
+}

@@ -1,0 +1,135 @@
+import type { AssistantEntry, AssistantPart, ToolCallPart } from '../../transcript/entry.js'
+import { isObject, parseJson } from '../../util/json.js'
+import type { JsonObject, JsonValue } from '../../util/json.js'
+import { wireCallId } from './call-ids.js'
+import { textPart } from './content.js'
+import type { ChatDialect } from './dialect.js'
+import { nativeOf } from './native.js'
+import type { ChatNative } from './native.js'
+import { stringIn } from './read.js'
+
+/**
+ * An assistant message. What this provider sent goes back in the form in which it came, as far as its dialect wants it;
+ * reasoning of another provider becomes text (spec §3.8), and what has no text there is left out.
+ */
+export function assistantMessage({ parts }: AssistantEntry, provider: string, dialect: ChatDialect): JsonObject {
+  const placed = parts.map((part): Placed => ({ part, native: nativeOf(part, provider) }))
+  const calls = placed.flatMap(({ part, native }) =>
+    part.type === 'tool_call' ? [wireCall(part, native, dialect)] : [],
+  )
+  const content = contentOf(placed, dialect)
+  const isEmpty = content === ''
+  return {
+    role: 'assistant',
+    ...(!isEmpty && { content }),
+    ...(isEmpty && withoutText(calls.length > 0, dialect)),
+    ...requiredReasoning(dialect),
+    ...(dialect.replaysReasoning && reasoningOf(placed)),
+    ...(calls.length > 0 && { tool_calls: calls }),
+    ...othersOf(placed, dialect),
+  }
+}
+
+interface Placed {
+  readonly part: AssistantPart
+  readonly native: ChatNative | undefined
+}
+
+function withoutText(hasCalls: boolean, { emptyContent }: ChatDialect): JsonObject {
+  if (!hasCalls) return { content: '' }
+  return emptyContent === 'null' ? { content: null } : {}
+}
+
+/** A text; or a list of blocks, where the server itself gave a block that is no text. */
+function contentOf(placed: readonly Placed[], dialect: ChatDialect): string | readonly JsonValue[] {
+  const isReplayed = ({ part, native }: Placed): boolean => {
+    return (
+      native?.form === 'block' && (part.type === 'opaque' || (part.type === 'reasoning' && dialect.replaysReasoning))
+    )
+  }
+  if (!placed.some(isReplayed)) return paragraphs(placed)
+  return placed.flatMap((each): JsonValue[] => {
+    if (isReplayed(each)) return [each.native?.value ?? {}]
+    const text = paragraphs([each])
+    return text === '' ? [] : [textPart(text)]
+  })
+}
+
+/** Texts joined as the model wrote them; foreign reasoning apart from them by blank lines. */
+function paragraphs(placed: readonly Placed[]): string {
+  const texts: string[] = []
+  let isOpen = false
+  for (const { part, native } of placed) {
+    if (part.type === 'text' && part.text !== '') {
+      texts.push(`${isOpen ? (texts.pop() ?? '') : ''}${part.text}`)
+      isOpen = true
+    }
+    if (part.type === 'reasoning' && native === undefined && part.text !== '') {
+      texts.push(`<thinking>\n${part.text}\n</thinking>`)
+      isOpen = false
+    }
+  }
+  return texts.join('\n\n')
+}
+
+/** Reasoning that has its own place in the message: the details in order, and plain text under the name that it had. */
+function reasoningOf(placed: readonly Placed[]): JsonObject {
+  const fields: Record<string, JsonValue> = {}
+  const details: JsonObject[] = []
+  for (const { part, native } of placed) {
+    if (part.type !== 'reasoning') continue
+    if (native?.form === 'detail') details.push(native.value)
+    if (native?.form === 'field') fields[native.value] = stringIn(fields[native.value]) + part.text
+  }
+  return { ...fields, ...(details.length > 0 && { reasoning_details: details }) }
+}
+
+function requiredReasoning({ requiredReasoningField }: ChatDialect): JsonObject {
+  return requiredReasoningField === null ? {} : { [requiredReasoningField]: '' }
+}
+
+/** Other fields of the server's message that it wants back. */
+function othersOf(placed: readonly Placed[], { replayedFields }: ChatDialect): JsonObject {
+  const fields = placed.flatMap(({ native }) => (native?.form === 'message' ? Object.entries(native.value) : []))
+  const wanted = fields.filter(([name]) => replayedFields === 'all' || replayedFields.includes(name))
+  return Object.fromEntries(wanted.flatMap(([name, value]) => replayedField(name, value)))
+}
+
+/** Audio is referred to by its id; a call that is none of ours would want a result. */
+function replayedField(
+  name: string,
+  value: JsonValue | undefined,
+): readonly (readonly [string, JsonValue | undefined])[] {
+  if (name === 'tool_calls') return []
+  if (name !== 'audio') return [[name, value]]
+  const id = isObject(value) ? stringIn(value['id']) : ''
+  return id === '' ? [] : [[name, { id }]]
+}
+
+function wireCall(part: ToolCallPart, native: ChatNative | undefined, dialect: ChatDialect): JsonObject {
+  const { type = 'function', ...others } = native?.form === 'call' ? native.value : {}
+  const id = wireCallId(part.callId, dialect.callIds)
+  if (type === 'custom') return { id, type, custom: { name: part.name, input: customInput(part.arguments) }, ...others }
+  const name = type === 'function' ? calledName(part.name) : part.name
+  return { id, type, function: { name, arguments: wireArguments(part.arguments, dialect) }, ...others }
+}
+
+function customInput(text: string): string {
+  const parsed = parseJson(text)
+  return parsed.ok && isObject(parsed.value) && typeof parsed.value['input'] === 'string' ? parsed.value['input'] : text
+}
+
+const LONGEST_NAME = 64
+
+/** The name of a call that was made, as APIs accept it: a model may have called what never was a tool. */
+function calledName(name: string): string {
+  const accepted = name.replace(/[^a-zA-Z0-9_-]/g, '_').slice(0, LONGEST_NAME)
+  return accepted === '' ? 'unnamed' : accepted
+}
+
+/** Many servers parse the arguments of the history, and fail when they are no object. */
+function wireArguments(text: string, { anyArguments }: ChatDialect): string {
+  if (anyArguments) return text === '' ? '{}' : text
+  const parsed = parseJson(text)
+  return parsed.ok && isObject(parsed.value) ? text : JSON.stringify({ arguments: text })
+}

@@ -1,0 +1,107 @@
+import type { AssistantPart } from '../../transcript/entry.js'
+import { isObject, parseJson } from '../../util/json.js'
+import type { JsonObject } from '../../util/json.js'
+import type { DecodedReply } from '../wire.js'
+import { finishReasonOf } from './finish.js'
+import { cutReply, endedInError, noAnswer, refuseErrorIn, refuseError } from './in-band-error.js'
+import { isJsonObject, native } from './native.js'
+import { isFilled, listIn, stringIn } from './read.js'
+import type { Fields } from './read.js'
+import { decodeReasoning } from './reasoning.js'
+import { decodeCalls } from './tool-calls.js'
+import { usageOf } from './usage.js'
+
+/** What a whole reply says; of several choices, the first (PR-22). `callIds` gives the ids of its calls. */
+export function decodeReply(
+  reply: unknown,
+  provider: string,
+  callIds: (given: readonly string[]) => string[],
+): DecodedReply {
+  refuseError(reply)
+  const choice: unknown = isObject(reply) ? listIn(reply['choices'])[0] : undefined
+  if (!isObject(reply) || !isObject(choice)) throw noAnswer(reply)
+  refuseErrorIn(choice)
+  const word = stringIn(choice['finish_reason'])
+  const parts = decodeMessage(choice['message'], provider, callIds)
+  const finishReason = finishReasonOf(word, stringIn(choice['native_finish_reason']), {
+    hasCalls: parts.some((part) => part.type === 'tool_call'),
+    hasRefusal: isObject(choice['message']) && isRefusal(choice['message']),
+  })
+  if (finishReason === 'error') throw endedInError(word)
+  // Nothing says that the reply is whole, and it is not.
+  if (word === '' && parts.some(isCutCall)) throw cutReply()
+  return {
+    parts,
+    finishReason,
+    nativeFinishReason: word === '' ? null : word,
+    usage: usageOf(reply['usage'] ?? choice['usage']),
+    responseId: stringIn(reply['id']) || null,
+    responseModel: stringIn(reply['model']) || stringIn(choice['model']) || null,
+    raw: reply,
+  }
+}
+
+/** The parts of an assistant message. Its fields have no order, so the parts have one of their own. */
+function decodeMessage(
+  message: unknown,
+  provider: string,
+  callIds: (given: readonly string[]) => string[],
+): AssistantPart[] {
+  if (!isObject(message)) return []
+  return [
+    ...decodeReasoning(message, provider),
+    ...decodeContent(message['content'], provider),
+    ...decodeCalls(message, provider, callIds),
+    ...decodeOthers(message, provider),
+  ]
+}
+
+function decodeContent(content: unknown, provider: string): AssistantPart[] {
+  if (typeof content === 'string') return content === '' ? [] : [{ type: 'text', text: content }]
+  return listIn(content).flatMap((block) => (isJsonObject(block) ? decodeBlock(block, provider) : []))
+}
+
+function decodeBlock(block: JsonObject, provider: string): AssistantPart[] {
+  const form = native(provider, { form: 'block', value: block })
+  if (block['type'] === 'thinking') return [{ type: 'reasoning', text: thinkingIn(block['thinking']), native: form }]
+  if (block['type'] !== 'text') return [{ type: 'opaque', native: form }]
+  const text = stringIn(block['text'])
+  return text === '' ? [] : [{ type: 'text', text }]
+}
+
+function isCutCall(part: AssistantPart): boolean {
+  return part.type === 'tool_call' && !parseJson(part.arguments).ok
+}
+
+function isRefusal({ refusal, content }: Fields): boolean {
+  return stringIn(refusal) !== '' || listIn(content).some((block) => isObject(block) && block['type'] === 'refusal')
+}
+
+/** The text of a thinking block, which is a string or a list of text blocks. */
+function thinkingIn(thinking: unknown): string {
+  if (typeof thinking === 'string') return thinking
+  return listIn(thinking)
+    .map((part) => (isObject(part) ? stringIn(part['text']) : ''))
+    .join('')
+}
+
+/** A refusal, and every other field that holds something: annotations, audio, images, what may come. */
+function decodeOthers(message: Fields, provider: string): AssistantPart[] {
+  return Object.entries(message).flatMap(([name, value]): AssistantPart[] => {
+    if (ANSWER_FIELDS.has(name)) return []
+    if (name === 'refusal' ? stringIn(value) === '' : !isFilled(value)) return []
+    const held: unknown = { [name]: value }
+    return isJsonObject(held) ? [{ type: 'opaque', native: native(provider, { form: 'message', value: held }) }] : []
+  })
+}
+
+/** Fields of a message that are no parts of their own. */
+const ANSWER_FIELDS: ReadonlySet<string> = new Set([
+  'role',
+  'content',
+  'reasoning_content',
+  'reasoning',
+  'reasoning_details',
+  'tool_calls',
+  'function_call',
+])

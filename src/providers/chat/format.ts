@@ -1,0 +1,31 @@
+import type { ContentPart } from '../../transcript/entry.js'
+import type { JsonObject } from '../../util/json.js'
+import type { TailOptions, WireFormat } from '../wire.js'
+import { decodeReply } from './decode.js'
+import { encodeEntries } from './encode.js'
+import { ChatFold } from './fold.js'
+import { openingMessages, requestHead, wireToolChoice } from './head.js'
+import type { RequestOptions } from './head.js'
+import { uniqueIds } from './tool-calls.js'
+
+/** Chat completions as a wire format. `inputs`: what the model takes beside text, where that is known. */
+export function chatFormat(options: RequestOptions, inputs: readonly ContentPart['type'][] | undefined): WireFormat {
+  const { provider, dialect } = options
+  return {
+    path: '/chat/completions',
+    conversationField: 'messages',
+    head: (constants) => requestHead(constants, options),
+    opening: (constants) => openingMessages(constants, options),
+    encode: (entries) => encodeEntries(entries, { provider, dialect, inputs }),
+    tail: (tail) => requestTail(tail, dialect.streamOptions),
+    fold: (fold) => new ChatFold(provider, fold),
+    decode: (reply, { callIdFor }) => decodeReply(reply, provider, (given) => uniqueIds(given, callIdFor)),
+  }
+}
+
+function requestTail({ streamed, toolChoice }: TailOptions, streamOptions: boolean): JsonObject {
+  return {
+    ...(toolChoice !== undefined && { tool_choice: wireToolChoice(toolChoice) }),
+    ...(streamed && { stream: true, ...(streamOptions && { stream_options: { include_usage: true } }) }),
+  }
+}

@@ -1,0 +1,152 @@
+import type { Agent, ClientRequest, IncomingMessage, request as HttpRequest } from 'node:http'
+import type { Socket } from 'node:net'
+import { codeOf, connectionError } from './connection-error.js'
+import { providerError } from './errors.js'
+import { lengthOf } from './exchange.js'
+import type { Answer, Exchange, PostRequest } from './exchange.js'
+import { readableBody } from './readable-body.js'
+import type { RequestGuard } from './request-guard.js'
+
+/**
+ * The default exchange: `node:http` and `node:https` over kept connections, which all models of the process share.
+ * Kept connections that nobody uses do not keep the process alive.
+ */
+export function httpExchange(): Exchange {
+  let isUser = false
+  return {
+    async post(request, guard) {
+      if (!isUser) users += 1
+      isUser = true
+      const connections = await connectionsFor(request.url.protocol)
+      const incoming = await guard.wait('connectMs', headOf(request, connections, guard))
+      const headers = headersOf(incoming)
+      const origin = { host: request.url.host, encoding: headers['content-encoding'] }
+      const body = await readableBody(incoming, origin, guard)
+      return { status: incoming.statusCode ?? 0, headers, ...body }
+    },
+    async close() {
+      if (isUser) users -= 1
+      isUser = false
+      if (users === 0) await closeKept()
+    },
+  }
+}
+
+/** What connects by one protocol. */
+interface Connections {
+  readonly request: typeof HttpRequest
+  readonly agent: Agent
+  readonly defaultPort: number
+  /** The socket's event that tells of an open connection. */
+  readonly opened: 'connect' | 'secureConnect'
+}
+
+/** A kept connection is closed before the minute after which common load balancers forget it, in ms. */
+const KEPT_FOR_MS = 55_000
+
+const AGENT_OPTIONS = { keepAlive: true, scheduling: 'lifo', timeout: KEPT_FOR_MS } as const
+
+/** Exchanges that have sent something and are not closed. */
+let users = 0
+const connectionsByProtocol = new Map<string, Promise<Connections>>()
+
+/** Loaded when first used: `node:https` alone takes longer to load than a small harness. */
+function connectionsFor(protocol: string): Promise<Connections> {
+  let connections = connectionsByProtocol.get(protocol)
+  if (connections === undefined) {
+    connections = protocol === 'https:' ? secureConnections() : plainConnections()
+    connectionsByProtocol.set(protocol, connections)
+  }
+  return connections
+}
+
+async function plainConnections(): Promise<Connections> {
+  const { Agent, request } = await import('node:http')
+  return { request, agent: new Agent(AGENT_OPTIONS), defaultPort: 80, opened: 'connect' }
+}
+
+async function secureConnections(): Promise<Connections> {
+  const { Agent, request } = await import('node:https')
+  return { request, agent: new Agent(AGENT_OPTIONS), defaultPort: 443, opened: 'secureConnect' }
+}
+
+async function closeKept(): Promise<void> {
+  for (const { agent } of await Promise.all(connectionsByProtocol.values())) {
+    destroyAll(Object.values(agent.freeSockets))
+  }
+}
+
+/** The agent's names of connections begin with host and port. */
+function dropKept({ agent, defaultPort }: Connections, url: URL): void {
+  const { host, port = defaultPort } = targetOf(url)
+  const names = Object.keys(agent.freeSockets).filter((name) => name.startsWith(`${host}:${port}:`))
+  destroyAll(names.map((name) => agent.freeSockets[name]))
+}
+
+function destroyAll(lists: readonly (readonly Socket[] | undefined)[]): void {
+  // A socket that is destroyed leaves its list.
+  for (const socket of lists.flatMap((list) => [...(list ?? [])])) socket.destroy()
+}
+
+/** Resolves when the head of the answer is there. */
+function headOf(request: PostRequest, connections: Connections, guard: RequestGuard): Promise<IncomingMessage> {
+  return new Promise((resolve, reject) => {
+    const outgoing = open(request, connections)
+    guard.onStop(() => outgoing.destroy())
+    let received = 0
+    outgoing.once('socket', (socket) => {
+      received = socket.bytesRead
+      if (socket.connecting) socket.once(connections.opened, () => guard.enter('firstByteMs'))
+      else guard.enter('firstByteMs')
+    })
+    let hasAnswer = false
+    outgoing.once('response', (incoming) => {
+      hasAnswer = true
+      resolve(incoming)
+    })
+    outgoing.on('error', (error) => {
+      const isStale = isStaleSocket(outgoing, error, received)
+      if (isStale) dropKept(connections, request.url)
+      reject(isStale ? staleError(error) : connectionError(error, request.url.host, false))
+    })
+    outgoing.on('close', () => {
+      if (!hasAnswer) reject(connectionError(new Error('it was closed'), request.url.host, false))
+    })
+    for (const piece of request.body) outgoing.write(piece)
+    outgoing.end()
+  })
+}
+
+/** Headers as a flat list are written as they are, which spares Node a copy and a check of each. */
+function open({ url, headers, body }: PostRequest, { request, agent }: Connections): ClientRequest {
+  const list = ['host', url.host, 'content-length', String(lengthOf(body))]
+  for (const [name, value] of Object.entries(headers)) list.push(name, value)
+  return request({ ...targetOf(url), path: `${url.pathname}${url.search}`, method: 'POST', agent, headers: list })
+}
+
+function targetOf(url: URL): { readonly host: string; readonly port: number | undefined } {
+  // The URL has brackets around an IPv6 address, the resolver wants none.
+  const host = url.hostname.replace(/^\[|\]$/g, '')
+  return { host, port: url.port === '' ? undefined : Number(url.port) }
+}
+
+/** A kept connection that the server had closed while it lay idle: it took the request and gave nothing back. */
+function isStaleSocket(outgoing: ClientRequest, error: Error, received: number): boolean {
+  const socket: Socket | null = outgoing.socket
+  const code = codeOf(error)
+  return outgoing.reusedSocket && (code === 'ECONNRESET' || code === 'EPIPE') && socket?.bytesRead === received
+}
+
+/** Asked again at once. All kept connections to the same server have been dropped: the next attempt opens a fresh one. */
+function staleError(cause: Error): Error {
+  const message = 'The server had closed the kept connection that the request went out on.'
+  return providerError(message, { cause, retryable: true, retryAfterMs: 0 })
+}
+
+function headersOf({ headers }: IncomingMessage): Answer['headers'] {
+  const flat: Record<string, string> = {}
+  for (const [name, value] of Object.entries(headers)) {
+    if (value !== undefined) flat[name] = Array.isArray(value) ? value.join(', ') : value
+  }
+  return flat
+}

@@ -1,0 +1,7 @@
+export { anthropic } from './anthropic/index.js'
+export type { AnthropicApiVersion, AnthropicOptions } from './anthropic/index.js'
+export { openai } from './openai-responses/index.js'
+export type { OpenAiOptions } from './openai-responses/index.js'
+export { openaiChat, openaiCompatible, openrouter } from './chat/index.js'
+export { inferModel } from './infer.js'
+export type { ProviderOptions, Timeouts } from './options.js'

@@ -1,0 +1,123 @@
+import type { ServerResponse } from 'node:http'
+import { setImmediate, setTimeout } from 'node:timers/promises'
+import { HarnessError } from '../index.js'
+import type { BreakFault, DripFault } from './faults.js'
+
+/** How a reply is cut for delivery: one event after the other, all at once, or so many bytes at a time. */
+export type Chunks = 'event' | 'whole' | number
+
+/** An answer that is ready to be sent. */
+export interface Rendering {
+  /** The events of a stream; the one text of a whole reply. */
+  readonly events: readonly string[]
+  readonly isStream: boolean
+}
+
+/** Sends a reply. Ends early, without a word, when the client goes away. */
+export async function deliver(
+  response: ServerResponse,
+  { events, isStream }: Rendering,
+  chunks: Chunks,
+): Promise<void> {
+  if (!isStream || chunks === 'whole') {
+    sendBytes(response, Buffer.from(events.join('')), isStream)
+    return
+  }
+  writeHead(response, isStream)
+  for (const piece of chunks === 'event' ? events : piecesOf(events, chunks)) {
+    await write(response, piece)
+    if (response.destroyed) return
+    // A turn of the event loop between two writes lets each arrive as a chunk of its own.
+    await setImmediate()
+  }
+  response.end()
+}
+
+/** Sends a reply at once. */
+export function sendBytes(response: ServerResponse, bytes: Buffer, isStream: boolean): void {
+  writeHead(response, isStream, isStream ? {} : { 'content-length': String(bytes.length) })
+  response.end(bytes)
+}
+
+/** Sends a reply slowly. */
+export async function drip(response: ServerResponse, rendering: Rendering, fault: DripFault): Promise<void> {
+  const { bytes = 1, everyMs = 1 } = fault
+  checkBytes('bytes', bytes)
+  writeHead(response, rendering.isStream)
+  for (const piece of piecesOf(rendering.events, bytes)) {
+    await write(response, piece)
+    if (response.destroyed) return
+    await setTimeout(everyMs)
+  }
+  response.end()
+}
+
+/** Sends some of a reply, and then what `fault` says. `error` is the API's, to be told in the middle. */
+export async function breakOff(
+  response: ServerResponse,
+  rendering: Rendering,
+  fault: BreakFault,
+  error: string,
+): Promise<void> {
+  const { how } = fault
+  // An error in place of a whole reply is all that comes.
+  const after = how === 'error' && !rendering.isStream ? 0 : (fault.after ?? 2)
+  const { before, next, rest } = cut(rendering, after)
+  if (after > 0 || (how !== 'idle' && how !== 'reset')) writeHead(response, rendering.isStream)
+  if (before !== '') await write(response, before)
+  switch (how) {
+    case 'idle':
+      return
+    case 'reset':
+      if (after > 0) response.destroy()
+      else response.socket?.resetAndDestroy()
+      return
+    case 'truncate':
+      response.end()
+      return
+    case 'garble':
+      // Without its last brace an event, or a reply, is no JSON.
+      response.end(next.replace(/\}(\s*)$/, '$1') + rest)
+      return
+    case 'error':
+      response.end(error)
+  }
+}
+
+/** Throws `invalid_options` for a number of bytes with which nothing would ever end. */
+export function checkBytes(name: string, bytes: number): void {
+  if (Number.isInteger(bytes) && bytes > 0) return
+  throw new HarnessError('invalid_options', `Expected \`${name}\` to be a whole number from 1 up, got \`${bytes}\`.`)
+}
+
+function cut({ events, isStream }: Rendering, after: number): Record<'before' | 'next' | 'rest', string> {
+  if (isStream) {
+    const [before, rest] = [events.slice(0, after), events.slice(after + 1)]
+    return { before: before.join(''), next: events[after] ?? '', rest: rest.join('') }
+  }
+  const text = events.join('')
+  const middle = after > 0 ? Math.floor(text.length / 2) : 0
+  return { before: text.slice(0, middle), next: text.slice(middle), rest: '' }
+}
+
+function writeHead(response: ServerResponse, isStream: boolean, more: Readonly<Record<string, string>> = {}): void {
+  const type = isStream ? 'text/event-stream; charset=utf-8' : 'application/json'
+  response.writeHead(200, { 'content-type': type, 'cache-control': 'no-cache', ...more })
+}
+
+function* piecesOf(events: readonly string[], bytes: number): Iterable<Buffer> {
+  const all = Buffer.from(events.join(''))
+  for (let from = 0; from < all.length; from += bytes) yield all.subarray(from, from + bytes)
+}
+
+/** Resolves when the piece is on its way, or never will be. */
+function write(response: ServerResponse, piece: string | Buffer): Promise<void> {
+  return new Promise((resolve) => {
+    const done = (): void => {
+      response.off('close', done)
+      resolve()
+    }
+    response.once('close', done)
+    response.write(piece, done)
+  })
+}

@@ -1,0 +1,15 @@
+export type { Heard, HeardCall, HeardOutput, MessageContent, ScriptMessage, ScriptRequest } from './conversation.js'
+export type { Chunks } from './delivery.js'
+export type { BreakFault, DripFault, ProviderFault, StatusFault } from './faults.js'
+export type { Reply, ReplyPart, ScriptedCall } from './reply.js'
+export type { Answer, Rule } from './script.js'
+export { ScriptedModel } from './scripted-model.js'
+export type { HeardRequest, ModelFailure, ModelRequest, ScriptedModelOptions } from './scripted-model.js'
+export { scriptedProvider } from './scripted-provider.js'
+export type {
+  ProviderApi,
+  ProviderRequest,
+  RecordedRequest,
+  ScriptedProvider,
+  ScriptedProviderOptions,
+} from './scripted-provider.js'

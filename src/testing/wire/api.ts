@@ -1,0 +1,87 @@
+import type { NumberedPart } from '../call-ids.js'
+import type { ScriptMessage } from '../conversation.js'
+import type { FinishReason, JsonObject, TokenUsage } from '../../index.js'
+
+/** A wire format as a server speaks it: reads requests strictly, writes replies whole and as events. */
+export interface WireApi {
+  /** Throws a `WireRefusal` for what the API refuses. */
+  readonly read: (request: WireRequest) => WireConversation
+  /** An id for the tool call of this number, in the API's form. */
+  readonly callId: (ordinal: number) => string
+  readonly whole: (reply: WireReply) => JsonObject
+  /** The server-sent events of a streamed reply, each with its blank line. */
+  readonly stream: (reply: WireReply) => string[]
+  /** The body of an error answer. */
+  readonly error: (status: number, message: string, details?: ErrorDetails) => JsonObject
+  /** An error in the middle of a stream. */
+  readonly errorEvent: (message: string) => string
+  /** What is written to the prompt cache has a price of its own. */
+  readonly chargesCacheWrites: boolean
+  /** Told of each reply that is made, for an API that keeps them. */
+  readonly keep?: (conversation: WireConversation, reply: WireReply) => void
+}
+
+export interface WireRequest {
+  readonly headers: Readonly<Record<string, string | readonly string[] | undefined>>
+  readonly body: WireBody
+}
+
+export type WireBody = Readonly<Record<string, unknown>>
+
+/** What a request comes to, whatever its API. */
+export interface WireConversation {
+  readonly messages: readonly ScriptMessage[]
+  readonly instructions: string
+  /** Names of the tools that are offered. */
+  readonly tools: readonly string[]
+  readonly body: WireBody
+  /** The request in the order in which a prompt cache compares it. */
+  readonly prefix: readonly unknown[]
+  /** How many members of `prefix` the API may keep for a later request. */
+  readonly cacheable: number
+}
+
+/** A reply with its ids and its price. */
+export interface WireReply {
+  /** Unique among the replies of a server: hexadecimal digits. */
+  readonly id: string
+  /** Unix time in seconds. */
+  readonly created: number
+  readonly model: string
+  readonly parts: readonly NumberedPart<string | null>[]
+  readonly finishReason: FinishReason
+  readonly nativeFinishReason: string | undefined
+  /** `null`: nothing is said of it. A field that is null is left out. */
+  readonly usage: TokenUsage | null
+  /** The request that it answers. */
+  readonly body: WireBody
+}
+
+export interface ErrorDetails {
+  readonly param?: string | null
+  readonly code?: string | null
+}
+
+/** A request that the API refuses, in its own words. */
+export class WireRefusal extends Error {
+  override readonly name = 'WireRefusal'
+  readonly status: number
+  readonly details: ErrorDetails
+
+  constructor(message: string, details: ErrorDetails = {}, status = 400) {
+    super(message)
+    this.status = status
+    this.details = details
+  }
+}
+
+/** One server-sent event. */
+export function sse(data: unknown, event?: string): string {
+  const line = `data: ${typeof data === 'string' ? data : JSON.stringify(data)}\n\n`
+  return event === undefined ? line : `event: ${event}\n${line}`
+}
+
+/** An object without its members that are null. */
+export function filled(object: JsonObject): JsonObject {
+  return Object.fromEntries(Object.entries(object).filter(([, value]) => value !== null))
+}

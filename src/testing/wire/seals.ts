@@ -1,0 +1,20 @@
+import { createHash } from 'node:crypto'
+
+/** The signature of a reasoning text. A client must send it back with the very same text. */
+export function signatureOf(text: string): string {
+  return `Eq${createHash('sha256').update(`reasoning ${text}`).digest('base64')}`
+}
+
+const SEAL = 'gAAAAA'
+
+/** A reasoning text in a form that only this server reads. */
+export function sealed(text: string): string {
+  return `${SEAL}${signatureOf(text).slice(2, 12)}.${Buffer.from(text).toString('base64url')}`
+}
+
+/** Whether a text is what `sealed` made, unchanged. */
+export function isSealed(blob: unknown): boolean {
+  if (typeof blob !== 'string' || !blob.startsWith(SEAL)) return false
+  const text = Buffer.from(blob.slice(blob.indexOf('.') + 1), 'base64url').toString()
+  return sealed(text) === blob
+}

@@ -1,0 +1,180 @@
+import { segmentPattern } from './glob-segment.js'
+import type { SegmentPattern } from './glob-segment.js'
+
+const MAX_GLOB_CHARS = 1_000
+const MAX_ALTERNATIVES = 256
+
+/**
+ * The one glob dialect of all file tools (spec H-15): `*` and `?` within a name, `**` for any number of folders,
+ * `[a-z]`, `{a,b}`, `\` before a character that shall stand for itself. A pattern is matched against the whole path below
+ * the place that it starts from, so `*.ts` finds only what lies directly there. Case counts.
+ *
+ * It is matched name by name on the way down, so that a walk knows early where nothing can match.
+ */
+export interface Glob {
+  readonly start: GlobState
+  /** `namedOnly`: a name that begins with a dot must be met by a dot of the pattern's own, not by a wildcard. */
+  step(state: GlobState, name: string, namedOnly?: boolean): GlobState
+}
+
+export interface GlobState {
+  /** The path so far matches. */
+  readonly matched: boolean
+  /** Something below the path so far may match. */
+  readonly open: boolean
+  /** The pattern names each part of the path so far, without a wildcard. */
+  readonly named: boolean
+  /** Names taken so far. */
+  readonly depth: number
+  readonly positions: readonly number[]
+}
+
+/** A place in a pattern; `named` is how many names lead to it when none of them is a wildcard. */
+type Node =
+  | { readonly kind: 'end'; readonly named: number | undefined }
+  | { readonly kind: 'globstar'; readonly named: number | undefined }
+  | { readonly kind: 'name'; readonly named: number | undefined; readonly pattern: SegmentPattern }
+
+/** What is wrong with a selector that a model or a host gave; `undefined` when nothing is (spec §1.4). */
+export function globProblem(selector: string): string | undefined {
+  if (selector === '') return 'glob is empty'
+  if (selector.length > MAX_GLOB_CHARS) return `glob is longer than ${MAX_GLOB_CHARS} characters`
+  if (selector.includes('\0')) return 'glob contains a NUL character'
+  const absolute = portable(selector).startsWith('/') || /^(?:\\\\|[A-Za-z]:)/.test(selector)
+  if (absolute) return 'glob must be relative'
+  if (selector.split(/[\\/]/).includes('..')) return 'glob must not contain `..`'
+  if (braceAlternatives(portable(selector)).length > MAX_ALTERNATIVES) return 'glob has too many alternatives in braces'
+  return undefined
+}
+
+/** A selector that `globProblem` has nothing against. */
+export function compileGlob(selector: string): Glob {
+  return globOf(braceAlternatives(portable(selector)).map(segmentsOf))
+}
+
+/** A pattern whose text is already in parts, each list an alternative. */
+export function globOf(alternatives: readonly (readonly string[])[]): Glob {
+  const nodes: Node[] = []
+  const starts: number[] = []
+  for (const segments of alternatives) {
+    starts.push(nodes.length)
+    nodes.push(...nodesOf(segments))
+  }
+  return {
+    start: stateAt(nodes, starts, 0),
+    step(state, name, namedOnly = false) {
+      const reached: number[] = []
+      const hidden = namedOnly && name.startsWith('.')
+      for (const position of state.positions) {
+        const node = nodes[position]
+        if (node?.kind === 'globstar' && !hidden) reached.push(position)
+        if (node?.kind === 'name' && node.pattern.test(name) && (!hidden || node.pattern.dotted)) {
+          reached.push(position + 1)
+        }
+      }
+      return stateAt(nodes, reached, state.depth + 1)
+    },
+  }
+}
+
+/** The alternatives that braces stand for, one more than allowed when there are too many. */
+export function braceAlternatives(text: string): string[] {
+  const done: string[] = []
+  const open = [text]
+  while (open.length > 0 && done.length + open.length <= MAX_ALTERNATIVES) {
+    const next = open.pop() ?? ''
+    const braces = firstBraces(next)
+    if (braces === undefined) done.push(next)
+    else open.push(...braces.options.map((option) => braces.before + option + braces.after).reverse())
+  }
+  return [...done, ...open]
+}
+
+/** On Windows `\` is a separator; elsewhere it is one where it does not stand before a character with a meaning. */
+function portable(selector: string): string {
+  if (process.platform === 'win32') return selector.replaceAll('\\', '/')
+  return selector.replace(/\\(?![*?[\]{},\\])/g, '/')
+}
+
+function segmentsOf(pattern: string): string[] {
+  return pattern.split('/').filter((segment) => segment !== '' && segment !== '.')
+}
+
+function nodesOf(segments: readonly string[]): Node[] {
+  const nodes: Node[] = []
+  let named: number | undefined = 0
+  for (const segment of segments) {
+    const pattern = segmentPattern(segment)
+    if (segment === '**') nodes.push({ kind: 'globstar', named })
+    else nodes.push({ kind: 'name', named, pattern })
+    named = named === undefined || pattern.literal === undefined ? undefined : named + 1
+  }
+  // `folder/**` is what lies below the folder, not the folder.
+  if (segments.at(-1) === '**') nodes.push({ kind: 'name', named: undefined, pattern: segmentPattern('*') })
+  nodes.push({ kind: 'end', named })
+  return nodes
+}
+
+/** `**` may stand for nothing: who comes to it also comes to what follows it. */
+function stateAt(nodes: readonly Node[], reached: readonly number[], depth: number): GlobState {
+  const positions = new Set<number>()
+  for (const position of reached) {
+    let next = position
+    while (!positions.has(next)) {
+      positions.add(next)
+      if (nodes[next]?.kind === 'globstar') next++
+    }
+  }
+  const met = [...positions].map((position) => nodes[position])
+  return {
+    matched: met.some((node) => node?.kind === 'end'),
+    open: met.some((node) => node !== undefined && node.kind !== 'end'),
+    named: met.some((node) => node?.named === depth),
+    depth,
+    positions: [...positions],
+  }
+}
+
+interface Braces {
+  readonly before: string
+  readonly options: readonly string[]
+  readonly after: string
+}
+
+/** The first `{…}` that is closed; commas inside braces within it are not its own. */
+function firstBraces(text: string): Braces | undefined {
+  for (let open = nextBrace(text, 0); open !== -1; open = nextBrace(text, open + 1)) {
+    const options = optionsFrom(text, open + 1)
+    if (options !== undefined) {
+      const length = options.reduce((sum, option) => sum + option.length + 1, 0)
+      return { before: text.slice(0, open), options, after: text.slice(open + 1 + length) }
+    }
+  }
+  return undefined
+}
+
+function nextBrace(text: string, from: number): number {
+  for (let at = from; at < text.length; at++) {
+    if (text[at] === '\\') at++
+    else if (text[at] === '{') return at
+  }
+  return -1
+}
+
+function optionsFrom(text: string, from: number): string[] | undefined {
+  const options: string[] = []
+  let depth = 0
+  let start = from
+  for (let at = from; at < text.length; at++) {
+    const char = text[at]
+    if (char === '\\') at++
+    else if (char === '{') depth++
+    else if (char === '}' && depth > 0) depth--
+    else if (char === '}') return [...options, text.slice(start, at)]
+    else if (char === ',' && depth === 0) {
+      options.push(text.slice(start, at))
+      start = at + 1
+    }
+  }
+  return undefined
+}

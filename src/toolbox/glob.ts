@@ -1,0 +1,104 @@
+import { lstat } from 'node:fs/promises'
+import type { ToolOutcome } from '../tools/outcome.js'
+import type { ToolSpec } from '../tools/spec.js'
+import { FileFailure, isSystemError } from './failure.js'
+import { fileTool } from './file-tool.js'
+import type { FileCall } from './file-tool.js'
+import { FirstOf } from './first-of.js'
+import type { FileToolOptions } from './options.js'
+import { shownPath } from './path-text.js'
+import { scopeAt } from './scope.js'
+import { walk } from './walk.js'
+import type { WalkEntry } from './walk.js'
+
+const DEFAULT_RESULTS = 200
+/** Entries whose time is asked for at once. */
+const BATCH = 64
+
+interface GlobArguments {
+  readonly pattern: string
+  readonly path?: string
+  readonly include_dirs?: boolean
+  readonly max_results?: number
+}
+
+/** `glob`: files by pattern, the newest first (spec §6.6). */
+export function globTool(options: FileToolOptions = {}): ToolSpec {
+  return fileTool<GlobArguments>(options, {
+    name: 'glob',
+    description: 'Find files by glob pattern, the newest first. Hidden and ignored entries are left out.',
+    instructions: [
+      '`glob`: use it to find files by name before you read them, such as `**/*.md`; `*` stays within one folder.',
+      '- A name that begins with a dot must be spelled out, such as `.github/**`.',
+      '- Set `include_dirs` only when directories matter.',
+    ].join('\n'),
+    parameters: {
+      type: 'object',
+      properties: {
+        pattern: { type: 'string', minLength: 1, description: 'Relative glob; `**` stands for any directories.' },
+        path: { type: 'string', description: 'Directory to start from, relative to the workspace root. Default `.`.' },
+        include_dirs: { type: 'boolean', description: 'Also return directories. Default false.' },
+        max_results: { type: 'integer', minimum: 1, description: `Most paths to return. Default ${DEFAULT_RESULTS}.` },
+      },
+      required: ['pattern'],
+      additionalProperties: false,
+    },
+    annotations: { readOnly: true, idempotent: true, openWorld: false },
+    aliases: { glob: 'pattern', directory: 'path', dir: 'path' },
+    pathFields: ['path'],
+    run: findFiles,
+  })
+}
+
+async function findFiles({ workspace, args, context }: FileCall<GlobArguments>): Promise<ToolOutcome> {
+  const {
+    pattern,
+    path: raw = '.',
+    include_dirs: includeFolders = false,
+    max_results: maxResults = DEFAULT_RESULTS,
+  } = args
+  workspace.readPolicy.checkGlob(pattern)
+  const { path: start, isFolder } = await scopeAt(workspace, raw)
+  if (!isFolder) throw new FileFailure('PathTypeError', `path is not a directory: ${shownPath(raw)}`)
+
+  const found = new FirstOf<Dated>(maxResults, compare)
+  let batch: WalkEntry[] = []
+  const settle = async (): Promise<void> => {
+    for (const dated of await Promise.all(batch.map(datedEntry))) if (dated !== undefined) found.add(dated)
+    batch = []
+  }
+  for await (const entry of walk(workspace, { start, glob: pattern, signal: context.signal })) {
+    if (entry.kind === 'folder' && !includeFolders) continue
+    batch.push(entry)
+    if (batch.length === BATCH) await settle()
+  }
+  await settle()
+
+  const entries = found.items()
+  const omitted = found.total - entries.length
+  const lines = entries.map(({ path, kind }) => workspace.display(path) + (kind === 'folder' ? '/' : ''))
+  if (omitted > 0) lines.push(`... ${omitted} more result(s) omitted`)
+  const content = lines.length === 0 ? 'no files' : lines.join('\n')
+  return { kind: 'succeeded', content, metadata: { total: found.total, returned: entries.length } }
+}
+
+interface Dated {
+  readonly path: string
+  readonly kind: WalkEntry['kind']
+  readonly changedNs: bigint
+}
+
+/** `undefined` for what is gone meanwhile. */
+async function datedEntry({ path, kind, target }: WalkEntry): Promise<Dated | undefined> {
+  try {
+    return { path, kind, changedNs: (await lstat(target, { bigint: true })).mtimeNs }
+  } catch (error) {
+    if (isSystemError(error)) return undefined
+    throw error
+  }
+}
+
+function compare(left: Dated, right: Dated): number {
+  if (left.changedNs !== right.changedNs) return left.changedNs > right.changedNs ? -1 : 1
+  return left.path < right.path ? -1 : 1
+}

@@ -1,0 +1,5 @@
+export { PathValidationError } from './failure.js'
+export { fileTools } from './file-tools.js'
+export { jsonlSearch } from './jsonl-search/index.js'
+export type { FileToolOptions } from './options.js'
+export { containedPath, PathPolicy } from './paths.js'

@@ -1,0 +1,82 @@
+import type { FileHandle } from 'node:fs/promises'
+
+const CHUNK_BYTES = 262_144
+const LF = 10
+const CR = 13
+
+/** The lines of a text: LF, CRLF and a lone CR end a line, nothing else does (spec H-18). An ending at the end adds none. */
+export function splitLines(text: string): string[] {
+  const lines = text.split(/\r\n|\n|\r/)
+  if (lines.at(-1) === '') lines.pop()
+  return lines
+}
+
+export interface LineRange {
+  /** First line, from 1. */
+  readonly offset: number
+  /** Most lines. */
+  readonly limit: number
+  /** Most bytes of the range; a line that passes it is cut. */
+  readonly maxBytes: number
+  readonly signal: AbortSignal
+}
+
+export interface LinesRead {
+  readonly bytes: Buffer
+  /** Why reading stopped: the file ended, the range was full, or it grew beyond `maxBytes`. */
+  readonly end: 'file' | 'range' | 'bytes'
+}
+
+/** The bytes of a range of lines, read in pieces: memory is bounded by `maxBytes`, whatever the file's size. */
+export async function readLineRange(
+  file: FileHandle,
+  { offset, limit, maxBytes, signal }: LineRange,
+): Promise<LinesRead> {
+  const buffer = Buffer.allocUnsafe(CHUNK_BYTES)
+  const pieces: Buffer[] = []
+  let size = 0
+  let position = 0
+  let place: Place = { at: 0, line: 1, afterCr: false }
+  for (;;) {
+    signal.throwIfAborted()
+    const { bytesRead } = await file.read(buffer, 0, CHUNK_BYTES, position)
+    if (bytesRead === 0) return { bytes: Buffer.concat(pieces), end: 'file' }
+    position += bytesRead
+    const chunk = buffer.subarray(0, bytesRead)
+    const first = beginningOf(offset, chunk, { ...place, at: 0 })
+    place = beginningOf(offset + limit, chunk, first)
+    if (first.line < offset) continue
+    // The buffer is used again.
+    const piece = Buffer.from(chunk.subarray(first.at, place.at))
+    pieces.push(piece)
+    size += piece.length
+    if (size > maxBytes) return { bytes: Buffer.concat(pieces).subarray(0, maxBytes), end: 'bytes' }
+    if (place.line >= offset + limit) return { bytes: Buffer.concat(pieces), end: 'range' }
+  }
+}
+
+/** Where a scan stands: a place in the chunk, the line it is in, and whether an LF to come belongs to a CR before. */
+interface Place {
+  readonly at: number
+  readonly line: number
+  readonly afterCr: boolean
+}
+
+/** Where a line begins, or the end of the chunk when that comes first. */
+function beginningOf(wanted: number, chunk: Buffer, from: Place): Place {
+  let { at, line, afterCr } = from
+  if (afterCr && at < chunk.length) {
+    if (chunk[at] === LF) at++
+    afterCr = false
+  }
+  while (line < wanted && at < chunk.length) {
+    const byte = chunk[at++]
+    if (byte === LF) line++
+    else if (byte === CR) {
+      line++
+      if (at === chunk.length) afterCr = true
+      else if (chunk[at] === LF) at++
+    }
+  }
+  return { at, line, afterCr }
+}

@@ -1,0 +1,133 @@
+import { constants } from 'node:fs'
+import type { BigIntStats } from 'node:fs'
+import { rename, unlink } from 'node:fs/promises'
+import type { FileHandle } from 'node:fs/promises'
+import { basename, dirname } from 'node:path'
+import { FileFailure } from './failure.js'
+import { withPathLock } from './path-lock.js'
+import { openFolder, openIn, requireRegular, statIn } from './safe-open.js'
+import type { Folder, Ground } from './safe-open.js'
+
+const NEW_FILE_MODE = 0o666
+const COPY_BYTES = 262_144
+
+/** A regular file in a verified folder, there or not yet there. */
+export interface Target {
+  readonly folder: Folder
+  readonly name: string
+  /** The file as the model knows it. */
+  readonly shown: string
+  readonly signal: AbortSignal
+}
+
+export interface TargetRequest {
+  /** Absolute, links resolved, allowed. */
+  readonly path: string
+  readonly shown: string
+  readonly signal: AbortSignal
+  /** Make the folders above it where they are missing. Default false. */
+  readonly create?: boolean
+}
+
+/** Opens the folder of a file and works on the file in it; to be called within `withResolved`. One call a file at a time. */
+export async function withTarget<T>(
+  ground: Ground,
+  { path, shown, signal, create = false }: TargetRequest,
+  use: (target: Target) => Promise<T>,
+): Promise<T> {
+  // Its folder lies outside.
+  if (path === ground.root) throw new FileFailure('PathTypeError', `path is a directory: ${shown}`)
+  return withPathLock(path, async () => {
+    const folder = await openFolder(ground, dirname(path), create)
+    try {
+      return await use({ folder, name: basename(path), shown, signal })
+    } finally {
+      await folder.close()
+    }
+  })
+}
+
+/**
+ * What stands there now; `undefined` for nothing.
+ * @throws FileFailure when it is no regular file, or nobody may write to it.
+ */
+export async function writableStats({ folder, name, shown }: Target): Promise<BigIntStats | undefined> {
+  const stats = await statIn(folder, name)
+  if (stats === undefined) return undefined
+  requireRegular(stats, shown)
+  // Renaming over it asks for no permission of the file itself, and the superuser would be asked for none at all.
+  if ((stats.mode & 0o222n) === 0n) throw new FileFailure('EACCES', `file is read-only: ${shown}`)
+  return stats
+}
+
+/**
+ * Puts a file in its place in one step: readers see the old text or the new one, and so does who looks after a crash.
+ * Permissions and owner of the old file are kept; a hard link to it elsewhere keeps the old text.
+ * @param isUnchanged Asked last, just before the step; what it throws leaves the old file.
+ */
+export async function replaceFile(
+  target: Target,
+  old: BigIntStats | undefined,
+  write: (file: FileHandle) => Promise<void>,
+  isUnchanged: () => Promise<void> = () => Promise.resolve(),
+): Promise<void> {
+  const { folder, name, signal } = target
+  const temporary = `.thinharness-${globalThis.crypto.randomUUID()}.tmp`
+  const flags = constants.O_WRONLY | constants.O_CREAT | constants.O_EXCL
+  const file = await openIn(folder, temporary, flags, NEW_FILE_MODE)
+  try {
+    try {
+      await write(file)
+      if (old !== undefined) await keepOwnerAndMode(file, old)
+    } finally {
+      await file.close()
+    }
+    signal.throwIfAborted()
+    await isUnchanged()
+    await folder.confirm()
+    await rename(folder.at(temporary), folder.at(name))
+  } catch (error) {
+    await unlink(folder.at(temporary)).catch(() => undefined)
+    throw error
+  }
+}
+
+/** Adds to a file at its end, or makes it. */
+export async function appendToFile(target: Target, bytes: Buffer): Promise<void> {
+  const old = await writableStats(target)
+  const { folder, name, shown } = target
+  const file = await openIn(folder, name, constants.O_RDWR | constants.O_APPEND | constants.O_CREAT, NEW_FILE_MODE)
+  try {
+    const stats = await file.stat({ bigint: true })
+    requireRegular(stats, shown)
+    await folder.confirm()
+    // Another name of the same file may lie anywhere: it keeps what it has.
+    if (stats.nlink === 1n) await file.appendFile(bytes)
+    else {
+      await replaceFile(target, old ?? stats, async (copy) => {
+        await copyFile(file, copy, target.signal)
+        await copy.appendFile(bytes)
+      })
+    }
+  } finally {
+    await file.close()
+  }
+}
+
+/** The owner stays where the process may give files away, which only the superuser may. */
+async function keepOwnerAndMode(file: FileHandle, old: BigIntStats): Promise<void> {
+  const { uid, gid } = await file.stat({ bigint: true })
+  if (uid !== old.uid || gid !== old.gid) await file.chown(Number(old.uid), Number(old.gid)).catch(() => undefined)
+  await file.chmod(Number(old.mode & 0o7777n))
+}
+
+async function copyFile(from: FileHandle, to: FileHandle, signal: AbortSignal): Promise<void> {
+  const buffer = Buffer.allocUnsafe(COPY_BYTES)
+  for (let position = 0; ;) {
+    signal.throwIfAborted()
+    const { bytesRead } = await from.read(buffer, 0, COPY_BYTES, position)
+    if (bytesRead === 0) return
+    await to.appendFile(buffer.subarray(0, bytesRead))
+    position += bytesRead
+  }
+}

@@ -1,0 +1,209 @@
+import { closeSync, constants, openSync, readlinkSync } from 'node:fs'
+import { lstat, mkdir, open, readlink, realpath, stat } from 'node:fs/promises'
+import type { FileHandle } from 'node:fs/promises'
+import type { BigIntStats } from 'node:fs'
+import { basename, dirname, join } from 'node:path'
+import { FileFailure, isSystemError, PathValidationError } from './failure.js'
+
+const DESCRIPTORS = '/proc/self/fd'
+const ATTEMPTS = 10
+
+/** Where files are opened, and how it is made sure that what was opened is what was checked. */
+export interface Ground {
+  /** Absolute, links resolved. */
+  readonly root: string
+  /**
+   * The system tells the true path of an open file, and an open folder can stand at the start of a path. Then nobody
+   * who swaps folders for links can lead a call outside the root. Without it (not Linux, or no `/proc`) paths are
+   * compared before and after opening, which leaves a short gap.
+   */
+  readonly descriptors: boolean
+}
+
+/** A folder that was found to be at its path, for work on the files in it. */
+export interface Folder {
+  readonly path: string
+  /** A path to something in it, which follows the open folder and not its name. */
+  at(name: string): string
+  /** Asks for another look when it is no longer at its path and work in it could land elsewhere. */
+  confirm(): Promise<void>
+  close(): Promise<void>
+}
+
+export interface OpenedFile {
+  readonly path: string
+  readonly handle: FileHandle
+  readonly stats: BigIntStats
+}
+
+/** The path was changed between the check and the opening: check again. */
+class PathChanged extends PathValidationError {
+  constructor() {
+    super('path was changed while it was opened')
+  }
+}
+
+/** Whether `/proc` can be used to verify what lies in `root`. */
+export function descriptorsWork(root: string): boolean {
+  if (process.platform !== 'linux') return false
+  let descriptor: number | undefined
+  try {
+    descriptor = openSync(root, constants.O_RDONLY | constants.O_DIRECTORY)
+    return readlinkSync(`${DESCRIPTORS}/${descriptor}`) === root
+  } catch {
+    return false
+  } finally {
+    if (descriptor !== undefined) closeSync(descriptor)
+  }
+}
+
+/**
+ * Resolves a path and uses it; both again when it was changed in between.
+ * @throws PathValidationError when it keeps changing.
+ */
+export async function withResolved<T>(resolve: () => Promise<string>, use: (path: string) => Promise<T>): Promise<T> {
+  for (let attempt = 1; ; attempt++) {
+    const path = await resolve()
+    try {
+      return await use(path)
+    } catch (error) {
+      if (!(error instanceof PathChanged) || attempt === ATTEMPTS) throw error
+    }
+  }
+}
+
+/**
+ * Opens an existing regular file for reading; to be called within `withResolved`. A link, a folder, a pipe or a device
+ * is refused without waiting for it.
+ * @param path Absolute, links resolved, allowed.
+ */
+export async function openFile(ground: Ground, path: string, shown: string): Promise<OpenedFile> {
+  requireRegular(await lstat(path, { bigint: true }), shown)
+  const handle = await openUnlinked(path, constants.O_RDONLY)
+  try {
+    if (!(await isAt(ground, handle, path))) throw new PathChanged()
+    const stats = await handle.stat({ bigint: true })
+    requireRegular(stats, shown)
+    return { path, handle, stats }
+  } catch (error) {
+    await handle.close()
+    throw error
+  }
+}
+
+/**
+ * Opens a folder, and makes it and those above it where they are missing and `create` is set; to be called within
+ * `withResolved`.
+ * @param path Absolute, links resolved, inside the root.
+ */
+export async function openFolder(ground: Ground, path: string, create = false): Promise<Folder> {
+  return ground.descriptors ? openFolderHandle(ground, path, create) : comparedFolder(ground, path, create)
+}
+
+/** Opens a file in a verified folder, never through a link and never waiting for a pipe. */
+export async function openIn(folder: Folder, name: string, flags: number, mode?: number): Promise<FileHandle> {
+  return openUnlinked(folder.at(name), flags, mode)
+}
+
+/** What stands under a name in a verified folder; `undefined` for nothing. */
+export async function statIn(folder: Folder, name: string): Promise<BigIntStats | undefined> {
+  try {
+    return await lstat(folder.at(name), { bigint: true })
+  } catch (error) {
+    if (isSystemError(error, 'ENOENT')) return undefined
+    throw error
+  }
+}
+
+/** @throws FileFailure `PathTypeError`; asks for another look when a link has come into its place. */
+export function requireRegular(stats: BigIntStats, shown: string): void {
+  if (stats.isSymbolicLink()) throw new PathChanged()
+  if (stats.isDirectory()) throw new FileFailure('PathTypeError', `path is a directory: ${shown}`)
+  if (!stats.isFile()) throw new FileFailure('PathTypeError', `path is not a regular file: ${shown}`)
+}
+
+async function openUnlinked(path: string, flags: number, mode?: number): Promise<FileHandle> {
+  try {
+    return await open(path, flags | flag('O_NOFOLLOW') | flag('O_NONBLOCK'), mode)
+  } catch (error) {
+    throw isSystemError(error, 'ELOOP', 'EMLINK') ? new PathChanged() : error
+  }
+}
+
+/** Windows has not all of them. */
+function flag(name: 'O_NOFOLLOW' | 'O_NONBLOCK' | 'O_DIRECTORY'): number {
+  const flags: Partial<Record<string, number>> = constants
+  return flags[name] ?? 0
+}
+
+async function isAt({ descriptors }: Ground, handle: FileHandle, path: string): Promise<boolean> {
+  if (descriptors) return (await readlink(`${DESCRIPTORS}/${handle.fd}`)) === path
+  const [real, there, opened] = await Promise.all([
+    realpath(path),
+    stat(path, { bigint: true }),
+    handle.stat({ bigint: true }),
+  ])
+  return real === path && there.ino === opened.ino && there.dev === opened.dev
+}
+
+async function openFolderHandle(ground: Ground, path: string, create: boolean): Promise<Folder> {
+  const handle = await openFolderAt(path, path).catch(async (error: unknown) => {
+    if (!create || path === ground.root || !isSystemError(error, 'ENOENT')) throw error
+    return makeFolder(ground, path)
+  })
+  try {
+    if (!(await isAt(ground, handle, path))) throw new PathChanged()
+  } catch (error) {
+    await handle.close()
+    throw error
+  }
+  // Work goes through the handle: whatever happens to the path, it lands in this folder.
+  const confirm = (): Promise<void> => Promise.resolve()
+  return { path, at: (name) => `${DESCRIPTORS}/${handle.fd}/${name}`, confirm, close: () => handle.close() }
+}
+
+async function makeFolder(ground: Ground, path: string): Promise<FileHandle> {
+  const parent = await openFolderHandle(ground, dirname(path), true)
+  try {
+    await makeIfMissing(parent.at(basename(path)))
+    return await openFolderAt(parent.at(basename(path)), path)
+  } finally {
+    await parent.close()
+  }
+}
+
+async function openFolderAt(at: string, path: string): Promise<FileHandle> {
+  try {
+    return await open(at, constants.O_RDONLY | flag('O_NOFOLLOW') | flag('O_DIRECTORY'))
+  } catch (error) {
+    if (!isSystemError(error, 'ELOOP', 'EMLINK', 'ENOTDIR')) throw error
+    // Where this fails, it is a folder further up that is none.
+    const stats = await lstat(at).catch(() => undefined)
+    if (stats?.isSymbolicLink() === true) throw new PathChanged()
+    const name = basename(stats === undefined ? dirname(path) : path)
+    throw new FileFailure('PathTypeError', `path is not a directory: ${name}`)
+  }
+}
+
+async function comparedFolder(ground: Ground, path: string, create: boolean): Promise<Folder> {
+  const stats = await lstat(path).catch(async (error: unknown) => {
+    if (!create || path === ground.root || !isSystemError(error, 'ENOENT')) throw error
+    await comparedFolder(ground, dirname(path), true)
+    await makeIfMissing(path)
+    return lstat(path)
+  })
+  const confirm = async (): Promise<void> => {
+    const now = await lstat(path)
+    const isSame = now.ino === stats.ino && now.dev === stats.dev && (await realpath(path)) === path
+    if (!isSame) throw new PathChanged()
+  }
+  await confirm()
+  if (!stats.isDirectory()) throw new FileFailure('PathTypeError', `path is not a directory: ${basename(path)}`)
+  return { path, at: (name) => join(path, name), confirm, close: () => Promise.resolve() }
+}
+
+async function makeIfMissing(path: string): Promise<void> {
+  await mkdir(path).catch((error: unknown) => {
+    if (!isSystemError(error, 'EEXIST')) throw error
+  })
+}

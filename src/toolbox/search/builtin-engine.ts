@@ -1,0 +1,84 @@
+import { basename, relative, sep } from 'node:path'
+import { DeadlinePassed, fileFailureOf } from '../failure.js'
+import { openFile } from '../safe-open.js'
+import { walk } from '../walk.js'
+import type { Workspace } from '../workspace.js'
+import { concurrently } from './concurrently.js'
+import type { EngineEnd, SearchEngine, SearchRequest } from './engine.js'
+import type { FileHits } from './hits.js'
+import { searchFile } from './search-file.js'
+
+/** Files that are open at once. */
+const FILES_AT_ONCE = 16
+
+/** The engine that is always there: the one walker, and patterns that run in linear time. */
+export const builtinEngine: SearchEngine = {
+  name: 'the built-in search',
+
+  command,
+
+  async search(request, onFile) {
+    const unread: string[] = []
+    let found = false
+    await concurrently(filesOf(request), FILES_AT_ONCE, async (path) => {
+      try {
+        const hits = await searchPath(request, path)
+        if (hits.matches === 0) return
+        found = true
+        onFile(hits)
+      } catch (error) {
+        unread.push(problemOf(error, request.workspace.display(path)))
+      }
+    })
+    return { command: command(request), ...endOf(found, unread) }
+  },
+}
+
+function command({ pattern, workspace, starts }: SearchRequest): readonly string[] {
+  return ['builtin-search', '--', pattern.source, ...starts.map((start) => workspace.display(start))]
+}
+
+/** Searches one file, as this engine does it. */
+export async function searchPath(request: SearchRequest, path: string): Promise<FileHits> {
+  const { workspace } = request
+  const { handle, stats } = await openFile(workspace, path, workspace.display(path))
+  try {
+    return { path, ...(await searchFile(handle, Number(stats.size), request)) }
+  } finally {
+    await handle.close()
+  }
+}
+
+/** Whether a file that lies below a start is to be searched; the starts themselves always are. */
+export function isWanted({ workspace, fileType, exclusions }: SearchRequest, path: string): boolean {
+  if (fileType?.matches(basename(path)) === false) return false
+  return !exclusions.excludes(segmentsOf(workspace, path))
+}
+
+async function* filesOf(request: SearchRequest): AsyncGenerator<string, void, undefined> {
+  const { workspace, starts, time } = request
+  for (const start of starts) {
+    for await (const entry of walk(workspace, { start, signal: time.signal, deadline: time.deadline })) {
+      if (entry.kind !== 'file' || entry.link) continue
+      if (entry.path === start || isWanted(request, entry.path)) yield entry.path
+    }
+  }
+}
+
+function segmentsOf(workspace: Workspace, path: string): string[] {
+  return relative(workspace.root, path).split(sep)
+}
+
+/** A file that cannot be read does not end the search. */
+function problemOf(error: unknown, shown: string): string {
+  const failure = error instanceof DeadlinePassed ? undefined : fileFailureOf(error, shown)
+  if (failure === undefined) throw error
+  return failure.message
+}
+
+function endOf(found: boolean, unread: readonly string[]): Omit<EngineEnd, 'command'> {
+  const [first] = unread
+  if (first === undefined) return { returncode: found ? 0 : 1, detail: '' }
+  const others = unread.length > 1 ? ` (and ${unread.length - 1} more that could not be read)` : ''
+  return { returncode: 2, detail: `${first}${others}` }
+}

@@ -1,0 +1,27 @@
+import { builtinEngine } from './builtin-engine.js'
+import type { SearchEngine } from './engine.js'
+import { findRipgrep } from './find-ripgrep.js'
+import { ripgrepEngine, RipgrepUnavailable } from './ripgrep-engine.js'
+
+/** The engine for an option: the named ripgrep, none (`false`), or the one that this machine has, if it has one. */
+export async function engineFor(ripgrep: string | false | undefined): Promise<SearchEngine> {
+  if (ripgrep === false) return builtinEngine
+  if (ripgrep !== undefined) return ripgrepEngine(ripgrep)
+  const found = await findRipgrep()
+  return found === undefined ? builtinEngine : withFallback(ripgrepEngine(found), builtinEngine)
+}
+
+/** A program that was found may still not run here, such as one that was built for another C library. */
+function withFallback(engine: SearchEngine, fallback: SearchEngine): SearchEngine {
+  return {
+    ...engine,
+    async search(request, onFile) {
+      try {
+        return await engine.search(request, onFile)
+      } catch (error) {
+        if (error instanceof RipgrepUnavailable) return fallback.search(request, onFile)
+        throw error
+      }
+    },
+  }
+}

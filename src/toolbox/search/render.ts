@@ -1,0 +1,61 @@
+import { MAX_MATCHES_COUNTED } from './hits.js'
+import type { Line } from './hits.js'
+import type { ShownFile } from './shelf.js'
+
+export interface SearchSummary {
+  readonly query: string
+  readonly scope: string
+  readonly totalFiles: number
+  readonly totalMatches: number
+}
+
+/** A file as it is shown: with context, `lines` holds more than its matches. */
+export interface RenderedFile {
+  readonly file: ShownFile
+  readonly text: string
+}
+
+/** The result of a search that found something (spec §6.4). */
+export function renderResult(summary: SearchSummary, files: readonly RenderedFile[]): string {
+  const shown = files.reduce((sum, { file }) => sum + file.lines.length, 0)
+  const omittedFiles = summary.totalFiles - files.length
+  // Where counting ended early in a shown file, the sums are lower bounds.
+  const more = files.some(({ file }) => file.matches >= MAX_MATCHES_COUNTED) ? ' or more' : ''
+  const head = [
+    'summary:',
+    `  query: ${summary.query}`,
+    `  scope: ${summary.scope}`,
+    `  files: ${summary.totalFiles} total, ${files.length} shown`,
+    `  matches: ${shown} shown, ${summary.totalMatches - shown}${more} omitted`,
+  ].join('\n')
+  const note = omittedFiles > 0 ? [`note: ${omittedFiles} more file(s) omitted`] : []
+  return [head, ...files.map(({ text }) => text), ...note].join('\n\n')
+}
+
+/** A file's block: its path, then `<line>: <text>` for a match and `<line>- <text>` for a line beside one. */
+export function renderFile(file: ShownFile, context: readonly Line[] | undefined): string {
+  const matching = new Set(file.lines.map(({ number }) => number))
+  const lines = [file.shown]
+  let before: number | undefined
+  for (const { number, text } of context ?? file.lines) {
+    if (context !== undefined && before !== undefined && number > before + 1) lines.push('  --')
+    lines.push(`  ${number}${matching.has(number) ? ':' : '-'} ${text}`)
+    before = number
+  }
+  const omitted = file.matches - file.lines.length
+  if (omitted > 0) {
+    const more = file.matches >= MAX_MATCHES_COUNTED ? ' or more' : ''
+    lines.push(`  ... ${omitted}${more} more match(es)`)
+  }
+  return lines.join('\n')
+}
+
+/** The result of a search that found nothing. */
+export function renderNothing(query: string, scope: string): string {
+  return [
+    'no matches',
+    `query: ${query}`,
+    `scope: ${scope}`,
+    'hint: try another spelling, a broader scope, or `case_sensitive: false`; hidden, ignored and binary files are not searched',
+  ].join('\n')
+}

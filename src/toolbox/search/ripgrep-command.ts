@@ -1,0 +1,70 @@
+import { access } from 'node:fs/promises'
+import { dirname, join, relative } from 'node:path'
+import { IGNORE_FILES } from '../ignore-rules.js'
+import { isInside } from '../paths.js'
+import { OWN_FOLDER } from '../workspace.js'
+import type { SearchRequest } from './engine.js'
+import { MAX_MATCHES_COUNTED } from './hits.js'
+
+/**
+ * The arguments with which ripgrep, run in the root, searches what the built-in engine would.
+ *
+ * What follows a match in its line is taken into the match: a line with a million matches would otherwise make a million
+ * records, all of them in memory.
+ */
+export function ripgrepArguments(request: SearchRequest, useParents: boolean): string[] {
+  const { pattern, fileType, exclusions, workspace, starts } = request
+  const types = fileType?.globs.map((glob) => `--type-add=${TYPE}:${glob}`) ?? []
+  return [
+    '--json',
+    '--no-config',
+    '--no-mmap',
+    '--crlf',
+    '--no-require-git',
+    '--no-ignore-global',
+    '--no-ignore-exclude',
+    ...(useParents ? [] : ['--no-ignore-parent']),
+    `--max-count=${MAX_MATCHES_COUNTED}`,
+    pattern.caseSensitive ? '--case-sensitive' : '--ignore-case',
+    ...types,
+    ...(fileType === undefined ? [] : [`--type=${TYPE}`]),
+    `--glob=!/${OWN_FOLDER}`,
+    ...exclusions.globs.map((glob) => `--glob=!${glob}`),
+    '--',
+    `(?:${pattern.source})(?-u:.)*`,
+    ...starts.map((start) => relative(workspace.root, start) || '.'),
+  ]
+}
+
+const TYPE = 'wanted'
+
+/**
+ * Whether ripgrep is to read the ignore files above its starts. The rules of those inside the root hold; the rules of those
+ * above it must not. ripgrep knows only all or none: `impossible` where there are both.
+ */
+export async function parentsToUse({ workspace, starts }: SearchRequest): Promise<'none' | 'all' | 'impossible'> {
+  const { root } = workspace
+  const inside = new Set(
+    starts.flatMap((start) => foldersAbove(start).filter((folder) => folder === root || isInside(root, folder))),
+  )
+  if (!(await anyHasRules(inside))) return 'none'
+  return (await anyHasRules(foldersAbove(root))) ? 'impossible' : 'all'
+}
+
+function foldersAbove(path: string): string[] {
+  const folder = dirname(path)
+  return folder === path ? [] : [folder, ...foldersAbove(folder)]
+}
+
+async function anyHasRules(folders: Iterable<string>): Promise<boolean> {
+  const files = [...folders].flatMap((folder) => IGNORE_FILES.map((name) => join(folder, name)))
+  const present = await Promise.all(files.map(exists))
+  return present.includes(true)
+}
+
+async function exists(path: string): Promise<boolean> {
+  return access(path).then(
+    () => true,
+    () => false,
+  )
+}

@@ -1,0 +1,177 @@
+import { spawn } from 'node:child_process'
+import type { ChildProcess, ChildProcessByStdio } from 'node:child_process'
+import { join } from 'node:path'
+import type { Readable } from 'node:stream'
+import { messageOf } from '../../errors.js'
+import { fileFailureOf } from '../failure.js'
+import { builtinEngine, isWanted, searchPath } from './builtin-engine.js'
+import type { EngineEnd, SearchEngine, SearchRequest } from './engine.js'
+import type { FileHits } from './hits.js'
+import { parentsToUse, ripgrepArguments } from './ripgrep-command.js'
+import { RipgrepFiles } from './ripgrep-files.js'
+import type { FilesSeen } from './ripgrep-files.js'
+import { LineCutter, parseRecord } from './ripgrep-output.js'
+
+/** The program could not be started. */
+export class RipgrepUnavailable extends Error {
+  override readonly name = 'RipgrepUnavailable'
+}
+
+export interface RipgrepLimits {
+  /** Output that is read before the program is stopped, in bytes. Default 256 MiB. */
+  readonly maxOutputBytes?: number
+  /** Longest record that is read, in bytes; a file with a longer one is searched by the built-in engine. Default 1 MiB. */
+  readonly maxRecordBytes?: number
+}
+
+const MAX_OUTPUT_BYTES = 256 << 20
+const MAX_RECORD_BYTES = 1 << 20
+const MAX_ERROR_CHARS = 2_000
+
+/**
+ * ripgrep, its answers streamed. What it does not do as we need it (binary files, giant lines, ignore files both inside
+ * and above the root) the built-in engine does.
+ */
+export function ripgrepEngine(program: string, limits: RipgrepLimits = {}): SearchEngine {
+  return {
+    name: 'ripgrep',
+    command: (request) => [program, ...ripgrepArguments(request, false)],
+    async search(request, onFile) {
+      const parents = await parentsToUse(request)
+      if (parents === 'impossible') return builtinEngine.search(request, onFile)
+      const args = ripgrepArguments(request, parents === 'all')
+      const run = new Run(request, limits, onFile)
+      return { command: [program, ...args], ...(await run.run(program, args)) }
+    },
+  }
+}
+
+type Program = ChildProcessByStdio<null, Readable, Readable>
+
+interface Exit {
+  readonly code: number | null
+  readonly signal: NodeJS.Signals | null
+}
+
+class Run {
+  readonly #request: SearchRequest
+  readonly #limits: RipgrepLimits
+  readonly #onFile: (hits: FileHits) => void
+  readonly #files: RipgrepFiles
+  readonly #again: string[] = []
+  #found = false
+
+  constructor(request: SearchRequest, limits: RipgrepLimits, onFile: (hits: FileHits) => void) {
+    this.#request = request
+    this.#limits = limits
+    this.#onFile = onFile
+    this.#files = new RipgrepFiles(request.keepLines, request.maxLineChars)
+  }
+
+  async run(program: string, args: readonly string[]): Promise<Omit<EngineEnd, 'command'>> {
+    const { time, workspace } = this.#request
+    time.check()
+    const child = spawn(program, args, { cwd: workspace.root, stdio: ['ignore', 'pipe', 'pipe'], windowsHide: true })
+    const stop = (): void => void child.kill('SIGKILL')
+    const timer = setTimeout(stop, time.deadline - Date.now())
+    time.signal.addEventListener('abort', stop, { once: true })
+    try {
+      const [overflow, errors, exit] = await Promise.all([this.#readOutput(child), textOf(child.stderr), exitOf(child)])
+      time.check()
+      await this.#take(this.#files.rest())
+      await this.#searchAgain()
+      return this.#endOf(exit, errors, overflow)
+    } finally {
+      clearTimeout(timer)
+      time.signal.removeEventListener('abort', stop)
+      stop()
+    }
+  }
+
+  /** Whether there was more output than is read; then the program was stopped. */
+  async #readOutput(child: Program): Promise<boolean> {
+    const { maxOutputBytes = MAX_OUTPUT_BYTES, maxRecordBytes = MAX_RECORD_BYTES } = this.#limits
+    const cutter = new LineCutter(maxRecordBytes)
+    let size = 0
+    for await (const chunk of child.stdout as AsyncIterable<Buffer>) {
+      await this.#addRecords(cutter.push(chunk))
+      await this.#request.time.breathe()
+      size += chunk.length
+      if (size > maxOutputBytes) {
+        child.kill('SIGKILL')
+        return true
+      }
+    }
+    await this.#addRecords(cutter.end())
+    return false
+  }
+
+  async #addRecords(lines: Iterable<string | undefined>): Promise<void> {
+    for (const line of lines) {
+      const record = line === undefined ? 'too_long' : parseRecord(line)
+      if (record === undefined) continue
+      const seen = this.#files.add(record)
+      if (seen.hits.length + seen.again.length > 0) await this.#take(seen)
+    }
+  }
+
+  async #take({ hits, again }: FilesSeen): Promise<void> {
+    for (const each of hits) {
+      const path = this.#absolute(each.path)
+      if (!(await this.#isAllowed(path))) continue
+      this.#found = true
+      this.#onFile({ ...each, path })
+    }
+    this.#again.push(...again)
+  }
+
+  async #searchAgain(): Promise<void> {
+    for (const each of this.#again) {
+      const path = this.#absolute(each)
+      if (!(await this.#isAllowed(path))) continue
+      const hits = await searchPath(this.#request, path).catch(ignoreUnreadable)
+      if (hits === undefined || hits.matches === 0) continue
+      this.#found = true
+      this.#onFile(hits)
+    }
+  }
+
+  #absolute(path: string): string {
+    return join(this.#request.workspace.root, path)
+  }
+
+  /** ripgrep knows nothing of the read policy, nor of names that were swapped for links while it ran. */
+  async #isAllowed(path: string): Promise<boolean> {
+    const { workspace, starts } = this.#request
+    if (!starts.includes(path) && (workspace.isOwn(path) || !isWanted(this.#request, path))) return false
+    return workspace.readPolicy.allows(path)
+  }
+
+  #endOf({ code, signal }: Exit, errors: string, overflow: boolean): Omit<EngineEnd, 'command'> {
+    if (overflow) return { returncode: 2, detail: 'there was too much to read: the counts are too low' }
+    if (code === null) return { returncode: 2, detail: `the program was ended by ${signal ?? 'a signal'}` }
+    if (code > 1) return { returncode: code, detail: errors.trim() }
+    // What ripgrep found may not have been for us to see.
+    return { returncode: this.#found ? 0 : 1, detail: '' }
+  }
+}
+
+/** It was there a moment ago. */
+function ignoreUnreadable(error: unknown): undefined {
+  if (fileFailureOf(error) === undefined) throw error
+}
+
+async function textOf(stream: Readable): Promise<string> {
+  let text = ''
+  for await (const chunk of stream as AsyncIterable<Buffer>) {
+    if (text.length < MAX_ERROR_CHARS) text += chunk.toString()
+  }
+  return text.slice(0, MAX_ERROR_CHARS)
+}
+
+async function exitOf(child: ChildProcess): Promise<Exit> {
+  return new Promise((resolve, reject) => {
+    child.once('error', (error) => reject(new RipgrepUnavailable(`cannot run ripgrep: ${messageOf(error)}`)))
+    child.once('close', (code, signal) => resolve({ code, signal }))
+  })
+}

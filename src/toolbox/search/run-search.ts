@@ -1,0 +1,148 @@
+import { lstat } from 'node:fs/promises'
+import type { ToolOutcome } from '../../tools/outcome.js'
+import type { JsonObject } from '../../util/json.js'
+import { DeadlinePassed, FileFailure } from '../failure.js'
+import type { FileCall } from '../file-tool.js'
+import { isInside } from '../paths.js'
+import { shownPath } from '../path-text.js'
+import { scopeAt } from '../scope.js'
+import { spill } from '../spill.js'
+import type { Workspace } from '../workspace.js'
+import { DEFAULT_FILES, DEFAULT_MATCHES_PER_FILE } from './arguments.js'
+import type { SearchArguments } from './arguments.js'
+import { contextLines } from './context-lines.js'
+import type { EngineEnd, SearchEngine, SearchRequest } from './engine.js'
+import { engineFor } from './engines.js'
+import { exclusionsOf } from './exclusions.js'
+import { fileTypeOf } from './file-types.js'
+import { cutText } from './line-text.js'
+import { compilePattern } from './pattern/pattern.js'
+import type { Pattern } from './pattern/pattern.js'
+import { renderFile, renderNothing, renderResult } from './render.js'
+import type { RenderedFile } from './render.js'
+import { Shelf } from './shelf.js'
+import { timeBox } from './time-box.js'
+
+const MAX_QUERY_SHOWN = 500
+const MAX_WARNING_CHARS = 400
+/** Longest text that is put together; the files behind it are omitted. */
+const MAX_TEXT_CHARS = 16_000_000
+
+/** `search` (spec §6.4). */
+export async function runSearch(call: FileCall<SearchArguments>): Promise<ToolOutcome> {
+  const { workspace, args, context } = call
+  const pattern = patternOf(args)
+  const starts = await startsOf(workspace, args.path)
+  const request: SearchRequest = {
+    workspace,
+    starts,
+    pattern,
+    fileType: args.file_type === undefined || args.file_type === '' ? undefined : fileTypeOf(args.file_type),
+    exclusions: exclusionsOf(workspace.limits.excludeGlobs),
+    keepLines: args.max_matches_per_file ?? DEFAULT_MATCHES_PER_FILE,
+    maxLineChars: args.max_line_chars ?? workspace.limits.maxSearchLineChars,
+    time: timeBox(args.timeout ?? workspace.limits.searchTimeoutMs / 1000, context.signal),
+  }
+  if (starts.length === 0) return nothingFound(call, { returncode: 1 })
+
+  const engine = await engineFor(workspace.limits.ripgrep)
+  const shelf = new Shelf(workspace, { maxFiles: args.max_files ?? DEFAULT_FILES, mayRepeat: overlap(starts) })
+  try {
+    const end = await engine.search(request, (hits) => shelf.add(hits))
+    return await outcomeOf(call, request, shelf, end)
+  } catch (error) {
+    if (error instanceof DeadlinePassed) return timedOut(engine, request)
+    throw error
+  }
+}
+
+function patternOf({ query, literal = false, case_sensitive: caseSensitive = true }: SearchArguments): Pattern {
+  if (query === '') throw new FileFailure('InvalidInput', 'query is empty')
+  const compiled = compilePattern(query, { scope: 'line', literal, caseSensitive })
+  if (compiled.ok) return compiled.pattern
+  const advice = literal ? '' : '. To search for the text as it is, set `literal`.'
+  throw new FileFailure('InvalidInput', `invalid query: ${compiled.problem}${advice}`, {
+    retry: true,
+    metadata: { returncode: 2 },
+  })
+}
+
+/** Where to look: what the model names, or all that may be read. */
+async function startsOf(workspace: Workspace, path = '.'): Promise<string[]> {
+  if (path === '.' || path === '') return workspace.readPolicy.existingRoots()
+  const scope = await scopeAt(workspace, path)
+  if (!scope.isFolder && !(await lstat(scope.path)).isFile()) {
+    throw new FileFailure('PathTypeError', `path is not a regular file: ${shownPath(path)}`)
+  }
+  return [scope.path]
+}
+
+function overlap(starts: readonly string[]): boolean {
+  return starts.some((start) => starts.some((other) => isInside(other, start)))
+}
+
+async function outcomeOf(
+  call: FileCall<SearchArguments>,
+  request: SearchRequest,
+  shelf: Shelf,
+  end: EngineEnd,
+): Promise<ToolOutcome> {
+  const { workspace, args } = call
+  const metadata = { returncode: end.returncode, cmd: [...end.command], cwd: workspace.root }
+  const detail = cutText(end.detail, MAX_WARNING_CHARS)
+  if (shelf.totalMatches === 0) {
+    if (end.returncode <= 1) return nothingFound(call, metadata)
+    throw new FileFailure('SearchFailed', `ripgrep failed (rc=${end.returncode}): ${detail}`, { metadata })
+  }
+  const files = await rendered(request, shelf, args.context_lines ?? 0)
+  const { totalFiles, totalMatches } = shelf
+  const text = renderResult({ query: shownQuery(args), scope: scopeText(call), totalFiles, totalMatches }, files)
+  const spilled = await spill(workspace, { text, prefix: 'search', limit: limitOf(call) })
+  const warning = end.returncode > 1 ? { warning: 'the search is not complete', warning_excerpt: detail } : {}
+  return { kind: 'succeeded', content: spilled.content, metadata: { ...metadata, ...warning, ...spilled.metadata } }
+}
+
+async function rendered(request: SearchRequest, shelf: Shelf, around: number): Promise<RenderedFile[]> {
+  const { workspace, maxLineChars, time } = request
+  const files: RenderedFile[] = []
+  let chars = 0
+  for (const file of shelf.shown()) {
+    const context = around === 0 ? undefined : await contextLines(workspace, file, { around, maxLineChars, time })
+    const text = renderFile(file, context)
+    chars += text.length
+    if (files.length > 0 && chars > MAX_TEXT_CHARS) break
+    files.push({ file, text })
+  }
+  return files
+}
+
+function nothingFound(call: FileCall<SearchArguments>, metadata: JsonObject): ToolOutcome {
+  const content = renderNothing(shownQuery(call.args), scopeText(call))
+  return { kind: 'succeeded', content, metadata: { matches: 0, ...metadata } }
+}
+
+function timedOut(engine: SearchEngine, request: SearchRequest): never {
+  const { seconds } = request.time
+  throw new FileFailure('Timeout', `${engine.name} timed out after ${seconds}s: narrow the path or the query`, {
+    metadata: { timeout: seconds, cmd: [...engine.command(request)] },
+  })
+}
+
+function shownQuery({ query }: SearchArguments): string {
+  return cutText(query, MAX_QUERY_SHOWN)
+}
+
+function scopeText({ args, workspace }: FileCall<SearchArguments>): string {
+  const { path = '.', file_type: fileType = '' } = args
+  const parts = [
+    ...(path === '.' || path === '' ? [] : [`path=${shownPath(path)}`]),
+    ...(fileType === '' ? [] : [`type=${fileType}`]),
+    ...workspace.limits.excludeGlobs.map((glob) => `exclude=${glob}`),
+  ]
+  return parts.length === 0 ? 'all readable files' : parts.join(', ')
+}
+
+function limitOf({ args, workspace }: FileCall<SearchArguments>): number {
+  const { maxToolChars } = workspace.limits
+  return Math.min(args.max_chars ?? maxToolChars, maxToolChars)
+}

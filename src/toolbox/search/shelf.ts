@@ -1,0 +1,70 @@
+import type { Workspace } from '../workspace.js'
+import type { FileHits } from './hits.js'
+
+/** Characters of lines that are kept in all. */
+const MAX_KEPT_CHARS = 16_000_000
+
+/** A file that is shown. */
+export interface ShownFile extends FileHits {
+  readonly shown: string
+}
+
+/** Collects files in any order, and keeps the first ones by name: memory is bounded, whatever is found. */
+export class Shelf {
+  readonly #workspace: Workspace
+  readonly #maxFiles: number
+  /** Paths seen, where one may come twice. */
+  readonly #seen: Set<string> | undefined
+  #kept: ShownFile[] = []
+  #keptChars = 0
+  #files = 0
+  #matches = 0
+
+  constructor(
+    workspace: Workspace,
+    { maxFiles, mayRepeat }: { readonly maxFiles: number; readonly mayRepeat: boolean },
+  ) {
+    this.#workspace = workspace
+    this.#maxFiles = maxFiles
+    this.#seen = mayRepeat ? new Set() : undefined
+  }
+
+  get totalFiles(): number {
+    return this.#files
+  }
+
+  get totalMatches(): number {
+    return this.#matches
+  }
+
+  add(hits: FileHits): void {
+    if (this.#seen?.has(hits.path) === true) return
+    this.#seen?.add(hits.path)
+    this.#files++
+    this.#matches += hits.matches
+    this.#kept.push({ ...hits, shown: this.#workspace.display(hits.path) })
+    this.#keptChars += charsOf(hits)
+    if (this.#kept.length >= this.#maxFiles * 2 || this.#keptChars > MAX_KEPT_CHARS * 2) this.#trim()
+  }
+
+  /** The first files by name. */
+  shown(): readonly ShownFile[] {
+    this.#trim()
+    return this.#kept
+  }
+
+  #trim(): void {
+    this.#kept.sort((left, right) => (left.shown < right.shown ? -1 : 1))
+    let chars = 0
+    const cut = this.#kept.findIndex((hits, index) => {
+      chars += charsOf(hits)
+      return index >= this.#maxFiles || (index > 0 && chars > MAX_KEPT_CHARS)
+    })
+    if (cut !== -1) this.#kept.length = cut
+    this.#keptChars = this.#kept.reduce((sum, hits) => sum + charsOf(hits), 0)
+  }
+}
+
+function charsOf({ lines }: FileHits): number {
+  return lines.reduce((sum, { text }) => sum + text.length, 0)
+}

@@ -1,0 +1,39 @@
+import { setImmediate } from 'node:timers/promises'
+import { DeadlinePassed } from '../failure.js'
+
+/** The time of one call, all its parts together. */
+export interface TimeBox {
+  readonly signal: AbortSignal
+  /** When it ends, in ms since 1970. */
+  readonly deadline: number
+  readonly seconds: number
+  /** @throws DeadlinePassed; the signal's reason when aborted. */
+  check(): void
+  /** Lets others have their turn when this call has held the event loop for a while, then checks. */
+  breathe(): Promise<void>
+}
+
+/** How long a call may compute before it lets others go on, in ms. */
+const HOLD_MS = 20
+
+export function timeBox(seconds: number, signal: AbortSignal): TimeBox {
+  const deadline = Date.now() + seconds * 1000
+  let heldSince = Date.now()
+  const check = (): void => {
+    signal.throwIfAborted()
+    if (Date.now() > deadline) throw new DeadlinePassed()
+  }
+  return {
+    signal,
+    deadline,
+    seconds,
+    check,
+    async breathe() {
+      if (Date.now() - heldSince > HOLD_MS) {
+        await setImmediate()
+        heldSince = Date.now()
+      }
+      check()
+    },
+  }
+}

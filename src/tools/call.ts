@@ -1,0 +1,41 @@
+import type { JsonObject } from '../util/json.js'
+import { checkArguments } from './arguments.js'
+import { envelopeOf, renderEnvelope } from './envelope.js'
+import { invoke } from './invoke.js'
+import type { ToolOutcome } from './outcome.js'
+import type { ToolContext, ToolSpec } from './spec.js'
+
+/**
+ * Calls a tool outside a run, for tests and hosts (spec §5.5): arguments are checked and repaired, the result is
+ * normalized, and what comes back is what a model would read: the envelope `{"ok","content","metadata"}` as JSON text.
+ * `args` is raw argument text or an object. No hook, approval or time limit applies. Does not reject.
+ */
+export async function callTool(
+  spec: ToolSpec,
+  args: string | JsonObject,
+  context: Partial<ToolContext> = {},
+): Promise<string> {
+  const checked = await checkArguments(spec, typeof args === 'string' ? args : JSON.stringify(args))
+  if (!checked.ok) return renderEnvelope(envelopeOf(checked.outcome))
+  const outcome = await invoke(spec, checked.value, { ...contextOutside(spec), ...context })
+  return renderEnvelope(envelopeOf(noteRepairs(outcome, checked.repairs)))
+}
+
+/** An outcome that says what was repaired in the call (session-behaviour §11.3). */
+function noteRepairs(outcome: ToolOutcome, repairs: readonly string[]): ToolOutcome {
+  if (repairs.length === 0 || outcome.kind === 'rejected') return outcome
+  return { ...outcome, metadata: { ...outcome.metadata, repairs } }
+}
+
+function contextOutside({ name }: ToolSpec): ToolContext {
+  return {
+    runId: 'outside_a_run',
+    callId: 'call_1',
+    toolName: name,
+    root: process.cwd(),
+    idempotencyKey: 'outside_a_run:call_1',
+    metadata: {},
+    signal: new AbortController().signal,
+    progress: () => undefined,
+  }
+}

@@ -1,0 +1,89 @@
+import type { JsonObject, JsonSchema } from '../util/json.js'
+import { outcomeOf } from './result.js'
+import { jsonSchemaOf, validatorOf } from './schema.js'
+import type { InferSchema, Schema } from './schema.js'
+import type { ApprovalContext, ToolContext, ToolSpec } from './spec.js'
+import { checkFieldNames, checkParameters, checkToolOptions } from './tool-options.js'
+
+/** What an author says of a tool. `args` are typed by `parameters`. */
+export interface ToolOptions<S extends Schema> extends SharedOptions {
+  /**
+   * What the tool takes: zod (from 4.2) or any Standard Schema that can emit JSON Schema, or a JSON Schema document,
+   * which is passed on as it is. An object at the root.
+   */
+  readonly parameters: S
+  /** Whether a person must agree to a call; as a function, decided from the parsed arguments. Default false. */
+  readonly requiresApproval?: boolean | ((args: InferSchema<S>, context: ApprovalContext) => boolean | Promise<boolean>)
+  /**
+   * Runs the tool. A string that it returns is what the model reads; a `ToolResult` says more; any other value becomes
+   * JSON. What it throws becomes a failed result; a `ModelRetry` asks the model to try again.
+   */
+  readonly handler: (args: InferSchema<S>, context: ToolContext) => unknown
+}
+
+type SharedOptions = Pick<
+  ToolSpec,
+  | 'name'
+  | 'description'
+  | 'annotations'
+  | 'sequential'
+  | 'onUnknownOutcome'
+  | 'maxRetries'
+  | 'timeoutMs'
+  | 'maxOutputChars'
+  | 'instructions'
+  | 'aliases'
+  | 'pathFields'
+  | 'metadata'
+>
+
+/**
+ * Makes a tool: typed for its author, plain for the loop. Throws a `HarnessError` of code `invalid_options` for an
+ * option that is unknown or of a wrong kind, and for a schema that no model can be given.
+ *
+ * @example
+ * const lookup = defineTool({
+ *   name: 'lookup_order',
+ *   description: 'Find one order by its id.',
+ *   parameters: z.object({ id: z.string() }),
+ *   handler: ({ id }, { signal }) => database.order(id, { signal }),
+ * })
+ */
+export function defineTool<S extends Schema>(tool: ToolOptions<S>): ToolSpec {
+  checkToolOptions(tool)
+  const { parameters: schema, handler, requiresApproval, ...shared } = tool
+  const parameters = parametersOf(schema, tool.name)
+  checkFieldNames(tool, parameters)
+  const validate = validatorOf(schema, parameters)
+  // What `validate` let through is what the schema's type says; for the loop it is an object like any other.
+  const typed = (args: JsonObject): InferSchema<S> => args as InferSchema<S>
+  const rule = typeof requiresApproval === 'function' ? approvalRule(requiresApproval, typed) : requiresApproval
+  return Object.freeze({
+    ...given(shared),
+    parameters,
+    ...(rule !== undefined && { requiresApproval: rule }),
+    ...(validate !== undefined && { validate }),
+    call: async (args: JsonObject, context: ToolContext) => outcomeOf(await handler(typed(args), context)),
+  })
+}
+
+function parametersOf(schema: Schema, toolName: string): JsonSchema {
+  const where = `\`parameters\` of tool \`${toolName}\``
+  const parameters = jsonSchemaOf(schema, where)
+  checkParameters(parameters, where)
+  // Providers want to see an object at the root, also where a document leaves it unsaid.
+  return parameters['type'] === undefined ? { type: 'object', ...parameters } : parameters
+}
+
+function approvalRule<Args>(
+  rule: (args: Args, context: ApprovalContext) => boolean | Promise<boolean>,
+  typed: (args: JsonObject) => Args,
+): ToolSpec['requiresApproval'] {
+  return (args, context) => rule(typed(args), context)
+}
+
+/** Options without those that were given as `undefined`. */
+function given(options: SharedOptions): SharedOptions {
+  const entries: [string, unknown][] = Object.entries(options)
+  return Object.fromEntries(entries.filter(([, value]) => value !== undefined)) as unknown as SharedOptions
+}

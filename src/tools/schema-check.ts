@@ -1,0 +1,130 @@
+import type { OutputUnit, SchemaDraft } from '@cfworker/json-schema'
+import { messageOf } from '../errors.js'
+import { isObject } from '../util/json.js'
+import type { JsonSchema } from '../util/json.js'
+import type { Finding } from './findings.js'
+import { schemaFindings } from './schema-findings.js'
+import { isSchema, mapSubschemas, schemasIn, withoutKeywords } from './subschemas.js'
+import { openTimeBox, TimeBoxError } from './time-box.js'
+
+/** What a JSON Schema says of a value. */
+type SchemaProblems =
+  | { readonly kind: 'valid' }
+  | { readonly kind: 'invalid'; readonly findings: readonly Finding[] }
+  /** The schema itself cannot be used. */
+  | { readonly kind: 'broken'; readonly message: string }
+
+/**
+ * Checks a value by a JSON Schema that nobody vouches for. Draft by `$schema`, else 2020-12. The check of one value takes
+ * at most 500 ms, whatever the schema: what cannot be checked in that time (a `pattern` that backtracks without end,
+ * `uniqueItems` of a huge list, references that multiply) is invalid. `format` is told to the model and left to the
+ * tool to judge, as JSON Schema has it by default; so is a `pattern` that is no regular expression of JavaScript.
+ */
+export async function schemaProblems(schema: JsonSchema, value: unknown): Promise<SchemaProblems> {
+  let check = checks.get(schema)
+  if (check === undefined) checks.set(schema, (check = makeCheck(schema)))
+  return (await check)(value)
+}
+
+/** For the verdict, in ms. */
+const LONGEST_CHECK_MS = 500
+/** For finding out all that is wrong, in ms; after that, the first error has to do. */
+const LONGEST_SEARCH_MS = 100
+/** Values in what is checked, above which no check is trusted to be short. */
+const MANY_VALUES = 10_000
+
+type Check = (value: unknown) => Promise<SchemaProblems>
+
+const checks = new WeakMap<JsonSchema, Promise<Check>>()
+
+async function makeCheck(schema: JsonSchema): Promise<Check> {
+  try {
+    const { dereference, validate } = await import('@cfworker/json-schema')
+    const own = checkable(schema)
+    const draft = draftOf(schema)
+    const lookup = dereference(own)
+    const isSlow = mayTakeLong(own)
+    return async (value) => {
+      const errors = (firstOnly: boolean) => (): OutputUnit[] => validate(value, own, draft, lookup, firstOnly).errors
+      const isBoxed = isSlow || hasMany(value)
+      return problemsOf(async () => {
+        const first = isBoxed ? (await openTimeBox())(errors(true), LONGEST_CHECK_MS) : errors(true)()
+        return first.length === 0 ? [] : schemaFindings(await allErrors(errors(false), first), { value, schema: own })
+      })
+    }
+  } catch (error) {
+    const message = messageOf(error)
+    return () => Promise.resolve({ kind: 'broken', message })
+  }
+}
+
+async function problemsOf(check: () => Promise<readonly Finding[]>): Promise<SchemaProblems> {
+  try {
+    const findings = await check()
+    return findings.length === 0 ? { kind: 'valid' } : { kind: 'invalid', findings }
+  } catch (error) {
+    if (error instanceof TimeBoxError) return unchecked('too long or too complicated to be checked; send less at once')
+    if (error instanceof RangeError) return unchecked('too large or too deeply nested to be checked; send less at once')
+    if (error instanceof URIError) return unchecked('a field name in it is broken Unicode')
+    return { kind: 'broken', message: messageOf(error) }
+  }
+}
+
+function unchecked(message: string): SchemaProblems {
+  return { kind: 'invalid', findings: [{ path: [], kind: 'other', type: 'unchecked', message }] }
+}
+
+/** All errors; the first, where they are more than the validator's stack or the time allows. */
+async function allErrors(errors: () => OutputUnit[], first: readonly OutputUnit[]): Promise<readonly OutputUnit[]> {
+  try {
+    return (await openTimeBox())(errors, LONGEST_SEARCH_MS)
+  } catch {
+    return first
+  }
+}
+
+function hasMany(value: unknown): boolean {
+  const open = [value]
+  for (let count = 0; open.length > 0; count++) {
+    if (count + open.length > MANY_VALUES) return true
+    const next = open.pop()
+    const members: unknown[] = Array.isArray(next) ? next : isObject(next) ? Object.values(next) : []
+    if (members.length > MANY_VALUES) return true
+    open.push(...members)
+  }
+  return false
+}
+
+/** A copy that is ours, since the validator writes into it, without what is not checked here. */
+function checkable(schema: JsonSchema): JsonSchema {
+  const { pattern, patternProperties } = schema
+  const unchecked = ['format']
+  if (typeof pattern !== 'string' || !isRegExp(pattern)) unchecked.push('pattern')
+  // Fields whose names cannot be told apart are left to the tool, all of them.
+  const isReadable = isSchema(patternProperties) && Object.keys(patternProperties).every(isRegExp)
+  if (!isReadable) unchecked.push('patternProperties')
+  if (!isReadable && patternProperties !== undefined) unchecked.push('additionalProperties', 'unevaluatedProperties')
+  return mapSubschemas(withoutKeywords(schema, unchecked), checkable)
+}
+
+function isRegExp(pattern: string): boolean {
+  try {
+    return new RegExp(pattern, 'u').source !== ''
+  } catch {
+    return false
+  }
+}
+
+const SLOW_KEYWORDS = ['pattern', 'patternProperties', 'uniqueItems', '$ref', '$recursiveRef']
+
+function mayTakeLong(schema: JsonSchema): boolean {
+  for (const each of schemasIn(schema)) if (SLOW_KEYWORDS.some((keyword) => each[keyword] !== undefined)) return true
+  return false
+}
+
+function draftOf({ $schema }: JsonSchema): SchemaDraft {
+  if (typeof $schema !== 'string') return '2020-12'
+  if (/draft-0[67]/.test($schema)) return '7'
+  if ($schema.includes('draft-04')) return '4'
+  return $schema.includes('2019-09') ? '2019-09' : '2020-12'
+}

@@ -1,0 +1,174 @@
+import { HarnessError, messageOf } from '../errors.js'
+import { isObject } from '../util/json.js'
+import type { JsonObject, JsonSchema } from '../util/json.js'
+import { cleanSchema } from './clean-schema.js'
+import { issuesOf } from './findings.js'
+import type { ArgumentIssue, ToolSpec, Validation } from './spec.js'
+import { schemaProblems } from './schema-check.js'
+import { typedFindings } from './typed-findings.js'
+import type { StandardResult } from './typed-findings.js'
+
+/**
+ * A schema of values of type `T`: zod (from 4.2) or any Standard Schema that can emit JSON Schema, or a JSON Schema
+ * document, of which no type is known.
+ */
+export type Schema<T = unknown> = StandardSchema<T> | JsonSchema
+
+/** What is read of a typed schema: https://standardschema.dev, with its JSON Schema part. */
+export interface StandardSchema<T = unknown> {
+  readonly '~standard': {
+    readonly version: 1
+    readonly vendor: string
+    readonly types?: { readonly input: unknown; readonly output: T } | undefined
+    readonly validate: (value: unknown) => StandardResult<T> | Promise<StandardResult<T>>
+    readonly jsonSchema: { readonly input: (options: { readonly target: string }) => Record<string, unknown> }
+  }
+}
+
+/** The type of what a schema lets through; a JSON object for a JSON Schema document. */
+export type InferSchema<S> = S extends StandardSchema<infer T> ? T : JsonObject
+
+/** What a schema made of a value. */
+type Parsed<T> =
+  { readonly ok: true; readonly value: T } | { readonly ok: false; readonly issues: readonly ArgumentIssue[] }
+
+function isStandardSchema(schema: unknown): schema is StandardSchema {
+  if ((typeof schema !== 'object' && typeof schema !== 'function') || schema === null) return false
+  return '~standard' in schema && isObject(schema['~standard'])
+}
+
+/**
+ * The JSON Schema of `schema` for a model (spec §5.2, H-21). Of a typed schema: what it takes as input, cleaned, closed
+ * at an object root, frozen; made once a schema. A JSON Schema document is returned as it is. Throws a `HarnessError`
+ * of code `invalid_options` for what cannot be one; `where` begins its message, such as `` `parameters` of tool `x` ``.
+ */
+export function jsonSchemaOf(schema: Schema, where: string): JsonSchema {
+  if (!isStandardSchema(schema)) return checkedDocument(schema, where)
+  const known = cleaned.get(schema)
+  if (known !== undefined) return known
+  const made = deepFreeze(cleanedSchema(schema, where))
+  cleaned.set(schema, made)
+  return made
+}
+
+const cleaned = new WeakMap<StandardSchema, JsonSchema>()
+
+/**
+ * Parses a value by a schema, in plain words where it does not fit. A typed schema parses (its defaults and transforms
+ * apply); a JSON Schema document checks, and gives back the value itself.
+ */
+export async function parseWith<T>(schema: Schema<T>, value: unknown): Promise<Parsed<T>> {
+  const document = jsonSchemaOf(schema, 'a schema')
+  if (isStandardSchema(schema)) return parseTyped<T>(schema, document, value)
+  const problems = await schemaProblems(document, value)
+  if (problems.kind === 'broken') throw new HarnessError('invalid_options', `Broken schema: ${problems.message}`)
+  const issues = problems.kind === 'invalid' ? issuesOf(problems.findings, value, document) : []
+  return issues.length === 0 ? { ok: true, value: value as T } : { ok: false, issues }
+}
+
+/** The `validate` of a tool whose parameters are typed; none for a JSON Schema document. */
+export function validatorOf(schema: Schema, parameters: JsonSchema): ToolSpec['validate'] {
+  if (!isStandardSchema(schema)) return undefined
+  // A transform may make anything of the arguments; what it makes is between the schema and its handler.
+  const validate = (args: JsonObject): Promise<Validation> | Validation =>
+    parseTyped(schema as StandardSchema<JsonObject>, parameters, args)
+  covered.set(validate, parameters)
+  return validate
+}
+
+/** Whether the tool's own `validate` checks all that its `parameters` say, so that they need no check of their own. */
+export function isTyped({ validate, parameters }: ToolSpec): boolean {
+  return validate !== undefined && covered.get(validate) === parameters
+}
+
+const covered = new WeakMap<NonNullable<ToolSpec['validate']>, JsonSchema>()
+
+function parseTyped<T>(
+  schema: StandardSchema<T>,
+  document: JsonSchema,
+  value: unknown,
+): Parsed<T> | Promise<Parsed<T>> {
+  const standard = schema['~standard']
+  const parsed = (result: StandardResult<T>): Parsed<T> => {
+    if (result.issues === undefined) return { ok: true, value: result.value }
+    return { ok: false, issues: issuesOf(typedFindings(result.issues, standard.vendor, value), value, document) }
+  }
+  const result = standard.validate(value)
+  return result instanceof Promise ? result.then(parsed) : parsed(result)
+}
+
+function cleanedSchema(schema: StandardSchema, where: string): JsonSchema {
+  try {
+    return cleanSchema(emitted(schema))
+  } catch (cause) {
+    const message = `${where} cannot be given to a model: ${problemOf(schema, cause)}`
+    throw new HarnessError('invalid_options', message, { cause })
+  }
+}
+
+const TARGET = 'draft-2020-12'
+
+function emitted(schema: StandardSchema, libraryOptions?: Record<string, unknown>): JsonSchema {
+  const { vendor, jsonSchema } = schema['~standard'] as Partial<StandardSchema['~standard']>
+  if (typeof jsonSchema?.input !== 'function') {
+    throw new TypeError(
+      `this schema of \`${vendor ?? 'an unnamed library'}\` emits no JSON Schema; zod does from 4.2, other libraries by their JSON Schema add-on`,
+    )
+  }
+  const options = { target: TARGET, ...(libraryOptions !== undefined && { libraryOptions }) }
+  // A trip through text: what is no JSON (functions, the library's own marks) must not stay in it.
+  return JSON.parse(JSON.stringify(jsonSchema.input(options))) as JsonSchema
+}
+
+/** What went wrong and, where the library can say it, in which field. */
+function problemOf(schema: StandardSchema, cause: unknown): string {
+  let place: string | undefined
+  const unrepresentable = ({ path }: { path?: readonly unknown[] }): 'any' => {
+    place ??= path
+      ?.filter((step) => step !== 'properties')
+      .map(String)
+      .join('.')
+    return 'any'
+  }
+  try {
+    emitted(schema, { unrepresentable })
+  } catch {
+    // The first error is the one to tell.
+  }
+  return place === undefined || place === '' ? messageOf(cause) : `\`${place}\`: ${messageOf(cause)}`
+}
+
+function checkedDocument(schema: unknown, where: string): JsonSchema {
+  if (!isObject(schema) || !isPlain(schema)) {
+    const message = `Expected ${where} to be a zod schema (from 4.2), another Standard Schema or a JSON Schema object, got ${nameOf(schema)}.`
+    throw new HarnessError('invalid_options', message)
+  }
+  if (documents.has(schema)) return schema as JsonSchema
+  try {
+    JSON.stringify(schema)
+  } catch (cause) {
+    throw new HarnessError('invalid_options', `Expected ${where} to be plain JSON: ${messageOf(cause)}`, { cause })
+  }
+  documents.add(schema)
+  return schema as JsonSchema
+}
+
+/** Documents that can be written as text. */
+const documents = new WeakSet()
+
+function isPlain(value: object): boolean {
+  const prototype: unknown = Object.getPrototypeOf(value)
+  return prototype === null || Object.getPrototypeOf(prototype) === null
+}
+
+function nameOf(value: unknown): string {
+  if (value === null || value === undefined) return String(value)
+  if (Array.isArray(value)) return 'a list'
+  return isObject(value) ? 'an object of a class' : `a ${typeof value}`
+}
+
+function deepFreeze<T>(value: T): T {
+  if (typeof value !== 'object' || value === null || Object.isFrozen(value)) return value
+  for (const member of Object.values(value)) deepFreeze(member)
+  return Object.freeze(value)
+}

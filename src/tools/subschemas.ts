@@ -1,0 +1,92 @@
+import { isObject } from '../util/json.js'
+import type { JsonSchema, JsonValue } from '../util/json.js'
+
+/**
+ * `schema` with each of its direct subschemas replaced by what `change` makes of it; data such as `enum`, `const` and
+ * `default` stays as it is. `true` and `false` in the place of a schema are left alone.
+ */
+export function mapSubschemas(schema: JsonSchema, change: (subschema: JsonSchema) => JsonValue): JsonSchema {
+  const changed = (value: JsonValue): JsonValue => (isSchema(value) ? change(value) : value)
+  return Object.fromEntries(
+    Object.entries(schema).map(([keyword, value]) => {
+      if (value === undefined) return [keyword, value]
+      if (MAPS.has(keyword) && isSchema(value)) {
+        return [keyword, Object.fromEntries(Object.entries(value).map(([name, each]) => [name, changed(each ?? true)]))]
+      }
+      if (LISTS.has(keyword) && isList(value)) return [keyword, value.map(changed)]
+      return [keyword, SINGLE.has(keyword) ? changed(value) : value]
+    }),
+  )
+}
+
+/** Every schema inside `schema`, itself first. References are not followed. */
+export function* schemasIn(schema: JsonSchema): Generator<JsonSchema> {
+  yield schema
+  const direct: JsonSchema[] = []
+  mapSubschemas(schema, (subschema) => (direct.push(subschema), subschema))
+  for (const subschema of direct) yield* schemasIn(subschema)
+}
+
+/** What a local reference such as `#/$defs/Node` points to inside `root`; `undefined` when it leads nowhere. */
+export function resolveReference(root: JsonSchema, reference: string): JsonSchema | undefined {
+  if (reference !== '#' && !reference.startsWith('#/')) return undefined
+  const found = valueAtPointer(root, reference)
+  return isSchema(found) ? found : undefined
+}
+
+/** The steps of a JSON Pointer in its URI form, such as `#/properties/a~1b`. */
+export function pointerSteps(pointer: string): string[] {
+  return pointer.split('/').slice(1).map(decodeStep)
+}
+
+/** A copy of `schema` without some of its keywords. */
+export function withoutKeywords(schema: JsonSchema, keywords: readonly string[]): JsonSchema {
+  return Object.fromEntries(Object.entries(schema).filter(([keyword]) => !keywords.includes(keyword)))
+}
+
+/** Whether a JSON value is a schema that is an object. */
+export function isSchema(value: JsonValue | undefined): value is JsonSchema {
+  return isObject(value)
+}
+
+/** `Array.isArray` for JSON values: the standard one does not see a readonly array in a union. */
+export function isList(value: JsonValue | undefined): value is readonly JsonValue[] {
+  return Array.isArray(value)
+}
+
+function valueAtPointer(root: JsonSchema, pointer: string): JsonValue | undefined {
+  let value: JsonValue | undefined = root
+  for (const step of pointerSteps(pointer)) {
+    if (isList(value)) value = value[Number(step)]
+    else if (isSchema(value) && Object.hasOwn(value, step)) value = value[step]
+    else return undefined
+  }
+  return value
+}
+
+function decodeStep(step: string): string {
+  let text = step
+  try {
+    text = decodeURIComponent(step)
+  } catch {
+    // Not percent-encoded: a `%` stands for itself.
+  }
+  return text.replaceAll('~1', '/').replaceAll('~0', '~')
+}
+
+const MAPS = new Set(['properties', 'patternProperties', '$defs', 'definitions', 'dependentSchemas', 'dependencies'])
+const LISTS = new Set(['anyOf', 'oneOf', 'allOf', 'prefixItems', 'items'])
+const SINGLE = new Set([
+  'items',
+  'additionalItems',
+  'unevaluatedItems',
+  'contains',
+  'additionalProperties',
+  'unevaluatedProperties',
+  'propertyNames',
+  'not',
+  'if',
+  'then',
+  'else',
+  'contentSchema',
+])

@@ -1,0 +1,104 @@
+import fc from 'fast-check'
+import { expect, test } from 'vitest'
+import type { RequestConstants } from 'thinharness'
+import { MessageList } from '../../../src/providers/message-list.js'
+import type { AssistantPart, ContentPart, TranscriptEntry } from '../../../src/transcript/entry.js'
+import { expectValidRequest } from '../../support/request-schemas.js'
+import { assistant, bodyOf, CONSTANTS, format, tool, user } from './support.js'
+
+const anyText = fc.string({ unit: 'binary' })
+
+const native = fc.constantFrom(
+  {},
+  { native: { provider: 'anthropic', data: { type: 'thinking', signature: 'sig' } } },
+  { native: { provider: 'openai', data: { id: 'rs_1', text: 'seen' } } },
+)
+
+const part: fc.Arbitrary<AssistantPart> = fc.oneof(
+  anyText.map((text) => ({ type: 'text', text }) as const),
+  fc.record({ type: fc.constant('reasoning' as const), text: anyText }),
+  fc.tuple(anyText, native).map(([text, more]) => ({ type: 'reasoning', text, ...more }) as const),
+  fc.constant({
+    type: 'opaque',
+    native: { provider: 'anthropic', data: { type: 'container_upload', file_id: 'f' } },
+  } as const),
+  fc.constant({ type: 'opaque', native: { provider: 'openrouter', data: { refusal: 'No.' } } } as const),
+)
+
+const content: fc.Arbitrary<ContentPart> = fc.oneof(
+  anyText.map((text) => ({ type: 'text', text }) as const),
+  fc.constant({ type: 'image', data: 'aGk=', mediaType: 'image/png' } as const),
+  fc.constant({ type: 'file', data: 'aGk=', mediaType: 'text/csv', name: 'a.csv' } as const),
+)
+
+/** What joins a conversation at once: a reply with its batch and its notice, or what a person says. */
+const joining: fc.Arbitrary<TranscriptEntry[]> = fc.oneof(
+  fc.array(content, { maxLength: 3 }).map((parts) => [user(parts)]),
+  fc
+    .tuple(
+      fc.array(part, { maxLength: 3 }),
+      fc.array(
+        fc.record({ arguments: fc.json(), result: fc.array(content, { maxLength: 2 }), isError: fc.boolean() }),
+        { maxLength: 3 },
+      ),
+      fc.boolean(),
+      fc.uuid(),
+    )
+    .map(([parts, calls, hasNotice, id]) => [
+      assistant([
+        ...parts,
+        ...calls.map(
+          (each, index) =>
+            ({ type: 'tool_call', callId: `${id}:${index}`, name: 'read', arguments: each.arguments }) as const,
+        ),
+      ]),
+      ...calls.map((each, index) => tool(`${id}:${index}`, each.result, each.isError)),
+      ...(hasNotice ? [user('Soon.', true)] : []),
+    ]),
+)
+
+const conversation = fc.array(joining, { maxLength: 6 })
+
+const constants: RequestConstants = {
+  ...CONSTANTS,
+  instructions: 'Be brief.',
+  tools: [{ name: 'read', description: 'Reads.', parameters: { type: 'object' } }],
+}
+
+test('what joins together is encoded together: encode(a) and encode(b) are encode(a and b)', () => {
+  const wire = format()
+  fc.assert(
+    fc.property(conversation, (groups) => {
+      expect(groups.flatMap((group) => wire.encode(group, constants))).toEqual(wire.encode(groups.flat(), constants))
+    }),
+  )
+})
+
+test('the bytes of a request begin with those of the one before, up to the end of its messages', () => {
+  const wire = format()
+  fc.assert(
+    fc.property(conversation, (groups) => {
+      const list = new MessageList('bytes', wire.conversationField)
+      list.open(wire.head(constants), wire.opening(constants))
+      const bodies = groups.map((group) => {
+        list.append(wire.encode(group, constants))
+        const pieces = list.finish(wire.tail({ streamed: true, toolChoice: undefined, previousResponseId: null }))
+        const [head, messages] = pieces as readonly Uint8Array[]
+        return Buffer.concat([head!, messages!]).toString()
+      })
+      for (const [index, body] of bodies.entries()) expect(body.startsWith(bodies[index - 1] ?? '')).toBe(true)
+    }),
+  )
+})
+
+test('H-24 every request is valid, in both versions', () => {
+  fc.assert(
+    fc.property(conversation, fc.constantFrom('2023-06-01' as const, '2026-10-21' as const), (groups, version) => {
+      const body = bodyOf(format({ version }), groups.flat(), constants)
+      expectValidRequest('anthropic-messages', body, { version })
+      const messages = body['messages'] as readonly { content: string | readonly unknown[] }[]
+      for (const message of messages) expect(message.content.length).toBeGreaterThan(0)
+    }),
+    { numRuns: 50 },
+  )
+})

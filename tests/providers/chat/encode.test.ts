@@ -1,0 +1,384 @@
+import { describe, expect, test } from 'vitest'
+import type { AssistantPart, ContentPart } from '../../../src/transcript/entry.js'
+import type { JsonObject } from '../../../src/util/json.js'
+import { assistant, constants, decode, DIALECTS, formatOf, hear, chunksOf, replyOf, result, user } from './wire.js'
+
+const IMAGE = { type: 'image', data: 'aW1n', mediaType: 'image/png' } as const
+const PDF = { type: 'file', data: 'cGRm', mediaType: 'application/pdf', name: 'a.pdf' } as const
+
+function encode(
+  entries: Parameters<ReturnType<typeof formatOf>['encode']>[0],
+  format = formatOf(),
+): readonly JsonObject[] {
+  return format.encode(entries, constants())
+}
+
+describe('user messages', () => {
+  test.each<[string, readonly (ContentPart | string)[], unknown]>([
+    ['a text', ['Hello'], 'Hello'],
+    ['nothing', [], ''],
+    ['an empty text', [''], ''],
+    [
+      'two texts',
+      ['One', 'Two'],
+      [
+        { type: 'text', text: 'One' },
+        { type: 'text', text: 'Two' },
+      ],
+    ],
+    [
+      'an image, an empty text left out',
+      ['', IMAGE],
+      [{ type: 'image_url', image_url: { url: 'data:image/png;base64,aW1n' } }],
+    ],
+    [
+      'an image by its address',
+      ['See:', { type: 'image', url: 'https://example.com/a.png' }],
+      [
+        { type: 'text', text: 'See:' },
+        { type: 'image_url', image_url: { url: 'https://example.com/a.png' } },
+      ],
+    ],
+    ['a PDF', [PDF], [{ type: 'file', file: { filename: 'a.pdf', file_data: 'data:application/pdf;base64,cGRm' } }]],
+    [
+      'a file without a name',
+      [{ type: 'file', data: 'cGRm', mediaType: 'application/pdf' }],
+      [{ type: 'file', file: { filename: 'file.pdf', file_data: 'data:application/pdf;base64,cGRm' } }],
+    ],
+    [
+      'a text file, as text',
+      [
+        {
+          type: 'file',
+          data: Buffer.from('a,b\n1,ü').toString('base64'),
+          mediaType: 'text/csv; charset=utf-8',
+          name: 't.csv',
+        },
+      ],
+      [{ type: 'text', text: 'The file `t.csv` (text/csv):\n\na,b\n1,ü' }],
+    ],
+    [
+      'audio',
+      [
+        { type: 'audio', data: 'AA', mediaType: 'audio/x-wav' },
+        { type: 'audio', data: 'BB', mediaType: 'audio/mp3' },
+        { type: 'audio', data: 'CC', mediaType: 'audio/flac' },
+      ],
+      [
+        { type: 'input_audio', input_audio: { data: 'AA', format: 'wav' } },
+        { type: 'input_audio', input_audio: { data: 'BB', format: 'mp3' } },
+        { type: 'input_audio', input_audio: { data: 'CC', format: 'flac' } },
+      ],
+    ],
+  ])('%s', (_name, content, expected) => {
+    expect(encode([user(...content)])).toEqual([{ role: 'user', content: expected }])
+  })
+
+  test.each<[string, ContentPart, RegExp]>([
+    ['an image type', { ...IMAGE, mediaType: 'image/tiff' }, /`image`, got `image\/tiff`/],
+    [
+      'a file type',
+      { ...PDF, mediaType: 'application/zip' },
+      /takes `application\/pdf` as `file`, got `application\/zip`/,
+    ],
+    ['an audio type', { type: 'audio', data: 'AA', mediaType: 'audio/flac' }, /`audio\/wav`, `audio\/mpeg` as `audio`/],
+  ])('%s that the API cannot take is refused before anything is sent', (_name, part, message) => {
+    expect(() => encode([user('Look', part)], formatOf(DIALECTS.openai))).toThrow(
+      expect.objectContaining({ code: 'invalid_options', message: expect.stringMatching(message) as string }),
+    )
+  })
+
+  test('a kind of part that the model does not take is refused', () => {
+    const textOnly = formatOf(DIALECTS.compatible, { capabilities: { inputs: ['file'] } })
+    expect(() => encode([user(IMAGE)], textOnly)).toThrow('The model of `here` takes no `image`.')
+    expect(encode([user(PDF)], textOnly)).toHaveLength(1)
+  })
+
+  test('a server that takes no lists gets texts as one, and nothing else', () => {
+    const format = formatOf(DIALECTS.deepseek)
+    expect(encode([user('One', 'Two')], format)).toEqual([{ role: 'user', content: 'One\n\nTwo' }])
+    expect(() => encode([user('One', IMAGE)], format)).toThrow('takes no `image`')
+  })
+})
+
+describe('results of tools', () => {
+  test('RS-05 each is a message of its own, as the envelope', () => {
+    expect(encode([result('a', '{"ok":true}'), result('b', [{ type: 'text', text: '{"ok":false}' }])])).toEqual([
+      { role: 'tool', tool_call_id: 'a', content: '{"ok":true}' },
+      { role: 'tool', tool_call_id: 'b', content: '{"ok":false}' },
+    ])
+  })
+
+  test('images and files follow the last result of their batch, with a word on where they come from', () => {
+    const text = { type: 'text', text: '{"ok":true}' } as const
+    const entries = [result('a', [text, IMAGE]), result('b', 'plain'), result('c', [text, PDF, IMAGE]), user('Go on')]
+    expect(encode(entries)).toEqual([
+      { role: 'tool', tool_call_id: 'a', content: '{"ok":true}' },
+      { role: 'tool', tool_call_id: 'b', content: 'plain' },
+      { role: 'tool', tool_call_id: 'c', content: '{"ok":true}' },
+      {
+        role: 'user',
+        content: [
+          { type: 'text', text: 'From the result of the call `a` of `look`:' },
+          { type: 'image_url', image_url: { url: 'data:image/png;base64,aW1n' } },
+          { type: 'text', text: 'From the result of the call `c` of `look`:' },
+          { type: 'file', file: { filename: 'a.pdf', file_data: 'data:application/pdf;base64,cGRm' } },
+          { type: 'image_url', image_url: { url: 'data:image/png;base64,aW1n' } },
+        ],
+      },
+      { role: 'user', content: 'Go on' },
+    ])
+  })
+
+  test('what the model cannot take is named, not lost', () => {
+    const content = [{ type: 'text', text: '{"ok":true}' }, IMAGE] as const
+    const format = formatOf(DIALECTS.compatible, { capabilities: { inputs: [] } })
+    expect(encode([result('a', content)], format)).toEqual([
+      {
+        role: 'tool',
+        tool_call_id: 'a',
+        content: '{"ok":true}\n\n[Left out of this result. The model of `here` takes no `image`.]',
+      },
+    ])
+  })
+})
+
+describe('assistant messages of this provider', () => {
+  const call = { id: 'a', type: 'function', function: { name: 'look', arguments: '{"x":1}' } }
+
+  test.each<[string, keyof typeof DIALECTS, object, object]>([
+    ['a text', 'compatible', { content: 'Hi' }, { content: 'Hi' }],
+    ['nothing', 'compatible', { content: null }, { content: '' }],
+    ['calls alone', 'compatible', { content: '', tool_calls: [call] }, { content: null, tool_calls: [call] }],
+    ['RS-03 calls alone', 'openrouter', { content: null, tool_calls: [call] }, { tool_calls: [call] }],
+    ['text and calls', 'openai', { content: 'Hi', tool_calls: [call] }, { content: 'Hi', tool_calls: [call] }],
+    [
+      'RF-06 reasoning details, unchanged and in order',
+      'openrouter',
+      {
+        content: 'Hi',
+        reasoning: 'Well',
+        reasoning_details: [
+          { type: 'reasoning.text', text: 'Well', signature: 's', index: 0 },
+          { type: 'reasoning.encrypted', data: 'x', index: 1 },
+        ],
+      },
+      {
+        content: 'Hi',
+        reasoning_details: [
+          { type: 'reasoning.text', text: 'Well', signature: 's', index: 0 },
+          { type: 'reasoning.encrypted', data: 'x', index: 1 },
+        ],
+      },
+    ],
+    [
+      'reasoning under the name that it had',
+      'compatible',
+      { content: 'Hi', reasoning: 'Well' },
+      { content: 'Hi', reasoning: 'Well' },
+    ],
+    [
+      'reasoning as a block',
+      'mistral',
+      {
+        content: [
+          { type: 'thinking', thinking: [{ type: 'text', text: 'Hm' }] },
+          { type: 'text', text: 'Hi' },
+        ],
+      },
+      {
+        content: [
+          { type: 'thinking', thinking: [{ type: 'text', text: 'Hm' }] },
+          { type: 'text', text: 'Hi' },
+        ],
+      },
+    ],
+    [
+      'what a call had beside',
+      'compatible',
+      { tool_calls: [{ ...call, extra_content: { google: { thought_signature: 's' } } }] },
+      { content: null, tool_calls: [{ ...call, extra_content: { google: { thought_signature: 's' } } }] },
+    ],
+    [
+      'a call of a custom tool',
+      'openai',
+      { tool_calls: [{ id: 'a', type: 'custom', custom: { name: 'sql', input: 'select 1' } }] },
+      { content: null, tool_calls: [{ id: 'a', type: 'custom', custom: { name: 'sql', input: 'select 1' } }] },
+    ],
+    [
+      'other fields, where all are wanted',
+      'openrouter',
+      { content: 'Hi', annotations: [{ type: 'file' }], audio: { id: 'au', data: 'AA' } },
+      { content: 'Hi', annotations: [{ type: 'file' }], audio: { id: 'au' } },
+    ],
+    [
+      'other fields, where few are wanted',
+      'openai',
+      { refusal: 'No.', annotations: [{ type: 'url_citation' }], audio: { id: 'au', data: 'AA' }, surprise: { a: 1 } },
+      { content: '', refusal: 'No.', audio: { id: 'au' } },
+    ],
+    ['other fields, where none are wanted', 'mistral', { content: 'Hi', surprise: { a: 1 } }, { content: 'Hi' }],
+    ['audio that has no id', 'compatible', { content: 'Hi', audio: { id: '', data: '' } }, { content: 'Hi' }],
+    [
+      'a call that was none for us',
+      'compatible',
+      { content: 'Hi', tool_calls: [{ id: 'a', type: 'mcp', server: 's' }] },
+      { content: 'Hi' },
+    ],
+  ])('%s (%s)', (_name, dialect, received, sent) => {
+    const format = formatOf(DIALECTS[dialect])
+    const { parts } = decode(replyOf({ role: 'assistant', ...received }), format)
+    expect(encode([assistant(parts)], format)).toEqual([{ role: 'assistant', ...sent }])
+  })
+
+  test('a stream goes back like the whole reply', () => {
+    const { reply } = hear(chunksOf([{ reasoning_content: 'We' }, { reasoning_content: 'll' }, { content: 'Hi' }]))
+    expect(encode([assistant(reply.parts)])).toEqual([{ role: 'assistant', content: 'Hi', reasoning_content: 'Well' }])
+  })
+
+  test('a repaired call wins over what came', () => {
+    const { parts } = decode(replyOf({ tool_calls: [{ ...call, extra_content: { a: 1 } }] }))
+    const repaired = parts.map((part): AssistantPart => {
+      return part.type === 'tool_call' ? { ...part, callId: 'a_2', name: 'see', arguments: '{"x":"1"}' } : part
+    })
+    expect(encode([assistant(repaired)])).toEqual([
+      {
+        role: 'assistant',
+        content: null,
+        tool_calls: [
+          { id: 'a_2', type: 'function', function: { name: 'see', arguments: '{"x":"1"}' }, extra_content: { a: 1 } },
+        ],
+      },
+    ])
+  })
+
+  test.each(['select 1', '[1]', '{"input":1}', '{"query":"x"}'])(
+    'the input %s of a custom tool is no object of ours',
+    (text) => {
+      const native = { provider: 'here', data: { form: 'call', value: { type: 'custom' } } }
+      const part: AssistantPart = { type: 'tool_call', callId: 'a', name: 'sql', arguments: text, native }
+      expect(encode([assistant([part])])).toMatchObject([{ tool_calls: [{ custom: { name: 'sql', input: text } }] }])
+    },
+  )
+
+  test('a server that does not want its reasoning gets none, not even as text', () => {
+    const format = formatOf({ ...DIALECTS.compatible, replaysReasoning: false })
+    const message = {
+      reasoning_content: 'Well',
+      content: [
+        { type: 'thinking', thinking: 'Hm' },
+        { type: 'text', text: 'Hi' },
+      ],
+    }
+    const { parts } = decode(replyOf(message), format)
+    expect(encode([assistant(parts)], format)).toEqual([{ role: 'assistant', content: 'Hi' }])
+  })
+
+  test('a server that wants reasoning in every message gets it, if only empty', () => {
+    const format = formatOf(DIALECTS.deepseek)
+    const own = decode(replyOf({ content: 'Hi', reasoning_content: 'Well' }), format).parts
+    const messages = encode([assistant(own), assistant([{ type: 'text', text: 'Ho' }], 'anthropic')], format)
+    expect(messages).toEqual([
+      { role: 'assistant', content: 'Hi', reasoning_content: 'Well' },
+      { role: 'assistant', content: 'Ho', reasoning_content: '' },
+    ])
+  })
+})
+
+describe('assistant messages of another provider', () => {
+  const foreign = (data: object) => ({ provider: 'anthropic', data: data as never })
+
+  test('RF-10 reasoning becomes text before the text, what is encrypted or unknown is left out', () => {
+    const parts: AssistantPart[] = [
+      { type: 'reasoning', text: 'One.', native: foreign({ type: 'thinking', signature: 's' }) },
+      { type: 'reasoning', text: '', native: foreign({ type: 'redacted_thinking', data: 'x' }) },
+      { type: 'reasoning', text: 'Two.' },
+      { type: 'text', text: 'A' },
+      { type: 'text', text: 'B' },
+      { type: 'opaque', native: foreign({ type: 'server_tool_use' }) },
+      { type: 'reasoning', text: 'Three.', native: foreign({ form: 'field', value: 'reasoning' }) },
+      { type: 'text', text: 'C' },
+    ]
+    const content = [
+      '<thinking>\nOne.\n</thinking>',
+      '<thinking>\nTwo.\n</thinking>',
+      'AB',
+      '<thinking>\nThree.\n</thinking>',
+      'C',
+    ].join('\n\n')
+    expect(encode([assistant(parts, 'anthropic')])).toEqual([{ role: 'assistant', content }])
+  })
+
+  test('each part is judged by itself: own blocks stay beside foreign reasoning', () => {
+    const own = { type: 'thinking', thinking: 'Hm' }
+    const parts: AssistantPart[] = [
+      { type: 'reasoning', text: 'One.' },
+      { type: 'reasoning', text: 'Hm', native: { provider: 'here', data: { form: 'block', value: own } } },
+      { type: 'text', text: 'A' },
+    ]
+    expect(encode([assistant(parts)])).toEqual([
+      {
+        role: 'assistant',
+        content: [{ type: 'text', text: '<thinking>\nOne.\n</thinking>' }, own, { type: 'text', text: 'A' }],
+      },
+    ])
+  })
+
+  test('data of this provider that is not ours is as good as none', () => {
+    const parts: AssistantPart[] = [
+      { type: 'reasoning', text: 'One.', native: { provider: 'here', data: { form: 'spell', value: {} } } },
+      { type: 'reasoning', text: 'Two.', native: { provider: 'here', data: { form: 'field', value: 'content' } } },
+      { type: 'opaque', native: { provider: 'here', data: null } },
+      { type: 'opaque', native: { provider: 'here', data: { form: 'message', value: 'x' } } },
+    ]
+    expect(encode([assistant(parts)])).toEqual([
+      { role: 'assistant', content: '<thinking>\nOne.\n</thinking>\n\n<thinking>\nTwo.\n</thinking>' },
+    ])
+  })
+
+  const LONG = `toolu_${'x'.repeat(60)}`
+
+  test.each<[keyof typeof DIALECTS, string, RegExp]>([
+    ['compatible', LONG, new RegExp(`^${LONG}$`)],
+    ['openrouter', 'functions.look:0', /^functions\.look:0$/],
+    ['openai', 'call_1', /^call_1$/],
+    ['openai', LONG, /^call_[0-9a-f]{32}$/],
+    ['mistral', 'aB3dE6gH9', /^aB3dE6gH9$/],
+    ['mistral', 'call_1', /^[a-zA-Z0-9]{9}$/],
+  ])('RS-04 %s takes the id %s of call and result alike', (dialect, id, pattern) => {
+    const part: AssistantPart = { type: 'tool_call', callId: id, name: 'look', arguments: '{}' }
+    const entries = [assistant([part], 'anthropic'), result(id, '{"ok":true}')]
+    const [reply, answer] = encode(entries, formatOf(DIALECTS[dialect])) as unknown as [
+      { readonly tool_calls: readonly [{ readonly id: string }] },
+      { readonly tool_call_id: string },
+    ]
+    expect(reply.tool_calls[0].id).toMatch(pattern)
+    expect(answer.tool_call_id).toBe(reply.tool_calls[0].id)
+  })
+
+  test('translated ids do not collide', () => {
+    const ids = Array.from({ length: 2000 }, (_, index) => `call_${index}`)
+    for (const dialect of [DIALECTS.openai, DIALECTS.mistral]) {
+      const long = ids.map((id) => `${id}${'-'.repeat(50)}`)
+      const sent = encode(
+        long.map((id) => result(id, 'x')),
+        formatOf(dialect),
+      )
+      expect(new Set(sent.map((message) => message['tool_call_id'])).size).toBe(ids.length)
+    }
+  })
+
+  test.each<[string, keyof typeof DIALECTS, string, string]>([
+    ['an object', 'compatible', '{"x": 1}', '{"x": 1}'],
+    ['cut', 'compatible', '{"x":', '{"arguments":"{\\"x\\":"}'],
+    ['no object', 'compatible', '[1]', '{"arguments":"[1]"}'],
+    ['empty', 'compatible', '', '{"arguments":""}'],
+    ['cut, where any text is taken', 'openai', '{"x":', '{"x":'],
+    ['empty, where any text is taken', 'openai', '', '{}'],
+  ])('arguments: %s', (_name, dialect, given, sent) => {
+    const part: AssistantPart = { type: 'tool_call', callId: 'a', name: 'multi_tool_use.parallel', arguments: given }
+    expect(encode([assistant([part])], formatOf(DIALECTS[dialect]))).toMatchObject([
+      { tool_calls: [{ function: { name: 'multi_tool_use_parallel', arguments: sent } }] },
+    ])
+  })
+})

@@ -1,0 +1,51 @@
+import type { CacheBust, ModelDelta, TransportRetry, TurnOptions } from 'thinharness'
+import { WireSession } from '../../src/providers/session.js'
+import type { WireSessionOptions } from '../../src/providers/session.js'
+import type { TranscriptRepair } from '../../src/transcript/mend.js'
+import { echoFormat } from './echo-format.js'
+import type { EchoTransport } from './echo-format.js'
+
+export function sessionOver(transport: EchoTransport, more: Partial<WireSessionOptions> = {}): WireSession {
+  return new WireSession({
+    provider: 'echo',
+    model: 'm',
+    format: echoFormat,
+    capabilities: {},
+    transport,
+    headers: { 'x-own': 'yes' },
+    maxRetries: 0,
+    chain: false,
+    ...more,
+  })
+}
+
+/** Options that keep what they are told. */
+export function listening(more: Partial<TurnOptions> = {}): TurnOptions & {
+  deltas: ModelDelta[]
+  retries: TransportRetry[]
+  busts: CacheBust[]
+  repairs: TranscriptRepair[]
+} {
+  const [deltas, retries, busts, repairs] = [[], [], [], []] as [
+    ModelDelta[],
+    TransportRetry[],
+    CacheBust[],
+    TranscriptRepair[],
+  ]
+  return {
+    signal: new AbortController().signal,
+    onRetry: (retry) => retries.push(retry),
+    onCacheBust: (bust) => busts.push(bust),
+    onRepair: (repair) => repairs.push(repair),
+    deltas,
+    retries,
+    busts,
+    repairs,
+    ...more,
+  }
+}
+
+export function hearing(more: Partial<TurnOptions> = {}): ReturnType<typeof listening> {
+  const options = listening(more)
+  return { ...options, onDelta: (delta) => options.deltas.push(delta) }
+}

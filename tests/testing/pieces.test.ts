@@ -1,0 +1,35 @@
+import fc from 'fast-check'
+import { expect, test } from 'vitest'
+import { piecesOf } from '../../src/testing/pieces.js'
+import { isSealed, sealed } from '../../src/testing/wire/seals.js'
+
+const anyText = fc.string({ unit: 'binary', maxLength: 200 })
+
+test('the pieces of any text add up to it, none empty, none beginning or ending inside a character', () => {
+  fc.assert(
+    fc.property(anyText, (text) => {
+      const pieces = piecesOf(text)
+      expect(pieces.join('')).toBe(text)
+      for (const piece of pieces) {
+        expect(piece).not.toBe('')
+        expect(piece).not.toMatch(/^[\uDC00-\uDFFF]|[\uD800-\uDBFF]$/)
+      }
+    }),
+  )
+})
+
+test('a text is cut in words, long ones again', () => {
+  expect(piecesOf('To be, or not.\n')).toEqual(['To', ' be,', ' or', ' not.', '\n'])
+  expect(piecesOf('a'.repeat(30)).map((piece) => piece.length)).toEqual([12, 12, 6])
+  expect(piecesOf('')).toEqual([])
+})
+
+test('what is sealed is known again, and nothing else', () => {
+  fc.assert(
+    fc.property(anyText, anyText, (text, other) => {
+      expect(isSealed(sealed(text))).toBe(true)
+      expect(isSealed(`${sealed(text)}${other}`)).toBe(other === '')
+      expect(isSealed(other)).toBe(false)
+    }),
+  )
+})

@@ -1,0 +1,38 @@
+import { mkdir, mkdtemp, readFile, realpath, rm, writeFile } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { dirname, join } from 'node:path'
+import { onTestFinished } from 'vitest'
+import { callTool } from '../../src/tools/call.js'
+import { parseEnvelope } from '../../src/tools/envelope.js'
+import type { Envelope } from '../../src/tools/envelope.js'
+import type { ToolContext, ToolSpec } from '../../src/tools/spec.js'
+import type { FileToolOptions } from '../../src/toolbox/options.js'
+import { workspaceOf } from '../../src/toolbox/workspace.js'
+import type { Workspace } from '../../src/toolbox/workspace.js'
+import type { JsonObject } from '../../src/util/json.js'
+
+/** A fresh folder with files, removed when the test ends. What climbs out of it by a step or two does no harm. */
+export async function folderWith(files: Readonly<Record<string, string | Uint8Array>> = {}): Promise<string> {
+  const base = await realpath(await mkdtemp(join(tmpdir(), 'thinharness-')))
+  onTestFinished(() => rm(base, { recursive: true, force: true }))
+  const folder = join(base, 'around', 'root')
+  await mkdir(folder, { recursive: true })
+  for (const [path, content] of Object.entries(files)) {
+    await mkdir(dirname(join(folder, path)), { recursive: true })
+    await writeFile(join(folder, path), content)
+  }
+  return folder
+}
+
+export function workspaceIn(root: string, options: Omit<FileToolOptions, 'root'> = {}): Workspace {
+  return workspaceOf({ ...options, root }, root)
+}
+
+/** Calls a tool as a model would, and reads its envelope. */
+export async function call(spec: ToolSpec, args: JsonObject, context: Partial<ToolContext> = {}): Promise<Envelope> {
+  return parseEnvelope(await callTool(spec, args, context))
+}
+
+export async function textOf(...path: readonly string[]): Promise<string> {
+  return readFile(join(...path), 'utf8')
+}

@@ -1,0 +1,178 @@
+import { describe, expect, test } from 'vitest'
+import { z } from 'zod'
+import { ModelRetry } from '../../src/errors.js'
+import { callTool } from '../../src/tools/call.js'
+import { defineTool } from '../../src/tools/define.js'
+import { parseEnvelope } from '../../src/tools/envelope.js'
+import { invoke } from '../../src/tools/invoke.js'
+import { ToolResult } from '../../src/tools/result.js'
+import type { ToolContext, ToolSpec } from '../../src/tools/spec.js'
+
+const context: ToolContext = {
+  runId: 'run_1',
+  callId: 'call_1',
+  toolName: 'x',
+  root: '/nowhere',
+  idempotencyKey: 'run_1:call_1',
+  metadata: { user: 'u' },
+  signal: new AbortController().signal,
+  progress: () => undefined,
+}
+
+function tool(handler: (args: { readonly n?: number | undefined }, context: ToolContext) => unknown): ToolSpec {
+  return defineTool({ name: 'x', description: '', parameters: z.object({ n: z.number().optional() }), handler })
+}
+
+describe('invoke', () => {
+  test('HC-34 HC-37 a handler is called once, with what the check gave and its context, and waited for', async () => {
+    const calls: unknown[] = []
+    const spec = tool(async (args, given) => {
+      calls.push(args, given)
+      return Promise.resolve('done')
+    })
+
+    expect(await invoke(spec, { n: 1 }, context)).toEqual({ kind: 'succeeded', content: 'done' })
+    expect(calls).toEqual([{ n: 1 }, context])
+  })
+
+  test('HC-36 a promise that is no Promise is waited for', async () => {
+    const thenable = { then: (resolve: (value: string) => void) => resolve('later') }
+
+    expect(
+      await invoke(
+        tool(() => thenable),
+        {},
+        context,
+      ),
+    ).toEqual({ kind: 'succeeded', content: 'later' })
+  })
+
+  test('TR-13 HC-38 what is thrown, at once or later, becomes a result', async () => {
+    const retry = { kind: 'failed', errorType: 'ModelRetry', content: 'again', retry: true }
+    const thrown = tool(() => {
+      throw new ModelRetry('again')
+    })
+
+    expect(await invoke(thrown, {}, context)).toEqual(retry)
+    expect(
+      await invoke(
+        tool(() => Promise.reject(new ModelRetry('again'))),
+        {},
+        context,
+      ),
+    ).toEqual(retry)
+    expect(
+      await invoke(
+        tool(() => Promise.reject(new Error('boom'))),
+        {},
+        context,
+      ),
+    ).toEqual({
+      kind: 'failed',
+      errorType: 'Error',
+      content: 'Error: boom',
+      retry: false,
+    })
+  })
+
+  test('TR-03 TR-14 a validation error inside a handler is no wish to try again', async () => {
+    const outcome = await invoke(
+      tool(() => z.string().parse(5)),
+      {},
+      context,
+    )
+
+    expect(outcome).toMatchObject({ kind: 'failed', errorType: 'ZodError', retry: false })
+  })
+
+  test('a result is bounded by what the tool says, else by 200,000 characters', async () => {
+    const spec = tool(() => 'x'.repeat(300_000))
+    const outcome = await invoke(spec, {}, context)
+
+    expect(outcome).toMatchObject({ kind: 'succeeded', metadata: { truncated: true, chars: 300_000 } })
+    expect(outcome.kind === 'succeeded' && outcome.content).toMatch(/^x{99978}\n\[… 100044 of 300000 .*\n+x{99978}$/)
+    expect(await invoke({ ...spec, maxOutputChars: 10 }, {}, context)).toMatchObject({ content: 'x'.repeat(10) })
+  })
+
+  test('a tool that was written by hand may be sloppy', async () => {
+    const spec = (call: () => unknown): ToolSpec => ({ ...tool(() => 1), call: call as ToolSpec['call'] })
+
+    expect(
+      await invoke(
+        spec(() => 'text'),
+        {},
+        context,
+      ),
+    ).toEqual({ kind: 'succeeded', content: 'text' })
+    expect(
+      await invoke(
+        spec(() => ({ kind: 'cancelled', reason: 'r' })),
+        {},
+        context,
+      ),
+    ).toEqual({ kind: 'cancelled', reason: 'r' })
+    expect(
+      await invoke(
+        spec(() => ({ kind: 'failed' })),
+        {},
+        context,
+      ),
+    ).toEqual({ kind: 'succeeded', content: '{\n  "kind": "failed"\n}' })
+  })
+})
+
+describe('callTool', () => {
+  test('HC-15 gives the envelope as a model would read it', async () => {
+    const spec = defineTool({
+      name: 'x',
+      description: '',
+      parameters: { type: 'object' },
+      handler: (args) => ({ b: 'é', a: args }),
+    })
+
+    expect(await callTool(spec, '{"z":1}')).toBe(
+      '{"ok":true,"content":"{\\n  \\"a\\": {\\n    \\"z\\": 1\\n  },\\n  \\"b\\": \\"é\\"\\n}","metadata":{}}',
+    )
+  })
+
+  test('HC-16 TR-02 refuses what does not fit without running the tool', async () => {
+    let runs = 0
+    const spec = tool(() => ++runs)
+
+    expect(JSON.parse(await callTool(spec, { n: 'x' }))).toMatchObject({
+      ok: false,
+      metadata: { error_type: 'ValidationError', retry: true, tool: 'x' },
+    })
+    expect(runs).toBe(0)
+    expect(JSON.parse(await callTool(spec, { n: 1 }))).toMatchObject({ ok: true, content: '1' })
+  })
+
+  test('gives metadata and failures as the tool named them', async () => {
+    const spec = tool(
+      () => new ToolResult({ ok: false, content: 'Stale.', metadata: { error_type: 'Stale', retry: true, at: 5 } }),
+    )
+
+    expect(await callTool(spec, {})).toBe(
+      '{"ok":false,"content":"Stale.","metadata":{"error_type":"Stale","retry":true,"at":5}}',
+    )
+  })
+
+  test('gives the handler a context, or what the caller wants in its place', async () => {
+    const spec = tool((_args, { toolName, callId, metadata, signal }) => ({
+      toolName,
+      callId,
+      metadata,
+      aborted: signal.aborted,
+    }))
+
+    expect(JSON.parse(parseEnvelope(await callTool(spec, '')).content)).toEqual({
+      toolName: 'x',
+      callId: 'call_1',
+      metadata: {},
+      aborted: false,
+    })
+    expect(JSON.parse(parseEnvelope(await callTool(spec, {}, context)).content)).toMatchObject({
+      metadata: { user: 'u' },
+    })
+  })
+})

@@ -1,0 +1,10 @@
+import type { StandardSchema } from '../../../src/tools/schema.js'
+import type { StandardResult } from '../../../src/tools/typed-findings.js'
+
+/** A schema of a library that is not zod: only what the standard promises. */
+export function libraryOf<T>(
+  jsonSchema: Record<string, unknown>,
+  validate: (value: unknown) => StandardResult<T> | Promise<StandardResult<T>>,
+): StandardSchema<T> {
+  return { '~standard': { version: 1, vendor: 'other', validate, jsonSchema: { input: () => jsonSchema } } }
+}
