@@ -35,7 +35,11 @@ export default tseslint.config(
   {
     // What speaks to a terminal.
     files: ['examples/**', 'scripts/**', 'docs/**', 'bench/**'],
-    rules: { 'no-console': 'off' },
+    rules: {
+      'no-console': 'off',
+      // Who reads events takes those that matter to it.
+      '@typescript-eslint/switch-exhaustiveness-check': ['error', { considerDefaultExhaustiveForUnions: true }],
+    },
   },
   { files: ['**/*.js', '**/*.cjs'], extends: [tseslint.configs.disableTypeChecked] },
 )

@@ -12,6 +12,7 @@ export default defineConfig({
     ],
   },
   test: {
+    globalSetup: ['tests/support/build.ts'],
     include: ['tests/**/*.test.ts', 'e2e/**/*.test.ts'],
     sequence: { shuffle: true },
     testTimeout: 20_000,

@@ -3,7 +3,9 @@ import { HarnessError } from './errors.js'
 import type { Model, ModelSettings, StructuredOutputMode } from './model/contracts.js'
 import { parseModelRef } from './model/reference.js'
 import type { ModelRef } from './model/reference.js'
+import { FINAL_RESULT } from './output/format.js'
 import type { OutputFormat } from './output/format.js'
+import { outputFormat } from './output/schema.js'
 import type { ResumeState } from './report.js'
 import { HookSet } from './run/hooks.js'
 import type { Hook } from './run/hooks.js'
@@ -14,6 +16,7 @@ import type { RunLog } from './run/log.js'
 import type { RunLimits, RunRules } from './run/rules.js'
 import { directSteps } from './run/steps.js'
 import type { StepRunner } from './run/steps.js'
+import { jsonSchemaOf } from './tools/schema.js'
 import type { Schema } from './tools/schema.js'
 import type { ToolSpec } from './tools/spec.js'
 import { isObject } from './util/json.js'
@@ -171,7 +174,10 @@ export function resolveConfig<Output>(options: HarnessOptions<Output>): Config<O
   const builtinTools = options.builtinTools ?? DEFAULT_TOOL_NAMES
   checkBuiltinTools(builtinTools)
   const tools = options.tools ?? []
-  checkToolNames([...builtinTools, ...tools.map((tool) => tool.name)])
+  const outputType = options.outputType ?? null
+  const outputMode = oneOf('outputMode', options.outputMode ?? 'auto', ['auto', 'native', 'tool', 'prompted', 'text'])
+  checkToolNames([...builtinTools, ...tools.map((tool) => tool.name)], outputType)
+  checkOutput(outputType, outputMode, options.model)
   return {
     model: options.model ?? process.env['THINHARNESS_MODEL'] ?? null,
     root: resolve(options.root ?? '.'),
@@ -179,8 +185,8 @@ export function resolveConfig<Output>(options: HarnessOptions<Output>): Config<O
     instructions: options.instructions ?? (builtinTools.length > 0 ? FILE_INSTRUCTIONS : ''),
     builtinTools,
     tools,
-    outputType: options.outputType ?? null,
-    outputMode: oneOf('outputMode', options.outputMode ?? 'auto', ['auto', 'native', 'tool', 'prompted', 'text']),
+    outputType,
+    outputMode,
     outputRetries: wholeNumber('outputRetries', options.outputRetries ?? 1),
     limits: resolveLimits(options.limits ?? {}, DEFAULT_LIMITS),
     toolRetries: wholeNumber('toolRetries', options.toolRetries ?? 1),
@@ -241,10 +247,25 @@ export function rulesOf(
   }
 }
 
-/** Refuses a name that is there twice. */
-export function checkToolNames(names: readonly string[]): void {
+/** Refuses a name that is there twice, and the name by which a structured answer is given, where there is one. */
+export function checkToolNames(names: readonly string[], outputType: Schema | null): void {
   const twice = names.find((name, index) => names.indexOf(name) !== index)
   if (twice !== undefined) throw invalid(`Two tools have the name \`${twice}\`; each needs a name of its own.`)
+  if (outputType === null || !names.includes(FINAL_RESULT)) return
+  throw invalid(
+    `With an \`outputType\` no tool can be called \`${FINAL_RESULT}\`: the model gives its answer by that name.`,
+  )
+}
+
+/** Refuses an output type that is no schema for a model, or that the given model cannot be asked for. */
+function checkOutput(
+  outputType: Schema | null,
+  mode: StructuredOutputMode | 'auto',
+  model: ModelRef | Model | undefined,
+): void {
+  if (outputType === null) return
+  if (typeof model === 'object') outputFormat(outputType, mode, model.capabilities)
+  else jsonSchemaOf(outputType, '`outputType`')
 }
 
 const DEFAULT_LIMITS: RunLimits = {

@@ -3,6 +3,7 @@ import type { Config, HarnessOptions, RunOptions } from './config.js'
 import { HarnessError } from './errors.js'
 import type { Model } from './model/contracts.js'
 import type { ModelRef } from './model/reference.js'
+import type { OutputFormat } from './output/format.js'
 import { outputFormat } from './output/schema.js'
 import type { HarnessResult } from './report.js'
 import { RunAbort } from './run/abort.js'
@@ -58,7 +59,8 @@ export class Harness<Output = string> implements AsyncDisposable {
 
   /** Offers one tool more, to runs that begin from now on. Throws when its name is taken. */
   addTool(tool: ToolSpec): void {
-    checkToolNames([...this.#config.builtinTools, ...this.#tools.map(({ name }) => name), tool.name])
+    const { builtinTools, outputType } = this.#config
+    checkToolNames([...builtinTools, ...this.#tools.map(({ name }) => name), tool.name], outputType)
     this.#tools = [...this.#tools, tool]
   }
 
@@ -113,7 +115,13 @@ export class Harness<Output = string> implements AsyncDisposable {
     const config = this.#config
     const { root, settings, steps, sequential, outputType, outputMode, builtinTools } = config
     const own = [...this.#tools, ...(options.tools ?? [])]
-    checkToolNames([...builtinTools, ...own.map((tool) => tool.name)])
+    checkToolNames([...builtinTools, ...own.map((tool) => tool.name)], outputType)
+    const outputFor = ({ capabilities }: Model): OutputFormat | null =>
+      outputType === null ? null : outputFormat(outputType, outputMode, capabilities)
+    // The run's own copy: what the caller does with the object afterwards is for the next run.
+    const given = { limits: { ...options.limits } }
+    // A model that cannot give such an answer is refused at once where it is known already.
+    const format = typeof model === 'string' ? undefined : outputFor(model)
     return {
       prompt,
       history: [],
@@ -126,9 +134,8 @@ export class Harness<Output = string> implements AsyncDisposable {
       loadModel: () => this.#loadModel(model),
       loadTools: async () => [...(await this.#loadBuiltinTools()), ...own],
       instructionsFor: (tools) => instructionsOf(config, options.instructions ?? config.instructions, tools),
-      outputFor: ({ capabilities }) =>
-        outputType === null ? null : outputFormat(outputType, outputMode, capabilities),
-      rulesFor: (output) => rulesOf(config, options, own, output),
+      outputFor: (loaded) => (format === undefined ? outputFor(loaded) : format),
+      rulesFor: (output) => rulesOf(config, given, own, output),
     }
   }
 
@@ -153,16 +160,18 @@ export class Harness<Output = string> implements AsyncDisposable {
   async #close(): Promise<void> {
     for (const abort of this.#running.keys()) abort.cancel(new HarnessError('closed', 'The harness was closed.'))
     await Promise.allSettled(this.#running.values())
-    const models = await Promise.allSettled(this.#models.values())
-    const closed = await Promise.allSettled(
-      models.map((model) => (model.status === 'fulfilled' ? model.value.close?.() : undefined)),
-    )
+    const closed = await Promise.allSettled([...this.#models.values()].map(closeLoaded))
     for (const result of closed) if (result.status === 'rejected') throw result.reason
   }
 
   #assertOpen(): void {
     if (this.#closing !== null) throw new HarnessError('closed', 'The harness is closed: make a new one to run again.')
   }
+}
+
+async function closeLoaded(loading: Promise<Model>): Promise<void> {
+  const model = await loading.catch(() => undefined)
+  await model?.close?.()
 }
 
 /** The system prompt: what was configured, the workspace, and what each tool has to say (spec §2.3). */

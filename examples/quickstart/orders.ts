@@ -58,7 +58,8 @@ export function* makeOrders(): Generator<Order> {
 }
 
 function makeOrder(number: number, random: () => number): Order {
-  const pick = <T>(list: readonly [T, ...T[]]): T => list[Math.floor(random() * list.length)] ?? list[0]
+  const pick = <const List extends readonly [unknown, ...unknown[]]>(list: List): List[number] =>
+    list[Math.floor(random() * list.length)] ?? list[0]
   const carrier = pick(CARRIERS)
   const placed = FIRST_DAY + Math.floor((number / COUNT) * DAYS) * DAY_MS
   const items = Array.from({ length: 1 + Math.floor(random() * 3) }, () => {

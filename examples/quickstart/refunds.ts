@@ -4,30 +4,46 @@ import type { Order } from './orders.js'
 export interface StormRefunds {
   readonly orders: number
   readonly totalCents: number
-  /** The five largest refunds, the largest first; the earlier order first among equals. */
-  readonly largest: readonly { readonly id: string; readonly refundCents: number }[]
+  /** The five largest refunds, the largest first; the lower order id first among equals. */
+  readonly largest: readonly Refund[]
 }
 
-/** The policy of `notes/policies/refunds.md`, applied to the storm of `notes/carriers/borealis.md`: the plain answer. */
+export interface Refund {
+  readonly id: string
+  readonly refundCents: number
+}
+
+/** A refund policy, as far as it has numbers. */
+export interface Policy {
+  /** Refunded is what was delivered more days late than this. */
+  readonly daysLate: number
+  readonly percent: number
+  /** Of one order. */
+  readonly mostCents: number
+}
+
+const IN_FORCE: Policy = { daysLate: 5, percent: 20, mostCents: 1500 }
+
+/** The plain answer to the quickstart's question, without any model: what a report is checked against. */
 export function stormRefunds(orders: Iterable<Order>): StormRefunds {
-  const refunds: { id: string; refundCents: number }[] = []
+  const refunds: Refund[] = []
   for (const order of orders) {
-    if (isRefunded(order)) refunds.push({ id: order.id, refundCents: refundOf(order.total_cents) })
+    if (isRefunded(order)) refunds.push({ id: order.id, refundCents: refundOf(order.total_cents, IN_FORCE) })
   }
   return summed(refunds)
 }
 
-/** 20 percent, rounded down to the cent, at most 15 euros. */
-export function refundOf(totalCents: number): number {
-  return Math.min(1500, Math.floor((totalCents * 20) / 100))
+/** Rounded down to the whole cent. */
+export function refundOf(totalCents: number, { percent, mostCents }: Policy): number {
+  return Math.min(mostCents, Math.floor((totalCents * percent) / 100))
 }
 
-export function summed(refunds: readonly { readonly id: string; readonly refundCents: number }[]): StormRefunds {
+export function summed(refunds: readonly Refund[]): StormRefunds {
   const largest = [...refunds].sort((a, b) => b.refundCents - a.refundCents || (a.id < b.id ? -1 : 1)).slice(0, 5)
   return { orders: refunds.length, totalCents: refunds.reduce((sum, each) => sum + each.refundCents, 0), largest }
 }
 
 function isRefunded({ carrier, placed_on, days_late, status }: Order): boolean {
   const inStorm = placed_on >= '2026-10-12' && placed_on <= '2026-10-16'
-  return carrier === 'Borealis' && inStorm && days_late > 5 && status === 'delivered'
+  return carrier === 'Borealis' && inStorm && days_late > IN_FORCE.daysLate && status === 'delivered'
 }

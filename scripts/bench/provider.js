@@ -1,12 +1,14 @@
 // A provider in a process of its own: it answers as fast as it can, so that what is measured is the other side. The bytes
 // are those of the scripted provider; only the ids of the calls are put in anew for each turn.
 import { createServer, request } from 'node:http'
+import { setImmediate } from 'node:timers/promises'
 import { scriptedProvider } from 'thinharness/testing'
 import { answerOf, readPrompt } from './work.js'
 
 /** @typedef {ReturnType<typeof readPrompt>} Asked */
 
 const ID = 'call_00000000'
+const EVENTS_A_TICK = 250
 /** @type {Map<string, number>} */
 const turnsByRun = new Map()
 /** @type {Map<string, Promise<string>>} */
@@ -35,14 +37,26 @@ async function answer(pieces, response) {
   const turn = (turnsByRun.get(asked.run) ?? 0) + 1
   turnsByRun.set(asked.run, turn)
   const isLast = turn === asked.turns
+  if (isLast) turnsByRun.delete(asked.run)
   const body = isLast ? checkedBody(Buffer.concat(pieces), asked) : undefined
   const isStreamed = body === undefined ? isStreamedBody(pieces) : body.stream === true
   const text = await replyFor(asked, isLast, isStreamed)
   if (asked.latencyMs > 0) await new Promise((resolve) => setTimeout(resolve, asked.latencyMs))
-  const bytes = Buffer.from(isLast ? text : text.replaceAll(ID, `call_${String(turn).padStart(8, '0')}`))
-  const type = isStreamed ? 'text/event-stream; charset=utf-8' : 'application/json'
-  response.writeHead(200, { 'content-type': type, ...(!isStreamed && { 'content-length': bytes.length }) })
-  response.end(bytes)
+  const own = isLast ? text : text.replaceAll(ID, `call_${String(turn).padStart(8, '0')}`)
+  if (isStreamed) return stream(own, response)
+  response.writeHead(200, { 'content-type': 'application/json', 'content-length': Buffer.byteLength(own) })
+  response.end(own)
+}
+
+/** Each event is an HTTP chunk of its own, as providers send them; many come together. @param {string} text */
+async function stream(text, /** @type {import('node:http').ServerResponse} */ response) {
+  response.writeHead(200, { 'content-type': 'text/event-stream; charset=utf-8' })
+  const events = text.split(/(?<=\n\n)/)
+  for (const [index, event] of events.entries()) {
+    response.write(event)
+    if (index % EVENTS_A_TICK === EVENTS_A_TICK - 1) await setImmediate()
+  }
+  response.end()
 }
 
 /** It stands at one of the two ends of a body. @param {Buffer[]} pieces */

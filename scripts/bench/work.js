@@ -14,6 +14,7 @@
  * @property {number} [latencyMs] Time that the provider takes. Default 0.
  * @property {number} [deltas] Pieces of text of which the answer consists. Default 1.
  * @property {boolean} [streamed] Replies are streamed.
+ * @property {boolean} [marked] CPU time is taken at each tool call, which costs some of it.
  */
 
 /**
@@ -47,7 +48,7 @@ export const MODEL = 'bench'
 export const INSTRUCTIONS = 'You look things up.'
 
 /** @param {Work} work */
-export function makeTool({ resultChars = 100, toolMs = 0 }) {
+export function makeTool({ resultChars = 100, toolMs = 0, marked = false }) {
   const result = 'x'.repeat(resultChars)
   /** @type {number[]} */
   const marks = []
@@ -65,7 +66,7 @@ export function makeTool({ resultChars = 100, toolMs = 0 }) {
     /** @param {{ id: string }} args */
     async handler({ id }) {
       if (id === '') throw new Error('Expected an id.')
-      marks.push(cpuMs())
+      if (marked) marks.push(cpuMs())
       if (toolMs > 0) await new Promise((resolve) => setTimeout(resolve, toolMs))
       return result
     },

@@ -3,6 +3,7 @@ import type { ModelCapabilities, StructuredOutputMode } from '../model/contracts
 import { jsonSchemaOf, parseWith } from '../tools/schema.js'
 import type { Schema } from '../tools/schema.js'
 import type { ArgumentIssue } from '../tools/spec.js'
+import { clipped, dotted } from '../tools/summaries.js'
 import { isObject, parseJson } from '../util/json.js'
 import type { JsonSchema } from '../util/json.js'
 import { closed, isStrict, sortedKeys, wrapped } from './document.js'
@@ -74,7 +75,7 @@ function reader(outputType: Schema): (textIsWrapped: boolean, argumentsAreWrappe
     if (!parsed.ok) return { ok: false, problem: `The answer is not JSON: ${parsed.problem}` }
     const json = isWrapped && isObject(parsed.value) ? parsed.value['value'] : parsed.value
     const result = await parseWith(outputType, json)
-    if (!result.ok) return { ok: false, problem: result.issues.map(issueLine).join('\n') }
+    if (!result.ok) return { ok: false, problem: problemOf(result.issues) }
     return { ok: true, json: json ?? null, value: result.value }
   }
   return (textIsWrapped, argumentsAreWrapped) => ({
@@ -83,9 +84,17 @@ function reader(outputType: Schema): (textIsWrapped: boolean, argumentsAreWrappe
   })
 }
 
-function issueLine({ path, message }: ArgumentIssue): string {
-  return `- ${path.length === 0 ? '<root>' : path.join('.')}: ${message}`
+const MOST_ISSUES = 12
+
+function problemOf(issues: readonly ArgumentIssue[]): string {
+  const lines = issues
+    .slice(0, MOST_ISSUES)
+    .map(({ path, message }) => `- ${dotted(path)}: ${clipped(message, LONGEST_MESSAGE)}`)
+  return (lines.length < issues.length ? [...lines, '- and more problems'] : lines).join('\n')
 }
+
+/** Characters of what is wrong with one field. */
+const LONGEST_MESSAGE = 300
 
 /** The inside of one Markdown code fence around the whole text. */
 function withoutFence(text: string): string {

@@ -121,7 +121,12 @@ function headOf(request: PostRequest, connections: Connections, guard: RequestGu
 function open({ url, headers, body }: PostRequest, { request, agent }: Connections): ClientRequest {
   const list = ['host', url.host, 'content-length', String(lengthOf(body))]
   for (const [name, value] of Object.entries(headers)) list.push(name, value)
-  return request({ ...targetOf(url), path: `${url.pathname}${url.search}`, method: 'POST', agent, headers: list })
+  try {
+    return request({ ...targetOf(url), path: `${url.pathname}${url.search}`, method: 'POST', agent, headers: list })
+  } catch (error) {
+    // A header that cannot be sent.
+    throw connectionError(error, url.host, false)
+  }
 }
 
 function targetOf(url: URL): { readonly host: string; readonly port: number | undefined } {

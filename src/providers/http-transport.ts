@@ -13,6 +13,8 @@ import type { Transport, WireChunk, WireReply, WireRequest } from './wire.js'
 const LONGEST_REPLY = 64 * 1024 * 1024
 /** As much of an error's body is read, in bytes. */
 const LONGEST_ERROR = 64 * 1024
+/** Some firewalls turn away who does not name himself. */
+const OWN_HEADERS = { 'content-type': 'application/json', 'user-agent': 'thinharness' }
 const NO_BYTES = new Uint8Array(0)
 /** How long the end of a stream is waited for once `[DONE]` has come, in ms. */
 const REST_AFTER_DONE_MS = 1000
@@ -74,7 +76,7 @@ export class HttpTransport implements Transport {
     const answer = await this.#exchange.post(
       {
         url: endpoint.urlOf(request.path),
-        headers: { 'content-type': 'application/json', ...headers, ...request.headers, ...endpoint.headers },
+        headers: { ...OWN_HEADERS, ...headers, ...request.headers, ...endpoint.headers },
         body: bytesOf(request.body),
       },
       guard,

@@ -33,6 +33,7 @@ export class RequestGuard {
   #since = 0
   #timer: NodeJS.Timeout | undefined
   #timerEnd = Infinity
+  #isReleased = false
   #failure: { readonly reason: Error } | null = null
   #reject: ((reason: Error) => void) | null = null
   #stop: (() => void) | null = null
@@ -104,6 +105,7 @@ export class RequestGuard {
 
   /** Nobody waits for the request any more. */
   release(): void {
+    this.#isReleased = true
     clearTimeout(this.#timer)
     this.#signal.removeEventListener('abort', this.#onAbort)
     const stop = this.#stop
@@ -127,7 +129,7 @@ export class RequestGuard {
 
   #arm(): void {
     const end = this.#end()
-    if (end >= this.#timerEnd) return
+    if (end >= this.#timerEnd || this.#isReleased) return
     clearTimeout(this.#timer)
     this.#timerEnd = end
     this.#timer = setTimeout(this.#check, Math.max(1, end - performance.now()))

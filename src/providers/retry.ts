@@ -1,7 +1,7 @@
 import { HarnessError } from '../errors.js'
 import type { TransportRetry } from '../model/contracts.js'
 
-export interface RetryOptions {
+interface RetryOptions {
   /** Repetitions allowed. */
   readonly maxRetries: number
   readonly signal: AbortSignal

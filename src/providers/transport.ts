@@ -10,7 +10,7 @@ import type { Timeouts } from './options.js'
 import { limitsOf } from './request-guard.js'
 import type { Transport } from './wire.js'
 
-export interface TransportSettings {
+interface TransportSettings {
   readonly timeouts?: Timeouts
   readonly over: Connection
 }

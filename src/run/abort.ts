@@ -1,20 +1,16 @@
 /** How long a tool may take to clean up after its signal was aborted, before the run goes on without it, in ms. */
 const GRACE_MS = 250
 
-/** The abort of one run: one listener on the caller's signal, however many calls are under way. */
+/** The abort of one run: one listener on the caller's signal, however many calls and runs are under way. */
 export class RunAbort {
   readonly #controller = new AbortController()
   readonly #listeners = new Set<() => void>()
-  readonly #outer: AbortSignal | undefined
+  readonly #letGo: (() => void) | undefined
   #byCaller = false
-  readonly #onOuterAbort = (): void => {
-    this.cancel(this.#outer?.reason)
-  }
 
   constructor(outer: AbortSignal | undefined) {
-    this.#outer = outer
     if (outer?.aborted === true) this.cancel(outer.reason)
-    else outer?.addEventListener('abort', this.#onOuterAbort)
+    else if (outer !== undefined) this.#letGo = listenTo(outer, () => this.cancel(outer.reason))
   }
 
   get signal(): AbortSignal {
@@ -48,9 +44,39 @@ export class RunAbort {
 
   /** The run is over: lets go of the caller's signal. */
   release(): void {
-    this.#outer?.removeEventListener('abort', this.#onOuterAbort)
+    this.#letGo?.()
     this.#listeners.clear()
   }
+}
+
+interface SharedListener {
+  readonly listeners: Set<() => void>
+  readonly tell: () => void
+}
+
+/** Who listens to a caller's signal: the platform warns of more than ten listeners on one, and many runs may share it. */
+const shared = new WeakMap<AbortSignal, SharedListener>()
+
+/** Calls `listener` when `signal` is aborted; returns how to stop listening. */
+function listenTo(signal: AbortSignal, listener: () => void): () => void {
+  const { listeners, tell } = shared.get(signal) ?? share(signal)
+  listeners.add(listener)
+  return () => {
+    listeners.delete(listener)
+    if (listeners.size > 0) return
+    signal.removeEventListener('abort', tell)
+    shared.delete(signal)
+  }
+}
+
+function share(signal: AbortSignal): SharedListener {
+  const listeners = new Set<() => void>()
+  const tell = (): void => {
+    for (const listener of [...listeners]) listener()
+  }
+  signal.addEventListener('abort', tell)
+  shared.set(signal, { listeners, tell })
+  return { listeners, tell }
 }
 
 /** How work that may be stopped ended. */

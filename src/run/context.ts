@@ -161,6 +161,8 @@ export class RunContext {
       await this.#log.append(this.runId, events)
     } catch (cause) {
       this.#storeFailure = storeFailure(this.runId, cause)
+      // What is under way is stopped now, and nothing more begins.
+      this.abort.abort(this.#storeFailure)
       throw this.#storeFailure
     }
     let room: Promise<void> | undefined

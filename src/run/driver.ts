@@ -179,7 +179,7 @@ export class TurnDriver {
     const { streaks, rules } = this.#context.state
     for (const { callId, name, settled } of calls) {
       const retryKind = settled?.retryKind ?? null
-      if (retryKind === null || (streaks[name] ?? 0) > retryBudget(rules, name)) continue
+      if (retryKind === null || Number(streaks[name]) > retryBudget(rules, name)) continue
       const message = `\`${name}\` failed with ${retryKind}; the model may try again.`
       await this.#context.emit('model_retry', { retryKind: 'tool_retry', message, callId })
     }

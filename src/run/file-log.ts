@@ -1,3 +1,4 @@
+import { createHash } from 'node:crypto'
 import { createReadStream, existsSync } from 'node:fs'
 import { resolve } from 'node:path'
 import { HarnessError } from '../errors.js'
@@ -43,28 +44,39 @@ export function fileLog(folder: string, { fsync = 'interval' }: FileLogOptions =
   }
 }
 
-/** What is not safe in every file system, upper case among it, is written as its code. */
+/** Bytes of a file's name that every file system takes, with room for the ending. */
+const LONGEST_NAME = 240
+
+/**
+ * What is not safe in every file system, upper case among it, is written as its code; of a name that gets too long by
+ * that, the end is a digest of the whole.
+ */
 function pathOf(directory: string, runId: string): string {
-  const name = runId.replace(/[^a-z0-9_-]/g, (character) => `%${character.charCodeAt(0).toString(16).padStart(2, '0')}`)
-  return resolve(directory, `${name}.jsonl`)
+  const bytes = [...Buffer.from(runId)].map((byte) => {
+    const character = String.fromCharCode(byte)
+    return /[a-z0-9_-]/.test(character) ? character : `%${byte.toString(16).padStart(2, '0')}`
+  })
+  const name = bytes.join('')
+  if (name.length <= LONGEST_NAME) return resolve(directory, `${name}.jsonl`)
+  const digest = createHash('sha256').update(runId).digest('hex')
+  return resolve(directory, `${name.slice(0, LONGEST_NAME - digest.length - 1)}~${digest}.jsonl`)
 }
 
 async function* readEvents(path: string, runId: string, from: number): AsyncGenerator<DurableEvent> {
   if (!existsSync(path)) return
-  let rest = Buffer.alloc(0)
+  let rest: Buffer[] = []
   let line = 0
   for await (const chunk of createReadStream(path) as AsyncIterable<Buffer>) {
     let start = 0
     for (let end = chunk.indexOf(10); end >= 0; end = chunk.indexOf(10, start)) {
-      const bytes = Buffer.concat([rest, chunk.subarray(start, end)])
-      rest = Buffer.alloc(0)
+      const event = eventIn([...rest, chunk.subarray(start, end)])
+      rest = []
       start = end + 1
-      const event = eventIn(bytes)
       line += 1
       if (event === undefined) throw brokenRecord(runId, line)
       if (event.seq >= from) yield event
     }
-    rest = Buffer.concat([rest, chunk.subarray(start)])
+    rest.push(chunk.subarray(start))
   }
   const last = eventIn(rest)
   if (last !== undefined && last.seq >= from) yield last
@@ -72,8 +84,8 @@ async function* readEvents(path: string, runId: string, from: number): AsyncGene
 }
 
 /** The event in a line; nothing in a torn one. */
-function eventIn(bytes: Buffer): DurableEvent | undefined {
-  const parsed = parseJson(bytes.toString())
+function eventIn(pieces: readonly Buffer[]): DurableEvent | undefined {
+  const parsed = parseJson(Buffer.concat(pieces).toString())
   const isEvent = parsed.ok && isObject(parsed.value) && typeof parsed.value['seq'] === 'number'
   return isEvent ? (parsed.value as unknown as DurableEvent) : undefined
 }

@@ -104,7 +104,7 @@ interface Asking {
 
 /** How long hooks may still take once their run was aborted, in ms; at the end of a run there may be something to write. */
 const GRACE_MS = 250
-const LAST_GRACE_MS = 5_000
+const LAST_GRACE_MS = 2_000
 
 /** The hooks of a harness, by event; asking costs nothing where there are none. */
 export class HookSet {
@@ -151,8 +151,7 @@ export class HookSet {
   ): Promise<NonNullable<HookAnswers[Event]> | undefined> {
     try {
       const fresh = { ...context, metadata: structuredClone(context.metadata) }
-      const answer = checkedAnswer(context.event, await patiently(hook, fresh, run.abort))
-      return answer as NonNullable<HookAnswers[Event]> | undefined
+      return checkedAnswer(context.event, await patiently(hook, fresh, run.abort))
     } catch (cause) {
       if (this.#strict && !(cause instanceof LeftBehind)) {
         const code: HarnessErrorCode = 'hook_failed'
@@ -191,7 +190,9 @@ function patiently<Event extends HookEvent>(
 
 function checkHook(hook: unknown): void {
   if (!isObject(hook)) {
-    throw invalid(`Expected a hook to be an object \`{ event, handler }\`, got ${hook === null ? 'null' : typeof hook}.`)
+    throw invalid(
+      `Expected a hook to be an object \`{ event, handler }\`, got ${hook === null ? 'null' : typeof hook}.`,
+    )
   }
   const { event, handler, tools, timeoutMs } = hook
   if (!isHookEvent(event)) {
@@ -217,7 +218,7 @@ function checkTimeout(event: HookEvent, timeoutMs: unknown): void {
   if (timeoutMs === undefined) return
   if (Number.isSafeInteger(timeoutMs) && Number(timeoutMs) >= 1 && Number(timeoutMs) <= LONGEST_TIMEOUT_MS) return
   throw invalid(
-    `Expected \`timeoutMs\` of a \`${event}\` hook to be a whole number of milliseconds from 1 to ${LONGEST_TIMEOUT_MS}, got \`${String(timeoutMs)}\`.`,
+    `Expected \`timeoutMs\` of a \`${event}\` hook to be a whole number of milliseconds from 1 to ${LONGEST_TIMEOUT_MS}, got ${JSON.stringify(timeoutMs)}.`,
   )
 }
 

@@ -1,3 +1,4 @@
+import { HarnessError } from '../errors.js'
 import type { DurableEvent } from './events.js'
 
 /**
@@ -19,23 +20,27 @@ export interface MemoryLogOptions {
 /** A log in memory: events are kept by reference for as long as the log lives. */
 export function memoryLog({ keepEnded = Infinity }: MemoryLogOptions = {}): RunLog {
   const runs = new Map<string, DurableEvent[]>()
-  const ended: string[] = []
+  const ended = new Set<string>()
 
   return {
     append(runId, events) {
       const kept = runs.get(runId)
-      const first = events[0]
-      if (first === undefined) return Promise.resolve()
-      const expected = (kept?.at(-1)?.seq ?? 0) + 1
+      if (events.length === 0) return Promise.resolve()
       // A run that is resumed from a stored state goes on in a log that has not seen its beginning.
-      if (first.seq !== expected && kept !== undefined) {
-        return Promise.reject(new RangeError(`Expected event ${expected} of run \`${runId}\`, got event ${first.seq}.`))
+      let last = kept?.at(-1)?.seq
+      for (const { seq } of events) {
+        if (last !== undefined && seq !== last + 1) return Promise.reject(doesNotFollow(runId, last, seq))
+        last = seq
       }
       if (kept === undefined) runs.set(runId, [...events])
       else kept.push(...events)
-      if (events.some((event) => event.kind === 'run_completed' || event.kind === 'run_failed')) {
-        ended.push(runId)
-        while (ended.length > keepEnded) runs.delete(ended.shift() ?? '')
+      // A paused run has ended for now: what comes behind its end makes it one that is under way again.
+      ended.delete(runId)
+      if (events.some((event) => event.kind === 'run_completed' || event.kind === 'run_failed')) ended.add(runId)
+      for (const earliest of ended) {
+        if (ended.size <= keepEnded) break
+        ended.delete(earliest)
+        runs.delete(earliest)
       }
       return Promise.resolve()
     },
@@ -43,4 +48,10 @@ export function memoryLog({ keepEnded = Infinity }: MemoryLogOptions = {}): RunL
       for (const event of runs.get(runId) ?? []) if (event.seq >= from) yield event
     },
   }
+}
+
+/** The refusal of events that do not follow the last one: of a second run of one id, where they begin anew. */
+export function doesNotFollow(runId: string, lastSeq: number, seq: number): HarnessError {
+  const message = `The log of run \`${runId}\` ends with event ${lastSeq}: it does not take event ${seq}.`
+  return new HarnessError(seq === 1 ? 'run_exists' : 'store_failure', message)
 }

@@ -8,13 +8,14 @@ import { checkCall } from './tool-call.js'
 
 export interface NormalizedTurn {
   readonly turn: ModelTurn
-  /** The calls' arguments, checked, by call id. */
+  /** The arguments of calls to tools that there are, checked, by call id. */
   readonly checked: ReadonlyMap<string, CheckedArguments>
 }
 
 /**
  * A reply as it is recorded: call ids are unique in the transcript (H-38), and arguments are what the tool boundary made
- * of them (session-behaviour §11.1). A reply with nothing to mend comes back as it is.
+ * of them (session-behaviour §11.1). `toolCalls` are those of the entry, by these ids, with the arguments as they came:
+ * an answer given by `final_result` is read from them.
  */
 export async function normalizeTurn(
   turn: ModelTurn,
@@ -22,30 +23,31 @@ export async function normalizeTurn(
   ids: CallIds,
 ): Promise<NormalizedTurn> {
   const checked = new Map<string, CheckedArguments>()
-  if (turn.toolCalls.length === 0) return { turn, checked }
   const parts: AssistantPart[] = []
+  const toolCalls: ModelToolCall[] = []
   for (const part of turn.entry.parts) {
-    parts.push(part.type === 'tool_call' ? await normalizePart(part, turn, { tools, ids, checked }) : part)
+    const recorded =
+      part.type === 'tool_call' ? await normalizePart(part, turn, { tools, ids, checked, toolCalls }) : part
+    parts.push(recorded)
   }
-  if (parts.every((part, index) => part === turn.entry.parts[index])) return { turn, checked }
-  const toolCalls: ModelToolCall[] = toolCallsOf(parts).map(({ callId, name, arguments: text }) => {
-    return { callId, name, arguments: text }
-  })
-  return { turn: { ...turn, toolCalls, entry: { ...turn.entry, parts } }, checked }
+  const isSame = parts.every((part, index) => part === turn.entry.parts[index])
+  return { turn: { ...turn, toolCalls, entry: isSame ? turn.entry : { ...turn.entry, parts } }, checked }
 }
 
 interface Normalizing {
   readonly tools: ReadonlyMap<string, ToolSpec>
   readonly ids: CallIds
   readonly checked: Map<string, CheckedArguments>
+  readonly toolCalls: ModelToolCall[]
 }
 
 async function normalizePart<Part extends ToolCallPart>(
   part: Part,
   turn: ModelTurn,
-  { tools, ids, checked }: Normalizing,
+  { tools, ids, checked, toolCalls }: Normalizing,
 ): Promise<Part> {
   const callId = ids.claim(part.callId)
+  toolCalls.push({ callId, name: part.name, arguments: part.arguments })
   const spec = tools.get(part.name)
   const result = spec === undefined ? undefined : await checkCall(spec, part.arguments, turn.finishReason)
   if (result !== undefined) checked.set(callId, result)

@@ -74,7 +74,7 @@ export function recordsOf(state: RunState): ToolCallRecord[] {
     .flatMap((entry) => (entry.role === 'assistant' ? toolCallsOf(entry.parts) : []))
     .flatMap(({ callId, name, arguments: text }) => {
       const answer = answers.get(callId)
-      if (answer === undefined || name === FINAL_RESULT) return []
+      if (answer === undefined || (state.rules.answersByTool && name === FINAL_RESULT)) return []
       return [{ call: { id: callId, name, arguments: text }, output: envelopeText(answer), ...state.notes[callId] }]
     })
 }

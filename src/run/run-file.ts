@@ -4,6 +4,7 @@ import { promisify } from 'node:util'
 import { HarnessError, messageOf } from '../errors.js'
 import { isObject, parseJson } from '../util/json.js'
 import type { DurableEvent } from './events.js'
+import { doesNotFollow } from './log.js'
 
 const SYNC_EVERY_MS = 1000
 const TAIL_BYTES = 65_536
@@ -28,15 +29,26 @@ export class RunFile {
   static open(path: string, runId: string): RunFile {
     mkdirSync(dirname(path), { recursive: true })
     const fd = openSync(path, 'a+', 0o600)
-    return new RunFile(fd, runId, mendTail(fd))
+    try {
+      return new RunFile(fd, runId, mendTail(fd, runId))
+    } catch (error) {
+      closeSync(fd)
+      throw error
+    }
   }
 
-  /** Hands events to the operating system, in one write. Throws, with nothing of them reported as kept. */
+  /** Hands events to the operating system, in one write. Throws with nothing of them kept. */
   append(events: readonly DurableEvent[]): void {
     if (this.#failure !== undefined) throw this.#failure
     const bytes = Buffer.from(events.map((event) => `${JSON.stringify(event)}\n`).join(''))
     for (const { seq } of events) this.#expect(seq)
-    for (let written = 0; written < bytes.length;) written += writeSync(this.#fd, bytes, written)
+    let written = 0
+    try {
+      while (written < bytes.length) written += writeSync(this.#fd, bytes, written)
+    } catch (error) {
+      this.#takeBack(written)
+      throw error
+    }
   }
 
   /** Resolves when everything so far is on the disk. */
@@ -64,32 +76,45 @@ export class RunFile {
     closeSync(this.#fd)
   }
 
+  /** What was written of some events may be whole ones and a torn one: neither has been kept. */
+  #takeBack(bytes: number): void {
+    try {
+      if (bytes > 0) ftruncateSync(this.#fd, fstatSync(this.#fd).size - bytes)
+    } catch {
+      // Whoever opens the file next cuts off the torn one at least; what is told is why the write failed.
+    }
+  }
+
   #expect(seq: number): void {
     // A run that is resumed from a stored state goes on in a log that has not seen its beginning.
-    if (seq !== this.#lastSeq + 1 && this.#lastSeq !== 0) {
-      const message = `The log of run \`${this.#runId}\` ends with event ${this.#lastSeq}: it does not take event ${seq}.`
-      throw new HarnessError(seq === 1 ? 'run_exists' : 'store_failure', message)
-    }
+    if (seq !== this.#lastSeq + 1 && this.#lastSeq !== 0) throw doesNotFollow(this.#runId, this.#lastSeq, seq)
     this.#lastSeq = seq
   }
 }
 
 /** Cuts off what was not wholly written, and gives the number of the last event; 0 for an empty file. */
-function mendTail(fd: number): number {
+function mendTail(fd: number, runId: string): number {
   const { size } = fstatSync(fd)
   if (size === 0) return 0
   const tail = readTail(fd, size)
   const ends = tail.at(-1) === 10
-  const torn = ends ? tail.subarray(0, -1) : tail
-  const lineStart = torn.lastIndexOf(10) + 1
-  const seq = seqIn(torn.subarray(lineStart))
+  const lines = ends ? tail.subarray(0, -1) : tail
+  const lineStart = lines.lastIndexOf(10) + 1
+  const seq = seqIn(lines.subarray(lineStart))
   if (seq !== undefined) {
     if (!ends) writeSync(fd, '\n')
     return seq
   }
-  if (ends) throw new HarnessError('invalid_log', 'The last record of the log cannot be read.')
-  ftruncateSync(fd, size - (torn.length - lineStart))
-  return lineStart === 0 ? 0 : (seqIn(torn.subarray(torn.lastIndexOf(10, lineStart - 2) + 1, lineStart - 1)) ?? 0)
+  if (ends) throw unreadable(runId)
+  const whole = lines.subarray(0, Math.max(0, lineStart - 1))
+  const lastSeq = lineStart === 0 ? 0 : seqIn(whole.subarray(whole.lastIndexOf(10) + 1))
+  if (lastSeq === undefined) throw unreadable(runId)
+  ftruncateSync(fd, size - (lines.length - lineStart))
+  return lastSeq
+}
+
+function unreadable(runId: string): HarnessError {
+  return new HarnessError('invalid_log', `The log of run \`${runId}\` is damaged: its last record cannot be read.`)
 }
 
 /** The end of the file, from the beginning of its last whole line or before. */

@@ -6,6 +6,7 @@ import type { ContentPart, ToolEntry, TranscriptEntry, Unstamped } from '../tran
 import type { JsonObject } from '../util/json.js'
 import { isApproval } from './answers.js'
 import type { Answer } from './answers.js'
+import { FINAL_RESULT } from '../output/format.js'
 import type { Resolution } from '../output/resolve.js'
 import type { DurableEvent, RequestKind } from './events.js'
 import { batchBreach } from './limits.js'
@@ -186,7 +187,7 @@ function change(state: RunState, event: DurableEvent): void {
 }
 
 function changeByRequest(state: RunState, event: Event<'model_request_started'>): void {
-  closeBatch(state)
+  closeReply(state, event.at)
   for (const entry of event.entries) state.transcript.push(entry)
   const retrying = event.requestKind === 'correction' || event.requestKind === 'output_retry_tool'
   if (retrying) state.usage = { ...state.usage, outputRetries: state.usage.outputRetries + 1 }
@@ -234,12 +235,17 @@ function countRetries(state: RunState, batch: Batch): void {
     if (settled === null || settled.cancelled) continue
     if (settled.ok) state.streaks[name] = 0
     if (settled.retryKind === null) continue
-    const count = (state.streaks[name] = (state.streaks[name] ?? 0) + 1)
+    const count = (state.streaks[name] = countOf(state.streaks, name) + 1)
     const { toolRetries } = state.usage
-    state.usage = { ...state.usage, toolRetries: { ...toolRetries, [name]: (toolRetries[name] ?? 0) + 1 } }
+    state.usage = { ...state.usage, toolRetries: { ...toolRetries, [name]: countOf(toolRetries, name) + 1 } }
     const budget = retryBudget(state.rules, name)
     if (count > budget) batch.exceeded ??= { toolName: name, budget, count }
   }
+}
+
+/** A tool may be called `constructor`. */
+function countOf(counts: Readonly<Record<string, number>>, name: string): number {
+  return Object.hasOwn(counts, name) ? (counts[name] ?? 0) : 0
 }
 
 /** Closes a run: what is still open in its transcript is answered. */
@@ -248,12 +254,24 @@ export function end(state: RunState, stopReason: StopReason, at: string): void {
   state.phase = { at: 'ended', stopReason }
 }
 
-/** Moves the results of the batch in hand into the transcript, in model order. */
-function closeBatch(state: RunState): void {
-  if (state.phase.at !== 'batch') return
-  for (const { callId, name, settled } of state.phase.calls) {
-    if (settled !== null) pushResult(state, { callId, name }, settled)
+/**
+ * Moves the results of the batch in hand into the transcript, in model order. An answer given by a call is accepted there
+ * when the run goes on behind it, because somebody still had something to say.
+ */
+function closeReply(state: RunState, at: string): void {
+  const { phase } = state
+  if (phase.at === 'batch') {
+    for (const { callId, name, settled } of phase.calls) {
+      if (settled !== null) pushResult(state, { callId, name }, settled)
+    }
   }
+  const callId = acceptedCall(phase)
+  if (callId !== null) pushResult(state, { callId, name: FINAL_RESULT }, unsettled(phase, callId, false, at))
+}
+
+/** The `final_result` call by which the final answer was given. */
+function acceptedCall(phase: Phase): string | null {
+  return phase.at === 'answered' && phase.resolution.kind === 'final' ? phase.resolution.callId : null
 }
 
 /** At the end of a run no call stays without an answer: the transcript can be sent to any provider as it is. */
@@ -269,7 +287,7 @@ function closeOpenCalls(state: RunState, at: string): void {
 }
 
 function unsettled(phase: Phase, callId: string, started: boolean, at: string): SettledCall {
-  const accepted = phase.at === 'answered' && phase.resolution.kind === 'final' && phase.resolution.callId === callId
+  const accepted = acceptedCall(phase) === callId
   const output = accepted
     ? renderEnvelope({ ok: true, content: 'The final answer was accepted.', metadata: {} })
     : renderEnvelope({
@@ -294,9 +312,10 @@ export function entryId(index: number): string {
   return `e${index + 1}`
 }
 
-/** How many entries the transcript will have once the batch in hand is closed. */
+/** How many entries the transcript will have once the last reply is answered for by the next request. */
 export function lengthWhenClosed({ transcript, phase }: RunState): number {
-  return transcript.length + (phase.at === 'batch' ? phase.calls.length : 0)
+  if (phase.at === 'batch') return transcript.length + phase.calls.length
+  return transcript.length + (acceptedCall(phase) === null ? 0 : 1)
 }
 
 function note(state: RunState, callId: string, added: CallNote): void {

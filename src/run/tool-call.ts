@@ -88,8 +88,6 @@ async function outcomeOf(
       ? (context.checked.get(call.callId) ?? (await checkCall(spec, call.arguments, finishReasonOf(context))))
       : await checkArguments(spec, JSON.stringify(replaced))
   if (!checked.ok) return checked.outcome
-  // The run may have been aborted while the hooks were asked: nothing starts behind that.
-  if (context.signal.aborted) return CANCELLED
   return run(context, frozen, spec, call, checked)
 }
 
@@ -132,6 +130,8 @@ async function run(
   call: BatchCall,
   checked: CheckedArguments & { ok: true },
 ): Promise<ToolOutcome> {
+  // The run may have been aborted while the hooks were asked: nothing starts behind that.
+  if (context.signal.aborted) return CANCELLED
   const { timeoutMs } = spec
   let ended = false
   const work = (signal: AbortSignal): Promise<ToolOutcome> =>

@@ -10,9 +10,7 @@ const NO_CALLS_LEFT = 'No tool calls remain: answer now without tools.'
 const ONE_CALL_LEFT = 'One tool call remains: do not request several tools at once.'
 
 function notices(...contents: readonly string[]): string {
-  return contents
-    .map((content) => `<harness_notice kind="limit_warning">\n${content}\n</harness_notice>`)
-    .join('\n\n')
+  return contents.map((content) => `<harness_notice kind="limit_warning">\n${content}\n</harness_notice>`).join('\n\n')
 }
 
 /** A hook that writes down each breach that it is told. */
@@ -51,7 +49,7 @@ describe('limits', () => {
 
   test('HC-12 HK-22 a batch over the tool budget runs nothing, counts nothing and is not continued', async () => {
     const told: unknown[] = []
-    const handler = (): void => void told.push('ran')
+    const handler = (): undefined => void told.push('ran')
     const hooks: Hook[] = [
       listening(told),
       { event: 'before_tool_call', handler },
@@ -64,11 +62,7 @@ describe('limits', () => {
     const error = await failureOf(stream.result)
     expect(error.message).toBe('The run reached its limit: max_tool_calls=2 (3 calls would be needed).')
     expect(error.run.usage).toMatchObject({ modelRequests: 2, toolCalls: 1 })
-    expect(told).toEqual([
-      'ran',
-      { limitKind: 'tool_calls', limitValue: 2, currentCount: 3 },
-      'limit_reached',
-    ])
+    expect(told).toEqual(['ran', { limitKind: 'tool_calls', limitValue: 2, currentCount: 3 }, 'limit_reached'])
     expect(ofKind(events, 'tool_call_started').map(({ callId }) => callId)).toEqual(['call_1'])
     // The one call that was left is told with the first continuation, and nothing with the batch that fails.
     expect(ofKind(events, 'limit_warning').map(({ content }) => content)).toEqual([ONE_CALL_LEFT])
@@ -101,11 +95,19 @@ describe('limits', () => {
   })
 
   test.each<[string, unknown, string]>([
-    ['a fraction', { modelRequests: 1.5 }, 'Expected `limits.modelRequests` to be a whole number from 0 up, got `1.5`.'],
+    [
+      'a fraction',
+      { modelRequests: 1.5 },
+      'Expected `limits.modelRequests` to be a whole number from 0 up, got `1.5`.',
+    ],
     ['a negative', { toolCalls: -1 }, 'Expected `limits.toolCalls` to be a whole number from 0 up, got `-1`.'],
     ['a text', { timeMs: '5' }, 'Expected `limits.timeMs` to be a whole number from 0 up, got `5`.'],
     ['no number', { inputTokens: NaN }, 'Expected `limits.inputTokens` to be a whole number from 0 up, got `NaN`.'],
-    ['a time that no timer knows', { timeMs: 2 ** 31 }, 'Expected `limits.timeMs` to be at most 2147483647, got `2147483648`.'],
+    [
+      'a time that no timer knows',
+      { timeMs: 2 ** 31 },
+      'Expected `limits.timeMs` to be at most 2147483647, got `2147483648`.',
+    ],
     ['an unknown name', { modelRequest: 1 }, 'Unknown limit: `modelRequest`. Did you mean `modelRequests`?'],
   ])('HC-05 %s is refused as a limit, at construction and by a run at once (H-34)', (_name, limits, message) => {
     const refusal = expect.objectContaining({ code: 'invalid_options', message }) as Error
@@ -116,9 +118,13 @@ describe('limits', () => {
 
   test('a limit that a run sets to null is lifted, and one that is undefined stays', async () => {
     using model = new ScriptedModel().calls('a').says('Done.').calls('a')
-    const harness = harnessOf({ model, tools: [tool('a')], limits: { toolCalls: 0, modelRequests: undefined } })
+    const harness = harnessOf({
+      model,
+      tools: [tool('a')],
+      limits: { toolCalls: 0, modelRequests: undefined } as unknown as Limits,
+    })
     expect((await harness.run('Go.', { limits: { toolCalls: null } })).text).toBe('Done.')
-    const error = await failureOf(harness.run('Go.', { limits: { toolCalls: undefined } }))
+    const error = await failureOf(harness.run('Go.', { limits: { toolCalls: undefined } as unknown as Limits }))
     expect(error.code).toBe('limit_reached')
   })
 })

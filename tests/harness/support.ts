@@ -58,7 +58,9 @@ export function kinds(events: readonly { readonly kind: string }[]): string {
 }
 
 /** The error that a run rejects with. */
-export async function failureOf(run: Promise<unknown>): Promise<HarnessError & { run: NonNullable<HarnessError['run']> }> {
+export async function failureOf(
+  run: Promise<unknown>,
+): Promise<HarnessError & { run: NonNullable<HarnessError['run']> }> {
   const error = await run.then(
     (value) => expect.fail(`Expected a failure, got ${JSON.stringify(value)}.`),
     (thrown: unknown) => thrown,

@@ -50,11 +50,18 @@ test('what was there stays as it is, byte for byte, while messages join', () => 
   )
 })
 
-test('bytes that were handed out are not written over, neither by growth nor by a new beginning', () => {
+test('bytes that were handed out are not written over by growth', () => {
   const list = new MessageList('bytes', 'messages')
   list.open({}, [{ text: 'first' }])
   const sent = list.finish({}) as readonly Uint8Array[]
   list.append([{ text: 'x'.repeat(10_000) }])
+  expect(Buffer.concat(sent).toString()).toBe('{"messages":[{"text":"first"}]}')
+})
+
+test('bytes that were handed out are not written over by a new beginning', () => {
+  const list = new MessageList('bytes', 'messages')
+  list.open({}, [{ text: 'first' }])
+  const sent = list.finish({}) as readonly Uint8Array[]
   list.open({}, [{ text: 'other' }])
   expect(Buffer.concat(sent).toString()).toBe('{"messages":[{"text":"first"}]}')
 })

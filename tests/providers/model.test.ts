@@ -67,6 +67,16 @@ describe('the key', () => {
     expect(server.received.map((request) => request.headers['x-api-key'])).toEqual(['now'])
   })
 
+  test('may change between two requests', async () => {
+    await using server = await loopback((response) => response.end(ANSWER))
+    const session = wireModel(specOf({ baseUrl: server.url })).openSession()
+    for (const key of ['old', 'old', 'new']) {
+      vi.stubEnv('ECHO_KEY', key)
+      await session.turn([user('Hi')], constants(), turnOptions())
+    }
+    expect(server.received.map((request) => request.headers['x-api-key'])).toEqual(['old', 'old', 'new'])
+  })
+
   test('is no key when it has a line break, and is not shown', async () => {
     vi.stubEnv('ECHO_KEY', 'two\nlines')
     expect((await errorOf(ask({}))).message).toBe('Expected `ECHO_KEY` to hold an API key, got something else.')
@@ -112,7 +122,9 @@ describe('the base URL', () => {
   test('must be given where there is none', () => {
     const { defaultBaseUrl, baseUrlVariable, ...spec } = specOf({})
     expect([defaultBaseUrl, baseUrlVariable]).toEqual(['http://127.0.0.1:1/v1', 'ECHO_BASE_URL'])
-    expect(() => wireModel({ ...spec, defaultBaseUrl: null })).toThrow('Expected `baseUrl` to be given: `echo` has no default.')
+    expect(() => wireModel({ ...spec, defaultBaseUrl: null })).toThrow(
+      'Expected `baseUrl` to be given: `echo` has no default.',
+    )
   })
 })
 
@@ -124,13 +136,28 @@ test('headers of the user win over the adapter’s and the key’s, whatever the
 
 describe('what requests go over', () => {
   test('a handed-in fetch', async () => {
-    const urls: string[] = []
-    const fetch: typeof globalThis.fetch = async (url) => {
-      urls.push(url as string)
+    const asked: unknown[] = []
+    let signal: AbortSignal | null | undefined
+    const fetch: typeof globalThis.fetch = async (url, init) => {
+      asked.push(url)
+      signal = init?.signal
       return new Response(ANSWER)
     }
     expect(await ask({ fetch, apiKey: 'k', baseUrl: 'https://echo.test/v1' })).toMatchObject({ text: 'Hi.' })
-    expect(urls).toEqual(['https://echo.test/v1/echo'])
+    expect(asked).toEqual(['https://echo.test/v1/echo'])
+    // A request that has ended is not aborted.
+    expect(signal?.aborted).toBe(false)
+  })
+
+  test('a handed-in fetch whose body stalls: its signal tells it', async () => {
+    let signal: AbortSignal | null | undefined
+    const fetch: typeof globalThis.fetch = async (_url, init) => {
+      signal = init?.signal
+      return new Response(new ReadableStream())
+    }
+    const options = { fetch, apiKey: 'k', timeouts: { idleMs: 20 }, maxRetries: 0 }
+    expect((await errorOf(ask(options))).message).toContain('timeouts.idleMs')
+    expect(signal?.aborted).toBe(true)
   })
 
   test('a handed-in dispatcher', async () => {

@@ -133,7 +133,7 @@ test('an abort wins over the error of the attempt', async () => {
   const reason = new Error('Enough.')
   const ask = async (): Promise<string> => {
     abort.abort(reason)
-    throw failure()
+    throw failure({ retryable: false })
   }
   await expect(withRetries(ask, { maxRetries: 2, signal: abort.signal, onRetry: undefined })).rejects.toBe(reason)
 })

@@ -1,5 +1,6 @@
 import fc from 'fast-check'
 import { HarnessError } from 'thinharness'
+import type { RequestConstants } from 'thinharness'
 import { describe, expect, test } from 'vitest'
 import type { WireSession } from '../../src/providers/session.js'
 import { WHOLE_REPLY } from '../../src/providers/wire.js'
@@ -125,6 +126,26 @@ describe('what changed', () => {
     expect(transport.texts[1]?.startsWith(transport.texts[0]?.slice(0, -2) ?? '')).toBe(true)
   })
 
+  test('another object is looked at once, not in every turn', async () => {
+    const transport = new EchoTransport('bytes', { text: 'a' }, { text: 'b' }, { text: 'c' })
+    const encoded: number[] = []
+    const format = {
+      ...echoFormat,
+      encode(entries: readonly TranscriptEntry[], shared: RequestConstants) {
+        encoded.push(entries.length)
+        return echoFormat.encode(entries, shared)
+      },
+    }
+    const session = sessionOver(transport, { format })
+    const [first, shared] = [user('one'), constants()]
+    await session.turn([first], shared, listening())
+    const copies = [structuredClone(first), user('two')]
+    await session.turn(copies, shared, listening())
+    encoded.length = 0
+    await session.turn([...copies, user('three')], shared, listening())
+    expect(encoded).toEqual([1])
+  })
+
   test('a history that got shorter', async () => {
     const first = [user('one'), user('two')]
     const { session, transport } = await afterOne(first)
@@ -207,6 +228,14 @@ describe('call ids', () => {
     expect(turn.toolCalls[0]?.callId).toBe('call_0_2')
   })
 
+  test('H-38 an id that is no longer in the transcript is free', async () => {
+    const transport = new EchoTransport('bytes', { text: 'a' }, { call: { id: 'call_0', args: '{}' } })
+    const session = sessionOver(transport)
+    await session.turn(asked, constants(), listening())
+    const turn = await session.turn([user('other')], constants(), listening())
+    expect(turn.toolCalls[0]?.callId).toBe('call_0')
+  })
+
   test('H-38 an id that is free stays', async () => {
     const transport = new EchoTransport('bytes', { call: { id: 'call_1', args: '{}' } })
     const turn = await sessionOver(transport).turn(asked, constants(), listening())
@@ -244,7 +273,8 @@ describe('streams', () => {
 
   test('a whole reply in place of a stream is told as deltas all the same', async () => {
     const reply = { text: 'Hi.', call: { id: 'c1', args: '{"a":1}' } }
-    const transport = new EchoTransport('bytes', [[{ event: WHOLE_REPLY, data: reply }]])
+    const empty = [[{ event: WHOLE_REPLY, data: { text: '' } }]]
+    const transport = new EchoTransport('bytes', [[{ event: WHOLE_REPLY, data: reply }]], empty)
     const options = hearing()
     const turn = await sessionOver(transport).turn([user('Hi')], constants(), options)
     expect([turn.text, turn.toolCalls.length, turn.raw]).toEqual(['Hi.', 1, reply])
@@ -252,6 +282,9 @@ describe('streams', () => {
       { kind: 'text_delta', text: 'Hi.' },
       { kind: 'tool_input_delta', text: '{"a":1}', callId: 'c1' },
     ])
+    const silent = hearing()
+    await sessionOver(transport).turn([user('Hi')], constants(), silent)
+    expect(silent.deltas).toEqual([])
   })
 
   test('an abort behind the last event is an abort', async () => {

@@ -75,6 +75,17 @@ test.each<[string, string, WireChunk[]]>([
   expect(read(Array.from(bytes, (_byte, at) => bytes.subarray(at, at + 1)))).toEqual({ events, failure: null })
 })
 
+test('an LF behind a CR belongs to it only when nothing is between', () => {
+  const pieces = ['data: 1\r', '\r', '', 'data: 2', '\n', '\ndata: 3\r', '', '\n\r', '\n'].map((text) =>
+    Buffer.from(text),
+  )
+  expect(read(pieces).events.map((event) => event.data)).toEqual([1, 2, 3])
+  const reader = new EventReader()
+  reader.push(Buffer.from(': x\r'))
+  reader.push(Buffer.from('data: 4'))
+  expect(reader.push(Buffer.from('\n\n'))).toEqual([{ event: null, data: 4 }])
+})
+
 test('all events of one piece of bytes come together', () => {
   const reader = new EventReader()
   expect(reader.push(Buffer.from('data: 1\n\ndata: 2\n\ndata: 3'))).toHaveLength(2)

@@ -228,6 +228,15 @@ describe('a client of any make', () => {
       { model: 'm', max_tokens: 5 },
       { signal: expect.any(AbortSignal) as AbortSignal, maxRetries: 0, headers: { 'x-own': 'yes', 'x-user': 'me' } },
     ])
+    const [, , options] = given as [unknown, unknown, { signal: AbortSignal }]
+    expect(options.signal.aborted, 'a request that has ended is not aborted').toBe(false)
+  })
+
+  test('is not asked when the run has been aborted', async () => {
+    let asked = 0
+    const transport = transportOver(async () => ++asked)
+    await expect(transport.send(requestOf({}, AbortSignal.abort(new Error('Enough.'))))).rejects.toThrow('Enough.')
+    expect(asked).toBe(0)
   })
 
   test('without the method is refused when the model is made', () => {

@@ -123,6 +123,24 @@ describe.each(EXCHANGES)('over the %s exchange', (kind) => {
       await closed
     })
 
+    test('in the middle of a stream of which more has come already', async () => {
+      const abort = new AbortController()
+      await using server = await loopback((response) => {
+        events(response)
+        setTimeout(() => response.end('data: {"n":3}\n\n'), 10)
+      })
+      let seen = 0
+      const reading = (async () => {
+        for await (const chunks of transportTo(kind, server.url).stream(requestOf(abort.signal))) {
+          seen += chunks.length
+          await new Promise((resolve) => setTimeout(resolve, 100))
+          abort.abort(reason)
+        }
+      })()
+      await expect(reading).rejects.toBe(reason)
+      expect(seen).toBe(2)
+    })
+
     test('in the middle of an error body', async () => {
       const abort = new AbortController()
       await using server = await loopback((response) => {

@@ -29,6 +29,7 @@ describe.each(EXCHANGES)('over the %s exchange', (kind) => {
           'content-type': 'application/json',
           'content-length': '11',
           'x-own': 'yes',
+          'user-agent': 'thinharness',
           authorization: 'Bearer secret-key-1',
         },
       },
@@ -49,6 +50,14 @@ describe.each(EXCHANGES)('over the %s exchange', (kind) => {
       error: null,
     })
     expect(server.received[0]?.headers.accept).toBe('text/event-stream')
+  })
+
+  test('a last event without its blank line is told too', async () => {
+    await using server = await loopback((response) => {
+      events(response)
+      response.end('data: [DONE]')
+    })
+    expect((await readStream(transportTo(kind, server.url).stream(requestOf()))).events).toHaveLength(3)
   })
 
   test('the first events are there before the last ones are sent', async () => {
@@ -126,6 +135,12 @@ describe.each(EXCHANGES)('over the %s exchange', (kind) => {
     expect(other.received).toEqual([])
   })
 
+  test('PR-23 a header that cannot be sent', async () => {
+    await using server = await loopback((response) => response.end('{}'))
+    const error = await errorOf(transportTo(kind, server.url).send({ ...requestOf(), headers: { 'x-own': 'a\nb' } }))
+    expect([error.code, server.received]).toEqual(['provider_error', []])
+  })
+
   test('PR-23 nobody listens', async () => {
     const server = await loopback((response) => response.end())
     await server[Symbol.asyncDispose]()
@@ -151,7 +166,7 @@ describe.each(EXCHANGES)('over the %s exchange', (kind) => {
     const { events: seen, error } = await readStream(transportTo(kind, server.url).stream(requestOf()))
     expect(seen.map((event) => event.data)).toEqual([{ n: 1 }, { n: 2 }])
     expect(error).toMatchObject({ code: 'provider_error', status: undefined, retryable: true })
-    expect((error as Error).message).toContain('in the middle of the answer')
+    expect((error as Error).message).toContain('in the middle of the answer: the other side closed it')
   })
 
   test('PR-23 an answer that is shorter than it says', async () => {

@@ -4,7 +4,7 @@ import { createServer as createTcpServer } from 'node:net'
 import type { AddressInfo, Server as TcpServer, Socket } from 'node:net'
 
 /** A request that a loopback server got, whole. */
-export interface Received {
+interface Received {
   readonly method: string
   readonly path: string
   readonly headers: IncomingHttpHeaders
@@ -13,7 +13,7 @@ export interface Received {
   readonly connection: number
 }
 
-export interface Loopback {
+interface Loopback {
   readonly url: string
   readonly received: Received[]
   readonly connections: Set<Socket>

@@ -104,15 +104,30 @@ function wholeReply(text) {
 function readEvents(response, onText, done) {
   /** @type {Reply} */
   const reply = { content: '', tool_calls: [], finish_reason: null }
-  let rest = Buffer.alloc(0)
-  response.on('data', (/** @type {Buffer} */ piece) => {
-    const bytes = rest.length === 0 ? piece : Buffer.concat([rest, piece])
-    const end = bytes.lastIndexOf(10) + 1
+  /** @type {Buffer[]} */
+  let waiting = []
+  const read = (isEnd = false) => {
+    const bytes = waiting.length === 1 && waiting[0] ? waiting[0] : Buffer.concat(waiting)
+    const end = isEnd ? bytes.length : bytes.lastIndexOf(10) + 1
     const text = bytes.toString('utf8', 0, end)
-    rest = bytes.subarray(end)
+    waiting = end === bytes.length ? [] : [bytes.subarray(end)]
     for (let from = 0, to = text.indexOf('\n'); to >= 0; from = to + 1, to = text.indexOf('\n', from)) {
       if (to > from) addLine(reply, text.slice(from, to), onText)
     }
+  }
+  // All chunks of one read of the socket come before the next microtask.
+  let isPlanned = false
+  response.on('data', (/** @type {Buffer} */ piece) => {
+    waiting.push(piece)
+    if (isPlanned) return
+    isPlanned = true
+    queueMicrotask(() => {
+      isPlanned = false
+      read()
+    })
   })
-  response.on('end', () => done(reply))
+  response.on('end', () => {
+    read(true)
+    done(reply)
+  })
 }

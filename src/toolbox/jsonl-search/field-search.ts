@@ -29,6 +29,9 @@ export interface FieldSearch {
 export type FieldSearchesResult =
   { readonly ok: true; readonly searches: readonly FieldSearch[] } | { readonly ok: false; readonly problem: string }
 
+/** Longest excerpt of one field, in characters. */
+const MAX_EXCERPT_CHARS = 500_000
+
 /** Checks and compiles the searches of a call, and names each (spec §6.7). */
 export function compileFieldSearches(all: readonly FieldSearchArguments[]): FieldSearchesResult {
   const searches: FieldSearch[] = []
@@ -90,19 +93,26 @@ function searchField(row: Row, search: FieldSearch, onPause: () => void): readon
 
 function excerpt(lines: readonly string[], matches: readonly number[], search: FieldSearch): readonly string[] {
   const { contextLines, maxMatches, maxLineChars } = search
-  const visible = new Set<number>()
+  const windows = new Set<number>()
   for (const match of matches.slice(0, maxMatches)) {
     const last = Math.min(lines.length - 1, match + contextLines)
-    for (let index = Math.max(0, match - contextLines); index <= last; index++) visible.add(index)
+    for (let index = Math.max(0, match - contextLines); index <= last; index++) windows.add(index)
   }
-  const shown = [...visible].sort((left, right) => left - right)
+  const shown: string[] = []
+  const visible = new Set<number>()
+  let chars = 0
+  for (const index of [...windows].sort((left, right) => left - right)) {
+    const text = cutAt(lines[index] ?? '', maxLineChars)
+    chars += text.length
+    if (chars > MAX_EXCERPT_CHARS) break
+    visible.add(index)
+    shown.push(`      ${index + 1}: ${text}`)
+  }
   const omitted = matches.filter((match) => !visible.has(match)).length
-  return [
-    ...shown.map((index) => `      ${index + 1}: ${cut(lines[index] ?? '', maxLineChars)}`),
-    ...(omitted > 0 ? [`      ... ${omitted} more match(es)`] : []),
-  ]
+  return omitted === 0 ? shown : [...shown, `      ... ${omitted} more match(es)`]
 }
 
-function cut(text: string, maxChars: number): string {
+/** At most `maxChars` characters, and then `…`. */
+export function cutAt(text: string, maxChars: number): string {
   return isLonger(text, maxChars) ? `${firstCharacters(text, maxChars)}…` : text
 }

@@ -6,7 +6,8 @@ import { compareDecimals, parseDecimal } from './decimal.js'
 import type { Decimal } from './decimal.js'
 import { parseFieldPath, valueAt } from './field-path.js'
 import type { FieldPath } from './field-path.js'
-import { numberText, textAt } from './row.js'
+import { sourceAt } from './json-source.js'
+import { textAt } from './row.js'
 import type { Row } from './row.js'
 
 /** A filter as the model writes it; the schema has checked the types of its fields. */
@@ -166,10 +167,9 @@ function numberComparison(field: FieldPath, text: string): Comparison | undefine
   }
 }
 
-/** A number of a row with all its digits. */
-export function exactNumber(row: Row, field: FieldPath): Decimal | undefined {
-  const text = numberText(row, field)
-  return text === undefined ? undefined : parseDecimal(text)
+/** A number of a row with all its digits; `undefined` for `NaN` and the infinities. */
+export function exactNumber({ text }: Row, { steps }: FieldPath): Decimal | undefined {
+  return parseDecimal(sourceAt(text, steps) ?? '')
 }
 
 function dateComparison(field: FieldPath, text: string): Comparison | undefined {

@@ -55,7 +55,7 @@ export function withoutNonFinite(text: string): string {
 }
 
 /** What some writers put where a number is none. */
-export const NON_FINITE: ReadonlySet<string> = new Set(['NaN', 'Infinity', '-Infinity'])
+const NON_FINITE: ReadonlySet<string> = new Set(['NaN', 'Infinity', '-Infinity'])
 
 const QUOTE = 0x22
 const COMMA = 0x2c

@@ -1,6 +1,6 @@
 import { valueAt } from './field-path.js'
 import type { FieldPath } from './field-path.js'
-import { NON_FINITE, normalizedJson, sourceAt, withoutNonFinite } from './json-source.js'
+import { normalizedJson, sourceAt, withoutNonFinite } from './json-source.js'
 
 /** One line of a JSONL file, parsed. */
 export interface Row {
@@ -14,12 +14,6 @@ export interface Row {
 export function parseRow(text: string): Row | undefined {
   const value = parsed(text) ?? (/NaN|Infinity/.test(text) ? parsed(withoutNonFinite(text)) : undefined)
   return value === undefined ? undefined : { text, value: value.json }
-}
-
-/** The text of a number of a row, as it was written; `undefined` when it is `NaN` or infinite. */
-export function numberText({ text }: Row, path: FieldPath): string | undefined {
-  const source = sourceAt(text, path.steps)
-  return source === undefined || NON_FINITE.has(source) ? undefined : source
 }
 
 /**

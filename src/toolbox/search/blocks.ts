@@ -11,7 +11,7 @@ export type Block =
 export interface BlockOptions {
   /** Size of the file, in bytes: a small one is read at once. */
   readonly size: number
-  /** Longest line that is held, in bytes. Default 64 MiB. */
+  /** Longest line that is held, in bytes, its line feed not counted. Default 64 MiB. */
   readonly maxLineBytes?: number
 }
 
@@ -26,11 +26,12 @@ const LF = 0x0a
 export async function* blocksOf(file: FileHandle, options: BlockOptions): AsyncGenerator<Block, void, undefined> {
   const { size, maxLineBytes = MAX_LINE_BYTES } = options
   const source = new ByteSource(file)
-  let buffer = Buffer.allocUnsafe(Math.min(size + 1, BLOCK_BYTES))
+  const capacity = maxLineBytes + 1
+  let buffer = Buffer.allocUnsafe(Math.min(size + 1, BLOCK_BYTES, capacity))
   let filled = 0
   let isSkipping = false
   for (;;) {
-    if (filled === buffer.length && filled < maxLineBytes) buffer = grown(buffer, maxLineBytes)
+    if (filled === buffer.length && filled < capacity) buffer = grown(buffer, capacity)
     if (filled === buffer.length) {
       isSkipping = true
       filled = 0
@@ -52,8 +53,8 @@ export async function* blocksOf(file: FileHandle, options: BlockOptions): AsyncG
   }
 }
 
-function grown(buffer: Buffer, maxLineBytes: number): Buffer<ArrayBuffer> {
-  const larger = Buffer.allocUnsafe(Math.min(Math.max(buffer.length * 2, BLOCK_BYTES), maxLineBytes))
+function grown(buffer: Buffer, capacity: number): Buffer<ArrayBuffer> {
+  const larger = Buffer.allocUnsafe(Math.min(Math.max(buffer.length * 2, BLOCK_BYTES), capacity))
   buffer.copy(larger)
   return larger
 }

@@ -2,7 +2,6 @@ import { basename, relative, sep } from 'node:path'
 import { DeadlinePassed, fileFailureOf } from '../failure.js'
 import { openFile } from '../safe-open.js'
 import { walk } from '../walk.js'
-import type { Workspace } from '../workspace.js'
 import { concurrently } from './concurrently.js'
 import type { EngineEnd, SearchEngine, SearchRequest } from './engine.js'
 import type { FileHits } from './hits.js'
@@ -52,7 +51,7 @@ export async function searchPath(request: SearchRequest, path: string): Promise<
 /** Whether a file that lies below a start is to be searched; the starts themselves always are. */
 export function isWanted({ workspace, fileType, exclusions }: SearchRequest, path: string): boolean {
   if (fileType?.matches(basename(path)) === false) return false
-  return !exclusions.excludes(segmentsOf(workspace, path))
+  return exclusions.globs.length === 0 || !exclusions.excludes(relative(workspace.root, path).split(sep))
 }
 
 async function* filesOf(request: SearchRequest): AsyncGenerator<string, void, undefined> {
@@ -63,10 +62,6 @@ async function* filesOf(request: SearchRequest): AsyncGenerator<string, void, un
       if (entry.path === start || isWanted(request, entry.path)) yield entry.path
     }
   }
-}
-
-function segmentsOf(workspace: Workspace, path: string): string[] {
-  return relative(workspace.root, path).split(sep)
 }
 
 /** A file that cannot be read does not end the search. */

@@ -15,8 +15,7 @@ export interface SearchEngine {
   /** What would be run. */
   command(request: SearchRequest): readonly string[]
   /**
-   * Gives what it finds to `onFile`, file by file, in any order; with two starts, one inside the other, a file may come
-   * twice.
+   * Gives what it finds to `onFile`, file by file, in any order.
    * @throws DeadlinePassed; the signal's reason when aborted.
    */
   search(request: SearchRequest, onFile: (hits: FileHits) => void): Promise<EngineEnd>
@@ -24,7 +23,7 @@ export interface SearchEngine {
 
 export interface SearchRequest {
   readonly workspace: Workspace
-  /** Files and folders: absolute, links resolved, existing. */
+  /** Files and folders: absolute, links resolved, existing, none inside another. */
   readonly starts: readonly string[]
   readonly pattern: Pattern
   readonly fileType: FileType | undefined

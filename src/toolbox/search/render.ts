@@ -20,7 +20,7 @@ export function renderResult(summary: SearchSummary, files: readonly RenderedFil
   const shown = files.reduce((sum, { file }) => sum + file.lines.length, 0)
   const omittedFiles = summary.totalFiles - files.length
   // Where counting ended early in a shown file, the sums are lower bounds.
-  const more = files.some(({ file }) => file.matches >= MAX_MATCHES_COUNTED) ? ' or more' : ''
+  const more = files.some(({ file }) => file.matches >= MAX_MATCHES_COUNTED) ? '+' : ''
   const head = [
     'summary:',
     `  query: ${summary.query}`,
@@ -44,7 +44,7 @@ export function renderFile(file: ShownFile, context: readonly Line[] | undefined
   }
   const omitted = file.matches - file.lines.length
   if (omitted > 0) {
-    const more = file.matches >= MAX_MATCHES_COUNTED ? ' or more' : ''
+    const more = file.matches >= MAX_MATCHES_COUNTED ? '+' : ''
     lines.push(`  ... ${omitted}${more} more match(es)`)
   }
   return lines.join('\n')

@@ -3,7 +3,8 @@ import type { ChildProcess, ChildProcessByStdio } from 'node:child_process'
 import { join } from 'node:path'
 import type { Readable } from 'node:stream'
 import { messageOf } from '../../errors.js'
-import { fileFailureOf } from '../failure.js'
+import { isObject } from '../../util/json.js'
+import { DeadlinePassed, fileFailureOf } from '../failure.js'
 import { builtinEngine, isWanted, searchPath } from './builtin-engine.js'
 import type { EngineEnd, SearchEngine, SearchRequest } from './engine.js'
 import type { FileHits } from './hits.js'
@@ -27,6 +28,8 @@ export interface RipgrepLimits {
 const MAX_OUTPUT_BYTES = 256 << 20
 const MAX_RECORD_BYTES = 1 << 20
 const MAX_ERROR_CHARS = 2_000
+/** The longest that a timer can wait. */
+const MAX_TIMER_MS = 2 ** 31 - 1
 
 /**
  * ripgrep, its answers streamed. What it does not do as we need it (binary files, giant lines, ignore files both inside
@@ -72,12 +75,16 @@ class Run {
     const { time, workspace } = this.#request
     time.check()
     const child = spawn(program, args, { cwd: workspace.root, stdio: ['ignore', 'pipe', 'pipe'], windowsHide: true })
-    const stop = (): void => void child.kill('SIGKILL')
-    const timer = setTimeout(stop, time.deadline - Date.now())
+    const stop = (): void => stopProgram(child)
+    const late = new AbortController()
+    late.signal.addEventListener('abort', stop, { once: true })
+    const timer = setTimeout(() => late.abort(), Math.min(time.deadline - Date.now(), MAX_TIMER_MS))
     time.signal.addEventListener('abort', stop, { once: true })
     try {
       const [overflow, errors, exit] = await Promise.all([this.#readOutput(child), textOf(child.stderr), exitOf(child)])
       time.check()
+      // The timer may be a little ahead of the clock.
+      if (late.signal.aborted) throw new DeadlinePassed()
       await this.#take(this.#files.rest())
       await this.#searchAgain()
       return this.#endOf(exit, errors, overflow)
@@ -93,12 +100,12 @@ class Run {
     const { maxOutputBytes = MAX_OUTPUT_BYTES, maxRecordBytes = MAX_RECORD_BYTES } = this.#limits
     const cutter = new LineCutter(maxRecordBytes)
     let size = 0
-    for await (const chunk of child.stdout as AsyncIterable<Buffer>) {
+    for await (const chunk of chunksOf(child.stdout)) {
       await this.#addRecords(cutter.push(chunk))
       await this.#request.time.breathe()
       size += chunk.length
       if (size > maxOutputBytes) {
-        child.kill('SIGKILL')
+        stopProgram(child)
         return true
       }
     }
@@ -161,9 +168,25 @@ function ignoreUnreadable(error: unknown): undefined {
   if (fileFailureOf(error) === undefined) throw error
 }
 
+/** Also lets go of its output, which whoever it has started may hold open. */
+function stopProgram(child: Program): void {
+  child.kill('SIGKILL')
+  child.stdout.destroy()
+  child.stderr.destroy()
+}
+
+/** What comes out until the stream ends or is destroyed. */
+async function* chunksOf(stream: Readable): AsyncGenerator<Buffer, void, undefined> {
+  try {
+    for await (const chunk of stream) yield chunk as Buffer
+  } catch (error) {
+    if (!(isObject(error) && error['code'] === 'ERR_STREAM_PREMATURE_CLOSE')) throw error
+  }
+}
+
 async function textOf(stream: Readable): Promise<string> {
   let text = ''
-  for await (const chunk of stream as AsyncIterable<Buffer>) {
+  for await (const chunk of chunksOf(stream)) {
     if (text.length < MAX_ERROR_CHARS) text += chunk.toString()
   }
   return text.slice(0, MAX_ERROR_CHARS)

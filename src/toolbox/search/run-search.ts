@@ -3,7 +3,6 @@ import type { ToolOutcome } from '../../tools/outcome.js'
 import type { JsonObject } from '../../util/json.js'
 import { DeadlinePassed, FileFailure } from '../failure.js'
 import type { FileCall } from '../file-tool.js'
-import { isInside } from '../paths.js'
 import { shownPath } from '../path-text.js'
 import { scopeAt } from '../scope.js'
 import { spill } from '../spill.js'
@@ -46,10 +45,10 @@ export async function runSearch(call: FileCall<SearchArguments>): Promise<ToolOu
   if (starts.length === 0) return nothingFound(call, { returncode: 1 })
 
   const engine = await engineFor(workspace.limits.ripgrep)
-  const shelf = new Shelf(workspace, { maxFiles: args.max_files ?? DEFAULT_FILES, mayRepeat: overlap(starts) })
+  const shelf = new Shelf(workspace, args.max_files ?? DEFAULT_FILES)
   try {
     const end = await engine.search(request, (hits) => shelf.add(hits))
-    return await outcomeOf(call, request, shelf, end)
+    return await outcomeOf(call, engine, request, shelf, end)
   } catch (error) {
     if (error instanceof DeadlinePassed) return timedOut(engine, request)
     throw error
@@ -77,12 +76,9 @@ async function startsOf(workspace: Workspace, path = '.'): Promise<string[]> {
   return [scope.path]
 }
 
-function overlap(starts: readonly string[]): boolean {
-  return starts.some((start) => starts.some((other) => isInside(other, start)))
-}
-
 async function outcomeOf(
   call: FileCall<SearchArguments>,
+  engine: SearchEngine,
   request: SearchRequest,
   shelf: Shelf,
   end: EngineEnd,
@@ -92,7 +88,7 @@ async function outcomeOf(
   const detail = cutText(end.detail, MAX_WARNING_CHARS)
   if (shelf.totalMatches === 0) {
     if (end.returncode <= 1) return nothingFound(call, metadata)
-    throw new FileFailure('SearchFailed', `ripgrep failed (rc=${end.returncode}): ${detail}`, { metadata })
+    throw new FileFailure('SearchFailed', `${engine.name} failed (rc=${end.returncode}): ${detail}`, { metadata })
   }
   const files = await rendered(request, shelf, args.context_lines ?? 0)
   const { totalFiles, totalMatches } = shelf

@@ -13,20 +13,14 @@ export interface ShownFile extends FileHits {
 export class Shelf {
   readonly #workspace: Workspace
   readonly #maxFiles: number
-  /** Paths seen, where one may come twice. */
-  readonly #seen: Set<string> | undefined
   #kept: ShownFile[] = []
   #keptChars = 0
   #files = 0
   #matches = 0
 
-  constructor(
-    workspace: Workspace,
-    { maxFiles, mayRepeat }: { readonly maxFiles: number; readonly mayRepeat: boolean },
-  ) {
+  constructor(workspace: Workspace, maxFiles: number) {
     this.#workspace = workspace
     this.#maxFiles = maxFiles
-    this.#seen = mayRepeat ? new Set() : undefined
   }
 
   get totalFiles(): number {
@@ -38,8 +32,6 @@ export class Shelf {
   }
 
   add(hits: FileHits): void {
-    if (this.#seen?.has(hits.path) === true) return
-    this.#seen?.add(hits.path)
     this.#files++
     this.#matches += hits.matches
     this.#kept.push({ ...hits, shown: this.#workspace.display(hits.path) })

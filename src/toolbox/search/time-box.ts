@@ -8,7 +8,7 @@ export interface TimeBox {
   readonly deadline: number
   readonly seconds: number
   /** @throws DeadlinePassed; the signal's reason when aborted. */
-  check(): void
+  readonly check: () => void
   /** Lets others have their turn when this call has held the event loop for a while, then checks. */
   breathe(): Promise<void>
 }

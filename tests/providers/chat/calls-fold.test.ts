@@ -128,6 +128,20 @@ describe('H-38 which call a piece belongs to', () => {
       [['a', 'one', '{"x":1}']],
     ],
     [
+      'a name that is repeated, without an id and with nothing new',
+      [[{ index: 0, function: f('one', '{"x":1}') }], [{ index: 0, function: f('one', '') }]],
+      [['call_7_1', 'one', '{"x":1}']],
+    ],
+    [
+      'a name that is repeated, without an id, in the middle of the arguments',
+      [
+        [{ index: 0, function: f('one', '{"x":') }],
+        [{ index: 0, function: f('one', '{"y":1}') }],
+        [{ index: 0, function: f('one', '}') }],
+      ],
+      [['call_7_1', 'one', '{"x":{"y":1}}']],
+    ],
+    [
       'a name in pieces, an id that comes later',
       [
         [{ index: 0, function: f('lo', '') }],
@@ -160,7 +174,9 @@ describe('H-38 which call a piece belongs to', () => {
       'a custom tool',
       [
         [{ index: 0, id: 'a', type: 'custom', custom: { name: 'sql', input: 'select ' } }],
+        [{ index: 0, type: null }],
         [{ index: 0, custom: { input: '"1"' } }],
+        [{ index: 0, type: '' }],
       ],
       [['a', 'sql', '{"input":"select \\"1\\""}']],
     ],

@@ -202,6 +202,7 @@ describe('why a reply ended', () => {
 
   test.each<[string, unknown, string | null, FinishReason]>([
     ['a stop', { content: 'x' }, 'stop', 'stop'],
+    ['a stop of blocks', { content: [{ type: 'text', text: 'x' }] }, 'stop', 'stop'],
     ['a stop with calls', { tool_calls: calls }, 'stop', 'tool_calls'],
     ['calls', { tool_calls: calls }, 'tool_calls', 'tool_calls'],
     ['a call of the old form', { function_call: { name: 'f', arguments: '{}' } }, 'function_call', 'tool_calls'],

@@ -109,7 +109,7 @@ describe('results of tools', () => {
     ])
   })
 
-  test('images and files follow the last result of their batch, with a word on where they come from', () => {
+  test('PR-08 images and files, then what is said, follow the last result of their batch, with a word on where they come from', () => {
     const text = { type: 'text', text: '{"ok":true}' } as const
     const entries = [result('a', [text, IMAGE]), result('b', 'plain'), result('c', [text, PDF, IMAGE]), user('Go on')]
     expect(encode(entries)).toEqual([
@@ -127,6 +127,13 @@ describe('results of tools', () => {
         ],
       },
       { role: 'user', content: 'Go on' },
+    ])
+  })
+
+  test('further texts of a result stand behind the first', () => {
+    const texts = ['{"ok":true}', 'One', 'Two'].map((text) => ({ type: 'text', text }) as const)
+    expect(encode([result('a', texts)])).toEqual([
+      { role: 'tool', tool_call_id: 'a', content: '{"ok":true}\n\nOne\n\nTwo' },
     ])
   })
 

@@ -33,6 +33,20 @@ describe('RF-03 reasoning in pieces', () => {
     ])
   })
 
+  test('details without an index, and with an id that comes later, are one as long as nothing tells them apart', () => {
+    const piece = (changes: object) => ({ reasoning_details: [{ type: 'reasoning.text', ...changes }] })
+    const { reply } = hear(
+      chunksOf([
+        piece({ text: 'A' }),
+        piece({ text: 'B', index: null, id: 'r1' }),
+        piece({ text: 'C', id: 'r1' }),
+        piece({ text: 'D' }),
+        piece({ text: 'E', id: 'r2' }),
+      ]),
+    )
+    expect(reply.parts.map((part) => (part.type === 'reasoning' ? part.text : null))).toEqual(['ABCD', 'E'])
+  })
+
   test('blocks of thinking and text, then plain text, are a list in their order', () => {
     const { reply, deltas } = hear(
       chunksOf([
@@ -115,6 +129,10 @@ describe('the frame of a stream', () => {
       [text, chunk({ choices: [{ index: 0, delta: {}, finish_reason: 'stop' }], x_groq: { usage } }), done],
     ],
     ['in the choice', [text, chunk({ choices: [{ index: 0, delta: {}, finish_reason: 'stop', usage }] }), done]],
+    [
+      'before an `x_groq` without it',
+      [chunk({ choices: [], usage }), text, chunk({ choices: [], x_groq: { id: 'x' } }), end],
+    ],
     ['before `null`', [chunk({ choices: [], usage }), text, chunk({ choices: [], usage: null }), end]],
   ])('PR-20 usage %s', (_name, chunks) => {
     expect(hear(chunks).reply.usage).toMatchObject({ inputTokens: 3, outputTokens: 5 })

@@ -1,0 +1,41 @@
+// The processes of the benchmark. Each is ended by the one that began it, and by nobody else.
+import { spawn } from 'node:child_process'
+import { fileURLToPath } from 'node:url'
+
+const PROVIDER = fileURLToPath(new URL('./provider.js', import.meta.url))
+const CONTENDER = fileURLToPath(new URL('./contender.js', import.meta.url))
+/** For one contender, in ms. */
+const LONGEST_MS = 300_000
+
+/** A provider on loopback; it ends with this process, or by `stop`. */
+export async function startProvider() {
+  const child = spawn(process.execPath, [PROVIDER], { stdio: ['pipe', 'pipe', 'inherit'] })
+  const baseUrl = await new Promise((resolve, reject) => {
+    child.stdout.once('data', (bytes) => resolve(String(bytes).trim()))
+    child.once('error', reject)
+    child.once('exit', (code) => reject(new Error(`The provider ended with code ${code}.`)))
+  })
+  return { baseUrl: String(baseUrl), stop: () => child.kill() }
+}
+
+/**
+ * Runs one contender in a process of its own.
+ * @param {import('./contender.js').Job} job
+ * @returns {Promise<import('./work.js').Report>}
+ */
+export function perform(job) {
+  return new Promise((resolve, reject) => {
+    const child = spawn(process.execPath, ['--expose-gc', CONTENDER, JSON.stringify(job)], {
+      stdio: ['ignore', 'pipe', 'inherit'],
+    })
+    const timer = setTimeout(() => child.kill('SIGKILL'), LONGEST_MS)
+    let text = ''
+    child.stdout.on('data', (bytes) => (text += String(bytes)))
+    child.once('error', reject)
+    child.once('close', (code, signal) => {
+      clearTimeout(timer)
+      if (code === 0) resolve(JSON.parse(text))
+      else reject(new Error(`\`${job.contender}\` ended with ${signal ?? `code ${code}`}.`))
+    })
+  })
+}

@@ -1,0 +1,39 @@
+import { parseArgs } from 'node:util'
+import { SCENARIOS } from './scenarios.js'
+
+export const USAGE = `npm run bench -- [options]
+
+  --only <scenario>  Only this one; may be given more than once.
+  --rounds <n>       Rounds of each scenario. Default 7.
+  --quick            2 rounds, without the long scenarios.
+  --write            Writes docs/performance.md; for a whole run on a quiet machine.
+  --help             Shows this.
+
+Scenarios: ${SCENARIOS.map(({ name }) => name).join(', ')}`
+
+const ROUNDS = 7
+const QUICK_ROUNDS = 2
+
+/** Throws for what is no option, or makes no sense. @param {string[]} args */
+export function readOptions(args) {
+  const { values } = parseArgs({
+    args,
+    options: {
+      only: { type: 'string', multiple: true, default: [] },
+      rounds: { type: 'string' },
+      quick: { type: 'boolean', default: false },
+      write: { type: 'boolean', default: false },
+      help: { type: 'boolean', default: false },
+    },
+  })
+  const { only, quick, write, help } = values
+  const unknown = only.find((name) => !SCENARIOS.some((scenario) => scenario.name === name))
+  if (unknown !== undefined) throw new TypeError(`Unknown scenario \`${unknown}\`.`)
+  if (write && (quick || only.length > 0)) throw new TypeError('`--write` wants all scenarios and all rounds.')
+  const rounds = Number(values.rounds ?? (quick ? QUICK_ROUNDS : ROUNDS))
+  if (!Number.isInteger(rounds) || rounds < 1) {
+    throw new TypeError(`Expected \`--rounds\` to be a whole number from 1 up, got \`${String(values.rounds)}\`.`)
+  }
+  const chosen = SCENARIOS.filter(({ name, isLong }) => (only.length > 0 ? only.includes(name) : !(quick && isLong)))
+  return { chosen, rounds, write, help }
+}

@@ -1,0 +1,218 @@
+// What is measured, and what it should come to. The goals are ratios to the loop that one writes by hand with `fetch`, in
+// the same round, or plain numbers.
+
+/** @typedef {import('./work.js').Report} Report */
+/** @typedef {import('./work.js').Work} Work */
+
+/**
+ * @typedef {object} Scenario
+ * @property {string} name For `--only`.
+ * @property {string} title
+ * @property {readonly string[]} contenders In the order in which they run; ratios are to the first.
+ * @property {Work} work
+ * @property {readonly Measure[]} measures
+ * @property {boolean} [isLong] Left out by `--quick`, and at most 3 rounds.
+ */
+
+/**
+ * @typedef {object} Measure
+ * @property {string} title
+ * @property {string} unit
+ * @property {(report: Report, work: Work, round: Round) => number} of
+ * @property {boolean} [hasRatio] The ratio to the first contender is shown too.
+ * @property {Readonly<Record<string, Goal>>} [goals] By contender.
+ */
+
+/** @typedef {(contender: string) => Report} Round The reports of one round. */
+
+/** @typedef {{ mostTimes: number } | { most: number } | { least: number }} Goal */
+
+const LOOPS = ['fetch', 'careful', 'client', 'thinharness']
+const STREAMS = [...LOOPS, 'thinharness, batches']
+const isNode24 = Number(process.versions.node.split('.')[0]) >= 24
+
+/** @type {Measure} */
+const CPU_A_TURN = {
+  title: 'CPU a turn',
+  unit: 'ms',
+  of: ({ cpuMs }, { runs, turns }) => cpuMs / (runs * turns),
+  hasRatio: true,
+}
+
+/** @type {Measure} */
+const ABOVE_CAREFUL = {
+  title: 'above careful',
+  unit: 'µs a turn',
+  of: ({ cpuMs }, { runs, turns }, round) => ((cpuMs - round('careful').cpuMs) / (runs * turns)) * 1000,
+}
+
+/** @type {Measure} */
+const CPU = { title: 'CPU', unit: 'ms', of: ({ cpuMs }) => cpuMs, hasRatio: true }
+
+/** @type {Measure} */
+const PROCESS_CPU = { title: 'CPU', unit: 'ms', of: ({ processCpuMs }) => processCpuMs, hasRatio: true }
+
+/** @type {Measure} */
+const WALL_A_TURN = { title: 'wall a turn', unit: 'ms', of: ({ wallMs }, { runs, turns }) => wallMs / (runs * turns) }
+
+/** @type {Measure} */
+const WALL = { title: 'wall', unit: 'ms', of: ({ wallMs }) => wallMs, hasRatio: true }
+
+/** @type {Measure} */
+const PEAK = { title: 'peak memory', unit: 'MB', of: ({ peakMb }) => peakMb }
+
+/** Mean of the last 20 turns less that of the first 20. @type {Measure} */
+const GROWTH = {
+  title: 'growth of a turn',
+  unit: 'ms',
+  of: ({ marks }) => meanStep(marks.slice(-21)) - meanStep(marks.slice(0, 21)),
+  goals: { thinharness: { most: 0.1 } },
+}
+
+/** @type {Measure} */
+const EVENTS = {
+  title: 'events a CPU second',
+  unit: '',
+  of: ({ deltas, cpuMs }) => deltas / (cpuMs / 1000),
+  goals: { thinharness: { least: 300_000 }, 'thinharness, batches': { least: 450_000 } },
+}
+
+/** @type {readonly Scenario[]} */
+export const SCENARIOS = [
+  {
+    name: 'turns-20',
+    title: 'A run of 20 turns',
+    contenders: LOOPS,
+    work: { warmUp: 1, runs: 1, turns: 20 },
+    measures: [
+      goal(CPU_A_TURN, { thinharness: { mostTimes: isNode24 ? 0.65 : 0.5 } }),
+      ABOVE_CAREFUL,
+      WALL_A_TURN,
+      goal(PEAK, { thinharness: { most: 65 } }),
+    ],
+  },
+  {
+    name: 'turns-20-streamed',
+    title: 'A run of 20 turns, streamed',
+    contenders: STREAMS,
+    work: { warmUp: 1, runs: 1, turns: 20, streamed: true },
+    measures: [
+      goal(CPU_A_TURN, { thinharness: { mostTimes: isNode24 ? 0.75 : 0.6 } }),
+      ABOVE_CAREFUL,
+      WALL_A_TURN,
+      PEAK,
+    ],
+  },
+  {
+    name: 'turns-200',
+    title: 'A run of 200 turns, 1 KiB of tool output each',
+    contenders: LOOPS,
+    work: { warmUp: 2, runs: 1, turns: 200, resultChars: 1024, marked: true },
+    measures: [goal(CPU, { thinharness: { mostTimes: 0.4 } }), ABOVE_CAREFUL, GROWTH, PEAK],
+  },
+  {
+    name: 'turns-2000',
+    title: 'A run of 2,000 turns, 1 KiB of tool output each',
+    contenders: LOOPS,
+    work: { warmUp: 0, runs: 1, turns: 2000, resultChars: 1024, marked: true },
+    measures: [CPU, ABOVE_CAREFUL, { ...GROWTH, goals: {} }, PEAK],
+    isLong: true,
+  },
+  {
+    name: 'runs-500',
+    title: '500 runs of 5 turns at once, the provider takes 50 ms',
+    contenders: LOOPS,
+    work: { warmUp: 20, runs: 500, turns: 5, latencyMs: 50, resultChars: 1024, together: true },
+    measures: [
+      goal(WALL, { thinharness: { mostTimes: 0.55 } }),
+      CPU_A_TURN,
+      {
+        title: 'memory a run',
+        unit: 'KB',
+        of: ({ grownKb }, { runs }) => grownKb / runs,
+        goals: { thinharness: { most: 130 } },
+      },
+    ],
+  },
+  {
+    name: 'tools-8',
+    title: '8 tools of 20 ms in each reply, 20 turns',
+    contenders: LOOPS,
+    work: { warmUp: 1, runs: 1, turns: 20, calls: 8, toolMs: 20 },
+    measures: [
+      {
+        title: 'wall a batch',
+        unit: 'ms',
+        of: ({ wallMs }, { turns }) => wallMs / (turns - 1),
+        goals: { thinharness: { most: 20.5 } },
+      },
+      {
+        title: 'CPU a tool call',
+        unit: 'ms',
+        of: ({ cpuMs }, { turns, calls = 1 }) => cpuMs / ((turns - 1) * calls),
+        goals: { thinharness: { most: 0.25 } },
+      },
+    ],
+  },
+  {
+    name: 'deltas',
+    title: '20,000 text deltas',
+    contenders: STREAMS,
+    work: { warmUp: 2, runs: 3, turns: 1, deltas: 20_000, streamed: true },
+    measures: [EVENTS, CPU_A_TURN, PEAK],
+  },
+  ...[32, 256].map((kib) => ({
+    name: `argument-${kib}`,
+    title: `A tool argument of ${kib} KiB, streamed`,
+    contenders: LOOPS,
+    work: { warmUp: 4, runs: 8, turns: 2, argumentChars: kib * 1024, streamed: true },
+    measures: [
+      {
+        title: 'CPU a KiB',
+        unit: 'µs',
+        of: (/** @type {Report} */ { cpuMs }, /** @type {Work} */ { runs }) => (cpuMs / runs / kib) * 1000,
+        hasRatio: true,
+        goals: { thinharness: { mostTimes: 0.6 } },
+      },
+    ],
+  })),
+  {
+    name: 'first-answer',
+    title: 'A fresh process: one tool call and the first answer',
+    contenders: LOOPS,
+    work: { runs: 1, turns: 2 },
+    measures: [goal(PROCESS_CPU, { thinharness: { mostTimes: 0.75 } }), PEAK],
+  },
+  {
+    name: 'import',
+    title: 'Import',
+    contenders: ['nothing', "import 'thinharness'", "import 'thinharness/providers'", "import 'openai'"],
+    work: { runs: 0, turns: 0 },
+    measures: [
+      {
+        title: 'CPU above bare Node',
+        unit: 'ms',
+        of: ({ processCpuMs }, _, round) => processCpuMs - round('nothing').processCpuMs,
+        goals: { "import 'thinharness'": { most: 15 } },
+      },
+      PEAK,
+    ],
+  },
+  {
+    name: 'loop',
+    title: 'The loop alone: a model in the same process that answers at once, 20 turns',
+    contenders: ['run, no HTTP', 'stream, no HTTP', 'file log, no HTTP'],
+    work: { warmUp: 20, runs: 100, turns: 20 },
+    measures: [{ ...CPU_A_TURN, unit: 'µs', of: ({ cpuMs }, { runs, turns }) => (cpuMs / (runs * turns)) * 1000 }],
+  },
+]
+
+/** @param {Measure} measure @param {Readonly<Record<string, Goal>>} goals @returns {Measure} */
+function goal(measure, goals) {
+  return { ...measure, goals }
+}
+
+/** @param {readonly number[]} marks */
+function meanStep(marks) {
+  return ((marks.at(-1) ?? 0) - (marks[0] ?? 0)) / Math.max(1, marks.length - 1)
+}

@@ -1,0 +1,163 @@
+import type {
+  CacheBust,
+  ModelCapabilities,
+  ModelDelta,
+  ModelSession,
+  ModelTurn,
+  RequestConstants,
+  TurnOptions,
+} from '../../model/contracts.js'
+import { textOf, toolCallsOf } from '../../transcript/entry.js'
+import type { TranscriptEntry } from '../../transcript/entry.js'
+import { mendHistory } from '../../transcript/mend.js'
+import { firstDifference } from '../../util/first-difference.js'
+import { CallIds } from '../call-ids.js'
+import { checkEffort } from '../check-options.js'
+import type { Limits } from '../request-guard.js'
+import { withRetries } from '../retry.js'
+import type { Attempt } from '../retry.js'
+import type { DecodedReply } from '../wire.js'
+import { askModel } from './ask.js'
+import { decodeReply } from './decode.js'
+import { encodeEntries } from './encode.js'
+import type { EncodeRules } from './encode.js'
+import type { CallableModel } from './language-model.js'
+import type { CallSettings, PromptMessage } from './prompt.js'
+import { callSettings, checkEffortOption, toolChoiceField } from './request.js'
+import type { CallRules } from './request.js'
+
+export interface AiSdkSessionOptions {
+  readonly model: CallableModel
+  readonly capabilities: ModelCapabilities
+  readonly limits: Limits
+  readonly maxRetries: number
+  readonly callRules: CallRules
+  readonly encodeRules: EncodeRules
+}
+
+/** What the calls of a session have been given so far. */
+interface Sent {
+  readonly constants: RequestConstants
+  readonly settings: CallSettings
+  /** Entries that are encoded in `prompt`, known by identity. */
+  readonly entries: TranscriptEntry[]
+  readonly prompt: PromptMessage[]
+}
+
+/** One run's session with a language model of the AI SDK. Remembers what it has encoded, nothing else. */
+export class AiSdkSession implements ModelSession {
+  readonly #options: AiSdkSessionOptions
+  readonly #callIds = new CallIds()
+  #sent: Sent | null = null
+
+  constructor(options: AiSdkSessionOptions) {
+    this.#options = options
+  }
+
+  async turn(
+    transcript: readonly TranscriptEntry[],
+    constants: RequestConstants,
+    options: TurnOptions,
+  ): Promise<ModelTurn> {
+    const { callRules, capabilities, maxRetries } = this.#options
+    const { reasoningEffort } = constants.settings
+    checkEffort(callRules.modelId, capabilities, reasoningEffort)
+    checkEffortOption(reasoningEffort, callRules)
+    const sent = this.#encode(transcript, constants, options)
+    const entries = transcript.length
+    const ask = (attempt: Attempt): Promise<DecodedReply> => this.#ask(sent, entries, options, attempt)
+    return this.#toTurn(await withRetries(ask, { maxRetries, signal: options.signal, onRetry: options.onRetry }))
+  }
+
+  /** Encodes what is new; everything, where something earlier has changed, which is told. All or nothing. */
+  #encode(transcript: readonly TranscriptEntry[], constants: RequestConstants, options: TurnOptions): Sent {
+    const before = this.#sent
+    const isSame =
+      before?.constants === constants && before.entries.every((entry, index) => entry === transcript[index])
+    if (!isSame) return this.#encodeAll(transcript, constants, options)
+    const added = transcript.slice(before.entries.length)
+    before.prompt.push(...encodeEntries(added, this.#options.encodeRules))
+    before.entries.push(...added)
+    this.#callIds.note(added)
+    return before
+  }
+
+  #encodeAll(transcript: readonly TranscriptEntry[], constants: RequestConstants, options: TurnOptions): Sent {
+    const { callRules, encodeRules } = this.#options
+    const before = this.#sent
+    const { entries, repairs } = mendHistory(transcript)
+    const opening: PromptMessage[] =
+      constants.instructions === '' ? [] : [{ role: 'system', content: constants.instructions }]
+    const prompt = [...opening, ...encodeEntries(entries, encodeRules)]
+    const sent: Sent = { constants, settings: callSettings(constants, callRules), entries: [...transcript], prompt }
+    const bust = before === null ? undefined : bustBy(before, sent)
+    if (bust !== undefined) options.onCacheBust?.(bust)
+    for (const repair of repairs) options.onRepair?.(repair)
+    this.#sent = sent
+    this.#callIds.clear()
+    this.#callIds.note(transcript)
+    return sent
+  }
+
+  async #ask(sent: Sent, entries: number, options: TurnOptions, attempt: Attempt): Promise<DecodedReply> {
+    const { model, limits, callRules, encodeRules } = this.#options
+    const { signal, onDelta, toolChoice } = options
+    const ids = this.#callIds.forReply()
+    const tell = (delta: ModelDelta): void => {
+      attempt.toldDeltas = true
+      onDelta?.(ids.inDelta(delta))
+    }
+    // A copy: what a provider does with the list is not ours.
+    const question = {
+      settings: { ...sent.settings, ...toolChoiceField(toolChoice) },
+      prompt: [...sent.prompt],
+      signal,
+      limits,
+    }
+    const reply = await askModel(model, question, {
+      callIdFor: (index) => `call_${entries + 1}_${index + 1}`,
+      onDelta: onDelta === undefined ? undefined : tell,
+    })
+    return decodeReply(reply, { provider: encodeRules.provider, traits: callRules.traits })
+  }
+
+  #toTurn(reply: DecodedReply): ModelTurn {
+    const { callRules, encodeRules } = this.#options
+    const { finishReason, nativeFinishReason, usage, responseId, responseModel, raw } = reply
+    const parts = this.#callIds.forReply().inParts(reply.parts)
+    return {
+      entry: {
+        role: 'assistant',
+        parts,
+        provider: encodeRules.provider,
+        model: callRules.modelId,
+        finishReason,
+        usage,
+      },
+      text: textOf(parts),
+      toolCalls: toolCallsOf(parts).map(({ callId, name, arguments: text }) => ({ callId, name, arguments: text })),
+      finishReason,
+      nativeFinishReason,
+      usage,
+      responseId,
+      responseModel,
+      raw,
+    }
+  }
+}
+
+/** The first difference that the provider would see in what it was sent before. Another object need not be one. */
+function bustBy(before: Sent, after: Sent): CacheBust | undefined {
+  const inSettings = firstDifference(plain(before.settings), plain(after.settings))
+  if (inSettings !== undefined) return { path: `$${inSettings}`, cause: 'constants_changed' }
+  const inPrompt = firstDifference(plain(before.prompt), plain(after.prompt.slice(0, before.prompt.length)))
+  if (inPrompt === undefined) return undefined
+  const areSameEntries = before.entries.every((entry, index) => entry === after.entries[index])
+  const isOfConstants = areSameEntries || before.constants.instructions !== after.constants.instructions
+  return { path: `$.prompt${inPrompt}`, cause: isOfConstants ? 'constants_changed' : 'entry_changed' }
+}
+
+/** Without addresses as objects, which hide what they differ in. */
+function plain(value: unknown): unknown {
+  return JSON.parse(JSON.stringify(value))
+}

@@ -1,0 +1,142 @@
+import type { ToolOutcome } from '../../tools/outcome.js'
+import type { JsonObject } from '../../util/json.js'
+import { DeadlinePassed, FileFailure, fileFailureOf } from '../failure.js'
+import type { FileCall } from '../file-tool.js'
+import { openFile } from '../safe-open.js'
+import { concurrently } from '../search/concurrently.js'
+import { Shelf } from '../search/shelf.js'
+import { timeBox } from '../search/time-box.js'
+import type { TimeBox } from '../search/time-box.js'
+import { spill } from '../spill.js'
+import type { Workspace } from '../workspace.js'
+import { DEFAULT_FILES, DEFAULT_LIMIT, DEFAULT_ROWS_PER_FILE } from './arguments.js'
+import type { JsonlSearchArguments } from './arguments.js'
+import type { RowCollector } from './collector.js'
+import { Groups } from './groups.js'
+import { pageCollector } from './pages.js'
+import { planOf } from './plan.js'
+import type { Plan } from './plan.js'
+import { Ranked } from './ranked.js'
+import { filesBody, groupsBody, rankedBody, renderResult } from './render.js'
+import type { Body } from './render.js'
+import { scanFile } from './scan-file.js'
+import type { ScanCounts } from './scan-file.js'
+import { jsonlFiles } from './targets.js'
+
+/** Files that are open at once: one is computed on while others are opened. */
+const FILES_AT_ONCE = 4
+const MAX_WARNING_CHARS = 400
+
+/** `jsonl_search` (spec §6.7). */
+export async function runJsonlSearch(call: FileCall<JsonlSearchArguments>): Promise<ToolOutcome> {
+  const { workspace, args, context } = call
+  const plan = planOf(args)
+  const time = timeBox(args.timeout ?? workspace.limits.searchTimeoutMs / 1000, context.signal)
+  try {
+    const collection = collectionFor(workspace, args, plan, time)
+    const scanned = await scanAll(workspace, args.path ?? '.', plan, collection.collector, time)
+    return await outcomeOf(call, plan, scanned, collection.body(scanned.counts))
+  } catch (error) {
+    if (!(error instanceof DeadlinePassed)) throw error
+    const problem = `jsonl_search timed out after ${time.seconds}s: narrow the path, or add a query`
+    throw new FileFailure('Timeout', problem, { metadata: { timeout: time.seconds, cmd: commandOf(args) } })
+  }
+}
+
+interface Collection {
+  readonly collector: RowCollector
+  body(counts: ScanCounts): Body
+}
+
+function collectionFor(workspace: Workspace, args: JsonlSearchArguments, plan: Plan, time: TimeBox): Collection {
+  const { limit = DEFAULT_LIMIT, offset = 0 } = args
+  const view = { fields: plan.fields, searches: plan.searches, onPause: time.check }
+  switch (plan.shape.kind) {
+    case 'groups': {
+      const groups = new Groups(plan.shape.path)
+      return { collector: groups, body: () => groupsBody(groups.sorted(), { offset, limit, others: groups.others }) }
+    }
+    case 'ranked': {
+      const ranked = new Ranked(plan.shape.orders, offset + limit, view, (path) => workspace.display(path))
+      return { collector: ranked, body: ({ rowsMatched }) => rankedBody(ranked.rows, offset, rowsMatched) }
+    }
+    case 'pages': {
+      const shelf = new Shelf(workspace, args.max_files ?? DEFAULT_FILES)
+      const collector = pageCollector(shelf, args.max_matches_per_file ?? DEFAULT_ROWS_PER_FILE, view)
+      return { collector, body: () => filesBody(shelf.shown(), shelf.totalFiles) }
+    }
+  }
+}
+
+interface Scanned {
+  readonly counts: ScanCounts
+  /** Why files could not be read. */
+  readonly unread: readonly string[]
+}
+
+async function scanAll(
+  workspace: Workspace,
+  path: string,
+  plan: Plan,
+  collector: RowCollector,
+  time: TimeBox,
+): Promise<Scanned> {
+  const counts: ScanCounts = { rowsMatched: 0, compareWarnings: 0, parseErrors: 0, overlongLines: 0 }
+  const unread: string[] = []
+  await concurrently(jsonlFiles(workspace, path, time), FILES_AT_ONCE, async (file) => {
+    const shown = workspace.display(file)
+    try {
+      const { handle, stats } = await openFile(workspace, file, shown)
+      const collected = collector.openFile(file)
+      try {
+        const onRow: Parameters<typeof scanFile>[2]['onRow'] = (row, line) => collected.add(row, line)
+        await scanFile(handle, Number(stats.size), { query: plan.query, counts, time, onRow })
+      } finally {
+        collected.close()
+        await handle.close()
+      }
+    } catch (error) {
+      const failure = fileFailureOf(error, shown)
+      if (failure === undefined) throw error
+      unread.push(failure.message)
+    }
+  })
+  return { counts, unread }
+}
+
+async function outcomeOf(
+  { workspace, args }: FileCall<JsonlSearchArguments>,
+  plan: Plan,
+  { counts, unread }: Scanned,
+  body: Body,
+): Promise<ToolOutcome> {
+  const returncode = unread.length > 0 ? 2 : counts.rowsMatched > 0 ? 0 : 1
+  const metadata: JsonObject = { returncode, cmd: commandOf(args), ...warningsOf(unread), ...comparisons(counts) }
+  if (counts.rowsMatched === 0 && unread.length > 0) {
+    throw new FileFailure('SearchFailed', `jsonl_search failed (rc=2): ${excerptOf(unread)}`, { metadata })
+  }
+  const text = renderResult(args, plan, counts, body)
+  const { maxToolChars } = workspace.limits
+  const limit = Math.min(args.max_chars ?? maxToolChars, maxToolChars)
+  const spilled = await spill(workspace, { text, prefix: 'jsonl_search', limit })
+  return { kind: 'succeeded', content: spilled.content, metadata: { ...metadata, ...spilled.metadata } }
+}
+
+/** The prefilter that is used; there is no other program than this one. */
+function commandOf({ query = '', path = '.' }: JsonlSearchArguments): string[] {
+  return ['builtin-jsonl-search', ...(query === '' ? [] : [`--query=${query}`]), '--', path]
+}
+
+/** Names of files and reasons, never what is in a file. */
+function warningsOf(unread: readonly string[]): JsonObject {
+  return unread.length === 0 ? {} : { warning: 'the search is not complete', warning_excerpt: excerptOf(unread) }
+}
+
+function excerptOf(unread: readonly string[]): string {
+  const others = unread.length > 1 ? ` (and ${unread.length - 1} more that could not be read)` : ''
+  return `${unread[0] ?? ''}${others}`.slice(0, MAX_WARNING_CHARS)
+}
+
+function comparisons({ compareWarnings }: ScanCounts): JsonObject {
+  return compareWarnings === 0 ? {} : { compare_warnings: compareWarnings }
+}

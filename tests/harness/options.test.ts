@@ -1,0 +1,114 @@
+import { mkdtemp, readdir, rm } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { describe, expect, test } from 'vitest'
+import { Harness } from 'thinharness'
+import type { HarnessOptions } from 'thinharness'
+import { ScriptedModel } from 'thinharness/testing'
+import { eventsOf, harnessOf, tool } from './support.js'
+
+describe('options', () => {
+  test.each<[string, object, string]>([
+    ['an unknown name', { maxModelRequests: 5 }, 'Unknown option of `Harness`: `maxModelRequests`.'],
+    [
+      'a misspelt one',
+      { instuctions: 'x' },
+      'Unknown option of `Harness`: `instuctions`. Did you mean `instructions`?',
+    ],
+    [
+      'an unknown built-in tool',
+      { builtinTools: ['reed'] },
+      'Unknown built-in tool `reed`. Did you mean `read`? Available: `edit`, `glob`, `jsonl_search`, `list`, `read`, `search`, `write`.',
+    ],
+    ['a built-in tool twice', { builtinTools: ['read', 'read'] }, 'Two tools have the name `read`'],
+    [
+      'an unknown setting',
+      { settings: { temprature: 1 } },
+      'Unknown setting: `temprature`. Did you mean `temperature`?',
+    ],
+    [
+      'a cap of replies that is none',
+      { settings: { maxOutputTokens: 0 } },
+      'Expected `settings.maxOutputTokens` to be a whole number from 1 up, got `0`.',
+    ],
+    [
+      'an unknown mode',
+      { outputMode: 'json' },
+      'Expected `outputMode` to be one of `auto`, `native`, `tool`, `prompted`, `text`, got `json`.',
+    ],
+    ['a model without a provider', { model: 'gpt-5.5' }, 'Expected a model as `provider:model`'],
+    [
+      'an unknown provider',
+      { model: 'antropic:claude' },
+      'Unknown provider `antropic` in the model `antropic:claude`. Did you mean `anthropic`? Known: `anthropic`, `local`, `openai`, `openrouter`.',
+    ],
+  ])('HC-46 H-23 refuse %s at construction', (_name, options, message) => {
+    expect(() => new Harness(options)).toThrow(
+      expect.objectContaining({ code: 'invalid_options', message: expect.stringContaining(message) as string }),
+    )
+  })
+
+  test('HC-46 construction does no I/O and needs nothing', async () => {
+    const folder = await mkdtemp(join(tmpdir(), 'thinharness-options-'))
+    try {
+      expect(() => new Harness({ root: join(folder, 'workspace') })).not.toThrow()
+      expect(await readdir(folder)).toEqual([])
+    } finally {
+      await rm(folder, { recursive: true })
+    }
+  })
+
+  test('H-09 the environment names a model only where the options name none', async () => {
+    const before = process.env['THINHARNESS_MODEL']
+    try {
+      process.env['THINHARNESS_MODEL'] = 'local:from-environment@http://127.0.0.1:9/v1'
+      using model = new ScriptedModel().says('Done.')
+      const events = await eventsOf(harnessOf({ model }).stream('Go.'))
+      expect(events[0]).toMatchObject({ provider: 'scripted', model: 'scripted-1' })
+      const harness = harnessOf({})
+      const started = await new Promise((resolve) => {
+        const stream = harness.stream('Go.')
+        void stream[Symbol.asyncIterator]()
+          .next()
+          .then(({ value }) => resolve(value))
+      })
+      expect(started).toMatchObject({ kind: 'run_started', model: 'from-environment' })
+      await harness.close()
+    } finally {
+      if (before === undefined) delete process.env['THINHARNESS_MODEL']
+      else process.env['THINHARNESS_MODEL'] = before
+    }
+  })
+})
+
+describe('built-in tools', () => {
+  async function offered(options: HarnessOptions): Promise<{ names: string[]; instructions: string }> {
+    const folder = await mkdtemp(join(tmpdir(), 'thinharness-options-'))
+    try {
+      using model = new ScriptedModel().says('Done.')
+      await new Harness({ root: folder, ...options, model }).run('Go.')
+      const { tools, instructions } = model.requests[0]!.constants
+      return { names: tools.map(({ name }) => name), instructions: instructions.replaceAll(folder, 'ROOT') }
+    } finally {
+      await rm(folder, { recursive: true })
+    }
+  }
+
+  test('HC-19 HC-20 HC-24 are the six of the file system, in order; their instructions come behind prompt and root', async () => {
+    const { names, instructions } = await offered({})
+    expect(names).toEqual(['read', 'write', 'edit', 'search', 'list', 'glob'])
+    expect(instructions).toMatch(/^You are an agent that works on the files of one workspace\.\n/)
+    expect(instructions).toContain('\n\nWorkspace root: ROOT')
+  })
+
+  test('HC-18 are exactly those that are named, in the order named, before the tools of the host', async () => {
+    const { names } = await offered({ builtinTools: ['search', 'jsonl_search', 'read'], tools: [tool('mine')] })
+    expect(names).toEqual(['search', 'jsonl_search', 'read', 'mine'])
+  })
+
+  test('HC-18 are none where none are named, and then nothing is said of a workspace', async () => {
+    using model = new ScriptedModel().says('Done.')
+    await new Harness({ builtinTools: [], model }).run('Go.')
+    expect(model.requests[0]?.constants).toMatchObject({ tools: [], instructions: '' })
+  })
+})

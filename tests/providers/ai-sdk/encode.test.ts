@@ -1,0 +1,341 @@
+import fc from 'fast-check'
+import { describe, expect, test } from 'vitest'
+import type { AssistantPart, ContentPart, TranscriptEntry } from '../../../src/transcript/entry.js'
+import type { JsonObject } from '../../../src/util/json.js'
+import { assistant, call, encoded, errorOf, own, result, user, VERSION_NAMES } from './support.js'
+import type { VersionName } from './support.js'
+
+const PNG = { type: 'image', data: 'aWNv', mediaType: 'image/png' } as const
+const PDF = { type: 'file', data: 'cGRm', mediaType: 'application/pdf', name: 'a.pdf' } as const
+const CSV = { type: 'file', data: Buffer.from('a,b').toString('base64'), mediaType: 'text/csv', name: 't.csv' } as const
+const WAV = { type: 'audio', data: 'd2F2', mediaType: 'audio/x-wav' } as const
+const AT_URL = { type: 'image', url: 'https://example.com/a.png' } as const
+const URL_OBJECT = new URL(AT_URL.url)
+
+describe('what a user says', () => {
+  test.each<[string, ContentPart, VersionName, object]>([
+    ['text', { type: 'text', text: 'Hi' }, 'v2', { type: 'text', text: 'Hi' }],
+    ['an image', PNG, 'v2', { type: 'file', data: 'aWNv', mediaType: 'image/png' }],
+    ['an image', PNG, 'v4', { type: 'file', data: { type: 'data', data: 'aWNv' }, mediaType: 'image/png' }],
+    ['an image elsewhere', AT_URL, 'v3', { type: 'file', data: URL_OBJECT, mediaType: 'image/*' }],
+    ['an image elsewhere', AT_URL, 'v4', { type: 'file', data: { type: 'url', url: URL_OBJECT }, mediaType: 'image' }],
+    [
+      'an image in its address',
+      { type: 'image', url: 'data:image/JPG;base64,aWNv' },
+      'v3',
+      { type: 'file', data: 'aWNv', mediaType: 'image/jpeg' },
+    ],
+    ['a PDF', PDF, 'v3', { type: 'file', data: 'cGRm', mediaType: 'application/pdf', filename: 'a.pdf' }],
+    ['a text file', CSV, 'v3', { type: 'text', text: 'The file `t.csv` (text/csv):\n\na,b' }],
+    ['a sound', WAV, 'v3', { type: 'file', data: 'd2F2', mediaType: 'audio/wav' }],
+  ])('%s (%3$s)', (_name, part, version, expected) => {
+    expect(encoded([user([part])], 'acme.chat', version)).toEqual([{ role: 'user', content: [expected] }])
+  })
+
+  test('empty texts and messages without content are left out (H-24)', () => {
+    const empty = { type: 'text', text: '' } as const
+    expect(encoded([user([empty]), user([empty, { type: 'text', text: 'Hi' }])])).toEqual([
+      { role: 'user', content: [{ type: 'text', text: 'Hi' }] },
+    ])
+  })
+
+  test('a kind of input that the model is known not to take is refused before anything is sent', async () => {
+    const error = await errorOf(() => encoded([user([WAV])], 'acme.chat', 'v3', ['image']))
+    expect(error).toMatchObject({
+      code: 'invalid_options',
+      message: 'The model of `ai-sdk:acme.chat` takes no `audio`.',
+    })
+  })
+
+  test('an address that is none is refused', async () => {
+    const error = await errorOf(() => encoded([user([{ type: 'image', url: 'a.png' }])]))
+    expect(error).toMatchObject({ code: 'invalid_options', message: expect.stringContaining('`a.png`') as string })
+  })
+})
+
+describe('what a reply becomes', () => {
+  const parts = (...given: AssistantPart[]): object[] => {
+    const [message] = encoded([assistant(...given)], 'anthropic.messages')
+    return (message?.content ?? []) as object[]
+  }
+  const signed = { providerMetadata: { anthropic: { signature: 'c2ln' } } }
+
+  test.each<[string, AssistantPart, object[]]>([
+    ['text', { type: 'text', text: 'Hm.' }, [{ type: 'text', text: 'Hm.' }]],
+    [
+      'text with metadata of its own',
+      { type: 'text', text: '', ...own('anthropic.messages', { providerMetadata: { anthropic: { type: 'x' } } }) },
+      [{ type: 'text', text: '', providerOptions: { anthropic: { type: 'x' } } }],
+    ],
+    ['an empty text', { type: 'text', text: '' }, []],
+    [
+      'signed reasoning',
+      { type: 'reasoning', text: 'So.', ...own('anthropic.messages', signed) },
+      [{ type: 'reasoning', text: 'So.', providerOptions: { anthropic: { signature: 'c2ln' } } }],
+    ],
+    [
+      'redacted reasoning',
+      {
+        type: 'reasoning',
+        text: '',
+        ...own('anthropic.messages', { providerMetadata: { anthropic: { redactedData: 'x' } } }),
+      },
+      [{ type: 'reasoning', text: '', providerOptions: { anthropic: { redactedData: 'x' } } }],
+    ],
+    [
+      'reasoning that was cut before its signature',
+      { type: 'reasoning', text: 'So.', ...own('anthropic.messages', {}) },
+      [{ type: 'text', text: '<thinking>\nSo.\n</thinking>' }],
+    ],
+    [
+      'RF-09 reasoning of another provider, without any blob',
+      {
+        type: 'reasoning',
+        text: 'So.',
+        ...own('openai.responses', { providerMetadata: { openai: { itemId: 'rs' } } }),
+      },
+      [{ type: 'text', text: '<thinking>\nSo.\n</thinking>' }],
+    ],
+    [
+      'reasoning of an adapter of ours, encrypted alone',
+      { type: 'reasoning', text: '', native: { provider: 'openai', data: { encrypted_content: 'x' } } },
+      [],
+    ],
+    ['a call', call('c1', '{"a":1}'), [callPart('c1', { a: 1 })]],
+    ['a call without arguments', call('c1', ' '), [callPart('c1', {})]],
+    ['a call whose arguments are no object', call('c1', '[1'), [callPart('c1', { invalid_arguments: '[1' })]],
+    ['a call whose id another provider made', call('a.b:c'), [callPart('call_cf6daa17dd9c2ff2bf1a4f4ec9e3eae8', {})]],
+    [
+      'a call of a name that no API takes',
+      { type: 'tool_call', callId: 'c1', name: 'web search!', arguments: '{}' },
+      [{ ...callPart('c1', {}), toolName: 'web_search_' }],
+    ],
+    [
+      'a refusal of another provider',
+      { type: 'opaque', native: { provider: 'openai', data: { type: 'refusal', refusal: 'No.' } } },
+      [{ type: 'text', text: 'No.' }],
+    ],
+    ['a block of another provider', { type: 'opaque', native: { provider: 'openai', data: { type: 'x' } } }, []],
+    ['a source of its own', { type: 'opaque', ...own('anthropic.messages', { type: 'source', id: 's' }) }, []],
+  ])('%s', (_name, part, expected) => {
+    expect(parts(part)).toEqual(expected)
+  })
+
+  test('reasoning without metadata goes back to a provider that needs none', () => {
+    const thought: AssistantPart = { type: 'reasoning', text: 'So.', ...own('acme.chat', {}) }
+    expect(encoded([assistant(thought)])).toEqual([
+      { role: 'assistant', content: [{ type: 'reasoning', text: 'So.' }] },
+    ])
+  })
+
+  test('an id that is too long for OpenAI becomes the same short one for the call and its result', () => {
+    const long = 'c'.repeat(65)
+    const [reply, answer] = encoded([assistant(call(long)), result(long)], 'openai.responses')
+    const [made] = reply?.content as [{ toolCallId: string }]
+    expect(made.toolCallId).toMatch(/^call_[0-9a-f]{32}$/)
+    expect(answer?.content).toMatchObject([{ toolCallId: made.toolCallId }])
+  })
+})
+
+function callPart(toolCallId: string, input: object): object {
+  return { type: 'tool-call', toolCallId, toolName: 'lookup', input }
+}
+
+describe('what the provider did by itself', () => {
+  const metadata = { acme: { x: 1 } }
+  const opaque = (data: JsonObject): AssistantPart => ({ type: 'opaque', ...own('acme.chat', data) })
+  const search = { type: 'tool-call', toolCallId: 's1', toolName: 'web_search', input: '{"q":"x"}' }
+
+  test.each<[string, JsonObject, VersionName, object[]]>([
+    [
+      'a call',
+      { ...search, providerExecuted: true, providerMetadata: metadata },
+      'v3',
+      [{ ...search, input: { q: 'x' }, providerExecuted: true, providerOptions: metadata }],
+    ],
+    [
+      'a call whose input is no JSON',
+      { ...search, input: 'x' },
+      'v3',
+      [{ ...search, input: 'x', providerExecuted: true }],
+    ],
+    [
+      'its result',
+      { type: 'tool-result', toolCallId: 's1', toolName: 'web_search', result: [{ url: 'u' }] },
+      'v2',
+      [
+        {
+          type: 'tool-result',
+          toolCallId: 's1',
+          toolName: 'web_search',
+          output: { type: 'json', value: [{ url: 'u' }] },
+        },
+      ],
+    ],
+    [
+      'its failure',
+      { type: 'tool-result', toolCallId: 's1', toolName: 'web_search', result: 'no', isError: true },
+      'v3',
+      [{ type: 'tool-result', toolCallId: 's1', toolName: 'web_search', output: { type: 'error-json', value: 'no' } }],
+    ],
+    [
+      'a file',
+      { type: 'file', data: 'eA==', mediaType: 'image/png' },
+      'v3',
+      [{ type: 'file', data: 'eA==', mediaType: 'image/png' }],
+    ],
+    [
+      'a file of an earlier version',
+      { type: 'file', data: 'eA==', mediaType: 'image/png' },
+      'v4',
+      [{ type: 'file', data: { type: 'data', data: 'eA==' }, mediaType: 'image/png' }],
+    ],
+    [
+      'a file elsewhere',
+      {
+        type: 'reasoning-file',
+        data: { type: 'url', url: AT_URL.url },
+        mediaType: 'image/png',
+        providerMetadata: metadata,
+      },
+      'v4',
+      [
+        {
+          type: 'reasoning-file',
+          data: { type: 'url', url: URL_OBJECT },
+          mediaType: 'image/png',
+          providerOptions: metadata,
+        },
+      ],
+    ],
+    [
+      'a block of its own',
+      { type: 'custom', kind: 'acme.x', providerMetadata: metadata },
+      'v4',
+      [{ type: 'custom', kind: 'acme.x', providerOptions: metadata }],
+    ],
+    ['a block that the version cannot say', { type: 'custom', kind: 'acme.x' }, 'v3', []],
+    ['a request for approval', { type: 'tool-approval-request', approvalId: 'a', toolCallId: 's1' }, 'v3', []],
+  ])('%s (%3$s)', (_name, data, version, expected) => {
+    const content = encoded([assistant(opaque(data))], 'acme.chat', version)[0]?.content ?? []
+    expect(content).toEqual(expected)
+  })
+})
+
+describe('the results of a batch', () => {
+  const batch = (provider: string, version: VersionName, ...content: ContentPart[]): object[] => {
+    const entry = result('c1', [{ type: 'text', text: '{"ok":true}' }, ...content])
+    return encoded([assistant(call('c1')), entry], provider, version).slice(1)
+  }
+  const answered = (output: object): object => {
+    return { role: 'tool', content: [{ type: 'tool-result', toolCallId: 'c1', toolName: 'lookup', output }] }
+  }
+  const envelope = { type: 'text', text: '{"ok":true}' }
+
+  test('stand together in one message, in the order of the calls', () => {
+    const entries = [
+      assistant(call('c1'), call('c2')),
+      result('c1'),
+      result('c2', '{"ok":false}', true),
+      user('Go on.'),
+    ]
+    expect(encoded(entries).slice(1)).toEqual([
+      {
+        role: 'tool',
+        content: [
+          { type: 'tool-result', toolCallId: 'c1', toolName: 'lookup', output: { type: 'text', value: '{"ok":true}' } },
+          {
+            type: 'tool-result',
+            toolCallId: 'c2',
+            toolName: 'lookup',
+            output: { type: 'error-text', value: '{"ok":false}' },
+          },
+        ],
+      },
+      { role: 'user', content: [{ type: 'text', text: 'Go on.' }] },
+    ])
+  })
+
+  test('a failure is no error to a provider whose API has no mark for it: the envelope stays as it is', () => {
+    const entries = [assistant(call('c1')), result('c1', '{"ok":false}', true)]
+    expect(encoded(entries, 'openai.responses').at(-1)).toEqual(answered({ type: 'text', value: '{"ok":false}' }))
+  })
+
+  test.each<[VersionName, object]>([
+    ['v2', { type: 'media', data: 'aWNv', mediaType: 'image/png' }],
+    ['v3', { type: 'image-data', data: 'aWNv', mediaType: 'image/png' }],
+    ['v4', { type: 'file', data: { type: 'data', data: 'aWNv' }, mediaType: 'image/png' }],
+  ])('an image stays within the result where the provider takes it (%s)', (version, image) => {
+    expect(batch('anthropic.messages', version, PNG)).toEqual([answered({ type: 'content', value: [envelope, image] })])
+  })
+
+  test.each<[VersionName, object]>([
+    ['v3', { type: 'file-data', data: 'cGRm', mediaType: 'application/pdf', filename: 'a.pdf' }],
+    ['v4', { type: 'file', data: { type: 'data', data: 'cGRm' }, mediaType: 'application/pdf', filename: 'a.pdf' }],
+  ])('so does a PDF (%s)', (version, file) => {
+    expect(batch('openai.responses', version, PDF)).toEqual([answered({ type: 'content', value: [envelope, file] })])
+  })
+
+  test('an image elsewhere, in the form of the version', () => {
+    expect(batch('anthropic.messages', 'v3', AT_URL)).toEqual([
+      answered({ type: 'content', value: [envelope, { type: 'image-url', url: AT_URL.url }] }),
+    ])
+  })
+
+  test.each(VERSION_NAMES)('else it stands behind the results, with a word on where it comes from (%s)', (version) => {
+    const [image] = (encoded([user([PNG])], 'acme.chat', version)[0]?.content ?? []) as object[]
+    expect(batch('acme.chat', version, PNG)).toEqual([
+      answered({ type: 'text', value: '{"ok":true}' }),
+      { role: 'user', content: [{ type: 'text', text: 'From the result of the call `c1` of `lookup`:' }, image] },
+    ])
+  })
+
+  test('what a version has no form for within a result stands behind it', () => {
+    expect(batch('anthropic.messages', 'v2', AT_URL)).toMatchObject([
+      answered({ type: 'text', value: '{"ok":true}' }),
+      { role: 'user', content: [{ type: 'text' }, { type: 'file', data: URL_OBJECT }] },
+    ])
+  })
+
+  test('what the model does not take is named in the result', () => {
+    const entry = result('c1', [{ type: 'text', text: 'E' }, WAV])
+    expect(encoded([entry], 'acme.chat', 'v3', ['image'])).toEqual([
+      answered({
+        type: 'text',
+        value: 'E\n\n[Left out of this result. The model of `ai-sdk:acme.chat` takes no `audio`.]',
+      }),
+    ])
+  })
+})
+
+const somePart = fc.constantFrom<AssistantPart>(
+  { type: 'text', text: 'Hm.' },
+  { type: 'text', text: '' },
+  { type: 'reasoning', text: 'So.' },
+  { type: 'reasoning', text: 'So.', ...own('acme.chat', { providerMetadata: { acme: { s: 1 } } }) },
+  { type: 'opaque', ...own('acme.chat', { type: 'tool-call', toolCallId: 's', toolName: 'x', input: '{}' }) },
+  { type: 'opaque', ...own('other.chat', { type: 'file', data: 'eA==', mediaType: 'image/png' }) },
+)
+const someContent = fc.array(fc.constantFrom<ContentPart>({ type: 'text', text: 'Hi' }, PNG, PDF, CSV, AT_URL), {
+  maxLength: 3,
+})
+/** Entries that join the conversation together. */
+const someEntries = fc.oneof(
+  fc.tuple(someContent, fc.boolean()).map(([content, notice]): TranscriptEntry[] => [user(content, notice)]),
+  fc
+    .tuple(fc.array(somePart, { maxLength: 4 }), fc.array(someContent, { maxLength: 3 }), fc.boolean())
+    .map(([parts, results, isError]): TranscriptEntry[] => [
+      assistant(...parts, ...results.map((_, index) => call(`c${index}`))),
+      ...results.map((content, index) => result(`c${index}`, content, isError)),
+    ]),
+)
+
+test('what joins is encoded alone as it is in the whole', () => {
+  const provider = fc.constantFrom('acme.chat', 'openai.responses', 'anthropic.messages')
+  fc.assert(
+    fc.property(fc.array(someEntries), provider, fc.constantFrom(...VERSION_NAMES), (groups, name, version) => {
+      const apart = groups.flatMap((entries) => encoded(entries, name, version))
+      expect(apart).toEqual(encoded(groups.flat(), name, version))
+    }),
+  )
+})

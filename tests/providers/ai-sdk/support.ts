@@ -1,0 +1,176 @@
+import { HarnessError } from 'thinharness'
+import type { Model, ModelDelta, ModelSession, ModelTurn, RequestConstants, TurnOptions } from 'thinharness'
+import { encodeEntries } from '../../../src/providers/ai-sdk/encode.js'
+import type { EncodeRules } from '../../../src/providers/ai-sdk/encode.js'
+import { fromAiSdk } from '../../../src/providers/ai-sdk/index.js'
+import type { AiSdkLanguageModel, AiSdkOptions } from '../../../src/providers/ai-sdk/index.js'
+import type { PromptMessage } from '../../../src/providers/ai-sdk/prompt.js'
+import { traitsOf } from '../../../src/providers/ai-sdk/traits.js'
+import { VERSIONS } from '../../../src/providers/ai-sdk/versions.js'
+import type {
+  AssistantEntry,
+  AssistantPart,
+  ContentPart,
+  ToolEntry,
+  TranscriptEntry,
+  UserEntry,
+} from '../../../src/transcript/entry.js'
+import { UNREPORTED_USAGE } from '../../../src/transcript/entry.js'
+import type { JsonObject } from '../../../src/util/json.js'
+
+export const AT = '2026-01-01T00:00:00.000Z'
+export const NO_CONSTANTS: RequestConstants = { instructions: '', tools: [], structuredOutput: null, settings: {} }
+export const LOOKUP = { name: 'lookup', description: 'Looks it up.', parameters: { type: 'object', properties: {} } }
+
+export type VersionName = 'v2' | 'v3' | 'v4'
+export const VERSION_NAMES: readonly VersionName[] = ['v2', 'v3', 'v4']
+
+export function user(content: string | readonly ContentPart[], notice = false): UserEntry {
+  const parts = typeof content === 'string' ? [{ type: 'text', text: content } as const] : content
+  return { role: 'user', id: 'e', at: AT, content: parts, ...(notice && { notice: true }) }
+}
+
+export function assistant(...parts: readonly AssistantPart[]): AssistantEntry {
+  const told = { provider: 'p', model: 'm', finishReason: 'stop', usage: UNREPORTED_USAGE } as const
+  return { role: 'assistant', id: 'e', at: AT, parts, ...told }
+}
+
+export function call(callId: string, text = '{}'): AssistantPart {
+  return { type: 'tool_call', callId, name: 'lookup', arguments: text }
+}
+
+export function result(callId: string, content: ToolEntry['content'] = '{"ok":true}', isError = false): ToolEntry {
+  return { role: 'tool', id: 'e', at: AT, callId, name: 'lookup', content, isError }
+}
+
+/** The name of an AI SDK provider in entries. */
+export const named = (provider: string): string => `ai-sdk:${provider}`
+
+export function own(provider: string, data: JsonObject): { native: { provider: string; data: JsonObject } } {
+  return { native: { provider: named(provider), data } }
+}
+
+/** What entries become for a provider of the AI SDK, whose name says what is known of it. */
+export function encoded(
+  entries: readonly TranscriptEntry[],
+  provider = 'acme.chat',
+  version: VersionName = 'v3',
+  inputs?: EncodeRules['inputs'],
+): PromptMessage[] {
+  const rules = { provider: named(provider), version: VERSIONS.get(version)!, traits: traitsOf(provider), inputs }
+  return encodeEntries(entries, rules)
+}
+
+type Answer = object | Error | ((call: JsonObject & { abortSignal: AbortSignal }) => object | Promise<object>)
+
+/** A language model that gives these answers, each a whole reply, or the list of a stream's parts. */
+export class FakeLanguageModel implements AiSdkLanguageModel {
+  readonly specificationVersion: string
+  readonly provider: string
+  readonly modelId = 'm'
+  readonly calls: JsonObject[] = []
+  /** Streams that were given back before their end. */
+  cancelled = 0
+  readonly #answers: Answer[]
+
+  constructor(answers: readonly Answer[], { version = 'v3', provider = 'acme.chat' } = {}) {
+    this.#answers = [...answers]
+    this.specificationVersion = version
+    this.provider = provider
+  }
+
+  async doGenerate(options: never): Promise<object> {
+    return await this.#next(options)
+  }
+
+  async doStream(options: never): Promise<object> {
+    const parts = [...((await this.#next(options)) as readonly unknown[])]
+    const stream = new ReadableStream<unknown>({
+      pull: (controller) => {
+        if (parts.length === 0) return controller.close()
+        const part = parts.shift()
+        if (part instanceof Error) return controller.error(part)
+        // What never comes keeps the stream open.
+        if (part instanceof Promise) return part as Promise<void>
+        controller.enqueue(part)
+      },
+      cancel: () => void this.cancelled++,
+    })
+    return { stream }
+  }
+
+  #next(options: JsonObject & { abortSignal: AbortSignal }): object | Promise<object> {
+    const { abortSignal, ...call } = options
+    this.calls.push(call)
+    const answer = this.#answers.shift()
+    if (answer === undefined) throw new Error('The script has run out.')
+    if (answer instanceof Error) throw answer
+    return typeof answer === 'function' ? answer({ ...call, abortSignal }) : answer
+  }
+}
+
+/** A whole reply in the form of a version. */
+export function reply(content: readonly object[], finish: object | string = { unified: 'stop', raw: 'end' }): object {
+  return { content, finishReason: finish, usage: {}, warnings: [] }
+}
+
+export const text = (words: string): object => ({ type: 'text', text: words })
+export const finished = (finishReason: unknown = { unified: 'stop', raw: 'end' }, usage: unknown = {}): object => {
+  return { type: 'finish', finishReason, usage }
+}
+
+/** A conversation with a model: each `say` adds entries, asks, and adds the answer. */
+export class Conversation {
+  transcript: readonly TranscriptEntry[]
+  readonly deltas: ModelDelta[] = []
+  readonly #session: ModelSession
+  readonly #constants: RequestConstants
+
+  constructor(model: Model, constants: Partial<RequestConstants> = {}, transcript: readonly TranscriptEntry[] = []) {
+    this.transcript = transcript
+    this.#session = model.openSession()
+    this.#constants = { ...NO_CONSTANTS, ...constants }
+  }
+
+  async say(entries: string | readonly TranscriptEntry[], options: Partial<TurnOptions> = {}): Promise<ModelTurn> {
+    const added = typeof entries === 'string' ? [user(entries)] : entries
+    this.transcript = [...this.transcript, ...added]
+    const turn = await this.#session.turn(this.transcript, this.#constants, { signal: unaborted(), ...options })
+    this.transcript = [...this.transcript, { ...turn.entry, id: 'e', at: AT }]
+    return turn
+  }
+
+  /** The same, with somebody who listens. */
+  async hear(entries: string | readonly TranscriptEntry[], options: Partial<TurnOptions> = {}): Promise<ModelTurn> {
+    return await this.say(entries, { onDelta: (delta) => void this.deltas.push(delta), ...options })
+  }
+}
+
+export const unaborted = (): AbortSignal => new AbortController().signal
+
+/** What a model of these answers says to `Hi`. */
+export async function turnOf(
+  answer: Answer,
+  {
+    version = 'v3',
+    provider = 'acme.chat',
+    streamed = false,
+    options = {},
+  }: { version?: VersionName; provider?: string; streamed?: boolean; options?: AiSdkOptions } = {},
+): Promise<{ turn: ModelTurn; deltas: readonly ModelDelta[]; model: FakeLanguageModel }> {
+  const model = new FakeLanguageModel([answer], { version, provider })
+  const conversation = new Conversation(fromAiSdk(model, { maxRetries: 0, ...options }))
+  const turn = await (streamed ? conversation.hear('Hi') : conversation.say('Hi'))
+  return { turn, deltas: conversation.deltas, model }
+}
+
+/** What `work` fails with, which must be a `HarnessError`. */
+export async function errorOf(work: (() => unknown) | Promise<unknown>): Promise<HarnessError> {
+  try {
+    await (typeof work === 'function' ? work() : work)
+  } catch (error) {
+    if (error instanceof HarnessError) return error
+    throw error
+  }
+  throw new Error('It did not fail.')
+}

@@ -1,0 +1,115 @@
+import { afterEach, beforeEach, expect, test, vi } from 'vitest'
+import { limitsOf, RequestGuard } from '../../src/providers/request-guard.js'
+import type { Timeouts } from '../../src/providers/options.js'
+
+beforeEach(() => void vi.useFakeTimers())
+afterEach(() => void vi.useRealTimers())
+
+function guardWith(timeouts: Timeouts = {}, signal = new AbortController().signal): RequestGuard {
+  return new RequestGuard(signal, limitsOf(timeouts))
+}
+
+const never = (): Promise<never> => new Promise(() => undefined)
+const messageOf = (work: Promise<unknown>): Promise<string> =>
+  work.then(String, (error: unknown) => (error instanceof Error ? error.message : 'no error'))
+
+test('H-04 the limits have defaults; null is none', () => {
+  expect(limitsOf()).toEqual({ connectMs: 10_000, firstByteMs: 300_000, idleMs: 300_000, totalMs: null })
+  expect(limitsOf({ connectMs: null, totalMs: 5 })).toMatchObject({ connectMs: null, firstByteMs: 300_000, totalMs: 5 })
+})
+
+test('H-04 each phase has its own time, from its beginning', async () => {
+  const guard = guardWith({ connectMs: 100, firstByteMs: 50 })
+  const failure = messageOf(guard.wait('connectMs', never()))
+  await vi.advanceTimersByTimeAsync(90)
+  guard.enter('firstByteMs')
+  await vi.advanceTimersByTimeAsync(49)
+  expect(vi.getTimerCount()).toBe(1)
+  await vi.advanceTimersByTimeAsync(2)
+  expect(await failure).toBe('No answer from the provider within 50 ms (`timeouts.firstByteMs`).')
+  expect(vi.getTimerCount()).toBe(0)
+})
+
+test('H-04 time passes only while somebody waits', async () => {
+  const guard = guardWith({ idleMs: 100 })
+  expect(await guard.wait('idleMs', Promise.resolve('bytes'))).toBe('bytes')
+  await vi.advanceTimersByTimeAsync(1000)
+  guard.throwIfFailed()
+  const failure = messageOf(guard.wait('idleMs', never()))
+  await vi.advanceTimersByTimeAsync(101)
+  expect(await failure).toContain('`timeouts.idleMs`')
+})
+
+test('a stream of many chunks makes one timer, not one for each', async () => {
+  const made = vi.spyOn(globalThis, 'setTimeout')
+  const guard = guardWith()
+  for (let chunk = 0; chunk < 1000; chunk++) await guard.wait('idleMs', Promise.resolve())
+  expect(made).toHaveBeenCalledTimes(1)
+  guard.release()
+  expect(vi.getTimerCount()).toBe(0)
+})
+
+test('H-04 the time of the whole attempt runs whoever waits', async () => {
+  const guard = guardWith({ totalMs: 100 })
+  await guard.wait('idleMs', Promise.resolve())
+  await vi.advanceTimersByTimeAsync(150)
+  expect(await messageOf(guard.wait('idleMs', never()))).toContain('`timeouts.totalMs`')
+})
+
+test('a request is stopped once: when the guard fails, or is released', async () => {
+  const stop = vi.fn()
+  const abort = new AbortController()
+  const failed = guardWith({}, abort.signal)
+  failed.onStop(stop)
+  abort.abort(new Error('Enough.'))
+  failed.release()
+  expect(stop).toHaveBeenCalledOnce()
+
+  const released = guardWith()
+  released.onStop(stop)
+  released.release()
+  released.release()
+  expect(stop).toHaveBeenCalledTimes(2)
+
+  const late = guardWith({}, abort.signal)
+  late.onStop(stop)
+  expect(stop).toHaveBeenCalledTimes(3)
+})
+
+test('a request that has ended is not stopped', () => {
+  const stop = vi.fn()
+  const guard = guardWith()
+  guard.onStop(stop)
+  guard.finish()
+  guard.release()
+  expect(stop).not.toHaveBeenCalled()
+})
+
+test('what fails is the guard’s own reason, not what stopping it led to', async () => {
+  const abort = new AbortController()
+  const reason = new Error('Enough.')
+  const guard = guardWith({}, abort.signal)
+  let fail: (error: Error) => void = () => undefined
+  const work = new Promise<never>((_resolve, reject) => (fail = reject))
+  guard.onStop(() => fail(new Error('The socket was destroyed.')))
+  const failure = guard.wait('idleMs', work)
+  abort.abort(reason)
+  await expect(failure).rejects.toBe(reason)
+  await expect(guard.wait('idleMs', Promise.resolve())).rejects.toBe(reason)
+  expect(() => guard.throwIfFailed()).toThrow(reason)
+})
+
+test('an event of the request that comes late starts no time', () => {
+  const guard = guardWith()
+  guard.release()
+  guard.enter('firstByteMs')
+  expect(vi.getTimerCount()).toBe(0)
+})
+
+test('once hurried, silence is short', async () => {
+  const guard = guardWith({ idleMs: null })
+  guard.hurry(100)
+  const failure = messageOf(guard.wait('idleMs', never()))
+  await vi.advanceTimersByTimeAsync(101)
+  expect(await failure).toContain('100 ms')
+})

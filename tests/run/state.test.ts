@@ -1,0 +1,345 @@
+import { describe, expect, test } from 'vitest'
+import type { TranscriptEntry } from 'thinharness'
+import { apply, fold, lengthWhenClosed, openState } from '../../src/run/state.js'
+import type { BatchCall, RunState } from '../../src/run/state.js'
+import { AT, calls, event, RULES, Story, text, USAGE, user } from './support.js'
+
+const OPENED: RunState = {
+  kind: 'run_state',
+  version: 1,
+  runId: 'run_t',
+  parent: null,
+  seq: 1,
+  startedAt: AT,
+  root: '/work',
+  provider: 'p',
+  model: 'm',
+  metadata: { tenant: 1 },
+  rules: RULES,
+  prompt: 'Go.',
+  transcript: [],
+  firstEntry: 0,
+  phase: { at: 'opening' },
+  usage: {
+    modelRequests: 0,
+    toolCalls: 0,
+    cancelledToolCalls: 0,
+    outputRetries: 0,
+    toolRetries: {},
+    hookFailures: 0,
+    inputTokens: 0,
+    outputTokens: 0,
+    cacheReadTokens: 0,
+    cacheWriteTokens: 0,
+    reasoningTokens: 0,
+  },
+  told: [],
+  streaks: {},
+  notes: {},
+}
+
+function reply(index: number, parts: ReturnType<typeof text>): TranscriptEntry {
+  const finishReason = parts.some((part) => part.type === 'tool_call') ? 'tool_calls' : 'stop'
+  return {
+    role: 'assistant',
+    id: `e${index + 1}`,
+    at: AT,
+    parts,
+    provider: 'p',
+    model: 'm',
+    finishReason,
+    usage: USAGE,
+  }
+}
+
+function open(callId: string, name: string, changes: Partial<BatchCall> = {}): BatchCall {
+  return { callId, name, arguments: '{}', started: false, waiting: null, answer: null, settled: null, ...changes }
+}
+
+describe('the state at the first event', () => {
+  test('of a fresh run', () => {
+    expect(new Story({ metadata: { tenant: 1 } }).state).toEqual(OPENED)
+  })
+
+  test('of a run that goes on from a conversation keeps where its own entries begin', () => {
+    const history = [user(0, 'Before.'), reply(1, text('Yes.'))]
+    expect(new Story({ history }).state).toMatchObject({ transcript: history, firstEntry: 2 })
+  })
+
+  test('of a child run knows its parent', () => {
+    const child = { ...event('run_started', 1), parentRunId: 'run_p', parentToolCallId: 'call_1', agentName: 'scout' }
+    expect(openState(child as never).parent).toEqual({ runId: 'run_p', callId: 'call_1', agentName: 'scout' })
+  })
+})
+
+describe('what each event changes', () => {
+  const batch = (...names: readonly string[]): Story =>
+    new Story({ metadata: { tenant: 1 } }).asks({ entries: [user(0, 'Go.')] }).replies(calls(...names))
+
+  /** The members of the state that differ from the one before. */
+  function changes(story: Story, next: (story: Story) => Story): Partial<RunState> {
+    const before = structuredClone(story.state)
+    const after = next(story).state
+    return Object.fromEntries(
+      Object.entries(after).filter(([key, value]) => {
+        return JSON.stringify(value) !== JSON.stringify(before[key as keyof RunState])
+      }),
+    )
+  }
+
+  test('a request adds what is said with it', () => {
+    const story = new Story()
+    expect(changes(story, (it) => it.asks({ entries: [user(0, 'Go.')], notices: ['n'] }))).toEqual({
+      seq: 2,
+      transcript: [user(0, 'Go.')],
+      phase: { at: 'asking', requestKind: 'start', notices: ['n'] },
+    })
+  })
+
+  test('SO-16 a corrective request counts itself', () => {
+    const story = new Story().asks().replies(text('one'), { kind: 'retry_user_message', message: 'JSON.' })
+    expect(changes(story, (it) => it.asks({ requestKind: 'correction' }))).toMatchObject({
+      usage: { outputRetries: 1 },
+      phase: { at: 'asking', requestKind: 'correction' },
+    })
+  })
+
+  test('a reply joins, is counted, and makes its notices told', () => {
+    const story = new Story().asks({ notices: ['n'] })
+    const resolution = { kind: 'final', mode: null, callId: null } as const
+    expect(changes(story, (it) => it.replies(text('Done.'), resolution))).toEqual({
+      seq: 3,
+      transcript: [reply(0, text('Done.'))],
+      phase: { at: 'answered', resolution },
+      usage: { ...OPENED.usage, modelRequests: 1, inputTokens: 10, outputTokens: 5 },
+      told: ['n'],
+    })
+  })
+
+  test('a reply that calls tools opens a batch, counted whole', () => {
+    expect(batch('a', 'b').state).toMatchObject({
+      phase: { at: 'batch', admitted: true, calls: [open('call_1', 'a'), open('call_2', 'b')], exceeded: null },
+      usage: { modelRequests: 1, toolCalls: 2 },
+    })
+  })
+
+  test('HC-12 a batch over the budget is not counted', () => {
+    const rules = { ...RULES, limits: { ...RULES.limits, toolCalls: 1 } }
+    const { state } = new Story({ rules }).asks().replies(calls('a', 'b'))
+    expect(state).toMatchObject({ phase: { at: 'batch', admitted: false }, usage: { toolCalls: 0 } })
+  })
+
+  test('a call starts', () => {
+    expect(changes(batch('a', 'b'), (it) => it.starts('call_2'))).toMatchObject({
+      phase: { calls: [open('call_1', 'a'), open('call_2', 'b', { started: true })] },
+    })
+  })
+
+  test('a call ends; its entry waits until the batch is closed by the next request, in model order', () => {
+    const story = batch('a', 'b')
+    const settled = {
+      at: AT,
+      output: '{"ok":true,"content":"ok","metadata":{}}',
+      parts: null,
+      ok: true,
+      cancelled: false,
+      retryKind: null,
+    }
+    expect(changes(story, (it) => it.completes('call_2'))).toMatchObject({
+      seq: 4,
+      phase: { calls: [{ settled: null }, { settled }] },
+    })
+    story.completes('call_1', { ok: false, output: '{"ok":false}' })
+    expect(lengthWhenClosed(story.state)).toBe(4)
+    expect(story.state.transcript).toHaveLength(2)
+    story.asks({ requestKind: 'tool_outputs', entries: [user(4, 'Notice.')] })
+    expect(story.state.transcript.slice(2)).toEqual([
+      { role: 'tool', id: 'e3', at: AT, callId: 'call_1', name: 'a', content: '{"ok":false}', isError: true },
+      { role: 'tool', id: 'e4', at: AT, callId: 'call_2', name: 'b', content: settled.output, isError: false },
+      user(4, 'Notice.'),
+    ])
+  })
+
+  test('images of a result stand behind its envelope', () => {
+    const image = { type: 'image', data: 'AAAA', mediaType: 'image/png' } as const
+    const { state } = batch('a')
+      .completes('call_1', { parts: [image] })
+      .asks({ requestKind: 'tool_outputs' })
+    expect(state.transcript[2]).toMatchObject({
+      content: [{ type: 'text', text: '{"ok":true,"content":"ok","metadata":{}}' }, image],
+    })
+  })
+
+  test('TM-07 a cancelled call is counted and noted', () => {
+    expect(changes(batch('a'), (it) => it.completes('call_1', { cancelled: true, ok: false }))).toMatchObject({
+      usage: { toolCalls: 1, cancelledToolCalls: 1 },
+      notes: { call_1: { cancelled: true } },
+    })
+  })
+
+  test.each<[string, readonly [string, Parameters<Story['completes']>[1]][], object]>([
+    [
+      'counts once the batch is whole',
+      [['call_1', { ok: false, retryKind: 'ModelRetry' }]],
+      { streaks: {}, usage: { toolRetries: {} } },
+    ],
+    [
+      'counts in model order, whoever ended first',
+      [
+        ['call_2', { ok: true }],
+        ['call_1', { ok: false, retryKind: 'ModelRetry' }],
+      ],
+      { streaks: { a: 0 }, usage: { toolRetries: { a: 1 } } },
+    ],
+    [
+      'counts failures in a row',
+      [
+        ['call_1', { ok: false, retryKind: 'ModelRetry' }],
+        ['call_2', { ok: false, retryKind: 'ValidationError' }],
+      ],
+      {
+        streaks: { a: 2 },
+        usage: { toolRetries: { a: 2 } },
+        phase: { exceeded: { toolName: 'a', budget: 1, count: 2 } },
+      },
+    ],
+    [
+      'does not count cancelled calls nor plain failures',
+      [
+        ['call_1', { ok: false, cancelled: true, retryKind: 'ModelRetry' }],
+        ['call_2', { ok: false }],
+      ],
+      { streaks: {}, usage: { toolRetries: {} }, phase: { exceeded: null } },
+    ],
+  ])('TR-10 H-03 retryable failures: %s', (_name, ended, expected) => {
+    const story = batch('a', 'a')
+    for (const [callId, payload] of ended) story.completes(callId, payload)
+    expect(story.state).toMatchObject(expected)
+  })
+
+  test('H-03 a success ends the streak of its tool, not the count of its failures; an own budget wins', () => {
+    const rules = { ...RULES, toolRetryBudgets: { a: 2 } }
+    const failing = { ok: false, retryKind: 'ModelRetry' } as const
+    const story = new Story({ rules }).asks()
+    story.replies(calls('a', 'a')).completes('call_1', failing).completes('call_2', failing)
+    expect(story.state).toMatchObject({ streaks: { a: 2 }, phase: { exceeded: null } })
+    story.asks().replies(calls('a')).completes('call_1')
+    expect(story.state).toMatchObject({ streaks: { a: 0 }, usage: { toolRetries: { a: 2 } } })
+  })
+
+  test('H-03 a tool may have the name of what every object has', () => {
+    const failing = { ok: false, retryKind: 'ModelRetry' } as const
+    const { state } = new Story().asks().replies(calls('constructor')).completes('call_1', failing)
+    expect(state).toMatchObject({ streaks: { constructor: 1 }, usage: { toolRetries: { constructor: 1 } } })
+  })
+
+  test('a hook that failed is counted', () => {
+    const next = (it: Story): Story => it.then('hook_failed', { hookEvent: 'run_start', message: 'No.' })
+    expect(changes(new Story(), next)).toEqual({ seq: 2, usage: { ...OPENED.usage, hookFailures: 1 } })
+  })
+
+  test('an approval waits, and its answer is noted', () => {
+    const item = { kind: 'approval', callId: 'call_1', toolName: 'a', arguments: '{}', path: ['run_t'] } as const
+    const story = batch('a')
+    expect(changes(story, (it) => it.then('approval_requested', { items: [item] }))).toMatchObject({
+      phase: { calls: [{ waiting: item }] },
+    })
+    const answer = { callId: 'call_1', approved: false, reason: 'No.' }
+    expect(changes(story, (it) => it.then('answer_received', { callId: 'call_1', answer }))).toMatchObject({
+      phase: { calls: [{ waiting: item, answer }] },
+      notes: { call_1: { approval: { approved: false, reason: 'No.' } } },
+    })
+  })
+
+  test.each(['limit_warning', 'model_retry', 'transcript_repaired', 'cache_bust', 'approval_resumed'] as const)(
+    '%s only tells',
+    (kind) => {
+      expect(changes(batch('a'), (it) => it.then(kind))).toEqual({ seq: 4 })
+    },
+  )
+
+  test('a pause leaves the run open, an end closes it', () => {
+    const item = { kind: 'approval', callId: 'call_1', toolName: 'a', arguments: '{}', path: ['run_t'] } as const
+    const paused = { result: { stopReason: 'approval_required', pending: [item] } } as never
+    expect(changes(batch('a'), (it) => it.then('run_completed', paused))).toEqual({ seq: 4 })
+    const ended = { result: { stopReason: 'end_turn', pending: [] } } as never
+    const answered = new Story().asks().replies(text('Done.'))
+    expect(changes(answered, (it) => it.then('run_completed', ended))).toEqual({
+      seq: 4,
+      phase: { at: 'ended', stopReason: 'end_turn' },
+    })
+  })
+})
+
+describe('a run that ends with open calls', () => {
+  const failed = { stopReason: 'cancelled' } as const
+
+  test('160 answers for each: what had ended says so, what had started is unknown, the rest had no effect', () => {
+    const { state } = new Story()
+      .asks({ entries: [user(0, 'Go.')] })
+      .replies(calls('a', 'b', 'c'))
+      .starts('call_2')
+      .completes('call_1')
+      .then('run_failed', failed)
+    const content = (said: string, errorType: string): string =>
+      JSON.stringify({ ok: false, content: said, metadata: { error_type: errorType } })
+    expect(state.phase).toEqual({ at: 'ended', stopReason: 'cancelled' })
+    expect(state.transcript.slice(2)).toMatchObject([
+      { callId: 'call_1', content: '{"ok":true,"content":"ok","metadata":{}}', isError: false },
+      {
+        callId: 'call_2',
+        content: content('The run ended while this call was under way: its outcome is unknown.', 'Interrupted'),
+        isError: true,
+      },
+      {
+        callId: 'call_3',
+        content: content('The run ended before this call was made: it had no effect.', 'Cancelled'),
+        isError: true,
+      },
+    ])
+  })
+
+  test('H-22 accepts the final answer that it ended with', () => {
+    const { state } = new Story()
+      .asks()
+      .replies(calls('final_result'), { kind: 'final', mode: 'tool', callId: 'call_1', output: 1 })
+      .then('run_completed', { result: { stopReason: 'end_turn', pending: [] } } as never)
+    expect(state.transcript[1]).toMatchObject({
+      content: '{"ok":true,"content":"The final answer was accepted.","metadata":{}}',
+      isError: false,
+    })
+  })
+})
+
+describe('folding', () => {
+  test('gives the state of the run, from its beginning', () => {
+    const story = new Story()
+      .asks({ entries: [user(0, 'Go.')] })
+      .replies(calls('a'))
+      .starts('call_1')
+      .completes('call_1')
+    expect(fold(story.events)).toEqual(story.state)
+    expect(fold([])).toBeUndefined()
+  })
+
+  test.each<[string, () => unknown, string]>([
+    [
+      'a log that begins in the middle',
+      () => fold([event('hook_failed', 1)]),
+      'Expected a log to begin with `run_started`, got `hook_failed`.',
+    ],
+    ['a gap', () => apply(new Story().state, event('hook_failed', 3)), 'Expected event 2 of run `run_t`, got event 3.'],
+    [
+      'an event twice',
+      () => apply(new Story().asks().state, event('hook_failed', 2)),
+      'Expected event 3 of run `run_t`, got event 2.',
+    ],
+    [
+      'a call that nobody made',
+      () => new Story().asks().replies(calls('a')).starts('call_9'),
+      'Expected call `call_9` in the batch of run `run_t`.',
+    ],
+  ])('refuses %s', (_name, act, message) => {
+    expect(act).toThrow(message)
+  })
+})
