@@ -13,6 +13,7 @@ export default defineConfig([
     },
     ...shared,
     splitting: true,
+    external: ['@vscode/ripgrep', 'undici', '@cfworker/json-schema'],
     treeshake: true,
   },
   {

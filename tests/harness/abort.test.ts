@@ -155,10 +155,28 @@ describe('a run that is aborted', () => {
         if (events.some(({ kind }) => kind === 'model_request_started')) controller.abort()
       },
     }
-    using model = new ScriptedModel()
+    const turn = vi.fn(() => NEVER)
+    const model: Model = { provider: 'p', id: 'm', capabilities: {}, openSession: () => ({ turn }) }
     const error = await failureOf(harnessOf({ model, log }).run('Go.', { signal: controller.signal }))
     expect(error.code).toBe('cancelled')
-    expect(model.heard).toEqual([])
+    expect(turn).not.toHaveBeenCalled()
+  })
+
+  test('H-28 by itself stays so when its caller aborts it a moment later', async () => {
+    const controller = new AbortController()
+    const slow = tool('slow', (_args, { signal }) => {
+      return new Promise((_, reject) =>
+        signal.addEventListener('abort', () => {
+          controller.abort()
+          reject(new Error('Stopped.'))
+        }),
+      )
+    })
+    using model = new ScriptedModel().calls('slow')
+    const harness = harnessOf({ model, tools: [slow], limits: { timeMs: 20 } })
+    const error = await failureOf(harness.run('Go.', { signal: controller.signal }))
+    expect(controller.signal.aborted).toBe(true)
+    expect(error).toMatchObject({ code: 'limit_reached', run: { stopReason: 'limit_reached' } })
   })
 
   test('H-28 once its answer is there still gives it', async () => {

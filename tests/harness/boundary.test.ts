@@ -2,7 +2,7 @@ import { readFileSync } from 'node:fs'
 import { dirname, relative, resolve } from 'node:path'
 import { describe, expect, test } from 'vitest'
 import { defineTool, memoryLog } from 'thinharness'
-import type { DurableEvent } from 'thinharness'
+import type { DurableEvent, Model } from 'thinharness'
 import { ScriptedModel } from 'thinharness/testing'
 import { failureOf, harnessOf, tool } from './support.js'
 
@@ -129,6 +129,31 @@ describe('failures that end the run', () => {
       )
     },
   )
+})
+
+describe('an event that a model tells', () => {
+  test('160 store_failure of it stops the request that is under way', async () => {
+    const inner = memoryLog()
+    const log = {
+      ...inner,
+      append: (...[runId, events]: Parameters<typeof inner.append>) =>
+        events.some(({ kind }) => kind === 'cache_bust')
+          ? Promise.reject(new Error('The disk is full.'))
+          : inner.append(runId, events),
+    }
+    const model: Model = {
+      provider: 'p',
+      id: 'm',
+      capabilities: {},
+      openSession: () => ({
+        turn: (_transcript, _constants, { signal, onCacheBust }) => {
+          onCacheBust?.({ path: '$', cause: 'entry_changed' })
+          return new Promise((_, reject) => signal.addEventListener('abort', () => reject(new Error('Stopped.'))))
+        },
+      }),
+    }
+    expect((await failureOf(harnessOf({ model, log }).run('Go.'))).code).toBe('store_failure')
+  })
 })
 
 describe('what the core loads', () => {

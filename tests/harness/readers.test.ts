@@ -156,6 +156,46 @@ describe('reading', () => {
     expect(await reading.next()).toEqual({ done: true, value: undefined })
   })
 
+  test('ST-01 several next() for events that wait already give each of them, and later ones come behind', async () => {
+    const stream = harnessOf({ model: working(0) }).stream('Go.')
+    await ticks(20)
+    const reading = stream[Symbol.asyncIterator]()
+    const first = reading.next()
+    const [second, third] = [reading.next(), reading.next()]
+    const fourth = first.then(() => reading.next())
+    const results = await Promise.all([first, second, third, fourth])
+    expect(results.map((result) => (result.done === true ? null : result.value.seq))).toEqual([1, 2, 3, 4])
+    expect(await reading.next()).toEqual({ done: true, value: undefined })
+  })
+
+  test('ST-01 nothing is told behind the end, also while the run waits for its reader there', async () => {
+    let say: TurnOptions['onDelta']
+    const script = working(63)
+    const model: Model = {
+      provider: 'custom',
+      id: 'custom-1',
+      capabilities: {},
+      openSession() {
+        const session = script.openSession()
+        return {
+          turn(transcript, constants, options) {
+            say = options.onDelta
+            return session.turn(transcript, constants, { signal: options.signal })
+          },
+        }
+      },
+    }
+    const harness = harnessOf({ model, tools: [tool('a')], limits: { modelRequests: null } })
+    const stream = harness.stream('Go.', { deltas: true })
+    await until(() => script.heard.length === 64)
+    await ticks(20)
+    // The 256 events that there is room for are the whole run.
+    say?.({ kind: 'text_delta', text: 'Too late.' })
+    const events = await eventsOf(stream)
+    expect(events).toHaveLength(256)
+    expect(events.at(-1)?.kind).toBe('run_completed')
+  })
+
   test('ST-11 close() cancels, waits for the clean-up, never rejects, and may be called again and on an ended run', async () => {
     let cleanedUp = false
     const slow = tool('a', async (_args, { signal }) => {

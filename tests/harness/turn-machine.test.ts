@@ -111,7 +111,11 @@ describe('the turn machine', () => {
     expect(result).toMatchObject({ text: 'May I?', stopReason: 'approval_required', pending })
     expect(result.usage).toMatchObject({ modelRequests: 1, toolCalls: 2 })
     expect(result.responses).toHaveLength(1)
-    expect(result.resumeState).toMatchObject({ kind: 'run_state', phase: { at: 'batch', admitted: true } })
+    expect(result.resumeState).toMatchObject({
+      kind: 'run_state',
+      phase: { at: 'batch', admitted: true },
+      responses: JSON.parse(JSON.stringify(result.responses)) as unknown,
+    })
     expect(kinds(events)).toBe('run_started model_request_started model_message approval_requested run_completed')
   })
 

@@ -40,6 +40,8 @@ describe('H-14 patterns in lines', () => {
     ['^foo$', 'foo\nfoo \n foo\nfoo', ['foo', 'foo']],
     ['foo$', 'foo\r\nfoo x\r\n', ['foo\r']],
     ['^$', 'a\n\nb\n\r\n', ['', '\r']],
+    ['^b', 'a\rb\n\r\nab', ['a\rb']],
+    ['a$', 'a\rb\nab', ['a\rb']],
     ['a.c', 'abc\nac\na\rc\na\tc', ['abc', 'a\tc']],
     ['(?s)a.c', 'a\nc\nabc', ['abc']],
     ['[^a]', 'a\n\nb', ['b']],

@@ -11,7 +11,7 @@ import { compilePattern } from '../../src/toolbox/search/pattern/pattern.js'
 import { LineCutter, parseRecord } from '../../src/toolbox/search/ripgrep-output.js'
 import { ripgrepEngine, RipgrepUnavailable } from '../../src/toolbox/search/ripgrep-engine.js'
 import type { RipgrepLimits } from '../../src/toolbox/search/ripgrep-engine.js'
-import { timeBox } from '../../src/toolbox/search/time-box.js'
+import { callTime } from '../../src/toolbox/search/call-time.js'
 import { call, folderWith, workspaceIn } from './support.js'
 
 /** A program that stands in for ripgrep. */
@@ -47,7 +47,7 @@ function requestFor(root: string, query: string, seconds = 20, signal = new Abor
     exclusions: exclusionsOf([]),
     keepLines: 3,
     maxLineChars: 100,
-    time: timeBox(seconds, signal),
+    time: callTime(seconds, signal),
   }
 }
 

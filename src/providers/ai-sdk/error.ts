@@ -18,6 +18,7 @@ export function aiSdkError(thrown: unknown, midway: boolean): HarnessError {
     return statusError(thrown, thrown['statusCode'], midway)
   if (isCallError(thrown)) return connectionError(thrown['cause'] ?? thrown, hostOf(thrown), midway)
   if (!(thrown instanceof Error)) return errorFromBody(200, {}, isObject(thrown['data']) ? thrown['data'] : thrown)
+  if (isErrorEvent(thrown['value'])) return errorFromBody(200, {}, thrown['value'])
   if (isNoJson(thrown)) return noJsonError(thrown)
   if (isOfConnection(thrown)) return connectionError(thrown, 'the provider', midway)
   return providerError(messageOf(thrown), { cause: thrown, retryable: STOPPED.has(thrown.name) })
@@ -50,6 +51,11 @@ function statusError(thrown: Error & Fields, status: number, midway: boolean): H
   if (isNoJson(thrown.cause)) return noJsonError(thrown.cause)
   const why = thrown.cause instanceof Error ? `: ${thrown.cause.message}` : ''
   return providerError(`${thrown.message.replace(/\.$/, '')}${why}`, { retryable: thrown['isRetryable'] === true })
+}
+
+/** Whether what failed the AI SDK's validation is an error of the API, in a form that it does not know. */
+function isErrorEvent(value: unknown): boolean {
+  return isObject(value) && (value['type'] === 'error' || isObject(value['error']))
 }
 
 /** The body of an error, parsed where it is JSON; undefined where there is none. */

@@ -13,10 +13,11 @@ export interface Finish {
  * Why a reply ended. The specification's word is coarser than ours: it has `stop` for a pause and `content-filter` for
  * a refusal, so the provider's own word counts first. A reply that calls tools ended to call them.
  */
-export function finishOf(given: unknown, hasCalls: boolean, { filterIsRefusal }: ProviderTraits): Finish {
+export function finishOf(given: unknown, hasCalls: boolean, { filterWord }: ProviderTraits): Finish {
   const { word, native } = wordsOf(given)
   const unified = WORDS.get(word) ?? 'other'
-  const isRefusal = filterIsRefusal === true && unified === 'content_filter' && native === '' && isObject(given)
+  const isFiltered = unified === 'content_filter' && isObject(given)
+  const isRefusal = isFiltered && filterWord !== undefined && native !== filterWord
   const finishReason = isRefusal ? 'refusal' : (NATIVE_WORDS.get(native) ?? unified)
   return {
     finishReason: hasCalls && finishReason === 'stop' ? 'tool_calls' : finishReason,

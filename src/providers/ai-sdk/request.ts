@@ -22,6 +22,7 @@ export interface CallRules {
 export function callSettings(constants: RequestConstants, rules: CallRules): CallSettings {
   const { tools, settings, structuredOutput } = constants
   const { options, version, traits } = rules
+  const { toolChoice = 'auto' } = settings
   const maxOutputTokens = settings.maxOutputTokens ?? options.maxOutputTokens
   const temperature = settings.temperature ?? options.temperature
   const effort = settings.reasoningEffort ?? options.reasoningEffort
@@ -32,16 +33,15 @@ export function callSettings(constants: RequestConstants, rules: CallRules): Cal
     ...(temperature !== undefined && { temperature }),
     ...(effort !== undefined && version.takesReasoning && { reasoning: effort }),
     ...(tools.length > 0 && { tools: tools.map((tool) => functionTool(tool, traits)) }),
-    ...(tools.length > 0 && toolChoiceField(settings.toolChoice)),
+    ...(tools.length > 0 && toolChoice !== 'auto' && toolChoiceField(toolChoice)),
     ...(structuredOutput !== null && { responseFormat: responseFormat(structuredOutput) }),
     ...(options.headers !== undefined && { headers: options.headers }),
     ...(Object.keys(providerOptions).length > 0 && { providerOptions }),
   }
 }
 
-/** The choice of tools as a field of a call; none for the default. */
-export function toolChoiceField(choice: ToolChoice | undefined): CallSettings {
-  if (choice === undefined || choice === 'auto') return {}
+/** The choice of tools as a field of a call. */
+export function toolChoiceField(choice: ToolChoice): CallSettings {
   return { toolChoice: typeof choice === 'string' ? { type: choice } : { type: 'tool', toolName: choice.tool } }
 }
 

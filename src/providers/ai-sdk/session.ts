@@ -109,7 +109,7 @@ export class AiSdkSession implements ModelSession {
     }
     // A copy: what a provider does with the list is not ours.
     const question = {
-      settings: { ...sent.settings, ...toolChoiceField(toolChoice) },
+      settings: { ...sent.settings, ...(toolChoice !== undefined && toolChoiceField(toolChoice)) },
       prompt: [...sent.prompt],
       signal,
       limits,

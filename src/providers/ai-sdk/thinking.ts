@@ -20,7 +20,7 @@ const CLAUDE_BY_BUDGET = /claude-(?:3-7|(?:opus|sonnet|haiku)-4(?!-[6-9]))/
 export function anthropicThinking(effort: ReasoningEffort, modelId: string): JsonObject {
   if (effort === 'none') return { thinking: { type: 'disabled' } }
   if (CLAUDE_BY_BUDGET.test(modelId)) return { thinking: { type: 'enabled', budgetTokens: BUDGETS[effort] } }
-  return { thinking: { type: 'adaptive' }, effort: effort === 'minimal' ? 'low' : effort }
+  return { thinking: { type: 'adaptive', display: 'summarized' }, effort: effort === 'minimal' ? 'low' : effort }
 }
 
 /** Gemini up to 2.5, which knows no level. */

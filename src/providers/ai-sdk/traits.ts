@@ -28,8 +28,8 @@ export interface ProviderTraits {
   readonly resultMedia?: RegExp
   /** Provider metadata, of which reasoning must have one to be taken back. */
   readonly seals?: readonly string[]
-  /** A filtered reply without a native finish reason is a refusal. */
-  readonly filterIsRefusal?: true
+  /** The API's word for a reply that a filter stopped; any other reply of that kind is a refusal. */
+  readonly filterWord?: string
   readonly capabilities?: ModelCapabilities
 }
 
@@ -55,7 +55,7 @@ const OPENAI: ProviderTraits = {
   looseTools: true,
   callIds: /^[^]{1,64}$/,
   plainErrors: true,
-  filterIsRefusal: true,
+  filterWord: 'content_filter',
   capabilities: { supportsJsonSchemaOutput: true, defaultStructuredOutputMode: 'native' },
 }
 

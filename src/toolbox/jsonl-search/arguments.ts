@@ -11,7 +11,7 @@ export const DEFAULT_ROWS_PER_FILE = 25
 export const DEFAULT_LIMIT = 25
 
 /** Rows or groups that can be reached with `offset` and `limit`. */
-export const MAX_RANKED = 10_000
+const MAX_RANKED = 10_000
 
 export interface JsonlSearchArguments {
   readonly query?: string

@@ -7,7 +7,7 @@ export interface FieldPath {
   readonly steps: readonly FieldStep[]
 }
 
-export type FieldPathResult =
+type FieldPathResult =
   { readonly ok: true; readonly path: FieldPath } | { readonly ok: false; readonly problem: string }
 
 /**

@@ -26,7 +26,7 @@ export interface FieldSearch {
   readonly maxLineChars: number
 }
 
-export type FieldSearchesResult =
+type FieldSearchesResult =
   { readonly ok: true; readonly searches: readonly FieldSearch[] } | { readonly ok: false; readonly problem: string }
 
 /** Longest excerpt of one field, in characters. */

@@ -40,8 +40,7 @@ export interface Filter {
   test(row: Row, onPause: () => void): Verdict
 }
 
-export type FilterResult =
-  { readonly ok: true; readonly filter: Filter } | { readonly ok: false; readonly problem: string }
+type FilterResult = { readonly ok: true; readonly filter: Filter } | { readonly ok: false; readonly problem: string }
 
 /** Checks and compiles a filter: after this it cannot fail (spec §6.7, H-20). */
 export function compileFilter(where: WhereFilter): FilterResult {

@@ -2,6 +2,7 @@ import type { ToolSpec } from '../../tools/spec.js'
 import { fileTool } from '../file-tool.js'
 import { checkFileToolOptions } from '../options.js'
 import type { FileToolOptions } from '../options.js'
+import { workspaceOf } from '../workspace.js'
 import { JSONL_SEARCH_PARAMETERS } from './arguments.js'
 import type { JsonlSearchArguments } from './arguments.js'
 import { runJsonlSearch } from './run-jsonl-search.js'
@@ -9,11 +10,13 @@ import { runJsonlSearch } from './run-jsonl-search.js'
 /**
  * `jsonl_search`: rows of line-delimited JSON, filtered, projected, ordered or counted (spec §6.7). Numbers keep all their
  * digits.
- * @throws HarnessError `invalid_options`.
+ * @throws HarnessError `invalid_options`; PathValidationError when an allow-list or the output folder leaves the root.
  */
 export function jsonlSearch(options: FileToolOptions = {}): ToolSpec {
   checkFileToolOptions(options)
-  return fileTool<JsonlSearchArguments>(options, {
+  const own = { ...options }
+  if (own.root !== undefined) workspaceOf(own, own.root)
+  return fileTool<JsonlSearchArguments>(own, {
     name: 'jsonl_search',
     description:
       'Find rows in JSONL files by their fields, and show chosen fields, counts, or lines of big text fields.',

@@ -30,7 +30,7 @@ export type OrderKey =
   /** Missing, null, or not of the order's type: last in either direction. */
   | { readonly kind: 'none' }
 
-export type OrdersResult =
+type OrdersResult =
   { readonly ok: true; readonly orders: readonly Order[] } | { readonly ok: false; readonly problem: string }
 
 /** A number that is read digit by digit only when it is met by one with the same double. */

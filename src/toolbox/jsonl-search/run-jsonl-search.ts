@@ -1,12 +1,13 @@
 import type { ToolOutcome } from '../../tools/outcome.js'
 import type { JsonObject } from '../../util/json.js'
-import { DeadlinePassed, FileFailure, fileFailureOf } from '../failure.js'
+import { DeadlinePassed, FileFailure, fileFailureOf, isMissing } from '../failure.js'
 import type { FileCall } from '../file-tool.js'
 import { openFile } from '../safe-open.js'
 import { concurrently } from '../search/concurrently.js'
 import { Shelf } from '../search/shelf.js'
-import { timeBox } from '../search/time-box.js'
-import type { TimeBox } from '../search/time-box.js'
+import { callTime } from '../search/call-time.js'
+import type { CallTime } from '../search/call-time.js'
+import { UnreadFiles } from '../search/unread-files.js'
 import { spill } from '../spill.js'
 import type { Workspace } from '../workspace.js'
 import { DEFAULT_FILES, DEFAULT_LIMIT, DEFAULT_ROWS_PER_FILE } from './arguments.js'
@@ -31,7 +32,7 @@ const MAX_WARNING_CHARS = 400
 export async function runJsonlSearch(call: FileCall<JsonlSearchArguments>): Promise<ToolOutcome> {
   const { workspace, args, context } = call
   const plan = planOf(args)
-  const time = timeBox(args.timeout ?? workspace.limits.searchTimeoutMs / 1000, context.signal)
+  const time = callTime(args.timeout ?? workspace.limits.searchTimeoutMs / 1000, context.signal)
   try {
     const collection = collectionFor(workspace, args, plan, time)
     const scanned = await scanAll(workspace, args.path ?? '.', plan, collection.collector, time)
@@ -48,7 +49,7 @@ interface Collection {
   body(counts: ScanCounts): Body
 }
 
-function collectionFor(workspace: Workspace, args: JsonlSearchArguments, plan: Plan, time: TimeBox): Collection {
+function collectionFor(workspace: Workspace, args: JsonlSearchArguments, plan: Plan, time: CallTime): Collection {
   const { limit = DEFAULT_LIMIT, offset = 0 } = args
   const view = { fields: plan.fields, searches: plan.searches, onPause: time.check }
   switch (plan.shape.kind) {
@@ -70,8 +71,7 @@ function collectionFor(workspace: Workspace, args: JsonlSearchArguments, plan: P
 
 interface Scanned {
   readonly counts: ScanCounts
-  /** Why files could not be read. */
-  readonly unread: readonly string[]
+  readonly unread: UnreadFiles
 }
 
 async function scanAll(
@@ -79,10 +79,10 @@ async function scanAll(
   path: string,
   plan: Plan,
   collector: RowCollector,
-  time: TimeBox,
+  time: CallTime,
 ): Promise<Scanned> {
   const counts: ScanCounts = { rowsMatched: 0, compareWarnings: 0, parseErrors: 0, overlongLines: 0 }
-  const unread: string[] = []
+  const unread = new UnreadFiles()
   await concurrently(jsonlFiles(workspace, path, time), FILES_AT_ONCE, async (file) => {
     const shown = workspace.display(file)
     try {
@@ -96,9 +96,11 @@ async function scanAll(
         await handle.close()
       }
     } catch (error) {
+      // It has gone since it was listed.
+      if (isMissing(error)) return
       const failure = fileFailureOf(error, shown)
       if (failure === undefined) throw error
-      unread.push(failure.message)
+      unread.add(failure.message)
     }
   })
   return { counts, unread }
@@ -110,10 +112,11 @@ async function outcomeOf(
   { counts, unread }: Scanned,
   body: Body,
 ): Promise<ToolOutcome> {
-  const returncode = unread.length > 0 ? 2 : counts.rowsMatched > 0 ? 0 : 1
-  const metadata: JsonObject = { returncode, cmd: commandOf(args), ...warningsOf(unread), ...comparisons(counts) }
-  if (counts.rowsMatched === 0 && unread.length > 0) {
-    throw new FileFailure('SearchFailed', `jsonl_search failed (rc=2): ${excerptOf(unread)}`, { metadata })
+  const problem = unread.text.slice(0, MAX_WARNING_CHARS)
+  const returncode = problem !== '' ? 2 : counts.rowsMatched > 0 ? 0 : 1
+  const metadata: JsonObject = { returncode, cmd: commandOf(args), ...warningOf(problem), ...comparisons(counts) }
+  if (counts.rowsMatched === 0 && problem !== '') {
+    throw new FileFailure('SearchFailed', `jsonl_search failed (rc=2): ${problem}`, { metadata })
   }
   const text = renderResult(args, plan, counts, body)
   const { maxToolChars } = workspace.limits
@@ -127,14 +130,8 @@ function commandOf({ query = '', path = '.' }: JsonlSearchArguments): string[] {
   return ['builtin-jsonl-search', ...(query === '' ? [] : [`--query=${query}`]), '--', path]
 }
 
-/** Names of files and reasons, never what is in a file. */
-function warningsOf(unread: readonly string[]): JsonObject {
-  return unread.length === 0 ? {} : { warning: 'the search is not complete', warning_excerpt: excerptOf(unread) }
-}
-
-function excerptOf(unread: readonly string[]): string {
-  const others = unread.length > 1 ? ` (and ${unread.length - 1} more that could not be read)` : ''
-  return `${unread[0] ?? ''}${others}`.slice(0, MAX_WARNING_CHARS)
+function warningOf(problem: string): JsonObject {
+  return problem === '' ? {} : { warning: 'the search is not complete', warning_excerpt: problem }
 }
 
 function comparisons({ compareWarnings }: ScanCounts): JsonObject {

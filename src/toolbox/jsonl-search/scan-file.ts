@@ -1,9 +1,8 @@
 import type { FileHandle } from 'node:fs/promises'
 import { blocksOf } from '../search/blocks.js'
-import { NOT_FOUND } from '../search/pattern/matcher.js'
 import type { Pattern } from '../search/pattern/pattern.js'
-import { lineFeeds } from '../search/search-file.js'
-import type { TimeBox } from '../search/time-box.js'
+import { eachMatchingLine, lineFeeds } from '../search/matching-lines.js'
+import type { CallTime } from '../search/call-time.js'
 import type { Filter } from './filter.js'
 import type { Needle } from './needle.js'
 import { Occurrences } from './occurrences.js'
@@ -29,10 +28,10 @@ export interface ScanCounts {
   overlongLines: number
 }
 
-export interface Scan {
+interface Scan {
   readonly query: RowQuery
   readonly counts: ScanCounts
-  readonly time: TimeBox
+  readonly time: CallTime
   /** Takes each row that passes, with the number of its line. */
   readonly onRow: (row: Row, line: number) => void
 }
@@ -82,30 +81,11 @@ class LineScan {
   }
 
   async scanMatching(bytes: Buffer, pattern: Pattern): Promise<void> {
-    const end = bytes.at(-1) === LF ? bytes.length - 1 : bytes.length
-    let counted = 0
-    for (let at = 0; at <= end;) {
-      const place = await this.#find(pattern, bytes, at, end)
-      if (place === NOT_FOUND) break
-      const start = place === 0 ? 0 : bytes.lastIndexOf(LF, place - 1) + 1
-      const next = bytes.indexOf(LF, place)
-      const lineEnd = next === -1 ? bytes.length : next
-      this.#lines += lineFeeds(bytes, counted, start)
-      counted = start
-      this.#takeLine(bytes, start, lineEnd, this.#lines + 1)
-      if (++this.#rows % ROWS_BETWEEN_BREATHS === 0) await this.#scan.time.breathe()
-      at = lineEnd + 1
-    }
-    this.#lines += lineFeeds(bytes, counted, bytes.length)
-  }
-
-  async #find(pattern: Pattern, bytes: Buffer, from: number, to: number): Promise<number> {
-    let found = pattern.find(bytes, from, to)
-    while (typeof found !== 'number') {
-      await this.#scan.time.breathe()
-      found = pattern.find(bytes, from, to, found)
-    }
-    return found
+    await eachMatchingLine(bytes, pattern, this.#scan.time, (start, end, linesBefore) => {
+      this.#takeLine(bytes, start, end, this.#lines + linesBefore + 1)
+      return true
+    })
+    this.#lines += lineFeeds(bytes, 0, bytes.length)
   }
 
   #takeLine(bytes: Buffer, start: number, end: number, line: number): void {

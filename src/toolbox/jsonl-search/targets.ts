@@ -1,6 +1,6 @@
 import { lstat } from 'node:fs/promises'
 import { isMissing, PathValidationError } from '../failure.js'
-import type { TimeBox } from '../search/time-box.js'
+import type { CallTime } from '../search/call-time.js'
 import { walk } from '../walk.js'
 import type { Workspace } from '../workspace.js'
 
@@ -12,7 +12,7 @@ import type { Workspace } from '../workspace.js'
 export async function* jsonlFiles(
   workspace: Workspace,
   path: string,
-  { signal, deadline }: TimeBox,
+  { signal, deadline }: CallTime,
 ): AsyncGenerator<string, void, undefined> {
   for (const each of await walksFor(workspace, path)) {
     for await (const entry of walk(workspace, { ...each, signal, deadline })) {

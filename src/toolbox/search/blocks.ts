@@ -2,7 +2,7 @@ import type { FileHandle } from 'node:fs/promises'
 import { ByteSource } from './byte-source.js'
 
 /** A piece of a file. Its bytes are overwritten when the next one is asked for. */
-export type Block =
+type Block =
   /** Whole lines; only the last of a file may lack its line feed. */
   | { readonly kind: 'lines'; readonly bytes: Buffer; readonly isLast: boolean }
   /** One line that is longer than may be held, and is passed over. */

@@ -1,11 +1,12 @@
 import { basename, relative, sep } from 'node:path'
-import { DeadlinePassed, fileFailureOf } from '../failure.js'
+import { fileFailureOf, isMissing } from '../failure.js'
 import { openFile } from '../safe-open.js'
 import { walk } from '../walk.js'
 import { concurrently } from './concurrently.js'
-import type { EngineEnd, SearchEngine, SearchRequest } from './engine.js'
+import type { SearchEngine, SearchRequest } from './engine.js'
 import type { FileHits } from './hits.js'
 import { searchFile } from './search-file.js'
+import { UnreadFiles } from './unread-files.js'
 
 /** Files that are open at once. */
 const FILES_AT_ONCE = 16
@@ -17,19 +18,20 @@ export const builtinEngine: SearchEngine = {
   command,
 
   async search(request, onFile) {
-    const unread: string[] = []
-    let found = false
+    const unread = new UnreadFiles()
+    let filesFound = 0
     await concurrently(filesOf(request), FILES_AT_ONCE, async (path) => {
       try {
         const hits = await searchPath(request, path)
         if (hits.matches === 0) return
-        found = true
+        filesFound++
         onFile(hits)
       } catch (error) {
-        unread.push(problemOf(error, request.workspace.display(path)))
+        if (!isMissing(error)) unread.add(problemOf(error, request.workspace.display(path)))
       }
     })
-    return { command: command(request), ...endOf(found, unread) }
+    const detail = unread.text
+    return { command: command(request), returncode: detail !== '' ? 2 : filesFound > 0 ? 0 : 1, detail }
   },
 }
 
@@ -64,16 +66,9 @@ async function* filesOf(request: SearchRequest): AsyncGenerator<string, void, un
   }
 }
 
-/** A file that cannot be read does not end the search. */
+/** A file that cannot be read does not end the search; one that has gone since it was listed is no problem at all. */
 function problemOf(error: unknown, shown: string): string {
-  const failure = error instanceof DeadlinePassed ? undefined : fileFailureOf(error, shown)
+  const failure = fileFailureOf(error, shown)
   if (failure === undefined) throw error
   return failure.message
-}
-
-function endOf(found: boolean, unread: readonly string[]): Omit<EngineEnd, 'command'> {
-  const [first] = unread
-  if (first === undefined) return { returncode: found ? 0 : 1, detail: '' }
-  const others = unread.length > 1 ? ` (and ${unread.length - 1} more that could not be read)` : ''
-  return { returncode: 2, detail: `${first}${others}` }
 }

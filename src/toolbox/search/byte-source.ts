@@ -1,7 +1,7 @@
 import type { FileHandle } from 'node:fs/promises'
 import { TextDecoder } from 'node:util'
 
-export interface BytesRead {
+interface BytesRead {
   readonly bytes: number
   /** Nothing follows. */
   readonly isLast: boolean

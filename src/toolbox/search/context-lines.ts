@@ -6,13 +6,13 @@ import { blocksOf } from './blocks.js'
 import type { Line } from './hits.js'
 import { lineText } from './line-text.js'
 import type { ShownFile } from './shelf.js'
-import type { TimeBox } from './time-box.js'
+import type { CallTime } from './call-time.js'
 
-export interface ContextOptions {
+interface ContextOptions {
   /** Lines before and after each match. */
   readonly around: number
   readonly maxLineChars: number
-  readonly time: TimeBox
+  readonly time: CallTime
 }
 
 const LF = 0x0a

@@ -1,4 +1,4 @@
-import type { TimeBox } from './time-box.js'
+import type { CallTime } from './call-time.js'
 import type { Workspace } from '../workspace.js'
 import type { Exclusions } from './exclusions.js'
 import type { FileType } from './file-types.js'
@@ -31,7 +31,7 @@ export interface SearchRequest {
   /** Matching lines of a file whose text is wanted. */
   readonly keepLines: number
   readonly maxLineChars: number
-  readonly time: TimeBox
+  readonly time: CallTime
 }
 
 export interface EngineEnd {

@@ -2,7 +2,7 @@ import { MAX_MATCHES_COUNTED } from './hits.js'
 import type { Line } from './hits.js'
 import type { ShownFile } from './shelf.js'
 
-export interface SearchSummary {
+interface SearchSummary {
   readonly query: string
   readonly scope: string
   readonly totalFiles: number

@@ -20,7 +20,7 @@ import type { Pattern } from './pattern/pattern.js'
 import { renderFile, renderNothing, renderResult } from './render.js'
 import type { RenderedFile } from './render.js'
 import { Shelf } from './shelf.js'
-import { timeBox } from './time-box.js'
+import { callTime } from './call-time.js'
 
 const MAX_QUERY_SHOWN = 500
 const MAX_WARNING_CHARS = 400
@@ -40,7 +40,7 @@ export async function runSearch(call: FileCall<SearchArguments>): Promise<ToolOu
     exclusions: exclusionsOf(workspace.limits.excludeGlobs),
     keepLines: args.max_matches_per_file ?? DEFAULT_MATCHES_PER_FILE,
     maxLineChars: args.max_line_chars ?? workspace.limits.maxSearchLineChars,
-    time: timeBox(args.timeout ?? workspace.limits.searchTimeoutMs / 1000, context.signal),
+    time: callTime(args.timeout ?? workspace.limits.searchTimeoutMs / 1000, context.signal),
   }
   if (starts.length === 0) return nothingFound(call, { returncode: 1 })
 

@@ -3,16 +3,16 @@ import { blocksOf } from './blocks.js'
 import { MAX_MATCHES_COUNTED } from './hits.js'
 import type { Line } from './hits.js'
 import { lineText } from './line-text.js'
-import { NOT_FOUND } from './pattern/matcher.js'
+import { eachMatchingLine, lineFeeds } from './matching-lines.js'
 import type { Pattern } from './pattern/pattern.js'
-import type { TimeBox } from './time-box.js'
+import type { CallTime } from './call-time.js'
 
-export interface FileSearch {
+interface FileSearch {
   readonly pattern: Pattern
   /** Matching lines whose text is kept. */
   readonly keepLines: number
   readonly maxLineChars: number
-  readonly time: TimeBox
+  readonly time: CallTime
 }
 
 const LF = 0x0a
@@ -68,43 +68,18 @@ class LineCollector {
   }
 
   async add(bytes: Buffer, isEnd: boolean): Promise<void> {
-    const end = bytes.at(-1) === LF ? bytes.length - 1 : bytes.length
-    let counted = 0
-    for (let at = 0; at <= end && bytes.length > 0 && !this.isFull;) {
-      const place = await this.#find(bytes, at, end)
-      if (place === NOT_FOUND) break
-      const start = place === 0 ? 0 : bytes.lastIndexOf(LF, place - 1) + 1
-      const next = bytes.indexOf(LF, place)
-      const lineEnd = next === -1 ? bytes.length : next
-      this.#number += lineFeeds(bytes, counted, start)
-      counted = start
-      this.#take(bytes, start, lineEnd)
-      at = lineEnd + 1
-    }
-    // Most files have one block and no match: their lines need not be counted.
-    if (!isEnd) this.#number += lineFeeds(bytes, counted, bytes.length)
-  }
-
-  async #find(bytes: Buffer, from: number, to: number): Promise<number> {
     const { pattern, time } = this.#search
-    let found = pattern.find(bytes, from, to)
-    while (typeof found !== 'number') {
-      await time.breathe()
-      found = pattern.find(bytes, from, to, found)
-    }
-    return found
+    await eachMatchingLine(bytes, pattern, time, (start, end, linesBefore) => {
+      this.#take(bytes, start, end, this.#number + linesBefore)
+      return !this.isFull
+    })
+    // Most files have one block: their lines need not be counted.
+    if (!isEnd) this.#number += lineFeeds(bytes, 0, bytes.length)
   }
 
-  #take(bytes: Buffer, start: number, end: number): void {
+  #take(bytes: Buffer, start: number, end: number, number: number): void {
     this.matches++
     if (this.lines.length >= this.#search.keepLines) return
-    this.lines.push({ number: this.#number, text: lineText(bytes, start, end, this.#search.maxLineChars) })
+    this.lines.push({ number, text: lineText(bytes, start, end, this.#search.maxLineChars) })
   }
-}
-
-/** Line feeds from `from` to `to`. */
-export function lineFeeds(bytes: Buffer, from: number, to: number): number {
-  let count = 0
-  for (let at = bytes.indexOf(LF, from); at !== -1 && at < to; at = bytes.indexOf(LF, at + 1)) count++
-  return count
 }

@@ -13,22 +13,22 @@ const AT_URL = { type: 'image', url: 'https://example.com/a.png' } as const
 const URL_OBJECT = new URL(AT_URL.url)
 
 describe('what a user says', () => {
-  test.each<[string, ContentPart, VersionName, object]>([
-    ['text', { type: 'text', text: 'Hi' }, 'v2', { type: 'text', text: 'Hi' }],
-    ['an image', PNG, 'v2', { type: 'file', data: 'aWNv', mediaType: 'image/png' }],
-    ['an image', PNG, 'v4', { type: 'file', data: { type: 'data', data: 'aWNv' }, mediaType: 'image/png' }],
-    ['an image elsewhere', AT_URL, 'v3', { type: 'file', data: URL_OBJECT, mediaType: 'image/*' }],
-    ['an image elsewhere', AT_URL, 'v4', { type: 'file', data: { type: 'url', url: URL_OBJECT }, mediaType: 'image' }],
+  test.each<[string, VersionName, ContentPart, object]>([
+    ['text', 'v2', { type: 'text', text: 'Hi' }, { type: 'text', text: 'Hi' }],
+    ['an image', 'v2', PNG, { type: 'file', data: 'aWNv', mediaType: 'image/png' }],
+    ['an image', 'v4', PNG, { type: 'file', data: { type: 'data', data: 'aWNv' }, mediaType: 'image/png' }],
+    ['an image elsewhere', 'v3', AT_URL, { type: 'file', data: URL_OBJECT, mediaType: 'image/*' }],
+    ['an image elsewhere', 'v4', AT_URL, { type: 'file', data: { type: 'url', url: URL_OBJECT }, mediaType: 'image' }],
     [
       'an image in its address',
-      { type: 'image', url: 'data:image/JPG;base64,aWNv' },
       'v3',
+      { type: 'image', url: 'data:image/JPG;base64,aWNv' },
       { type: 'file', data: 'aWNv', mediaType: 'image/jpeg' },
     ],
-    ['a PDF', PDF, 'v3', { type: 'file', data: 'cGRm', mediaType: 'application/pdf', filename: 'a.pdf' }],
-    ['a text file', CSV, 'v3', { type: 'text', text: 'The file `t.csv` (text/csv):\n\na,b' }],
-    ['a sound', WAV, 'v3', { type: 'file', data: 'd2F2', mediaType: 'audio/wav' }],
-  ])('%s (%3$s)', (_name, part, version, expected) => {
+    ['a PDF', 'v3', PDF, { type: 'file', data: 'cGRm', mediaType: 'application/pdf', filename: 'a.pdf' }],
+    ['a text file', 'v3', CSV, { type: 'text', text: 'The file `t.csv` (text/csv):\n\na,b' }],
+    ['a sound', 'v3', WAV, { type: 'file', data: 'd2F2', mediaType: 'audio/wav' }],
+  ])('%s (%s)', (_name, version, part, expected) => {
     expect(encoded([user([part])], 'acme.chat', version)).toEqual([{ role: 'user', content: [expected] }])
   })
 
@@ -104,7 +104,7 @@ describe('what a reply becomes', () => {
     ['a call', call('c1', '{"a":1}'), [callPart('c1', { a: 1 })]],
     ['a call without arguments', call('c1', ' '), [callPart('c1', {})]],
     ['a call whose arguments are no object', call('c1', '[1'), [callPart('c1', { invalid_arguments: '[1' })]],
-    ['a call whose id another provider made', call('a.b:c'), [callPart('call_cf6daa17dd9c2ff2bf1a4f4ec9e3eae8', {})]],
+    ['a call whose id another provider made', call('a.b:c'), [callPart('call_b2a25f70f5cf2429a9473fdc41f092c9', {})]],
     [
       'a call of a name that no API takes',
       { type: 'tool_call', callId: 'c1', name: 'web search!', arguments: '{}' },
@@ -131,7 +131,7 @@ describe('what a reply becomes', () => {
   test('an id that is too long for OpenAI becomes the same short one for the call and its result', () => {
     const long = 'c'.repeat(65)
     const [reply, answer] = encoded([assistant(call(long)), result(long)], 'openai.responses')
-    const [made] = reply?.content as [{ toolCallId: string }]
+    const [made] = reply!.content as unknown as [{ toolCallId: string }]
     expect(made.toolCallId).toMatch(/^call_[0-9a-f]{32}$/)
     expect(answer?.content).toMatchObject([{ toolCallId: made.toolCallId }])
   })
@@ -146,23 +146,23 @@ describe('what the provider did by itself', () => {
   const opaque = (data: JsonObject): AssistantPart => ({ type: 'opaque', ...own('acme.chat', data) })
   const search = { type: 'tool-call', toolCallId: 's1', toolName: 'web_search', input: '{"q":"x"}' }
 
-  test.each<[string, JsonObject, VersionName, object[]]>([
+  test.each<[string, VersionName, JsonObject, object[]]>([
     [
       'a call',
-      { ...search, providerExecuted: true, providerMetadata: metadata },
       'v3',
+      { ...search, providerExecuted: true, providerMetadata: metadata },
       [{ ...search, input: { q: 'x' }, providerExecuted: true, providerOptions: metadata }],
     ],
     [
       'a call whose input is no JSON',
-      { ...search, input: 'x' },
       'v3',
+      { ...search, input: 'x' },
       [{ ...search, input: 'x', providerExecuted: true }],
     ],
     [
       'its result',
-      { type: 'tool-result', toolCallId: 's1', toolName: 'web_search', result: [{ url: 'u' }] },
       'v2',
+      { type: 'tool-result', toolCallId: 's1', toolName: 'web_search', result: [{ url: 'u' }] },
       [
         {
           type: 'tool-result',
@@ -174,31 +174,31 @@ describe('what the provider did by itself', () => {
     ],
     [
       'its failure',
-      { type: 'tool-result', toolCallId: 's1', toolName: 'web_search', result: 'no', isError: true },
       'v3',
+      { type: 'tool-result', toolCallId: 's1', toolName: 'web_search', result: 'no', isError: true },
       [{ type: 'tool-result', toolCallId: 's1', toolName: 'web_search', output: { type: 'error-json', value: 'no' } }],
     ],
     [
       'a file',
-      { type: 'file', data: 'eA==', mediaType: 'image/png' },
       'v3',
+      { type: 'file', data: 'eA==', mediaType: 'image/png' },
       [{ type: 'file', data: 'eA==', mediaType: 'image/png' }],
     ],
     [
       'a file of an earlier version',
-      { type: 'file', data: 'eA==', mediaType: 'image/png' },
       'v4',
+      { type: 'file', data: 'eA==', mediaType: 'image/png' },
       [{ type: 'file', data: { type: 'data', data: 'eA==' }, mediaType: 'image/png' }],
     ],
     [
       'a file elsewhere',
+      'v4',
       {
         type: 'reasoning-file',
         data: { type: 'url', url: AT_URL.url },
         mediaType: 'image/png',
         providerMetadata: metadata,
       },
-      'v4',
       [
         {
           type: 'reasoning-file',
@@ -210,13 +210,13 @@ describe('what the provider did by itself', () => {
     ],
     [
       'a block of its own',
-      { type: 'custom', kind: 'acme.x', providerMetadata: metadata },
       'v4',
+      { type: 'custom', kind: 'acme.x', providerMetadata: metadata },
       [{ type: 'custom', kind: 'acme.x', providerOptions: metadata }],
     ],
-    ['a block that the version cannot say', { type: 'custom', kind: 'acme.x' }, 'v3', []],
-    ['a request for approval', { type: 'tool-approval-request', approvalId: 'a', toolCallId: 's1' }, 'v3', []],
-  ])('%s (%3$s)', (_name, data, version, expected) => {
+    ['a block that the version cannot say', 'v3', { type: 'custom', kind: 'acme.x' }, []],
+    ['a request for approval', 'v3', { type: 'tool-approval-request', approvalId: 'a', toolCallId: 's1' }, []],
+  ])('%s (%s)', (_name, version, data, expected) => {
     const content = encoded([assistant(opaque(data))], 'acme.chat', version)[0]?.content ?? []
     expect(content).toEqual(expected)
   })

@@ -61,14 +61,18 @@ export function encoded(
   return encodeEntries(entries, rules)
 }
 
-type Answer = object | Error | ((call: JsonObject & { abortSignal: AbortSignal }) => object | Promise<object>)
+/** What a language model was asked, its signal kept apart. */
+type Call = Readonly<Record<string, unknown>>
+
+type Rule = (call: Call, signal: AbortSignal) => object | Promise<object>
+type Answer = object | Error | Rule
 
 /** A language model that gives these answers, each a whole reply, or the list of a stream's parts. */
 export class FakeLanguageModel implements AiSdkLanguageModel {
   readonly specificationVersion: string
   readonly provider: string
   readonly modelId = 'm'
-  readonly calls: JsonObject[] = []
+  readonly calls: Call[] = []
   /** Streams that were given back before their end. */
   cancelled = 0
   readonly #answers: Answer[]
@@ -94,18 +98,20 @@ export class FakeLanguageModel implements AiSdkLanguageModel {
         if (part instanceof Promise) return part as Promise<void>
         controller.enqueue(part)
       },
-      cancel: () => void this.cancelled++,
+      cancel: () => {
+        this.cancelled++
+      },
     })
     return { stream }
   }
 
-  #next(options: JsonObject & { abortSignal: AbortSignal }): object | Promise<object> {
+  #next(options: Call & { readonly abortSignal: AbortSignal }): object | Promise<object> {
     const { abortSignal, ...call } = options
     this.calls.push(call)
     const answer = this.#answers.shift()
     if (answer === undefined) throw new Error('The script has run out.')
     if (answer instanceof Error) throw answer
-    return typeof answer === 'function' ? answer({ ...call, abortSignal }) : answer
+    return typeof answer === 'function' ? (answer as Rule)(call, abortSignal) : answer
   }
 }
 

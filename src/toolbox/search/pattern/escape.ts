@@ -5,7 +5,7 @@ import { propertySet } from './property.js'
 import type { Assertion } from './syntax.js'
 
 /** What stands behind a backslash. */
-export type Escape =
+type Escape =
   | { readonly kind: 'character'; readonly codePoint: number }
   | { readonly kind: 'class'; readonly set: CharSet }
   | { readonly kind: 'assertion'; readonly assertion: Assertion }

@@ -32,8 +32,7 @@ export interface Pattern {
   test(text: string, onPause: () => void): boolean
 }
 
-export type PatternResult =
-  { readonly ok: true; readonly pattern: Pattern } | { readonly ok: false; readonly problem: string }
+type PatternResult = { readonly ok: true; readonly pattern: Pattern } | { readonly ok: false; readonly problem: string }
 
 const MAX_PATTERN_CHARS = 10_000
 const LF = 0x0a

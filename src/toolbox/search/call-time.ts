@@ -2,7 +2,7 @@ import { setImmediate } from 'node:timers/promises'
 import { DeadlinePassed } from '../failure.js'
 
 /** The time of one call, all its parts together. */
-export interface TimeBox {
+export interface CallTime {
   readonly signal: AbortSignal
   /** When it ends, in ms since 1970. */
   readonly deadline: number
@@ -16,7 +16,7 @@ export interface TimeBox {
 /** How long a call may compute before it lets others go on, in ms. */
 const HOLD_MS = 20
 
-export function timeBox(seconds: number, signal: AbortSignal): TimeBox {
+export function callTime(seconds: number, signal: AbortSignal): CallTime {
   const deadline = Date.now() + seconds * 1000
   let heldSince = Date.now()
   const check = (): void => {
