@@ -21,6 +21,7 @@ export default tseslint.config(
         { ignoreArrowShorthand: true, ignoreVoidOperator: true, ignoreVoidReturningFunctions: true },
       ],
       '@typescript-eslint/ban-ts-comment': 'error',
+      '@typescript-eslint/no-unused-vars': ['error', { ignoreRestSiblings: true }],
       // `async` is how a function that a contract wants to reject, not throw, is written.
       '@typescript-eslint/require-await': 'off',
       eqeqeq: 'error',

@@ -19,7 +19,14 @@ export { ToolResult } from './tools/result.js'
 export type { ToolOutcome } from './tools/outcome.js'
 export type { Envelope } from './tools/envelope.js'
 export type { InferSchema, Schema } from './tools/schema.js'
-export type { ApprovalContext, ArgumentIssue, ToolAnnotations, ToolContext, ToolSpec, Validation } from './tools/spec.js'
+export type {
+  ApprovalContext,
+  ArgumentIssue,
+  ToolAnnotations,
+  ToolContext,
+  ToolSpec,
+  Validation,
+} from './tools/spec.js'
 
 export type { Answer, ApprovalAnswer, QuestionAnswer } from './run/answers.js'
 export type { DurableEvent, EphemeralEvent, RequestKind, RunEvent, RunEventKind } from './run/events.js'

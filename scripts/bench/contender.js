@@ -49,19 +49,24 @@ async function perform({ contender, baseUrl, work }) {
 
 /** @param {Contender} contender @param {Work} work @param {string} name */
 async function runAll(contender, work, name) {
-  let deltas = 0
-  const onText = () => {
-    deltas += 1
-  }
+  const { runs, turns, calls = 1, argumentChars = 10 } = work
   const expected = answerOf(work.deltas ?? 1)
+  let deltas = 0
+  let chars = 0
+  const onDelta = (/** @type {string} */ text) => {
+    deltas += 1
+    chars += text.length
+  }
   /** @param {number} index */
   const runOne = async (index) => {
     const prompt = promptOf(`p${process.pid}${name}${index}`, work)
-    const text = work.streamed === true ? await contender.listen(prompt, onText) : await contender.ask(prompt)
+    const text = work.streamed === true ? await contender.listen(prompt, onDelta) : await contender.ask(prompt)
     if (text !== expected) throw new Error(`Expected another answer, got \`${text.slice(0, 200)}\`.`)
   }
-  if (work.together === true) await Promise.all(Array.from({ length: work.runs }, (_, index) => runOne(index)))
-  else for (let index = 0; index < work.runs; index++) await runOne(index)
+  if (work.together === true) await Promise.all(Array.from({ length: runs }, (_, index) => runOne(index)))
+  else for (let index = 0; index < runs; index++) await runOne(index)
+  const told = runs * (expected.length + (turns - 1) * calls * (argumentChars + '{"id":""}'.length))
+  if (work.streamed === true && chars !== told) throw new Error(`Expected ${told} characters of deltas, got ${chars}.`)
   return deltas
 }
 

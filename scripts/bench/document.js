@@ -13,7 +13,11 @@ export async function writeDocument(sections, { machine, rounds }) {
   const text = [
     INTRODUCTION,
     `Measured on ${machine}; medians of ${rounds} rounds, in brackets the median ratio to the first line within a round.`,
-    ...sections.flatMap(({ title, table, missed }) => [`## ${title}`, table, ...missed.map((line) => `Missed: ${line}.`)]),
+    ...sections.flatMap(({ title, table, missed }) => [
+      `## ${title}`,
+      table,
+      ...missed.map((line) => `Missed: ${line}.`),
+    ]),
   ].join('\n\n')
   await writeFile(FILE, await format(text, { parser: 'markdown', printWidth: 120 }))
 }

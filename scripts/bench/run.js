@@ -43,6 +43,11 @@ async function bench({ chosen, rounds, write }) {
   if (write) await writeDocument(sections, { machine, rounds })
 }
 
-const options = readOptions(process.argv.slice(2))
-if (options.help) console.log(USAGE)
-else await bench(options)
+try {
+  const options = readOptions(process.argv.slice(2))
+  if (options.help) console.log(USAGE)
+  else await bench(options)
+} catch (error) {
+  console.error(error instanceof Error ? error.message : error)
+  process.exitCode = 1
+}

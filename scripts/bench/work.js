@@ -25,7 +25,7 @@
  * @property {number} processCpuMs Since the process began.
  * @property {number} peakMb Largest resident size so far.
  * @property {number} grownKb By how much the measured runs raised it.
- * @property {number} deltas Pieces of text that came.
+ * @property {number} deltas Pieces of text or arguments that came.
  * @property {readonly number[]} marks CPU time in ms at each tool call, of the last run.
  */
 
@@ -33,7 +33,8 @@
  * A way to talk to the provider.
  * @typedef {object} Contender
  * @property {(prompt: string) => Promise<string>} ask One run; gives the text of its answer.
- * @property {(prompt: string, onText: (text: string) => void) => Promise<string>} listen The same, streamed.
+ * @property {(prompt: string, onDelta: (text: string) => void) => Promise<string>} listen The same, streamed: each piece of
+ *   text and of arguments is told.
  */
 
 /**

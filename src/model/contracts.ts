@@ -139,6 +139,8 @@ export interface ModelTurn {
   readonly finishReason: FinishReason
   /** The provider's own word, or null when it gave none. */
   readonly nativeFinishReason: string | null
+  /** The words of a refusal, where the provider gave any. They are no part of `text`. */
+  readonly refusal?: string
   readonly usage: TokenUsage
   readonly responseId: string | null
   /** The model that answered, as the provider names it. */

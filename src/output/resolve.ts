@@ -65,14 +65,14 @@ function resolveAnswer(turn: ModelTurn, call: ModelToolCall, parsed: ParsedOutpu
   return { resolution: { kind: 'retry_tool_output', callId: call.callId, message: correction(problem, CALL_AGAIN) } }
 }
 
-function unfinished({ text, entry, finishReason, nativeFinishReason }: ModelTurn): Resolution | undefined {
+function unfinished({ text, entry, finishReason, nativeFinishReason, refusal }: ModelTurn): Resolution | undefined {
   switch (finishReason) {
     case 'pause':
       return { kind: 'ask_again', reason: 'pause' }
     case 'length':
       return unexpected('The reply was cut off at the output limit', nativeFinishReason)
     case 'refusal':
-      return unexpected('The model refused to answer', nativeFinishReason)
+      return unexpected('The model refused to answer', nativeFinishReason, refusal)
     case 'content_filter':
       return unexpected("The provider's content filter stopped the reply", nativeFinishReason)
     case 'error':
@@ -86,9 +86,13 @@ function unfinished({ text, entry, finishReason, nativeFinishReason }: ModelTurn
   }
 }
 
-function unexpected(what: string, nativeFinishReason: string | null): Resolution {
+/** As much of what the model said is in a message, in characters. */
+const LONGEST_QUOTE = 500
+
+function unexpected(what: string, nativeFinishReason: string | null, said = ''): Resolution {
   const word = nativeFinishReason === null ? '' : ` (\`${nativeFinishReason}\`)`
-  return { kind: 'unexpected', message: `${what}${word}.` }
+  const quote = said.length > LONGEST_QUOTE ? `${said.slice(0, LONGEST_QUOTE).replace(/[\uD800-\uDBFF]$/, '')}…` : said
+  return { kind: 'unexpected', message: `${what}${word}${quote === '' ? '.' : `: ${quote}`}` }
 }
 
 function final(mode: string | null): FinalAnswer {

@@ -1,3 +1,5 @@
+export { fromAiSdk } from './ai-sdk/index.js'
+export type { AiSdkCallOptions, AiSdkLanguageModel, AiSdkOptions } from './ai-sdk/index.js'
 export { anthropic } from './anthropic/index.js'
 export type { AnthropicApiVersion, AnthropicOptions } from './anthropic/index.js'
 export { openai } from './openai-responses/index.js'

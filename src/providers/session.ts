@@ -172,7 +172,7 @@ export class WireSession implements ModelSession {
 
   #toTurn(reply: DecodedReply): ModelTurn {
     const { provider, model } = this.#options
-    const { finishReason, nativeFinishReason, usage, responseId, responseModel, raw } = reply
+    const { finishReason, nativeFinishReason, refusal, usage, responseId, responseModel, raw } = reply
     const parts = this.#callIds.forReply().inParts(reply.parts)
     return {
       entry: { role: 'assistant', parts, provider, model, finishReason, usage },
@@ -180,6 +180,7 @@ export class WireSession implements ModelSession {
       toolCalls: toolCallsOf(parts).map(({ callId, name, arguments: text }) => ({ callId, name, arguments: text })),
       finishReason,
       nativeFinishReason,
+      ...(refusal !== undefined && { refusal }),
       usage,
       responseId,
       responseModel,

@@ -66,6 +66,8 @@ export interface DecodedReply {
   readonly parts: readonly AssistantPart[]
   readonly finishReason: FinishReason
   readonly nativeFinishReason: string | null
+  /** As in `ModelTurn`. */
+  readonly refusal?: string
   readonly usage: TokenUsage
   readonly responseId: string | null
   readonly responseModel: string | null

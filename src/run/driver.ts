@@ -121,9 +121,9 @@ export class TurnDriver {
     const ask = (): Promise<ModelTurn> => session.turn(state.transcript, constants, this.#turnOptions())
     const reply = await this.#untilAborted(() => performStep(steps, `turn:${state.usage.modelRequests + 1}`, ask))
     responses.push(reply.raw)
-    const { turn, checked } = await normalizeTurn(reply, tools, this.#ids)
+    const { turn, checked } = await this.#untilAborted(() => normalizeTurn(reply, tools, this.#ids))
     this.#context.checked = checked
-    const { resolution, value } = await this.#resolve(turn, requestKind)
+    const { resolution, value } = await this.#untilAborted(() => this.#resolve(turn, requestKind))
     this.#value = value
     await this.#context.emit('model_message', {
       text: turn.text,
@@ -137,7 +137,7 @@ export class TurnDriver {
     })
   }
 
-  /** A model that heeds no signal is left behind when the run is aborted. */
+  /** What heeds no signal, such as a model or a schema that asks somebody, is left behind when the run is aborted. */
   async #untilAborted<T>(work: () => Promise<T>): Promise<T> {
     this.#context.signal.throwIfAborted()
     const { stopped, value } = await settle(work, { abort: this.#context.abort, timeoutMs: undefined })

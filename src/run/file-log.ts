@@ -3,6 +3,7 @@ import { createReadStream, existsSync } from 'node:fs'
 import { resolve } from 'node:path'
 import { HarnessError } from '../errors.js'
 import { isObject, parseJson } from '../util/json.js'
+import { unknownKey } from '../util/unknown-key.js'
 import type { DurableEvent } from './events.js'
 import type { RunLog } from './log.js'
 import { RunFile } from './run-file.js'
@@ -17,8 +18,13 @@ export interface FileLogOptions {
   readonly fsync?: 'always' | 'interval' | 'never'
 }
 
-/** A log in a folder: one JSONL file for each run, named after its id, one event a line. A torn last line is no harm. */
-export function fileLog(folder: string, { fsync = 'interval' }: FileLogOptions = {}): RunLog {
+/**
+ * A log in a folder: one JSONL file for each run, named after its id, one event a line. A torn last line is no harm.
+ * Throws `invalid_options` for options that are none.
+ */
+export function fileLog(folder: string, options: FileLogOptions = {}): RunLog {
+  checkOptions(folder, options)
+  const { fsync = 'interval' } = options
   const directory = resolve(folder)
   const open = new Map<string, RunFile>()
 
@@ -42,6 +48,19 @@ export function fileLog(folder: string, { fsync = 'interval' }: FileLogOptions =
     },
     read: (runId, from = 1) => readEvents(pathOf(directory, runId), runId, from),
   }
+}
+
+const POLICIES: readonly unknown[] = ['always', 'interval', 'never', undefined]
+
+function checkOptions(folder: unknown, options: FileLogOptions): void {
+  const problem = unknownKey(options, ['fsync'], 'option of `fileLog`')
+  if (problem !== undefined) throw new HarnessError('invalid_options', problem)
+  if (typeof folder !== 'string' || folder === '') {
+    throw new HarnessError('invalid_options', 'Expected the folder of `fileLog` to be a path.')
+  }
+  if (POLICIES.includes(options.fsync)) return
+  const message = `Expected \`fsync\` of \`fileLog\` to be \`always\`, \`interval\` or \`never\`, got ${JSON.stringify(options.fsync)}.`
+  throw new HarnessError('invalid_options', message)
 }
 
 /** Bytes of a file's name that every file system takes, with room for the ending. */

@@ -3,7 +3,8 @@ import { unknownKey } from '../util/unknown-key.js'
 
 /**
  * What a hook of `event` returned, as far as the event has a use for it: an object whose members have their types, or
- * nothing. Throws a plain error for what the event cannot use: a policy that is misspelt must not pass for one that allows.
+ * nothing. Throws a plain error for what the event cannot use: a policy that is misspelt is told of, and not taken for one
+ * that has nothing to say.
  */
 export function checkedAnswer(event: string, answer: unknown): object | undefined {
   const members = MEMBERS[event]

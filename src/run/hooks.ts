@@ -88,7 +88,10 @@ type HookOf<Event extends HookEvent> = {
   readonly handler: (context: HookContext<Event>) => HookAnswers[Event] | Promise<HookAnswers[Event]>
   /** Names of the tools to fire for; for the tool events only. Default: all. */
   readonly tools?: readonly string[]
-  /** Longest time the handler may take, in ms; then it has failed. Default: none. */
+  /**
+   * Longest time the handler may take, in ms; then it has failed. Default: none. Once the run has been aborted it waits
+   * for a handler no longer than 250 ms, and 2 s for one of `run_end`.
+   */
   readonly timeoutMs?: number
 }
 

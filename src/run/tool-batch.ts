@@ -1,4 +1,5 @@
 import type { PendingItem } from '../report.js'
+import { settle } from './abort.js'
 import type { RunContext } from './context.js'
 import type { Frozen } from './frozen.js'
 import type { BatchCall } from './state.js'
@@ -81,13 +82,18 @@ export class ToolBatchExecutor {
     const checked = await checkCall(spec, text, last?.role === 'assistant' ? last.finishReason : 'other')
     // A call that will be refused as it is needs nobody's leave.
     if (!checked.ok) return false
-    const { runId, metadata } = this.#context
-    try {
-      return await rule(checked.value, { runId, callId, metadata })
-    } catch {
-      // A rule that cannot decide is no leave.
-      return true
-    }
+    return this.#decided(async () => {
+      const { runId, metadata } = this.#context
+      return rule(checked.value, { runId, callId, metadata })
+    })
+  }
+
+  /** A rule that cannot decide is no leave; one that does not end is left behind when the run is aborted. */
+  async #decided(rule: () => Promise<boolean>): Promise<boolean> {
+    const { abort, signal } = this.#context
+    const { value } = await settle(rule, { abort, timeoutMs: undefined }).catch(() => ({ value: true }))
+    signal.throwIfAborted()
+    return value ?? true
   }
 
   #pendingItem({ callId, name: toolName, arguments: text }: BatchCall): PendingItem {

@@ -1,3 +1,7 @@
+export { conformance } from './conformance/conformance.js'
+export type { ConformanceOptions, Law, LawName } from './conformance/conformance.js'
+export type { ConformanceApi, ReadRequest } from './conformance/api.js'
+export type { ConformanceServer } from './conformance/stage.js'
 export type { Heard, HeardCall, HeardOutput, MessageContent, ScriptMessage, ScriptRequest } from './conversation.js'
 export type { Chunks } from './delivery.js'
 export type { BreakFault, DripFault, ProviderFault, StatusFault } from './faults.js'
@@ -13,3 +17,4 @@ export type {
   ScriptedProvider,
   ScriptedProviderOptions,
 } from './scripted-provider.js'
+export type { WireBody, WireReply, WireRequest } from './wire/api.js'

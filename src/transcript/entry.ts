@@ -45,7 +45,9 @@ export interface ToolEntry extends EntryStamp {
 }
 
 /** An entry before the run has stamped it. */
-export type Unstamped<Entry extends TranscriptEntry> = Entry extends TranscriptEntry ? Omit<Entry, keyof EntryStamp> : never
+export type Unstamped<Entry extends TranscriptEntry> = Entry extends TranscriptEntry
+  ? Omit<Entry, keyof EntryStamp>
+  : never
 
 /** Input for a model. `data` is base64 without a `data:` prefix. */
 export type ContentPart =

@@ -1,6 +1,7 @@
 import { describe, expect, test, vi } from 'vitest'
-import type { Harness, Hook, HookEvent, Model, ModelDelta, TranscriptEntry } from 'thinharness'
-import { memoryLog } from 'thinharness'
+import { z } from 'zod'
+import { defineTool, memoryLog } from 'thinharness'
+import type { Harness, HarnessOptions, Hook, HookEvent, Model, ModelDelta, TranscriptEntry } from 'thinharness'
 import { ScriptedModel } from 'thinharness/testing'
 import { chatServer } from './chat-server.js'
 import { eventsOf, failureOf, gate, harnessOf, kinds, ofKind, told, tool, until } from './support.js'
@@ -225,6 +226,38 @@ describe('what does not heed its signal', () => {
     const events = await reading
     expect(ofKind(events, 'tool_progress')).toEqual([])
     expect(events.at(-1)?.kind).toBe('run_failed')
+  })
+
+  test.each<[string, (stuck: () => Promise<never>) => HarnessOptions<unknown>, ScriptedModel]>([
+    [
+      'a rule for approvals',
+      (stuck) => ({ tools: [tool('a', undefined, { requiresApproval: stuck })] }),
+      new ScriptedModel().calls('a'),
+    ],
+    [
+      'a schema of arguments',
+      (stuck) => {
+        const parameters = z.object({ n: z.number().optional() }).refine(stuck)
+        return { tools: [defineTool({ name: 'a', description: 'A.', parameters, handler: () => 'ok' })] }
+      },
+      new ScriptedModel().calls('a'),
+    ],
+    [
+      'a schema of the answer',
+      (stuck) => ({ outputType: z.object({ n: z.number() }).refine(stuck) }),
+      new ScriptedModel().calls('final_result', { n: 1 }),
+    ],
+  ])('%s is left behind after a moment', async (_name, options, model) => {
+    const inIt = gate()
+    const controller = new AbortController()
+    const stuck = (): Promise<never> => {
+      inIt.open()
+      return NEVER
+    }
+    const running = harnessOf<unknown>({ model, ...options(stuck) }).run('Go.', { signal: controller.signal })
+    await inIt.opened
+    controller.abort()
+    expect((await failureOf(running)).code).toBe('cancelled')
   })
 
   test('a tool that ends in that moment all the same has its result kept', async () => {

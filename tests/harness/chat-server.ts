@@ -11,7 +11,7 @@ const ANSWER = {
 }
 
 /** A server of chat completions that always says hello, and counts the connections that are open. */
-export interface ChatServer extends AsyncDisposable {
+interface ChatServer extends AsyncDisposable {
   readonly url: string
   readonly connections: number
 }

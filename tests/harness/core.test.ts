@@ -195,6 +195,8 @@ describe('tools of a harness', () => {
     expect(model.heard[4]).toEqual({ kind: 'tool_outputs', outputs: [output('x', 'late')] })
     const offered = model.requests.map(({ constants }) => constants.tools.map(({ name }) => name))
     expect(offered).toEqual([['adding'], ['adding'], ['adding'], ['adding', 'added'], ['adding', 'added']])
+    // One object for all requests of a run, so that an adapter encodes it once.
+    expect(new Set(model.requests.map(({ constants }) => constants)).size).toBe(2)
   })
 
   test('HC-48 what is added once a run has begun reaches it neither before nor in its first hook', async () => {
@@ -240,6 +242,14 @@ describe('the life of a harness', () => {
     await harness.close()
     await vi.waitFor(() => expect(server.connections).toBe(0))
     await harness[Symbol.asyncDispose]()
+  })
+
+  test('HC-42 connecting loads what a run needs, asks nobody, and may be done again', async () => {
+    await using server = await chatServer()
+    await using harness = harnessOf({ model: `local:tiny@${server.url}`, builtinTools: ['read'] })
+    await Promise.all([harness.connect(), harness.connect()])
+    expect(server.connections).toBe(0)
+    expect((await harness.run('Hi.')).text).toBe('Hello.')
   })
 
   test('HC-43 a model that was handed in is never closed', async () => {

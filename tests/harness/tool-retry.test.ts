@@ -1,3 +1,6 @@
+import { mkdtemp, rm } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
 import { describe, expect, test, vi } from 'vitest'
 import { z } from 'zod'
 import { defineTool, Harness, ModelRetry, ToolResult } from 'thinharness'
@@ -61,6 +64,20 @@ describe('what the model may try again', () => {
       { ok: false, metadata: { error_type: 'ZodError' } },
       { ok: false, metadata: { error_type: 'ZodError' } },
     ])
+  })
+
+  test('TR-04 a built-in tool that gets wrong arguments may be called again', async () => {
+    const root = await mkdtemp(join(tmpdir(), 'thinharness-retry-'))
+    try {
+      using model = new ScriptedModel().calls('read', { pat: 'a.txt' }).says('Done.')
+      const result = await new Harness({ model, root, builtinTools: ['read'] }).run('Go.')
+      expect(model.heard[1]).toMatchObject({
+        outputs: [{ ok: false, metadata: { error_type: 'ValidationError', retry: true, tool: 'read' } }],
+      })
+      expect(result.usage.toolRetries).toEqual({ read: 1 })
+    } finally {
+      await rm(root, { recursive: true })
+    }
   })
 
   test('TR-05 malformed JSON is retried and counted', async () => {

@@ -98,6 +98,21 @@ describe('a log in a folder', () => {
     },
   )
 
+  test.each<[string, unknown, unknown, string]>([
+    [
+      'a policy that is none',
+      'runs',
+      { fsync: 'allways' },
+      'Expected `fsync` of `fileLog` to be `always`, `interval` or `never`, got "allways".',
+    ],
+    ['an unknown option', 'runs', { fsinc: 'always' }, 'Unknown option of `fileLog`: `fsinc`. Did you mean `fsync`?'],
+    ['no folder', undefined, {}, 'Expected the folder of `fileLog` to be a path.'],
+  ])('H-23 refuses %s at once', (_name, path, options, message) => {
+    expect(() => fileLog(path as string, options as object)).toThrow(
+      expect.objectContaining({ code: 'invalid_options', message }),
+    )
+  })
+
   test('gives every run id a file of its own, whatever is in it', async () => {
     const log = fileLog(folder)
     const ids = [

@@ -13,14 +13,14 @@ export function open({ baseUrl, tool }) {
   const { hostname, port, pathname } = new URL(`${baseUrl}/chat/completions`)
   const agent = new Agent({ keepAlive: true, scheduling: 'lifo' })
 
-  /** @param {string} prompt @param {((text: string) => void) | undefined} onText */
-  async function run(prompt, onText) {
-    const head = JSON.stringify({ model: MODEL, tools, ...(onText !== undefined && { stream: true }) })
+  /** @param {string} prompt @param {((text: string) => void) | undefined} onDelta */
+  async function run(prompt, onDelta) {
+    const head = JSON.stringify({ model: MODEL, tools, ...(onDelta !== undefined && { stream: true }) })
     const body = new GrowingBody(`${head.slice(0, -1)},"messages":[`)
     body.add({ role: 'system', content: INSTRUCTIONS })
     body.add({ role: 'user', content: prompt })
     for (;;) {
-      const reply = onText === undefined ? wholeReply(await post(body)) : await post(body, onText)
+      const reply = onDelta === undefined ? wholeReply(await post(body)) : await post(body, onDelta)
       const { content, tool_calls, finish_reason } = /** @type {Reply} */ (reply)
       if (finish_reason === null) throw new Error('The reply was cut.')
       if (tool_calls.length === 0) return content
@@ -34,14 +34,14 @@ export function open({ baseUrl, tool }) {
     }
   }
 
-  /** @param {GrowingBody} body @param {(text: string) => void} [onText] @returns {Promise<string | Reply>} */
-  function post(body, onText) {
+  /** @param {GrowingBody} body @param {(text: string) => void} [onDelta] @returns {Promise<string | Reply>} */
+  function post(body, onDelta) {
     return new Promise((resolve, reject) => {
       const headers = ['content-type', 'application/json', 'content-length', String(body.length + 2)]
       const options = { hostname, port, path: pathname, method: 'POST', agent, headers: ['host', hostname, ...headers] }
       const outgoing = request(options, (response) => {
         response.on('error', reject)
-        if (response.statusCode === 200 && onText !== undefined) readEvents(response, onText, resolve)
+        if (response.statusCode === 200 && onDelta !== undefined) readEvents(response, onDelta, resolve)
         else readText(response, response.statusCode === 200 ? resolve : reject)
       })
       outgoing.on('error', reject)
@@ -93,15 +93,19 @@ function readText(response, done) {
 /** @param {string | Reply} text @returns {Reply} */
 function wholeReply(text) {
   const choice = JSON.parse(/** @type {string} */ (text)).choices[0]
-  return { content: choice.message.content, tool_calls: choice.message.tool_calls ?? [], finish_reason: choice.finish_reason }
+  return {
+    content: choice.message.content,
+    tool_calls: choice.message.tool_calls ?? [],
+    finish_reason: choice.finish_reason,
+  }
 }
 
 /**
  * @param {import('node:http').IncomingMessage} response
- * @param {(text: string) => void} onText
+ * @param {(text: string) => void} onDelta
  * @param {(reply: Reply) => void} done
  */
-function readEvents(response, onText, done) {
+function readEvents(response, onDelta, done) {
   /** @type {Reply} */
   const reply = { content: '', tool_calls: [], finish_reason: null }
   /** @type {Buffer[]} */
@@ -112,7 +116,7 @@ function readEvents(response, onText, done) {
     const text = bytes.toString('utf8', 0, end)
     waiting = end === bytes.length ? [] : [bytes.subarray(end)]
     for (let from = 0, to = text.indexOf('\n'); to >= 0; from = to + 1, to = text.indexOf('\n', from)) {
-      if (to > from) addLine(reply, text.slice(from, to), onText)
+      if (to > from) addLine(reply, text.slice(from, to), onDelta)
     }
   }
   // All chunks of one read of the socket come before the next microtask.

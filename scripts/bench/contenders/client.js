@@ -11,15 +11,15 @@ export function open({ baseUrl, tool }) {
   const client = new OpenAI({ apiKey: 'none', baseURL: baseUrl })
   const tools = [{ type: /** @type {const} */ ('function'), function: { name, description, parameters } }]
 
-  /** @param {string} prompt @param {((text: string) => void) | undefined} onText */
-  async function run(prompt, onText) {
+  /** @param {string} prompt @param {((text: string) => void) | undefined} onDelta */
+  async function run(prompt, onDelta) {
     /** @type {Message[]} */
     const messages = [
       { role: 'system', content: INSTRUCTIONS },
       { role: 'user', content: prompt },
     ]
     for (;;) {
-      const reply = onText === undefined ? await whole(messages) : await streamed(messages, onText)
+      const reply = onDelta === undefined ? await whole(messages) : await streamed(messages, onDelta)
       const { content, tool_calls, finish_reason } = reply
       if (finish_reason === null) throw new Error('The reply was cut.')
       if (tool_calls.length === 0) return content
@@ -37,12 +37,12 @@ export function open({ baseUrl, tool }) {
     return { content: choice.message.content ?? '', tool_calls: calls, finish_reason: choice.finish_reason }
   }
 
-  /** @param {Message[]} messages @param {(text: string) => void} onText */
-  async function streamed(messages, onText) {
+  /** @param {Message[]} messages @param {(text: string) => void} onDelta */
+  async function streamed(messages, onDelta) {
     /** @type {import('./fetch.js').Reply} */
     const reply = { content: '', tool_calls: [], finish_reason: null }
     const stream = await client.chat.completions.create({ model: MODEL, messages, tools, stream: true })
-    for await (const chunk of stream) addChunk(reply, chunk, onText)
+    for await (const chunk of stream) addChunk(reply, chunk, onDelta)
     return reply
   }
 

@@ -9,8 +9,8 @@ export function open({ baseUrl, tool }) {
   const { name, description, parameters } = tool
   const tools = [{ type: 'function', function: { name, description, parameters } }]
 
-  /** @param {string} prompt @param {((text: string) => void) | undefined} onText */
-  async function run(prompt, onText) {
+  /** @param {string} prompt @param {((text: string) => void) | undefined} onDelta */
+  async function run(prompt, onDelta) {
     /** @type {object[]} */
     const messages = [
       { role: 'system', content: INSTRUCTIONS },
@@ -20,10 +20,10 @@ export function open({ baseUrl, tool }) {
       const response = await fetch(`${baseUrl}/chat/completions`, {
         method: 'POST',
         headers: { 'content-type': 'application/json' },
-        body: JSON.stringify({ model: MODEL, messages, tools, ...(onText !== undefined && { stream: true }) }),
+        body: JSON.stringify({ model: MODEL, messages, tools, ...(onDelta !== undefined && { stream: true }) }),
       })
       if (!response.ok) throw new Error(`Status ${response.status}: ${await response.text()}`)
-      const reply = onText === undefined ? await wholeReply(response) : await streamedReply(response, onText)
+      const reply = onDelta === undefined ? await wholeReply(response) : await streamedReply(response, onDelta)
       const { content, tool_calls, finish_reason } = reply
       if (finish_reason === null) throw new Error('The reply was cut.')
       if (tool_calls.length === 0) return content
@@ -49,8 +49,8 @@ async function wholeReply(response) {
   return { content, tool_calls, finish_reason: choice.finish_reason }
 }
 
-/** @param {Response} response @param {(text: string) => void} onText */
-async function streamedReply(response, onText) {
+/** @param {Response} response @param {(text: string) => void} onDelta */
+async function streamedReply(response, onDelta) {
   /** @type {Reply} */
   const reply = { content: '', tool_calls: [], finish_reason: null }
   const decoder = new TextDecoder()
@@ -58,15 +58,15 @@ async function streamedReply(response, onText) {
   for await (const bytes of /** @type {AsyncIterable<Uint8Array>} */ (/** @type {unknown} */ (response.body))) {
     const lines = (rest + decoder.decode(bytes, { stream: true })).split('\n')
     rest = lines.pop() ?? ''
-    for (const line of lines) addLine(reply, line, onText)
+    for (const line of lines) addLine(reply, line, onDelta)
   }
   return reply
 }
 
-/** @param {Reply} reply @param {string} line @param {(text: string) => void} onText */
-export function addLine(reply, line, onText) {
+/** @param {Reply} reply @param {string} line @param {(text: string) => void} onDelta */
+export function addLine(reply, line, onDelta) {
   if (!line.startsWith('data: ') || line === 'data: [DONE]') return
-  addChunk(reply, JSON.parse(line.slice(6)), onText)
+  addChunk(reply, JSON.parse(line.slice(6)), onDelta)
 }
 
 /**
@@ -74,19 +74,20 @@ export function addLine(reply, line, onText) {
  * @typedef {{ delta: { content?: string | null, tool_calls?: CallPiece[] }, finish_reason: string | null }} ChunkChoice
  */
 
-/** @param {Reply} reply @param {{ choices: ChunkChoice[] }} chunk @param {(text: string) => void} onText */
-export function addChunk(reply, chunk, onText) {
+/** @param {Reply} reply @param {{ choices: ChunkChoice[] }} chunk @param {(text: string) => void} onDelta */
+export function addChunk(reply, chunk, onDelta) {
   const choice = chunk.choices[0]
   if (choice === undefined) return
   const { delta, finish_reason } = choice
   if (delta.content) {
     reply.content += delta.content
-    onText(delta.content)
+    onDelta(delta.content)
   }
   for (const { index, id, function: piece } of delta.tool_calls ?? []) {
     const call = (reply.tool_calls[index] ??= { id: id ?? '', type: 'function', function: { name: '', arguments: '' } })
     call.function.name += piece?.name ?? ''
     call.function.arguments += piece?.arguments ?? ''
+    if (piece?.arguments) onDelta(piece.arguments)
   }
   if (finish_reason !== null) reply.finish_reason = finish_reason
 }

@@ -1,6 +1,5 @@
 // The package, over its default transport.
 import { defineTool, Harness } from 'thinharness'
-import { openaiCompatible } from 'thinharness/providers'
 import { INSTRUCTIONS, MODEL } from '../work.js'
 
 /** @param {import('../work.js').Setting} setting @returns {import('../work.js').Contender} */
@@ -11,9 +10,9 @@ export function open(setting) {
       const { text } = await harness.run(prompt)
       return text
     },
-    async listen(prompt, onText) {
+    async listen(prompt, onDelta) {
       const stream = harness.stream(prompt, { deltas: true })
-      for await (const event of stream) if (event.kind === 'text_delta') onText(event.text)
+      for await (const event of stream) tell(event, onDelta)
       const { text } = await stream.result
       return text
     },
@@ -26,10 +25,10 @@ export function openBatches(setting) {
   return {
     ...open(setting),
     /** @type {import('../work.js').Contender['listen']} */
-    async listen(prompt, onText) {
+    async listen(prompt, onDelta) {
       const stream = harness.stream(prompt, { deltas: true })
       for await (const events of stream.batches()) {
-        for (const event of events) if (event.kind === 'text_delta') onText(event.text)
+        for (const event of events) tell(event, onDelta)
       }
       const { text } = await stream.result
       return text
@@ -37,11 +36,16 @@ export function openBatches(setting) {
   }
 }
 
+/** @param {import('thinharness').RunEvent} event @param {(text: string) => void} onDelta */
+function tell(event, onDelta) {
+  if (event.kind === 'text_delta' || event.kind === 'tool_input_delta') onDelta(event.text)
+}
+
 /** @param {import('../work.js').Setting} setting */
 function openHarness({ baseUrl, tool }) {
   const { name, description, parameters, handler } = tool
   return new Harness({
-    model: openaiCompatible(MODEL, { baseUrl }),
+    model: `local:${MODEL}@${baseUrl}`,
     instructions: INSTRUCTIONS,
     builtinTools: [],
     tools: [

@@ -11,7 +11,7 @@ import type { CallSettings, LanguageModelCall, PromptMessage } from './prompt.js
 import type { AiSdkReply } from './reply.js'
 
 /** One call of a language model. */
-export interface Question {
+interface Question {
   readonly settings: CallSettings
   readonly prompt: readonly PromptMessage[]
   readonly signal: AbortSignal
@@ -20,7 +20,7 @@ export interface Question {
 
 /**
  * Asks once, streamed when somebody listens. The time limits are ours: the AI SDK has none. It hides connecting, which is
- * part of the time to the first byte. Rejects with `provider_error`, or with the reason of the signal.
+ * part of the time to the first byte, as is all of a reply that is not streamed. Rejects with `provider_error`, or with the reason of the signal.
  */
 export async function askModel(model: CallableModel, question: Question, options: FoldOptions): Promise<AiSdkReply> {
   const { settings, prompt, signal, limits } = question

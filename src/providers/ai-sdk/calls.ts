@@ -1,7 +1,7 @@
 import { stringIn } from './reply.js'
 
 /** A call of a reply that is coming. */
-export interface ReplyCall {
+interface ReplyCall {
   /** Unique in the reply. */
   readonly callId: string
   readonly name: string

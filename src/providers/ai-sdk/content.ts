@@ -22,7 +22,7 @@ export function userParts(content: readonly ContentPart[], rules: ContentRules):
 }
 
 /** A part of a message as the specification can say it, or why the model does not take it. */
-export type PartForm =
+type PartForm =
   | { readonly kind: 'text'; readonly text: string }
   | { readonly kind: 'file'; readonly file: PromptFile }
   | { readonly kind: 'refused'; readonly problem: string }

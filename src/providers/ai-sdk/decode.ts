@@ -10,7 +10,7 @@ import type { AiSdkReply, Fields } from './reply.js'
 import type { ProviderTraits } from './traits.js'
 import { tokenUsage } from './usage.js'
 
-export interface DecodeRules {
+interface DecodeRules {
   /** As in `NativePart.provider`. */
   readonly provider: string
   readonly traits: ProviderTraits
@@ -42,7 +42,7 @@ export function decodeReply(reply: AiSdkReply, rules: DecodeRules): DecodedReply
   const hasCalls = parts.some((part) => part.type === 'tool_call')
   return {
     parts,
-    ...finishOf(reply.finishReason, hasCalls, rules.traits),
+    ...finishOf(reply.finishReason, hasCalls, rules.traits.filterWord),
     usage: tokenUsage(reply.usage, reply.providerMetadata),
     responseId: stringIn(reply.response['id']) || null,
     responseModel: stringIn(reply.response['modelId']) || null,

@@ -1,9 +1,8 @@
 import type { FinishReason } from '../../transcript/entry.js'
 import { isObject } from '../../util/json.js'
 import { stringIn } from './reply.js'
-import type { ProviderTraits } from './traits.js'
 
-export interface Finish {
+interface Finish {
   readonly finishReason: FinishReason
   /** Null for `v2`, which has no place for it. */
   readonly nativeFinishReason: string | null
@@ -11,9 +10,10 @@ export interface Finish {
 
 /**
  * Why a reply ended. The specification's word is coarser than ours: it has `stop` for a pause and `content-filter` for
- * a refusal, so the provider's own word counts first. A reply that calls tools ended to call them.
+ * a refusal, so the provider's own word counts first. A reply that calls tools ended to call them. `filterWord`: see
+ * `ProviderTraits`.
  */
-export function finishOf(given: unknown, hasCalls: boolean, { filterWord }: ProviderTraits): Finish {
+export function finishOf(given: unknown, hasCalls: boolean, filterWord?: string): Finish {
   const { word, native } = wordsOf(given)
   const unified = WORDS.get(word) ?? 'other'
   const isFiltered = unified === 'content_filter' && isObject(given)

@@ -123,11 +123,10 @@ export class StreamFold {
     this.#content.push({ ...part, toolCallId: callId })
   }
 
-  /** A call without its end is what a reply that was cut off at its limit has; else the stream is not whole. */
-  #endCutCalls(finishReason: unknown): void {
+  /** A reply that was stopped, at its limit or by a filter, may have a call without its end; one that is whole has none. */
+  #endCutCalls(finish: unknown): void {
     if (this.#calls.left.length === 0) return
-    if (finishOf(finishReason, true, { optionKeys: [] }).finishReason !== 'length')
-      throw cut('a call that it had begun')
+    if (finishOf(finish, true).finishReason === 'tool_calls') throw cut('the end of a call')
     for (const { callId, name, input } of this.#calls.left) {
       this.#content.push({ type: 'tool-call', toolCallId: callId, toolName: name, input })
     }

@@ -35,11 +35,18 @@ export function replyOf(message: WireObject, parts: readonly AssistantPart[]): D
     parts,
     finishReason: finishReason(nativeFinishReason),
     nativeFinishReason,
+    ...refusalOf(message['stop_details']),
     usage: tokenUsage(message['usage']),
     responseId: textOrNull(message['id']),
     responseModel: textOrNull(message['model']),
     raw: message,
   }
+}
+
+/** Why the model, or what watches over it, refused. */
+function refusalOf(details: unknown): Pick<DecodedReply, 'refusal'> {
+  const refusal = isObject(details) && details['type'] === 'refusal' ? textOrNull(details['explanation']) : null
+  return refusal === null || refusal === '' ? {} : { refusal }
 }
 
 /** Whether a body or an event tells of an error. */

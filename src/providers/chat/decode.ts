@@ -23,9 +23,10 @@ export function decodeReply(
   refuseErrorIn(choice)
   const word = stringIn(choice['finish_reason'])
   const parts = decodeMessage(choice['message'], provider, callIds)
+  const refusal = isObject(choice['message']) ? refusalIn(choice['message']) : null
   const finishReason = finishReasonOf(word, stringIn(choice['native_finish_reason']), {
     hasCalls: parts.some((part) => part.type === 'tool_call'),
-    hasRefusal: isObject(choice['message']) && isRefusal(choice['message']),
+    hasRefusal: refusal !== null,
   })
   if (finishReason === 'error') throw endedInError(word)
   // Nothing says that the reply is whole, and it is not.
@@ -34,6 +35,7 @@ export function decodeReply(
     parts,
     finishReason,
     nativeFinishReason: word === '' ? null : word,
+    ...(refusal !== null && refusal !== '' && { refusal }),
     usage: usageOf(reply['usage'] ?? choice['usage']),
     responseId: stringIn(reply['id']) || null,
     responseModel: stringIn(reply['model']) || stringIn(choice['model']) || null,
@@ -73,8 +75,12 @@ function isCutCall(part: AssistantPart): boolean {
   return part.type === 'tool_call' && !parseJson(part.arguments).ok
 }
 
-function isRefusal({ refusal, content }: Fields): boolean {
-  return stringIn(refusal) !== '' || listIn(content).some((block) => isObject(block) && block['type'] === 'refusal')
+/** The words of a refusal, which may be empty; null where the message is none. */
+function refusalIn({ refusal, content }: Fields): string | null {
+  const blocks = listIn(content).filter((block) => isObject(block) && block['type'] === 'refusal')
+  const words = blocks.filter(isObject).map((block) => stringIn(block['refusal']))
+  if (stringIn(refusal) !== '') return stringIn(refusal)
+  return blocks.length === 0 ? null : words.join('')
 }
 
 /** The text of a thinking block, which is a string or a list of text blocks. */

@@ -5,7 +5,7 @@ import { isObject } from '../../util/json.js'
 import { errorFromBody } from '../errors.js'
 import type { DecodedReply, FoldOptions } from '../wire.js'
 import { CallIds } from './call-ids.js'
-import { finishOf } from './finish.js'
+import { finishOf, refusalOf } from './finish.js'
 import { listOf, stringOf } from './native.js'
 import type { WireObject } from './native.js'
 import { partsOf } from './parts.js'
@@ -13,7 +13,7 @@ import { usageOf } from './usage.js'
 
 /**
  * A whole reply (spec §3.5). A refusal is a reply that finishes with `refusal`: its words are no text, they stand in
- * an opaque part and in `raw`. Throws `provider_error` for a failed response and for what is none.
+ * `refusal` and in an opaque part. Throws `provider_error` for a failed response and for what is none.
  */
 export function decodeReply(reply: unknown, { callIdFor }: Pick<FoldOptions, 'callIdFor'>): DecodedReply {
   const response = responseIn(reply)
@@ -28,6 +28,7 @@ export function decodedReply(response: WireObject, parts: readonly AssistantPart
   return {
     parts: spoken,
     ...finishOf(response, spoken),
+    ...refusalOf(spoken),
     usage: usageOf(response['usage']),
     responseId: stringOf(response['id']) || null,
     responseModel: stringOf(response['model']) || null,

@@ -1,6 +1,6 @@
 import type { AssistantPart, FinishReason } from '../../transcript/entry.js'
 import { isObject } from '../../util/json.js'
-import { nativeDataOf } from './native.js'
+import { nativeDataOf, stringOf } from './native.js'
 import type { WireObject } from './native.js'
 
 interface Finish {
@@ -32,15 +32,23 @@ const INCOMPLETE_REASONS: ReadonlyMap<string, FinishReason> = new Map([
   ['content_filter', 'content_filter'],
 ])
 
+/** The words of a reply's refusals, where it has any. */
+export function refusalOf(parts: readonly AssistantPart[]): { readonly refusal?: string } {
+  const refusal = parts.map((part) => refusalIn(part) ?? '').join('')
+  return refusal === '' ? {} : { refusal }
+}
+
 function completed(parts: readonly AssistantPart[]): FinishReason {
-  if (parts.some(isRefusal)) return 'refusal'
+  if (parts.some((part) => refusalIn(part) !== undefined)) return 'refusal'
   if (parts.some(isCutCall)) return 'length'
   return parts.some((part) => part.type === 'tool_call') ? 'tool_calls' : 'stop'
 }
 
-function isRefusal(part: AssistantPart): boolean {
+/** The words of a part that is a refusal, which may be empty. */
+function refusalIn(part: AssistantPart): string | undefined {
   const native = part.type === 'opaque' ? nativeDataOf(part) : undefined
-  return native?.kind === 'block' && native.block['type'] === 'refusal'
+  if (native?.kind !== 'block' || native.block['type'] !== 'refusal') return undefined
+  return stringOf(native.block['refusal'])
 }
 
 /** A call whose arguments stop short, in a reply that calls itself complete. */

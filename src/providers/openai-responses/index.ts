@@ -25,7 +25,7 @@ export interface OpenAiOptions extends ProviderOptions {
  * Whether the model reasons is told by its name. Say so in `capabilities.reasoningEfforts` where the name does not, as
  * for an Azure deployment: an empty list is a model that does not reason.
  *
- * A refusal ends a turn with `refusal` and no text: its words are in `raw`, and in an opaque part of the entry. A custom
+ * A refusal ends a turn with `refusal` and no text: its words are in `turn.refusal`, and in an opaque part of the entry. A custom
  * tool (plain text input, declared by `extraBody.tools`) is called with `{ input }`. Lists of `extraBody` and
  * `providerOptions` replace those of the request, `include` excepted: one of `tools` must hold the functions as well.
  */

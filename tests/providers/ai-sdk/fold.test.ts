@@ -90,8 +90,8 @@ describe('streams that are not as they should be', () => {
     expect(content(first, search)).toEqual([search])
   })
 
-  test('a call that the limit cut off is kept as far as it came', () => {
-    const { reply } = folded([start('c'), input('c', '{"a'), finished({ unified: 'length', raw: 'max_tokens' })])
+  test.each(['length', 'content-filter'])('a call that was cut off (`%s`) is kept as far as it came', (unified) => {
+    const { reply } = folded([start('c'), input('c', '{"a'), finished({ unified, raw: 'x' })])
     expect(reply.content).toEqual([{ type: 'tool-call', toolCallId: 'c', toolName: 'lookup', input: '{"a' }])
   })
 })
@@ -103,6 +103,7 @@ describe('a stream that is cut', () => {
     ['v2: with an unknown finish', [delta('Hm.'), finished('unknown')]],
     ['v3: with a finish that the API did not give', [delta('Hm.'), finished({ unified: 'other', raw: undefined })]],
     ['v4: with a finish that says so', [delta('Hm.'), finished({ unified: 'interrupted', raw: undefined })]],
+    ['in a call, without a word on it', [start('c'), finished()]],
     ['in a call', [start('c'), input('c', '{}'), finished({ unified: 'tool-calls', raw: 'tool_calls' })]],
   ])('is an error that is worth a repetition, %s', async (_name, parts) => {
     const error = await errorOf(() => folded(parts))

@@ -44,22 +44,19 @@ function modelOf(each: ProviderCase, cut: Cut): Model {
   return fromAiSdk(each.api.includes('chat') ? openai.chat(id) : openai.responses(id), options)
 }
 
-describe.skipIf(!hasProviderCases)(
-  'recorded answers through the AI SDK, which is told of what it keeps to itself',
-  () => {
-    test.each(CASES.filter(({ file }) => !LOST.has(file)))('$file', async (each) => {
-      expectAnswer(each, await answerOf(modelOf(each, whole), each))
-      if (each.stream) expectAnswer(each, await answerOf(modelOf(each, atRandom(7)), each))
-    })
+describe.skipIf(!hasProviderCases)('recorded answers, read by the AI SDK', () => {
+  test.each(CASES.filter(({ file }) => !LOST.has(file)))('$file', async (each) => {
+    expectAnswer(each, await answerOf(modelOf(each, whole), each))
+    if (each.stream) expectAnswer(each, await answerOf(modelOf(each, atRandom(7)), each))
+  })
 
-    test.each(CASES.filter(({ file }) => LOST.has(file)))('$file is no crash', async (each) => {
-      const { turn, error } = await answerOf(modelOf(each, whole), each)
-      expect(turn === undefined ? error?.code : 'turn').toBe(turn === undefined ? 'provider_error' : 'turn')
-    })
+  test.each(CASES.filter(({ file }) => LOST.has(file)))('$file is no crash', async (each) => {
+    const { turn, error } = await answerOf(modelOf(each, whole), each)
+    expect(turn === undefined ? error?.code : 'a turn').toMatch(/^(a turn|provider_error)$/)
+  })
 
-    test('every case that is left out is there', () => {
-      const files = CASES.map(({ file }) => file)
-      expect([...LOST.keys()].filter((file) => !files.includes(file))).toEqual([])
-    })
-  },
-)
+  test('every case that is left out is there', () => {
+    const files = CASES.map(({ file }) => file)
+    expect([...LOST.keys()].filter((file) => !files.includes(file))).toEqual([])
+  })
+})

@@ -1,4 +1,5 @@
-import { describe, expect, test } from 'vitest'
+import type { LanguageModelV2, LanguageModelV3 } from '@ai-sdk/provider'
+import { describe, expect, expectTypeOf, test } from 'vitest'
 import type { ModelSettings, ReasoningEffort, RequestConstants, ToolChoice } from 'thinharness'
 import { fromAiSdk } from '../../../src/providers/ai-sdk/index.js'
 import type { AiSdkLanguageModel, AiSdkOptions } from '../../../src/providers/ai-sdk/index.js'
@@ -259,6 +260,11 @@ describe('what `fromAiSdk` refuses', () => {
   function methods(): object {
     return { doGenerate: () => undefined, doStream: () => undefined }
   }
+})
+
+test('models of the AI SDK are what `fromAiSdk` takes, by their types', () => {
+  expectTypeOf<LanguageModelV2>().toExtend<AiSdkLanguageModel>()
+  expectTypeOf<LanguageModelV3>().toExtend<AiSdkLanguageModel>()
 })
 
 describe('a model', () => {

@@ -18,7 +18,7 @@ import type {
 import { UNREPORTED_USAGE } from '../../../src/transcript/entry.js'
 import type { JsonObject } from '../../../src/util/json.js'
 
-export const AT = '2026-01-01T00:00:00.000Z'
+const AT = '2026-01-01T00:00:00.000Z'
 export const NO_CONSTANTS: RequestConstants = { instructions: '', tools: [], structuredOutput: null, settings: {} }
 export const LOOKUP = { name: 'lookup', description: 'Looks it up.', parameters: { type: 'object', properties: {} } }
 
@@ -44,7 +44,7 @@ export function result(callId: string, content: ToolEntry['content'] = '{"ok":tr
 }
 
 /** The name of an AI SDK provider in entries. */
-export const named = (provider: string): string => `ai-sdk:${provider}`
+const named = (provider: string): string => `ai-sdk:${provider}`
 
 export function own(provider: string, data: JsonObject): { native: { provider: string; data: JsonObject } } {
   return { native: { provider: named(provider), data } }

@@ -1,0 +1,70 @@
+import type { JsonObject } from '../../index.js'
+import type { ScriptMessage } from '../conversation.js'
+import type { ProviderApi } from '../scripted-provider.js'
+import type { WireApi, WireBody, WireConversation, WireReply, WireRequest } from '../wire/api.js'
+import { chatApi } from '../wire/chat.js'
+import { messagesApi } from '../wire/messages.js'
+import { responsesApi } from '../wire/responses.js'
+
+/** The server's side of an API, so that an adapter for it can be tried: what it reads, and what it writes. */
+export interface ConformanceApi {
+  /** What a request says. Throws for what the API refuses: the stricter, the more the laws are worth. */
+  read(request: WireRequest): ReadRequest
+  /** The body of a whole reply. */
+  whole(reply: WireReply): JsonObject
+  /** The same reply as a stream: the text of its events, in order. */
+  stream(reply: WireReply): readonly string[]
+  /** The body of an answer with an error status, with these words in it. */
+  error(status: number, message: string): JsonObject
+  /** Whether a request asks for a stream. Default: its `stream` is true. */
+  isStreamed?(body: WireBody): boolean
+  /** An id for the call of this number. Default `call_1` and so on. */
+  callId?(ordinal: number): string
+  /** A piece of a reply that the API may have one day, with `mark` in it. Default: there can be none. */
+  unknownBlock?(mark: string): JsonObject
+  /** Told of each reply that is given, for an API that keeps conversations. */
+  keep?(request: ReadRequest, reply: WireReply): void
+}
+
+/** A request as a server understands it. */
+export interface ReadRequest {
+  /** The conversation, without instructions. */
+  readonly messages: readonly ScriptMessage[]
+  readonly instructions: string
+  /** Names of the tools that are offered. */
+  readonly tools: readonly string[]
+}
+
+/** The server's side of an API that is known here. */
+export function knownApi(name: ProviderApi): ConformanceApi {
+  switch (name) {
+    case 'responses':
+      return serverSide(responsesApi(), (mark) => ({ type: 'future_item', id: `fu_${mark}`, note: mark }))
+    case 'chat':
+      return serverSide(chatApi('openai'), (mark) => ({ future_field: { note: mark } }))
+    case 'openrouter':
+      return serverSide(chatApi('openrouter'), (mark) => ({ future_field: { note: mark } }))
+    case 'messages':
+      return serverSide(messagesApi, (mark) => ({ type: 'future_block', note: mark }))
+  }
+}
+
+function serverSide(api: WireApi, unknownBlock: (mark: string) => JsonObject): ConformanceApi {
+  const conversations = new WeakMap<ReadRequest, WireConversation>()
+  return {
+    read(request) {
+      const conversation = api.read(request)
+      conversations.set(conversation, conversation)
+      return conversation
+    },
+    whole: api.whole,
+    stream: api.stream,
+    error: (status, message) => api.error(status, message),
+    callId: api.callId,
+    unknownBlock,
+    keep(request, reply) {
+      const conversation = conversations.get(request)
+      if (conversation !== undefined) api.keep?.(conversation, reply)
+    },
+  }
+}

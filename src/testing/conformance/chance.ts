@@ -1,0 +1,37 @@
+/** Chance that can be had again: the same seed gives the same numbers (mulberry32). */
+export class Chance {
+  #state: number
+
+  /** `seed` is a whole number. */
+  constructor(seed: number) {
+    this.#state = seed >>> 0
+  }
+
+  /** From 0 up to, and without, 1. */
+  next(): number {
+    this.#state = (this.#state + 0x6d2b79f5) >>> 0
+    let mixed = this.#state
+    mixed = Math.imul(mixed ^ (mixed >>> 15), mixed | 1)
+    mixed ^= mixed + Math.imul(mixed ^ (mixed >>> 7), mixed | 61)
+    return ((mixed ^ (mixed >>> 14)) >>> 0) / 4_294_967_296
+  }
+
+  /** A whole number from `least` to `most`. */
+  int(least: number, most: number): number {
+    return least + Math.floor(this.next() * (most - least + 1))
+  }
+
+  /** Whether something happens that happens in `share` of all cases. */
+  happens(share: number): boolean {
+    return this.next() < share
+  }
+
+  pick<T>(list: readonly [T, ...T[]]): T {
+    return list[this.int(0, list.length - 1)] ?? list[0]
+  }
+
+  /** From `least` to `most` things. */
+  several<T>(least: number, most: number, make: (index: number) => T): T[] {
+    return Array.from({ length: this.int(least, most) }, (_, index) => make(index))
+  }
+}

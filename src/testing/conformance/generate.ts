@@ -1,0 +1,201 @@
+import type {
+  AssistantPart,
+  JsonObject,
+  JsonValue,
+  ToolEntry,
+  TokenUsage,
+  TranscriptEntry,
+  UserEntry,
+} from '../../index.js'
+import type { WireReply } from '../wire/api.js'
+import type { Chance } from './chance.js'
+
+/** A reply as a server gives it, but for what the request says. */
+export type GivenReply = Omit<WireReply, 'body' | 'model'>
+
+type GivenPart = WireReply['parts'][number]
+
+/** What is hard to carry: quotes, line ends, other scripts, what looks like the wire. */
+const PIECES = [
+  'word',
+  'two words',
+  'naïve',
+  '漢字',
+  'שלום',
+  '😀👩‍👩‍👧',
+  'é',
+  'a\u2028b',
+  '"quoted" \\ back',
+  'line\nline',
+  'tab\there',
+  'crlf\r\nend',
+  '{"json": true}',
+  '</thinking>',
+  'data: [DONE]\n\n',
+  'event: x',
+  '<b>&amp;</b>',
+  '`code`',
+] as const
+
+/** Makes what a case is about. Each text has a mark of its own, so that it is found again. */
+export class Generator {
+  readonly chance: Chance
+  readonly #name: string
+  #marks = 0
+  #replies = 0
+  #entries = 0
+  #calls = 0
+
+  /** `name` keeps the marks of one generator apart from those of another. */
+  constructor(chance: Chance, name = 'm') {
+    this.chance = chance
+    this.#name = name
+  }
+
+  /** A word that is in nothing else. */
+  mark(): string {
+    return `${this.#name}${(++this.#marks).toString(36)}x${this.chance.int(0, 46655).toString(36)}`
+  }
+
+  text(): string {
+    const pieces = this.chance.several(0, 4, () => this.chance.pick<string>(PIECES))
+    pieces.splice(this.chance.int(0, pieces.length), 0, this.mark())
+    return pieces.join(this.chance.pick<string>([' ', '', '\n']))
+  }
+
+  /** Arguments of a call, as text. */
+  args(): string {
+    if (this.chance.happens(0.1)) return '{}'
+    const text = JSON.stringify(this.#object(2))
+    return this.chance.happens(0.3) ? text.replace(/^\{/, '{ ').replace(/,"/g, ', "') : text
+  }
+
+  /** A reply with thoughts, text and calls, in the order in which every API can give them. */
+  reply({ calls = this.chance.int(0, 3), reasoning = this.chance.happens(0.5) } = {}): GivenReply {
+    const parts: GivenPart[] = []
+    if (reasoning) parts.push({ type: 'reasoning', text: this.chance.happens(0.2) ? '' : this.text() })
+    if (calls === 0 || this.chance.happens(0.5)) parts.push({ type: 'text', text: this.text() })
+    for (let count = 0; count < calls; count++) parts.push(this.call())
+    return this.replyOf(parts)
+  }
+
+  call(callId: string | null = this.callId()): GivenPart & { type: 'call' } {
+    return { type: 'call', name: this.toolName(), arguments: this.args(), callId }
+  }
+
+  callId(): string {
+    return `call_${this.#name}${++this.#calls}`
+  }
+
+  toolName(): string {
+    return this.chance.pick(['read', 'look_up', 'send-mail'])
+  }
+
+  replyOf(parts: readonly GivenPart[], more: Partial<GivenReply> = {}): GivenReply {
+    const hasCalls = parts.some((part) => part.type === 'call')
+    return {
+      id: `${this.#name}${(++this.#replies).toString(16).padStart(8, '0')}`,
+      created: 1_767_225_600 + this.#replies,
+      parts,
+      finishReason: hasCalls ? 'tool_calls' : 'stop',
+      nativeFinishReason: undefined,
+      usage: this.usage(),
+      ...more,
+    }
+  }
+
+  usage(): TokenUsage {
+    const [cacheReadTokens, cacheWriteTokens, reasoningTokens] = [this.#count(), this.#count(), this.#count()]
+    return {
+      inputTokens: cacheReadTokens + cacheWriteTokens + this.#count(),
+      outputTokens: reasoningTokens + this.#count(),
+      cacheReadTokens,
+      cacheWriteTokens,
+      reasoningTokens,
+    }
+  }
+
+  user(): UserEntry {
+    return { role: 'user', ...this.stamp(), content: [{ type: 'text', text: this.text() }] }
+  }
+
+  /** The answer to a call: done, or failed. */
+  result(callId: string, name: string): ToolEntry {
+    const isError = this.chance.happens(0.3)
+    const content = JSON.stringify({ ok: !isError, content: this.text(), metadata: {} })
+    return { role: 'tool', ...this.stamp(), callId, name, content, isError }
+  }
+
+  /** A reply that another provider gave, with what only that one understands. */
+  foreignReply(): TranscriptEntry & { role: 'assistant' } {
+    const { parts, finishReason, usage } = this.reply()
+    const foreign = parts.map((part) => this.#foreignPart(part))
+    if (this.chance.happens(0.2)) foreign.push({ type: 'opaque', native: { provider: 'elsewhere', data: { n: 1 } } })
+    return {
+      role: 'assistant',
+      ...this.stamp(),
+      parts: foreign,
+      provider: 'elsewhere',
+      model: 'other-1',
+      finishReason,
+      usage: usage ?? this.usage(),
+    }
+  }
+
+  stamp(): { readonly id: string; readonly at: string } {
+    return { id: `e${++this.#entries}`, at: '2026-01-01T00:00:00.000Z' }
+  }
+
+  #foreignPart(part: GivenPart): AssistantPart {
+    const native = { provider: 'elsewhere', data: { signature: this.mark(), id: this.mark() } }
+    if (part.type === 'reasoning') return { type: 'reasoning', text: part.text, native }
+    if (part.type !== 'call') return { type: 'text', text: part.type === 'block' ? '' : part.text }
+    const name = this.chance.happens(0.1) ? 'no such.tool é' : part.name
+    return { type: 'tool_call', callId: this.#foreignId(), name, arguments: part.arguments, native }
+  }
+
+  /** Providers differ in what an id may be. */
+  #foreignId(): string {
+    const id = this.callId()
+    return this.chance.pick([id, `${id}_${'long'.repeat(20)}`, `${id}:é 漢`, `toolu_${id}`, id.slice(-1) + id])
+  }
+
+  #count(): number {
+    return this.chance.int(0, 5000)
+  }
+
+  #object(depth: number): JsonObject {
+    const members = this.chance.several(1, 3, (index) => [
+      `${this.chance.pick(['a', 'b', 'é'])}${index}`,
+      this.#value(depth),
+    ])
+    return Object.fromEntries(members) as JsonObject
+  }
+
+  #value(depth: number): JsonValue {
+    const kinds = depth > 0 ? 6 : 4
+    switch (this.chance.int(1, kinds)) {
+      case 1:
+        return this.text()
+      case 2:
+        return this.chance.pick([0, -1, 1.5, 1e21, 1e-7])
+      case 3:
+        return this.chance.pick([true, false, null])
+      case 4:
+        return ''
+      case 5:
+        return this.chance.several(0, 2, () => this.#value(depth - 1))
+      default:
+        return this.#object(depth - 1)
+    }
+  }
+}
+
+/** `value` and all that it holds, so that whoever changes it in place fails. */
+export function frozen<T>(value: T): T {
+  if (typeof value === 'object' && value !== null && !Object.isFrozen(value)) {
+    Object.freeze(value)
+    for (const member of Object.values(value)) frozen(member)
+  }
+  return value
+}

@@ -1,0 +1,133 @@
+import { HarnessError } from '../../../index.js'
+import type { Delivery } from '../stage.js'
+import { firstOf } from '../cuts.js'
+import type { Case, LawText } from '../law.js'
+import { expectSame } from '../read-back.js'
+import { messageOf, turnIn } from '../talk.js'
+import type { Outcome, Talk } from '../talk.js'
+
+export const failureLaws = {
+  cut_stream: {
+    says: 'An answer that stops before its end is an error, unless nothing of the reply was lost.',
+    holds: async (given) => {
+      const talk = firstQuestion(given)
+      const reply = talk.generator.reply()
+      for (const streamed of [true, false]) {
+        talk.reopen()
+        const whole = turnIn(await talk.ask({ reply }, { streamed }), given.stage)
+        for (let count = 0; count < 4; count++) {
+          const share = given.chance.next()
+          talk.reopen()
+          const outcome = await talk.ask({ reply, cut: firstOf(share) }, { streamed })
+          const what = `the ${streamed ? 'stream' : 'reply'} of which ${Math.round(share * 100)} % came`
+          if (outcome.kind === 'failure') checkFailure(outcome, what)
+          else expectSame(what, outcome.turn.entry.parts, whole.entry.parts)
+        }
+      }
+    },
+  },
+  error_answers: {
+    says: 'An error status is a `provider_error` with the status and the words of the provider, and repeated only where that can help.',
+    holds: async (given) => {
+      const talk = firstQuestion(given)
+      for (const [status, isPassing] of STATUSES) {
+        for (const streamed of [true, false]) {
+          const words = `Words ${talk.generator.mark()}`
+          const headers = status === 429 ? { 'retry-after': '7' } : {}
+          talk.reopen()
+          checkRefusal(await talk.ask({ status, words, headers }, { streamed }), { status, words, isPassing })
+        }
+      }
+    },
+    share: 0,
+  },
+  abort: {
+    says: 'An abort ends a turn at once, at any moment, with the reason that was given.',
+    holds: async (given) => {
+      const talk = firstQuestion(given)
+      const reply = talk.generator.reply()
+      const share = given.chance.next() / 2
+      const moments: readonly Delivery[] = ['no_answer', { reply, cut: firstOf(share), then: 'stall' }]
+      for (const delivery of moments) {
+        for (const streamed of [true, false]) {
+          talk.reopen()
+          await checkAbort(talk, delivery, streamed)
+        }
+      }
+      await checkAbortedBefore(given, talk)
+    },
+    share: 0.2,
+  },
+} as const satisfies Readonly<Record<string, LawText>>
+
+/** Statuses, and whether a repetition can help. */
+const STATUSES = [
+  [400, false],
+  [401, false],
+  [403, false],
+  [404, false],
+  [413, false],
+  [422, false],
+  [429, true],
+  [500, true],
+  [502, true],
+  [503, true],
+] as const
+
+function firstQuestion(given: Case): Talk {
+  const talk = given.talk()
+  talk.say()
+  return talk
+}
+
+/** A failure that the library knows, or a repetition that was told. */
+function checkFailure({ error, retry }: Outcome & { kind: 'failure' }, what: string): void {
+  if (retry !== null || (error instanceof HarnessError && error.code === 'provider_error')) return
+  throw new Error(`Expected a \`provider_error\` for ${what}, got: ${messageOf(error)}`, { cause: error })
+}
+
+interface WantedRefusal {
+  readonly status: number
+  readonly words: string
+  readonly isPassing: boolean
+}
+
+function checkRefusal(outcome: Outcome, { status, words, isPassing }: WantedRefusal): void {
+  const what = `an answer of status ${status}`
+  if (outcome.kind === 'turn') throw new Error(`Expected a \`provider_error\` for ${what}, got a turn.`)
+  checkFailure(outcome, what)
+  const { error, retry } = outcome
+  const known = error instanceof HarnessError ? error : null
+  expectSame(`the status of the error for ${what}`, retry === null ? known?.status : retry.status, status)
+  expectSame(`whether ${what} is worth a repetition`, retry !== null || known?.retryable === true, isPassing)
+  const said = retry === null ? messageOf(error) : retry.reason
+  if (!said.includes(words)) throw new Error(`The words of the provider are lost for ${what}: ${said}`)
+  const waitMs = retry === null ? known?.retryAfterMs : retry.delayMs
+  if (status === 429 && (waitMs ?? 0) < 7000) throw new Error(`\`retry-after: 7\` is not heeded: ${waitMs ?? 0} ms.`)
+}
+
+async function checkAbort(talk: Talk, delivery: Delivery, streamed: boolean): Promise<void> {
+  const abort = new AbortController()
+  const reason = new Error('The law had enough.')
+  const heard = talk.stage.heard.length
+  const asked = talk.ask(delivery, { streamed, abort })
+  while (talk.stage.heard.length === heard) await new Promise((resolve) => setImmediate(resolve))
+  abort.abort(reason)
+  checkReason(await asked, reason)
+}
+
+async function checkAbortedBefore(given: Case, talk: Talk): Promise<void> {
+  const abort = new AbortController()
+  const reason = new Error('The law had enough before it began.')
+  abort.abort(reason)
+  const heard = given.stage.heard.length
+  talk.reopen()
+  checkReason(await talk.ask({ reply: talk.generator.reply() }, { streamed: true, abort }), reason)
+  expectSame('the requests sent for a turn that was aborted before', given.stage.heard.length - heard, 0)
+}
+
+function checkReason(outcome: Outcome, reason: Error): void {
+  if (outcome.kind === 'failure' && outcome.error === reason) return
+  const came = outcome.kind === 'turn' ? 'a turn' : messageOf(outcome.error)
+  throw new Error(`Expected an aborted turn to reject with the reason of its signal, got: ${came}`)
+}

@@ -1,0 +1,101 @@
+import type { ToolEntry, TranscriptEntry, TranscriptRepair } from '../../../index.js'
+import type { Chance } from '../chance.js'
+import { frozen } from '../generate.js'
+import type { LawText } from '../law.js'
+import { expectSame } from '../read-back.js'
+import { turnIn } from '../talk.js'
+import type { Talk } from '../talk.js'
+
+export const mendedLaws = {
+  mended_history: {
+    says: 'A broken history is mended in the request and told: each call gets one result, its own where it has one.',
+    holds: async (given) => {
+      const talk = given.talk()
+      talk.say()
+      talk.add(replyWithCalls(talk))
+      talk.say()
+      talk.add(replyWithCalls(talk))
+      talk.say()
+      const broken = breakHistory(talk.transcript, given.chance)
+      talk.transcript.splice(0, Infinity, ...frozen([...broken.entries]))
+      const outcome = await talk.ask({ reply: talk.generator.reply({ calls: 0 }) }, { streamed: false })
+      turnIn(outcome, given.stage)
+      if (broken.problem !== null && !outcome.repairs.some(({ problem }) => problem === broken.problem)) {
+        throw new Error(`A history with \`${broken.problem}\` was mended without a word (\`onRepair\`).`)
+      }
+      checkAnswers(talk, broken.entries)
+    },
+  },
+} as const satisfies Readonly<Record<string, LawText>>
+
+/** Two calls at least, as another provider makes them. */
+function replyWithCalls({ generator }: Talk): TranscriptEntry & { role: 'assistant' } {
+  const calls = generator.chance.several(2, 4, () => ({
+    type: 'tool_call' as const,
+    callId: generator.callId(),
+    name: generator.toolName(),
+    arguments: generator.args(),
+  }))
+  return { ...generator.foreignReply(), parts: calls }
+}
+
+interface Broken {
+  readonly entries: readonly TranscriptEntry[]
+  /** Null: only the order is wrong, and nothing needs a word. */
+  readonly problem: TranscriptRepair['problem'] | null
+}
+
+function breakHistory(entries: readonly TranscriptEntry[], chance: Chance): Broken {
+  const results = entries.filter((entry) => entry.role === 'tool')
+  const [first, ...others] = results
+  if (first === undefined) throw new RangeError('A history of calls has results.')
+  const victim = chance.pick([first, ...others])
+  const at = entries.indexOf(victim)
+  switch (chance.int(1, 5)) {
+    case 1:
+      return { entries: entries.toSpliced(at, 1), problem: 'missing_result' }
+    case 2:
+      return { entries: entries.toSpliced(at, 0, { ...victim, id: 'again' }), problem: 'duplicate_result' }
+    case 3:
+      return {
+        entries: entries.toSpliced(at, 0, { ...victim, id: 'stray', callId: 'nobody' }),
+        problem: 'orphan_result',
+      }
+    case 4:
+      return { entries: withIdTwice(entries, first.callId, results), problem: 'duplicate_call_id' }
+    default:
+      return { entries: entries.toSpliced(at, 1).toSpliced(entries.length - 1, 0, victim), problem: null }
+  }
+}
+
+/** The last call, and its result, under the id of the first. */
+function withIdTwice(
+  entries: readonly TranscriptEntry[],
+  callId: string,
+  results: readonly ToolEntry[],
+): readonly TranscriptEntry[] {
+  const renamed = results.at(-1)?.callId
+  return entries.map((entry) => {
+    if (entry.role === 'tool') return entry.callId === renamed ? { ...entry, callId } : entry
+    if (entry.role === 'user') return entry
+    const parts = entry.parts.map((part) =>
+      part.type === 'tool_call' && part.callId === renamed ? { ...part, callId } : part,
+    )
+    return { ...entry, parts }
+  })
+}
+
+/** Every call has a result directly behind its reply, and what a tool said is with its call. */
+function checkAnswers({ request }: Talk, entries: readonly TranscriptEntry[]): void {
+  const calls = request.read.messages.flatMap((message) => (message.role === 'assistant' ? message.calls : []))
+  const outputs = request.read.messages.filter((message) => message.role === 'tool')
+  expectSame(
+    'the results',
+    outputs.map(({ callId }) => callId),
+    calls.map(({ callId }) => callId),
+  )
+  const said = new Set(entries.flatMap((entry) => (entry.role === 'tool' ? [entry.content] : [])))
+  const kept = outputs.filter(({ content }) => said.has(content as string)).length
+  const wanted = entries.filter((entry) => entry.role === 'tool' && entry.id !== 'again' && entry.id !== 'stray').length
+  expectSame('the results whose content was kept', kept, wanted)
+}

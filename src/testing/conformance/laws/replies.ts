@@ -1,0 +1,228 @@
+import type { ModelDelta, ModelTurn } from '../../../index.js'
+import { atRandom, byteByByte } from '../cuts.js'
+import type { Cut } from '../cuts.js'
+import type { GivenReply } from '../generate.js'
+import type { Case, LawText } from '../law.js'
+import { expectSame, textsIn } from '../read-back.js'
+import { turnIn } from '../talk.js'
+import type { Outcome, Talk } from '../talk.js'
+
+export const replyLaws = {
+  whole_and_streamed: {
+    says: 'A reply is the same turn whether it comes whole or as a stream.',
+    holds: async (given) => {
+      const talk = firstQuestion(given)
+      const reply = talk.generator.reply()
+      const whole = plain(turnIn(await again(talk, reply, false), given.stage))
+      const streamed = plain(turnIn(await again(talk, reply, true), given.stage))
+      expectSame('the streamed turn', streamed, whole)
+      expectSame('the text', whole.text, partsOf(reply, 'text').join(''))
+      const calls = reply.parts.filter((part) => part.type === 'call')
+      expectSame('the tools called', namesOf(whole.toolCalls), namesOf(calls))
+      for (const [index, call] of calls.entries()) {
+        const wanted: unknown = JSON.parse(call.arguments)
+        expectSame(
+          `the arguments of call ${index + 1}`,
+          JSON.parse(whole.toolCalls[index]?.arguments ?? 'null'),
+          wanted,
+        )
+      }
+    },
+  },
+  any_cut: {
+    says: 'However the bytes of an answer are cut, the turn and its deltas are the same.',
+    holds: async (given) => {
+      const talk = firstQuestion(given)
+      const reply = talk.generator.reply()
+      for (const streamed of [true, false]) {
+        const once = await again(talk, reply, streamed)
+        const turn = plain(turnIn(once, given.stage))
+        for (const cut of [byteByByte, atRandom(given.chance, 7), atRandom(given.chance, 200)]) {
+          const other = await again(talk, reply, streamed, cut)
+          expectSame('the turn of an answer in pieces', plain(turnIn(other, given.stage)), turn)
+          expectSame('its deltas', joined(other.deltas), joined(once.deltas))
+        }
+      }
+    },
+    share: 0.5,
+  },
+  deltas: {
+    says: 'The deltas that are told add up to the reply: its text, its thoughts, the arguments of each call.',
+    holds: async (given) => {
+      const talk = firstQuestion(given)
+      const outcome = await again(talk, talk.generator.reply(), true, atRandom(given.chance, 50))
+      const turn = turnIn(outcome, given.stage)
+      const told = joined(outcome.deltas)
+      expectSame('the text that was told', told['text_delta'] ?? '', turn.text)
+      const thoughts = turn.entry.parts.map((part) => (part.type === 'reasoning' ? part.text : ''))
+      expectSame('the reasoning that was told', told['reasoning_delta'] ?? '', thoughts.join(''))
+      for (const { callId, arguments: text } of turn.toolCalls) {
+        const said = told[`tool_input_delta ${callId}`] ?? '{}'
+        expectSame(`the arguments that were told of \`${callId}\``, JSON.parse(said), JSON.parse(text))
+      }
+      const calls = outcome.deltas.filter(({ kind }) => kind === 'tool_input_delta').map(({ callId }) => callId)
+      const strange = calls.find((id) => turn.toolCalls.every(({ callId }) => callId !== id))
+      if (strange !== undefined)
+        throw new Error(`A delta is about a call \`${strange}\`, which the reply does not make.`)
+    },
+  },
+  unknown_blocks: {
+    says: 'A piece of a reply that nobody knows disturbs nothing, and is sent back in its place.',
+    holds: async (given) => {
+      const talk = firstQuestion(given)
+      const { generator } = talk
+      const mark = generator.mark()
+      const block = given.api.unknownBlock?.(mark)
+      if (block === undefined) return
+      const [before, behind] = [generator.text(), generator.text()]
+      const parts = [
+        { type: 'text', text: before },
+        { type: 'block', data: block },
+        { type: 'text', text: behind },
+      ] as const
+      const reply = generator.replyOf([...parts, generator.call()])
+      const turn = await talk.hear(reply, { streamed: given.chance.happens(0.5) })
+      expectSame('the text beside an unknown piece', turn.text, before + behind)
+      expectSame('the calls beside an unknown piece', turn.toolCalls.length, 1)
+      turnIn(await talk.ask({ reply: generator.reply({ calls: 0 }) }, { streamed: false }), given.stage)
+      const wanted = orderOf(given.api.whole({ ...reply, model: 'm', body: {} }), [before, mark, behind])
+      expectSame(
+        'the order in which the reply is sent back',
+        orderOf(talk.request.body, [before, mark, behind]),
+        wanted,
+      )
+    },
+    share: 0.5,
+  },
+  call_ids: {
+    says: 'Every call has an id of its own, also where the provider gives none, or one twice.',
+    holds: async (given) => {
+      const talk = firstQuestion(given)
+      const { generator } = talk
+      const again = generator.callId()
+      for (let round = 0; round < 2; round++) {
+        const ids = generator.chance.pick([
+          [null, null],
+          [again, again],
+          [null, again],
+          [again, null],
+        ])
+        const reply = generator.replyOf(ids.map((id) => generator.call(id)))
+        const turn = await talk.hear(reply, { streamed: given.chance.happens(0.5) })
+        expectSame('the calls', namesOf(turn.toolCalls), namesOf(reply.parts.filter((part) => part.type === 'call')))
+        expectSame(
+          'the calls of the entry',
+          idsIn(turn),
+          turn.toolCalls.map(({ callId }) => callId),
+        )
+      }
+      const all = talk.transcript.flatMap((entry) => (entry.role === 'tool' ? [entry.callId] : []))
+      if (all.includes('')) throw new Error('A call has an empty id.')
+      expectSame('the ids of all calls, without repetitions', [...new Set(all)], all)
+      turnIn(await talk.ask({ reply: generator.reply({ calls: 0 }) }, { streamed: false }), given.stage)
+      checkPairs(talk)
+    },
+  },
+  usage: {
+    says: 'Usage is what the provider reported, and null where it reported nothing.',
+    holds: async (given) => {
+      const talk = firstQuestion(given)
+      const reply = talk.generator.reply()
+      for (const streamed of [true, false]) {
+        const { usage } = turnIn(await again(talk, reply, streamed), given.stage)
+        expectSame('the input tokens', usage.inputTokens, reply.usage?.inputTokens)
+        expectSame('the output tokens', usage.outputTokens, reply.usage?.outputTokens)
+        for (const field of ['cacheReadTokens', 'cacheWriteTokens', 'reasoningTokens'] as const) {
+          if (usage[field] !== null) expectSame(`\`${field}\``, usage[field], reply.usage?.[field])
+        }
+        const unpriced = turnIn(await again(talk, { ...reply, usage: null }, streamed), given.stage)
+        const known = Object.values(unpriced.usage).filter((tokens) => tokens !== null)
+        expectSame('the usage of a reply that reports none', known, [])
+      }
+    },
+  },
+  finish_reasons: {
+    says: 'A reply that was cut, refused, filtered or paused is never a clean answer.',
+    holds: async (given) => {
+      const talk = firstQuestion(given)
+      const { generator } = talk
+      for (const finishReason of ['length', 'refusal', 'content_filter', 'pause', 'error', 'other'] as const) {
+        const parts = [{ type: finishReason === 'refusal' ? 'refusal' : 'text', text: generator.text() }] as const
+        for (const streamed of [true, false]) {
+          const outcome = await again(talk, generator.replyOf(parts, { finishReason }), streamed)
+          const isClean = outcome.kind === 'turn' && outcome.turn.finishReason === 'stop'
+          if (isClean) throw new Error(`A reply that ended by \`${finishReason}\` is told as a clean answer.`)
+        }
+      }
+      const calls = turnIn(await again(talk, generator.reply({ calls: 1 }), true), given.stage)
+      expectSame('the finish reason of a reply with calls', calls.finishReason, 'tool_calls')
+      const text = turnIn(await again(talk, generator.reply({ calls: 0 }), true), given.stage)
+      expectSame('the finish reason of an answer', text.finishReason, 'stop')
+    },
+    share: 0.2,
+  },
+} as const satisfies Readonly<Record<string, LawText>>
+
+function firstQuestion(given: Case): Talk {
+  const talk = given.talk()
+  talk.say()
+  return talk
+}
+
+/** The same question once more, as if it were the first. */
+function again(talk: Talk, reply: GivenReply, streamed: boolean, cut?: Cut): Promise<Outcome> {
+  talk.reopen()
+  return talk.ask({ reply, ...(cut && { cut }) }, { streamed })
+}
+
+/** What of a turn is the reply's. */
+function plain(turn: ModelTurn): Omit<ModelTurn, 'raw'> {
+  const { raw, ...rest } = turn
+  return rest
+}
+
+function joined(deltas: readonly ModelDelta[]): Readonly<Record<string, string | undefined>> {
+  const texts: Record<string, string> = {}
+  for (const { kind, callId, text } of deltas) {
+    const key = callId === undefined ? kind : `${kind} ${callId}`
+    texts[key] = `${texts[key] ?? ''}${text}`
+  }
+  return Object.fromEntries(Object.entries(texts).sort(([left], [right]) => (left < right ? -1 : 1)))
+}
+
+function partsOf({ parts }: GivenReply, type: 'text' | 'reasoning'): string[] {
+  return parts.flatMap((part) => (part.type === type ? [part.text] : []))
+}
+
+function namesOf(calls: readonly { readonly name: string }[]): string[] {
+  return calls.map(({ name }) => name)
+}
+
+function idsIn({ entry }: ModelTurn): string[] {
+  return entry.parts.flatMap((part) => (part.type === 'tool_call' ? [part.callId] : []))
+}
+
+/** Texts in the order in which they stand in a body; what is missing is left out. */
+function orderOf(body: unknown, texts: readonly string[]): string[] {
+  const all = textsIn(body).join('\n')
+  const found = texts.filter((text) => all.includes(text))
+  return found.sort((left, right) => all.indexOf(left) - all.indexOf(right))
+}
+
+/** Results belong to the calls that they were given for, in order. */
+function checkPairs({ request, transcript }: Talk): void {
+  const { messages } = request.read
+  const calls = messages.flatMap((message) => (message.role === 'assistant' ? message.calls : []))
+  const outputs = messages.filter((message) => message.role === 'tool')
+  expectSame(
+    'the ids of the results',
+    outputs.map(({ callId }) => callId),
+    calls.map(({ callId }) => callId),
+  )
+  const contents = transcript.flatMap((entry) => (entry.role === 'tool' ? [entry.content] : []))
+  expectSame(
+    'the results',
+    outputs.map(({ content }) => content),
+    contents,
+  )
+}

@@ -1,0 +1,150 @@
+import type { ContentPart, TranscriptEntry } from '../../../index.js'
+import { frozen } from '../generate.js'
+import type { Case, LawText } from '../law.js'
+import { checkSaid, expectSame, textsIn } from '../read-back.js'
+import { messageOf, talkAWhile, turnIn } from '../talk.js'
+import type { Talk } from '../talk.js'
+
+export const requestLaws = {
+  round_trip: {
+    says: 'What the transcript says is what the server reads: nothing is lost, added or changed.',
+    holds: async (given) => {
+      const talk = given.talk()
+      await talkAWhile(talk, { foreign: 0, streamed: given.chance.happens(0.5) })
+      await checkLast(talk)
+    },
+  },
+  foreign_transcript: {
+    says: 'A transcript that other providers began goes on here, with everything that they said.',
+    holds: async (given) => {
+      const talk = given.talk()
+      await talkAWhile(talk, { foreign: given.chance.pick([1, 0.5]), streamed: given.chance.happens(0.5) })
+      await checkLast(talk)
+    },
+  },
+  stable_prefix: {
+    says: 'A request begins with what the request before it said, unchanged, so that the provider can cache it.',
+    holds: async (given) => {
+      const talk = given.talk()
+      const first = given.stage.heard.length
+      await talkAWhile(talk, { foreign: 0.3, streamed: given.chance.happens(0.5) })
+      const bodies = given.stage.heard.slice(first).map(({ body }) => unmarked(body))
+      for (const [index, body] of bodies.slice(1).entries()) checkBeginning(bodies[index] ?? body, body)
+    },
+  },
+  fresh_session: {
+    says: 'A session that is given a whole transcript at once says the same as one that grew with it.',
+    holds: async (given) => {
+      const talk = given.talk()
+      const streamed = given.chance.happens(0.5)
+      await talkAWhile(talk, { foreign: 0.3, streamed })
+      talk.say()
+      const reply = talk.generator.reply({ calls: 0 })
+      turnIn(await talk.ask({ reply }, { streamed }), given.stage)
+      const grown = unmarked(talk.request.body)
+      talk.reopen()
+      turnIn(await talk.ask({ reply }, { streamed }), given.stage)
+      expectSame('the request of a fresh session', unmarked(talk.request.body), grown)
+    },
+  },
+  sessions: {
+    says: 'Sessions of one model know nothing of each other.',
+    holds: async (given) => {
+      const talks = [given.talk('left'), given.talk('right')] as const
+      for (let round = 0; round < 3; round++) {
+        for (const talk of talks) {
+          talk.say()
+          await talk.hear(talk.generator.reply({ calls: 0 }), { streamed: false })
+          checkSaid(talk.request, talk.transcript.slice(0, -1), talk.constants)
+        }
+      }
+    },
+  },
+  media: {
+    says: 'Images, files and audio are sent, or refused, or named as left out: never dropped in silence.',
+    holds: async (given) => {
+      for (const [index, part] of MEDIA.entries()) {
+        await checkMediaInPrompt(given, part, MARKS[index] ?? '')
+        await checkMediaInResult(given, part, MARKS[index] ?? '')
+      }
+    },
+    share: 0,
+  },
+} as const satisfies Readonly<Record<string, LawText>>
+
+async function checkLast(talk: Talk): Promise<void> {
+  talk.say()
+  const asked = [...talk.transcript]
+  turnIn(await talk.ask({ reply: talk.generator.reply({ calls: 0 }) }, { streamed: false }), talk.stage)
+  checkSaid(talk.request, asked, talk.constants)
+}
+
+/** Without the marks that say how far a provider shall cache: they may move. */
+function unmarked(body: unknown): Readonly<Record<string, unknown>> {
+  const text = JSON.stringify(body, (key, value: unknown) => (key === 'cache_control' ? undefined : value))
+  return JSON.parse(text) as Readonly<Record<string, unknown>>
+}
+
+/** One list may have grown, the conversation; all else is the same. */
+function checkBeginning(before: Readonly<Record<string, unknown>>, after: Readonly<Record<string, unknown>>): void {
+  expectSame('the fields of a later request', Object.keys(after).sort(), Object.keys(before).sort())
+  const changed = Object.keys(before).filter((name) => JSON.stringify(before[name]) !== JSON.stringify(after[name]))
+  const [conversation = '', other] = changed
+  if (other !== undefined)
+    throw new Error(`Two fields of a later request differ, \`${conversation}\` and \`${other}\`.`)
+  const [earlier, later] = [before[conversation], after[conversation]]
+  if (!Array.isArray(earlier) || !Array.isArray(later))
+    throw new Error(`\`${conversation}\` of a later request differs.`)
+  for (const [index, message] of earlier.entries()) {
+    expectSame(`\`${conversation}[${index}]\` of a later request`, later[index], message)
+  }
+}
+
+const MARKS = ['aW1hZ2UtbWFyaw', 'cGRmLW1hcms', 'dGV4dC1tYXJr', 'YXVkaW8tbWFyaw', 'YmluYXJ5LW1hcms']
+
+/** Each of a kind that some API takes. */
+const MEDIA: readonly (ContentPart & { readonly mediaType: string; readonly data: string })[] = [
+  { type: 'image', mediaType: 'image/png', data: `${MARKS[0]}==` },
+  { type: 'file', mediaType: 'application/pdf', data: `${MARKS[1]}=`, name: 'a.pdf' },
+  { type: 'file', mediaType: 'text/plain', data: `${MARKS[2]}`, name: 'a.txt' },
+  { type: 'audio', mediaType: 'audio/wav', data: `${MARKS[3]}==` },
+  { type: 'file', mediaType: 'application/zip', data: `${MARKS[4]}==`, name: 'a.zip' },
+]
+
+async function checkMediaInPrompt(given: Case, part: (typeof MEDIA)[number], mark: string): Promise<void> {
+  const talk = given.talk()
+  const { generator } = talk
+  talk.transcript.push(frozen({ role: 'user', ...generator.stamp(), content: [{ type: 'text', text: 'Look.' }, part] }))
+  const sent = given.stage.heard.length
+  const outcome = await talk.ask({ reply: generator.reply({ calls: 0 }) }, { streamed: false })
+  if (outcome.kind === 'turn') {
+    checkCarried(talk, part, mark, false)
+    return
+  }
+  if (given.stage.refusal !== null) turnIn(outcome, given.stage)
+  expectSame('the requests sent for a prompt that is refused', given.stage.heard.length - sent, 0)
+  const message = messageOf(outcome.error)
+  if (message.includes(part.type) || message.includes(part.mediaType)) return
+  throw new Error(`A prompt with \`${part.mediaType}\` is refused without saying so: ${message}`)
+}
+
+async function checkMediaInResult(given: Case, part: (typeof MEDIA)[number], mark: string): Promise<void> {
+  const talk = given.talk()
+  const { generator } = talk
+  talk.say()
+  const turn = await talk.hear(generator.reply({ calls: 1 }), { streamed: false })
+  const envelope = { type: 'text', text: '{"ok":true,"content":"","metadata":{}}' } as const
+  const result = talk.transcript.pop() as TranscriptEntry & { role: 'tool' }
+  expectSame('the calls of a reply with one call', turn.toolCalls.length, 1)
+  talk.transcript.push(frozen({ ...result, content: [envelope, part], isError: false }))
+  turnIn(await talk.ask({ reply: generator.reply({ calls: 0 }) }, { streamed: false }), given.stage)
+  checkCarried(talk, part, mark, true)
+}
+
+function checkCarried({ request }: Talk, part: (typeof MEDIA)[number], mark: string, maySay: boolean): void {
+  const texts = textsIn(request.body)
+  const plain = Buffer.from(part.data, 'base64').toString()
+  if (texts.some((text) => text.includes(mark) || text.includes(plain))) return
+  if (maySay && texts.some((text) => text.includes(part.mediaType) || text.includes(`\`${part.type}\``))) return
+  throw new Error(`The ${part.type} of type \`${part.mediaType}\` is dropped in silence.`)
+}

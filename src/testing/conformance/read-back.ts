@@ -1,0 +1,151 @@
+import type { AssistantEntry, RequestConstants, TranscriptEntry } from '../../index.js'
+import { contentOf } from '../conversation.js'
+import type { MessageContent, ScriptMessage } from '../conversation.js'
+import { isObject, parsedOf } from '../json.js'
+import type { HeardRequest } from './stage.js'
+
+/**
+ * What a request says, against what the transcript and the constants say. Throws with the first thing that is lost,
+ * added or changed. Ids may be translated, as long as a call and its result agree; reasoning may be told in the text.
+ */
+export function checkSaid(
+  request: HeardRequest,
+  transcript: readonly TranscriptEntry[],
+  constants: RequestConstants,
+): void {
+  const { read } = request
+  expectSame('the instructions', read.instructions, constants.instructions)
+  expectSame(
+    'the tools',
+    [...read.tools],
+    constants.tools.map((tool) => tool.name),
+  )
+  const wanted = merged(transcript.map(messageOf))
+  const given = merged(read.messages)
+  const roles = (messages: readonly Said[]): string => messages.map(({ role }) => role).join(' ')
+  expectSame('the order of messages', roles(given), roles(wanted))
+  const ids = new Pairs()
+  for (const [index, message] of wanted.entries())
+    checkMessage(message, given[index] ?? message, `message ${index + 1}`, ids)
+  for (const entry of transcript) if (entry.role === 'assistant') checkReasoning(entry, request)
+}
+
+type Said = ScriptMessage & { readonly reasons?: boolean }
+
+function messageOf(entry: TranscriptEntry): Said {
+  switch (entry.role) {
+    case 'user':
+      return { role: 'user', content: contentOf(entry.content) }
+    case 'tool':
+      return {
+        role: 'tool',
+        callId: entry.callId,
+        content: typeof entry.content === 'string' ? entry.content : contentOf(entry.content),
+      }
+    case 'assistant': {
+      const calls = entry.parts.filter((part) => part.type === 'tool_call')
+      return {
+        role: 'assistant',
+        text: entry.parts.map((part) => (part.type === 'text' ? part.text : '')).join(''),
+        calls: calls.map(({ callId, name, arguments: text }) => ({ callId, name, arguments: text })),
+        reasons: entry.parts.some((part) => part.type === 'reasoning'),
+      }
+    }
+  }
+}
+
+/** What a person said in several messages may come in one. */
+function merged(messages: readonly Said[]): readonly Said[] {
+  const all: Said[] = []
+  for (const message of messages) {
+    const last = all.at(-1)
+    if (message.role === 'user' && last?.role === 'user') {
+      all[all.length - 1] = { role: 'user', content: `${textOf(last.content)}${textOf(message.content)}` }
+    } else all.push(message.role === 'user' ? { role: 'user', content: textOf(message.content) } : message)
+  }
+  return all
+}
+
+function textOf(content: MessageContent): string {
+  return typeof content === 'string' ? content : JSON.stringify(content)
+}
+
+/** The ids of calls on both sides: each belongs to one of the other. */
+class Pairs {
+  readonly #theirs = new Map<string, string>()
+  readonly #ours = new Map<string, string>()
+
+  join(ours: string, theirs: string, place: string): void {
+    const known = this.#ours.get(theirs)
+    if (known !== undefined && known !== ours) {
+      throw new Error(`${place}: the calls \`${known}\` and \`${ours}\` have one id in the request, \`${theirs}\`.`)
+    }
+    this.#theirs.set(ours, theirs)
+    this.#ours.set(theirs, ours)
+  }
+
+  theirs(ours: string): string | undefined {
+    return this.#theirs.get(ours)
+  }
+}
+
+function checkMessage(wanted: Said, given: Said, place: string, ids: Pairs): void {
+  if (wanted.role === 'user' && given.role === 'user') expectSame(place, given.content, wanted.content)
+  if (wanted.role === 'tool' && given.role === 'tool') {
+    expectSame(`${place}, whose result it is`, given.callId, ids.theirs(wanted.callId) ?? wanted.callId)
+    expectSame(`${place}, the result`, given.content, wanted.content)
+  }
+  if (wanted.role !== 'assistant' || given.role !== 'assistant') return
+  if (wanted.reasons !== true) expectSame(`${place}, the text`, given.text, wanted.text)
+  else if (!given.text.includes(wanted.text)) throw different(`${place}, the text`, given.text, wanted.text)
+  expectSame(
+    `${place}, the tools called`,
+    given.calls.map((call) => call.name.replace(/[^\w-]/g, '_')),
+    wanted.calls.map((call) => call.name.replace(/[^\w-]/g, '_')),
+  )
+  for (const [index, call] of wanted.calls.entries()) {
+    const other = given.calls[index] ?? call
+    ids.join(call.callId, other.callId, place)
+    checkArguments(other.arguments, call.arguments, `${place}, the arguments of call ${index + 1}`)
+  }
+}
+
+/** Equal as JSON; what is no JSON object is in it as a text. */
+function checkArguments(given: string, wanted: string, place: string): void {
+  const [value, wantedValue] = [parsedOf(given), parsedOf(wanted)]
+  if (given === wanted || JSON.stringify(value) === JSON.stringify(wantedValue)) return
+  if (!isObject(wantedValue) && textsIn(value).includes(wanted)) return
+  throw different(place, given, wanted)
+}
+
+/** What was thought is in the request: in a form of its own, or in the text. */
+function checkReasoning({ parts }: AssistantEntry, { body }: HeardRequest): void {
+  const texts = textsIn(body)
+  for (const part of parts) {
+    if (part.type !== 'reasoning' || part.text === '' || texts.some((text) => text.includes(part.text))) continue
+    throw new Error(`Reasoning is lost: the request says nowhere ${shown(part.text)}.`)
+  }
+}
+
+/** All texts in a JSON value. */
+export function textsIn(value: unknown): string[] {
+  if (typeof value === 'string') return [value]
+  if (typeof value !== 'object' || value === null) return []
+  return Object.values(value).flatMap(textsIn)
+}
+
+/** Throws unless both are the same JSON. */
+export function expectSame(what: string, given: unknown, wanted: unknown): void {
+  if (JSON.stringify(given) !== JSON.stringify(wanted)) throw different(what, given, wanted)
+}
+
+function different(what: string, given: unknown, wanted: unknown): Error {
+  return new Error(`Expected ${what} to be ${shown(wanted)}, got ${shown(given)}.`)
+}
+
+const LONGEST_SHOWN = 400
+
+function shown(value: unknown): string {
+  const text = value === undefined ? 'nothing' : JSON.stringify(value)
+  return text.length > LONGEST_SHOWN ? `${text.slice(0, LONGEST_SHOWN)}…` : text
+}

@@ -1,0 +1,175 @@
+import { createServer } from 'node:http'
+import type { IncomingMessage, Server, ServerResponse } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { setImmediate } from 'node:timers/promises'
+import type { JsonObject } from '../../index.js'
+import { bodyOf } from '../http.js'
+import { isObject, parsedOf } from '../json.js'
+import type { WireBody, WireReply } from '../wire/api.js'
+import type { ConformanceApi, ReadRequest } from './api.js'
+
+/** What an adapter is to be made with: either way leads to the same server. */
+export interface ConformanceServer {
+  /** Sends a request in memory, wherever it goes. What it is answered comes in exactly the pieces that a law wants. */
+  readonly fetch: typeof globalThis.fetch
+  /** A server on this machine, without a path: it answers to every path alike. */
+  readonly baseUrl: string
+}
+
+/** How a request is to be answered. */
+export type Delivery =
+  | { readonly status: number; readonly headers?: Readonly<Record<string, string>>; readonly words: string }
+  | {
+      readonly reply: Omit<WireReply, 'body' | 'model'>
+      /** The bytes in the pieces in which they arrive. Default: all at once. */
+      readonly cut?: (bytes: Buffer) => readonly Buffer[]
+      /** What follows the last piece. Default `end`. */
+      readonly then?: 'end' | 'stall'
+    }
+  | 'no_answer'
+
+/** A request that came, and what it says. */
+export interface HeardRequest {
+  readonly body: WireBody
+  readonly read: ReadRequest
+}
+
+interface Answer {
+  readonly status: number
+  readonly headers: Readonly<Record<string, string>>
+  readonly pieces: readonly Buffer[]
+  readonly stalls: boolean
+}
+
+/** A server of one API that answers as a law wants, over a `fetch` of its own and over HTTP. */
+export class Stage implements ConformanceServer {
+  readonly heard: HeardRequest[] = []
+  /** Why the API refused the last request; null where it did not. */
+  refusal: string | null = null
+  readonly baseUrl: string
+  readonly api: ConformanceApi
+  readonly #server: Server
+  #next: Delivery | null = null
+
+  /** @internal */
+  constructor(api: ConformanceApi, server: Server) {
+    this.api = api
+    this.#server = server
+    this.baseUrl = `http://127.0.0.1:${(server.address() as AddressInfo).port}`
+    server.on('request', (request: IncomingMessage, response: ServerResponse) => void this.#serve(request, response))
+  }
+
+  /** How the next request is answered. */
+  answers(delivery: Delivery): void {
+    this.#next = delivery
+    this.refusal = null
+  }
+
+  readonly fetch: typeof globalThis.fetch = async (input, init) => {
+    const request = new Request(input, init)
+    const { signal } = request
+    const answer = this.#answer(Object.fromEntries(request.headers), await request.text())
+    if (answer === null) return await aborted(signal)
+    signal.throwIfAborted()
+    return new Response(bodyStream(answer, signal), { status: answer.status, headers: answer.headers })
+  }
+
+  async close(): Promise<void> {
+    await new Promise((resolve) => {
+      this.#server.close(resolve)
+      this.#server.closeAllConnections()
+    })
+  }
+
+  async #serve(request: IncomingMessage, response: ServerResponse): Promise<void> {
+    const bytes = await bodyOf(request)
+    if (bytes === undefined) return
+    const answer = this.#answer(request.headers, bytes.toString())
+    if (answer === null) return
+    response.writeHead(answer.status, answer.headers)
+    for (const piece of answer.pieces) {
+      if (response.destroyed) return
+      response.write(piece)
+      await setImmediate()
+    }
+    if (!answer.stalls) response.end()
+  }
+
+  /** Null: there is none. */
+  #answer(headers: Readonly<Record<string, string | readonly string[] | undefined>>, text: string): Answer | null {
+    const body = parsedOf(text)
+    try {
+      if (!isObject(body)) throw new Error('The body of a request is no JSON object.')
+      const read = this.api.read({ headers, body })
+      this.heard.push({ body, read })
+      return this.#delivered(body, read)
+    } catch (error) {
+      this.refusal = error instanceof Error ? error.message : String(error)
+      return whole(400, this.api.error(400, this.refusal))
+    }
+  }
+
+  #delivered(body: WireBody, read: ReadRequest): Answer | null {
+    const delivery = this.#next
+    this.#next = null
+    if (delivery === null) throw new Error('One request was expected, and a further one came.')
+    if (delivery === 'no_answer') return null
+    if ('status' in delivery)
+      return whole(delivery.status, this.api.error(delivery.status, delivery.words), delivery.headers)
+    const reply = { ...delivery.reply, model: String(body['model']), body }
+    this.api.keep?.(read, reply)
+    const isStream = this.api.isStreamed?.(body) ?? body['stream'] === true
+    const events = isStream ? this.api.stream(reply) : [JSON.stringify(this.api.whole(reply))]
+    const bytes = Buffer.from(events.join(''))
+    return {
+      status: 200,
+      headers: { 'content-type': isStream ? 'text/event-stream; charset=utf-8' : 'application/json' },
+      pieces: delivery.cut?.(bytes) ?? [bytes],
+      stalls: delivery.then === 'stall',
+    }
+  }
+}
+
+/** Opens a server for `work`, and closes it behind it. */
+export async function onStage<T>(api: ConformanceApi, work: (stage: Stage) => Promise<T>): Promise<T> {
+  const server = createServer()
+  await new Promise<void>((resolve, reject) => {
+    server.once('error', reject)
+    server.listen(0, '127.0.0.1', resolve)
+  })
+  const stage = new Stage(api, server)
+  try {
+    return await work(stage)
+  } finally {
+    await stage.close()
+  }
+}
+
+function whole(status: number, body: JsonObject, headers: Readonly<Record<string, string>> = {}): Answer {
+  const pieces = [Buffer.from(JSON.stringify(body))]
+  return { status, headers: { 'content-type': 'application/json', ...headers }, pieces, stalls: false }
+}
+
+function bodyStream({ pieces, stalls }: Answer, signal: AbortSignal): ReadableStream<Uint8Array> {
+  let next = 0
+  return new ReadableStream<Uint8Array>({
+    start(controller) {
+      signal.addEventListener('abort', () => controller.error(signal.reason), { once: true })
+    },
+    pull(controller) {
+      const piece = pieces[next++]
+      if (piece !== undefined) controller.enqueue(piece)
+      else if (!stalls) controller.close()
+      else return new Promise<void>(() => undefined)
+      return undefined
+    },
+  })
+}
+
+function aborted(signal: AbortSignal): Promise<never> {
+  return new Promise((_, reject) => {
+    const stop = (): void => reject(signal.reason as Error)
+    if (signal.aborted) stop()
+    else signal.addEventListener('abort', stop, { once: true })
+  })
+}
