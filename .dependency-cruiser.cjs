@@ -1,17 +1,19 @@
 /** Which folders may import which, type imports included. The order is that of the house: what stands below knows nothing of what stands above. */
 const below = {
   util: [],
+  limits: [],
   transcript: ['util'],
   report: ['transcript', 'util'],
   errors: ['report'],
   model: ['errors', 'report', 'transcript', 'util'],
-  tools: ['model', 'errors', 'report', 'transcript', 'util'],
-  output: ['tools', 'model', 'errors', 'report', 'transcript', 'util'],
-  run: ['output', 'tools', 'model', 'errors', 'report', 'transcript', 'util'],
+  tools: ['limits', 'model', 'errors', 'report', 'transcript', 'util'],
+  output: ['limits', 'tools', 'model', 'errors', 'report', 'transcript', 'util'],
+  run: ['limits', 'output', 'tools', 'model', 'errors', 'report', 'transcript', 'util'],
   providers: ['model', 'errors', 'report', 'transcript', 'util'],
-  toolbox: ['tools', 'model', 'errors', 'report', 'transcript', 'util'],
-  config: ['run', 'output', 'tools', 'model', 'errors', 'report', 'transcript', 'util'],
+  toolbox: ['limits', 'tools', 'model', 'errors', 'report', 'transcript', 'util'],
+  config: ['limits', 'run', 'output', 'tools', 'model', 'errors', 'report', 'transcript', 'util'],
   harness: [
+    'limits',
     'config',
     'run',
     'output',
@@ -51,6 +53,25 @@ const onTop = {
   to: { path: '^src/', pathNot: '^src/(testing/|index\\.ts$|providers/index\\.ts$)' },
 }
 
+/** The same for tracing, which has the words and the plain values of the lowest layers besides. */
+const tracing = {
+  name: 'tracing-uses-the-public-face',
+  severity: 'error',
+  from: { path: '^src/tracing/' },
+  to: { path: '^src/', pathNot: '^src/(tracing/|index\\.ts$|report\\.ts$|util/)' },
+}
+
+/** Stores keep what a run says of itself: they know the words of a log, and nothing of what makes runs. */
+const stores = {
+  name: 'stores-know-logs-only',
+  severity: 'error',
+  from: { path: '^src/store/' },
+  to: {
+    path: '^src/',
+    pathNot: '^src/(store|util)/|^src/(report|errors)\\.ts$|^src/run/(log|events|state|summary|listing|owner)\\.ts$',
+  },
+}
+
 module.exports = {
   forbidden: [
     { name: 'no-cycles', severity: 'error', from: {}, to: { circular: true } },
@@ -85,7 +106,9 @@ module.exports = {
       to: { path: '^(tests|e2e|examples|scripts|bench)/' },
     },
     siblings,
+    stores,
     onTop,
+    tracing,
     ...directions,
   ],
   options: {

@@ -1,19 +1,15 @@
 import { defineConfig } from 'tsup'
+import { entries, manifest } from './scripts/entries.js'
 
 const shared = { format: 'esm', target: 'node20', platform: 'node', dts: false, clean: true } as const
 
 export default defineConfig([
   {
     // One entry for each import path of the package; what several share becomes a chunk, loaded with the first of them.
-    entry: {
-      index: 'src/index.ts',
-      'providers/index': 'src/providers/index.ts',
-      'toolbox/index': 'src/toolbox/index.ts',
-      'testing/index': 'src/testing/index.ts',
-    },
+    entry: Object.fromEntries(entries.map(({ name, source }) => [name, source])),
     ...shared,
     splitting: true,
-    external: ['@vscode/ripgrep', 'undici', '@cfworker/json-schema'],
+    external: Object.keys(manifest.optionalDependencies),
     treeshake: true,
   },
   {

@@ -1,18 +1,19 @@
+import { fileURLToPath } from 'node:url'
 import { defineConfig } from 'vitest/config'
+import { entries } from './scripts/entries.js'
 
-const source = (path: string): string => new URL(`./src/${path}`, import.meta.url).pathname
+const root = new URL('.', import.meta.url)
 
 export default defineConfig({
   resolve: {
-    alias: [
-      { find: /^thinharness$/, replacement: source('index.ts') },
-      { find: /^thinharness\/providers$/, replacement: source('providers/index.ts') },
-      { find: /^thinharness\/tools$/, replacement: source('toolbox/index.ts') },
-      { find: /^thinharness\/testing$/, replacement: source('testing/index.ts') },
-    ],
+    alias: entries.map(({ specifier, source }) => ({
+      find: new RegExp(`^${specifier}$`),
+      replacement: fileURLToPath(new URL(source, root)),
+    })),
   },
   test: {
-    globalSetup: ['tests/support/build.ts'],
+    globalSetup: ['tests/support/build.ts', 'tests/support/checked-requests.ts'],
+    setupFiles: ['tests/support/sent-requests.ts'],
     include: ['tests/**/*.test.ts', 'e2e/**/*.test.ts'],
     sequence: { shuffle: true },
     testTimeout: 20_000,

@@ -1,5 +1,5 @@
 import { execFile } from 'node:child_process'
-import { cp, mkdtemp, readFile, readdir, rm } from 'node:fs/promises'
+import { cp, mkdtemp, readFile, readdir, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
@@ -20,7 +20,7 @@ beforeAll(async () => {
 })
 afterAll(() => rm(workspace, { recursive: true, force: true }))
 
-function quickstart(...args: string[]): Promise<{ stdout: string }> {
+function quickstart(...args: string[]): Promise<{ stdout: string; stderr: string }> {
   const env = { PATH: process.env['PATH'] ?? '' }
   return run(process.execPath, ['.build/examples/quickstart.js', '--workspace', workspace, ...args], { env })
 }
@@ -39,8 +39,8 @@ test('the quickstart writes a report whose numbers are those of a plain script, 
   expect(stdout).toContain('the scripted provider')
   expect(stdout.match(/^→ \w+/gm)).toEqual(['→ search', '→ list', '→ read', '→ read', '→ jsonl_search', '→ write'])
   expect(stdout).toContain('Turns      5, with 6 tool calls')
-  const [log] = await readdir(join(workspace, '.thinharness', 'runs'))
-  expect(stdout).toContain(log)
+  const logs = await readdir(join(workspace, '.thinharness', 'runs'))
+  expect(logs.filter((log) => stdout.includes(log))).toHaveLength(1)
 })
 
 test('the orders are the same on every machine', () => {
@@ -53,6 +53,42 @@ test('a question of your own is not answered by the script, and the quickstart s
   const { stdout } = await quickstart('--model', 'scripted', 'Who are you?')
   expect(stdout).toContain('I am a script and know one question only.')
   expect(stdout).toContain('none was written')
+})
+
+test('a folder of your own that is asked a question of your own is left as it is', async () => {
+  const own = await mkdtemp(join(tmpdir(), 'quickstart-own-'))
+  try {
+    await writeFile(join(own, 'report.md'), 'Mine.\n')
+    const { stdout } = await quickstart('--model', 'scripted', '--workspace', own, 'Who are you?')
+    expect(stdout).toContain('none was written')
+    expect((await readdir(own)).sort()).toEqual(['.thinharness', 'report.md'])
+    expect(await readFile(join(own, 'report.md'), 'utf8')).toBe('Mine.\n')
+  } finally {
+    await rm(own, { recursive: true, force: true })
+  }
+})
+
+test.each([
+  [['--help'], /^npm run quickstart -- \["your own question"\] \[options\]\n\n {2}--model MODEL /, /^$/],
+  [['--modle', 'scripted'], /^$/, /^Unknown option '--modle'\.\n\nnpm run quickstart -- /],
+  [['--model'], /^$/, /^Option '--model <value>' argument missing\.\n\nnpm run quickstart -- /],
+  [
+    ['--model', 'openai:gpt-5.5'],
+    /^Model: openai:gpt-5\.5\n/,
+    /^\nThere is no API key for `openai`: set .*`OPENAI_API_KEY`.*\.\n$/,
+  ],
+])('%j gets a plain answer', async (args, stdout, stderr) => {
+  const told = await quickstart(...args).catch((error: unknown) => error as { stdout: string; stderr: string })
+  expect(told.stdout).toMatch(stdout)
+  expect(told.stderr).toMatch(stderr)
+})
+
+test('a workspace that is a file is refused in a line', async () => {
+  const file = join(workspace, 'README.md')
+  await expect(quickstart('--model', 'scripted', '--workspace', file)).rejects.toMatchObject({
+    code: 1,
+    stderr: expect.stringMatching(/^The workspace cannot be used: EEXIST: [^\n]*\n$/) as string,
+  })
 })
 
 test('a model that cannot be is refused with the nearest name', async () => {

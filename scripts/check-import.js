@@ -1,12 +1,17 @@
-// What `import 'thinharness'` loads: no package at all. Shown by importing the build in a folder that has no packages,
-// making a harness there, and running it on a model of its own.
+// What an import loads: no package at all, and little of ours. Shown by importing the build in a folder that has no
+// packages, making a harness there, and running it on a model of its own.
 import { execFileSync } from 'node:child_process'
-import { cpSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { cpSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { entries } from './entries.js'
 
-const PROGRAM = `
-import { Harness, defineTool, fileLog, memoryLog } from './dist/index.js'
+/** CPU time that `import 'thinharness'` may take beyond a bare start of Node, in ms. */
+const MOST_MS = 50
+const ROUNDS = 5
+
+const RUN = `
+import { Harness } from './dist/index.js'
 new Harness()
 const reply = { role: 'assistant', parts: [{ type: 'text', text: 'yes' }], provider: 'p', model: 'm', finishReason: 'stop',
   usage: { inputTokens: 1, outputTokens: 1, cacheReadTokens: 0, cacheWriteTokens: 0, reasoningTokens: 0 } }
@@ -15,16 +20,52 @@ const turn = { entry: reply, text: 'yes', toolCalls: [], finishReason: 'stop', n
 const model = { provider: 'p', id: 'm', capabilities: {}, openSession: () => ({ turn: async () => turn }) }
 const result = await new Harness({ model, builtinTools: [] }).run('Is anybody there?')
 if (result.text !== 'yes') throw new Error('Expected an answer, got ' + result.text)
-console.log(process.moduleLoadList.filter((name) => name.startsWith('NativeModule ')).length)
 `
+const CPU = `const { user, system } = process.cpuUsage(); console.log((user + system) / 1000)`
 
 const folder = mkdtempSync(join(tmpdir(), 'thinharness-import-'))
 try {
   cpSync('dist', join(folder, 'dist'), { recursive: true })
   writeFileSync(join(folder, 'package.json'), '{ "type": "module" }')
-  writeFileSync(join(folder, 'program.js'), PROGRAM)
-  execFileSync(process.execPath, ['program.js'], { cwd: folder, stdio: 'pipe' })
-  console.log("`import 'thinharness'`, a harness and a run load no package.")
+  run('run.js', RUN)
+  for (const { specifier, output } of entries) {
+    const names = run('names.js', `console.log(Object.keys(await import('./${output}')).join())`)
+    if (names === '') throw new Error(`\`import '${specifier}'\` gives nothing.`)
+  }
+  const cost = extraCost()
+  if (cost > MOST_MS) throw new Error(`\`import 'thinharness'\` takes ${cost} ms of CPU; ${MOST_MS} are allowed.`)
+  console.log(`\`import 'thinharness'\`: ${cost} ms of CPU, no package; ${packages()} packages are installed with it.`)
+} catch (error) {
+  console.error(error.stderr === undefined ? error.message : String(error.stderr))
+  process.exitCode = 1
 } finally {
   rmSync(folder, { recursive: true, force: true })
+}
+
+/** The least of some rounds, which is what the work itself costs. */
+function extraCost() {
+  const [bare, loaded] = [[], []]
+  for (let round = 0; round < ROUNDS; round++) {
+    bare.push(Number(run('bare.js', CPU)))
+    loaded.push(Number(run('loaded.js', `import './dist/index.js'; ${CPU}`)))
+  }
+  return Math.max(0, Math.round(Math.min(...loaded) - Math.min(...bare)))
+}
+
+/** What `npm install thinharness` brings along, the optional search engine included. */
+function packages() {
+  const { packages: locked } = JSON.parse(readFileSync('package-lock.json', 'utf8'))
+  return Object.entries(locked).filter(([path, { dev, peer, optional, devOptional }]) => {
+    if (path === '' || dev === true || peer === true || devOptional === true) return false
+    return optional !== true || path === 'node_modules/@vscode/ripgrep'
+  }).length
+}
+
+function run(name, program) {
+  writeFileSync(join(folder, name), program)
+  return execFileSync(process.execPath, [name], {
+    cwd: folder,
+    encoding: 'utf8',
+    stdio: ['ignore', 'pipe', 'pipe'],
+  }).trim()
 }

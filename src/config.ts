@@ -1,5 +1,6 @@
 import { resolve } from 'node:path'
 import { HarnessError } from './errors.js'
+import type { Limits } from './limits.js'
 import type { Model, ModelSettings, StructuredOutputMode } from './model/contracts.js'
 import { parseModelRef } from './model/reference.js'
 import type { ModelRef } from './model/reference.js'
@@ -7,35 +8,25 @@ import { FINAL_RESULT } from './output/format.js'
 import type { OutputFormat } from './output/format.js'
 import { outputFormat } from './output/schema.js'
 import type { ResumeState } from './report.js'
+import type { ConfigPolicy } from './run/config-check.js'
 import { HookSet } from './run/hooks.js'
 import type { Hook } from './run/hooks.js'
 import { contentOf } from './run/input.js'
 import type { InputMessage, InputPort } from './run/input.js'
-import { memoryLog } from './run/log.js'
 import type { RunLog } from './run/log.js'
+import { memoryLog } from './run/memory-log.js'
 import type { RunLimits, RunRules } from './run/rules.js'
+import type { SigningKey } from './run/signature.js'
 import { directSteps } from './run/steps.js'
 import type { StepRunner } from './run/steps.js'
+import type { Tracing } from './run/tracing.js'
 import { jsonSchemaOf } from './tools/schema.js'
 import type { Schema } from './tools/schema.js'
-import type { ToolSpec } from './tools/spec.js'
+import type { SpawnOptions, ToolSpec } from './tools/spec.js'
 import { isObject } from './util/json.js'
 import type { JsonObject } from './util/json.js'
 import { didYouMean } from './util/suggest.js'
 import { unknownKey } from './util/unknown-key.js'
-
-/** Budgets of a run; `null` or absent is no limit. */
-export interface Limits {
-  /** Requests to the model. Default 64. */
-  readonly modelRequests?: number | null
-  /** Calls of tools. A batch that would pass it is not run. */
-  readonly toolCalls?: number | null
-  /** Sum over all requests; checked before each. */
-  readonly inputTokens?: number | null
-  readonly outputTokens?: number | null
-  /** Wall clock, in ms. */
-  readonly timeMs?: number | null
-}
 
 /** Tools that a harness can be given by name. */
 export type BuiltinToolName = (typeof BUILTIN_TOOL_NAMES)[number]
@@ -71,15 +62,22 @@ export interface HarnessOptions<Output = string> {
   readonly strictHooks?: boolean
   /** Where durable events go. Default: memory, for as long as a run lasts. */
   readonly log?: RunLog
+  /** Who traces the runs, children included: `openTelemetry` and `localTraces` of `thinharness/tracing`. Default: nobody. */
+  readonly tracing?: readonly Tracing[]
   /** Where effects are performed. Default: here. */
   readonly steps?: StepRunner
   readonly settings?: ModelSettings
+  /**
+   * Signs stored states (HMAC-SHA256) and refuses those that are not: for states that go through other hands. At least 16
+   * bytes. Default: none.
+   */
+  readonly signingKey?: SigningKey
 }
 
 /** Options of one run; each stands in place of the harness's own. */
 export interface RunOptions {
-  /** Goes on from an earlier run's conversation, with a new prompt. */
-  readonly resumeFrom?: ResumeState
+  /** Goes on from an earlier run's conversation, with a new prompt. `null`: a fresh conversation. */
+  readonly resumeFrom?: ResumeState | null
   /** Default: `run_` and 32 hex digits. */
   readonly runId?: string
   /** Data of the host, told to tools, hooks and the log; never to the model. */
@@ -97,6 +95,15 @@ export interface RunOptions {
   readonly log?: RunLog
   /** Steering messages, taken at turn boundaries. */
   readonly input?: InputPort
+}
+
+/** Options of a run that goes on where it was left. */
+export interface ResumeOptions extends Omit<RunOptions, 'resumeFrom' | 'runId'> {
+  /**
+   * What the run may be configured with now: exactly what it had (`same`); anything, as long as the tools whose calls are
+   * still to be run are what they were (`compatible`, the default); anything at all (`any`).
+   */
+  readonly configPolicy?: ConfigPolicy
 }
 
 /** A harness's options, checked and with their defaults. */
@@ -117,7 +124,9 @@ export interface Config<Output> {
   readonly hooks: HookSet
   readonly log: RunLog
   readonly steps: StepRunner
+  readonly tracing: readonly Tracing[]
   readonly settings: ModelSettings
+  readonly signingKey: SigningKey | null
 }
 
 const KNOWN_OPTIONS = [
@@ -136,7 +145,9 @@ const KNOWN_OPTIONS = [
   'strictHooks',
   'log',
   'steps',
+  'tracing',
   'settings',
+  'signingKey',
 ] as const satisfies readonly (keyof HarnessOptions)[]
 
 const KNOWN_RUN_OPTIONS = [
@@ -152,6 +163,28 @@ const KNOWN_RUN_OPTIONS = [
   'log',
   'input',
 ] as const satisfies readonly (keyof RunOptions)[]
+
+const KNOWN_RESUME_OPTIONS = [
+  ...KNOWN_RUN_OPTIONS.filter((name) => name !== 'resumeFrom' && name !== 'runId'),
+  'configPolicy',
+]
+
+const KNOWN_SPAWN_OPTIONS = [
+  'prompt',
+  'key',
+  'agentName',
+  'model',
+  'instructions',
+  'tools',
+  'outputType',
+  'outputMode',
+  'outputRetries',
+  'toolRetries',
+  'limits',
+  'settings',
+  'metadata',
+  'signal',
+] as const satisfies readonly (keyof SpawnOptions)[]
 
 const KNOWN_LIMITS = ['modelRequests', 'toolCalls', 'inputTokens', 'outputTokens', 'timeMs'] as const
 
@@ -194,8 +227,18 @@ export function resolveConfig<Output>(options: HarnessOptions<Output>): Config<O
     hooks: new HookSet(options.hooks ?? [], options.strictHooks ?? false),
     log: options.log ?? memoryLog({ keepEnded: REMEMBERED_RUNS }),
     steps: options.steps ?? directSteps,
+    tracing: options.tracing ?? [],
     settings: options.settings ?? {},
+    signingKey: signingKeyOf(options.signingKey),
   }
+}
+
+/** Short keys can be guessed by who carries a signed state. */
+function signingKeyOf(key: SigningKey | undefined): SigningKey | null {
+  if (key === undefined) return null
+  const isKey = typeof key === 'string' || key instanceof Uint8Array
+  if (isKey && Buffer.byteLength(key) >= 16) return key
+  throw invalid('Expected `signingKey` to be a text or bytes, at least 16 bytes long.')
 }
 
 /** Checks the options of a run; `undefined` members count as absent. */
@@ -203,9 +246,32 @@ export function checkRunOptions(options: RunOptions): void {
   checkKeys(options, KNOWN_RUN_OPTIONS, 'option of a run')
   checkModel(options.model)
   checkLimits(options.limits ?? {})
-  const { runId } = options
-  if (runId !== undefined && !/^[\w.:-]{1,128}$/.test(runId)) {
-    throw invalid(`Expected \`runId\` to be 1 to 128 letters, digits, \`_\`, \`-\`, \`.\` or \`:\`, got \`${runId}\`.`)
+  if (options.runId !== undefined) checkRunId(options.runId)
+}
+
+/** Checks the options of a run that goes on. */
+export function checkResumeOptions(options: ResumeOptions): void {
+  checkKeys(options, KNOWN_RESUME_OPTIONS, 'option of a run that goes on')
+  checkModel(options.model)
+  checkLimits(options.limits ?? {})
+  oneOf('configPolicy', options.configPolicy ?? 'compatible', ['same', 'compatible', 'any'])
+}
+
+/** Checks what a tool starts a run with. */
+export function checkSpawnOptions(options: SpawnOptions<unknown>): void {
+  checkKeys(options, KNOWN_SPAWN_OPTIONS, 'option of `spawn`')
+  checkModel(options.model)
+  checkLimits(options.limits ?? {})
+  checkSettings(options.settings ?? {})
+  wholeNumber('outputRetries', options.outputRetries ?? 0)
+  wholeNumber('toolRetries', options.toolRetries ?? 0)
+}
+
+export function checkRunId(runId: unknown): void {
+  if (typeof runId !== 'string' || !/^[\w.:-]{1,128}$/.test(runId)) {
+    throw invalid(
+      `Expected \`runId\` to be 1 to 128 letters, digits, \`_\`, \`-\`, \`.\` or \`:\`, got \`${String(runId)}\`.`,
+    )
   }
 }
 

@@ -1,21 +1,50 @@
-import { checkRunOptions, checkToolNames, ownMetadata, ownPrompt, resolveConfig, rulesOf } from './config.js'
-import type { Config, HarnessOptions, RunOptions } from './config.js'
+import {
+  checkResumeOptions,
+  checkRunId,
+  checkRunOptions,
+  checkSpawnOptions,
+  checkToolNames,
+  ownMetadata,
+  ownPrompt,
+  resolveConfig,
+  rulesOf,
+} from './config.js'
+import type { Config, HarnessOptions, ResumeOptions, RunOptions } from './config.js'
 import { HarnessError } from './errors.js'
-import type { Model } from './model/contracts.js'
+import type { Model, StructuredOutputMode } from './model/contracts.js'
 import type { ModelRef } from './model/reference.js'
 import type { OutputFormat } from './output/format.js'
 import { outputFormat } from './output/schema.js'
-import type { HarnessResult } from './report.js'
+import type { HarnessResult, ResumeState } from './report.js'
 import { RunAbort } from './run/abort.js'
+import { readAnswers } from './run/answer-check.js'
+import type { Answer, ApprovalAnswer } from './run/answers.js'
+import type { ChildStart, StartedChild } from './run/child-run.js'
 import { conduct } from './run/conduct.js'
-import type { RunPlan } from './run/conduct.js'
+import type { GoOnOpening, Opening, RunPlan } from './run/conduct.js'
 import { RunContext } from './run/context.js'
+import type { RunSurroundings } from './run/context.js'
+import type { Frozen } from './run/frozen.js'
+import { loadChild, loadRun, loadStored } from './run/load.js'
 import { EventQueue } from './run/queue.js'
+import { pendingOf, readHistory, readPaused } from './run/stored-state.js'
 import { openStream } from './run/stream.js'
+import { flushTracing } from './run/tracing.js'
 import type { HarnessStream, StreamedRun } from './run/stream.js'
-import type { ToolSpec } from './tools/spec.js'
+import { parseWith } from './tools/schema.js'
+import type { Schema } from './tools/schema.js'
+import type { SpawnOptions, ToolSpec } from './tools/spec.js'
 import type { ContentPart } from './transcript/entry.js'
 import { systemClock } from './util/clock.js'
+import type { JsonObject } from './util/json.js'
+
+/** A run to be begun or gone on with. */
+interface Launch {
+  readonly runId: string
+  readonly options: RunOptions
+  readonly opening: Opening
+  readonly metadata: JsonObject
+}
 
 /** What a run is asked: text, or parts with images and files among them. */
 export type Prompt = string | readonly ContentPart[]
@@ -57,6 +86,56 @@ export class Harness<Output = string> implements AsyncDisposable {
     return openStream(this.#begin(prompt, options))
   }
 
+  /**
+   * Goes on with a run that waits for people, with their answers; those that are missing leave it waiting. Rejects with
+   * `invalid_state` or `invalid_answer`, before anything has run, for what does not fit.
+   */
+  async resume(
+    state: ResumeState,
+    answers: readonly Answer[],
+    options: ResumeOptions = {},
+  ): Promise<HarnessResult<Output>> {
+    const { queue, outcome } = this.#beginResumed(state, answers, options)
+    queue.drop()
+    return outcome
+  }
+
+  /** `resume`, told as it happens. Throws for options, a state and answers that are wrong, and on a closed harness. */
+  streamResume(state: ResumeState, answers: readonly Answer[], options: ResumeOptions = {}): HarnessStream<Output> {
+    return openStream(this.#beginResumed(state, answers, options))
+  }
+
+  /** `resume` with approvals alone. */
+  resumeApprovals(
+    state: ResumeState,
+    decisions: readonly ApprovalAnswer[],
+    options: ResumeOptions = {},
+  ): Promise<HarnessResult<Output>> {
+    return this.resume(state, decisions, options)
+  }
+
+  /** `streamResume` with approvals alone. */
+  streamApprovals(
+    state: ResumeState,
+    decisions: readonly ApprovalAnswer[],
+    options: ResumeOptions = {},
+  ): HarnessStream<Output> {
+    return this.streamResume(state, decisions, options)
+  }
+
+  /**
+   * Goes on with a run that was interrupted, from what its log has of it, and tells what is new. Calls that were under
+   * way are settled by their tools' `reconcile` and `onUnknownOutcome`. A run that has ended, or waits for people, gives
+   * its stored ending. Fails with `run_not_found`, and with `run_owned` while the run is under way elsewhere.
+   */
+  recover(runId: string, options: ResumeOptions = {}): HarnessStream<Output> {
+    this.#assertOpen()
+    checkResumeOptions(options)
+    checkRunId(runId)
+    const log = options.log ?? this.#config.log
+    return openStream(this.#goOn(runId, options, { answers: [], load: () => loadRun(log, runId) }))
+  }
+
   /** Offers one tool more, to runs that begin from now on. Throws when its name is taken. */
   addTool(tool: ToolSpec): void {
     const { builtinTools, outputType } = this.#config
@@ -86,23 +165,44 @@ export class Harness<Output = string> implements AsyncDisposable {
   #begin(prompt: Prompt, options: RunOptions): StreamedRun<Output> {
     this.#assertOpen()
     checkRunOptions(options)
+    const { resumeFrom = null } = options
+    const history = resumeFrom === null ? [] : readHistory(resumeFrom, this.#config.signingKey)
+    const opening = { kind: 'fresh', prompt: ownPrompt(prompt), history } as const
+    const runId = options.runId ?? `run_${this.#clock.id()}`
+    return this.#launch({ runId, options, opening, metadata: ownMetadata(options.metadata) })
+  }
+
+  #beginResumed(state: ResumeState, answers: readonly Answer[], options: ResumeOptions): StreamedRun<Output> {
+    this.#assertOpen()
+    checkResumeOptions(options)
+    const stored = readPaused(state, this.#config.signingKey)
+    const log = options.log ?? this.#config.log
+    return this.#goOn(stored.state.runId, options, {
+      answers: readAnswers(answers, pendingOf(stored.state)),
+      load: () => loadStored(log, stored),
+    })
+  }
+
+  #goOn(
+    runId: string,
+    options: ResumeOptions,
+    { answers, load }: Pick<GoOnOpening, 'answers' | 'load'>,
+  ): StreamedRun<Output> {
+    const metadata = options.metadata === undefined ? null : ownMetadata(options.metadata)
+    const configPolicy = options.configPolicy ?? 'compatible'
+    const opening = { kind: 'go_on', load, answers, configPolicy, metadata, otherwise: null } as const
+    return this.#launch({ runId, options, opening, metadata: metadata ?? {} })
+  }
+
+  #launch({ runId, options, opening, metadata }: Launch): StreamedRun<Output> {
     const model = options.model ?? this.#config.model
     if (model === null) throw missingModel()
-    const plan = this.#plan(ownPrompt(prompt), options, model)
-    const runId = options.runId ?? `run_${this.#clock.id()}`
+    const plan = this.#plan(opening, options, model)
     const queue = new EventQueue()
     const abort = new RunAbort(options.signal)
     abort.onAbort(() => queue.stopWaiting())
-    const context = new RunContext({
-      runId,
-      parent: null,
-      metadata: ownMetadata(options.metadata),
-      log: options.log ?? this.#config.log,
-      clock: this.#clock,
-      hooks: this.#config.hooks,
-      queue,
-      abort,
-    })
+    const log = options.log ?? this.#config.log
+    const context = this.#context({ runId, parent: null, metadata, log, queue, abort })
     const outcome = conduct<Output>(context, plan).finally(() => {
       queue.close()
       this.#running.delete(abort)
@@ -111,31 +211,84 @@ export class Harness<Output = string> implements AsyncDisposable {
     return { runId, queue, abort, outcome }
   }
 
-  #plan(prompt: Prompt, options: RunOptions, model: ModelRef | Model): RunPlan {
+  #context(own: Pick<RunSurroundings, 'runId' | 'parent' | 'metadata' | 'log' | 'queue' | 'abort'>): RunContext {
+    const { hooks, signingKey } = this.#config
+    const agentHooks = hooks.of(own.parent?.agentName ?? null)
+    return new RunContext({ ...own, clock: this.#clock, hooks: agentHooks, signingKey })
+  }
+
+  #plan(opening: Opening, options: RunOptions, model: ModelRef | Model): RunPlan {
     const config = this.#config
     const { root, settings, steps, sequential, outputType, outputMode, builtinTools } = config
     const own = [...this.#tools, ...(options.tools ?? [])]
     checkToolNames([...builtinTools, ...own.map((tool) => tool.name)], outputType)
-    const outputFor = ({ capabilities }: Model): OutputFormat | null =>
-      outputType === null ? null : outputFormat(outputType, outputMode, capabilities)
     // The run's own copy: what the caller does with the object afterwards is for the next run.
     const given = { limits: { ...options.limits } }
-    // A model that cannot give such an answer is refused at once where it is known already.
-    const format = typeof model === 'string' ? undefined : outputFor(model)
     return {
-      prompt,
-      history: [],
+      opening,
       root,
       settings,
       steps,
+      tracing: config.tracing,
       sequential,
       input: options.input ?? null,
       deltas: options.deltas ?? false,
       loadModel: () => this.#loadModel(model),
       loadTools: async () => [...(await this.#loadBuiltinTools()), ...own],
       instructionsFor: (tools) => instructionsOf(config, options.instructions ?? config.instructions, tools),
-      outputFor: (loaded) => (format === undefined ? outputFor(loaded) : format),
       rulesFor: (output) => rulesOf(config, given, own, output),
+      ...answersAs(outputType, outputMode, model),
+      startChild: (parent, frozen, callId, start) => this.#startChild(parent, frozen, callId, start),
+    }
+  }
+
+  /** A run under a call of another: found again where its log or the call's state has it, else begun. */
+  #startChild(parent: RunContext, frozen: Frozen, callId: string, start: ChildStart): StartedChild {
+    this.#assertOpen()
+    const { runId, options, stored, answers, signal } = start
+    checkSpawnOptions(options)
+    const { log, queue } = parent
+    const agentName = options.agentName ?? 'default'
+    const abort = new RunAbort(options.signal === undefined ? signal : AbortSignal.any([signal, options.signal]))
+    const from = { runId: parent.runId, callId, agentName }
+    const metadata = ownMetadata(options.metadata)
+    const context = this.#context({ runId, parent: from, metadata, log, queue, abort })
+    const opening: GoOnOpening = {
+      kind: 'go_on',
+      load: () => loadChild(log, runId, stored),
+      answers,
+      configPolicy: 'compatible',
+      metadata: null,
+      otherwise: { kind: 'fresh', prompt: ownPrompt(options.prompt), history: [] },
+    }
+    return { abort, outcome: conduct<unknown>(context, this.#childPlan(opening, frozen, options)) }
+  }
+
+  #childPlan(opening: Opening, parent: Frozen, options: SpawnOptions<unknown>): RunPlan {
+    const { root, steps, sequential, deltas } = parent
+    const { outputRetries = this.#config.outputRetries, toolRetries = this.#config.toolRetries } = options
+    const model = options.model ?? parent.model
+    const inherited = options.tools === 'inherit' ? [...parent.tools.values()] : (options.tools ?? [])
+    checkToolNames(
+      inherited.map(({ name }) => name),
+      options.outputType ?? null,
+    )
+    const rules = { ...this.#config, outputRetries, toolRetries }
+    return {
+      opening,
+      root,
+      settings: options.settings ?? parent.constants.settings,
+      steps,
+      tracing: this.#config.tracing,
+      sequential,
+      input: null,
+      deltas,
+      loadModel: () => this.#loadModel(model),
+      loadTools: () => Promise.resolve(inherited),
+      instructionsFor: (tools) => withToolInstructions([options.instructions ?? ''], tools),
+      rulesFor: (output) => rulesOf(rules, { limits: options.limits ?? {} }, inherited, output),
+      ...answersAs(options.outputType ?? null, options.outputMode ?? 'auto', model),
+      startChild: (context, frozen, callId, start) => this.#startChild(context, frozen, callId, start),
     }
   }
 
@@ -160,6 +313,7 @@ export class Harness<Output = string> implements AsyncDisposable {
   async #close(): Promise<void> {
     for (const abort of this.#running.keys()) abort.cancel(new HarnessError('closed', 'The harness was closed.'))
     await Promise.allSettled(this.#running.values())
+    await flushTracing(this.#config.tracing)
     const closed = await Promise.allSettled([...this.#models.values()].map(closeLoaded))
     for (const result of closed) if (result.status === 'rejected') throw result.reason
   }
@@ -177,8 +331,36 @@ async function closeLoaded(loading: Promise<Model>): Promise<void> {
 /** The system prompt: what was configured, the workspace, and what each tool has to say (spec §2.3). */
 function instructionsOf(config: Config<unknown>, instructions: string, tools: readonly ToolSpec[]): string {
   const root = config.namesRoot ? `Workspace root: ${config.root}` : ''
-  const parts = [instructions, root, ...tools.map((tool) => tool.instructions?.trim() ?? '')]
+  return withToolInstructions([instructions, root], tools)
+}
+
+function withToolInstructions(first: readonly string[], tools: readonly ToolSpec[]): string {
+  const parts = [...first, ...tools.map((tool) => tool.instructions?.trim() ?? '')]
   return parts.filter((part) => part !== '').join('\n\n')
+}
+
+/** How a run's answer is asked for and read. */
+function answersAs(
+  outputType: Schema | null,
+  outputMode: StructuredOutputMode | 'auto',
+  model: ModelRef | Model,
+): Pick<RunPlan, 'outputFor' | 'readAnswer'> {
+  const outputFor = ({ capabilities }: Model): OutputFormat | null =>
+    outputType === null ? null : outputFormat(outputType, outputMode, capabilities)
+  // A model that cannot give such an answer is refused at once where it is known already.
+  const format = typeof model === 'string' ? undefined : outputFor(model)
+  return {
+    outputFor: (loaded) => (format === undefined ? outputFor(loaded) : format),
+    readAnswer: async (json) => {
+      if (outputType === null) return json
+      const parsed = await parseWith(outputType, json)
+      if (parsed.ok) return parsed.value
+      throw new HarnessError(
+        'output_validation_failed',
+        'The answer that was kept does not fit the `outputType` any more.',
+      )
+    },
+  }
 }
 
 function missingModel(): HarnessError {

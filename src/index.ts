@@ -1,6 +1,7 @@
 export { Harness } from './harness.js'
 export type { Prompt } from './harness.js'
-export type { BuiltinToolName, HarnessOptions, Limits, RunOptions } from './config.js'
+export type { BuiltinToolName, HarnessOptions, RunOptions } from './config.js'
+export type { Limits } from './limits.js'
 export { HarnessError, ModelRetry } from './errors.js'
 export type { HarnessErrorCode } from './errors.js'
 export type {
@@ -16,12 +17,17 @@ export type {
 export { callTool } from './tools/call.js'
 export { defineTool } from './tools/define.js'
 export { ToolResult } from './tools/result.js'
+export type { ToolResultFields } from './tools/result.js'
+export type { ToolOptions } from './tools/define.js'
 export type { ToolOutcome } from './tools/outcome.js'
 export type { Envelope } from './tools/envelope.js'
 export type { InferSchema, Schema } from './tools/schema.js'
 export type {
   ApprovalContext,
   ArgumentIssue,
+  ChildRun,
+  Reconciliation,
+  SpawnOptions,
   ToolAnnotations,
   ToolContext,
   ToolSpec,
@@ -35,11 +41,16 @@ export type { FileLogOptions } from './run/file-log.js'
 export type { Hook, HookAnswers, HookContext, HookContexts, HookEvent } from './run/hooks.js'
 export { inputPort } from './run/input.js'
 export type { InputMessage, InputPort } from './run/input.js'
-export { memoryLog } from './run/log.js'
-export type { MemoryLogOptions, RunLog } from './run/log.js'
+export type { ListOptions, ListPlace, PruneOptions } from './run/listing.js'
+export type { RunLog, RunStore } from './run/log.js'
+export { memoryLog } from './run/memory-log.js'
+export type { MemoryLogOptions } from './run/memory-log.js'
 export type { LimitKind, RunLimits, RunRules } from './run/rules.js'
 export type { StepRunner } from './run/steps.js'
+export type { RunParent } from './run/state.js'
 export type { HarnessStream } from './run/stream.js'
+export type { RunStatus, RunSummary } from './run/summary.js'
+export type { RunTrace, TracedRun, TraceScope, Tracing } from './run/tracing.js'
 
 export type {
   CacheBust,

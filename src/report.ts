@@ -1,5 +1,5 @@
 import type { TokenUsage, TranscriptEntry } from './transcript/entry.js'
-import type { JsonObject, JsonValue } from './util/json.js'
+import type { JsonObject, JsonSchema, JsonValue } from './util/json.js'
 
 /** How a run ended (spec/harness-behaviour.md §2.7). The first three come with a result, the others with an error. */
 export type StopReason =
@@ -28,7 +28,12 @@ export interface RunUsage {
   readonly toolRetries: Readonly<Record<string, number>>
   /** Hooks that threw or ran out of time, and were passed over. */
   readonly hookFailures: number
-  /** Sums of what the provider reported; a reply that reported nothing adds nothing. */
+  /** What the runs did that its calls started, and theirs. Their requests and calls are not in the counts above. */
+  readonly children: { readonly modelRequests: number; readonly toolCalls: number }
+  /**
+   * Sums of what the provider reported, for the run and the runs that it started; a reply that reported nothing adds
+   * nothing.
+   */
   readonly inputTokens: number
   readonly outputTokens: number
   readonly cacheReadTokens: number
@@ -43,6 +48,7 @@ export const NO_USAGE: RunUsage = {
   outputRetries: 0,
   toolRetries: {},
   hookFailures: 0,
+  children: { modelRequests: 0, toolCalls: 0 },
   inputTokens: 0,
   outputTokens: 0,
   cacheReadTokens: 0,
@@ -63,6 +69,22 @@ export function withTurn(usage: RunUsage, turn: TokenUsage): RunUsage {
   }
 }
 
+/** `usage` with that of the runs that a call of it started: tokens and requests of a run count those of its children. */
+export function withUsage(usage: RunUsage, children: RunUsage): RunUsage {
+  return {
+    ...usage,
+    children: {
+      modelRequests: usage.children.modelRequests + children.modelRequests + children.children.modelRequests,
+      toolCalls: usage.children.toolCalls + children.toolCalls + children.children.toolCalls,
+    },
+    inputTokens: usage.inputTokens + children.inputTokens,
+    outputTokens: usage.outputTokens + children.outputTokens,
+    cacheReadTokens: usage.cacheReadTokens + children.cacheReadTokens,
+    cacheWriteTokens: usage.cacheWriteTokens + children.cacheWriteTokens,
+    reasoningTokens: usage.reasoningTokens + children.reasoningTokens,
+  }
+}
+
 /** One tool call of a run and what the model was told of it, in model order. */
 export interface ToolCallRecord {
   readonly call: { readonly id: string; readonly name: string; readonly arguments: string }
@@ -76,12 +98,15 @@ export interface ToolCallRecord {
 /** What a person has to answer before a paused run goes on. */
 export interface PendingItem {
   readonly kind: 'approval' | 'question' | 'unknown_outcome'
+  /** What an answer names. Of a run that a call started: that call's id and `/` before the id of its own call. */
   readonly callId: string
   readonly toolName: string
   /** Raw JSON text, as the model sent it. */
   readonly arguments: string
   /** What the tool asks (a question) or shows (a preview). */
   readonly payload?: JsonValue
+  /** JSON Schema of the answer to a question. */
+  readonly answerSchema?: JsonSchema
   /** Run ids from the outermost run to the one that holds the call. */
   readonly path: readonly string[]
 }

@@ -1,4 +1,4 @@
-import { mkdir, readFile, rm } from 'node:fs/promises'
+import { mkdir, stat } from 'node:fs/promises'
 import { join, relative, resolve } from 'node:path'
 import { parseArgs } from 'node:util'
 import { Harness, HarnessError, fileLog } from 'thinharness'
@@ -7,28 +7,27 @@ import { ensureOrders } from './orders.js'
 import { QUESTION } from './question.js'
 import { Screen } from './screen.js'
 
-const USAGE = `npm run quickstart -- ["your own question"] [--model openai:… | anthropic:… | openrouter:… | local:NAME@http://… | scripted] [--workspace FOLDER]`
+const WORKSPACE = resolve('examples/quickstart/workspace')
+const USAGE = `npm run quickstart -- ["your own question"] [options]
+
+  --model MODEL        openai:…, anthropic:…, openrouter:…, local:NAME@http://127.0.0.1:8080/v1, or scripted
+  --workspace FOLDER   the files to work on; default: ${relative(process.cwd(), WORKSPACE)}
+  --help`
 
 /** Asks a question about real files, and shows what the harness does to answer it. */
 async function main(): Promise<void> {
-  const { values, positionals } = parseArgs({
-    allowPositionals: true,
-    options: { model: { type: 'string' }, workspace: { type: 'string' }, help: { type: 'boolean' } },
-  })
-  if (values.help === true) {
+  const { model, workspace, question, help } = readArguments()
+  if (help) {
     console.log(USAGE)
     return
   }
-
-  const workspace = resolve(values.workspace ?? 'examples/quickstart/workspace')
   const report = join(workspace, 'report.md')
   const runs = join(workspace, '.thinharness', 'runs')
-  await mkdir(workspace, { recursive: true })
-  await ensureOrders(join(workspace, 'orders.jsonl'))
-  await rm(report, { force: true })
+  await prepare(workspace, question)
+  const before = await changedAt(report)
 
   const screen = new Screen(process.stdout)
-  await using chosen = await chooseModel(values.model)
+  await using chosen = await chooseModel(model)
   screen.note(chosen.note)
   await using harness = new Harness({
     model: chosen.model,
@@ -38,17 +37,14 @@ async function main(): Promise<void> {
     limits: { modelRequests: 24, timeMs: 600_000 },
   })
 
-  const stream = harness.stream(positionals.join(' ') || QUESTION, { deltas: true })
+  const stream = harness.stream(question, { deltas: true })
   for await (const event of stream) screen.show(event)
   const { usage } = await stream.result
   const path = (file: string): string => relative(process.cwd(), file)
-  const written = await readFile(report, 'utf8').then(
-    () => `Report     ${path(report)}`,
-    () => 'Report     none was written',
-  )
+  const isWritten = (await changedAt(report)) !== before
   screen.note(
     [
-      written,
+      `Report     ${isWritten ? path(report) : 'none was written'}`,
       `Turns      ${usage.modelRequests}, with ${usage.toolCalls} tool calls`,
       `Tokens     ${usage.inputTokens} in (${usage.cacheReadTokens} from the cache), ${usage.outputTokens} out`,
       `Log        ${path(join(runs, `${stream.runId}.jsonl`))}`,
@@ -56,9 +52,57 @@ async function main(): Promise<void> {
   )
 }
 
-main().catch((error: unknown) => {
-  if (!(error instanceof HarnessError)) throw error
-  console.error(`\n${error.message}`)
-  if (error.run !== undefined) console.error(`(${error.run.stopReason} after ${error.run.usage.modelRequests} turns)`)
+interface Arguments {
+  readonly model: string | undefined
+  readonly workspace: string
+  readonly question: string
+  readonly help: boolean
+}
+
+function readArguments(): Arguments {
+  const { values, positionals } = parseArgs({
+    allowPositionals: true,
+    options: { model: { type: 'string' }, workspace: { type: 'string' }, help: { type: 'boolean', short: 'h' } },
+  })
+  // npm starts a script in the project's folder, wherever it was called.
+  const folder = process.env['INIT_CWD'] ?? '.'
+  return {
+    model: values.model,
+    workspace: values.workspace === undefined ? WORKSPACE : resolve(folder, values.workspace),
+    question: positionals.join(' ') || QUESTION,
+    help: values.help ?? false,
+  }
+}
+
+/** A folder of your own that is asked a question of your own is left as it is. */
+async function prepare(workspace: string, question: string): Promise<void> {
+  await mkdir(workspace, { recursive: true })
+  if (workspace === WORKSPACE || question === QUESTION) await ensureOrders(join(workspace, 'orders.jsonl'))
+}
+
+/** When a file was written, in ms; null where there is none. */
+function changedAt(path: string): Promise<number | null> {
+  return stat(path).then(
+    ({ mtimeMs }) => mtimeMs,
+    () => null,
+  )
+}
+
+/** What a person can do something about is said in a line; the rest is a bug, with its stack. */
+function fail(error: unknown): void {
   process.exitCode = 1
-})
+  const { code = '', message } = error as { code?: string; message: string }
+  if (error instanceof HarnessError) {
+    console.error(`\n${message}`)
+    const turns = error.run?.usage.modelRequests ?? 0
+    if (turns > 0) console.error(`(${error.code}, after ${turns} turns)`)
+  } else if (code.startsWith('ERR_PARSE_ARGS')) {
+    console.error(`${message.split('. ')[0] ?? ''}.\n\n${USAGE}`)
+  } else if (['EEXIST', 'ENOTDIR', 'EACCES', 'EROFS', 'ENOSPC'].includes(code)) {
+    console.error(`The workspace cannot be used: ${message}`)
+  } else throw error
+}
+
+// Who reads only the beginning, as `head` does, has seen enough.
+process.stdout.on('error', () => process.exit())
+main().catch(fail)

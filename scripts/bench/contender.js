@@ -1,6 +1,6 @@
 // One contender in a process of its own: does what it is told by its argument, and writes what it took as a line of JSON.
 import { writeSync } from 'node:fs'
-import { answerOf, cpuMs, makeTool, promptOf } from './work.js'
+import { answerOf, cpuMs, heapBytes, makeTool, promptOf } from './work.js'
 
 /** @typedef {import('./work.js').Contender} Contender */
 /** @typedef {import('./work.js').Work} Work */
@@ -21,7 +21,9 @@ const CONTENDERS = {
   'thinharness, batches': async () => (await import('./contenders/thinharness.js')).openBatches,
   'run, no HTTP': async () => (await import('./contenders/in-process.js')).openRun,
   'stream, no HTTP': async () => (await import('./contenders/in-process.js')).openStream,
-  'file log, no HTTP': async () => (await import('./contenders/in-process.js')).openFileLog,
+  'file log, fsync never': async () => (await import('./contenders/in-process.js')).openFileLog('never'),
+  'file log, fsync interval': async () => (await import('./contenders/in-process.js')).openFileLog('interval'),
+  'file log, fsync always': async () => (await import('./contenders/in-process.js')).openFileLog('always'),
   nothing: undefined,
   "import 'thinharness'": () => load('thinharness'),
   "import 'thinharness/providers'": () => load('thinharness/providers'),
@@ -36,15 +38,20 @@ async function load(name) {
 /** @param {Job} job @returns {Promise<import('./work.js').Report>} */
 async function perform({ contender, baseUrl, work }) {
   const open = await CONTENDERS[/** @type {keyof typeof CONTENDERS} */ (contender)]?.()
-  if (open === undefined) return report({ cpu: 0, wall: 0, peak: 0 }, { cpu: 0, wall: 0, peak: 0 }, [], 0)
+  if (open === undefined) return report(NOTHING, NOTHING, { deltas: 0, heldKb: 0, payloadKb: 0, marks: [] })
   const tool = makeTool(work)
   const opened = open({ baseUrl, tool })
   await runAll(opened, { ...work, runs: work.warmUp ?? 0 }, 'w')
-  if (work.warmUp !== undefined) globalThis.gc?.()
+  const heldBefore = work.warmUp === undefined ? 0 : heapBytes()
   const before = now()
   tool.marks.length = 0
   const deltas = await runAll(opened, work, 'r')
-  return report(before, now(), tool.marks.slice(-(work.turns - 1) * (work.calls ?? 1)), deltas)
+  return report(before, now(), {
+    deltas,
+    heldKb: tool.held === 0 ? 0 : (tool.held - heldBefore) / 1000,
+    payloadKb: (opened.payload?.() ?? 0) / 1000,
+    marks: tool.marks.slice(-(work.turns - 1) * (work.calls ?? 1)),
+  })
 }
 
 /** @param {Contender} contender @param {Work} work @param {string} name */
@@ -70,6 +77,8 @@ async function runAll(contender, work, name) {
   return deltas
 }
 
+const NOTHING = { cpu: 0, wall: 0, peak: 0 }
+
 /** Not by `performance`: its first use loads a module. */
 function now() {
   return { cpu: cpuMs(), wall: Number(process.hrtime.bigint()) / 1e6, peak: process.resourceUsage().maxRSS }
@@ -77,17 +86,16 @@ function now() {
 
 /**
  * @param {ReturnType<typeof now>} before @param {ReturnType<typeof now>} after
- * @param {readonly number[]} marks @param {number} deltas
+ * @param {Pick<import('./work.js').Report, 'deltas' | 'heldKb' | 'payloadKb' | 'marks'>} noted
  */
-function report(before, after, marks, deltas) {
+function report(before, after, noted) {
   return {
     cpuMs: after.cpu - before.cpu,
     wallMs: after.wall - before.wall,
     processCpuMs: cpuMs(),
     peakMb: process.resourceUsage().maxRSS / 1024,
     grownKb: after.peak - before.peak,
-    deltas,
-    marks,
+    ...noted,
   }
 }
 

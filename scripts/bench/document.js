@@ -34,4 +34,11 @@ own, by contenders that are a process each and take turns within a round:
 - **thinharness**: this package over its default transport, with one tool of a JSON Schema.
 
 All speak chat completions, offer the same tool, check its arguments and the answer. CPU is user and system time of all
-threads of the contender. A turn is one request.`
+threads of the contender. A turn is one request. The provider sends each event of a stream as a chunk of its own, of about
+250 bytes, many of them at once.
+
+The scenarios of the loop alone have no provider: a model in the same process answers at once, with one tool call and a
+result each turn. What a run holds is weighed at its last tool call, after a garbage collection: the transcript, and with
+the log in memory its events too.
+
+Goals that are missed are named. They were set on another machine, by the ratios that hold there.`

@@ -15,6 +15,7 @@
  * @property {number} [deltas] Pieces of text of which the answer consists. Default 1.
  * @property {boolean} [streamed] Replies are streamed.
  * @property {boolean} [marked] CPU time is taken at each tool call, which costs some of it.
+ * @property {boolean} [weighed] What is held is weighed at the last tool call, which costs time.
  */
 
 /**
@@ -26,6 +27,8 @@
  * @property {number} peakMb Largest resident size so far.
  * @property {number} grownKb By how much the measured runs raised it.
  * @property {number} deltas Pieces of text or arguments that came.
+ * @property {number} heldKb What the last run held at its last tool call; 0 if it was not weighed.
+ * @property {number} payloadKb The transcript of the last run as JSON; 0 for who does not say.
  * @property {readonly number[]} marks CPU time in ms at each tool call, of the last run.
  */
 
@@ -35,6 +38,7 @@
  * @property {(prompt: string) => Promise<string>} ask One run; gives the text of its answer.
  * @property {(prompt: string, onDelta: (text: string) => void) => Promise<string>} listen The same, streamed: each piece of
  *   text and of arguments is told.
+ * @property {() => number} [payload] Bytes of the last run's transcript as JSON.
  */
 
 /**
@@ -49,13 +53,14 @@ export const MODEL = 'bench'
 export const INSTRUCTIONS = 'You look things up.'
 
 /** @param {Work} work */
-export function makeTool({ resultChars = 100, toolMs = 0, marked = false }) {
+export function makeTool({ turns, resultChars = 100, toolMs = 0, marked = false, weighed = false }) {
   const result = 'x'.repeat(resultChars)
-  /** @type {number[]} */
-  const marks = []
-  return {
+  let calls = 0
+  const tool = {
     /** CPU time in ms at each call. */
-    marks,
+    marks: /** @type {number[]} */ ([]),
+    /** Bytes on the heap at the last call of the last run. */
+    held: 0,
     name: 'lookup',
     description: 'Finds one thing by its id.',
     parameters: {
@@ -64,14 +69,21 @@ export function makeTool({ resultChars = 100, toolMs = 0, marked = false }) {
       required: ['id'],
       additionalProperties: false,
     },
-    /** @param {{ id: string }} args */
-    async handler({ id }) {
+    handler: async (/** @type {{ id: string }} */ { id }) => {
       if (id === '') throw new Error('Expected an id.')
-      if (marked) marks.push(cpuMs())
+      if (marked) tool.marks.push(cpuMs())
+      if (weighed && ++calls % (turns - 1) === 0) tool.held = heapBytes()
       if (toolMs > 0) await new Promise((resolve) => setTimeout(resolve, toolMs))
       return result
     },
   }
+  return tool
+}
+
+/** What cannot be thrown away. */
+export function heapBytes() {
+  globalThis.gc?.()
+  return process.memoryUsage().heapUsed
 }
 
 /** User and system time of this process, in ms. */

@@ -14,7 +14,7 @@ export interface ParsedModelRef {
 export type ProviderName = (typeof PROVIDER_NAMES)[number]
 
 /** Providers that a reference can name. */
-export const PROVIDER_NAMES = ['anthropic', 'local', 'openai', 'openrouter'] as const
+const PROVIDER_NAMES = ['anthropic', 'local', 'openai', 'openrouter'] as const
 
 /** Splits at the first colon. Throws `invalid_options` for what is no reference to a known provider. */
 export function parseModelRef(ref: ModelRef): ParsedModelRef {

@@ -122,17 +122,32 @@ function open({ url, headers, body }: PostRequest, { request, agent }: Connectio
   const list = ['host', url.host, 'content-length', String(lengthOf(body))]
   for (const [name, value] of Object.entries(headers)) list.push(name, value)
   try {
-    return request({ ...targetOf(url), path: `${url.pathname}${url.search}`, method: 'POST', agent, headers: list })
+    return request({ ...targetOf(url), method: 'POST', agent, headers: list })
   } catch (error) {
     // A header that cannot be sent.
     throw connectionError(error, url.host, false)
   }
 }
 
-function targetOf(url: URL): { readonly host: string; readonly port: number | undefined } {
-  // The URL has brackets around an IPv6 address, the resolver wants none.
-  const host = url.hostname.replace(/^\[|\]$/g, '')
-  return { host, port: url.port === '' ? undefined : Number(url.port) }
+interface Target {
+  readonly host: string
+  readonly port: number | undefined
+  readonly path: string
+}
+
+/** A URL takes itself apart anew for whoever asks; those of a model are few. */
+const targets = new WeakMap<URL, Target>()
+
+function targetOf(url: URL): Target {
+  let target = targets.get(url)
+  if (target === undefined) {
+    // The URL has brackets around an IPv6 address, the resolver wants none.
+    const host = url.hostname.replace(/^\[|\]$/g, '')
+    const port = url.port === '' ? undefined : Number(url.port)
+    target = { host, port, path: `${url.pathname}${url.search}` }
+    targets.set(url, target)
+  }
+  return target
 }
 
 /** A kept connection that the server had closed while it lay idle: it took the request and gave nothing back. */

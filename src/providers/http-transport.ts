@@ -1,3 +1,4 @@
+import { joinedBytes } from './bytes.js'
 import { errorFromBody, providerError } from './errors.js'
 import type { HarnessError } from '../errors.js'
 import { parseJson } from '../util/json.js'
@@ -15,7 +16,6 @@ const LONGEST_REPLY = 64 * 1024 * 1024
 const LONGEST_ERROR = 64 * 1024
 /** Some firewalls turn away who does not name himself. */
 const OWN_HEADERS = { 'content-type': 'application/json', 'user-agent': 'thinharness' }
-const NO_BYTES = new Uint8Array(0)
 /** How long the end of a stream is waited for once `[DONE]` has come, in ms. */
 const REST_AFTER_DONE_MS = 1000
 
@@ -123,15 +123,15 @@ async function jsonOf(answer: Answer, guard: RequestGuard, first?: Uint8Array): 
   throw providerError(message, { retryable: !isPage })
 }
 
-async function textOf(answer: Answer, guard: RequestGuard, first: Uint8Array = NO_BYTES): Promise<string> {
-  const pieces = [first]
-  let length = first.length
+async function textOf(answer: Answer, guard: RequestGuard, first?: Uint8Array): Promise<string> {
+  const pieces = first === undefined ? [] : [first]
+  let length = first?.length ?? 0
   for (let bytes = await readOrFinish(answer, guard); bytes !== null; bytes = await readOrFinish(answer, guard)) {
     length += bytes.length
     if (length > LONGEST_REPLY) throw providerError(`The provider's answer has more than ${LONGEST_REPLY} bytes.`, {})
     pieces.push(bytes)
   }
-  return Buffer.concat(pieces).toString('utf8')
+  return joinedBytes(pieces).toString('utf8')
 }
 
 /** Why the provider refused, in its own words. */

@@ -50,8 +50,8 @@ export class MessageList {
 
   /** A field that the tail has too is said once, there: not every server takes the last of two. */
   #headWithout(tail: JsonObject): Uint8Array {
-    const own = Object.entries(this.#head).filter(([name]) => !(name in tail))
-    return own.length === Object.keys(this.#head).length ? this.#headBytes : this.#opening(Object.fromEntries(own))
+    if (!Object.keys(tail).some((name) => name in this.#head)) return this.#headBytes
+    return this.#opening(Object.fromEntries(Object.entries(this.#head).filter(([name]) => !(name in tail))))
   }
 
   #opening(head: JsonObject): Buffer<ArrayBuffer> {

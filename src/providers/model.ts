@@ -72,7 +72,7 @@ class WireModel implements Model {
   readonly #spec: WireModelSpec
   readonly #headers: Readonly<Record<string, string>>
   readonly #transport: Transport
-  #endpoint: { readonly baseUrl: string; readonly auth: string; readonly endpoint: Endpoint } | null = null
+  #endpoint: { readonly baseUrl: string; readonly auth: AuthHeaders; readonly endpoint: Endpoint } | null = null
   #isClosed = false
 
   constructor(spec: WireModelSpec) {
@@ -118,10 +118,10 @@ class WireModel implements Model {
   /** Made anew only when something in the environment has changed. */
   #currentEndpoint(): Endpoint {
     const baseUrl = baseUrlOf(this.#spec)
-    const headers = { ...inLowerCase(authOf(this.#spec)), ...inLowerCase(this.#spec.options.headers) }
-    const auth = JSON.stringify(headers)
-    if (this.#endpoint?.baseUrl === baseUrl && this.#endpoint.auth === auth) return this.#endpoint.endpoint
-    const endpoint = new Endpoint(baseUrl, headers)
+    const auth = authOf(this.#spec)
+    const known = this.#endpoint
+    if (known?.baseUrl === baseUrl && areSame(known.auth, auth)) return known.endpoint
+    const endpoint = new Endpoint(baseUrl, { ...inLowerCase(auth), ...inLowerCase(this.#spec.options.headers) })
     this.#endpoint = { baseUrl, auth, endpoint }
     return endpoint
   }
@@ -137,15 +137,16 @@ function baseUrlOf({ provider, options, baseUrlVariable, defaultBaseUrl }: WireM
   throw new HarnessError('invalid_options', message)
 }
 
+type AuthHeaders = Readonly<Record<string, string>>
+
+function areSame(some: AuthHeaders, others: AuthHeaders): boolean {
+  const names = Object.keys(some)
+  return names.length === Object.keys(others).length && names.every((name) => some[name] === others[name])
+}
+
 /** The headers that hold the key. A header that the user gave may hold it in another way. */
-function authOf({
-  provider,
-  options,
-  apiKeyVariables,
-  keyOptional,
-  auth,
-}: WireModelSpec): Readonly<Record<string, string>> {
-  const name = apiKeyVariables.find((each) => variable(each) !== undefined)
+function authOf({ provider, options, apiKeyVariables, keyOptional, auth }: WireModelSpec): AuthHeaders {
+  const name = options.apiKey === undefined ? apiKeyVariables.find((each) => variable(each) !== undefined) : undefined
   const key = options.apiKey ?? (name === undefined ? undefined : variable(name))
   if (key === undefined) {
     if (keyOptional === true || hasAuthHeader(options)) return {}

@@ -1,5 +1,6 @@
 import { pipeline } from 'node:stream'
 import type { Readable, Transform } from 'node:stream'
+import { joinedBytes } from './bytes.js'
 import { connectionError } from './connection-error.js'
 import { providerError } from './errors.js'
 import type { Answer } from './exchange.js'
@@ -15,7 +16,8 @@ export async function readableBody(
   guard: RequestGuard,
 ): Promise<Pick<Answer, 'read'>> {
   const { host, encoding } = origin
-  const body = new ReadableBody(await decompressed(stream, encoding), host)
+  const source = encoding === undefined || isIdentity(encoding) ? stream : await decompressed(stream, encoding)
+  const body = new ReadableBody(source, host)
   return { read: () => body.next() ?? guard.wait('idleMs', body.wait()) }
 }
 
@@ -34,17 +36,17 @@ class ReadableBody {
     this.#source = source
     const fail = (error: Error): void => {
       this.#failure ??= connectionError(error, host, true)
-      this.#wake?.()
+      this.#wakeReader()
     }
     source.on('data', (bytes: Uint8Array) => {
       this.#waiting.push(bytes)
       this.#length += bytes.length
       if (this.#length > MOST_WAITING) source.pause()
-      this.#wake?.()
+      this.#wakeReader()
     })
     source.on('end', () => {
       this.#ended = true
-      this.#wake?.()
+      this.#wakeReader()
     })
     source.on('error', fail)
     source.on('close', () => {
@@ -54,9 +56,8 @@ class ReadableBody {
 
   /** All that is there already, in one piece; undefined when there is nothing yet. */
   next(): Promise<Uint8Array | null> | undefined {
-    const [first] = this.#waiting
-    if (first !== undefined) {
-      const bytes = this.#waiting.length === 1 ? first : Buffer.concat(this.#waiting, this.#length)
+    if (this.#waiting.length > 0) {
+      const bytes = joinedBytes(this.#waiting)
       this.#waiting = []
       this.#length = 0
       if (this.#source.isPaused()) this.#source.resume()
@@ -73,10 +74,20 @@ class ReadableBody {
       if (next !== undefined) return next
     }
   }
+
+  /** Once: many pieces of a stream come before the reader is there. */
+  #wakeReader(): void {
+    const wake = this.#wake
+    this.#wake = null
+    wake?.()
+  }
 }
 
-async function decompressed(stream: Readable, encoding = 'identity'): Promise<Readable> {
-  if (/^\s*(identity)?\s*$/i.test(encoding)) return stream
+function isIdentity(encoding: string): boolean {
+  return /^\s*(identity)?\s*$/i.test(encoding)
+}
+
+async function decompressed(stream: Readable, encoding: string): Promise<Readable> {
   // While the library loads, nobody else listens.
   stream.on('error', () => undefined)
   const decompressor = await decompressorFor(encoding.trim().toLowerCase())

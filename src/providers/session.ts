@@ -134,7 +134,7 @@ export class WireSession implements ModelSession {
   #bustBy(opening: Opening, transcript: readonly TranscriptEntry[]): CacheBust | undefined {
     const { conversationField } = this.#options.format
     const before = this.#opening
-    const areSameEntries = this.#encoded.every((entry, index) => entry === transcript[index])
+    const areSameEntries = isPrefix(this.#encoded, transcript)
     if (before === null || (before === opening && areSameEntries)) return undefined
     const inHead = firstDifference(before.head, opening.head)
     if (inHead !== undefined) return { path: `$${inHead}`, cause: 'constants_changed' }
@@ -187,4 +187,10 @@ export class WireSession implements ModelSession {
       raw,
     }
   }
+}
+
+/** The one place where a turn looks at the whole conversation: a plain loop, a nanosecond for each entry. */
+function isPrefix(encoded: readonly TranscriptEntry[], transcript: readonly TranscriptEntry[]): boolean {
+  for (let index = 0; index < encoded.length; index++) if (encoded[index] !== transcript[index]) return false
+  return true
 }

@@ -1,3 +1,4 @@
+import { bufferOf, joinedBytes } from './bytes.js'
 import { errorFromBody, providerError } from './errors.js'
 import type { HarnessError } from '../errors.js'
 import type { WireChunk } from './wire.js'
@@ -58,7 +59,7 @@ export class EventReader {
   }
 
   #decode(bytes: Buffer | Uint8Array): string {
-    const whole = this.#heldLength === 0 ? bufferOf(bytes) : Buffer.concat([...this.#held, bytes])
+    const whole = this.#heldLength === 0 ? bufferOf(bytes) : joinedBytes([...this.#held, bytes])
     this.#held = []
     this.#heldLength = 0
     const text = whole.toString('utf8')
@@ -114,10 +115,6 @@ export class EventReader {
     this.#events = []
     return events
   }
-}
-
-function bufferOf(bytes: Uint8Array): Buffer {
-  return Buffer.isBuffer(bytes) ? bytes : Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength)
 }
 
 /** One space behind the colon is no part of the value. */

@@ -16,9 +16,21 @@ export interface QuestionAnswer {
   readonly answer: JsonValue
 }
 
+/**
+ * What a person says, as the `answer` to an item of kind `unknown_outcome`: the call took effect, with this result; it
+ * did not, and is not to be run; it is to be run again.
+ */
+export type Verdict =
+  | { readonly outcome: 'happened'; readonly result?: JsonValue }
+  | { readonly outcome: 'did_not_happen' }
+  | { readonly outcome: 'run_again' }
+
 /** What a person answers to a pending item of a paused run. */
 export type Answer = ApprovalAnswer | QuestionAnswer
 
-export function isApproval(answer: Answer): answer is ApprovalAnswer {
-  return 'approved' in answer
+/** The verdict in an answer that was checked. */
+export function verdictOf(answer: Answer): Verdict | null {
+  return 'answer' in answer ? (answer.answer as unknown as Verdict) : null
 }
+
+export const VERDICTS = ['happened', 'did_not_happen', 'run_again'] as const

@@ -1,3 +1,4 @@
+import type { RunUsage } from '../report.js'
 import { parseEnvelope, renderEnvelope } from '../tools/envelope.js'
 import type { Envelope } from '../tools/envelope.js'
 import type { ToolOutcome } from '../tools/outcome.js'
@@ -49,6 +50,7 @@ export interface EndedCall {
   readonly durationMs: number
   readonly outcome: ToolOutcome
   readonly told: Envelope
+  readonly childUsage?: RunUsage
 }
 
 /** What the model reads of a call. */

@@ -5,6 +5,13 @@ import type { OutputFormat } from '../output/format.js'
 import type { HarnessResult } from '../report.js'
 import type { ToolSpec } from '../tools/spec.js'
 import type { ContentPart, TranscriptEntry } from '../transcript/entry.js'
+import type { JsonObject, JsonValue } from '../util/json.js'
+import { checkAnswers } from './answer-check.js'
+import type { Answer } from './answers.js'
+import type { ChildStart, StartedChild } from './child-run.js'
+import { checkConfig } from './config-check.js'
+import type { ConfigPolicy } from './config-check.js'
+import { configDigest } from './config-digest.js'
 import type { RunContext } from './context.js'
 import { TurnDriver } from './driver.js'
 import type { Ending } from './driver.js'
@@ -14,19 +21,24 @@ import type { Frozen } from './frozen.js'
 import type { HookContext, HookEvent } from './hooks.js'
 import { contentOf } from './input.js'
 import type { InputMessage, InputPort } from './input.js'
+import { requestBreach } from './limits.js'
 import type { Breach } from './limits.js'
-import { resultOf } from './result.js'
+import type { LoadedRun } from './load.js'
+import { reportOf, resultOf, resumeStateOf } from './result.js'
 import type { RunRules } from './rules.js'
+import type { RunState } from './state.js'
+import { pendingOf } from './stored-state.js'
 import type { StepRunner } from './steps.js'
+import { loadTracing, openTrace } from './tracing.js'
+import type { TracedRun, Tracing } from './tracing.js'
 
 /** What a run is to do and with what. The parts that cost loading are loaded when the run comes to them. */
 export interface RunPlan {
-  /** Null when the run goes on from a state. */
-  readonly prompt: InputMessage | null
-  readonly history: readonly TranscriptEntry[]
+  readonly opening: Opening
   readonly root: string
   readonly settings: ModelSettings
   readonly steps: StepRunner
+  readonly tracing: readonly Tracing[]
   readonly input: InputPort | null
   readonly deltas: boolean
   readonly sequential: boolean
@@ -35,44 +47,168 @@ export interface RunPlan {
   readonly instructionsFor: (tools: readonly ToolSpec[]) => string
   readonly outputFor: (model: Model) => OutputFormat | null
   readonly rulesFor: (output: OutputFormat | null) => RunRules
+  readonly readAnswer: (json: JsonValue) => Promise<unknown>
+  readonly startChild: (parent: RunContext, frozen: Frozen, callId: string, start: ChildStart) => StartedChild
+}
+
+/** How a run begins: with a prompt, or where an earlier process left it. */
+export type Opening = FreshOpening | GoOnOpening
+
+export interface FreshOpening {
+  readonly kind: 'fresh'
+  readonly prompt: InputMessage
+  /** The conversation that it goes on from. */
+  readonly history: readonly TranscriptEntry[]
+}
+
+export interface GoOnOpening {
+  readonly kind: 'go_on'
+  /** Finds the run; null when there is none. */
+  readonly load: () => Promise<LoadedRun | null>
+  readonly answers: readonly Answer[]
+  readonly configPolicy: ConfigPolicy
+  /** In place of the run's own; null to keep them. */
+  readonly metadata: JsonObject | null
+  /** How it begins when there is none. */
+  readonly otherwise: FreshOpening | null
 }
 
 /** One run from its first event to its last: exactly one of `run_completed` and `run_failed`. */
 export async function conduct<Output>(context: RunContext, plan: RunPlan): Promise<HarnessResult<Output>> {
   try {
-    return await complete<Output>(context, await perform(context, plan))
+    await loadTracing(plan.tracing)
+    await context.claim(plan.opening.kind === 'fresh')
+    const found = plan.opening.kind === 'go_on' ? await plan.opening.load() : null
+    const stored = found === null ? null : await storedEnding<Output>(context, plan, found)
+    if (stored !== null) return stored
+    return await complete<Output>(context, await perform(context, plan, found))
   } catch (thrown) {
     throw await fail(context, thrown)
   } finally {
     context.abort.release()
+    await context.release()
   }
 }
 
-async function perform(context: RunContext, plan: RunPlan): Promise<Ending> {
+/** How a run ended that is not to go on: one that has ended, or that waits for people who have not answered. */
+async function storedEnding<Output>(
+  context: RunContext,
+  plan: RunPlan,
+  { state, responses, last }: LoadedRun,
+): Promise<HarnessResult<Output> | null> {
+  const isOver = last === null || last.kind === 'run_completed' || last.kind === 'run_failed'
+  const pending = pendingOf(state)
+  const answered = plan.opening.kind === 'go_on' && plan.opening.answers.length > 0
+  if (!isOver || (state.phase.at !== 'ended' && (pending.length === 0 || answered))) return null
+  if (context.parent === null && last !== null) context.tellStored(last)
+  if (last?.kind === 'run_failed') {
+    const run = reportOf(state, last.stopReason, responses, context.signingKey)
+    throw new HarnessError(last.code, last.message, { run })
+  }
+  const { text, output } = last?.kind === 'run_completed' ? last.result : { text: '', output: null }
+  const isAnswer = pending.length === 0 && output !== text
+  const value = isAnswer ? await plan.readAnswer(output as JsonValue) : output
+  const ending = { text, output: value as Output, pending }
+  return resultOf(state, ending, responses, context.signingKey)
+}
+
+async function perform(context: RunContext, plan: RunPlan, found: LoadedRun | null): Promise<Ending> {
+  const { opening } = plan
+  if (found !== null && opening.kind === 'go_on') return goOn(context, plan, opening, found)
+  const fresh = opening.kind === 'fresh' ? opening : opening.otherwise
+  if (fresh !== null) return begin(context, plan, fresh)
+  throw new HarnessError('run_not_found', `The log knows no run \`${context.runId}\`.`)
+}
+
+async function begin(context: RunContext, plan: RunPlan, { prompt, history }: FreshOpening): Promise<Ending> {
+  context.trace = openTrace(plan.tracing, () => tracedRun(context, plan, null))
   const model = await plan.loadModel()
   const output = plan.outputFor(model)
   const rules = plan.rulesFor(output)
-  await context.emit('run_started', startedBy(context, plan, model, rules))
+  await context.emit('run_started', { begun: 'fresh', prompt, ...startedBy(context, plan, model, rules), history })
+  return timed(context, rules, async () => {
+    await tellStart(context, plan, prompt, rules)
+    const content = await effectivePrompt(context, prompt)
+    return new TurnDriver(context, await freeze(plan, model, output, rules), content).drive()
+  })
+}
+
+/** Goes on where the run stands. All that can be refused is refused before its first event. */
+async function goOn(context: RunContext, plan: RunPlan, opening: GoOnOpening, found: LoadedRun): Promise<Ending> {
+  const { state, responses } = found
+  const { answers } = opening
+  const model = await plan.loadModel()
+  const output = plan.outputFor(model)
+  const rules = plan.rulesFor(output)
+  const frozen = await freeze(plan, model, output, rules)
+  checkConfig(state, frozen, opening.configPolicy)
+  if (context.parent === null) await checkAnswers(state, answers, frozen.tools)
+  if (answers.length > 0) checkBudget(context, found, rules)
+  // Made before the run takes the state over and goes on with it.
+  const before = found.isLogged ? {} : { state: resumeStateOf(state, null, responses) }
+  context.adopt(state, responses, opening.metadata)
+  context.trace = openTrace(plan.tracing, () => tracedRun(context, plan, state))
+  const begun = answers.length > 0 ? 'resumed' : 'recovered'
+  const started = { begun, prompt: null, ...startedBy(context, plan, model, rules), history: [], ...before } as const
+  await context.emit('run_started', started)
+  return timed(context, rules, async () => {
+    await tellStart(context, plan, null, rules)
+    await takeAnswers(context, answers)
+    const content = state.phase.at === 'opening' ? await effectivePrompt(context, state.prompt) : []
+    return new TurnDriver(context, frozen, content).drive()
+  })
+}
+
+/** No call is run whose results could not be sent any more (H-12). */
+function checkBudget(context: RunContext, { state, responses }: LoadedRun, rules: RunRules): void {
+  const breach = requestBreach(rules, state.usage)
+  if (breach === undefined) return
+  const { error } = failureError({ kind: 'limit', breach })
+  const run = reportOf(state, 'limit_reached', responses, context.signingKey)
+  throw new HarnessError(error.code, `${error.message} The run stays paused.`, { run })
+}
+
+/** Kept together, so that a crash cannot lose some of them. */
+async function takeAnswers(context: RunContext, answers: readonly Answer[]): Promise<void> {
+  if (answers.length === 0) return
+  const resumed = context.emit('approval_resumed', { decisions: answers })
+  await Promise.all([
+    resumed,
+    ...answers.map((answer) => context.emit('answer_received', { callId: answer.callId, answer })),
+  ])
+}
+
+async function timed(context: RunContext, rules: RunRules, work: () => Promise<Ending>): Promise<Ending> {
   const timer = stopAfter(context, rules.limits.timeMs)
   try {
     context.signal.throwIfAborted()
-    await tellStart(context, plan, rules)
-    const prompt = plan.prompt === null ? [] : await effectivePrompt(context, plan.prompt)
-    const frozen = await freeze(plan, model, output)
-    return await new TurnDriver(context, frozen, prompt).drive()
+    return await work()
   } finally {
     clearTimeout(timer)
   }
 }
 
-function startedBy(
-  { metadata }: RunContext,
-  { prompt, root, history }: RunPlan,
-  { provider, id }: Model,
-  rules: RunRules,
-): DurablePayloads['run_started'] {
+type Started = Omit<DurablePayloads['run_started'], 'begun' | 'prompt' | 'history' | 'state'>
+
+/** `state` is what a run goes on from. */
+function tracedRun(
+  { runId, parent, metadata, clock }: RunContext,
+  { root }: RunPlan,
+  state: RunState | null,
+): TracedRun {
+  const { runId: parentRunId = null, callId: parentToolCallId = null, agentName = null } = parent ?? {}
+  const earlier = { resumed: state !== null, traceparent: state?.traceparent ?? null }
+  return { runId, parentRunId, parentToolCallId, agentName, metadata, root, at: clock.iso(), ...earlier }
+}
+
+function startedBy(context: RunContext, { root }: RunPlan, { provider, id }: Model, rules: RunRules): Started {
+  const { metadata, trace } = context
   const { modelRequests: maxModelRequests, toolCalls: maxToolCalls } = rules.limits
-  return { prompt, root, provider, model: id, maxModelRequests, maxToolCalls, metadata, rules, history }
+  const traceparent = trace?.traceparent ?? null
+  return {
+    ...{ root, provider, model: id, maxModelRequests, maxToolCalls, metadata, rules },
+    ...(traceparent !== null && { traceparent }),
+  }
 }
 
 function stopAfter(context: RunContext, limit: number | null): NodeJS.Timeout | undefined {
@@ -82,7 +218,12 @@ function stopAfter(context: RunContext, limit: number | null): NodeJS.Timeout | 
   }, limit)
 }
 
-async function tellStart(context: RunContext, { prompt, root }: RunPlan, { limits }: RunRules): Promise<void> {
+async function tellStart(
+  context: RunContext,
+  { root }: RunPlan,
+  prompt: InputMessage | null,
+  { limits }: RunRules,
+): Promise<void> {
   if (!context.hooks.has('run_start')) return
   const { modelRequests: maxModelRequests, toolCalls: maxToolCalls } = limits
   const asked = {
@@ -117,8 +258,8 @@ function blockedByHook(reason: string | true): HarnessError {
   return new HarnessError('cancelled_by_hook', `run blocked by hook: ${why}`)
 }
 
-async function freeze(plan: RunPlan, model: Model, output: OutputFormat | null): Promise<Frozen> {
-  const { settings, steps, input, deltas, sequential, root } = plan
+async function freeze(plan: RunPlan, model: Model, output: OutputFormat | null, rules: RunRules): Promise<Frozen> {
+  const { settings, steps, input, deltas, sequential, root, readAnswer } = plan
   const specs = await plan.loadTools()
   const definitions = specs.map(({ name, description, parameters }) => ({ name, description, parameters }))
   const constants = {
@@ -128,7 +269,13 @@ async function freeze(plan: RunPlan, model: Model, output: OutputFormat | null):
     settings,
   }
   const tools = new Map(specs.map((spec) => [spec.name, spec]))
-  return { model, session: model.openSession(), constants, tools, output, steps, input, deltas, sequential, root }
+  const config = configDigest(constants, specs, rules.limits)
+  const frozen: Frozen = {
+    ...{ model, session: model.openSession(), constants, tools, output, steps, input, deltas, sequential, root },
+    ...{ config, readAnswer },
+    startChild: (parent, callId, start) => plan.startChild(parent, frozen, callId, start),
+  }
+  return frozen
 }
 
 function joined(parts: readonly string[]): string {
@@ -136,7 +283,12 @@ function joined(parts: readonly string[]): string {
 }
 
 async function complete<Output>(context: RunContext, ending: Ending): Promise<HarnessResult<Output>> {
-  const result = resultOf<Output>(context.state, ending as Ending & { output: Output }, context.responses)
+  const result = resultOf<Output>(
+    context.state,
+    ending as Ending & { output: Output },
+    context.responses,
+    context.signingKey,
+  )
   await tellEnd(context, { result, error: null, stopReason: result.stopReason })
   await context.emit('run_completed', { result })
   return result
@@ -149,6 +301,7 @@ async function complete<Output>(context: RunContext, ending: Ending): Promise<Ha
 async function fail(context: RunContext, thrown: unknown): Promise<HarnessError> {
   const { error, limit } = errorOf(context, thrown)
   const stopReason = stopReasonOf(error.code)
+  if (context.hadEnded) return error
   if (limit !== null) await passingOver(context, 'limit_reached', tellLimit(context, limit))
   await passingOver(context, 'run_end', tellEnd(context, { result: null, error, stopReason }))
   await context.emitFailure(error, stopReason)

@@ -7,11 +7,14 @@ import type { JsonObject, JsonValue } from '../util/json.js'
 import type { DurableEvent, DurablePayloads, EphemeralEvent, EphemeralPayloads, EventBase } from './events.js'
 import type { RunAbort } from './abort.js'
 import type { HookSet } from './hooks.js'
+import { Lease } from './lease.js'
 import type { RunLog } from './log.js'
 import type { EventQueue } from './queue.js'
 import { reportOf } from './result.js'
+import type { SigningKey } from './signature.js'
 import { apply, openState } from './state.js'
 import type { RunParent, RunState } from './state.js'
+import type { RunTrace } from './tracing.js'
 
 /** What a run is given at its start, alive or not. */
 export interface RunSurroundings {
@@ -23,49 +26,71 @@ export interface RunSurroundings {
   readonly hooks: HookSet
   readonly queue: EventQueue
   readonly abort: RunAbort
-  /** The state that the run goes on from; none for a fresh run. */
-  readonly state?: RunState
-  /** Raw replies from before a pause. */
-  readonly responses?: readonly unknown[]
+  /** What stored states are signed with. */
+  readonly signingKey: SigningKey | null
 }
 
 /** One run: its state, log, clock, ids and abort signal. The only one that emits. */
 export class RunContext {
   readonly runId: string
   readonly parent: RunParent | null
-  readonly metadata: JsonObject
+  readonly log: RunLog
+  readonly queue: EventQueue
   readonly clock: Clock
   readonly hooks: HookSet
   readonly abort: RunAbort
+  readonly signingKey: SigningKey | null
   /** The provider's raw replies: kept beside the state, since no event carries them. */
-  readonly responses: unknown[]
+  readonly responses: unknown[] = []
   /** The checked arguments of the batch in hand, by call id: made when the reply came, used when its calls run. */
   checked: ReadonlyMap<string, CheckedArguments> = new Map()
+  /** Null where nobody traces. */
+  trace: Required<RunTrace> | null = null
   /** The `run_end` hooks have been asked. */
   endTold = false
-  readonly #log: RunLog
-  readonly #queue: EventQueue
-  #state: RunState | null
-  #lastSeq: number
+  #metadata: JsonObject
+  #lease: Lease | null = null
+  #state: RunState | null = null
+  #lastSeq = 0
   /** Events that go to the log together, and the promise of their being kept. */
   #gathering: { readonly events: DurableEvent[]; readonly kept: Promise<void> } | null = null
   #lastAppend: Promise<void> = Promise.resolve()
   #storeFailure: HarnessError | null = null
   /** The last event of the run has been emitted: what a model or a tool that was left behind still tells is not heard. */
   #isOver = false
+  #hadEnded = false
 
   constructor(surroundings: RunSurroundings) {
     this.runId = surroundings.runId
     this.parent = surroundings.parent
-    this.metadata = surroundings.metadata
+    this.#metadata = surroundings.metadata
+    this.log = surroundings.log
+    this.queue = surroundings.queue
     this.clock = surroundings.clock
     this.hooks = surroundings.hooks
     this.abort = surroundings.abort
-    this.responses = [...(surroundings.responses ?? [])]
-    this.#log = surroundings.log
-    this.#queue = surroundings.queue
-    this.#state = surroundings.state ?? null
-    this.#lastSeq = surroundings.state?.seq ?? 0
+    this.signingKey = surroundings.signingKey
+  }
+
+  /** Makes the run this process's own, where its log knows owners. Rejects when it is another's. */
+  async claim(begins: boolean): Promise<void> {
+    this.#lease = await Lease.take(this.log, this.runId, this.abort, begins)
+  }
+
+  async release(): Promise<void> {
+    await this.#lease?.release()
+  }
+
+  /** The run goes on from a state that it takes over. `metadata` replaces what the run had. */
+  adopt(state: RunState, responses: readonly unknown[], metadata: JsonObject | null): void {
+    this.#state = state
+    this.#lastSeq = state.seq
+    this.#metadata = metadata ?? state.metadata
+    this.responses.push(...responses)
+  }
+
+  get metadata(): JsonObject {
+    return this.#metadata
   }
 
   get state(): RunState {
@@ -94,6 +119,11 @@ export class RunContext {
     return this.#gathering.kept
   }
 
+  /** The run had ended before it was found here, and its end has been told. */
+  get hadEnded(): boolean {
+    return this.#hadEnded
+  }
+
   /** The end of a run in an error. What the log cannot keep is told all the same: a stream always has its end. */
   async emitFailure(error: HarnessError, stopReason: StopReason): Promise<void> {
     const { code, name: errorType, message } = error
@@ -106,10 +136,19 @@ export class RunContext {
     }
   }
 
+  /** Tells the end of a run that had ended before: it is in the log already. */
+  tellStored(ending: DurableEvent): void {
+    this.#hadEnded = true
+    this.#isOver = true
+    void this.queue.push(ending)
+  }
+
   /** Tells listeners something that is never stored. */
   tell<Kind extends keyof EphemeralPayloads>(kind: Kind, payload: EphemeralPayloads[Kind]): void {
     if (this.#isOver && kind !== 'run_failed') return
-    void this.#queue.push({ kind, ...this.#base(this.#state?.seq ?? 0, false), ...payload } as EphemeralEvent)
+    const event = { kind, ...this.#base(this.#state?.seq ?? 0, false), ...payload } as EphemeralEvent
+    if (kind === 'transport_retry' || kind === 'run_failed') this.trace?.event(event)
+    void this.queue.push(event)
   }
 
   get signal(): AbortSignal {
@@ -128,7 +167,7 @@ export class RunContext {
   /** What the run had done when it failed; nothing when it had not begun. */
   report(stopReason: StopReason): RunReport | undefined {
     if (this.#state === null) return undefined
-    return reportOf(this.#state, stopReason, this.responses)
+    return reportOf(this.#state, stopReason, this.responses, this.signingKey)
   }
 
   #base(seq: number, durable: boolean): EventBase {
@@ -158,7 +197,7 @@ export class RunContext {
   async #keep(events: readonly DurableEvent[]): Promise<void> {
     if (this.#storeFailure !== null) throw this.#storeFailure
     try {
-      await this.#log.append(this.runId, events)
+      await this.log.append(this.runId, events, this.#lease?.owner)
     } catch (cause) {
       this.#storeFailure = storeFailure(this.runId, cause)
       // What is under way is stopped now, and nothing more begins.
@@ -169,7 +208,8 @@ export class RunContext {
     for (const event of events) {
       if (this.#state !== null) apply(this.#state, event)
       else if (event.kind === 'run_started') this.#state = openState(event)
-      room = this.#queue.push(event) ?? room
+      this.trace?.event(event)
+      room = this.queue.push(event) ?? room
     }
     if (room !== undefined) await room
   }

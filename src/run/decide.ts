@@ -2,6 +2,7 @@ import type { PendingItem } from '../report.js'
 import type { RequestKind } from './events.js'
 import { batchBreach, limitNotices, requestBreach } from './limits.js'
 import type { Breach, LimitNotice } from './limits.js'
+import { unanswered } from './state.js'
 import type { Batch, BatchCall, RunState } from './state.js'
 
 /** What must happen next in a run. */
@@ -15,6 +16,8 @@ export type Command =
   /** The request was begun and never answered: ask again, with nothing new. */
   | { readonly kind: 'ask_again'; readonly requestKind: RequestKind }
   | { readonly kind: 'run_tools'; readonly calls: readonly BatchCall[] }
+  /** Calls that had started when the process that ran them ended: what became of them is not known. */
+  | { readonly kind: 'settle_unknown'; readonly calls: readonly BatchCall[] }
   | { readonly kind: 'wait'; readonly items: readonly PendingItem[] }
   | { readonly kind: 'finish' }
   | { readonly kind: 'fail'; readonly failure: Failure }
@@ -58,15 +61,21 @@ export function decideSteering(state: RunState): Command {
 function decideBatch(state: RunState, batch: Batch): Command {
   if (!batch.admitted) return overBudget(state, batch)
   const open = batch.calls.filter((call) => call.settled === null)
-  const runnable = open.filter((call) => call.waiting === null || call.answer !== null)
-  const items = open.flatMap(({ waiting, answer }) => (waiting !== null && answer === null ? [waiting] : []))
-  // A batch with a pending approval is held whole.
-  if (items.some((item) => item.kind === 'approval')) return { kind: 'wait', items }
+  const interrupted = open.filter((call) => call.started && call.waiting.length === 0)
+  if (interrupted.length > 0) return { kind: 'settle_unknown', calls: interrupted }
+  const items = open.flatMap(unanswered)
+  if (open.some(holdsAll)) return { kind: 'wait', items }
+  const runnable = open.filter((call) => call.waiting.length > unanswered(call).length || call.waiting.length === 0)
   if (runnable.length > 0) return { kind: 'run_tools', calls: runnable }
   if (items.length > 0) return { kind: 'wait', items }
   if (batch.exceeded !== null) return { kind: 'fail', failure: { kind: 'tool_retries', ...batch.exceeded } }
-  const resumed = batch.calls.some((call) => call.answer !== null)
-  return ask(state, resumed ? 'approval_resume' : 'tool_outputs')
+  return ask(state, batch.resumed ? 'approval_resume' : 'tool_outputs')
+}
+
+/** A batch with a call that is not to begin yet is held whole, and so is one with a call of which nobody knows what it did. */
+function holdsAll(call: BatchCall): boolean {
+  const own = unanswered(call).filter(({ callId }) => callId === call.callId)
+  return own.some(({ kind }) => kind !== 'question')
 }
 
 function overBudget(state: RunState, batch: Batch): Command {

@@ -9,6 +9,7 @@ import { renderEnvelope } from '../tools/envelope.js'
 import { textOf } from '../transcript/entry.js'
 import type { ContentPart, ToolEntry, Unstamped, UserEntry } from '../transcript/entry.js'
 import { settle } from './abort.js'
+import { isSameConfig } from './config-digest.js'
 import type { RunContext } from './context.js'
 import { decide, decideSteering } from './decide.js'
 import type { Command, Correction } from './decide.js'
@@ -30,6 +31,8 @@ export interface Ending {
   readonly pending: readonly PendingItem[]
 }
 
+const NOT_PARSED = Symbol('no answer has been parsed here')
+
 type Ask = Command & { kind: 'ask' }
 type Said = Unstamped<UserEntry | ToolEntry>
 
@@ -41,7 +44,7 @@ export class TurnDriver {
   readonly #batches: ToolBatchExecutor
   readonly #ids: CallIds
   /** The answer as the caller's schema parsed it. */
-  #value: unknown = null
+  #value: unknown = NOT_PARSED
 
   /** `prompt` is what the first request says, with what the hooks added. */
   constructor(context: RunContext, frozen: Frozen, prompt: readonly ContentPart[]) {
@@ -50,6 +53,7 @@ export class TurnDriver {
     this.#prompt = prompt
     this.#batches = new ToolBatchExecutor(context, frozen)
     this.#ids = new CallIds(context.state.transcript)
+    context.trace?.constants(frozen.constants)
   }
 
   /** Rejects with whatever ended the run before its time. */
@@ -67,9 +71,12 @@ export class TurnDriver {
         case 'run_tools':
           await this.#runTools(command.calls)
           break
+        case 'settle_unknown':
+          await this.#batches.settleUnknown(command.calls)
+          break
         case 'finish':
           if (await this.#steer()) break
-          return { text: this.#lastText(), output: this.#value, pending: [] }
+          return { text: this.#lastText(), output: await this.#answer(), pending: [] }
         case 'wait':
           return { text: this.#lastText(), output: null, pending: command.items }
         case 'fail':
@@ -105,6 +112,7 @@ export class TurnDriver {
     const { state, clock } = this.#context
     const first = lengthWhenClosed(state)
     const at = clock.iso()
+    const { config } = this.#frozen
     const { provider, id: model } = this.#frozen.model
     await this.#context.emit('model_request_started', {
       requestKind,
@@ -112,13 +120,15 @@ export class TurnDriver {
       model,
       entries: said.map((entry, index) => ({ id: entryId(first + index), at, ...entry })),
       notices: notices.map((notice) => notice.key),
+      ...(state.config !== null && isSameConfig(state.config, config) ? {} : { config }),
     })
   }
 
   async #request(requestKind: RequestKind): Promise<void> {
-    const { state, clock, responses } = this.#context
+    const { state, clock, responses, trace } = this.#context
     const { session, constants, steps, tools } = this.#frozen
-    const ask = (): Promise<ModelTurn> => session.turn(state.transcript, constants, this.#turnOptions())
+    const asked = (): Promise<ModelTurn> => session.turn(state.transcript, constants, this.#turnOptions())
+    const ask = trace === null ? asked : () => trace.within({ kind: 'turn', requestKind }, asked)
     const reply = await this.#untilAborted(() => performStep(steps, `turn:${state.usage.modelRequests + 1}`, ask))
     responses.push(reply.raw)
     const { turn, checked } = await this.#untilAborted(() => normalizeTurn(reply, tools, this.#ids))
@@ -193,6 +203,14 @@ export class TurnDriver {
     if (command.kind !== 'ask') return false
     await this.#ask(command)
     return true
+  }
+
+  /** The answer as the caller's schema parses it; of a reply that came before the run went on here, it is parsed again. */
+  async #answer(): Promise<unknown> {
+    if (this.#value !== NOT_PARSED) return this.#value
+    const { phase } = this.#context.state
+    const output = phase.at === 'answered' && phase.resolution.kind === 'final' ? phase.resolution.output : undefined
+    return output === undefined ? this.#lastText() : this.#frozen.readAnswer(output)
   }
 
   #lastText(): string {

@@ -2,10 +2,11 @@ import type { HarnessErrorCode } from '../errors.js'
 import type { CacheBust, TransportRetry } from '../model/contracts.js'
 import type { TranscriptRepair } from '../transcript/mend.js'
 import type { Resolution } from '../output/resolve.js'
-import type { HarnessResult, PendingItem, RunUsage, StopReason } from '../report.js'
+import type { HarnessResult, PendingItem, ResumeState, RunUsage, StopReason } from '../report.js'
 import type { AssistantEntry, ContentPart, ToolEntry, TranscriptEntry, UserEntry } from '../transcript/entry.js'
 import type { JsonObject, JsonValue } from '../util/json.js'
 import type { Answer } from './answers.js'
+import type { ConfigDigest } from './config-digest.js'
 import type { LimitKind, RunRules } from './rules.js'
 
 /** On every event. */
@@ -42,7 +43,9 @@ export type RequestKind =
 /** What each durable kind carries, beside the fields of every event. */
 export interface DurablePayloads {
   run_started: {
-    /** As the caller gave it; null when a paused run is resumed. */
+    /** `resumed` and `recovered`: a run goes on whose first `run_started` is further up in its log. */
+    readonly begun: 'fresh' | 'resumed' | 'recovered'
+    /** As the caller gave it; null when a run goes on. */
     readonly prompt: string | readonly ContentPart[] | null
     readonly root: string
     readonly provider: string
@@ -50,10 +53,14 @@ export interface DurablePayloads {
     readonly maxModelRequests: number | null
     readonly maxToolCalls: number | null
     readonly metadata: JsonObject
+    /** W3C `traceparent` of the span that begins here, where somebody traces the run. */
+    readonly traceparent?: string
     /** What decides the course of the run: limits and budgets. */
     readonly rules: RunRules
     /** The conversation that the run goes on from (`resumeFrom`); empty for a fresh one. */
     readonly history: readonly TranscriptEntry[]
+    /** All that came before, where the log does not hold it: of a run that is resumed from a stored state. */
+    readonly state?: ResumeState
   }
   model_request_started: {
     readonly requestKind: RequestKind
@@ -63,6 +70,8 @@ export interface DurablePayloads {
     readonly entries: readonly (UserEntry | ToolEntry)[]
     /** Keys of the notices among the entries. */
     readonly notices: readonly string[]
+    /** With the first request, and again when a run that goes on is configured otherwise. */
+    readonly config?: ConfigDigest
   }
   limit_warning: { readonly limitKind: LimitKind; readonly remaining: number; readonly content: string }
   model_message: {
@@ -100,8 +109,15 @@ export interface DurablePayloads {
     readonly output: string
     /** Images and files beside the envelope. */
     readonly parts?: readonly ContentPart[]
-    /** A person's decision on the call, when there was one. */
-    readonly approval?: { readonly approved: boolean; readonly reason?: string }
+    /** What the runs that the call started have used, when it started any. */
+    readonly childUsage?: RunUsage
+  }
+  /** A call had started when the process that ran it ended: how it is settled. */
+  tool_call_interrupted: {
+    readonly callId: string
+    readonly toolName: string
+    readonly toolIndex: number
+    readonly settledBy: 'retry' | 'report' | 'pause' | 'reconcile'
   }
   model_retry: {
     readonly retryKind: 'structured_output' | 'tool_retry'
@@ -109,7 +125,14 @@ export interface DurablePayloads {
     readonly callId: string | null
   }
   hook_failed: { readonly hookEvent: string; readonly message: string }
-  approval_requested: { readonly items: readonly PendingItem[] }
+  /** The run waits for people: it pauses, unless others of the batch still run. */
+  approval_requested: {
+    readonly items: readonly PendingItem[]
+    /** The call that asks, when it has started: itself, or through runs that it started. */
+    readonly callId?: string
+    /** Those of its runs that wait. */
+    readonly children?: readonly ResumeState[]
+  }
   approval_resumed: { readonly decisions: readonly Answer[] }
   answer_received: { readonly callId: string; readonly answer: Answer }
   transcript_repaired: TranscriptRepair

@@ -74,6 +74,7 @@ export function toHarnessError(thrown: unknown, run: RunReport | undefined): Har
   }
   const { code, message, status, retryable, retryAfterMs } = thrown
   return new HarnessError(code, message, {
+    ...(thrown.run !== undefined && { run: thrown.run }),
     ...details,
     cause: thrown.cause ?? thrown,
     retryable,

@@ -1,6 +1,9 @@
 import type { Model, ModelSession, RequestConstants } from '../model/contracts.js'
 import type { OutputFormat } from '../output/format.js'
 import type { ToolSpec } from '../tools/spec.js'
+import type { StartChild } from './child-run.js'
+import type { ConfigDigest } from './config-digest.js'
+import type { JsonValue } from '../util/json.js'
 import type { InputPort } from './input.js'
 import type { StepRunner } from './steps.js'
 
@@ -19,4 +22,9 @@ export interface Frozen {
   /** Every batch runs one call at a time. */
   readonly sequential: boolean
   readonly root: string
+  /** What the run is configured with, to be compared when it goes on elsewhere. */
+  readonly config: ConfigDigest
+  readonly startChild: StartChild
+  /** An answer that was kept as JSON, as the caller's schema parses it. */
+  readonly readAnswer: (json: JsonValue) => Promise<unknown>
 }

@@ -88,6 +88,8 @@ type HookOf<Event extends HookEvent> = {
   readonly handler: (context: HookContext<Event>) => HookAnswers[Event] | Promise<HookAnswers[Event]>
   /** Names of the tools to fire for; for the tool events only. Default: all. */
   readonly tools?: readonly string[]
+  /** Names of the agents whose runs to fire for, `*` for all. Default: the run itself, not those that its tools start. */
+  readonly agents?: readonly string[]
   /**
    * Longest time the handler may take, in ms; then it has failed. Default: none. Once the run has been aborted it waits
    * for a handler no longer than 250 ms, and 2 s for one of `run_end`.
@@ -112,6 +114,7 @@ const LAST_GRACE_MS = 2_000
 /** The hooks of a harness, by event; asking costs nothing where there are none. */
 export class HookSet {
   readonly #byEvent = new Map<HookEvent, Hook[]>()
+  readonly #ofAgents = new Map<string, HookSet>()
   readonly #strict: boolean
 
   constructor(hooks: readonly Hook[], strict: boolean) {
@@ -120,6 +123,18 @@ export class HookSet {
       checkHook(hook)
       this.#byEvent.set(hook.event, [...(this.#byEvent.get(hook.event) ?? []), hook])
     }
+  }
+
+  /** Those that fire for the runs of an agent; null is the run at the top. */
+  of(agentName: string | null): HookSet {
+    if (this.#byEvent.size === 0) return this
+    const key = agentName ?? ''
+    let set = this.#ofAgents.get(key)
+    if (set === undefined) {
+      const hooks = [...this.#byEvent.values()].flat().filter(({ agents }) => firesFor(agents, agentName))
+      this.#ofAgents.set(key, (set = new HookSet(hooks, this.#strict)))
+    }
+    return set
   }
 
   has(event: HookEvent): boolean {
@@ -197,17 +212,19 @@ function checkHook(hook: unknown): void {
       `Expected a hook to be an object \`{ event, handler }\`, got ${hook === null ? 'null' : typeof hook}.`,
     )
   }
-  const { event, handler, tools, timeoutMs } = hook
+  const { event, handler, tools, agents, timeoutMs } = hook
   if (!isHookEvent(event)) {
     const known = HOOK_EVENTS.map((name) => `\`${name}\``).join(', ')
     throw invalid(`Unknown hook event \`${String(event)}\`.${didYouMean(String(event), HOOK_EVENTS)} Known: ${known}.`)
   }
-  const unknown = unknownKey(hook, ['event', 'handler', 'tools', 'timeoutMs'], `member of a \`${event}\` hook`)
+  const unknown = unknownKey(hook, ['event', 'handler', 'tools', 'agents', 'timeoutMs'], `member of a \`${event}\` hook`)
   if (unknown !== undefined) throw invalid(unknown)
   if (typeof handler !== 'function')
     throw invalid(`Expected the handler of a \`${event}\` hook to be a function, got ${typeof handler}.`)
   checkTimeout(event, timeoutMs)
   checkFilter(event, tools)
+  if (agents === undefined || (Array.isArray(agents) && agents.length > 0)) return
+  throw invalid(`Expected \`agents\` of a \`${event}\` hook to be a list of names with at least one in it.`)
 }
 
 function isHookEvent(event: unknown): event is HookEvent {
@@ -236,4 +253,9 @@ function checkFilter(event: HookEvent, tools: unknown): void {
 
 function invalid(message: string): HarnessError {
   return new HarnessError('invalid_options', message)
+}
+
+function firesFor(agents: readonly string[] | undefined, agentName: string | null): boolean {
+  if (agents === undefined) return agentName === null
+  return agents.includes('*') || (agentName !== null && agents.includes(agentName))
 }

@@ -10,8 +10,6 @@ const ROOM = 256
  */
 export class EventQueue {
   #events: RunEvent[] = []
-  /** Where the last joinable event of each part waits; emptied by each durable event, which nothing may overtake. */
-  readonly #joinable = new Map<string, number>()
   #readersWait: (() => void)[] = []
   #runWaits: (() => void)[] = []
   /** What to do while nobody reads: `keep` for a reader to come, `wait` like for a slow one, `drop` everything. */
@@ -51,10 +49,10 @@ export class EventQueue {
     if (!event.durable) {
       // The end of a run is for whoever comes to read, also where the log could not keep it.
       const isEnd = event.kind === 'run_failed'
-      if (isEnd || this.#reading || this.#unread === 'wait') this.#pushEphemeral(event)
+      const isWanted = isEnd || this.#reading || this.#unread === 'wait'
+      if (isWanted && !(this.#events.length >= ROOM && this.#joins(event))) this.#add(event)
       return undefined
     }
-    this.#joinable.clear()
     this.#add(event)
     const goesOn = this.#runEnds || (!this.#reading && this.#unread === 'keep')
     if (goesOn || this.#events.length < ROOM) return undefined
@@ -68,7 +66,6 @@ export class EventQueue {
     }
     const taken = this.#events
     this.#events = []
-    this.#joinable.clear()
     this.#letRunGo()
     return taken
   }
@@ -80,22 +77,20 @@ export class EventQueue {
     this.#wakeReaders()
   }
 
-  #pushEphemeral(event: EphemeralEvent): void {
-    const part = partOf(event)
-    if (part === undefined) {
-      // Deltas behind a withdrawal are new ones.
-      this.#joinable.clear()
-      this.#add(event)
-      return
-    }
-    const index = this.#joinable.get(part)
-    const earlier = index === undefined ? undefined : this.#events[index]
-    if (this.#events.length >= ROOM && index !== undefined && earlier !== undefined) {
+  /**
+   * Joins `event` to the last one of its part that waits, if nothing stands between the two that it may not overtake: a
+   * durable event, or a withdrawal, behind which deltas are new ones.
+   */
+  #joins(event: EphemeralEvent): boolean {
+    if (!isJoinable(event)) return false
+    for (let index = this.#events.length - 1; index >= 0; index--) {
+      const earlier = this.#events[index]
+      if (earlier === undefined || !isJoinable(earlier)) return false
+      if (!areOfOnePart(earlier, event)) continue
       this.#events[index] = joined(earlier, event)
-      return
+      return true
     }
-    this.#joinable.set(part, this.#events.length)
-    this.#add(event)
+    return false
   }
 
   #add(event: RunEvent): void {
@@ -117,24 +112,27 @@ export class EventQueue {
   }
 }
 
-/** What two events must share to be joined; `undefined` for kinds that never are. */
-function partOf(event: EphemeralEvent): string | undefined {
-  switch (event.kind) {
-    case 'text_delta':
-    case 'reasoning_delta':
-    case 'output_delta':
-      return `${event.runId} ${event.kind}`
-    case 'tool_input_delta':
-    case 'tool_progress':
-      return `${event.runId} ${event.kind} ${event.callId}`
-    case 'transport_retry':
-    case 'deltas_withdrawn':
-    case 'run_failed':
-      return undefined
-  }
+type JoinableEvent = EphemeralEvent & { readonly kind: keyof typeof JOINABLE }
+
+/** The kinds that are joined when there are too many. */
+const JOINABLE = {
+  text_delta: true,
+  reasoning_delta: true,
+  output_delta: true,
+  tool_input_delta: true,
+  tool_progress: true,
+} as const
+
+function isJoinable(event: RunEvent): event is JoinableEvent {
+  return event.kind in JOINABLE
 }
 
-function joined(earlier: RunEvent, later: EphemeralEvent): RunEvent {
+function areOfOnePart(earlier: JoinableEvent, later: JoinableEvent): boolean {
+  if (earlier.kind !== later.kind || earlier.runId !== later.runId) return false
+  return 'callId' in earlier && 'callId' in later ? earlier.callId === later.callId : true
+}
+
+function joined(earlier: JoinableEvent, later: JoinableEvent): JoinableEvent {
   return 'text' in earlier && 'text' in later && earlier.kind === later.kind
     ? { ...later, text: earlier.text + later.text }
     : later

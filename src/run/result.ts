@@ -2,6 +2,8 @@ import type { HarnessResult, PendingItem, ResumeState, RunReport, StopReason, To
 import { toolCallsOf } from '../transcript/entry.js'
 import { FINAL_RESULT } from '../output/format.js'
 import type { ToolEntry } from '../transcript/entry.js'
+import { signed } from './signature.js'
+import type { SigningKey } from './signature.js'
 import { end } from './state.js'
 import type { RunState } from './state.js'
 
@@ -10,6 +12,7 @@ export function resultOf<Output>(
   state: RunState,
   answer: { text: string; output: Output; pending: readonly PendingItem[] },
   responses: readonly unknown[],
+  signingKey: SigningKey | null,
 ): HarnessResult<Output> {
   let resumeState: ResumeState | undefined
   let records: readonly ToolCallRecord[] | undefined
@@ -18,14 +21,14 @@ export function resultOf<Output>(
     runId: state.runId,
     text,
     output,
-    stopReason: stopReasonOf(pending),
+    stopReason: pauseReason(pending),
     usage: state.usage,
     get toolCallRecords() {
       return (records ??= recordsOf(state))
     },
     pending,
     get resumeState() {
-      return (resumeState ??= resumeStateOf(state, pending.length > 0 ? responses : []))
+      return (resumeState ??= resumeStateOf(state, signingKey, pending.length > 0 ? responses : []))
     },
     transcript: state.transcript,
     responses,
@@ -33,7 +36,12 @@ export function resultOf<Output>(
 }
 
 /** What a run that failed had done. Its transcript is closed, also when the log could not keep its end. */
-export function reportOf(state: RunState, stopReason: StopReason, responses: readonly unknown[]): RunReport {
+export function reportOf(
+  state: RunState,
+  stopReason: StopReason,
+  responses: readonly unknown[],
+  signingKey: SigningKey | null,
+): RunReport {
   const closed = state.phase.at === 'ended' ? state : structuredClone(state)
   if (closed.phase.at !== 'ended') end(closed, stopReason, closed.transcript.at(-1)?.at ?? closed.startedAt)
   let resumeState: ResumeState | undefined
@@ -45,12 +53,12 @@ export function reportOf(state: RunState, stopReason: StopReason, responses: rea
     transcript: closed.transcript,
     responses,
     get resumeState() {
-      return (resumeState ??= resumeStateOf(closed))
+      return (resumeState ??= resumeStateOf(closed, signingKey))
     },
   }
 }
 
-function stopReasonOf(pending: readonly PendingItem[]): HarnessResult['stopReason'] {
+export function pauseReason(pending: readonly PendingItem[]): HarnessResult['stopReason'] {
   if (pending.length === 0) return 'end_turn'
   return pending.some((item) => item.kind === 'approval') ? 'approval_required' : 'input_required'
 }
@@ -59,11 +67,15 @@ function stopReasonOf(pending: readonly PendingItem[]): HarnessResult['stopReaso
  * The state as a document of its own. A run that has its answer is closed in it, so that it can be continued at once.
  * The raw replies of a paused run go with it, since no event carries them.
  */
-export function resumeStateOf(state: RunState, responses: readonly unknown[] = []): ResumeState {
+export function resumeStateOf(
+  state: RunState,
+  signingKey: SigningKey | null,
+  responses: readonly unknown[] = [],
+): ResumeState {
   const document = responses.length > 0 ? { ...state, responses } : state
   const copy = JSON.parse(JSON.stringify(document)) as RunState & ResumeState
   if (copy.phase.at === 'answered') end(copy, 'end_turn', copy.transcript.at(-1)?.at ?? copy.startedAt)
-  return copy
+  return signingKey === null ? copy : signed(copy, signingKey)
 }
 
 /** Every call of the run that was answered, with what the model was told, in model order. */

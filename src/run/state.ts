@@ -1,11 +1,12 @@
-import { NO_USAGE, withTurn } from '../report.js'
-import type { PendingItem, RunUsage, StopReason } from '../report.js'
+import { NO_USAGE, withTurn, withUsage } from '../report.js'
+import type { PendingItem, ResumeState, RunUsage, StopReason } from '../report.js'
 import { renderEnvelope } from '../tools/envelope.js'
 import { toolCallsOf } from '../transcript/entry.js'
 import type { ContentPart, ToolEntry, TranscriptEntry, Unstamped } from '../transcript/entry.js'
 import type { JsonObject } from '../util/json.js'
-import { isApproval } from './answers.js'
-import type { Answer } from './answers.js'
+import { verdictOf } from './answers.js'
+import type { Answer, Verdict } from './answers.js'
+import type { ConfigDigest } from './config-digest.js'
 import { FINAL_RESULT } from '../output/format.js'
 import type { Resolution } from '../output/resolve.js'
 import type { DurableEvent, RequestKind } from './events.js'
@@ -28,11 +29,13 @@ export interface RunState {
   /** The last durable event that is in here. */
   seq: number
   readonly startedAt: string
-  readonly root: string
-  readonly provider: string
-  readonly model: string
-  readonly metadata: JsonObject
-  readonly rules: RunRules
+  root: string
+  provider: string
+  model: string
+  metadata: JsonObject
+  rules: RunRules
+  /** What the run is configured with since its first request. */
+  config: ConfigDigest | null
   readonly prompt: string | readonly ContentPart[]
   readonly transcript: TranscriptEntry[]
   /** Where the entries of this run begin; what is before came with `resumeFrom`. */
@@ -41,6 +44,8 @@ export interface RunState {
   usage: RunUsage
   /** Keys of the notices that the model has been told. */
   readonly told: string[]
+  /** W3C `traceparent` of the run's first span, where somebody traced it. */
+  readonly traceparent?: string
   /** Retryable failures in a row, by tool name. */
   readonly streaks: Record<string, number>
   /** What is to be said of a call beside its entry, by call id. */
@@ -72,6 +77,8 @@ export interface Batch {
   /** Within the budget of tool calls, and counted. */
   readonly admitted: boolean
   readonly calls: readonly BatchCall[]
+  /** People have answered for it. */
+  resumed: boolean
   /** A tool that failed more often in a row than its budget allows. */
   exceeded: { readonly toolName: string; readonly budget: number; readonly count: number } | null
 }
@@ -80,11 +87,18 @@ export interface BatchCall {
   readonly callId: string
   readonly name: string
   readonly arguments: string
+  /** Somebody began to perform it; unset when it may be begun anew. */
   started: boolean
-  /** What a person has to answer before the call can go on. */
-  waiting: PendingItem | null
-  /** What the person answered. */
-  answer: Answer | null
+  /** How often it was begun, with answers or anew. */
+  entries: number
+  /** What people have to answer before it can go on: what it asks itself, and what runs that it started ask. */
+  waiting: readonly PendingItem[]
+  /** What they have answered, also while it is performed with that. */
+  answers: readonly Answer[]
+  /** What a person said about an outcome that is not known. */
+  verdict: Verdict | null
+  /** Runs that it started and that wait. */
+  children: readonly ResumeState[]
   settled: SettledCall | null
 }
 
@@ -116,6 +130,7 @@ export function openState(event: Event<'run_started'>): RunState {
     model: event.model,
     metadata: event.metadata,
     rules: event.rules,
+    config: null,
     prompt: event.prompt ?? '',
     transcript: [...history],
     firstEntry: history.length,
@@ -124,6 +139,7 @@ export function openState(event: Event<'run_started'>): RunState {
     told: [],
     streaks: {},
     notes: {},
+    ...(event.traceparent !== undefined && { traceparent: event.traceparent }),
   }
 }
 
@@ -159,13 +175,14 @@ function change(state: RunState, event: DurableEvent): void {
     case 'model_message':
       return changeByReply(state, event)
     case 'tool_call_started':
-      callOf(state, event.callId).started = true
+      return changeByStart(callOf(state, event.callId))
+    case 'tool_call_interrupted':
+      if (event.settledBy === 'retry') callOf(state, event.callId).started = false
       return
     case 'tool_call_completed':
       return changeByCompletion(state, event)
     case 'approval_requested':
-      for (const item of event.items) callOf(state, item.callId).waiting = item
-      return
+      return changeByQuestions(state, event)
     case 'answer_received':
       return changeByAnswer(state, event.answer)
     case 'run_completed':
@@ -174,6 +191,7 @@ function change(state: RunState, event: DurableEvent): void {
     case 'run_failed':
       return end(state, event.stopReason, event.at)
     case 'run_started':
+      return changeByGoingOn(state, event)
     case 'approval_resumed':
     case 'limit_warning':
     case 'model_retry':
@@ -186,7 +204,14 @@ function change(state: RunState, event: DurableEvent): void {
   }
 }
 
+/** A run that goes on does so under the rules of the harness that it goes on with. */
+function changeByGoingOn(state: RunState, event: Event<'run_started'>): void {
+  const { root, provider, model, metadata, rules } = event
+  Object.assign(state, { root, provider, model, metadata, rules })
+}
+
 function changeByRequest(state: RunState, event: Event<'model_request_started'>): void {
+  if (event.config !== undefined) state.config = event.config
   closeReply(state, event.at)
   for (const entry of event.entries) state.transcript.push(entry)
   const retrying = event.requestKind === 'correction' || event.requestKind === 'output_retry_tool'
@@ -203,24 +228,67 @@ function changeByReply(state: RunState, { entry, resolution }: Event<'model_mess
     return
   }
   const calls = toolCallsOf(entry.parts).map(({ callId, name, arguments: text }) => {
-    return { callId, name, arguments: text, started: false, waiting: null, answer: null, settled: null }
+    const fresh = { started: false, entries: 0, waiting: [], answers: [], verdict: null, children: [], settled: null }
+    return { callId, name, arguments: text, ...fresh }
   })
   const admitted = batchBreach(state.rules, state.usage, calls.length) === undefined
   if (admitted) state.usage = { ...state.usage, toolCalls: state.usage.toolCalls + calls.length }
-  state.phase = { at: 'batch', admitted, calls, exceeded: null }
+  state.phase = { at: 'batch', admitted, calls, resumed: false, exceeded: null }
+}
+
+function changeByStart(call: BatchCall): void {
+  call.started = true
+  call.entries += 1
+  call.waiting = []
+  call.verdict = null
+}
+
+function changeByQuestions(state: RunState, { items, callId, children = [] }: Event<'approval_requested'>): void {
+  if (callId === undefined) {
+    for (const item of items) callOf(state, item.callId).waiting = [item]
+    return
+  }
+  const call = callOf(state, callId)
+  call.waiting = items
+  // Whether it happened is asked about a call that has all its answers.
+  if (items.some((item) => isVerdictOn(call, item))) return
+  call.answers = []
+  call.children = children
 }
 
 function changeByAnswer(state: RunState, answer: Answer): void {
-  const call = callOf(state, answer.callId)
-  call.answer = answer
-  if (!isApproval(answer)) return
-  const { approved, reason } = answer
-  note(state, answer.callId, { approval: { approved, ...(reason !== undefined && { reason }) } })
+  const { phase } = state
+  if (phase.at !== 'batch') return
+  phase.resumed = true
+  for (const call of phase.calls) {
+    const item = call.waiting.find(({ callId }) => callId === answer.callId)
+    if (item === undefined) continue
+    if (isVerdictOn(call, item)) call.verdict = verdictOf(answer)
+    else call.answers = [...call.answers, answer]
+    if (!('approved' in answer) || item.callId !== call.callId) continue
+    const { approved, reason } = answer
+    note(state, call.callId, { approval: { approved, ...(reason !== undefined && { reason }) } })
+  }
+}
+
+function isVerdictOn(call: BatchCall, item: PendingItem): boolean {
+  return item.kind === 'unknown_outcome' && item.callId === call.callId
+}
+
+/** What of a call people have still to answer. */
+export function unanswered(call: BatchCall): readonly PendingItem[] {
+  return call.waiting.filter((item) =>
+    isVerdictOn(call, item) ? call.verdict === null : call.answers.every(({ callId }) => callId !== item.callId),
+  )
 }
 
 function changeByCompletion(state: RunState, event: Event<'tool_call_completed'>): void {
-  const { callId, at, output, parts, ok, cancelled, retryKind } = event
-  callOf(state, callId).settled = { at, output, parts: parts ?? null, ok, cancelled, retryKind }
+  const { callId, at, output, parts, ok, cancelled, retryKind, childUsage } = event
+  const call = callOf(state, callId)
+  call.settled = { at, output, parts: parts ?? null, ok, cancelled, retryKind }
+  call.waiting = []
+  call.children = []
+  if (childUsage !== undefined) state.usage = withUsage(state.usage, childUsage)
   if (cancelled) {
     state.usage = { ...state.usage, cancelledToolCalls: state.usage.cancelledToolCalls + 1 }
     note(state, callId, { cancelled: true })

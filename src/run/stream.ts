@@ -70,7 +70,11 @@ class RunStream<Output> implements HarnessStream<Output> {
     let asked = 0
     // One after the other, also for who asks for several at once: each event is given once, in order.
     const next = (): Promise<IteratorResult<RunEvent, undefined>> => {
-      if (asked === 0 && index < events.length) return read()
+      const event = asked === 0 ? events[index] : undefined
+      if (event !== undefined) {
+        index += 1
+        return Promise.resolve({ done: false, value: event })
+      }
       asked += 1
       const result = reading.then(read).finally(() => (asked -= 1))
       reading = result.catch(() => undefined)

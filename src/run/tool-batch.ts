@@ -1,9 +1,14 @@
 import type { PendingItem } from '../report.js'
+import type { CheckedArguments } from '../tools/arguments.js'
+import { plainJson } from '../tools/plain-json.js'
+import type { ApprovalContext, ToolSpec } from '../tools/spec.js'
+import type { JsonValue } from '../util/json.js'
 import { settle } from './abort.js'
 import type { RunContext } from './context.js'
 import type { Frozen } from './frozen.js'
 import type { BatchCall } from './state.js'
 import { checkCall, performCall } from './tool-call.js'
+import { settleUnknown } from './unknown-outcome.js'
 
 /** How many calls of a batch are under way at once. */
 const AT_ONCE = 16
@@ -26,6 +31,11 @@ export class ToolBatchExecutor {
     const items = await this.#needApproval(calls)
     if (items.length > 0) return this.#context.emit('approval_requested', { items })
     for (const group of this.#groups(calls)) await this.#together(group)
+  }
+
+  /** Settles calls that had started when the process that ran them ended, by what their tools say (spec H-12, design §3). */
+  async settleUnknown(calls: readonly BatchCall[]): Promise<void> {
+    for (const call of calls) await settleUnknown(this.#context, this.#frozen, call, this.#indexOf(call))
   }
 
   /** The calls in runs of what may be under way at once, in model order: a sequential call stands alone. */
@@ -67,36 +77,56 @@ export class ToolBatchExecutor {
   /** Asked before anything of the batch has run, and not again once a person has answered. */
   async #needApproval(calls: readonly BatchCall[]): Promise<PendingItem[]> {
     const { phase } = this.#context.state
-    if (phase.at !== 'batch' || phase.calls.some((call) => call.started || call.answer !== null)) return []
+    if (phase.at !== 'batch' || phase.resumed || phase.calls.some((call) => call.entries > 0)) return []
     const items: PendingItem[] = []
-    for (const call of calls) if (await this.#needsApproval(call)) items.push(this.#pendingItem(call))
+    for (const call of calls) if (await this.#needsApproval(call)) items.push(await this.#pendingItem(call))
     return items
   }
 
-  async #needsApproval({ callId, name, arguments: text }: BatchCall): Promise<boolean> {
-    const spec = this.#frozen.tools.get(name)
+  async #needsApproval(call: BatchCall): Promise<boolean> {
+    const spec = this.#frozen.tools.get(call.name)
     const rule = spec?.requiresApproval
     if (spec === undefined || rule === undefined || rule === false) return false
     if (rule === true) return true
-    const last = this.#context.state.transcript.at(-1)
-    const checked = await checkCall(spec, text, last?.role === 'assistant' ? last.finishReason : 'other')
+    const checked = await this.#checked(spec, call)
     // A call that will be refused as it is needs nobody's leave.
     if (!checked.ok) return false
-    return this.#decided(async () => {
-      const { runId, metadata } = this.#context
-      return rule(checked.value, { runId, callId, metadata })
-    })
+    // A rule that cannot decide is no leave.
+    return this.#decided(async () => rule(checked.value, this.#asking(call)), true)
   }
 
-  /** A rule that cannot decide is no leave; one that does not end is left behind when the run is aborted. */
-  async #decided(rule: () => Promise<boolean>): Promise<boolean> {
+  async #pendingItem(call: BatchCall): Promise<PendingItem> {
+    const { callId, name: toolName, arguments: text } = call
+    const payload = await this.#preview(call)
+    const path = [this.#context.runId]
+    return { kind: 'approval', callId, toolName, arguments: text, ...(payload !== undefined && { payload }), path }
+  }
+
+  async #preview(call: BatchCall): Promise<JsonValue | undefined> {
+    const spec = this.#frozen.tools.get(call.name)
+    const preview = spec?.preview
+    if (spec === undefined || preview === undefined) return undefined
+    const checked = await this.#checked(spec, call)
+    if (!checked.ok) return undefined
+    const shown = await this.#decided(async () => preview(checked.value, this.#asking(call)), undefined)
+    return shown === undefined ? undefined : plainJson(shown)
+  }
+
+  async #checked(spec: ToolSpec, call: BatchCall): Promise<CheckedArguments> {
+    const last = this.#context.state.transcript.at(-1)
+    return checkCall(spec, call.arguments, last?.role === 'assistant' ? last.finishReason : 'other')
+  }
+
+  #asking({ callId }: BatchCall): ApprovalContext {
+    const { runId, metadata } = this.#context
+    return { runId, callId, metadata }
+  }
+
+  /** What a tool's own function says; `otherwise` when it fails. One that does not end is left behind when the run is aborted. */
+  async #decided<T>(ask: () => Promise<T>, otherwise: T): Promise<T> {
     const { abort, signal } = this.#context
-    const { value } = await settle(rule, { abort, timeoutMs: undefined }).catch(() => ({ value: true }))
+    const { value } = await settle(ask, { abort, timeoutMs: undefined }).catch(() => ({ value: otherwise }))
     signal.throwIfAborted()
-    return value ?? true
-  }
-
-  #pendingItem({ callId, name: toolName, arguments: text }: BatchCall): PendingItem {
-    return { kind: 'approval', callId, toolName, arguments: text, path: [this.#context.runId] }
+    return value ?? otherwise
   }
 }

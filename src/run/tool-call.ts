@@ -1,24 +1,33 @@
+import { HarnessError } from '../errors.js'
 import { checkArguments } from '../tools/arguments.js'
 import type { CheckedArguments } from '../tools/arguments.js'
+import { noteRepairs } from '../tools/call.js'
 import { envelopeOf, renderEnvelope } from '../tools/envelope.js'
 import { failureOf } from '../tools/failure.js'
 import { invoke } from '../tools/invoke.js'
 import type { ToolOutcome } from '../tools/outcome.js'
+import { plainJson } from '../tools/plain-json.js'
+import { jsonSchemaOf } from '../tools/schema.js'
 import type { ToolContext, ToolSpec } from '../tools/spec.js'
+import { Suspension } from '../tools/suspension.js'
+import type { SuspendedCall } from '../tools/suspension.js'
 import type { FinishReason } from '../transcript/entry.js'
+import type { JsonObject } from '../util/json.js'
 import { didYouMean } from '../util/suggest.js'
 import { settle } from './abort.js'
-import { isApproval } from './answers.js'
+import type { ApprovalAnswer, QuestionAnswer } from './answers.js'
 import { askAfterCall, askBeforeCall } from './call-hooks.js'
 import type { EndedCall, ToldOfCall } from './call-hooks.js'
+import { CallChildren } from './children.js'
 import type { RunContext } from './context.js'
 import type { Frozen } from './frozen.js'
 import type { BatchCall } from './state.js'
 import { performStep } from './steps.js'
+import { outcomeBy } from './verdict.js'
 
 /**
- * Performs one call of a batch, from its start to its kept outcome. Rejects only when the run cannot go on; the call
- * has its kept outcome then too, if the log can keep it.
+ * Performs one call of a batch, from its start to its kept outcome, or to what it asks of people. Rejects only when the
+ * run cannot go on; the call has its kept outcome then too, if the log can keep it.
  */
 export async function performCall(
   context: RunContext,
@@ -28,15 +37,19 @@ export async function performCall(
 ): Promise<void> {
   const startedAt = performance.now()
   const { callId, name: toolName } = call
-  if (!call.started) {
-    await context.emit('tool_call_started', { callId, toolName, toolIndex, arguments: call.arguments })
-  }
+  const said = outcomeBy(call.verdict, frozen.tools.get(toolName), toolName)
+  if (said !== null) return completeUnrun(context, call, toolIndex, said)
+  await context.emit('tool_call_started', { callId, toolName, toolIndex, arguments: call.arguments })
+  const children = new CallChildren(context, frozen, call)
   const ended = (outcome: ToolOutcome): EndedCall => {
     const durationMs = Math.round((performance.now() - startedAt) * 1000) / 1000
-    return { toolIndex, durationMs, outcome, told: envelopeOf(outcome) }
+    const childUsage = children.usage
+    return { toolIndex, durationMs, outcome, told: envelopeOf(outcome), ...(childUsage !== null && { childUsage }) }
   }
   try {
-    const end = ended(await outcomeOf(context, frozen, call, toolIndex))
+    const outcome = await outcomeOf(context, frozen, call, toolIndex, children)
+    if (outcome.kind === 'suspended') return await suspend(context, call, outcome, children)
+    const end = ended(outcome)
     await complete(context, call, end, await askAfterCall(context, call, end))
   } catch (error) {
     const end = ended(failureOf(error))
@@ -45,10 +58,22 @@ export async function performCall(
   }
 }
 
+/** Ends a call by what is known of it, without running it. */
+export async function completeUnrun(
+  context: RunContext,
+  call: BatchCall,
+  toolIndex: number,
+  outcome: ToolOutcome,
+): Promise<void> {
+  const envelope = envelopeOf(outcome)
+  const end = { toolIndex, durationMs: 0, outcome, told: envelope }
+  await complete(context, call, end, { output: renderEnvelope(envelope), envelope })
+}
+
 async function complete(
   context: RunContext,
   { callId, name: toolName }: BatchCall,
-  { toolIndex, durationMs, outcome }: EndedCall,
+  { toolIndex, durationMs, outcome, childUsage }: EndedCall,
   { output, envelope }: ToldOfCall,
 ): Promise<void> {
   const parts = outcome.kind === 'succeeded' || outcome.kind === 'failed' ? outcome.parts : undefined
@@ -66,7 +91,28 @@ async function complete(
     durationMs,
     output,
     ...(parts !== undefined && { parts }),
+    ...(childUsage !== undefined && { childUsage }),
   })
+}
+
+/** The call waits, for what its handler asks or for what its children do. */
+async function suspend(
+  context: RunContext,
+  { callId, name: toolName, arguments: text }: BatchCall,
+  { payload, answerSchema }: SuspendedCall,
+  children: CallChildren,
+): Promise<void> {
+  const own = {
+    kind: 'question',
+    callId,
+    toolName,
+    arguments: text,
+    payload,
+    answerSchema,
+    path: [context.runId],
+  } as const
+  const { items, states } = children.waiting
+  await context.emit('approval_requested', { items: items.length > 0 ? items : [own], callId, children: states })
 }
 
 async function outcomeOf(
@@ -74,21 +120,34 @@ async function outcomeOf(
   frozen: Frozen,
   call: BatchCall,
   toolIndex: number,
-): Promise<ToolOutcome> {
-  const answer = call.answer !== null && isApproval(call.answer) ? call.answer : null
-  if (answer !== null && !answer.approved) return { kind: 'rejected', reason: answer.reason ?? null }
+  children: CallChildren,
+): Promise<ToolOutcome | SuspendedCall> {
+  const approval = approvalOf(call)
+  if (approval !== null && !approval.approved) return { kind: 'rejected', reason: approval.reason ?? null }
   if (context.signal.aborted) return CANCELLED
   const spec = frozen.tools.get(call.name)
   const decided = await askBeforeCall(context, call, toolIndex, spec)
   if (decided.cancel !== null) return cancelledByHook(decided.cancel)
   if (spec === undefined) return unknownTool(call.name, frozen.tools.keys())
-  const replaced = decided.args ?? answer?.editedArguments
+  const replaced = decided.args ?? approval?.editedArguments
   const checked =
     replaced === undefined
       ? (context.checked.get(call.callId) ?? (await checkCall(spec, call.arguments, finishReasonOf(context))))
       : await checkArguments(spec, JSON.stringify(replaced))
   if (!checked.ok) return checked.outcome
-  return run(context, frozen, spec, call, checked)
+  const outcome = await run(context, frozen, { spec, call, checked, children })
+  return approval?.editedArguments === undefined ? outcome : noteEdit(outcome, approval.editedArguments)
+}
+
+/** A person's decision on the call itself. */
+function approvalOf({ callId, answers }: BatchCall): ApprovalAnswer | null {
+  return answers.find((answer): answer is ApprovalAnswer => answer.callId === callId && 'approved' in answer) ?? null
+}
+
+/** The model is told that a person changed what it had asked for. */
+function noteEdit(outcome: ToolOutcome | SuspendedCall, args: JsonObject): ToolOutcome | SuspendedCall {
+  if (outcome.kind === 'suspended' || outcome.kind === 'rejected') return outcome
+  return { ...outcome, metadata: { ...outcome.metadata, edited_arguments: args } }
 }
 
 /** The arguments of a call, checked; those of a reply that was cut off may be incomplete and are never used. */
@@ -118,32 +177,56 @@ const CUT_OFF: Partial<Record<FinishReason, string>> = {
   error: 'the reply ended in an error',
 }
 
-function finishReasonOf({ state }: RunContext): FinishReason {
+export function finishReasonOf({ state }: RunContext): FinishReason {
   const last = state.transcript.at(-1)
   return last?.role === 'assistant' ? last.finishReason : 'other'
 }
 
-async function run(
-  context: RunContext,
-  frozen: Frozen,
-  spec: ToolSpec,
-  call: BatchCall,
-  checked: CheckedArguments & { ok: true },
-): Promise<ToolOutcome> {
+/** The same for every attempt at a call. */
+export function idempotencyKey({ runId }: RunContext, { callId }: BatchCall): string {
+  return `${runId}:${callId}`
+}
+
+interface Running {
+  readonly spec: ToolSpec
+  readonly call: BatchCall
+  readonly checked: CheckedArguments & { ok: true }
+  readonly children: CallChildren
+}
+
+async function run(context: RunContext, frozen: Frozen, running: Running): Promise<ToolOutcome | SuspendedCall> {
   // The run may have been aborted while the hooks were asked: nothing starts behind that.
   if (context.signal.aborted) return CANCELLED
+  const { spec, call, checked, children } = running
   const { timeoutMs } = spec
   let ended = false
-  const work = (signal: AbortSignal): Promise<ToolOutcome> =>
-    performStep(frozen.steps, `tool:${call.callId}`, () =>
-      invoke(spec, checked.value, toolContext(context, frozen, call, { signal, hasEnded: () => ended })),
+  const work = (signal: AbortSignal): Promise<ToolOutcome | SuspendedCall> =>
+    performStep(frozen.steps, stepId(call), () =>
+      within(context, call, () =>
+        invoke(spec, checked.value, toolContext(context, frozen, running, { signal, hasEnded: () => ended })),
+      ),
     )
   const { stopped, value } = await settle(work, { abort: context.abort, timeoutMs })
   ended = true
+  await children.end(stopped)
+  if (children.waiting.items.length > 0) return WAITS_FOR_CHILDREN
+  if (value?.kind === 'suspended') return stopped === null ? value : CANCELLED
   if (value !== undefined && (stopped === null || value.kind === 'succeeded'))
     return noteRepairs(value, checked.repairs)
   if (stopped === 'timed_out') return timedOut(spec.name, timeoutMs ?? 0)
   return CANCELLED
+}
+
+function within<T>({ trace }: RunContext, { callId }: BatchCall, work: () => T): T {
+  return trace === null ? work() : trace.within({ kind: 'tool', callId }, work)
+}
+
+/** What people are asked is with the children. */
+const WAITS_FOR_CHILDREN: SuspendedCall = { kind: 'suspended', payload: null, answerSchema: {} }
+
+/** A call that is entered again is another step. */
+function stepId({ callId, entries }: BatchCall): string {
+  return entries > 1 ? `tool:${callId}#${entries}` : `tool:${callId}`
 }
 
 interface CallLife {
@@ -154,28 +237,33 @@ interface CallLife {
 function toolContext(
   context: RunContext,
   frozen: Frozen,
-  call: BatchCall,
+  { call, children }: Running,
   { signal, hasEnded }: CallLife,
 ): ToolContext {
   const { runId, metadata } = context
   const { callId, name: toolName } = call
+  const answer = call.answers.find((each): each is QuestionAnswer => each.callId === callId && 'answer' in each)
   return {
     runId,
     callId,
     toolName,
     root: frozen.root,
-    idempotencyKey: `${runId}:${callId}`,
+    idempotencyKey: idempotencyKey(context, call),
     metadata,
     signal,
+    ...(answer !== undefined && { answer: answer.answer }),
     progress: (update) => {
       if (!signal.aborted && !hasEnded()) context.tell('tool_progress', { callId, toolName, update })
     },
+    suspend: (payload, schema) => {
+      throw new Suspension(plainJson(payload), jsonSchemaOf(schema, `the schema of \`suspend\` in \`${toolName}\``))
+    },
+    spawn: (options) => {
+      if (hasEnded())
+        throw new HarnessError('invalid_state', `Call \`${callId}\` has ended: it starts no runs any more.`)
+      return children.spawn(options, signal)
+    },
   }
-}
-
-function noteRepairs(outcome: ToolOutcome, repairs: readonly string[]): ToolOutcome {
-  if (repairs.length === 0 || outcome.kind === 'rejected') return outcome
-  return { ...outcome, metadata: { ...outcome.metadata, repairs } }
 }
 
 const CANCELLED: ToolOutcome = { kind: 'cancelled', reason: 'The run was cancelled before this call had ended.' }

@@ -1,4 +1,4 @@
-import type { JsonObject, JsonSchema } from '../util/json.js'
+import type { JsonObject, JsonSchema, JsonValue } from '../util/json.js'
 import { outcomeOf } from './result.js'
 import { jsonSchemaOf, validatorOf } from './schema.js'
 import type { InferSchema, Schema } from './schema.js'
@@ -14,6 +14,8 @@ export interface ToolOptions<S extends Schema> extends SharedOptions {
   readonly parameters: S
   /** Whether a person must agree to a call; as a function, decided from the parsed arguments. Default false. */
   readonly requiresApproval?: boolean | ((args: InferSchema<S>, context: ApprovalContext) => boolean | Promise<boolean>)
+  /** What a person who must agree to a call is shown of it, beside its arguments. */
+  readonly preview?: (args: InferSchema<S>, context: ApprovalContext) => JsonValue | Promise<JsonValue>
   /**
    * Runs the tool. A string that it returns is what the model reads; a `ToolResult` says more; any other value becomes
    * JSON. What it throws becomes a failed result; a `ModelRetry` asks the model to try again.
@@ -28,6 +30,7 @@ type SharedOptions = Pick<
   | 'annotations'
   | 'sequential'
   | 'onUnknownOutcome'
+  | 'reconcile'
   | 'maxRetries'
   | 'timeoutMs'
   | 'maxOutputChars'
@@ -51,7 +54,7 @@ type SharedOptions = Pick<
  */
 export function defineTool<S extends Schema>(tool: ToolOptions<S>): ToolSpec {
   checkToolOptions(tool)
-  const { parameters: schema, handler, requiresApproval, ...shared } = tool
+  const { parameters: schema, handler, requiresApproval, preview, ...shared } = tool
   const parameters = parametersOf(schema, tool.name)
   checkFieldNames(tool, parameters)
   const validate = validatorOf(schema, parameters)
@@ -62,6 +65,9 @@ export function defineTool<S extends Schema>(tool: ToolOptions<S>): ToolSpec {
     ...given(shared),
     parameters,
     ...(rule !== undefined && { requiresApproval: rule }),
+    ...(preview !== undefined && {
+      preview: (args: JsonObject, context: ApprovalContext) => preview(typed(args), context),
+    }),
     ...(validate !== undefined && { validate }),
     call: async (args: JsonObject, context: ToolContext) => outcomeOf(await handler(typed(args), context)),
   })

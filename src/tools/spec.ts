@@ -1,5 +1,11 @@
+import type { Limits } from '../limits.js'
+import type { Model, ModelSettings, StructuredOutputMode } from '../model/contracts.js'
+import type { ModelRef } from '../model/reference.js'
+import type { HarnessResult } from '../report.js'
+import type { ContentPart } from '../transcript/entry.js'
 import type { JsonObject, JsonSchema, JsonValue } from '../util/json.js'
 import type { ToolOutcome } from './outcome.js'
+import type { Schema } from './schema.js'
 
 /** A tool: what the model is told of it, how the loop treats it, and what runs. Plain and immutable. */
 export interface ToolSpec {
@@ -15,6 +21,13 @@ export interface ToolSpec {
   readonly requiresApproval?: boolean | ((args: JsonObject, context: ApprovalContext) => boolean | Promise<boolean>)
   /** What to do with a call that had started when the process ended. Default: `retry` if read-only or idempotent, else `report`. */
   readonly onUnknownOutcome?: 'retry' | 'report' | 'pause'
+  /**
+   * Asks the world whether a call that had started when the process ended took effect. Comes before `onUnknownOutcome`,
+   * which decides what it leaves open.
+   */
+  readonly reconcile?: (idempotencyKey: string, args: JsonObject) => Promise<Reconciliation>
+  /** What a person who must agree to a call is shown of it, beside its arguments. */
+  readonly preview?: (args: JsonObject, context: ApprovalContext) => JsonValue | Promise<JsonValue>
   /** Retryable failures in a row that the model may cause. Default: the harness's `toolRetries`. */
   readonly maxRetries?: number
   /** Longest time a call may take, in ms; then it is aborted and the model is told. Default: none. */
@@ -64,7 +77,11 @@ export interface ArgumentIssue {
   readonly type: string
 }
 
-/** What a predicate of `requiresApproval` gets beside the arguments. */
+/** What became of a call whose ending is not known: it happened, with this result; it did not, so that it is run; nobody can say. */
+export type Reconciliation =
+  { readonly outcome: 'happened'; readonly result: unknown } | { readonly outcome: 'did_not_happen' | 'unknown' }
+
+/** What a predicate of `requiresApproval`, and a `preview`, get beside the arguments. */
 export interface ApprovalContext {
   readonly runId: string
   readonly callId: string
@@ -86,4 +103,60 @@ export interface ToolContext {
   readonly signal: AbortSignal
   /** Tells listeners of the stream how far the work is; never stored. */
   progress(update: JsonValue): void
+  /** A person's answer to what the handler asked with `suspend`, when it is entered again with it. */
+  readonly answer?: JsonValue
+  /**
+   * Asks a person: the run pauses, with `payload` among its pending items, and the handler is entered again from its top
+   * with `answer` once somebody has answered what fits the schema. What is done before must be harmless to repeat. Never
+   * returns: it throws what must not be caught.
+   */
+  suspend(payload: JsonValue, answer: Schema): never
+  /**
+   * Starts a run of its own under this call: its events, usage, abort and pending items are nested in this run's. After
+   * a crash or a pause the same `spawn` finds it again, as far as it had come. A handler that spawns is entered again
+   * then: give its tool `onUnknownOutcome: 'retry'`.
+   */
+  spawn<Output = string>(options: SpawnOptions<Output>): ChildRun<Output>
+}
+
+/** What a child run is asked and given; what is left out is none, not the parent's, unless it says so. */
+export interface SpawnOptions<Output = string> {
+  readonly prompt: string | readonly ContentPart[]
+  /**
+   * Tells the children of one call apart: the child's run id is made of the parent's, the call's and this. Default: `1`,
+   * `2`, … in the order of spawning, which must then be the same whenever the handler is entered.
+   */
+  readonly key?: string
+  /** Name of the agent in events, hooks and traces. Default `default`. */
+  readonly agentName?: string
+  /** Default: the parent's. */
+  readonly model?: ModelRef | Model
+  /** System prompt. Default: none. */
+  readonly instructions?: string
+  /** `inherit`: the parent's. Default: none. */
+  readonly tools?: readonly ToolSpec[] | 'inherit'
+  readonly outputType?: Schema<Output>
+  readonly outputMode?: StructuredOutputMode | 'auto'
+  /** Default: the parent's. */
+  readonly outputRetries?: number
+  /** Default: the parent's `toolRetries`. */
+  readonly toolRetries?: number
+  /** Budgets of its own. Default: those of the parent's harness. */
+  readonly limits?: Limits
+  /** Default: the parent's. */
+  readonly settings?: ModelSettings
+  /** Default: none. */
+  readonly metadata?: JsonObject
+  /** Aborts the child alone; it ends with the call's own signal anyway. */
+  readonly signal?: AbortSignal
+}
+
+/** A run that a tool call started. */
+export interface ChildRun<Output = string> {
+  readonly runId: string
+  /**
+   * What it comes to; rejects with its `HarnessError`. When it pauses, the call that started it pauses with it: then this
+   * rejects with what must not be caught.
+   */
+  readonly result: Promise<HarnessResult<Output>>
 }

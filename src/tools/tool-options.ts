@@ -87,6 +87,8 @@ const RULES: Readonly<Record<string, Rule>> = {
     expected: '`retry`, `report` or `pause`',
     fits: (value) => value === 'retry' || value === 'report' || value === 'pause',
   },
+  reconcile: { expected: 'a function', fits: isFunction },
+  preview: { expected: 'a function', fits: isFunction },
   maxRetries: { expected: 'a whole number from 0 up', fits: (value) => isWhole(value, 0) },
   timeoutMs: {
     expected: `a whole number of milliseconds from 1 to ${LONGEST_TIMEOUT_MS}`,

@@ -172,6 +172,8 @@ describe('tools of a harness', () => {
         idempotencyKey: 'run_a:mine',
         metadata: { tenant: 7 },
         aborted: false,
+        spawn: expect.any(Function),
+        suspend: expect.any(Function),
         progress: expect.any(Function) as unknown,
       },
     ])
@@ -224,6 +226,7 @@ describe('usage', () => {
       outputRetries: 0,
       toolRetries: {},
       hookFailures: 0,
+      children: { modelRequests: 0, toolCalls: 0 },
       inputTokens: 7,
       outputTokens: 2,
       cacheReadTokens: 3,

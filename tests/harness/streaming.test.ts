@@ -37,6 +37,7 @@ describe('what a stream tells', () => {
       'run_x',
       {
         kind: 'run_started',
+        begun: 'fresh',
         prompt: 'What is 1 + 1?',
         root: '/w',
         ...name,
@@ -50,7 +51,14 @@ describe('what a stream tells', () => {
     expect(asked).toEqual([
       '2',
       'run_x',
-      { kind: 'model_request_started', requestKind: 'start', ...name, entries: [user], notices: [] },
+      {
+        kind: 'model_request_started',
+        requestKind: 'start',
+        ...name,
+        entries: [user],
+        notices: [],
+        config: expect.objectContaining({ limits: expect.any(String) }),
+      },
     ])
     const parts = [
       { type: 'text', text: 'Let me add.' },

@@ -100,7 +100,7 @@ describe('a batch', () => {
     story.then('answer_received', { callId: 'call_2', answer: { callId: 'call_2', approved: true } })
     expect(decide(story.state)).toMatchObject({
       kind: 'run_tools',
-      calls: [{ callId: 'call_1' }, { callId: 'call_2', answer: { approved: true } }],
+      calls: [{ callId: 'call_1' }, { callId: 'call_2', answers: [{ approved: true }] }],
     })
     story.completes('call_1').completes('call_2')
     expect(decide(story.state)).toEqual({ ...ASK, requestKind: 'approval_resume' })

@@ -192,10 +192,23 @@ describe('a log that was cut off', () => {
     [
       'in its middle',
       `${lines[0]!.toString()}{"kind":\n${lines[1]!.toString()}`,
-      'is damaged: record 2 cannot be read.',
+      `is damaged: record 2, at byte ${lines[0]!.length}, cannot be read.`,
     ],
-    ['in its last whole line', `${lines[0]!.toString()}{"kind":\n`, 'is damaged: record 2 cannot be read.'],
-    ['by a line that is no event', `${lines[0]!.toString()}5\n`, 'is damaged: record 2 cannot be read.'],
+    [
+      'in its last whole line',
+      `${lines[0]!.toString()}{"kind":\n`,
+      `is damaged: record 2, at byte ${lines[0]!.length}, cannot be read.`,
+    ],
+    [
+      'by a line that is missing',
+      `${lines[0]!.toString()}${lines[2]!.toString()}`,
+      `is damaged: record 2, at byte ${lines[0]!.length}, is event 3 where 2 was to come.`,
+    ],
+    [
+      'by a line that is no event',
+      `${lines[0]!.toString()}5\n`,
+      `is damaged: record 2, at byte ${lines[0]!.length}, cannot be read.`,
+    ],
   ])('161 a log that is damaged %s is refused plainly', async (_name, text, message) => {
     await writeFile(join(folder, 'run_a.jsonl'), text)
     await expect(readAll(fileLog(folder), 'run_a')).rejects.toMatchObject({
@@ -209,7 +222,7 @@ describe('a log that was cut off', () => {
       await writeFile(join(folder, 'run_a.jsonl'), `${lines[0]!.toString()}${text}`)
       await expect(fileLog(folder).append('run_a', [event('hook_failed', 2)])).rejects.toMatchObject({
         code: 'invalid_log',
-        message: 'The log of run `run_a` is damaged: its last record cannot be read.',
+        message: `The log of run \`run_a\` is damaged: its last record, at byte ${lines[0]!.length}, cannot be read.`,
       })
       expect(await readFile(join(folder, 'run_a.jsonl'), 'utf8')).toBe(`${lines[0]!.toString()}${text}`)
     }
@@ -247,11 +260,12 @@ describe('a disk that fails', () => {
 
   test.skipIf(!existsSync('/dev/full'))('160 a full disk is a store failure, and its file is closed', async () => {
     await symlink('/dev/full', join(folder, 'run_a.jsonl'))
-    const error = await failureOf(
-      harnessOf({ model: new ScriptedModel(), log: fileLog(folder) }).run('Go.', { runId: 'run_a' }),
-    )
-    expect(error).toMatchObject({ code: 'store_failure', cause: { code: 'ENOSPC' } })
-    expect(error.message).toMatch(/^The log could not keep an event of run `run_a`: ENOSPC/)
+    await expect(fileLog(folder).append('run_a', STORY)).rejects.toMatchObject({
+      code: 'store_failure',
+      message: expect.stringMatching(/^The log could not keep an event of run `run_a`: ENOSPC/) as string,
+      cause: { code: 'ENOSPC' },
+    })
+    expect(openFiles()).toBe(0)
   })
 
   test.skipIf(process.platform === 'win32')(
@@ -272,7 +286,7 @@ describe('a disk that fails', () => {
       const event = (seq) => ({ kind: 'hook_failed', seq, message: 'x'.repeat(300) })
       const log = fileLog('.')
       await log.append('run_a', [event(1), event(2)])
-      const failure = await log.append('run_a', [3, 4, 5, 6, 7, 8, 9, 10].map(event)).catch(({ code }) => code)
+      const failure = await log.append('run_a', [3, 4, 5, 6, 7, 8, 9, 10].map(event)).catch(({ cause }) => cause.code)
       await log.append('run_a', [event(3)])
       console.log(failure)`,
       )
@@ -289,7 +303,11 @@ describe('a disk that fails', () => {
   test('160 a log may go on behind a failure that has passed', async () => {
     const log = fileLog(folder)
     await mkdir(join(folder, 'run_a.jsonl'))
-    await expect(log.append('run_a', STORY.slice(0, 1))).rejects.toMatchObject({ code: 'EISDIR' })
+    await expect(log.append('run_a', STORY.slice(0, 1))).rejects.toMatchObject({
+      code: 'store_failure',
+      message: expect.stringMatching(/^The log could not keep an event of run `run_a`: EISDIR/) as string,
+      cause: { code: 'EISDIR' },
+    })
     await rm(join(folder, 'run_a.jsonl'), { recursive: true })
     await log.append('run_a', STORY)
     expect(await readAll(log, 'run_a')).toEqual(STORY)

@@ -202,6 +202,7 @@ export async function play(run: RandomRun, failingAppend = Infinity): Promise<Pl
     hooks: config.hooks,
     queue,
     abort,
+    signingKey: null,
   })
   const input = inputPort()
   const plan = planOf(run, config, {
@@ -287,11 +288,11 @@ function planOf(
   const output = run.output === 'none' ? null : outputFormat(z.object({ answer: z.string() }), run.output, {})
   const { root, settings, steps, tools } = config
   return {
-    prompt: 'Go.',
-    history: [],
+    opening: { kind: 'fresh', prompt: 'Go.', history: [] },
     root,
     settings,
     steps,
+    tracing: [],
     input,
     deltas: run.deltas,
     sequential: run.sequential,
@@ -300,6 +301,10 @@ function planOf(
     instructionsFor: () => '',
     outputFor: () => output,
     rulesFor: () => rulesOf(config, {}, tools, output),
+    readAnswer: (json) => Promise.resolve(json),
+    startChild: () => {
+      throw new Error('No run is started here.')
+    },
   }
 }
 

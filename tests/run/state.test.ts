@@ -16,6 +16,7 @@ const OPENED: RunState = {
   model: 'm',
   metadata: { tenant: 1 },
   rules: RULES,
+  config: null,
   prompt: 'Go.',
   transcript: [],
   firstEntry: 0,
@@ -27,6 +28,7 @@ const OPENED: RunState = {
     outputRetries: 0,
     toolRetries: {},
     hookFailures: 0,
+    children: { modelRequests: 0, toolCalls: 0 },
     inputTokens: 0,
     outputTokens: 0,
     cacheReadTokens: 0,
@@ -53,7 +55,8 @@ function reply(index: number, parts: ReturnType<typeof text>): TranscriptEntry {
 }
 
 function open(callId: string, name: string, changes: Partial<BatchCall> = {}): BatchCall {
-  return { callId, name, arguments: '{}', started: false, waiting: null, answer: null, settled: null, ...changes }
+  const fresh = { started: false, entries: 0, waiting: [], answers: [], verdict: null, children: [], settled: null }
+  return { callId, name, arguments: '{}', ...fresh, ...changes }
 }
 
 describe('the state at the first event', () => {
@@ -131,7 +134,7 @@ describe('what each event changes', () => {
 
   test('a call starts', () => {
     expect(changes(batch('a', 'b'), (it) => it.starts('call_2'))).toMatchObject({
-      phase: { calls: [open('call_1', 'a'), open('call_2', 'b', { started: true })] },
+      phase: { calls: [open('call_1', 'a'), open('call_2', 'b', { started: true, entries: 1 })] },
     })
   })
 
@@ -242,11 +245,11 @@ describe('what each event changes', () => {
     const item = { kind: 'approval', callId: 'call_1', toolName: 'a', arguments: '{}', path: ['run_t'] } as const
     const story = batch('a')
     expect(changes(story, (it) => it.then('approval_requested', { items: [item] }))).toMatchObject({
-      phase: { calls: [{ waiting: item }] },
+      phase: { calls: [{ waiting: [item] }] },
     })
     const answer = { callId: 'call_1', approved: false, reason: 'No.' }
     expect(changes(story, (it) => it.then('answer_received', { callId: 'call_1', answer }))).toMatchObject({
-      phase: { calls: [{ waiting: item, answer }] },
+      phase: { calls: [{ waiting: [item], answers: [answer] }] },
       notes: { call_1: { approval: { approved: false, reason: 'No.' } } },
     })
   })

@@ -113,7 +113,7 @@ export function fetchOf(each: ProviderCase, cut: Cut): typeof globalThis.fetch {
   }
 }
 
-export const NO_CONSTANTS: RequestConstants = { instructions: '', tools: [], structuredOutput: null, settings: {} }
+const NO_CONSTANTS: RequestConstants = { instructions: '', tools: [], structuredOutput: null, settings: {} }
 
 /** Asks `model` for one turn, listening for deltas when the case was streamed. */
 export async function answerOf(

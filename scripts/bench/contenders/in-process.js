@@ -7,17 +7,17 @@ import { answerOf, INSTRUCTIONS, MODEL, readPrompt } from '../work.js'
 
 /** @typedef {import('../work.js').Setting} Setting */
 
-/** @param {Setting} setting @returns {import('../work.js').Contender} */
+/** @typedef {import('../work.js').Contender} Contender */
+
+/** @param {Setting} setting */
 export function openRun(setting) {
-  const harness = openHarness(setting)
-  const ask = async (/** @type {string} */ prompt) => (await harness.run(prompt)).text
-  return { ask, listen: ask }
+  return contenderOf(openHarness(setting))
 }
 
-/** The events are read. @param {Setting} setting @returns {import('../work.js').Contender} */
+/** The events are read. @param {Setting} setting @returns {Contender} */
 export function openStream(setting) {
   const harness = openHarness(setting)
-  /** @type {import('../work.js').Contender['ask']} */
+  /** @type {Contender['ask']} */
   const ask = async (prompt) => {
     const stream = harness.stream(prompt)
     let text = ''
@@ -27,14 +27,28 @@ export function openStream(setting) {
   return { ask, listen: ask }
 }
 
-/** The events are kept on disk. @param {Setting} setting @returns {import('../work.js').Contender} */
-export function openFileLog(setting) {
-  const folder = mkdtempSync(join(tmpdir(), 'thinharness-bench-'))
-  process.on('exit', () => rmSync(folder, { recursive: true, force: true }))
-  const harness = openHarness(setting, { log: fileLog(folder) })
-  const ask = async (/** @type {string} */ prompt) => (await harness.run(prompt)).text
-  return { ask, listen: ask }
+/** The events are kept on disk. @param {'never' | 'interval' | 'always'} fsync */
+export function openFileLog(fsync) {
+  return (/** @type {Setting} */ setting) => {
+    const folder = mkdtempSync(join(tmpdir(), 'thinharness-bench-'))
+    process.on('exit', () => rmSync(folder, { recursive: true, force: true }))
+    return contenderOf(openHarness(setting, { log: fileLog(folder, { fsync }) }))
+  }
 }
+
+/** @param {Harness} harness @returns {Contender} */
+function contenderOf(harness) {
+  let payload = 0
+  const ask = async (/** @type {string} */ prompt) => {
+    const { text, transcript } = await harness.run(prompt)
+    if (transcript.length > LONG) payload = JSON.stringify(transcript).length
+    return text
+  }
+  return { ask, listen: ask, payload: () => payload }
+}
+
+/** Transcripts that are shorter are not weighed, in entries. */
+const LONG = 1000
 
 /** @param {Setting} setting @param {import('thinharness').HarnessOptions} [options] */
 function openHarness({ tool }, options = {}) {
@@ -64,6 +78,8 @@ function instantModel() {
       return {
         async turn(transcript) {
           const [first] = transcript
+          const last = transcript.at(-1)
+          if (last?.role === 'tool' && last.isError) throw new Error(`The tool failed: ${String(last.content)}`)
           if (first?.role === 'user' && turn === 0) turns = readPrompt(JSON.stringify(first.content)).turns
           turn += 1
           return turn === turns ? answerTurn() : callTurn(turn)

@@ -9,11 +9,3 @@ export function promptCallId(callId: string, { callIds = COMMON_IDS }: ProviderT
   if (callIds.test(callId)) return callId
   return `call_${createHash('sha256').update(callId).digest('hex').slice(0, 32)}`
 }
-
-const LONGEST_NAME = 64
-
-/** The name of a call that was made, as APIs take it: a model may have called what never was a tool. */
-export function calledName(name: string): string {
-  const accepted = name.replace(/[^a-zA-Z0-9_-]/g, '_').slice(0, LONGEST_NAME)
-  return accepted === '' ? 'unnamed' : accepted
-}

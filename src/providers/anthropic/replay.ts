@@ -2,9 +2,10 @@ import type { ThinkingBlockParam, ToolUseBlockParam } from '@anthropic-ai/sdk/re
 import type { AssistantEntry, AssistantPart, ReasoningPart, ToolCallPart } from '../../transcript/entry.js'
 import { isObject } from '../../util/json.js'
 import type { JsonObject, JsonValue } from '../../util/json.js'
+import { calledName } from '../called-name.js'
 import { inputOf } from './calls.js'
 import { textBlock } from './content.js'
-import { calledName, toolUseId } from './names.js'
+import { toolUseId } from './names.js'
 import { PROVIDER } from './provider.js'
 import { without } from './without.js'
 
@@ -65,9 +66,11 @@ function thoughtAsText({ text }: ReasoningPart): JsonObject | null {
   return text === '' ? null : textBlock(`<thinking>\n${text}\n</thinking>`)
 }
 
+const LONGEST_NAME = 128
+
 /** The part's own id, name and arguments win: the tool boundary may have repaired them. */
 function toolUse({ callId, name, arguments: text }: ToolCallPart, native: JsonObject | null): JsonObject {
-  const block = { type: 'tool_use', id: toolUseId(callId), name: calledName(name), input: inputOf(text) } as const
+  const block = { type: 'tool_use', id: toolUseId(callId), name: calledName(name, LONGEST_NAME), input: inputOf(text) } as const
   return { ...native, ...(block satisfies ToolUseBlockParam) }
 }
 

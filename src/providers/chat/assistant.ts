@@ -1,6 +1,7 @@
 import type { AssistantEntry, AssistantPart, ToolCallPart } from '../../transcript/entry.js'
 import { isObject, parseJson } from '../../util/json.js'
 import type { JsonObject, JsonValue } from '../../util/json.js'
+import { calledName } from '../called-name.js'
 import { wireCallId } from './call-ids.js'
 import { textPart } from './content.js'
 import type { ChatDialect } from './dialect.js'
@@ -12,10 +13,11 @@ import { stringIn } from './read.js'
  * An assistant message. What this provider sent goes back in the form in which it came, as far as its dialect wants it;
  * reasoning of another provider becomes text (spec §3.8), and what has no text there is left out.
  */
-export function assistantMessage({ parts }: AssistantEntry, provider: string, dialect: ChatDialect): JsonObject {
-  const placed = parts.map((part): Placed => ({ part, native: nativeOf(part, provider) }))
+export function assistantMessage(entry: AssistantEntry, provider: string, dialect: ChatDialect): JsonObject {
+  const isOwn = entry.provider === provider
+  const placed = entry.parts.map((part): Placed => ({ part, native: nativeOf(part, provider) }))
   const calls = placed.flatMap(({ part, native }) =>
-    part.type === 'tool_call' ? [wireCall(part, native, dialect)] : [],
+    part.type === 'tool_call' ? [wireCall({ part, native, id: wireCallId(part.callId, dialect.callIds, isOwn) }, dialect)] : [],
   )
   const content = contentOf(placed, dialect)
   const isEmpty = content === ''
@@ -106,9 +108,15 @@ function replayedField(
   return id === '' ? [] : [[name, { id }]]
 }
 
-function wireCall(part: ToolCallPart, native: ChatNative | undefined, dialect: ChatDialect): JsonObject {
+interface NamedCall {
+  readonly part: ToolCallPart
+  readonly native: ChatNative | undefined
+  /** As the server takes it. */
+  readonly id: string
+}
+
+function wireCall({ part, native, id }: NamedCall, dialect: ChatDialect): JsonObject {
   const { type = 'function', ...others } = native?.form === 'call' ? native.value : {}
-  const id = wireCallId(part.callId, dialect.callIds)
   if (type === 'custom') return { id, type, custom: { name: part.name, input: customInput(part.arguments) }, ...others }
   const name = type === 'function' ? calledName(part.name) : part.name
   return { id, type, function: { name, arguments: wireArguments(part.arguments, dialect) }, ...others }
@@ -117,14 +125,6 @@ function wireCall(part: ToolCallPart, native: ChatNative | undefined, dialect: C
 function customInput(text: string): string {
   const parsed = parseJson(text)
   return parsed.ok && isObject(parsed.value) && typeof parsed.value['input'] === 'string' ? parsed.value['input'] : text
-}
-
-const LONGEST_NAME = 64
-
-/** The name of a call that was made, as APIs accept it: a model may have called what never was a tool. */
-function calledName(name: string): string {
-  const accepted = name.replace(/[^a-zA-Z0-9_-]/g, '_').slice(0, LONGEST_NAME)
-  return accepted === '' ? 'unnamed' : accepted
 }
 
 /** Many servers parse the arguments of the history, and fail when they are no object. */

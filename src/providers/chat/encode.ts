@@ -9,16 +9,19 @@ import type { ContentRules } from './content.js'
 export function encodeEntries(entries: readonly TranscriptEntry[], rules: ContentRules): JsonObject[] {
   const messages: JsonObject[] = []
   let shown: JsonObject[] = []
+  /** Whether the reply whose calls are being answered is of this provider. */
+  let isOwn = false
   for (const [index, entry] of entries.entries()) {
     switch (entry.role) {
       case 'user':
         messages.push({ role: 'user', content: userContent(entry.content, rules) })
         break
       case 'assistant':
+        isOwn = entry.provider === rules.provider
         messages.push(assistantMessage(entry, rules.provider, rules.dialect))
         break
       case 'tool': {
-        const result = encodeResult(entry, rules)
+        const result = encodeResult(entry, wireCallId(entry.callId, rules.dialect.callIds, isOwn), rules)
         messages.push(result.message)
         shown.push(...result.shown)
         if (shown.length === 0 || entries[index + 1]?.role === 'tool') break
@@ -36,8 +39,7 @@ interface EncodedResult {
   readonly shown: readonly JsonObject[]
 }
 
-function encodeResult({ callId, name, content }: ToolEntry, rules: ContentRules): EncodedResult {
-  const id = wireCallId(callId, rules.dialect.callIds)
+function encodeResult({ name, content }: ToolEntry, id: string, rules: ContentRules): EncodedResult {
   const message = (text: string): JsonObject => ({ role: 'tool', tool_call_id: id, content: text })
   if (typeof content === 'string') return { message: message(content), shown: [] }
   const texts: string[] = []

@@ -2,6 +2,7 @@ import type { AssistantEntry, AssistantPart, ToolCallPart, ToolEntry, Transcript
 import { isObject, parseJson } from '../../util/json.js'
 import type { JsonObject } from '../../util/json.js'
 import type * as Wire from 'openai/resources/responses/responses'
+import { calledName } from '../called-name.js'
 import { wireCallId } from './call-ids.js'
 import { toolOutput, userContent } from './content.js'
 import type { Inputs } from './content.js'
@@ -124,8 +125,10 @@ function replayable(item: JsonObject | undefined): JsonObject | undefined {
   }
 }
 
+const LONGEST_NAME = 128
+
 function encodeCall(part: ToolCallPart, item: JsonObject | undefined): JsonObject {
-  const { name } = part
+  const name = calledName(part.name, LONGEST_NAME)
   const own = { ...withoutNulls(without(item ?? {}, 'id', 'status', 'type')), call_id: wireCallId(part.callId), name }
   if (isCustom(item)) return { type: 'custom_tool_call', ...own, input: customInput(part.arguments) }
   return {

@@ -33,6 +33,8 @@ export interface ReadRequest {
   readonly instructions: string
   /** Names of the tools that are offered. */
   readonly tools: readonly string[]
+  /** The server keeps what was said before: the request itself does not hold all of it. Default false. */
+  readonly isContinuation?: boolean
 }
 
 /** The server's side of an API that is known here. */
@@ -54,8 +56,9 @@ function serverSide(api: WireApi, unknownBlock: (mark: string) => JsonObject): C
   return {
     read(request) {
       const conversation = api.read(request)
-      conversations.set(conversation, conversation)
-      return conversation
+      const read = { ...conversation, isContinuation: typeof request.body['previous_response_id'] === 'string' }
+      conversations.set(read, conversation)
+      return read
     },
     whole: api.whole,
     stream: api.stream,

@@ -68,6 +68,7 @@ export class Stage implements ConformanceServer {
   readonly fetch: typeof globalThis.fetch = async (input, init) => {
     const request = new Request(input, init)
     const { signal } = request
+    signal.throwIfAborted()
     const answer = this.#answer(Object.fromEntries(request.headers), await request.text())
     if (answer === null) return await aborted(signal)
     signal.throwIfAborted()

@@ -131,7 +131,7 @@ export function messageOf(error: unknown): string {
 class TooLong extends Error {}
 
 /** `work`, which must not take longer than `ms`. */
-export async function within<T>(ms: number, work: Promise<T>): Promise<T> {
+async function within<T>(ms: number, work: Promise<T>): Promise<T> {
   let timer: NodeJS.Timeout | undefined
   const limit = new Promise<never>((_, reject) => {
     timer = setTimeout(() => reject(new TooLong(`A turn did not end within ${ms} ms.`)), ms)

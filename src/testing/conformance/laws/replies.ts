@@ -1,4 +1,5 @@
 import type { ModelDelta, ModelTurn } from '../../../index.js'
+import { parsedOf } from '../../json.js'
 import { atRandom, byteByByte } from '../cuts.js'
 import type { Cut } from '../cuts.js'
 import type { GivenReply } from '../generate.js'
@@ -85,6 +86,7 @@ export const replyLaws = {
       expectSame('the text beside an unknown piece', turn.text, before + behind)
       expectSame('the calls beside an unknown piece', turn.toolCalls.length, 1)
       turnIn(await talk.ask({ reply: generator.reply({ calls: 0 }) }, { streamed: false }), given.stage)
+      if (talk.request.read.isContinuation === true) return
       const wanted = orderOf(given.api.whole({ ...reply, model: 'm', body: {} }), [before, mark, behind])
       expectSame(
         'the order in which the reply is sent back',
@@ -175,10 +177,14 @@ function again(talk: Talk, reply: GivenReply, streamed: boolean, cut?: Cut): Pro
   return talk.ask({ reply, ...(cut && { cut }) }, { streamed })
 }
 
-/** What of a turn is the reply's. */
-function plain(turn: ModelTurn): Omit<ModelTurn, 'raw'> {
-  const { raw, ...rest } = turn
-  return rest
+/** What of a turn is the reply's; arguments by their value, since how they are written is not told by every API. */
+function plain({ raw, ...turn }: ModelTurn): Omit<ModelTurn, 'raw'> {
+  const parts = turn.entry.parts.map((part) => (part.type === 'tool_call' ? withPlainArguments(part) : part))
+  return { ...turn, entry: { ...turn.entry, parts }, toolCalls: turn.toolCalls.map(withPlainArguments) }
+}
+
+function withPlainArguments<T extends { readonly arguments: string }>(call: T): T {
+  return { ...call, arguments: JSON.stringify(parsedOf(call.arguments)) }
 }
 
 function joined(deltas: readonly ModelDelta[]): Readonly<Record<string, string | undefined>> {

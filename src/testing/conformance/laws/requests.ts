@@ -3,7 +3,7 @@ import { frozen } from '../generate.js'
 import type { Case, LawText } from '../law.js'
 import { checkSaid, expectSame, textsIn } from '../read-back.js'
 import { messageOf, talkAWhile, turnIn } from '../talk.js'
-import type { Talk } from '../talk.js'
+import type { Outcome, Talk } from '../talk.js'
 
 export const requestLaws = {
   round_trip: {
@@ -102,8 +102,10 @@ function checkBeginning(before: Readonly<Record<string, unknown>>, after: Readon
 
 const MARKS = ['aW1hZ2UtbWFyaw', 'cGRmLW1hcms', 'dGV4dC1tYXJr', 'YXVkaW8tbWFyaw', 'YmluYXJ5LW1hcms']
 
+type Medium = ContentPart & { readonly mediaType: string; readonly data: string }
+
 /** Each of a kind that some API takes. */
-const MEDIA: readonly (ContentPart & { readonly mediaType: string; readonly data: string })[] = [
+const MEDIA: readonly Medium[] = [
   { type: 'image', mediaType: 'image/png', data: `${MARKS[0]}==` },
   { type: 'file', mediaType: 'application/pdf', data: `${MARKS[1]}=`, name: 'a.pdf' },
   { type: 'file', mediaType: 'text/plain', data: `${MARKS[2]}`, name: 'a.txt' },
@@ -111,24 +113,17 @@ const MEDIA: readonly (ContentPart & { readonly mediaType: string; readonly data
   { type: 'file', mediaType: 'application/zip', data: `${MARKS[4]}==`, name: 'a.zip' },
 ]
 
-async function checkMediaInPrompt(given: Case, part: (typeof MEDIA)[number], mark: string): Promise<void> {
+async function checkMediaInPrompt(given: Case, part: Medium, mark: string): Promise<void> {
   const talk = given.talk()
   const { generator } = talk
   talk.transcript.push(frozen({ role: 'user', ...generator.stamp(), content: [{ type: 'text', text: 'Look.' }, part] }))
   const sent = given.stage.heard.length
   const outcome = await talk.ask({ reply: generator.reply({ calls: 0 }) }, { streamed: false })
-  if (outcome.kind === 'turn') {
-    checkCarried(talk, part, mark, false)
-    return
-  }
-  if (given.stage.refusal !== null) turnIn(outcome, given.stage)
-  expectSame('the requests sent for a prompt that is refused', given.stage.heard.length - sent, 0)
-  const message = messageOf(outcome.error)
-  if (message.includes(part.type) || message.includes(part.mediaType)) return
-  throw new Error(`A prompt with \`${part.mediaType}\` is refused without saying so: ${message}`)
+  if (outcome.kind === 'turn') checkCarried(talk, part, mark, false)
+  else checkRefused(given, outcome, part, sent)
 }
 
-async function checkMediaInResult(given: Case, part: (typeof MEDIA)[number], mark: string): Promise<void> {
+async function checkMediaInResult(given: Case, part: Medium, mark: string): Promise<void> {
   const talk = given.talk()
   const { generator } = talk
   talk.say()
@@ -137,11 +132,22 @@ async function checkMediaInResult(given: Case, part: (typeof MEDIA)[number], mar
   const result = talk.transcript.pop() as TranscriptEntry & { role: 'tool' }
   expectSame('the calls of a reply with one call', turn.toolCalls.length, 1)
   talk.transcript.push(frozen({ ...result, content: [envelope, part], isError: false }))
-  turnIn(await talk.ask({ reply: generator.reply({ calls: 0 }) }, { streamed: false }), given.stage)
-  checkCarried(talk, part, mark, true)
+  const sent = given.stage.heard.length
+  const outcome = await talk.ask({ reply: generator.reply({ calls: 0 }) }, { streamed: false })
+  if (outcome.kind === 'turn') checkCarried(talk, part, mark, true)
+  else checkRefused(given, outcome, part, sent)
 }
 
-function checkCarried({ request }: Talk, part: (typeof MEDIA)[number], mark: string, maySay: boolean): void {
+/** Refused by the adapter itself, which says what it is that it cannot send. */
+function checkRefused(given: Case, outcome: Outcome & { kind: 'failure' }, part: Medium, sent: number): void {
+  if (given.stage.refusal !== null) turnIn(outcome, given.stage)
+  expectSame('the requests sent for what is refused', given.stage.heard.length - sent, 0)
+  const message = messageOf(outcome.error)
+  if (message.includes(part.type) || message.includes(part.mediaType)) return
+  throw new Error(`\`${part.mediaType}\` is refused without saying so: ${message}`)
+}
+
+function checkCarried({ request }: Talk, part: Medium, mark: string, maySay: boolean): void {
   const texts = textsIn(request.body)
   const plain = Buffer.from(part.data, 'base64').toString()
   if (texts.some((text) => text.includes(mark) || text.includes(plain))) return

@@ -1,0 +1,35 @@
+import { entries } from './scripts/entries.js'
+
+/** What an import may load at once, minified and compressed; what is loaded when first used is not in it. */
+const BUDGETS = {
+  thinharness: '42 kB',
+  'thinharness/providers': '42 kB',
+  'thinharness/tools': '48 kB',
+  'thinharness/testing': '30 kB',
+  'thinharness/tracing': '24 kB',
+}
+
+/** What is imported when first used stays outside. */
+const notYetLoaded = {
+  name: 'not-yet-loaded',
+  setup: (build) =>
+    build.onResolve({ filter: /^/ }, ({ kind, path }) => (kind === 'dynamic-import' ? { path, external: true } : null)),
+}
+
+export default entries.map(({ specifier, output }) => {
+  const limit = BUDGETS[specifier]
+  if (limit === undefined) throw new Error(`Give \`${specifier}\` a budget in .size-limit.js.`)
+  return {
+    name: `import '${specifier}'`,
+    path: output,
+    limit,
+    modifyEsbuildConfig: (config) => ({
+      ...config,
+      platform: 'node',
+      format: 'esm',
+      packages: 'external',
+      logOverride: { 'ignored-bare-import': 'silent' },
+      plugins: [...(config.plugins ?? []), notYetLoaded],
+    }),
+  }
+})

@@ -1,0 +1,12 @@
+import { defineTool } from 'thinharness'
+import { z } from 'zod'
+
+export const chooseSlot = defineTool({
+  name: 'choose_slot',
+  description: 'Let the customer choose a day of delivery.',
+  parameters: z.object({ days: z.array(z.string()).min(1) }),
+  handler: ({ days }, context) => {
+    if (context.answer === undefined) context.suspend({ days }, z.object({ day: z.enum(days) }))
+    return context.answer
+  },
+})

@@ -1,0 +1,85 @@
+// The package with a model in its own process that answers at once: what the loop itself costs, and the logs.
+import { CPU_A_TURN, meanStep } from './measures.js'
+
+/** @typedef {import('./measures.js').Measure} Measure */
+
+/** What one turn of the loop may take of the CPU, in µs. */
+const MOST_A_TURN = 150
+/** Turns at the beginning and at the end of a long run that are compared. */
+const COMPARED = 200
+
+/** @type {Measure} */
+const OWN_TIME = {
+  ...CPU_A_TURN,
+  unit: 'µs',
+  of: ({ cpuMs }, { runs, turns }) => (cpuMs / (runs * turns)) * 1000,
+}
+
+/** @type {Measure} */
+const FIRST_TURNS = {
+  title: `the first ${COMPARED}`,
+  unit: 'µs',
+  of: ({ marks }) => meanStep(marks.slice(0, COMPARED + 1)) * 1000,
+}
+
+/** @type {Measure} */
+const LAST_TURNS = {
+  title: `the last ${COMPARED}`,
+  unit: 'µs',
+  of: ({ marks }) => meanStep(marks.slice(-COMPARED - 1)) * 1000,
+}
+
+/** @type {Measure} */
+const PAYLOAD = { title: 'transcript as JSON', unit: 'KB', of: ({ payloadKb }) => payloadKb }
+
+/** @type {Measure} */
+const HELD = { title: 'held at the end', unit: 'KB', of: ({ heldKb }) => heldKb }
+
+/** @type {Measure} */
+const HELD_ABOVE = {
+  title: 'above the transcript',
+  unit: 'KB a turn',
+  of: ({ heldKb, payloadKb }, { turns }) => (heldKb - payloadKb) / turns,
+}
+
+const MEMORY_LOG = 'run, no HTTP'
+const FILE_LOGS = ['never', 'interval', 'always'].map((fsync) => `file log, fsync ${fsync}`)
+
+/** @type {readonly import('./scenarios.js').Scenario[]} */
+export const LOOP_SCENARIOS = [
+  {
+    name: 'loop',
+    title: 'The loop alone: a model in the same process that answers at once, 20 turns',
+    contenders: [MEMORY_LOG, 'stream, no HTTP'],
+    work: { warmUp: 50, runs: 200, turns: 20 },
+    measures: [{ ...OWN_TIME, goals: { [MEMORY_LOG]: { most: MOST_A_TURN } } }],
+  },
+  {
+    name: 'loop-2000',
+    title: 'The loop alone over 2,000 turns, 1 KiB of tool output each',
+    contenders: [MEMORY_LOG],
+    work: { warmUp: 2, runs: 1, turns: 2000, resultChars: 1024, marked: true },
+    measures: [
+      { ...OWN_TIME, hasRatio: false, goals: { [MEMORY_LOG]: { most: MOST_A_TURN } } },
+      FIRST_TURNS,
+      LAST_TURNS,
+    ],
+  },
+  {
+    name: 'memory-2000',
+    title: 'What a run of 2,000 turns holds, 1 KiB of tool output each',
+    contenders: [MEMORY_LOG, FILE_LOGS[1] ?? ''],
+    work: { warmUp: 1, runs: 1, turns: 2000, resultChars: 1024, weighed: true },
+    measures: [PAYLOAD, HELD, HELD_ABOVE],
+  },
+  {
+    name: 'logs',
+    title: 'The loop alone with the log in files, 20 turns of 1 KiB',
+    contenders: [MEMORY_LOG, ...FILE_LOGS],
+    work: { warmUp: 20, runs: 50, turns: 20, resultChars: 1024 },
+    measures: [
+      { ...OWN_TIME, goals: { 'file log, fsync interval': { mostTimes: 1.5 } } },
+      { title: 'wall a turn', unit: 'µs', of: ({ wallMs }, { runs, turns }) => (wallMs / (runs * turns)) * 1000 },
+    ],
+  },
+]

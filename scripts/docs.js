@@ -1,0 +1,90 @@
+// Fills the marked blocks of README.md and docs/ from the files that they show, so that what a page says is what was
+// compiled and run:
+//   <!-- snippet: docs/snippets/first.ts -->      the file
+//   <!-- event: run_started -->                   the fields of an event, from src/run/events.ts
+// each followed by a ```ts block. With `--check` nothing is written, and what differs fails. Links to files of this
+// project are looked up in both cases.
+import { existsSync, readFileSync, readdirSync, writeFileSync } from 'node:fs'
+import { dirname, join } from 'node:path'
+import * as prettier from 'prettier'
+import { eventDeclarations } from './event-declarations.js'
+
+const EVENTS_PAGE = 'docs/events.md'
+const BLOCK = /<!-- (snippet|event): (\S+) -->\n+```ts\n[\s\S]*?\n?```/g
+const MARK = /<!-- (snippet|event): (\S+) -->/g
+
+const checkOnly = process.argv.includes('--check')
+const problems = []
+const events = eventDeclarations()
+const pages = ['README.md', 'CONTEXT.md', 'CHANGELOG.md', ...markdownIn('docs')].filter((page) => existsSync(page))
+let blocks = 0
+for (const page of pages) await fill(page)
+checkEvents()
+
+if (problems.length === 0) console.log(`${pages.length} pages with ${blocks} blocks.`)
+else {
+  console.error(problems.join('\n'))
+  process.exitCode = 1
+}
+
+async function fill(page) {
+  const text = readFileSync(page, 'utf8')
+  const filled = new Map()
+  for (const [, kind, name] of text.matchAll(MARK)) {
+    const mark = `${kind}: ${name}`
+    filled.set(mark, kind === 'snippet' ? snippet(page, name) : await event(page, name))
+    blocks += 1
+  }
+  const marks = [...text.matchAll(MARK)].length
+  if ([...text.matchAll(BLOCK)].length !== marks) {
+    problems.push(`${page}: a \`<!-- snippet: … -->\` or \`<!-- event: … -->\` has no \`\`\`ts block behind it.`)
+    return
+  }
+  const written = text.replace(BLOCK, (block, kind, name) => {
+    const code = filled.get(`${kind}: ${name}`)
+    return code === undefined ? block : `<!-- ${kind}: ${name} -->\n\n\`\`\`ts\n${code}\n\`\`\``
+  })
+  checkLinks(page, text)
+  if (written === text) return
+  if (checkOnly) problems.push(`${page} does not show its snippets as they are: run \`npm run docs\`.`)
+  else writeFileSync(page, written)
+}
+
+function snippet(page, path) {
+  if (existsSync(path)) return readFileSync(path, 'utf8').trimEnd()
+  problems.push(`${page} shows \`${path}\`, which is not there.`)
+  return undefined
+}
+
+async function event(page, kind) {
+  const declaration = events.get(kind)
+  if (declaration === undefined) problems.push(`${page} tells of an event \`${kind}\`, which is none.`)
+  else
+    return (
+      await prettier.format(declaration, { ...(await prettier.resolveConfig(page)), parser: 'typescript' })
+    ).trimEnd()
+  return undefined
+}
+
+/** Every event has its place in the page on events. */
+function checkEvents() {
+  const text = existsSync(EVENTS_PAGE) ? readFileSync(EVENTS_PAGE, 'utf8') : ''
+  for (const kind of events.keys()) {
+    if (!text.includes(`<!-- event: ${kind} -->`))
+      problems.push(`${EVENTS_PAGE} does not tell of the event \`${kind}\`.`)
+  }
+}
+
+function checkLinks(page, text) {
+  for (const [, target = ''] of text.matchAll(/\]\(([^)\s#]+)[^)]*\)/g)) {
+    if (/^[a-z]+:/.test(target) || existsSync(join(dirname(page), target))) continue
+    problems.push(`${page} links to \`${target}\`, which is not there.`)
+  }
+}
+
+function markdownIn(folder) {
+  return readdirSync(folder, { recursive: true })
+    .filter((name) => name.endsWith('.md'))
+    .map((name) => join(folder, name))
+    .sort()
+}

@@ -1,0 +1,13 @@
+export interface PackageEntry {
+  /** What a user imports, such as `thinharness/tools`. */
+  readonly specifier: string
+  /** Below `src` and `dist`, without an ending. */
+  readonly name: string
+  readonly source: string
+  readonly output: string
+}
+
+export declare const entries: readonly PackageEntry[]
+
+/** package.json, as far as builds ask. */
+export declare const manifest: { readonly optionalDependencies: Readonly<Record<string, string>> }

@@ -1,0 +1,50 @@
+import type { McpTool } from './tool-list.js'
+
+/** What is done with a tool whose definition is not the one that is pinned. */
+export type ChangedToolRule = 'report' | 'refuse'
+
+/**
+ * The definitions that are known of a server's tools. A server that changes one behind the host's back (a description with
+ * an instruction in it, a wider schema) is told of, and with `refuse` its tool is left out until it is pinned anew.
+ */
+export class Pins {
+  readonly #rule: ChangedToolRule
+  /** Digests by the server's names; null until the first list, unless they were given. */
+  #known: Map<string, string> | null
+
+  constructor(given: Readonly<Record<string, string>> | null, rule: ChangedToolRule) {
+    this.#rule = rule
+    this.#known = given === null ? null : new Map(Object.entries(given))
+  }
+
+  /** From now on these definitions are the known ones. */
+  pin(digests: Readonly<Record<string, string>>): void {
+    this.#known = new Map(Object.entries(digests))
+  }
+
+  /** The tools that may be offered. The first list is trusted where nothing was pinned before. */
+  admitted(tools: readonly McpTool[], warn: (message: string) => void): readonly McpTool[] {
+    const known = this.#known
+    if (known === null) {
+      this.#known = new Map(tools.map(({ name, digest }) => [name, digest]))
+      return tools
+    }
+    const isKnown = ({ name, digest }: McpTool): boolean => known.get(name) === digest
+    const others = tools.filter((tool) => !isKnown(tool))
+    for (const tool of others) warn(this.#warning(tool, known.get(tool.name)))
+    if (this.#rule === 'refuse') return tools.filter(isKnown)
+    for (const { name, digest } of others) known.set(name, digest)
+    return tools
+  }
+
+  /** Whether a call of the tool may be made, as far as its definition goes. */
+  admits({ name, digest }: McpTool): boolean {
+    return this.#rule === 'report' || this.#known?.get(name) === digest
+  }
+
+  #warning({ name, digest }: McpTool, before: string | undefined): string {
+    const what = before === undefined ? `has a new tool \`${name}\`` : `has changed the definition of \`${name}\``
+    const end = this.#rule === 'refuse' ? '; it is not offered until it is pinned' : ''
+    return `It ${what} (${before === undefined ? '' : `${before} → `}${digest})${end}.`
+  }
+}

@@ -1,0 +1,71 @@
+import { HarnessError } from '../errors.js'
+import type { ResumeState } from '../report.js'
+import type { DurableEvent } from './events.js'
+import type { RunLog } from './log.js'
+import { apply, openState } from './state.js'
+import type { RunState } from './state.js'
+import { readState } from './stored-state.js'
+
+/** A run as it was found: its state, the raw replies kept beside it, and the last event, when it came from a log. */
+export interface LoadedRun {
+  readonly state: RunState
+  readonly responses: readonly unknown[]
+  readonly last: DurableEvent | null
+  /** The log that the run goes on in holds it from its beginning. */
+  readonly isLogged: boolean
+}
+
+/** Folds what the log has of a run; null when it has nothing. */
+export async function loadRun(log: RunLog, runId: string): Promise<LoadedRun | null> {
+  let found: ReturnType<typeof opened> | undefined
+  let last: DurableEvent | null = null
+  for await (const event of log.read(runId)) {
+    if (found === undefined) found = opened(event)
+    else apply(found.state, event)
+    last = event
+  }
+  return found === undefined ? null : { ...found, last, isLogged: true }
+}
+
+/** The state at the first event of a log: of a run that begins there, or goes on there from a stored state. */
+export function opened(event: DurableEvent): { readonly state: RunState; readonly responses: readonly unknown[] } {
+  if (event.kind !== 'run_started') {
+    throw new HarnessError(
+      'invalid_log',
+      `The log of run \`${event.runId}\` begins with \`${event.kind}\`, not with \`run_started\`.`,
+    )
+  }
+  if (event.state === undefined) return { state: openState(event), responses: [] }
+  const { state, responses } = readState(event.state, `The log of run \`${event.runId}\``, null)
+  return { state: apply(state, event), responses }
+}
+
+/** The stored state of a run that waits, unless the log knows that it went on since. */
+export async function loadStored(
+  log: RunLog,
+  stored: { readonly state: RunState; readonly responses: readonly unknown[] },
+): Promise<LoadedRun> {
+  const { runId, seq } = stored.state
+  let isLogged = false
+  for await (const event of log.read(runId, seq)) {
+    if (event.seq > seq) throw stale(runId)
+    isLogged = true
+  }
+  return { ...stored, last: null, isLogged }
+}
+
+/** A run under a call: what the log has of it, unless what the call has kept of it is newer. */
+export async function loadChild(log: RunLog, runId: string, stored: ResumeState | null): Promise<LoadedRun | null> {
+  const logged = await loadRun(log, runId)
+  if (stored === null) return logged
+  const kept = readState(stored, `The state of run \`${runId}\``, null)
+  if (logged !== null && logged.state.seq >= kept.state.seq) return logged
+  return { ...kept, last: null, isLogged: logged !== null }
+}
+
+function stale(runId: string): HarnessError {
+  return new HarnessError(
+    'invalid_state',
+    `resume: the state is stale: run \`${runId}\` has gone on since it was stored.`,
+  )
+}

@@ -1,0 +1,123 @@
+import { mkdirSync } from 'node:fs'
+import { dirname } from 'node:path'
+import { HarnessError } from '../errors.js'
+
+/** What is used of a database of `node:sqlite`, and of what has the same form. */
+export interface Database {
+  exec(sql: string): void
+  prepare(sql: string): Statement
+  close(): void
+}
+
+export interface Statement {
+  run(...values: Value[]): { readonly changes: number | bigint }
+  get(...values: Value[]): unknown
+  all(...values: Value[]): unknown[]
+}
+
+export type Value = string | number | null
+
+interface Driver {
+  readonly DatabaseSync: new (path: string) => Database
+}
+
+/** How long a statement waits for another process, in ms. */
+const BUSY_MS = 5000
+const SCHEMA_VERSION = 1
+
+const SCHEMA = `
+create table runs (
+  run_id text primary key,
+  last_seq integer not null default 0,
+  phase text,
+  started_at text,
+  updated_at text,
+  parent_run_id text,
+  digest text,
+  owner text,
+  owned_until integer not null default 0
+);
+create index runs_by_start on runs (started_at desc, run_id desc);
+create index runs_by_phase on runs (phase, started_at desc, run_id desc);
+create index runs_by_parent on runs (parent_run_id, started_at desc, run_id desc);
+create table events (
+  run_id text not null,
+  seq integer not null,
+  event text not null,
+  primary key (run_id, seq)
+);
+pragma user_version = ${SCHEMA_VERSION};`
+
+/** Opens the file, which it creates with its folder and tables. Throws `missing_dependency` where Node has no SQLite. */
+export async function openDatabase(path: string, synchronous: 'normal' | 'full'): Promise<Database> {
+  const { DatabaseSync } = await loadDriver()
+  if (path !== ':memory:') mkdirSync(dirname(path), { recursive: true })
+  const database = new DatabaseSync(path)
+  try {
+    database.exec(`pragma busy_timeout = ${BUSY_MS}`)
+    await untilFree(() => database.exec('pragma journal_mode = wal'))
+    database.exec(`pragma synchronous = ${synchronous}`)
+    transaction(database, () => createTables(database, path))
+    return database
+  } catch (error) {
+    database.close()
+    throw error
+  }
+}
+
+/** Does `work` in one transaction that holds the right to write from its beginning; nothing of it when it throws. */
+export function transaction<T>(database: Database, work: () => T): T {
+  database.exec('begin immediate')
+  try {
+    const result = work()
+    database.exec('commit')
+    return result
+  } catch (error) {
+    rollBack(database)
+    throw error
+  }
+}
+
+function rollBack(database: Database): void {
+  try {
+    database.exec('rollback')
+  } catch {
+    // A full disk, for one, has rolled it back already.
+  }
+}
+
+async function loadDriver(): Promise<Driver> {
+  // Not imported by its name: bundlers take `node:` off it.
+  const builtin: unknown = process.getBuiltinModule('node:sqlite')
+  if (builtin !== undefined) return builtin as Driver
+  try {
+    return await import('@photostructure/sqlite')
+  } catch (cause) {
+    const message =
+      '`sqliteLog` needs SQLite: Node 22.13 or newer, or the package `@photostructure/sqlite` (npm install @photostructure/sqlite).'
+    throw new HarnessError('missing_dependency', message, { cause })
+  }
+}
+
+/** Changing the journal's mode does not wait for others by itself. */
+async function untilFree(work: () => void): Promise<void> {
+  for (const end = Date.now() + BUSY_MS; ;) {
+    try {
+      work()
+      return
+    } catch (error) {
+      if (!/locked|busy/i.test(String(error)) || Date.now() > end) throw error
+      await new Promise((resolve) => setTimeout(resolve, 5 + Math.random() * 20))
+    }
+  }
+}
+
+function createTables(database: Database, path: string): void {
+  const { user_version: version } = database.prepare('pragma user_version').get() as { user_version: number }
+  if (version === SCHEMA_VERSION) return
+  if (version !== 0) {
+    const message = `The tables in \`${path}\` are of version ${version}: this version of thinharness reads ${SCHEMA_VERSION}.`
+    throw new HarnessError('store_failure', message)
+  }
+  database.exec(SCHEMA)
+}

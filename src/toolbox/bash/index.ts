@@ -1,0 +1,80 @@
+import type { ToolSpec } from '../../tools/spec.js'
+import { failedOutcome } from '../failure.js'
+import type { FileToolOptions } from '../options.js'
+import { shownPath } from '../path-text.js'
+import { workspaceOf } from '../workspace.js'
+import { checkBashOptions } from './options.js'
+import type { BashOptions } from './options.js'
+import { ShellRunner } from './run-command.js'
+import type { BashArguments } from './run-command.js'
+
+/**
+ * `bash`: one shell command (session-behaviour §11.6). Opt-in, sequential. A command gets no input, the environment that
+ * `env` says, and no more time than it may have; when it ends, whatever it has started ends too. A command that fails is a
+ * result, not a failed call: `success` and `exit_code` in the metadata tell.
+ *
+ * Without `sandbox` nothing confines a command but the rights of this process's user: that its `cwd` lies in the root is no
+ * fence. The shell is a login shell that reads the system's profile; the user's own is not read.
+ * @throws HarnessError `invalid_options`, also on Windows; PathValidationError when the output folder leaves the root.
+ */
+export function bash(options: BashOptions = {}): ToolSpec {
+  const settings = checkBashOptions(options)
+  const { root, outputDir } = options
+  const files: FileToolOptions = { ...(root !== undefined && { root }), ...(outputDir !== undefined && { outputDir }) }
+  if (root !== undefined) workspaceOf(files, root)
+  const runner = new ShellRunner(settings)
+  return {
+    name: 'bash',
+    description:
+      'Run one shell command. Prefer the tools made for a task, such as those for reading and searching files.',
+    instructions: instructionsOf(options),
+    parameters: PARAMETERS,
+    annotations: { readOnly: false, destructive: true, idempotent: false, openWorld: true },
+    sequential: true,
+    aliases: { cmd: 'command' },
+    pathFields: ['cwd'],
+    // What a result holds is bounded by the tool itself.
+    maxOutputChars: settings.maxOutputChars * 2 + 10_000,
+    async call(args, context) {
+      const workspace = workspaceOf(files, context.root)
+      context.signal.throwIfAborted()
+      try {
+        return await runner.run({ workspace, args: args as unknown as BashArguments, context })
+      } catch (error) {
+        return failedOutcome(error, shownPath(typeof args['cwd'] === 'string' ? args['cwd'] : '.'))
+      }
+    },
+  }
+}
+
+const PARAMETERS = {
+  type: 'object',
+  properties: {
+    command: { type: 'string', minLength: 1, description: 'The command, as typed into a shell. It gets no input.' },
+    cwd: { type: 'string', description: 'Folder to run it in, relative to the workspace root. Default: the root.' },
+    timeout_ms: {
+      type: 'integer',
+      minimum: 1,
+      description: 'Time that it may take, in ms. Longer times are cut to the limit.',
+    },
+    max_chars: {
+      type: 'integer',
+      minimum: 1,
+      description: 'Most characters to return of each stream, below the usual cap.',
+    },
+  },
+  required: ['command'],
+  additionalProperties: false,
+} as const
+
+function instructionsOf({ sandbox = 'off', network }: BashOptions): string {
+  const lines = [
+    '`bash`: use it for what no other tool does.',
+    '- Each call is a shell of its own: nothing but files outlives it, and what runs in the background ends with it.',
+    '- There is no input and no terminal: give flags instead of answering questions.',
+  ]
+  if (sandbox === 'off') return lines.join('\n')
+  const net = network === true ? 'can use the network' : 'has no network'
+  const when = sandbox === 'auto' ? 'Where the system has a sandbox, a command' : 'A command'
+  return [...lines, `- ${when} can write to the workspace and an empty \`/tmp\` only, and ${net}.`].join('\n')
+}

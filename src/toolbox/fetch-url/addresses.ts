@@ -1,0 +1,53 @@
+import { BlockList, isIP } from 'node:net'
+
+/** Networks that are no public hosts: private, loopback, link-local (metadata services), shared, test, multicast, reserved. */
+const RESERVED_V4: readonly (readonly [string, number])[] = [
+  ['0.0.0.0', 8],
+  ['10.0.0.0', 8],
+  ['100.64.0.0', 10],
+  ['127.0.0.0', 8],
+  ['169.254.0.0', 16],
+  ['172.16.0.0', 12],
+  ['192.0.0.0', 24],
+  ['192.0.2.0', 24],
+  ['192.88.99.0', 24],
+  ['192.168.0.0', 16],
+  ['198.18.0.0', 15],
+  ['198.51.100.0', 24],
+  ['203.0.113.0', 24],
+  ['224.0.0.0', 3],
+]
+
+/** Of the networks of IPv6 one alone is public; within it, tunnels (which may end at any IPv4 address) and documentation. */
+const PUBLIC_V6 = ['2000::', 3] as const
+const RESERVED_V6: readonly (readonly [string, number])[] = [
+  ['2001::', 23],
+  ['2001:db8::', 32],
+  ['2002::', 16],
+  ['3fff::', 20],
+]
+
+const reservedV4 = listOf(RESERVED_V4, 'ipv4')
+const reservedV6 = listOf(RESERVED_V6, 'ipv6')
+const publicV6 = listOf([PUBLIC_V6], 'ipv6')
+
+/**
+ * Whether an address is a host of the public internet. IPv4 addresses that are written as IPv6 ones (mapped, translated,
+ * tunnelled) are not: nobody who means well needs them.
+ */
+export function isPublicAddress(address: string): boolean {
+  switch (isIP(address)) {
+    case 4:
+      return !reservedV4.check(address, 'ipv4')
+    case 6:
+      return !address.includes('%') && publicV6.check(address, 'ipv6') && !reservedV6.check(address, 'ipv6')
+    default:
+      return false
+  }
+}
+
+function listOf(networks: readonly (readonly [string, number])[], family: 'ipv4' | 'ipv6'): BlockList {
+  const list = new BlockList()
+  for (const [network, bits] of networks) list.addSubnet(network, bits, family)
+  return list
+}

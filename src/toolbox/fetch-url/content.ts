@@ -1,0 +1,83 @@
+import { TextDecoder } from 'node:util'
+import { fetchFailure } from './failure.js'
+
+/** What a body is: turned into Markdown, into text, shown as it is, or refused. */
+export type ContentKind = 'html' | 'pdf' | 'text' | 'binary'
+
+export interface ContentType {
+  /** Small letters, without parameters; empty when the answer does not say. */
+  readonly mediaType: string
+  readonly charset: string | undefined
+}
+
+/** Bytes at the start of a page that may say what it is. */
+const SNIFFED_BYTES = 1_024
+
+const TEXT =
+  /^text\/|^application\/(?:json|ld\+json|xml|yaml|x-yaml|toml|javascript|ecmascript|x-javascript|typescript|x-sh|sql|x-ndjson|ndjson|jsonl|graphql|rtf|x-www-form-urlencoded)$|\+(?:json|xml|yaml)$/
+
+export function contentTypeOf(header = ''): ContentType {
+  const [type = '', ...parameters] = header.slice(0, 1_000).split(';')
+  const charset = parameters.map((each) => /^\s*charset\s*=\s*"?([^"\s]+)"?\s*$/i.exec(each)?.[1]).find(Boolean)
+  return { mediaType: type.trim().toLowerCase(), charset }
+}
+
+/** What the type alone says; `undefined` when only the body can tell. */
+export function kindOfType({ mediaType }: ContentType): ContentKind | undefined {
+  if (mediaType === 'text/html' || mediaType === 'application/xhtml+xml') return 'html'
+  if (mediaType === 'application/pdf' || mediaType === 'application/x-pdf') return 'pdf'
+  if (TEXT.test(mediaType)) return 'text'
+  return mediaType === '' || mediaType === 'application/octet-stream' || mediaType === 'binary/octet-stream'
+    ? undefined
+    : 'binary'
+}
+
+/** What a body is; a text with NUL bytes is none, whatever its type says (UTF-16 says so by its mark or its charset). */
+export function kindOf(type: ContentType, bytes: Buffer): ContentKind {
+  const start = bytes.subarray(0, SNIFFED_BYTES)
+  const said = kindOfType(type) ?? sniffed(start)
+  const wide = /utf-?16/i.test(type.charset ?? '') || markedCharset(start)?.startsWith('utf-16') === true
+  return (said === 'text' || said === 'html') && start.includes(0) && !wide ? 'binary' : said
+}
+
+/** Text of a body: by its byte order mark, else the charset that was said, else what the page says, else UTF-8. */
+export function decodedText(type: ContentType, bytes: Buffer): string {
+  const wanted = markedCharset(bytes) ?? type.charset ?? writtenCharset(bytes) ?? 'utf-8'
+  return decoderFor(wanted).decode(bytes)
+}
+
+/** @throws FileFailure `UnsupportedContent`. */
+export function refuseBinary({ mediaType }: ContentType): never {
+  const what = mediaType === '' ? 'no text' : `\`${mediaType.slice(0, 100)}\``
+  throw fetchFailure('UnsupportedContent', `The page is ${what}. Only text, HTML and PDF are fetched.`)
+}
+
+function sniffed(start: Buffer): ContentKind {
+  if (start.subarray(0, 5).toString('latin1') === '%PDF-') return 'pdf'
+  return /^\s*(?:<!--[^]*?-->\s*)?<(?:!doctype\s+html|html|head|body)\b/i.test(start.toString('latin1'))
+    ? 'html'
+    : 'text'
+}
+
+function markedCharset(bytes: Buffer): string | undefined {
+  if (bytes[0] === 0xef && bytes[1] === 0xbb && bytes[2] === 0xbf) return 'utf-8'
+  if (bytes[0] === 0xff && bytes[1] === 0xfe) return 'utf-16le'
+  return bytes[0] === 0xfe && bytes[1] === 0xff ? 'utf-16be' : undefined
+}
+
+/** `<meta charset="…">`, `<meta content="…; charset=…">` or the declaration of XML. */
+function writtenCharset(bytes: Buffer): string | undefined {
+  const start = bytes.subarray(0, SNIFFED_BYTES).toString('latin1')
+  const written =
+    /<meta[^>]{0,500}?charset\s*=\s*["']?([\w-]{1,40})/i.exec(start) ??
+    /^<\?xml[^>]{0,200}?encoding\s*=\s*["']([\w-]{1,40})/i.exec(start)
+  return written?.[1]
+}
+
+function decoderFor(charset: string): TextDecoder {
+  try {
+    return new TextDecoder(charset)
+  } catch {
+    return new TextDecoder()
+  }
+}

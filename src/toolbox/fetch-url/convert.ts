@@ -1,0 +1,131 @@
+import { createRequire } from 'node:module'
+import { pathToFileURL } from 'node:url'
+import { Worker } from 'node:worker_threads'
+import { messageOf } from '../../errors.js'
+import { isObject } from '../../util/json.js'
+import { fetchFailure } from './failure.js'
+
+/** Makes text of a page that is none. What it needs is an optional package. */
+export interface Converter {
+  readonly packageName: string
+  /** In words: `HTML is turned into Markdown`. */
+  readonly purpose: string
+  /** Body of an async function of `load` (imports the package), `bytes` (a Uint8Array) and `base` (a URL). */
+  readonly source: string
+}
+
+export const HTML_TO_MARKDOWN: Converter = {
+  packageName: 'turndown',
+  purpose: 'HTML is turned into Markdown',
+  source: `
+    const { default: Turndown } = await load()
+    const whole = (link) => {
+      try {
+        const url = new URL(link, base)
+        return /^https?:|^mailto:/.test(url.protocol) ? url.href : ''
+      } catch {
+        return ''
+      }
+    }
+    const service = new Turndown({ headingStyle: 'atx', codeBlockStyle: 'fenced', bulletListMarker: '-', emDelimiter: '*' })
+    service.remove(['script', 'style', 'noscript', 'template', 'iframe', 'object', 'svg', 'canvas', 'link', 'meta'])
+    service.addRule('title', { filter: 'title', replacement: (text) => text.trim() === '' ? '' : '\\n\\n' + text.trim() + '\\n\\n' })
+    service.addRule('links', {
+      filter: (node) => node.nodeName === 'A' && node.getAttribute('href') !== null,
+      replacement: (text, node) => {
+        const link = whole(node.getAttribute('href'))
+        return link === '' || text.trim() === '' ? text : '[' + text.trim() + '](' + link + ')'
+      },
+    })
+    service.addRule('images', {
+      filter: 'img',
+      replacement: (_text, node) => {
+        const link = whole(node.getAttribute('src') ?? '')
+        const words = (node.getAttribute('alt') ?? '').trim()
+        return link === '' ? words : '![' + words + '](' + link + ')'
+      },
+    })
+    return service.turndown(new TextDecoder().decode(bytes))
+  `,
+}
+
+export const PDF_TO_TEXT: Converter = {
+  packageName: 'unpdf',
+  purpose: 'The text of a PDF is read',
+  source: `
+    const { getDocumentProxy, extractText } = await load()
+    const { text } = await extractText(await getDocumentProxy(bytes), { mergePages: false })
+    return text.join('\\n\\n')
+  `,
+}
+
+/** Pages are made by strangers: what is done with one gets this much memory, and no longer than the signal says. */
+const MAX_MEMORY_MB = 512
+
+const FRAME = (source: string): string => `
+  const { parentPort, workerData } = require('node:worker_threads')
+  const load = async () => {
+    const module = await import(workerData.packageUrl)
+    return module.default?.default ? module.default : module
+  }
+  const { bytes, base } = workerData
+  const convert = async () => {${source}}
+  convert().then(
+    (text) => parentPort.postMessage({ ok: true, text }),
+    (error) => parentPort.postMessage({ ok: false, problem: String(error?.message ?? error).slice(0, 300) }),
+  )
+`
+
+/**
+ * Converts a page in a thread of its own, so that one that is made to take forever, or all memory, stops nobody else.
+ * @throws FileFailure `MissingDependency` with the command that installs it, or `ConversionFailed`; the signal's reason.
+ */
+export async function convert(
+  converter: Converter,
+  bytes: Uint8Array,
+  base: URL,
+  signal: AbortSignal,
+): Promise<string> {
+  signal.throwIfAborted()
+  const own = Uint8Array.from(bytes)
+  const worker = new Worker(FRAME(converter.source), {
+    eval: true,
+    workerData: { bytes: own, base: base.href, packageUrl: packageUrl(converter) },
+    transferList: [own.buffer],
+    env: {},
+    stdout: true,
+    stderr: true,
+    resourceLimits: { maxOldGenerationSizeMb: MAX_MEMORY_MB },
+  })
+  const stop = (): void => void worker.terminate()
+  signal.addEventListener('abort', stop, { once: true })
+  try {
+    return await answerOf(worker)
+  } catch (error) {
+    signal.throwIfAborted()
+    throw fetchFailure('ConversionFailed', `The page could not be read: ${messageOf(error)}.`)
+  } finally {
+    signal.removeEventListener('abort', stop)
+    await worker.terminate()
+  }
+}
+
+function packageUrl({ packageName, purpose }: Converter): string {
+  try {
+    return pathToFileURL(createRequire(import.meta.url).resolve(packageName)).href
+  } catch {
+    const message = `${purpose} by the package \`${packageName}\`, which is not installed: npm install ${packageName}`
+    throw fetchFailure('MissingDependency', message)
+  }
+}
+
+function answerOf(worker: Worker): Promise<string> {
+  return new Promise((resolve, reject) => {
+    worker.once('message', (answer: unknown) => {
+      if (isObject(answer) && typeof answer['text'] === 'string') resolve(answer['text'])
+      else reject(new Error(isObject(answer) ? String(answer['problem']) : 'it gave no text'))
+    })
+    worker.once('error', reject)
+    worker.once('exit', () => reject(new Error('it was stopped')))
+  })
+}

@@ -1,0 +1,209 @@
+import { spawn } from 'node:child_process'
+import type { ChildProcess } from 'node:child_process'
+import { isSystemError } from '../failure.js'
+import { Capture } from './capture.js'
+import type { Environment } from './environment.js'
+import { LineFeed } from './line-feed.js'
+import { isGroupThere, signalGroup } from './process-group.js'
+
+export type OutputStream = 'stdout' | 'stderr'
+
+export interface ProcessRequest {
+  /** Absolute, or a name that is looked for in the `PATH` of `environment`. */
+  readonly program: string
+  readonly args: readonly string[]
+  /** Absolute; exists. */
+  readonly cwd: string
+  /** The whole environment: nothing is added to it. */
+  readonly environment: Environment
+  /** When the group is asked to end, in ms. */
+  readonly timeoutMs: number
+  /** When the group is killed at once, in ms. Default: never. */
+  readonly hardTimeoutMs?: number
+  /** Time between asking and killing, in ms. Default 5,000. */
+  readonly graceMs?: number
+  /** Kept of each stream, in bytes; of more, the beginning and the end. */
+  readonly maxOutputBytes: number
+  /** Both streams are kept as one, in the order in which they came. Default false. */
+  readonly merged?: boolean
+  readonly signal: AbortSignal
+  /** Lines as they come, at most every 50 ms, no more than `maxOutputBytes` of each stream. */
+  readonly onLines?: (stream: OutputStream, lines: string) => void
+}
+
+export type ProcessEnd =
+  | {
+      readonly kind: 'ended'
+      /** `null` when it was ended by a signal. */
+      readonly exitCode: number | null
+      readonly signal: NodeJS.Signals | null
+      /** Why it was stopped: its time was up, the hard limit came, the call was aborted; `null` when it was not. */
+      readonly stopped: 'soft' | 'hard' | 'aborted' | null
+      readonly durationMs: number
+      readonly stdout: Capture
+      /** The same as `stdout` when they are merged. */
+      readonly stderr: Capture
+    }
+  | {
+      /** The system could not start it. */
+      readonly kind: 'unstarted'
+      /** Such as `ENOENT`, `EACCES`, `E2BIG`. */
+      readonly code: string
+    }
+
+const GRACE_MS = 5_000
+/** How long output is waited for that a child, left behind, holds open. */
+const DRAIN_MS = 500
+/** The same when all that could hold it was killed. */
+const KILLED_DRAIN_MS = 100
+/** A killed process that does not end waits for its disk or network: nobody can do more. */
+const KILLED_WAIT_MS = 1_000
+/** What left-over children get to end by themselves. */
+const SWEEP_MS = 50
+
+/**
+ * Runs a program in a process group of its own, without input, and ends the whole group: when its time is up (asked first,
+ * killed after the grace), when the hard limit comes or the signal is aborted (killed at once), and what is left of it
+ * when the program has ended. Memory is bounded by `maxOutputBytes`. A process that leaves the group by itself
+ * (`setsid`) is not found. POSIX only: see `processGroupsProblem`. Rejects for errors of the caller only.
+ */
+export async function runProcess(request: ProcessRequest): Promise<ProcessEnd> {
+  const startedAt = performance.now()
+  try {
+    const run = new GroupRun(start(request), request)
+    const { exitCode, signal } = await run.end()
+    const durationMs = Math.round(performance.now() - startedAt)
+    const { stopped, stdout, stderr } = run
+    return { kind: 'ended', exitCode, signal, stopped, durationMs, stdout, stderr }
+  } catch (error) {
+    if (isSystemError(error)) return { kind: 'unstarted', code: error.code ?? 'UNKNOWN' }
+    throw error
+  }
+}
+
+function start({ program, args, cwd, environment }: ProcessRequest): ChildProcess {
+  return spawn(program, args, { cwd, env: environment, detached: true, stdio: ['ignore', 'pipe', 'pipe'] })
+}
+
+interface Exit {
+  readonly exitCode: number | null
+  readonly signal: NodeJS.Signals | null
+}
+
+class GroupRun {
+  readonly stdout: Capture
+  readonly stderr: Capture
+  stopped: 'soft' | 'hard' | 'aborted' | null = null
+  readonly #child: ChildProcess
+  readonly #request: ProcessRequest
+  readonly #feeds: LineFeed[] = []
+  readonly #timers: NodeJS.Timeout[] = []
+  readonly #ended: Promise<void>
+  #exit: Exit | undefined
+  #lastTimer: NodeJS.Timeout | undefined
+  #finish: () => void = () => undefined
+
+  constructor(child: ChildProcess, request: ProcessRequest) {
+    this.#child = child
+    this.#request = request
+    this.#ended = this.#watch()
+    this.stdout = new Capture(request.maxOutputBytes)
+    this.stderr = request.merged === true ? this.stdout : new Capture(request.maxOutputBytes)
+    this.#listen('stdout', this.stdout)
+    this.#listen('stderr', this.stderr)
+  }
+
+  /** Rejects with the system's error when the program could not be started. */
+  async end(): Promise<Exit> {
+    const { signal } = this.#request
+    const abort = (): void => this.#kill('aborted')
+    try {
+      this.#setTimers()
+      signal.addEventListener('abort', abort, { once: true })
+      if (signal.aborted) abort()
+      await this.#ended
+      await this.#sweep()
+    } finally {
+      signal.removeEventListener('abort', abort)
+      this.#letGo()
+    }
+    return this.#exit ?? { exitCode: null, signal: null }
+  }
+
+  #listen(stream: OutputStream, capture: Capture): void {
+    const { onLines, maxOutputBytes } = this.#request
+    const feed = onLines && new LineFeed((lines) => onLines(stream, lines), maxOutputBytes)
+    if (feed !== undefined) this.#feeds.push(feed)
+    // There are no streams when there were no descriptors left for them.
+    this.#child[stream]?.on('data', (chunk: Buffer) => {
+      capture.add(chunk)
+      feed?.add(chunk)
+    })
+    // What cannot be read any more is no reason to fail: the end of the program decides.
+    this.#child[stream]?.on('error', () => undefined)
+  }
+
+  #watch(): Promise<void> {
+    return new Promise((resolve, reject) => {
+      this.#finish = resolve
+      this.#child.once('error', (error) => {
+        // Also told when a signal could not be sent: the program runs on then.
+        if (this.#child.pid === undefined) reject(error)
+      })
+      this.#child.once('close', () => resolve())
+      this.#child.once('exit', (exitCode, signal) => {
+        this.#exit = { exitCode, signal }
+        if (this.stopped === null) this.#finishIn(DRAIN_MS)
+        else if (this.stopped !== 'soft') this.#finishIn(KILLED_DRAIN_MS)
+      })
+    })
+  }
+
+  #setTimers(): void {
+    const { timeoutMs, hardTimeoutMs, graceMs = GRACE_MS } = this.#request
+    if (hardTimeoutMs !== undefined) this.#timers.push(setTimeout(() => this.#kill('hard'), hardTimeoutMs))
+    if (timeoutMs >= (hardTimeoutMs ?? Infinity)) return
+    const soft = setTimeout(() => {
+      if (this.#exit !== undefined || this.stopped !== null) return
+      this.stopped = 'soft'
+      signalGroup(this.#child.pid, 'SIGTERM')
+      this.#timers.push(setTimeout(() => this.#killNow(), graceMs))
+    }, timeoutMs)
+    this.#timers.push(soft)
+  }
+
+  #kill(why: 'hard' | 'aborted'): void {
+    // A program that has ended was not stopped, but an abort does not wait for what it left behind.
+    if (this.#exit === undefined) this.stopped = why
+    else if (why === 'hard') return
+    this.#killNow()
+  }
+
+  #killNow(): void {
+    signalGroup(this.#child.pid, 'SIGKILL')
+    this.#finishIn(this.#exit === undefined ? KILLED_WAIT_MS : KILLED_DRAIN_MS)
+  }
+
+  #finishIn(ms: number): void {
+    clearTimeout(this.#lastTimer)
+    this.#lastTimer = setTimeout(() => this.#finish(), ms)
+  }
+
+  async #sweep(): Promise<void> {
+    const { pid } = this.#child
+    if (!isGroupThere(pid)) return
+    if (this.stopped === null && !this.#request.signal.aborted) {
+      signalGroup(pid, 'SIGTERM')
+      await new Promise((resolve) => setTimeout(resolve, SWEEP_MS))
+    }
+    signalGroup(pid, 'SIGKILL')
+  }
+
+  #letGo(): void {
+    for (const timer of [...this.#timers, this.#lastTimer]) clearTimeout(timer)
+    this.#child.stdout?.destroy()
+    this.#child.stderr?.destroy()
+    this.#child.unref()
+    for (const feed of this.#feeds) feed.end()
+  }
+}

@@ -1,0 +1,100 @@
+import { basename } from 'node:path'
+import { isObject } from '../../util/json.js'
+import { firstCharacters } from '../characters.js'
+import { fileFailureOf } from '../failure.js'
+import { escapeControls } from '../path-text.js'
+import { parseFrontMatter } from './front-matter.js'
+import { readSkillFile } from './skill-file.js'
+import { SKILL_FILE } from './skill.js'
+import type { Skill } from './skill.js'
+
+export interface SkillRead {
+  /** `undefined` when it cannot be used; then a warning says why. */
+  readonly skill: Skill | undefined
+  readonly warnings: readonly string[]
+}
+
+const FIELDS = ['name', 'description', 'license', 'compatibility', 'metadata', 'allowed-tools']
+/** Not in the specification, and understood here. */
+const HIDDEN = 'disable-model-invocation'
+const MAX_NAME_CHARS = 64
+/** A longer one is no name at all. */
+const LONGEST_NAME_CHARS = 200
+const MAX_DESCRIPTION_CHARS = 1_024
+
+/** The skill of a folder, leniently: what breaks a rule is warned of, only what leaves nothing to use drops a skill. */
+export async function readSkill(folder: string): Promise<SkillRead> {
+  const dropped = (problem: string): SkillRead => ({
+    skill: undefined,
+    warnings: [`The skill was left out: ${problem}.`],
+  })
+  const text = await skillText(folder)
+  if (!text.ok) return dropped(text.problem)
+  const parsed = await parseFrontMatter(text.text)
+  if (!parsed.ok) return dropped(parsed.problem)
+  const { fields } = parsed
+  const description = oneLine(fields['description'])
+  if (description === '') return dropped('it has no `description`')
+  const name = nameOf(fields, folder)
+  const warnings = [
+    ...nameProblems(oneLine(fields['name']), basename(folder)),
+    ...fieldProblems(fields),
+    ...(description.length > MAX_DESCRIPTION_CHARS
+      ? [`\`description\` has more than ${MAX_DESCRIPTION_CHARS} characters: the rest is not told.`]
+      : []),
+  ]
+  const hidden = fields[HIDDEN] === true
+  return { skill: { name, description: firstCharacters(description, MAX_DESCRIPTION_CHARS), folder, hidden }, warnings }
+}
+
+async function skillText(folder: string): Promise<{ ok: true; text: string } | { ok: false; problem: string }> {
+  try {
+    return { ok: true, text: await readSkillFile(folder, SKILL_FILE) }
+  } catch (error) {
+    const failure = fileFailureOf(error, SKILL_FILE)
+    if (failure === undefined) throw error
+    return { ok: false, problem: failure.message }
+  }
+}
+
+function nameOf(fields: Readonly<Record<string, unknown>>, folder: string): string {
+  const name = oneLine(fields['name'])
+  return name === '' || name.length > LONGEST_NAME_CHARS ? oneLine(basename(folder)) : name
+}
+
+function nameProblems(name: string, folder: string): string[] {
+  if (name === '') return ['`name` is missing: the name of its folder stands in.']
+  if (name.length > LONGEST_NAME_CHARS) return ['`name` is too long to be used: the name of its folder stands in.']
+  const problems = [
+    ...(name.length > MAX_NAME_CHARS ? [`\`name\` has more than ${MAX_NAME_CHARS} characters.`] : []),
+    ...(/^[\p{Ll}\p{Lo}\d-]+$/u.test(name)
+      ? []
+      : ['`name` has other characters than small letters, digits and hyphens.']),
+    ...(/^-|-$|--/.test(name) ? ['`name` has a hyphen at an end, or two in a row.'] : []),
+  ]
+  return name.normalize('NFKC') === folder.normalize('NFKC')
+    ? problems
+    : [...problems, '`name` differs from its folder.']
+}
+
+function fieldProblems(fields: Readonly<Record<string, unknown>>): string[] {
+  const unknown = Object.keys(fields).filter((key) => !FIELDS.includes(key) && key !== HIDDEN)
+  const notText = ['license', 'compatibility', 'allowed-tools'].filter((key) => !isAbsentOr(fields[key], 'string'))
+  const { metadata } = fields
+  const shown = unknown.slice(0, 10).map((key) => `\`${oneLine(key).slice(0, 60)}\``)
+  return [
+    ...(unknown.length > 0 ? [`Unknown fields: ${shown.join(', ')}.`] : []),
+    ...notText.map((key) => `\`${key}\` is no text.`),
+    ...(metadata === undefined || isObject(metadata) ? [] : ['`metadata` is no map.']),
+  ]
+}
+
+function isAbsentOr(value: unknown, type: 'string'): boolean {
+  return value === undefined || typeof value === type
+}
+
+/** What the model reads in a list must not be able to write lines of its own. */
+function oneLine(value: unknown): string {
+  if (typeof value === 'number' || typeof value === 'boolean') return String(value)
+  return typeof value === 'string' ? escapeControls(value.trim().replace(/\s+/g, ' ')) : ''
+}

@@ -1,0 +1,62 @@
+import type { ToolOutcome } from '../../tools/outcome.js'
+import type { ToolSpec } from '../../tools/spec.js'
+import { characterCount } from '../characters.js'
+import { shownPath } from '../path-text.js'
+import { excerptOf } from '../process/excerpt.js'
+import { readSkillFile } from './skill-file.js'
+import { skillTool } from './skill-tool.js'
+import type { SkillCall } from './skill-tool.js'
+import { skillTree } from './skill-tree.js'
+import { SKILL_FILE } from './skill.js'
+import type { Skill } from './skill.js'
+
+interface SkillReadArguments {
+  readonly skill_name: string
+  readonly path?: string
+  readonly max_chars?: number
+}
+
+const MAX_CHARS = 40_000
+
+/** `skill_read`: a file of a skill, its `SKILL.md` by default, and what else it has (spec §6.9). */
+export function skillReadTool(skills: readonly Skill[]): ToolSpec {
+  return skillTool<SkillReadArguments>(skills, {
+    name: 'skill_read',
+    description: 'Read the instructions of a skill, or another of its files, with a list of them all.',
+    parameters: {
+      type: 'object',
+      properties: {
+        skill_name: { type: 'string', minLength: 1, description: 'Name of the skill.' },
+        path: { type: 'string', minLength: 1, description: 'File in the skill. Default: its instructions.' },
+        max_chars: { type: 'integer', minimum: 1, description: `Most characters of the file. Default ${MAX_CHARS}.` },
+      },
+      required: ['skill_name'],
+      additionalProperties: false,
+    },
+    annotations: { readOnly: true, idempotent: true, openWorld: false },
+    pathField: 'path',
+    run: readFromSkill,
+  })
+}
+
+async function readFromSkill({ skill, args }: SkillCall<SkillReadArguments>): Promise<ToolOutcome> {
+  const { path = SKILL_FILE, max_chars: maxChars = MAX_CHARS } = args
+  const text = await readSkillFile(skill.folder, path)
+  const excerpt = excerptOf(text, maxChars, 1 / 2)
+  const content = [
+    `# Skill: ${skill.name}`,
+    `Folder: ${shownPath(skill.folder)}`,
+    '',
+    '## Files',
+    ...(await skillTree(skill.folder)),
+    '',
+    `## ${shownPath(path)}`,
+    excerpt.text,
+  ].join('\n')
+  const cut = { truncated: true, chars: characterCount(text) }
+  return {
+    kind: 'succeeded',
+    content,
+    metadata: { skill: skill.name, path: shownPath(path), ...(excerpt.truncated && cut) },
+  }
+}

@@ -1,0 +1,145 @@
+import { basename } from 'node:path'
+import { stripVTControlCharacters } from 'node:util'
+import type { ToolOutcome } from '../../tools/outcome.js'
+import type { ToolSpec } from '../../tools/spec.js'
+import type { JsonObject } from '../../util/json.js'
+import { FileFailure, isMissing } from '../failure.js'
+import { shownPath } from '../path-text.js'
+import { environmentOf } from '../process/environment.js'
+import { excerptOf } from '../process/excerpt.js'
+import { processGroupsProblem } from '../process/process-group.js'
+import { runProcess } from '../process/run-process.js'
+import type { ProcessEnd } from '../process/run-process.js'
+import { openFile, withResolved } from '../safe-open.js'
+import type { SkillsOptions } from './options.js'
+import { runnerFor } from './runners.js'
+import { skillTool } from './skill-tool.js'
+import type { SkillCall } from './skill-tool.js'
+import { workspaceOfSkill } from './skill.js'
+import type { Skill } from './skill.js'
+
+interface SkillRunArguments {
+  readonly skill_name: string
+  readonly script: string
+  readonly args?: readonly string[]
+  readonly timeout?: number
+  readonly max_chars?: number
+}
+
+const MAX_CHARS = 40_000
+const TIMEOUT_SECONDS = 60
+
+/**
+ * `skill_run`: a script of a skill (spec §6.9). Sequential, not in a sandbox: a script can do what the user of this
+ * process can. It gets no input and the environment that `env` says; when it ends, whatever it has started ends too.
+ */
+export function skillRunTool(skills: readonly Skill[], options: SkillsOptions): ToolSpec {
+  return skillTool<SkillRunArguments>(skills, {
+    name: 'skill_run',
+    description: 'Run a script of a skill, in the folder of the skill and without a sandbox.',
+    parameters: PARAMETERS,
+    annotations: { readOnly: false, destructive: true, idempotent: false, openWorld: true },
+    sequential: true,
+    pathField: 'script',
+    run: (call) => runScript(call, options),
+  })
+}
+
+const PARAMETERS = {
+  type: 'object',
+  properties: {
+    skill_name: { type: 'string', minLength: 1, description: 'Name of the skill.' },
+    script: { type: 'string', minLength: 1, description: 'File in the skill, such as `scripts/check.py`.' },
+    args: { type: 'array', items: { type: 'string' }, description: 'Arguments of the script. Default none.' },
+    timeout: { type: 'integer', minimum: 1, description: `Most time, in seconds. Default ${TIMEOUT_SECONDS}.` },
+    max_chars: { type: 'integer', minimum: 1, description: `Most characters of what it prints. Default ${MAX_CHARS}.` },
+  },
+  required: ['skill_name', 'script'],
+  additionalProperties: false,
+} as const
+
+async function runScript(call: SkillCall<SkillRunArguments>, options: SkillsOptions): Promise<ToolOutcome> {
+  const { skill, args, context } = call
+  const { script, args: scriptArgs = [], timeout = TIMEOUT_SECONDS } = args
+  requireRunnable(scriptArgs)
+  const path = await scriptAt(skill, script)
+  const environment = environmentOf(options.env)
+  const [program = path, ...first] = await runnerFor(path, options.runners, environment)
+  const inFront = program === path ? [] : [...first, path]
+  const timeoutMs = Math.min(timeout * 1_000, options.maxTimeoutMs ?? 600_000)
+  const end = await runProcess({
+    program,
+    args: [...inFront, ...scriptArgs],
+    cwd: skill.folder,
+    environment,
+    timeoutMs,
+    maxOutputBytes: options.maxOutputBytes ?? 10_485_760,
+    merged: true,
+    signal: context.signal,
+    onLines: (stream, output) => context.progress({ kind: 'shell_output', stream, output }),
+  })
+  const cmd = program === path ? [script, ...scriptArgs] : [basename(program), ...first, script, ...scriptArgs]
+  return outcomeOf(end, { cmd, maxChars: args.max_chars ?? MAX_CHARS, timeoutMs, cancelled: context.signal.aborted })
+}
+
+function requireRunnable(scriptArgs: readonly string[]): void {
+  const problem = processGroupsProblem()
+  if (problem !== undefined) throw new FileFailure('RunnerMissing', `Scripts cannot be run on this system: ${problem}.`)
+  if (!scriptArgs.some((arg) => arg.includes('\0'))) return
+  throw new FileFailure('InvalidInput', 'An argument contains a NUL character, which no program takes.', {
+    retry: true,
+  })
+}
+
+/** @throws PathValidationError when it lies outside the skill; FileFailure `NotFound`, or when it is no file. */
+async function scriptAt({ folder }: Skill, script: string): Promise<string> {
+  const workspace = workspaceOfSkill(folder)
+  return withResolved(
+    () => workspace.rootPolicy.resolve(script),
+    async (path) => {
+      try {
+        const { handle } = await openFile(workspace, path, shownPath(script))
+        await handle.close()
+        return path
+      } catch (error) {
+        if (isMissing(error)) throw new FileFailure('NotFound', `script not found: ${shownPath(script)}`)
+        throw error
+      }
+    },
+  )
+}
+
+interface Run {
+  /** As it was called, paths in the skill. */
+  readonly cmd: readonly string[]
+  readonly maxChars: number
+  readonly timeoutMs: number
+  readonly cancelled: boolean
+}
+
+function outcomeOf(end: ProcessEnd, { cmd, maxChars, timeoutMs, cancelled }: Run): ToolOutcome {
+  if (end.kind === 'unstarted') return unstarted(end.code, cmd)
+  const excerpt = excerptOf(stripVTControlCharacters(end.stdout.text()), maxChars)
+  const cut = excerpt.truncated ? { truncated: true } : {}
+  const output = excerpt.text === '' ? '' : `\n${excerpt.text}`
+  if (cancelled) {
+    return failed('Cancelled', `The script was cancelled and killed.${output}`, { cmd, ...cut })
+  }
+  if (end.stopped !== null) {
+    const seconds = timeoutMs / 1_000
+    return failed('Timeout', `skill script timed out after ${seconds}s${output}`, { timeout: seconds, cmd, ...cut })
+  }
+  const code = end.exitCode === null ? `none (ended by ${end.signal ?? 'a signal'})` : end.exitCode
+  const content = `exit_code: ${code}${output}`
+  const metadata = { returncode: end.exitCode, cmd, duration_ms: end.durationMs, ...cut }
+  return end.exitCode === 0 ? { kind: 'succeeded', content, metadata } : failed('NonZeroExit', content, metadata)
+}
+
+function unstarted(code: string, cmd: readonly string[]): ToolOutcome {
+  const hint = code === 'EACCES' ? ': it is not executable, and its ending names no program that could run it' : ''
+  return failed('ScriptNotStarted', `The script could not be started (${code})${hint}.`, { cmd })
+}
+
+function failed(errorType: string, content: string, metadata: JsonObject): ToolOutcome {
+  return { kind: 'failed', errorType, content, retry: false, metadata }
+}

@@ -1,0 +1,49 @@
+import type { ToolOutcome } from '../../tools/outcome.js'
+import type { ToolContext, ToolSpec } from '../../tools/spec.js'
+import { FileFailure, failedOutcome } from '../failure.js'
+import { shownPath } from '../path-text.js'
+import type { Skill } from './skill.js'
+
+export interface SkillCall<Arguments> {
+  readonly skill: Skill
+  /** Checked against the tool's schema by the tool boundary. */
+  readonly args: Arguments
+  readonly context: ToolContext
+}
+
+export interface SkillToolSpec<Arguments> extends Omit<ToolSpec, 'call'> {
+  /** The argument that holds a path in the skill. */
+  readonly pathField: string
+  readonly run: (call: SkillCall<Arguments>) => Promise<ToolOutcome>
+}
+
+/** A tool for one skill, which its argument `skill_name` names; failures of files become failed results. */
+export function skillTool<Arguments>(
+  skills: readonly Skill[],
+  { run, pathField, ...spec }: SkillToolSpec<Arguments>,
+): ToolSpec {
+  return {
+    ...spec,
+    pathFields: [pathField],
+    async call(args, context) {
+      const { skill_name: name, [pathField]: path } = args
+      context.signal.throwIfAborted()
+      try {
+        return await run({ skill: skillNamed(skills, name), args: args as Arguments, context })
+      } catch (error) {
+        context.signal.throwIfAborted()
+        return failedOutcome(error, shownPath(typeof path === 'string' ? path : 'SKILL.md'))
+      }
+    },
+  }
+}
+
+const MAX_NAMES_CHARS = 4_000
+
+function skillNamed(skills: readonly Skill[], name: unknown): Skill {
+  const skill = skills.find((each) => each.name === name)
+  if (skill !== undefined) return skill
+  const names = skills.map((each) => each.name).join(', ')
+  const known = names.length > MAX_NAMES_CHARS ? `${names.slice(0, MAX_NAMES_CHARS)}…` : names
+  throw new FileFailure('NotFound', `unknown skill: ${shownPath(String(name))}; there are: ${known}`)
+}

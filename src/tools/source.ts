@@ -1,0 +1,78 @@
+import type { ContentPart } from '../transcript/entry.js'
+import type { JsonObject, JsonSchema } from '../util/json.js'
+import type { ToolSpec } from './spec.js'
+
+/** Where tools come from that are known only once somebody has asked, as an MCP server. */
+export interface ToolSource {
+  /** Unique within a harness; told in warnings and errors. */
+  readonly id: string
+  /** Whether a source that fails, fails the run. Otherwise the failure is told and its tools are left out. */
+  readonly required: boolean
+  /**
+   * Connects when needed; gives the tools on offer now. Meant to be called at every turn boundary: cheap, and the same
+   * array, while nothing has changed. Rejects with a `HarnessError` when the source cannot be reached, or with the
+   * reason of `signal`.
+   */
+  tools(host: ToolSourceHost, signal: AbortSignal): Promise<readonly ToolSpec[]>
+  /**
+   * Lets go of one host, and closes the source with the last of those that have asked for its tools; without `host`,
+   * closes it at once. A source that is asked again afterwards opens again. Never rejects.
+   */
+  close(host?: ToolSourceHost): Promise<void>
+}
+
+/** What a source may ask of whoever uses its tools: one object a harness, the same in every call. */
+export interface ToolSourceHost {
+  /** Absolute paths of the folders that a source is told of. */
+  readonly roots: readonly string[]
+  /** Told what the host should know and a model need not: a lost connection, a changed definition. */
+  warn(message: string): void
+  /** Asks the host's model, within its budget. Absent: a source that asks is refused. */
+  readonly sample?: (request: SamplingRequest, call: SourceCall) => Promise<SamplingReply>
+  /** Asks a person while the call waits. Absent: the call is suspended where its run can be paused, else refused. */
+  readonly elicit?: (question: SourceQuestion, call: SourceCall) => Promise<SourceAnswer>
+}
+
+/** The call on whose behalf a source asks, as far as it is known; at most one of several that are open at once. */
+export interface SourceCall {
+  readonly sourceId: string
+  readonly runId: string | null
+  readonly callId: string | null
+  /** Aborted when the source no longer waits for the answer. */
+  readonly signal: AbortSignal
+}
+
+/** A source wants a model's reply. Its texts are the source's own: nothing in them is an instruction of the host. */
+export interface SamplingRequest {
+  /** System prompt; may be empty. */
+  readonly instructions: string
+  readonly messages: readonly SamplingMessage[]
+  /** Cap of the reply, in tokens. */
+  readonly maxOutputTokens: number
+  readonly temperature: number | null
+}
+
+export interface SamplingMessage {
+  readonly role: 'user' | 'assistant'
+  readonly content: readonly ContentPart[]
+}
+
+export interface SamplingReply {
+  readonly text: string
+  /** The model that answered. */
+  readonly model: string
+  readonly stopReason: 'end_turn' | 'max_tokens'
+}
+
+/** A source wants something from a person. */
+export interface SourceQuestion {
+  readonly message: string
+  /** Shape of the answer's `content`; null where an address is to be opened instead. */
+  readonly schema: JsonSchema | null
+  /** A page that the person is asked to open. Never opened by the harness. */
+  readonly url: string | null
+}
+
+/** `decline`: the person said no. `cancel`: nobody answered. */
+export type SourceAnswer =
+  { readonly action: 'accept'; readonly content: JsonObject } | { readonly action: 'decline' | 'cancel' }

@@ -1,0 +1,168 @@
+import type { DurableEvent, RequestConstants, RunUsage, TokenUsage, TracedRun } from '../index.js'
+import { parseJson, isObject } from '../util/json.js'
+import type { Content } from './content.js'
+import { ATTRIBUTE, CONTENT, OPERATION, OWN, STATED } from './names.js'
+import type { Attributes, SpanError } from './spans.js'
+
+type EventOf<Kind extends DurableEvent['kind']> = DurableEvent & { readonly kind: Kind }
+
+/** Who the runs of a harness are in its traces. */
+export interface Identity {
+  readonly agentName: string
+  readonly agentDescription: string | undefined
+  readonly conversationId: string | undefined
+}
+
+export function agentNameOf({ agentName }: TracedRun, identity: Identity): string {
+  return agentName === null ? identity.agentName : `subagent.${agentName}`
+}
+
+/** The conversation that a run belongs to: stated, or in its metadata (spec §1.5). */
+export function conversationOf({ metadata }: TracedRun, identity: Identity): string | undefined {
+  const given = metadata['conversation_id'] ?? metadata['conversationId']
+  return identity.conversationId ?? (typeof given === 'string' ? given : undefined)
+}
+
+export function runAttributes(run: TracedRun, identity: Identity): Attributes {
+  return {
+    [ATTRIBUTE.operation]: OPERATION.run,
+    [ATTRIBUTE.agentName]: agentNameOf(run, identity),
+    [ATTRIBUTE.agentDescription]: run.agentName === null ? identity.agentDescription : undefined,
+    [ATTRIBUTE.conversation]: conversationOf(run, identity),
+    [OWN.runId]: run.runId,
+    [OWN.resumed]: run.resumed ? true : undefined,
+  }
+}
+
+export function modelAttributes({
+  provider,
+  model,
+}: {
+  readonly provider: string
+  readonly model: string
+}): Attributes {
+  return { [ATTRIBUTE.provider]: provider, [ATTRIBUTE.requestModel]: model }
+}
+
+/** What a request says of itself beside its messages. */
+export function requestAttributes(constants: RequestConstants | null): Attributes {
+  if (constants === null) return {}
+  const { settings, structuredOutput } = constants
+  return {
+    [ATTRIBUTE.maxTokens]: settings.maxOutputTokens,
+    [ATTRIBUTE.temperature]: settings.temperature,
+    [ATTRIBUTE.outputType]: structuredOutput === null ? undefined : 'json',
+  }
+}
+
+/** Instructions and tools, where content is asked for. */
+export function constantContent({ instructions, tools }: RequestConstants, content: Content): Attributes {
+  if (!content.kinds.messages) return {}
+  const text = content.redact(instructions, CONTENT.instructions)
+  return {
+    [CONTENT.instructions]: instructions === '' ? undefined : [{ type: 'text', content: text }],
+    [CONTENT.tools]: tools.length === 0 ? undefined : tools.map((tool) => ({ type: 'function', ...tool })),
+  }
+}
+
+export function replyAttributes(event: EventOf<'model_message'>): Attributes {
+  const { entry, nativeFinishReason, responseId, responseModel, finalizedOutputMode } = event
+  const finalized = finalizedOutputMode === null ? undefined : true
+  return {
+    [ATTRIBUTE.responseId]: responseId ?? undefined,
+    [ATTRIBUTE.responseModel]: responseModel ?? undefined,
+    [ATTRIBUTE.finishReasons]: [entry.finishReason],
+    [OWN.nativeFinishReason]: nativeFinishReason ?? undefined,
+    ...usageAttributes(entry.usage),
+    [OWN.outputMode]: finalizedOutputMode ?? undefined,
+    [STATED.finalized]: finalized,
+  }
+}
+
+function usageAttributes(usage: TokenUsage): Attributes {
+  const { inputTokens, outputTokens, cacheReadTokens, cacheWriteTokens, reasoningTokens } = usage
+  return {
+    [ATTRIBUTE.inputTokens]: inputTokens ?? undefined,
+    [ATTRIBUTE.outputTokens]: outputTokens ?? undefined,
+    [STATED.totalTokens]: inputTokens === null || outputTokens === null ? undefined : inputTokens + outputTokens,
+    [ATTRIBUTE.cacheReadTokens]: cacheReadTokens ?? undefined,
+    [ATTRIBUTE.cacheWriteTokens]: cacheWriteTokens ?? undefined,
+    [ATTRIBUTE.reasoningTokens]: reasoningTokens ?? undefined,
+  }
+}
+
+export function callAttributes(
+  event: EventOf<'tool_call_started' | 'tool_call_completed'>,
+  constants: RequestConstants | null,
+): Attributes {
+  const { callId, toolName, toolIndex } = event
+  return {
+    [ATTRIBUTE.operation]: OPERATION.tool,
+    [ATTRIBUTE.toolName]: toolName,
+    [ATTRIBUTE.toolCallId]: callId,
+    [ATTRIBUTE.toolType]: 'function',
+    [ATTRIBUTE.toolDescription]: constants?.tools.find(({ name }) => name === toolName)?.description,
+    [OWN.toolIndex]: toolIndex,
+  }
+}
+
+export function outcomeAttributes(event: EventOf<'tool_call_completed'>, content: Content): Attributes {
+  const { toolName, output, cancelled, errorType } = event
+  return {
+    ...(toolName === 'subagent' && subagentAttributes(output)),
+    [OWN.toolCancelled]: cancelled ? true : undefined,
+    [OWN.toolErrorType]: errorType ?? undefined,
+    [CONTENT.toolResult]: content.kinds.toolResults ? content.redactJson(output, CONTENT.toolResult) : undefined,
+  }
+}
+
+/** Which child ran and with what: told by the tool in its result's metadata (spec §6.10). */
+function subagentAttributes(output: string): Attributes {
+  const parsed = parseJson(output)
+  const envelope = parsed.ok && isObject(parsed.value) ? parsed.value : {}
+  const metadata = isObject(envelope['metadata']) ? envelope['metadata'] : {}
+  const { agent, tool_mode: toolMode, tools } = metadata
+  return {
+    [STATED.subagentName]: typeof agent === 'string' ? agent : undefined,
+    [STATED.subagentToolMode]: typeof toolMode === 'string' ? toolMode : undefined,
+    [STATED.subagentTools]: Array.isArray(tools) ? tools.filter((name) => typeof name === 'string') : undefined,
+  }
+}
+
+/** Why a call failed; null when it did not. */
+export function callError(event: EventOf<'tool_call_completed'>, content: Content): SpanError | null {
+  const { message } = event
+  const type = callErrorType(event)
+  if (type === null) return null
+  const told = message !== null && content.kinds.toolResults
+  return { type, message: told ? content.redact(message, CONTENT.toolResult) : null }
+}
+
+/** The class of a call's failure: as the tool gave it where the model may try again, hooks aside (spec §11.1). */
+export function callErrorType({ ok, cancelled, retryKind, errorType }: EventOf<'tool_call_completed'>): string | null {
+  if (ok && retryKind === null) return null
+  if (retryKind !== null) return retryKind
+  if (cancelled) return 'Cancelled'
+  return TOLD_APART.find((each) => each === errorType) ?? 'ToolExecutionError'
+}
+
+const TOLD_APART = ['ApprovalRejected', 'Timeout'] as const
+
+type RunFailure = Pick<EventOf<'run_failed'>, 'code' | 'errorType' | 'message'>
+
+/** Why a run ended in an error. Where the message quotes the model, it is content. */
+export function runError({ code, errorType, message }: RunFailure, content: Content): SpanError {
+  const told = content.kinds.messages || !QUOTES.includes(code)
+  const type = code === 'error' && errorType !== 'HarnessError' ? errorType : code
+  return { type, message: told ? content.redact(message, 'exception.message') : null }
+}
+
+const QUOTES: readonly string[] = ['unexpected_model_behavior', 'output_validation_failed']
+
+export function endAttributes(stopReason: string, usage: RunUsage): Attributes {
+  return {
+    [OWN.stopReason]: stopReason,
+    [OWN.modelRequests]: usage.modelRequests,
+    [OWN.toolCalls]: usage.toolCalls,
+  }
+}

@@ -1,0 +1,103 @@
+/**
+ * Every name in a trace. They follow the semantic conventions of OpenTelemetry for generative AI of version 1.41, the
+ * last one that was released: since then the conventions live in a repository of their own, without a release so far,
+ * where several metrics and `cache_creation` have other names. What the conventions have no name for begins with
+ * `thinharness.`, but for the names that the behaviour specification states (`STATED`).
+ */
+export const CONVENTIONS_VERSION = '1.41'
+
+export const OPERATION = { run: 'invoke_agent', turn: 'chat', tool: 'execute_tool' } as const
+
+export const ATTRIBUTE = {
+  operation: 'gen_ai.operation.name',
+  provider: 'gen_ai.provider.name',
+  conversation: 'gen_ai.conversation.id',
+  agentName: 'gen_ai.agent.name',
+  agentDescription: 'gen_ai.agent.description',
+  requestModel: 'gen_ai.request.model',
+  maxTokens: 'gen_ai.request.max_tokens',
+  temperature: 'gen_ai.request.temperature',
+  outputType: 'gen_ai.output.type',
+  finishReasons: 'gen_ai.response.finish_reasons',
+  responseId: 'gen_ai.response.id',
+  responseModel: 'gen_ai.response.model',
+  inputTokens: 'gen_ai.usage.input_tokens',
+  outputTokens: 'gen_ai.usage.output_tokens',
+  cacheReadTokens: 'gen_ai.usage.cache_read.input_tokens',
+  cacheWriteTokens: 'gen_ai.usage.cache_creation.input_tokens',
+  reasoningTokens: 'gen_ai.usage.reasoning.output_tokens',
+  toolName: 'gen_ai.tool.name',
+  toolCallId: 'gen_ai.tool.call.id',
+  toolType: 'gen_ai.tool.type',
+  toolDescription: 'gen_ai.tool.description',
+  tokenType: 'gen_ai.token.type',
+  errorType: 'error.type',
+} as const
+
+/** Attributes that hold what was said: none of them is there unless content is asked for. */
+export const CONTENT = {
+  instructions: 'gen_ai.system_instructions',
+  input: 'gen_ai.input.messages',
+  output: 'gen_ai.output.messages',
+  tools: 'gen_ai.tool.definitions',
+  toolArguments: 'gen_ai.tool.call.arguments',
+  toolResult: 'gen_ai.tool.call.result',
+} as const
+
+/** Names of the behaviour specification (§11.1) that the conventions do not have. */
+export const STATED = {
+  totalTokens: 'gen_ai.usage.total_tokens',
+  finalized: 'gen_ai.output.finalized',
+  subagentName: 'subagent.name',
+  subagentToolMode: 'subagent.tool_mode',
+  subagentTools: 'subagent.tools',
+} as const
+
+export const OWN = {
+  runId: 'thinharness.run.id',
+  resumed: 'thinharness.run.resumed',
+  stopReason: 'thinharness.run.stop_reason',
+  modelRequests: 'thinharness.run.model_requests',
+  toolCalls: 'thinharness.run.tool_calls',
+  paused: 'thinharness.approval.paused',
+  pendingCallIds: 'thinharness.approval.pending_call_ids',
+  requestKind: 'thinharness.model.request.kind',
+  notices: 'thinharness.model.notices',
+  nativeFinishReason: 'thinharness.model.finish_reason',
+  outputMode: 'thinharness.output.mode',
+  toolIndex: 'thinharness.tool.index',
+  toolCancelled: 'thinharness.tool.cancelled',
+  toolErrorType: 'thinharness.tool.error_type',
+  contentLeftOut: 'thinharness.content_left_out',
+} as const
+
+/** Events on spans. */
+export const SPAN_EVENT = {
+  retry: 'thinharness.transport_retry',
+  outputRetry: 'thinharness.model_retry',
+  limitWarning: 'thinharness.limit_warning',
+  cacheBust: 'thinharness.cache_bust',
+  hookFailed: 'thinharness.hook_failed',
+  interrupted: 'thinharness.tool_call_interrupted',
+  exception: 'exception',
+  exceptionType: 'exception.type',
+  exceptionMessage: 'exception.message',
+} as const
+
+export const METRIC = {
+  tokens: {
+    name: 'gen_ai.client.token.usage',
+    unit: '{token}',
+    description: 'Input and output tokens of a request.',
+    boundaries: [1, 4, 16, 64, 256, 1024, 4096, 16384, 65536, 262144, 1048576, 4194304, 16777216, 67108864],
+  },
+  duration: {
+    name: 'gen_ai.client.operation.duration',
+    unit: 's',
+    description: 'Time from the start of an operation to its end.',
+    boundaries: [0.01, 0.02, 0.04, 0.08, 0.16, 0.32, 0.64, 1.28, 2.56, 5.12, 10.24, 20.48, 40.96, 81.92],
+  },
+} as const
+
+/** In a metric, for a tool that was never offered: a model may invent any number of names. */
+export const OTHER = '_OTHER'

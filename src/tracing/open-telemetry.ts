@@ -1,0 +1,79 @@
+import { HarnessError } from '../index.js'
+import type { RunTrace, Tracing } from '../index.js'
+import { agentNameOf } from './attributes.js'
+import { checkTraceOptions, refuse } from './options.js'
+import type { TraceOptions } from './options.js'
+import type { OtelApi, OtelMeter, OtelTracer } from './otel-api.js'
+import { OtelSpans } from './otel-spans.js'
+import { histogramsOf, RunMetrics } from './run-metrics.js'
+import { RunSpanMaker } from './run-spans.js'
+
+/** Content is captured only where `captureContent` asks for it. */
+export interface OpenTelemetryOptions extends TraceOptions {
+  /** Where spans go. Without it there are none. */
+  readonly tracer?: OtelTracer
+  /** Where metrics go. Without it there are none. */
+  readonly meter?: OtelMeter
+}
+
+/**
+ * Traces runs with OpenTelemetry, by its semantic conventions for generative AI: a span for each run, request to a model
+ * and tool call, and histograms of tokens and time. The run's span lies in the span that is active where the run is
+ * started, spans of the code of tools lie in the span of their call. Who hands in the tracer exports and flushes it.
+ *
+ * Throws `invalid_options`; a run fails with `missing_dependency` when `@opentelemetry/api` is not installed.
+ */
+export function openTelemetry(options: OpenTelemetryOptions): Tracing {
+  const settings = checkTraceOptions(options, { what: 'openTelemetry', own: ['tracer', 'meter'], captured: false })
+  const { tracer, meter } = options
+  if (tracer === undefined && meter === undefined)
+    refuse('Expected `openTelemetry` to be given `tracer`, `meter` or both.')
+  checkPort('tracer', tracer, 'startSpan')
+  checkPort('meter', meter, 'createHistogram')
+  const histograms = meter === undefined ? null : histogramsOf(meter)
+  let loading: Promise<void> | null = null
+  let spans: RunSpanMaker | null = null
+
+  const load = async (given: OtelTracer): Promise<void> => {
+    spans = new RunSpanMaker({ sink: new OtelSpans(await loadApi(), given), ...settings })
+  }
+  return {
+    async load() {
+      if (tracer === undefined || spans !== null) return
+      loading ??= load(tracer)
+      // What could not be loaded is tried again by the next run.
+      await loading.finally(() => (loading = null))
+    },
+    startRun(run) {
+      const traces: RunTrace[] = spans === null ? [] : [spans.startRun(run)]
+      if (histograms !== null) traces.push(new RunMetrics(histograms, agentNameOf(run, settings.identity), run.at))
+      return both(traces)
+    },
+  }
+}
+
+/** Spans, when there are any, come first. */
+function both(traces: readonly RunTrace[]): RunTrace {
+  const [first] = traces
+  return {
+    traceparent: first?.traceparent ?? null,
+    event: (event) => traces.forEach((trace) => trace.event(event)),
+    constants: (constants) => traces.forEach((trace) => trace.constants?.(constants)),
+    within: (scope, work) => (first?.within === undefined ? work() : first.within(scope, work)),
+  }
+}
+
+async function loadApi(): Promise<OtelApi> {
+  try {
+    return await import('@opentelemetry/api')
+  } catch (cause) {
+    const message =
+      'Tracing with OpenTelemetry needs the package `@opentelemetry/api`: `npm install @opentelemetry/api`.'
+    throw new HarnessError('missing_dependency', message, { cause })
+  }
+}
+
+function checkPort(name: string, given: object | undefined, method: string): void {
+  if (given === undefined || typeof (given as Record<string, unknown>)[method] === 'function') return
+  refuse(`Expected \`${name}\` of \`openTelemetry\` to have a method \`${method}\`.`)
+}

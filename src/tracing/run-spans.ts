@@ -1,0 +1,306 @@
+import type { RequestConstants, RunEvent, RunTrace, TracedRun, TraceScope } from '../index.js'
+import {
+  agentNameOf,
+  callAttributes,
+  callError,
+  constantContent,
+  conversationOf,
+  endAttributes,
+  modelAttributes,
+  outcomeAttributes,
+  replyAttributes,
+  requestAttributes,
+  runAttributes,
+  runError,
+} from './attributes.js'
+import type { Identity } from './attributes.js'
+import type { Content } from './content.js'
+import { inputMessage, outputMessage, textMessage, toolMessage } from './messages.js'
+import type { Message } from './messages.js'
+import { ATTRIBUTE, CONTENT, OPERATION, OWN, SPAN_EVENT } from './names.js'
+import type { Attributes, Span, SpanError, SpanSink } from './spans.js'
+
+type EventOf<Kind extends RunEvent['kind']> = RunEvent & { readonly kind: Kind }
+/** What is told as an event on a span. */
+type Marked = EventOf<
+  'transport_retry' | 'model_retry' | 'limit_warning' | 'cache_bust' | 'hook_failed' | 'tool_call_interrupted'
+>
+type Completed = EventOf<'tool_call_completed'>
+
+/** How spans are made of runs. */
+export interface SpanSettings {
+  readonly sink: SpanSink
+  readonly content: Content
+  readonly identity: Identity
+}
+
+/** Makes the spans of runs, those of child runs inside the tool call that started them. */
+export class RunSpanMaker {
+  readonly #settings: SpanSettings
+  /** Runs under way, by run id: where the spans of children find their parents. */
+  readonly #open = new Map<string, RunSpans>()
+
+  constructor(settings: SpanSettings) {
+    this.#settings = settings
+  }
+
+  startRun(run: TracedRun): RunTrace {
+    const { parentRunId, parentToolCallId, runId } = run
+    const outer = parentRunId === null ? undefined : this.#open.get(parentRunId)
+    const spans = new RunSpans(this.#settings, run, outer?.spanOf(parentToolCallId) ?? null, () => {
+      if (this.#open.get(runId) === spans) this.#open.delete(runId)
+    })
+    this.#open.set(runId, spans)
+    return spans
+  }
+}
+
+/** The spans of one run: one for the run, in it one for each request to the model and one for each tool call. */
+class RunSpans implements RunTrace {
+  readonly #settings: SpanSettings
+  readonly #run: Span
+  readonly #conversation: string | undefined
+  readonly #ended: () => void
+  #turn: Span | null = null
+  readonly #tools = new Map<string, Span>()
+  #constants: RequestConstants | null = null
+  #model: Attributes = {}
+  #modelId = ''
+  /** Results that the next request will tell the model, by their place in the batch; gathered where messages are captured. */
+  #results: (readonly [number, Message])[] = []
+  #lastAt: string
+
+  constructor(settings: SpanSettings, run: TracedRun, parent: Span | null, ended: () => void) {
+    const { sink, identity } = settings
+    this.#settings = settings
+    this.#ended = ended
+    this.#lastAt = run.at
+    this.#conversation = conversationOf(run, identity)
+    this.#run = sink.startRun({
+      name: `${OPERATION.run} ${agentNameOf(run, identity)}`,
+      kind: 'internal',
+      startedAt: run.at,
+      attributes: runAttributes(run, identity),
+      parent,
+      runId: run.runId,
+      parentRunId: run.parentRunId,
+      root: run.root,
+      earlier: run.traceparent,
+    })
+  }
+
+  get traceparent(): string | null {
+    return this.#run.traceparent
+  }
+
+  /** The span of a call that is under way, else that of the run. */
+  spanOf(callId: string | null): Span {
+    return (callId === null ? undefined : this.#tools.get(callId)) ?? this.#run
+  }
+
+  constants(constants: RequestConstants): void {
+    this.#constants = constants
+    this.#run.set(constantContent(constants, this.#settings.content))
+  }
+
+  within<T>(scope: TraceScope, work: () => T): T {
+    const span = scope.kind === 'turn' ? this.#turnSpan(scope.requestKind) : this.spanOf(scope.callId)
+    return span.within(work)
+  }
+
+  event(event: RunEvent): void {
+    this.#note(event)
+    this.#lastAt = event.at
+  }
+
+  #note(event: RunEvent): void {
+    switch (event.kind) {
+      case 'run_started':
+        return this.#started(event)
+      case 'model_request_started':
+        return this.#asked(event)
+      case 'model_message':
+        return this.#replied(event)
+      case 'tool_call_started':
+        return void this.#callStarted(event)
+      case 'tool_call_completed':
+        return this.#callCompleted(event)
+      case 'run_completed':
+        return this.#completed(event)
+      case 'run_failed':
+        return this.#failed(event)
+      case 'transport_retry':
+      case 'model_retry':
+      case 'limit_warning':
+      case 'cache_bust':
+      case 'hook_failed':
+      case 'tool_call_interrupted':
+        return this.#mark(event)
+      case 'approval_requested':
+      case 'approval_resumed':
+      case 'answer_received':
+      case 'transcript_repaired':
+      case 'text_delta':
+      case 'reasoning_delta':
+      case 'tool_input_delta':
+      case 'tool_progress':
+      case 'output_delta':
+      case 'deltas_withdrawn':
+        return undefined
+    }
+  }
+
+  #started(event: EventOf<'run_started'>): void {
+    this.#setModel(event)
+    const { content } = this.#settings
+    if (!content.kinds.messages || event.prompt === null) return
+    const { prompt } = event
+    const said = typeof prompt === 'string' ? [{ type: 'text', text: prompt } as const] : prompt
+    const entry = { role: 'user', content: said, id: '', at: event.at } as const
+    this.#run.set({ [CONTENT.input]: [inputMessage(entry, content)] })
+  }
+
+  #asked(event: EventOf<'model_request_started'>): void {
+    this.#turn?.end(event.at)
+    this.#setModel(event)
+    this.#turn = this.#startTurn(event.at, {
+      [OWN.requestKind]: event.requestKind,
+      [OWN.notices]: event.notices.length === 0 ? undefined : event.notices,
+    })
+    const { content } = this.#settings
+    if (!content.kinds.messages) return
+    const results = [...this.#results].sort(([one], [other]) => one - other).map(([, message]) => message)
+    this.#results = []
+    const said = event.entries.map((entry) => inputMessage(entry, content))
+    this.#turn.set({ [CONTENT.input]: [...results, ...said] })
+  }
+
+  #setModel(event: EventOf<'run_started' | 'model_request_started'>): void {
+    this.#modelId = event.model
+    this.#model = modelAttributes(event)
+    this.#run.set(this.#model)
+  }
+
+  /** The span of the request under way. A request that is made again without being told of begins with its work. */
+  #turnSpan(requestKind: string | null): Span {
+    this.#turn ??= this.#startTurn(this.#lastAt, { [OWN.requestKind]: requestKind ?? undefined })
+    return this.#turn
+  }
+
+  #startTurn(startedAt: string, attributes: Attributes): Span {
+    return this.#settings.sink.start({
+      name: `${OPERATION.turn} ${this.#modelId}`,
+      kind: 'client',
+      startedAt,
+      attributes: {
+        [ATTRIBUTE.operation]: OPERATION.turn,
+        ...this.#model,
+        [ATTRIBUTE.conversation]: this.#conversation,
+        ...requestAttributes(this.#constants),
+        ...attributes,
+      },
+      parent: this.#run,
+    })
+  }
+
+  #replied(event: EventOf<'model_message'>): void {
+    const { content } = this.#settings
+    const turn = this.#turnSpan(null)
+    turn.set(replyAttributes(event))
+    if (content.kinds.messages) turn.set({ [CONTENT.output]: [outputMessage(event.entry, content)] })
+    turn.end(event.at)
+    this.#turn = null
+  }
+
+  #callStarted(event: EventOf<'tool_call_started'> | Completed, startedAt: string = event.at): Span {
+    const { content, sink } = this.#settings
+    const span = sink.start({
+      name: `${OPERATION.tool} ${event.toolName}`,
+      kind: 'internal',
+      startedAt,
+      attributes: callAttributes(event, this.#constants),
+      parent: this.#run,
+    })
+    if (content.kinds.toolArguments && event.kind === 'tool_call_started') {
+      span.set({ [CONTENT.toolArguments]: content.redactJson(event.arguments, CONTENT.toolArguments) })
+    }
+    this.#tools.set(event.callId, span)
+    return span
+  }
+
+  #callCompleted(event: Completed): void {
+    const { content } = this.#settings
+    // A call that began before a crash ends in a trace that has not seen its beginning.
+    const span = this.#tools.get(event.callId) ?? this.#callStarted(event, earlier(event.at, event.durationMs))
+    const error = callError(event, content)
+    span.set(outcomeAttributes(event, content))
+    if (error !== null) span.fail(error, event.at)
+    span.end(event.at)
+    this.#tools.delete(event.callId)
+    if (content.kinds.messages) this.#results.push([event.toolIndex, toolMessage(event, content)])
+  }
+
+  #completed({ result, at }: EventOf<'run_completed'>): void {
+    const { content } = this.#settings
+    const { stopReason, usage, text, pending } = result
+    this.#run.set(endAttributes(stopReason, usage))
+    if (pending.length > 0) {
+      this.#run.set({ [OWN.paused]: true, [OWN.pendingCallIds]: pending.map(({ callId }) => callId) })
+    }
+    if (content.kinds.messages && stopReason === 'end_turn') {
+      this.#run.set({ [CONTENT.output]: [textMessage('assistant', text, content)] })
+    }
+    this.#end(at, null)
+  }
+
+  #failed(event: EventOf<'run_failed'>): void {
+    this.#run.set(endAttributes(event.stopReason, event.usage))
+    this.#end(event.at, runError(event, this.#settings.content))
+  }
+
+  /** Whatever is open ends with its run, in the run's error. */
+  #end(at: string, error: SpanError | null): void {
+    for (const span of [...this.#tools.values(), this.#turn, this.#run]) {
+      if (error !== null) span?.fail(error, at)
+      span?.end(at)
+    }
+    this.#tools.clear()
+    this.#turn = null
+    this.#ended()
+  }
+
+  /** What is no span of its own is an event on the one under way. */
+  #mark(event: Marked): void {
+    const span = this.#turn ?? this.#run
+    const { content } = this.#settings
+    switch (event.kind) {
+      case 'transport_retry': {
+        const { attempt, delayMs: delay_ms, status, withdrawn } = event
+        const reason = content.redact(event.reason, SPAN_EVENT.exceptionMessage)
+        return span.event(
+          SPAN_EVENT.retry,
+          { attempt, delay_ms, status: status ?? undefined, withdrawn, reason },
+          event.at,
+        )
+      }
+      case 'model_retry':
+        return span.event(
+          SPAN_EVENT.outputRetry,
+          { kind: event.retryKind, call_id: event.callId ?? undefined },
+          event.at,
+        )
+      case 'limit_warning':
+        return span.event(SPAN_EVENT.limitWarning, { limit: event.limitKind, remaining: event.remaining }, event.at)
+      case 'cache_bust':
+        return span.event(SPAN_EVENT.cacheBust, { path: event.path, cause: event.cause }, event.at)
+      case 'hook_failed':
+        return span.event(SPAN_EVENT.hookFailed, { hook: event.hookEvent }, event.at)
+      case 'tool_call_interrupted':
+        return span.event(SPAN_EVENT.interrupted, { call_id: event.callId, settled_by: event.settledBy }, event.at)
+    }
+  }
+}
+
+function earlier(at: string, ms: number): string {
+  return new Date(Date.parse(at) - ms).toISOString()
+}

@@ -1,0 +1,52 @@
+import type { JsonValue } from '../index.js'
+
+/** Attributes of a span or of an event on one. Absent members are not there; structures are JSON. */
+export type Attributes = Readonly<Record<string, JsonValue | undefined>>
+
+export interface SpanStart {
+  readonly name: string
+  readonly kind: 'internal' | 'client'
+  readonly startedAt: string
+  readonly attributes: Attributes
+  /** The span in which this one lies; null at the top of what we know. */
+  readonly parent: Span | null
+}
+
+export interface RunSpanStart extends SpanStart {
+  readonly runId: string
+  readonly parentRunId: string | null
+  readonly root: string
+  /** W3C `traceparent` of the span of the run before its pause or crash. */
+  readonly earlier: string | null
+}
+
+/** A span that has begun. */
+export interface Span {
+  set(attributes: Attributes): void
+  event(name: string, attributes: Attributes, at: string): void
+  /** The span ends in an error, of a class out of few, with a message where it may be told. */
+  fail(error: SpanError, at: string): void
+  end(at: string): void
+  /** Does `work` with this span as the one under way. */
+  within<T>(work: () => T): T
+  /** W3C `traceparent` for what continues the span elsewhere, where there is one. */
+  readonly traceparent: string | null
+}
+
+export interface SpanError {
+  readonly type: string
+  readonly message: string | null
+}
+
+/** Where spans go. */
+export interface SpanSink {
+  startRun(span: RunSpanStart): Span
+  start(span: SpanStart & { readonly parent: Span }): Span
+}
+
+/** A value that is a list of texts and nothing else: OpenTelemetry has those, and no other structures. */
+export function textsIn(value: JsonValue): string[] | null {
+  if (!Array.isArray(value)) return null
+  const texts = value.filter((each): each is string => typeof each === 'string')
+  return texts.length === value.length ? texts : null
+}

@@ -1,0 +1,235 @@
+import { copyFile, mkdir, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'
+import { readdirSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { dirname, join } from 'node:path'
+import { fileURLToPath } from 'node:url'
+import { callTool, fileLog, Harness } from 'thinharness'
+import { ScriptedModel, scriptedProvider } from 'thinharness/testing'
+import type { ScriptedProvider } from 'thinharness/testing'
+import { afterEach, beforeEach, expect, test, vi } from 'vitest'
+import { chooseSlot } from '../../docs/snippets/tools/question.js'
+import { now } from '../../docs/snippets/tools/minimal.js'
+import { chart } from '../../docs/snippets/tools/result.js'
+
+const SNIPPETS = fileURLToPath(new URL('../../docs/snippets/', import.meta.url))
+const BEGAN_IN = process.cwd()
+
+let folder: string
+
+beforeEach(async () => {
+  folder = await mkdtemp(join(tmpdir(), 'snippets-'))
+  process.chdir(folder)
+})
+afterEach(async () => {
+  process.chdir(BEGAN_IN)
+  vi.unstubAllEnvs()
+  vi.restoreAllMocks()
+  await rm(folder, { recursive: true, force: true })
+})
+
+/** A snippet that runs as it is written: in a folder with these files, with every provider at this script. */
+interface Program {
+  readonly files?: Readonly<Record<string, string>>
+  readonly before?: () => Promise<void>
+  readonly script: (provider: ScriptedProvider) => void
+  readonly prints: string
+  readonly writes?: Readonly<Record<string, string>>
+}
+
+const PROGRAMS: Readonly<Record<string, Program>> = {
+  'readme/first.ts': {
+    files: { 'notes/a.md': 'Invoices are due on 2026-12-01.\n' },
+    script: (provider) =>
+      provider
+        .calls('search', { query: 'due|deadline' })
+        .calls('write', { path: 'deadlines.md', content: '- 2026-12-01 invoices\n' })
+        .says('One note names a deadline.'),
+    prints: 'One note names a deadline.\n3 requests, 2 tool calls\n',
+    writes: { 'notes/deadlines.md': '- 2026-12-01 invoices\n' },
+  },
+  'readme/own-tool.ts': {
+    script: (provider) =>
+      provider.calls('lookup_order', { id: '1042' }).replies(({ heard }) => {
+        const [found] = heard.kind === 'tool_outputs' ? heard.outputs : []
+        const answer = { late: true, reason: `It is ${found?.content}.` }
+        return { calls: [{ name: 'final_result', arguments: answer }] }
+      }),
+    prints: 'Late: It is in transit, promised for 2026-11-18.\n',
+  },
+  'readme/streaming.ts': {
+    files: { 'notes/meeting.md': 'We ship in May.\n' },
+    script: (provider) =>
+      provider
+        .calls('read', { path: 'meeting.md' }, { usage: { inputTokens: 100, outputTokens: 10 } })
+        .calls('read', { path: 'missing.md' }, { usage: { inputTokens: 200, outputTokens: 10 } })
+        .says('To ship in May.', { usage: { inputTokens: 300, outputTokens: 5 } }),
+    prints: `→ read {"path":"meeting.md"}
+← done
+→ read {"path":"missing.md"}
+← file not found: missing.md
+To ship in May.
+600 tokens in, 25 out
+`,
+  },
+  'readme/models.ts': {
+    script: (provider) =>
+      provider
+        .replies(({ api, model, body }) => {
+          expect([api, model, body['reasoning']]).toMatchObject(['responses', 'gpt-5.5', { effort: 'high' }])
+          return 'Soup on Monday.'
+        })
+        .replies(({ api, model, heard }) => {
+          expect([api, model]).toEqual(['chat', 'qwen3'])
+          expect(heard).toMatchObject({ prompt: 'Make a shopping list of it:\nSoup on Monday.' })
+          return '- leeks'
+        }),
+    prints: '- leeks\n',
+  },
+  'readme/errors.ts': {
+    files: { 'notes/a.md': 'A.\n' },
+    script: (provider) => provider.calls('read', { path: 'a.md' }).fails(401, { message: 'No such key.' }),
+    prints: `provider_error: No such key. (authentication_error)
+Tools that had run: read
+`,
+  },
+  'readme/approvals.ts': {
+    script: (provider) =>
+      provider.calls('refund', { orderId: '1042', cents: 6450 }).replies(({ heard }) => {
+        const [paid] = heard.kind === 'tool_outputs' ? heard.outputs : []
+        return paid?.content ?? 'Nothing was paid.'
+      }),
+    prints: 'refund {"orderId":"1042","cents":6450}: approved\nPaid back 6450 cents of order 1042.\n',
+  },
+  'readme/conversation.ts': {
+    script: (provider) =>
+      provider.says('Ada and Grace.').replies(({ turn, heard }) => {
+        expect([turn, heard]).toMatchObject([1, { prompt: 'Write them an agenda, to agenda.md.' }])
+        return 'Done.'
+      }),
+    prints: 'Done.\n',
+  },
+  'readme/recover.ts': {
+    before: interruptedRun,
+    script: (provider) =>
+      provider.replies(({ turn, heard }) => {
+        expect([turn, heard.kind]).toEqual([1, 'tool_outputs'])
+        return 'The notes are sorted.'
+      }),
+    prints: 'The notes are sorted.\n',
+  },
+  'readme/testing.ts': { script: () => undefined, prints: '' },
+  'tools/call.ts': {
+    script: () => undefined,
+    prints: String.raw`{"ok":true,"content":"{\n  \"job\": \"outside_a_run:call_1\",\n  \"shards\": 2\n}","metadata":{}}
+{"ok":false,"content":"Invalid arguments: ${'`reindex`'} was not run.\n- shards: expected a number, got a string (\"many\")\nReceived: shards = \"many\"\nCorrect this and call ${'`reindex`'} again with one JSON object of all its fields: shards.","metadata":{"error_type":"ValidationError","retry":true,"tool":"reindex","errors":[{"type":"type","loc":["shards"],"msg":"expected a number, got a string"}],"fields":["shards"]}}
+`,
+  },
+}
+
+test.each(Object.entries(PROGRAMS))(
+  '%s does what its page says',
+  async (name, { files = {}, before, script, prints, writes = {} }) => {
+    for (const [path, text] of Object.entries(files)) {
+      await mkdir(dirname(path), { recursive: true })
+      await writeFile(path, text)
+    }
+    await before?.()
+    await using provider = await scriptedProvider()
+    script(provider)
+    const printed = listen()
+    useProvider(provider)
+
+    await import(join(SNIPPETS, name))
+
+    expect(printed()).toBe(prints)
+    for (const [path, text] of Object.entries(writes)) expect(await readFile(path, 'utf8')).toBe(text)
+  },
+)
+
+test('every snippet that is a program is run', () => {
+  const programs = ['readme', 'tools'].flatMap((page) =>
+    readdirSync(join(SNIPPETS, page)).map((file) => `${page}/${file}`),
+  )
+  const tools = [
+    'readme/lookup-order.ts',
+    'tools/minimal.ts',
+    'tools/result.ts',
+    'tools/bounds.ts',
+    'tools/question.ts',
+  ]
+  expect(programs.sort()).toEqual([...Object.keys(PROGRAMS), ...tools].sort())
+})
+
+test('the tool with a raw schema is checked by it', async () => {
+  const told = JSON.parse(await callTool(now, { zone: 'Europe/Berlin' })) as { ok: boolean; content: string }
+  expect(told.ok).toBe(true)
+  expect(told.content).toMatch(/\d\d:\d\d:\d\d (CET|CEST|GMT\+\d)/)
+  expect(JSON.parse(await callTool(now, {}))).toMatchObject({ ok: false, metadata: { retry: true } })
+})
+
+test.each([
+  ['2026-Q3', { ok: true, content: 'The chart of 2026-Q3.', metadata: { byte_count: 3 } }],
+  ['2026-Q4', { ok: false, content: 'There is no chart of 2026-Q4.', metadata: { error_type: 'NotFound' } }],
+  ['Q3', { ok: false, content: '`Q3` is no quarter. Write it as 2026-Q3.', metadata: { retry: true } }],
+])('the tool with results of its own answers %s', async (quarter, expected) => {
+  await writeFile('2026-Q3.png', Buffer.from([1, 2, 3]))
+  expect(JSON.parse(await callTool(chart, { quarter }, { root: folder }))).toMatchObject(expected)
+})
+
+/** Leaves in `runs` what a process that died leaves there: a log that ends while the model is asked for the second time. */
+async function interruptedRun(): Promise<void> {
+  const runId = 'tidy-2026-11-21'
+  const model = new ScriptedModel()
+    .calls('list', { path: '.' })
+    .waits(new Promise(() => undefined))
+    .says('Never said.')
+  await using harness = new Harness({ model, root: 'notes', log: fileLog('elsewhere') })
+  const stream = harness.stream('Sort the notes into folders by subject.', { runId })
+  for await (const event of stream) {
+    if (event.kind !== 'model_request_started' || event.requestKind === 'start') continue
+    await mkdir('runs')
+    await copyFile(`elsewhere/${runId}.jsonl`, `runs/${runId}.jsonl`)
+    return
+  }
+}
+
+test('the tool that asks the customer pauses the run, and goes on with the answer', async () => {
+  const model = new ScriptedModel().calls('choose_slot', { days: ['Monday', 'Friday'] }).says('Friday it is.')
+  await using harness = new Harness({ model, builtinTools: [], tools: [chooseSlot] })
+
+  const paused = await harness.run('When shall we deliver?')
+  expect(paused).toMatchObject({
+    stopReason: 'input_required',
+    pending: [{ kind: 'question', callId: 'call_1', payload: { days: ['Monday', 'Friday'] } }],
+  })
+  const state = paused.resumeState
+  if (state === null) throw new Error('Expected a state to resume from.')
+  await expect(harness.resume(state, [{ callId: 'call_1', answer: { day: 'Sunday' } }])).rejects.toMatchObject({
+    code: 'invalid_answer',
+  })
+  const result = await harness.resume(state, [{ callId: 'call_1', answer: { day: 'Friday' } }])
+  expect([result.text, result.toolCallRecords[0]?.output]).toMatchObject([
+    'Friday it is.',
+    expect.stringContaining('Friday'),
+  ])
+})
+
+/** What is printed from here on. */
+function listen(): () => string {
+  let text = ''
+  vi.spyOn(console, 'log').mockImplementation((...values: unknown[]) => void (text += `${values.join(' ')}\n`))
+  vi.spyOn(process.stdout, 'write').mockImplementation((piece) => {
+    text += String(piece)
+    return true
+  })
+  return () => text
+}
+
+/** Every provider that a snippet can name is this one. */
+function useProvider({ url }: ScriptedProvider): void {
+  vi.stubEnv('ANTHROPIC_API_KEY', 'test-key')
+  vi.stubEnv('ANTHROPIC_BASE_URL', url.messages)
+  vi.stubEnv('OPENAI_API_KEY', 'test-key')
+  vi.stubEnv('OPENAI_BASE_URL', url.responses)
+  vi.stubEnv('THINHARNESS_LOCAL_URL', url.chat)
+}

@@ -1,0 +1,171 @@
+import { describe, expect, test } from 'vitest'
+import { z } from 'zod'
+import { defineTool, Harness, ToolResult } from 'thinharness'
+import { ScriptedModel } from 'thinharness/testing'
+import { loadFirstSdk } from '../../src/mcp/first-sdk.js'
+import { loadSdk } from '../../src/mcp/load-sdk.js'
+import { mcpHttp, serveMcp } from '../../src/mcp/index.js'
+import type { McpServer } from '../../src/mcp/index.js'
+import { resolveServerOptions } from '../../src/mcp/server-options.js'
+import { serverAt } from '../../src/mcp/server.js'
+import { call, contextOf, textOf, toolNamed, toolsOf } from './support.js'
+
+const clock = defineTool({
+  name: 'clock',
+  description: 'Tells the time.',
+  parameters: z.object({ zone: z.enum(['utc', 'local']) }),
+  annotations: { readOnly: true },
+  handler: ({ zone }) =>
+    new ToolResult({ content: `noon ${zone}`, parts: [{ type: 'image', data: 'aWk=', mediaType: 'image/png' }] }),
+})
+
+const eras: [string, typeof loadSdk][] = [
+  ['the newest revision', loadSdk],
+  ['an older revision', loadFirstSdk],
+]
+
+describe.each(eras)('a harness that is served over HTTP, to a client of %s', (_era, load) => {
+  const client = (url: string): McpServer =>
+    serverAt(
+      { kind: 'http', url: new URL(url), fetch, auth: null },
+      resolveServerOptions({ id: 'served' }, { factory: 'test', own: [], defaultId: '' }),
+      load,
+    )
+
+  test('MCP-6 runs, tells how far it is, and gives the answer', async () => {
+    const model = new ScriptedModel().calls('clock', { zone: 'utc' }).says('It is noon.')
+    await using harness = new Harness({ model, builtinTools: [], tools: [clock] })
+    await using serving = await serveMcp(harness, { transport: {}, description: 'Knows the time.' })
+    await using server = client(serving.url ?? '')
+    const heard: unknown[] = []
+
+    const answer = call(
+      server,
+      'run',
+      { prompt: 'What time is it?' },
+      { progress: (update) => void heard.push(update) },
+    )
+
+    expect(await textOf(answer)).toBe('It is noon.')
+    expect(heard.slice(0, 2)).toEqual([
+      { progress: 1, message: 'Asking the model' },
+      { progress: 2, message: 'Calling clock' },
+    ])
+    expect(await toolNamed(server, 'run')).toMatchObject({ description: 'Knows the time.' })
+  })
+
+  test('chosen tools are offered beside it, with their schema, hints and images', async () => {
+    await using harness = new Harness({ model: new ScriptedModel(), builtinTools: [] })
+    await using serving = await serveMcp(harness, { transport: {}, tools: [clock] })
+    await using server = client(serving.url ?? '')
+
+    expect((await toolsOf(server)).map(({ name, annotations }) => [name, annotations])).toEqual([
+      ['run', {}],
+      ['clock', { readOnly: true }],
+    ])
+    expect(await call(server, 'clock', { zone: 'utc' })).toMatchObject({
+      content: 'noon utc\n[image: image/png]',
+      parts: [{ type: 'image', data: 'aWk=', mediaType: 'image/png' }],
+    })
+    expect(await call(server, 'clock', { zone: 'mars' })).toMatchObject({ kind: 'failed', errorType: 'MCPToolError' })
+  })
+
+  test('a run that its client cancels is cancelled', async () => {
+    let harness = new Harness()
+    let started = (): void => undefined
+    const running = new Promise<void>((resolve) => (started = resolve))
+    const cancelled = new Promise<void>((resolve) => {
+      const wait = defineTool({
+        name: 'wait',
+        description: 'Waits.',
+        parameters: z.object({}),
+        handler: (_args, { signal }) =>
+          new Promise((_, reject) => {
+            started()
+            signal.addEventListener('abort', () => {
+              resolve()
+              reject(new Error('stopped'))
+            })
+          }),
+      })
+      harness = new Harness({ model: new ScriptedModel().calls('wait', {}), builtinTools: [], tools: [wait] })
+    })
+    await using serving = await serveMcp(harness, { transport: {} })
+    await using server = client(serving.url ?? '')
+    const run = await toolNamed(server, 'run')
+    const stop = new AbortController()
+
+    const outcome = run.call({ prompt: 'Wait.' }, contextOf({ signal: stop.signal })).catch((error: unknown) => error)
+    await running
+    stop.abort(new Error('enough'))
+
+    expect(await outcome).toMatchObject({ message: 'enough' })
+    await cancelled
+    await harness.close()
+  })
+})
+
+test('the newest revision is spoken where both sides can', async () => {
+  await using served = new Harness({ model: new ScriptedModel(), builtinTools: [] })
+  await using serving = await serveMcp(served, { transport: {} })
+  const sdk = await loadSdk()
+  const nothing = (): undefined => undefined
+
+  const connection = await sdk.open({
+    endpoint: { kind: 'http', url: new URL(serving.url ?? ''), fetch, auth: null },
+    connectMs: 5_000,
+    asks: { elicit: null, sample: null, roots: null },
+    onToolsChanged: nothing,
+    onClosed: nothing,
+    onStderr: nothing,
+    onProblem: nothing,
+  })
+
+  expect(connection.protocolVersion).toBe('2026-07-28')
+  await connection.close()
+})
+
+test('a run that waits for a person is an error that says so', async () => {
+  const drop = defineTool({
+    name: 'drop',
+    description: 'Drops.',
+    parameters: z.object({}),
+    requiresApproval: true,
+    handler: () => 'gone',
+  })
+  await using paused = new Harness({ model: new ScriptedModel().calls('drop', {}), builtinTools: [], tools: [drop] })
+  await using serving = await serveMcp(paused, { transport: {} })
+  await using server = mcpHttp({ url: serving.url ?? '' })
+
+  expect(await call(server, 'run', { prompt: 'Drop it.' })).toMatchObject({
+    kind: 'failed',
+    content: 'The run waits for a person and has no answer yet (approval_required).',
+  })
+})
+
+test('only who has the token, the right host name and no foreign page is served', async () => {
+  await using guarded = new Harness({ model: new ScriptedModel(), builtinTools: [] })
+  await using serving = await serveMcp(guarded, { transport: { token: 't0ken' } })
+  const url = serving.url ?? ''
+  const authorization = 'Bearer t0ken'
+  const status = async (headers: Record<string, string>, at = url): Promise<number> =>
+    (await fetch(at, { method: 'POST', headers, body: '{}' })).status
+  await using server = mcpHttp({ url, headers: { authorization } })
+
+  expect((await toolsOf(server)).map(({ name }) => name)).toEqual(['run'])
+  expect(await status({})).toBe(401)
+  expect(await status({ authorization: 'Bearer t0ke' })).toBe(401)
+  expect(await status({ authorization, origin: 'https://evil.test' })).toBe(403)
+  expect(await status({ authorization }, url.replace('/mcp', '/other'))).toBe(404)
+})
+
+test.each<[string, unknown, string]>([
+  ['a tool called run', { transport: {}, tools: [{ ...clock, name: 'run' }] }, 'Two tools have the name `run`'],
+  ['an address that others can reach, without a token', { transport: { host: '0.0.0.0' } }, 'Expected a `token`'],
+  ['an unknown option', { transport: {}, port: 1 }, 'Unknown option of `serveMcp`: `port`.'],
+  ['no transport', {}, 'Expected `transport` of `serveMcp`'],
+])('%s is refused', async (_name, options, message) => {
+  await using refused = new Harness({ model: new ScriptedModel(), builtinTools: [] })
+
+  await expect(serveMcp(refused, options as never)).rejects.toThrow(message)
+})

@@ -1,0 +1,63 @@
+import { appendFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { expect, inject, vi } from 'vitest'
+import type * as TransportModule from '../../src/providers/transport.js'
+import type { Transport, WireRequest } from '../../src/providers/wire.js'
+
+declare module 'vitest' {
+  interface ProvidedContext {
+    /** Folder of the requests that tests send, a file for each file of tests. */
+    readonly sentRequests: string
+  }
+}
+
+/**
+ * Loaded before each file of tests: what an adapter sends, over whatever connection, is written down as
+ * `scripts/check-requests.js` reads it, and checked behind all tests (`checked-requests.ts`).
+ */
+vi.mock('../../src/providers/transport.js', async (original) => {
+  const { openTransport } = await original<typeof TransportModule>()
+  const opened: typeof openTransport = (settings) => recording(openTransport(settings))
+  return { openTransport: opened }
+})
+
+function recording(transport: Transport): Transport {
+  return {
+    bodies: transport.bodies,
+    send(request) {
+      record(request)
+      return transport.send(request)
+    },
+    stream(request) {
+      record(request)
+      return transport.stream(request)
+    },
+    close: () => transport.close(),
+  }
+}
+
+const APIS: ReadonlyMap<string, string> = new Map([
+  ['/responses', 'openai-responses'],
+  ['/chat/completions', 'openai-chat'],
+  ['/v1/messages', 'anthropic-messages'],
+])
+
+const file = join(inject('sentRequests'), `${process.pid}-${performance.now()}.jsonl`)
+const written = new Set<string>()
+
+function record({ path, headers, body }: WireRequest): void {
+  const api = APIS.get(path)
+  if (api === undefined) return
+  const text = Array.isArray(body) ? Buffer.concat(body as readonly Uint8Array[]).toString() : JSON.stringify(body)
+  if (written.has(text) || isOfTheFuture(text)) return
+  written.add(text)
+  const { currentTestName = '', testPath = '' } = expect.getState()
+  const name = `${testPath.replace(/^.*\/tests\//, '')}: ${currentTestName}`
+  const about = JSON.stringify({ name, api, version: headers['anthropic-version'] })
+  appendFileSync(file, `${about.slice(0, -1)},"body":${text}}\n`)
+}
+
+/** Something that an API may have one day is in none of its schemas. */
+function isOfTheFuture(body: string): boolean {
+  return /"type":"future_|"future_field":/.test(body)
+}

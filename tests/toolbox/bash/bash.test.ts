@@ -1,0 +1,326 @@
+import { readFile, symlink } from 'node:fs/promises'
+import { join } from 'node:path'
+import fc from 'fast-check'
+import { describe, expect, onTestFinished, test, vi } from 'vitest'
+import { Harness } from '../../../src/index.js'
+import { ScriptedModel } from '../../../src/testing/index.js'
+import { readTool } from '../../../src/toolbox/read.js'
+import { bash } from '../../../src/toolbox/bash/index.js'
+import type { BashOptions } from '../../../src/toolbox/bash/options.js'
+import { checkBashOptions } from '../../../src/toolbox/bash/options.js'
+import { ShellRunner } from '../../../src/toolbox/bash/run-command.js'
+import { isObject } from '../../../src/util/json.js'
+import type { JsonValue } from '../../../src/util/json.js'
+import { call, folderWith, workspaceIn } from '../support.js'
+
+const anyNumber = expect.any(Number) as number
+const SHELL = '/bin/bash -lc'
+
+function stubEnv(name: string, value: string): void {
+  vi.stubEnv(name, value)
+  onTestFinished(() => {
+    vi.unstubAllEnvs()
+  })
+}
+
+describe('bash', () => {
+  test('BA-01 name, strict schema, sequential, bounds', () => {
+    expect(bash()).toMatchObject({
+      name: 'bash',
+      sequential: true,
+      annotations: { readOnly: false, destructive: true, idempotent: false, openWorld: true },
+      parameters: {
+        required: ['command'],
+        additionalProperties: false,
+        properties: {
+          command: { type: 'string', minLength: 1 },
+          cwd: { type: 'string' },
+          timeout_ms: { type: 'integer', minimum: 1 },
+          max_chars: { type: 'integer', minimum: 1 },
+        },
+      },
+    })
+  })
+
+  test('BA-02 a command that succeeds: labelled streams and the whole metadata', async () => {
+    const root = await folderWith({ 'sub/a.txt': '' })
+    const command = 'ls; echo oops >&2'
+    expect(await call(bash({ root }), { command, cwd: 'sub' })).toEqual({
+      ok: true,
+      content: 'stdout:\na.txt\n\nstderr:\noops\n',
+      metadata: {
+        command,
+        shell: SHELL,
+        cwd: 'sub',
+        sandbox: 'none',
+        exit_code: 0,
+        success: true,
+        duration_ms: anyNumber,
+      },
+    })
+  })
+
+  test('BA-03 150 a command that fails is a result: ok, without success, with its exit code', async () => {
+    const root = await folderWith()
+    const result = await call(bash({ root }), { command: 'echo no >&2; exit 3' })
+    expect(result).toMatchObject({ ok: true, content: 'stderr:\nno\n', metadata: { success: false, exit_code: 3 } })
+    expect(result.metadata).not.toHaveProperty('error_type')
+    expect(result.metadata).not.toHaveProperty('retry')
+  })
+
+  test('a command that a signal ends has no exit code', async () => {
+    const root = await folderWith()
+    const { content, metadata } = await call(bash({ root }), { command: 'kill -9 $$' })
+    expect(content).toBe('(no output)')
+    expect(metadata).toMatchObject({ exit_code: null, success: false, signal: 'SIGKILL' })
+  })
+
+  test('BA-04 151 a soft timeout ends the group and keeps what was printed', async () => {
+    const root = await folderWith()
+    const result = await call(bash({ root }), { command: 'echo begun; sleep 30; echo never', timeout_ms: 300 })
+    const message = 'The command was ended: it took longer than 300 ms.'
+    expect(result).toMatchObject({
+      ok: true,
+      content: `${message}\nstdout:\nbegun\n`,
+      metadata: { success: false, timed_out: true, timeout_kind: 'soft', message, exit_code: null, signal: 'SIGTERM' },
+    })
+  })
+
+  test('BA-05 151 a command that ignores the signal is gone after the grace', async () => {
+    const root = await folderWith()
+    const command = "trap '' TERM; echo begun; while :; do sleep 0.05; done"
+    const result = await call(bash({ root, graceMs: 200 }), { command, timeout_ms: 200 })
+    expect(result.metadata).toMatchObject({ timeout_kind: 'soft', success: false, exit_code: null, signal: 'SIGKILL' })
+    expect(result.metadata['duration_ms']).toBeLessThan(3_000)
+  })
+
+  test('151 the hard limit caps what a call wishes for, and is told as such', async () => {
+    const root = await folderWith()
+    const message = 'The command was killed: it took longer than 300 ms, the most it may.'
+    const result = await call(bash({ root, hardTimeoutMs: 300 }), { command: 'echo a; sleep 30', timeout_ms: 900_000 })
+    expect(result).toMatchObject({
+      ok: true,
+      content: `${message}\nstdout:\na\n`,
+      metadata: { timed_out: true, timeout_kind: 'hard', message, success: false },
+    })
+  })
+
+  test('152 it returns within a second although a child still holds the pipe', async () => {
+    const root = await folderWith()
+    const result = await call(bash({ root }), { command: 'sleep 30 & echo done' })
+    expect(result).toMatchObject({ content: 'stdout:\ndone\n', metadata: { exit_code: 0, success: true } })
+    expect(result.metadata['duration_ms']).toBeLessThan(1_000)
+  })
+
+  test('153 without bash the plain shell is used and reported; without any shell the exit code is 127', async () => {
+    const workspace = workspaceIn(await folderWith())
+    const spec = bash()
+    const outcomes = [['/nonexistent/bash', '/bin/sh'], ['/nonexistent/bash']].map(async (shells) => {
+      const runner = new ShellRunner(checkBashOptions({}), shells)
+      return call(
+        {
+          ...spec,
+          call: (args, context) => runner.run({ workspace, args: { command: args['command'] as string }, context }),
+        },
+        { command: 'echo $0' },
+      )
+    })
+    const [plain, none] = await Promise.all(outcomes)
+    expect(plain).toMatchObject({ content: 'stdout:\n/bin/sh\n', metadata: { shell: '/bin/sh -lc', exit_code: 0 } })
+    expect(none).toMatchObject({
+      ok: true,
+      content: 'The command could not be started: ENOENT.',
+      metadata: { shell: '/nonexistent/bash -lc', exit_code: 127, success: false },
+    })
+  })
+
+  test('BA-06 BA-07 a cwd outside the root, a missing one, a file', async () => {
+    const root = await folderWith({ 'file.txt': '' })
+    await symlink('..', join(root, 'up'))
+    const tool = bash({ root })
+    const types = ['..', '../..', 'up', 'missing', 'file.txt', 'a\0b', ''].map(async (cwd) => {
+      const result = await call(tool, { command: 'touch here', cwd })
+      return [result.ok, result.metadata['error_type'], result.content]
+    })
+    expect(await Promise.all(types)).toEqual([
+      [false, 'PathValidationError', 'path escapes root: ..'],
+      [false, 'PathValidationError', 'path escapes root: ../..'],
+      [false, 'PathValidationError', 'path escapes root: up'],
+      [false, 'PathNotFound', 'path not found: missing'],
+      [false, 'NotADirectory', 'path is not a directory: file.txt'],
+      [false, 'PathValidationError', 'path contains a NUL character: a\\u0000b'],
+      [false, 'PathValidationError', 'path is empty: '],
+    ])
+  })
+
+  test('BA-08 154 a stream over the cap is cut head and tail, flagged, and kept whole in a file', async () => {
+    const root = await folderWith()
+    const spec = bash({ root, maxOutputChars: 100 })
+    const lines: JsonValue[] = []
+    const command = 'for i in $(seq 1 20000); do echo "line $i of a megabyte or more, padded to be long enough"; done'
+    const { content, metadata } = await call(spec, { command }, { progress: (update) => lines.push(update) })
+    const path = metadata['stdout_file'] as string
+    const whole = await readFile(join(root, path), 'utf8')
+    expect(whole.length).toBeGreaterThan(1_000_000)
+    expect(whole.split('\n')).toHaveLength(20_001)
+    expect(metadata).toMatchObject({ truncated: true, stdout_truncated: true, exit_code: 0 })
+    expect(metadata).not.toHaveProperty('stderr_truncated')
+    expect(content).toBe(
+      `stdout (cut; whole in ${path}, which \`read\` shows):\n${whole.slice(0, 20)}\n` +
+        `[… ${whole.length - 100} of ${whole.length} characters left out …]\n${whole.slice(-80)}`,
+    )
+    const output = lines.flatMap((line) => (isOutput(line) ? [line.output] : []))
+    expect(output.join('')).toBe(whole)
+    expect(lines.at(-1)).toEqual({ kind: 'command_exit', exitCode: 0, success: true })
+    const read = await call(readTool({ root }), { path, offset: 1, limit: 1 })
+    expect(read.content).toContain('1\tline 1 of a megabyte')
+  })
+
+  test('BA-09 the cap of a call can lower the cap of the tool, never raise it', async () => {
+    const root = await folderWith()
+    const spec = bash({ root, maxOutputChars: 10 })
+    const shown = [5, 1_000].map(
+      async (max_chars) => (await call(spec, { command: 'printf 01234567890123456789', max_chars })).content,
+    )
+    expect((await Promise.all(shown)).map((text) => text.replace(/^.*\n/, ''))).toEqual([
+      '0\n[… 15 of 20 characters left out …]\n6789',
+      '01\n[… 10 of 20 characters left out …]\n23456789',
+    ])
+  })
+
+  test('BA-10 missing and wrong arguments can be mended by the model', async () => {
+    const tool = bash({ root: await folderWith() })
+    for (const args of [
+      {},
+      { command: '' },
+      { command: 'ls', timeout_ms: 0 },
+      { command: 'ls', shell: 'zsh' },
+      { command: 'a\0b' },
+    ]) {
+      expect(await call(tool, args)).toMatchObject({ ok: false, metadata: { retry: true } })
+    }
+    expect(await call(tool, { cmd: 'echo hi' })).toMatchObject({ ok: true, content: 'stdout:\nhi\n' })
+  })
+
+  test('BA-11 BA-12 BA-14 given as a tool it is the only one; by name it is none; a batch of it runs in order', async () => {
+    const root = await folderWith()
+    const model = new ScriptedModel()
+      .callsAll([
+        { name: 'bash', arguments: { command: 'sleep 0.2; echo one >> log' } },
+        { name: 'bash', arguments: { command: 'echo two >> log; exit 3' } },
+        { name: 'bash', arguments: { command: 'cat log' } },
+      ])
+      .says('Done.')
+    const harness = new Harness({ model, root, builtinTools: [], tools: [bash()] })
+    const result = await harness.run('Go.')
+    expect(result.text).toBe('Done.')
+    expect(await readFile(join(root, 'log'), 'utf8')).toBe('one\ntwo\n')
+    expect(result.toolCallRecords.map(({ call: { name } }) => name)).toEqual(['bash', 'bash', 'bash'])
+    const names: unknown = ['bash']
+    expect(() => new Harness({ builtinTools: names as [] })).toThrow('bash')
+  })
+
+  test('an abort kills the command; what it printed is in the result', async () => {
+    const root = await folderWith()
+    const abort = new AbortController()
+    const result = await call(
+      bash({ root }),
+      { command: "trap '' TERM; echo begun; while :; do sleep 0.05; done" },
+      { signal: abort.signal, progress: () => abort.abort() },
+    )
+    expect(result).toMatchObject({
+      ok: false,
+      content: 'The command was cancelled and killed.',
+      metadata: { error_type: 'Cancelled', stdout: 'begun\n', stderr: '', exit_code: null, signal: 'SIGKILL' },
+    })
+  })
+
+  test('colours are taken out, bytes that are no text are replaced, a long command is not repeated whole', async () => {
+    const root = await folderWith()
+    const command = `printf '\\033[31mred\\033[0m \\377'; : ${'x'.repeat(3_000)}`
+    const { content, metadata } = await call(bash({ root }), { command })
+    expect(content).toBe('stdout:\nred \uFFFD')
+    expect(metadata['command']).toHaveLength(2_001)
+  })
+
+  test('a command too long for the system is told, not thrown', async () => {
+    const result = await call(bash({ root: await folderWith() }), { command: `: ${'x'.repeat(300_000)}` })
+    expect(result).toMatchObject({
+      ok: true,
+      content: 'The command could not be started: the command is too long: write it into a file and run that.',
+      metadata: { exit_code: 126, success: false },
+    })
+  })
+})
+
+function isOutput(value: JsonValue): value is { kind: 'shell_output'; output: string } {
+  return isObject(value) && value['kind'] === 'shell_output'
+}
+
+describe('H-31 the environment of a command', () => {
+  test('holds no key that was not named, and none that is in the login scripts of the user', async () => {
+    stubEnv('FAKE_API_KEY', 'sk-from-the-process')
+    const home = await folderWith({
+      '.bash_profile': 'export FAKE_LOGIN_KEY=sk-from-the-profile PATH=/changed\necho profile was read',
+      '.profile': 'export FAKE_LOGIN_KEY=sk-from-the-profile\necho profile was read',
+    })
+    stubEnv('HOME', home)
+    stubEnv('BASH_ENV', join(home, '.bash_profile'))
+    const root = await folderWith()
+    const { content } = await call(bash({ root, env: { NAMED_KEY: 'named' } }), { command: 'env; echo ~' })
+    expect(content).toContain('NAMED_KEY=named\n')
+    expect(content).toContain(`HOME=${home}\n`)
+    expect(content).toContain(`PATH=${process.env['PATH'] ?? ''}\n`)
+    expect(content.endsWith(`${home}\n`)).toBe(true)
+    expect(content).not.toMatch(/FAKE_|sk-from|profile was read/)
+  })
+
+  test('quoting: home folders and paths with odd characters arrive as they are', async () => {
+    const odd = `/tmp/a'b "c" $(x) \`y\` \\`
+    const { content } = await call(bash({ root: await folderWith(), env: { HOME: odd } }), {
+      command: 'printf %s "$HOME"',
+    })
+    expect(content).toBe(`stdout:\n${odd}`)
+  })
+
+  test('BA-05 naughty texts as arguments come through a shell unchanged', async () => {
+    const spec = bash({ root: await folderWith() })
+    await fc.assert(
+      fc.asyncProperty(fc.string({ unit: 'grapheme', minLength: 1, maxLength: 50 }), async (text) => {
+        fc.pre(!text.includes('\0') && !/[\p{Cc}\p{Surrogate}]/u.test(text))
+        const { ok, content } = await call(spec, { command: `printf %s '${text.replaceAll("'", `'\\''`)}'` })
+        expect([ok, content]).toEqual([true, `stdout:\n${text}`])
+      }),
+      { numRuns: 15 },
+    )
+  })
+})
+
+describe('options of bash', () => {
+  test.each<[string, object, string]>([
+    ['an unknown key', { timeout: 5 }, 'Unknown option of `bash`: `timeout`. Did you mean `timeoutMs`?'],
+    [
+      'a time of the wrong kind',
+      { timeoutMs: 0 },
+      'Expected `timeoutMs` of `bash` to be a whole number from 1 to 2147483647, got `0`.',
+    ],
+    [
+      'a sandbox that is none',
+      { sandbox: true },
+      'Expected `sandbox` of `bash` to be `off`, `auto` or `required`, got `true`.',
+    ],
+    [
+      'a rule without a sandbox',
+      { network: false },
+      '`network` of `bash` is a rule of the sandbox, which is off: set `sandbox` to `auto` or `required`.',
+    ],
+    [
+      'a relative path',
+      { sandbox: 'auto', readPaths: ['lib'] },
+      'Expected `readPaths` of `bash` to be a list of absolute paths, got `lib`.',
+    ],
+    ['an output folder outside', { root: '/tmp', outputDir: '../x' }, 'path escapes root: ../x'],
+  ])('%s is refused', (_name, options, message) => {
+    expect(() => bash(options as BashOptions)).toThrow(message)
+  })
+})

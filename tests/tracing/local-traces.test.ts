@@ -1,0 +1,209 @@
+import { createHash } from 'node:crypto'
+import { chmod, readFile, stat, writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { describe, expect, test, vi } from 'vitest'
+import { ScriptedModel } from 'thinharness/testing'
+import { localTraces, openTelemetry } from 'thinharness/tracing'
+import type { TraceRecord } from 'thinharness/tracing'
+import { harnessOf, tool } from '../harness/support.js'
+import { allTextOf, begun, eventsOf, filesIn, otel, recordsIn, recordTree, temporaryFolder } from './support.js'
+
+const MIB = 1024 * 1024
+
+describe('a local trace', () => {
+  test('TC-05 TC-08 is one file of one full record a line, in a folder of its workspace, for its owner alone', async () => {
+    const dir = await temporaryFolder()
+    const root = join(await temporaryFolder(), 'my shop (old)')
+    using model = new ScriptedModel().calls('a', { id: 7 }).says('Late.')
+    const lookup = tool('a', () => 'Hamburg')
+    await using harness = harnessOf({ model, root, tools: [lookup], tracing: [localTraces({ dir })] })
+    await harness.run('Where is it?', { runId: 'run_1' })
+    await harness.close()
+
+    const hash = createHash('sha1').update(root).digest('hex').slice(0, 10)
+    const traceId = createHash('sha256').update('run_1').digest('hex').slice(0, 32)
+    expect(await filesIn(dir)).toEqual([`my-shop-old-${hash}/${traceId}.jsonl`])
+    const folder = join(dir, `my-shop-old-${hash}`)
+    expect((await stat(folder)).mode & 0o777).toBe(0o700)
+    expect((await stat(join(folder, `${traceId}.jsonl`))).mode & 0o777).toBe(0o600)
+
+    const records = await recordsIn(dir)
+    expect(recordTree(records)).toBe('invoke_agent thinharness\n  chat scripted-1\n  execute_tool a\n  chat scripted-1')
+    const [first, call, , run] = records
+    expect(call).toEqual({
+      type: 'span',
+      traceId,
+      spanId: expect.stringMatching(/^[0-9a-f]{16}$/) as string,
+      parentSpanId: run?.spanId ?? '',
+      name: 'execute_tool a',
+      kind: 'internal',
+      startedAt: expect.stringMatching(/^\d{4}-\d\d-\d\dT.*Z$/) as string,
+      endedAt: expect.stringMatching(/^\d{4}-\d\d-\d\dT.*Z$/) as string,
+      durationMs: expect.any(Number) as number,
+      status: 'ok',
+      error: null,
+      attributes: {
+        'gen_ai.operation.name': 'execute_tool',
+        'gen_ai.tool.name': 'a',
+        'gen_ai.tool.call.id': 'call_1',
+        'gen_ai.tool.type': 'function',
+        'gen_ai.tool.description': 'The tool a.',
+        'gen_ai.tool.call.arguments': { id: 7 },
+        'gen_ai.tool.call.result': { ok: true, content: 'Hamburg', metadata: {} },
+        'thinharness.tool.index': 0,
+      },
+      events: [],
+    } satisfies TraceRecord)
+    expect(first?.attributes['gen_ai.input.messages']).toEqual([
+      { role: 'user', parts: [{ type: 'text', content: 'Where is it?' }] },
+    ])
+    expect(run?.attributes['gen_ai.output.messages']).toEqual([
+      { role: 'assistant', parts: [{ type: 'text', content: 'Late.' }] },
+    ])
+  })
+
+  test('TC-07 changes nothing of what another sink captures', async () => {
+    const dir = await temporaryFolder()
+    const traced = otel()
+    using model = new ScriptedModel().says('REPLY')
+    const tracing = [localTraces({ dir }), openTelemetry({ tracer: traced.tracer })]
+    await using harness = harnessOf({ model, tracing })
+    await harness.run('PROMPT')
+    await harness.close()
+    expect(JSON.stringify(await recordsIn(dir))).toContain('PROMPT')
+    expect(allTextOf(traced.spans)).not.toMatch(/PROMPT|REPLY/)
+  })
+
+  test('holds no content where that is not wanted', async () => {
+    const dir = await temporaryFolder()
+    using model = new ScriptedModel().calls('a', { x: 'SECRET' }, { text: 'SECRET' }).says('SECRET')
+    const tracing = [localTraces({ dir, captureContent: false })]
+    await using harness = harnessOf({ model, tools: [tool('a', () => 'SECRET')], tracing })
+    await harness.run('SECRET')
+    await harness.close()
+    expect(await recordsIn(dir)).toHaveLength(4)
+    expect(JSON.stringify(await recordsIn(dir))).not.toContain('SECRET')
+  })
+
+  test('goes on in its own file when a run goes on', async () => {
+    const dir = await temporaryFolder()
+    const events = await eventsOf(new ScriptedModel().says('Hi.'), 'Hi?')
+    for (const resumed of [false, true]) {
+      const tracing = localTraces({ dir })
+      const run = begun(tracing, events, { resumed })
+      for (const event of events) run.event(event)
+      await tracing.flush?.()
+    }
+    expect(await filesIn(dir)).toHaveLength(1)
+    const runs = (await recordsIn(dir)).filter(({ name }) => name === 'invoke_agent thinharness')
+    expect(runs.map(({ attributes }) => attributes['thinharness.run.resumed'])).toEqual([undefined, true])
+  })
+})
+
+describe('what is redacted', () => {
+  test('H-10 is in no trace: prompts, replies, arguments, results, instructions, errors', async () => {
+    const dir = await temporaryFolder()
+    const traced = otel()
+    const redact = (text: string): string => text.replaceAll(/sk-\w+/g, '[key]')
+    using model = new ScriptedModel()
+      // Escaped by the model, so that it does not look like a key.
+      .calls('a', '{"key":"\\u0073k-argument"}', { text: 'sk-reply', reasoning: 'sk-thought' })
+      .fails('sk-error')
+    const tracing = [
+      localTraces({ dir, redact }),
+      openTelemetry({ tracer: traced.tracer, captureContent: true, redact }),
+    ]
+    const options = { tools: [tool('a', () => 'sk-result')], instructions: 'sk-instructions', tracing }
+    await using harness = harnessOf({ model, ...options })
+    await harness.run('sk-prompt').catch(() => undefined)
+    await harness.close()
+    const local = JSON.stringify(await recordsIn(dir))
+    for (const text of [local, allTextOf(traced.spans)]) {
+      expect(text).not.toMatch(/sk-\w/)
+      expect(text.split('[key]').length).toBeGreaterThan(7)
+    }
+  })
+
+  test('is left out when redaction fails', async () => {
+    const dir = await temporaryFolder()
+    const redact = (): string => {
+      throw new Error('No dictionary.')
+    }
+    using model = new ScriptedModel().says('REPLY')
+    await using harness = harnessOf({ model, tracing: [localTraces({ dir, redact })] })
+    await harness.run('PROMPT')
+    await harness.close()
+    const told = JSON.stringify(await recordsIn(dir))
+    expect(told).not.toMatch(/PROMPT|REPLY/)
+    expect(told).toContain('[left out: redaction failed]')
+  })
+})
+
+describe('bounds', () => {
+  const runs = async (dir: string, count: number, reply: string): Promise<void> => {
+    const model = ScriptedModel.each(() => new ScriptedModel().says(reply))
+    await using harness = harnessOf({ model, tracing: [localTraces({ dir, maxBytes: MIB })] })
+    for (let index = 0; index < count; index += 1) await harness.run('Go.', { runId: `run_${index}` })
+  }
+  const sizeOf = async (dir: string): Promise<number> => {
+    const sizes = await Promise.all((await filesIn(dir)).map((file) => stat(join(dir, file))))
+    return sizes.reduce((sum, { size }) => sum + size, 0)
+  }
+
+  test('H-10 the traces of a workspace never take more than they may; the oldest go first', async () => {
+    const dir = await temporaryFolder()
+    await runs(dir, 120, 'x'.repeat(10_000))
+    expect(await sizeOf(dir)).toBeLessThanOrEqual(MIB)
+    const names = (await recordsIn(dir)).map(({ attributes }) => attributes['thinharness.run.id'])
+    expect(names).toContain('run_119')
+    expect(names).not.toContain('run_0')
+  })
+
+  test('a long trace is cut into files, of which the first go', async () => {
+    const dir = await temporaryFolder()
+    const model = new ScriptedModel()
+    for (let turn = 0; turn < 150; turn += 1) model.calls('a', {}, { text: 'x'.repeat(10_000) })
+    model.says('Done.')
+    await using harness = harnessOf({
+      model,
+      tools: [tool('a')],
+      limits: { modelRequests: null },
+      tracing: [localTraces({ dir, maxBytes: MIB })],
+    })
+    await harness.run('Go.')
+    await harness.close()
+    const files = await filesIn(dir)
+    expect(files.length).toBeGreaterThan(2)
+    expect(files.every((file) => /\.\d+\.jsonl$/.test(file))).toBe(true)
+    expect(await sizeOf(dir)).toBeLessThanOrEqual(MIB)
+    expect((await recordsIn(dir)).some(({ name }) => name === 'invoke_agent thinharness')).toBe(true)
+  })
+
+  test('a record that is too long is written without content', async () => {
+    const dir = await temporaryFolder()
+    await runs(dir, 1, 'x'.repeat(100_000))
+    const records = await recordsIn(dir)
+    expect(records.map(({ attributes }) => attributes['thinharness.content_left_out'])).toEqual([true, true])
+    expect(records.every(({ attributes }) => attributes['gen_ai.output.messages'] === undefined)).toBe(true)
+  })
+
+  test('H-10 what cannot be written is told once and lost; the run is not', async () => {
+    const warned = vi.spyOn(process, 'emitWarning').mockReturnValue()
+    const dir = join(await temporaryFolder(), 'file')
+    await writeFile(dir, 'no folder')
+    await runs(dir, 3, 'Hi.')
+    expect(warned.mock.calls.map(([message]) => String(message))).toEqual([
+      expect.stringMatching(/^Spans of a local trace are lost: (EEXIST|ENOTDIR)/),
+    ])
+    expect(await readFile(dir, 'utf8')).toBe('no folder')
+    warned.mockRestore()
+  })
+
+  test('a folder that was deleted is made again', async () => {
+    const dir = await temporaryFolder()
+    await runs(dir, 1, 'Hi.')
+    await chmod(dir, 0o755)
+    await runs(dir, 1, 'Hi again.')
+    expect(await recordsIn(dir)).toHaveLength(4)
+  })
+})

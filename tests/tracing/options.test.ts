@@ -1,0 +1,42 @@
+import { metrics, trace } from '@opentelemetry/api'
+import { expect, test } from 'vitest'
+import { HarnessError } from 'thinharness'
+import { localTraces, openTelemetry } from 'thinharness/tracing'
+import type { LocalTracesOptions, OpenTelemetryOptions } from 'thinharness/tracing'
+
+const tracer = trace.getTracer('test')
+const meter = metrics.getMeter('test')
+
+test.each<[object, string]>([
+  [{}, 'Expected `openTelemetry` to be given `tracer`, `meter` or both.'],
+  [
+    { tracer, capturecontent: true },
+    'Unknown option of `openTelemetry`: `capturecontent`. Did you mean `captureContent`?',
+  ],
+  [{ tracer: {} }, 'Expected `tracer` of `openTelemetry` to have a method `startSpan`.'],
+  [{ meter: {} }, 'Expected `meter` of `openTelemetry` to have a method `createHistogram`.'],
+  [
+    { tracer, captureContent: 'all' },
+    'Expected `captureContent` of `openTelemetry` to be true, false or an object, got string.',
+  ],
+  [
+    { tracer, captureContent: { message: true } },
+    'Unknown kind of `captureContent`: `message`. Did you mean `messages`?',
+  ],
+  [{ tracer, redact: /x/ }, 'Expected `redact` of `openTelemetry` to be a function, got object.'],
+])('openTelemetry refuses %j', (options, message) => {
+  expect(() => openTelemetry(options as OpenTelemetryOptions)).toThrow(new HarnessError('invalid_options', message))
+})
+
+test.each<[object, string]>([
+  [{ directory: '/x' }, 'Unknown option of `localTraces`: `directory`.'],
+  [{ dir: '' }, 'Expected `dir` of `localTraces` to be a path.'],
+  [{ maxBytes: 1000 }, 'Expected `maxBytes` of `localTraces` to be a whole number from 1048576 up, got `1000`.'],
+])('localTraces refuses %j', (options, message) => {
+  expect(() => localTraces(options as LocalTracesOptions)).toThrow(HarnessError)
+  expect(() => localTraces(options as LocalTracesOptions)).toThrow(message)
+})
+
+test('the tracer and the meter of the api are taken as they are', () => {
+  expect(openTelemetry({ tracer, meter })).toMatchObject({ startRun: expect.any(Function) as unknown })
+})
