@@ -8,10 +8,11 @@ const below = {
   model: ['errors', 'report', 'transcript', 'util'],
   tools: ['limits', 'model', 'errors', 'report', 'transcript', 'util'],
   output: ['limits', 'tools', 'model', 'errors', 'report', 'transcript', 'util'],
+  'option-checks': ['errors', 'report', 'util'],
   run: ['limits', 'output', 'tools', 'model', 'errors', 'report', 'transcript', 'util'],
   providers: ['model', 'errors', 'report', 'transcript', 'util'],
   toolbox: ['limits', 'tools', 'model', 'errors', 'report', 'transcript', 'util'],
-  config: ['limits', 'run', 'output', 'tools', 'model', 'errors', 'report', 'transcript', 'util'],
+  config: ['limits', 'option-checks', 'run', 'output', 'tools', 'model', 'errors', 'report', 'transcript', 'util'],
   harness: [
     'limits',
     'config',

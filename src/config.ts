@@ -1,9 +1,22 @@
 import { resolve } from 'node:path'
-import { HarnessError } from './errors.js'
 import type { Limits } from './limits.js'
 import type { Model, ModelSettings, StructuredOutputMode } from './model/contracts.js'
 import { parseModelRef } from './model/reference.js'
 import type { ModelRef } from './model/reference.js'
+import {
+  FLAG,
+  OBJECT,
+  TEXT,
+  anything,
+  checkOptions,
+  having,
+  invalid,
+  listOf,
+  nameOf,
+  oneOf,
+  wholeNumber,
+} from './option-checks.js'
+import type { OptionRule } from './option-checks.js'
 import { FINAL_RESULT } from './output/format.js'
 import type { OutputFormat } from './output/format.js'
 import { outputFormat } from './output/schema.js'
@@ -26,7 +39,6 @@ import type { SpawnOptions, ToolSpec } from './tools/spec.js'
 import { isObject } from './util/json.js'
 import type { JsonObject } from './util/json.js'
 import { didYouMean } from './util/suggest.js'
-import { unknownKey } from './util/unknown-key.js'
 
 /** Tools that a harness can be given by name. */
 export type BuiltinToolName = (typeof BUILTIN_TOOL_NAMES)[number]
@@ -129,66 +141,64 @@ export interface Config<Output> {
   readonly signingKey: SigningKey | null
 }
 
-const KNOWN_OPTIONS = [
-  'model',
-  'root',
-  'instructions',
-  'builtinTools',
-  'tools',
-  'outputType',
-  'outputMode',
-  'outputRetries',
-  'limits',
-  'toolRetries',
-  'toolExecution',
-  'hooks',
-  'strictHooks',
-  'log',
-  'steps',
-  'tracing',
-  'settings',
-  'signingKey',
-] as const satisfies readonly (keyof HarnessOptions)[]
+const TOOLS = listOf(
+  'tools, made by `defineTool`',
+  (tool) => isObject(tool) && typeof tool['name'] === 'string' && typeof tool['call'] === 'function',
+)
+const LOG = having('append', "a log, such as `fileLog('./runs')`")
+const SIGNAL = having('addEventListener', 'an `AbortSignal`')
 
-const KNOWN_RUN_OPTIONS = [
-  'resumeFrom',
-  'runId',
-  'metadata',
-  'signal',
-  'deltas',
-  'model',
-  'instructions',
-  'tools',
-  'limits',
-  'log',
-  'input',
-] as const satisfies readonly (keyof RunOptions)[]
+const OPTIONS: Readonly<Record<keyof HarnessOptions, OptionRule>> = {
+  ...anything('model', 'outputType', 'outputMode', 'outputRetries', 'limits', 'toolRetries', 'toolExecution'),
+  ...anything('settings', 'signingKey'),
+  root: TEXT,
+  instructions: TEXT,
+  builtinTools: listOf('names', (name) => typeof name === 'string'),
+  tools: TOOLS,
+  hooks: listOf('hooks', isObject),
+  strictHooks: FLAG,
+  log: LOG,
+  steps: having('step', 'a step runner, an object with `step()`'),
+  tracing: listOf('tracings', isObject),
+}
 
-const KNOWN_RESUME_OPTIONS = [
-  ...KNOWN_RUN_OPTIONS.filter((name) => name !== 'resumeFrom' && name !== 'runId'),
-  'configPolicy',
-]
+const SHARED_RUN_OPTIONS = {
+  ...anything('metadata', 'model', 'limits'),
+  signal: SIGNAL,
+  deltas: FLAG,
+  instructions: TEXT,
+  tools: TOOLS,
+  log: LOG,
+  input: having('send', 'an input port, made by `inputPort()`'),
+}
+const RUN_OPTIONS: Readonly<Record<keyof RunOptions, OptionRule>> = {
+  ...SHARED_RUN_OPTIONS,
+  ...anything('resumeFrom', 'runId'),
+}
+const RESUME_OPTIONS: Readonly<Record<keyof ResumeOptions, OptionRule>> = {
+  ...SHARED_RUN_OPTIONS,
+  ...anything('configPolicy'),
+}
 
-const KNOWN_SPAWN_OPTIONS = [
-  'prompt',
-  'key',
-  'agentName',
-  'model',
-  'instructions',
-  'tools',
-  'outputType',
-  'outputMode',
-  'outputRetries',
-  'toolRetries',
-  'limits',
-  'settings',
-  'metadata',
-  'signal',
-] as const satisfies readonly (keyof SpawnOptions)[]
+const SPAWN_OPTIONS: Readonly<Record<keyof SpawnOptions, OptionRule>> = {
+  ...anything('prompt', 'key', 'agentName', 'model', 'tools', 'outputType', 'outputMode', 'outputRetries'),
+  ...anything('toolRetries', 'limits', 'settings', 'metadata'),
+  instructions: TEXT,
+  signal: SIGNAL,
+}
 
-const KNOWN_LIMITS = ['modelRequests', 'toolCalls', 'inputTokens', 'outputTokens', 'timeMs'] as const
+const LIMITS: Readonly<Record<keyof Limits, OptionRule>> = anything(
+  'modelRequests',
+  'toolCalls',
+  'inputTokens',
+  'outputTokens',
+  'timeMs',
+)
 
-const KNOWN_SETTINGS = ['maxOutputTokens', 'temperature', 'reasoningEffort', 'toolChoice', 'providerOptions'] as const
+const SETTINGS: Readonly<Record<keyof ModelSettings, OptionRule>> = {
+  ...anything('maxOutputTokens', 'temperature', 'reasoningEffort', 'toolChoice'),
+  providerOptions: OBJECT,
+}
 
 /** Ended runs that a harness without a log of its own remembers, so that `recover` can tell how they ended. */
 const REMEMBERED_RUNS = 16
@@ -201,7 +211,7 @@ End with a short statement of what you changed or found, and how you checked it.
 
 /** Checks the options of a harness and fills in their defaults. Does no I/O. */
 export function resolveConfig<Output>(options: HarnessOptions<Output>): Config<Output> {
-  checkKeys(options, KNOWN_OPTIONS, 'option of `Harness`')
+  checkOptions(options, OPTIONS, 'option of `Harness`')
   checkModel(options.model)
   checkSettings(options.settings ?? {})
   const builtinTools = options.builtinTools ?? DEFAULT_TOOL_NAMES
@@ -243,7 +253,7 @@ function signingKeyOf(key: SigningKey | undefined): SigningKey | null {
 
 /** Checks the options of a run; `undefined` members count as absent. */
 export function checkRunOptions(options: RunOptions): void {
-  checkKeys(options, KNOWN_RUN_OPTIONS, 'option of a run')
+  checkOptions(options, RUN_OPTIONS, 'option of a run')
   checkModel(options.model)
   checkLimits(options.limits ?? {})
   if (options.runId !== undefined) checkRunId(options.runId)
@@ -251,7 +261,7 @@ export function checkRunOptions(options: RunOptions): void {
 
 /** Checks the options of a run that goes on. */
 export function checkResumeOptions(options: ResumeOptions): void {
-  checkKeys(options, KNOWN_RESUME_OPTIONS, 'option of a run that goes on')
+  checkOptions(options, RESUME_OPTIONS, 'option of a run that goes on')
   checkModel(options.model)
   checkLimits(options.limits ?? {})
   oneOf('configPolicy', options.configPolicy ?? 'compatible', ['same', 'compatible', 'any'])
@@ -259,7 +269,7 @@ export function checkResumeOptions(options: ResumeOptions): void {
 
 /** Checks what a tool starts a run with. */
 export function checkSpawnOptions(options: SpawnOptions<unknown>): void {
-  checkKeys(options, KNOWN_SPAWN_OPTIONS, 'option of `spawn`')
+  checkOptions(options, SPAWN_OPTIONS, 'option of `spawn`')
   checkModel(options.model)
   checkLimits(options.limits ?? {})
   checkSettings(options.settings ?? {})
@@ -346,7 +356,7 @@ const DEFAULT_LIMITS: RunLimits = {
 const LONGEST_TIMER_MS = 2_147_483_647
 
 function checkLimits(given: Limits): void {
-  checkKeys(given, KNOWN_LIMITS, 'limit')
+  checkOptions(given, LIMITS, 'limit')
   for (const [name, value] of Object.entries(given)) {
     if (value !== null && value !== undefined) wholeNumber(`limits.${name}`, value as unknown)
   }
@@ -369,7 +379,7 @@ function checkModel(model: ModelRef | Model | undefined): void {
 }
 
 function checkSettings(settings: ModelSettings): void {
-  checkKeys(settings, KNOWN_SETTINGS, 'setting')
+  checkOptions(settings, SETTINGS, 'setting')
   const { maxOutputTokens } = settings
   if (maxOutputTokens !== undefined) wholeNumber('settings.maxOutputTokens', maxOutputTokens, 1)
 }
@@ -383,36 +393,10 @@ function checkBuiltinTools(names: readonly string[]): void {
   )
 }
 
-function checkKeys(given: object, known: readonly string[], what: string): void {
-  const problem = unknownKey(given, known, what)
-  if (problem !== undefined) throw invalid(problem)
-}
-
-function wholeNumber(name: string, value: unknown, least = 0): number {
-  if (typeof value === 'number' && Number.isInteger(value) && value >= least) return value
-  throw invalid(`Expected \`${name}\` to be a whole number from ${least} up, got \`${String(value)}\`.`)
-}
-
-function oneOf<T extends string>(name: string, value: T, allowed: readonly T[]): T {
-  if (allowed.includes(value)) return value
-  const list = allowed.map((each) => `\`${each}\``).join(', ')
-  throw invalid(`Expected \`${name}\` to be one of ${list}, got \`${value}\`.${didYouMean(value, allowed)}`)
-}
-
 function jsonText(value: unknown): string | undefined {
   try {
     return JSON.stringify(value)
   } catch {
     return undefined
   }
-}
-
-function nameOf(value: unknown): string {
-  if (value === null || value === undefined) return String(value)
-  if (Array.isArray(value)) return value.length === 0 ? 'an empty list' : 'a list'
-  return `a value of type ${typeof value}`
-}
-
-function invalid(message: string): HarnessError {
-  return new HarnessError('invalid_options', message)
 }

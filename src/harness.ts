@@ -133,7 +133,60 @@ export class Harness<Output = string> implements AsyncDisposable {
     checkResumeOptions(options)
     checkRunId(runId)
     const log = options.log ?? this.#config.log
-    return openStream(this.#goOn(runId, options, { answers: [], load: () => loadRun(log, runId) }))
+    return openStream(this.#goOn(runId, options, { begun: 'recovered', answers: [], load: () => loadRun(log, runId) }))
+  }
+
+  /**
+   * Runs a recorded run again by its log, with no request to a model and no tool run, and comes to the same result or
+   * error. Rejects with `replay_mismatch`, which names the first difference, where this harness would do something else.
+   * What was given to the run alone, such as `tools`, is to be given again.
+   */
+  async replay(
+    log: Iterable<RunEvent> | AsyncIterable<RunEvent>,
+    options: ReplayOptions = {},
+  ): Promise<HarnessResult<Output>> {
+    this.#assertOpen()
+    checkReplayOptions(options)
+    return replayRun<Output>(await recordedEvents(log), ({ opening, started, recording, model }) => {
+      const queue = new EventQueue()
+      queue.drop()
+      const { runId, metadata, rules } = started
+      const own = { runId, parent: parentOf(started), metadata, log: noLog, queue, abort: new RunAbort(undefined) }
+      const surroundings = { ...own, clock: this.#clock, hooks: NO_HOOKS, signingKey: this.#config.signingKey }
+      const context = new RunContext({ ...surroundings, recording })
+      const plan = { ...this.#plan(opening, options, model), rulesFor: () => rules, tracing: [] }
+      return { context, outcome: conduct<Output>(context, { ...plan, input: recording }) }
+    })
+  }
+
+  /**
+   * Begins a new run that goes on from a recorded one behind its reply number `afterTurn`: with another prompt, or
+   * without one as that run did. What its tools do then is said by `effects` and `mocks`.
+   */
+  fork(
+    log: Iterable<RunEvent> | AsyncIterable<RunEvent>,
+    { afterTurn, prompt }: ForkPoint,
+    options: ForkOptions = {},
+  ): HarnessStream<Output> {
+    this.#assertOpen()
+    const { effects, mocks, ...runOptions } = options
+    checkRunOptions(runOptions)
+    checkFork(afterTurn, options)
+    const runId = options.runId ?? `run_${this.#clock.id()}`
+    const metadata = options.metadata === undefined ? null : ownMetadata(options.metadata)
+    const said = prompt === undefined ? null : ownPrompt(prompt)
+    const fork = recordedEvents(log).then((events) => stateAfterTurn(events, afterTurn))
+    const opening: GoOnOpening = {
+      kind: 'go_on',
+      begun: 'forked',
+      load: async () =>
+        said === null ? { state: forkedState(await fork, runId), responses: [], last: null, isLogged: false } : null,
+      answers: [],
+      configPolicy: 'any',
+      metadata,
+      otherwise: said === null ? null : { kind: 'fresh', prompt: said, history: [] },
+    }
+    return openStream(this.#launch({ runId, options: runOptions, opening, metadata: metadata ?? {}, effects: { effects, mocks } }))
   }
 
   /** Offers one tool more, to runs that begin from now on. Throws when its name is taken. */
@@ -178,6 +231,7 @@ export class Harness<Output = string> implements AsyncDisposable {
     const stored = readPaused(state, this.#config.signingKey)
     const log = options.log ?? this.#config.log
     return this.#goOn(stored.state.runId, options, {
+      begun: 'resumed',
       answers: readAnswers(answers, pendingOf(stored.state)),
       load: () => loadStored(log, stored),
     })
@@ -186,11 +240,11 @@ export class Harness<Output = string> implements AsyncDisposable {
   #goOn(
     runId: string,
     options: ResumeOptions,
-    { answers, load }: Pick<GoOnOpening, 'answers' | 'load'>,
+    found: Pick<GoOnOpening, 'begun' | 'answers' | 'load'>,
   ): StreamedRun<Output> {
     const metadata = options.metadata === undefined ? null : ownMetadata(options.metadata)
     const configPolicy = options.configPolicy ?? 'compatible'
-    const opening = { kind: 'go_on', load, answers, configPolicy, metadata, otherwise: null } as const
+    const opening = { kind: 'go_on', ...found, configPolicy, metadata, otherwise: null } as const
     return this.#launch({ runId, options, opening, metadata: metadata ?? {} })
   }
 
@@ -256,6 +310,7 @@ export class Harness<Output = string> implements AsyncDisposable {
     const opening: GoOnOpening = {
       kind: 'go_on',
       load: () => loadChild(log, runId, stored),
+      begun: answers.length > 0 ? 'resumed' : 'recovered',
       answers,
       configPolicy: 'compatible',
       metadata: null,

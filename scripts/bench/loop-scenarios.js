@@ -74,9 +74,9 @@ export const LOOP_SCENARIOS = [
   },
   {
     name: 'logs',
-    title: 'The loop alone with the log in files, 20 turns of 1 KiB',
+    title: 'The loop alone with the log in files, 200 turns of 1 KiB',
     contenders: [MEMORY_LOG, ...FILE_LOGS],
-    work: { warmUp: 20, runs: 50, turns: 20, resultChars: 1024 },
+    work: { warmUp: 2, runs: 5, turns: 200, resultChars: 1024 },
     measures: [
       { ...OWN_TIME, goals: { 'file log, fsync interval': { mostTimes: 1.5 } } },
       { title: 'wall a turn', unit: 'µs', of: ({ wallMs }, { runs, turns }) => (wallMs / (runs * turns)) * 1000 },

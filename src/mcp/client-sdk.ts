@@ -1,6 +1,8 @@
 import type { Client, ElicitResult, OAuthClientProvider, Transport } from '@modelcontextprotocol/client'
+import { isObject } from '../util/json.js'
 import type { JsonObject } from '../util/json.js'
-import type { ConnectionSetup, McpConnection, McpSdk, RequestOptions } from './connection.js'
+import type { ConnectionSetup, McpConnection, McpEndpoint, McpSdk, RequestOptions } from './connection.js'
+import { allPages } from './pages.js'
 import { CLIENT_INFO, clientCapabilities, connected, nameOf, sdkOptions } from './sdk-client.js'
 import { transportTo } from './sdk-transport.js'
 import type { SdkTransports } from './sdk-transport.js'
@@ -12,9 +14,11 @@ export async function loadClientSdk(): Promise<McpSdk> {
     import('@modelcontextprotocol/client/stdio'),
   ])
   const transports: SdkTransports<Transport, HttpTransport, OAuthClientProvider> = { ...http, ...stdio }
+  const opened = new WeakMap<McpEndpoint, HttpTransport>()
   return {
     async open(setup) {
       const transport = transportTo(setup.endpoint, transports)
+      if (takesAuth(transport)) opened.set(setup.endpoint, transport)
       const client = new http.Client(CLIENT_INFO, {
         capabilities: clientCapabilities(setup.asks),
         versionNegotiation: { mode: 'auto', probe: { timeoutMs: probeMs(setup) } },
@@ -24,14 +28,19 @@ export async function loadClientSdk(): Promise<McpSdk> {
       await connected(client, transport, setup)
       return connectionOf(client)
     },
-    async finishAuth(endpoint, code) {
-      const transport = transportTo(endpoint, transports)
-      if ('finishAuth' in transport) await transport.finishAuth(code)
+    async finishAuth(endpoint, callback) {
+      // What the server said of its authorization is with the transport that it refused.
+      const transport = opened.get(endpoint) ?? transportTo(endpoint, transports)
+      if (takesAuth(transport)) await transport.finishAuth(callback)
     },
   }
 }
 
-type HttpTransport = Transport & { finishAuth(code: string): Promise<void> }
+type HttpTransport = Transport & { finishAuth(callback: URLSearchParams): Promise<void> }
+
+function takesAuth(transport: Transport): transport is HttpTransport {
+  return 'finishAuth' in transport
+}
 
 /** An older server need not answer the question for its revision: over stdio it is given a part of the time only. */
 function probeMs({ endpoint, connectMs }: ConnectionSetup): number {
@@ -65,14 +74,33 @@ const ANYTHING = {
 
 function connectionOf(client: Client): McpConnection {
   const { tools, resources, prompts } = client.getServerCapabilities() ?? {}
+  const request: McpConnection['request'] = (method, params, options) =>
+    client.request({ method, params: { ...params } }, ANYTHING, sdkOptions(options))
   return {
     protocolVersion: client.getNegotiatedProtocolVersion() ?? '',
     offers: { tools: tools !== undefined, resources: resources !== undefined, prompts: prompts !== undefined },
     instructions: client.getInstructions() ?? '',
-    request: (method, params, options) =>
-      client.request({ method, params: { ...params } }, ANYTHING, sdkOptions(options)),
+    request,
+    listTools: (options) => listTools(client, request, options),
     callTool: (definition, args, options) => callTool(client, definition, args, options),
     close: () => client.close().catch(() => undefined),
+  }
+}
+
+/** The SDK's own list, which leaves out what must not be called; what it cannot read is read by us, who can say what is wrong. */
+async function listTools(
+  client: Client,
+  request: McpConnection['request'],
+  options: RequestOptions,
+): Promise<readonly JsonObject[]> {
+  const raw = (): Promise<readonly JsonObject[]> => allPages({ request }, 'tools/list', 'tools', options)
+  if (client.getProtocolEra() !== 'modern') return raw()
+  try {
+    const { tools } = await client.listTools(undefined, { ...sdkOptions(options), cacheMode: 'refresh' })
+    return tools as unknown as readonly JsonObject[]
+  } catch (error) {
+    if (isObject(error) && error['code'] === 'INVALID_RESULT') return raw()
+    throw error
   }
 }
 

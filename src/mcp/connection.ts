@@ -7,6 +7,8 @@ export interface McpConnection {
   readonly offers: { readonly tools: boolean; readonly resources: boolean; readonly prompts: boolean }
   /** What the server says of itself to a model; may be empty. */
   readonly instructions: string
+  /** The definitions of all pages, without those that the revision forbids to use. */
+  listTools(options: RequestOptions): Promise<readonly JsonObject[]>
   /** Sends one request; the result is as it came. */
   request(method: string, params: JsonObject, options: RequestOptions): Promise<unknown>
   /** Calls the tool of a definition that the server has listed. */
@@ -91,8 +93,8 @@ export type RootsResult = {
 /** One of the two SDKs. */
 export interface McpSdk {
   open(setup: ConnectionSetup): Promise<McpConnection>
-  /** Trades an authorization code for tokens, which go to the provider. */
-  finishAuth(endpoint: McpEndpoint & { readonly kind: 'http' | 'sse' }, code: string): Promise<void>
+  /** Trades the authorization code of a callback address for tokens, which go to the provider. */
+  finishAuth(endpoint: McpEndpoint & { readonly kind: 'http' | 'sse' }, callback: URLSearchParams): Promise<void>
 }
 
 /** Largest message of a server, in bytes: a larger one ends the connection. */

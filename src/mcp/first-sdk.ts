@@ -3,7 +3,8 @@ import type { OAuthClientProvider } from '@modelcontextprotocol/sdk/client/auth.
 import type { Transport } from '@modelcontextprotocol/sdk/shared/transport.js'
 import type * as types from '@modelcontextprotocol/sdk/types.js'
 import type { JsonObject } from '../util/json.js'
-import type { ConnectionSetup, McpConnection, McpSdk } from './connection.js'
+import type { ConnectionSetup, McpConnection, McpEndpoint, McpSdk } from './connection.js'
+import { allPages } from './pages.js'
 import { CLIENT_INFO, clientCapabilities, connected, nameOf, sdkOptions } from './sdk-client.js'
 import { transportTo } from './sdk-transport.js'
 import type { SdkTransports } from './sdk-transport.js'
@@ -18,20 +19,24 @@ export async function loadFirstSdk(): Promise<McpSdk> {
     import('@modelcontextprotocol/sdk/types.js'),
   ])
   const transports: SdkTransports<Transport, HttpTransport, OAuthClientProvider> = { ...stdio, ...http, ...sse }
+  const opened = new WeakMap<McpEndpoint, HttpTransport>()
   return {
     async open(setup) {
-      const opened = new client.Client(CLIENT_INFO, {
+      const opening = new client.Client(CLIENT_INFO, {
         capabilities: clientCapabilities(setup.asks),
         listChanged: { tools: { autoRefresh: false, debounceMs: 20, onChanged: setup.onToolsChanged } },
       })
-      answer(opened, setup.asks, schemas)
+      answer(opening, setup.asks, schemas)
+      const transport = transportTo(setup.endpoint, transports)
+      if ('finishAuth' in transport) opened.set(setup.endpoint, transport)
       // Its HTTP transport has a session id that may be `undefined`, which its own interface does not allow.
-      await connected<Transport>(opened, transportTo(setup.endpoint, transports) as Transport, setup)
-      return connectionOf(opened, schemas)
+      await connected<Transport>(opening, transport as Transport, setup)
+      return connectionOf(opening, schemas)
     },
-    async finishAuth(endpoint, code) {
-      const transport = transportTo(endpoint, transports)
-      if ('finishAuth' in transport) await transport.finishAuth(code)
+    async finishAuth(endpoint, callback) {
+      // What the server said of its authorization is with the transport that it refused.
+      const transport = opened.get(endpoint) ?? transportTo(endpoint, transports)
+      if ('finishAuth' in transport) await transport.finishAuth(callback.get('code') ?? '')
     },
   }
 }
@@ -61,19 +66,17 @@ function plain(params: unknown): JsonObject {
 
 function connectionOf(client: Client, schemas: Types): McpConnection {
   const { tools, resources, prompts } = client.getServerCapabilities() ?? {}
+  const request: McpConnection['request'] = (method, params, options) =>
+    client.request({ method, params: { ...params } }, schemas.ResultSchema, sdkOptions(options))
   return {
     // It keeps the revision to itself.
     protocolVersion: '',
     offers: { tools: tools !== undefined, resources: resources !== undefined, prompts: prompts !== undefined },
     instructions: client.getInstructions() ?? '',
-    request: (method, params, options) =>
-      client.request({ method, params: { ...params } }, schemas.ResultSchema, sdkOptions(options)),
+    request,
+    listTools: (options) => allPages({ request }, 'tools/list', 'tools', options),
     callTool: (definition, args, options) =>
-      client.request(
-        { method: 'tools/call', params: { name: nameOf(definition), arguments: { ...args } } },
-        schemas.ResultSchema,
-        sdkOptions(options),
-      ),
+      request('tools/call', { name: nameOf(definition), arguments: args }, options),
     close: () => client.close().catch(() => undefined),
   }
 }

@@ -8,7 +8,7 @@ const MOST_ITEMS = 10_000
 
 /** The items of a list request, from all its pages. */
 export async function allPages(
-  connection: McpConnection,
+  { request }: Pick<McpConnection, 'request'>,
   method: string,
   member: string,
   options: RequestOptions,
@@ -16,7 +16,7 @@ export async function allPages(
   const items: JsonObject[] = []
   let cursor: string | undefined
   for (let page = 0; page < MOST_PAGES; page++) {
-    const result = await connection.request(method, cursor === undefined ? {} : { cursor }, options)
+    const result = await request(method, cursor === undefined ? {} : { cursor }, options)
     if (!isObject(result) || !Array.isArray(result[member])) {
       throw new Error(`The answer to \`${method}\` has no list \`${member}\`.`)
     }

@@ -8,12 +8,12 @@ export const CLIENT_INFO = { name: 'thinharness', version: ownVersion() }
 
 /** What a server is told that it may ask of us. */
 export function clientCapabilities({ elicit, sample, roots }: ConnectionSetup['asks']): {
-  elicitation?: { form: Empty; url: Empty }
+  elicitation?: { form: { applyDefaults: true }; url: Empty }
   sampling?: Empty
   roots?: Empty
 } {
   return {
-    ...(elicit !== null && { elicitation: { form: {}, url: {} } }),
+    ...(elicit !== null && { elicitation: { form: { applyDefaults: true as const }, url: {} } }),
     ...(sample !== null && { sampling: {} }),
     ...(roots !== null && { roots: {} }),
   }

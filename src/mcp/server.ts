@@ -36,8 +36,11 @@ export interface McpServer extends ToolSource, AsyncDisposable {
   digests(): Promise<Readonly<Record<string, string>>>
   /** Trusts these definitions from now on. */
   pin(digests: Readonly<Record<string, string>>): void
-  /** Ends an authorization in which a person was sent to a page: `code` is what came back. */
-  finishAuth(code: string): Promise<void>
+  /**
+   * Ends an authorization in which a person was sent to a page: the parameters of the address that they came back to.
+   * Compare their `state` with yours before.
+   */
+  finishAuth(callback: URLSearchParams): Promise<void>
 }
 
 /** A server at an endpoint, spoken to through the SDK that is installed. Does no I/O. */
@@ -110,12 +113,12 @@ class ServerAtEndpoint implements McpServer {
     this.#stale = true
   }
 
-  async finishAuth(code: string): Promise<void> {
+  async finishAuth(callback: URLSearchParams): Promise<void> {
     const endpoint = this.#endpoint
     if (endpoint.kind === 'stdio') {
       throw new HarnessError('invalid_options', `MCP server \`${this.id}\` is a process: it has no authorization.`)
     }
-    await (await this.#loadSdk()).finishAuth(endpoint, code)
+    await (await this.#loadSdk()).finishAuth(endpoint, callback)
     await this.#session.close()
   }
 

@@ -97,7 +97,7 @@ export class McpSession {
   #unreachable(error: unknown): HarnessError {
     const name = `MCP server \`${this.#options.serverId}\``
     if (error instanceof Error && error.name === 'UnauthorizedError') {
-      const message = `${name} wants to be authorized: give it \`auth\`, and \`finishAuth\` the code that comes back.`
+      const message = `${name} wants to be authorized: give it \`auth\`, and \`finishAuth\` what comes back.`
       return new HarnessError('error', message, { cause: error, retryable: false })
     }
     const wrote = this.#lastStderr.trim()

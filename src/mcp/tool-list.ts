@@ -4,7 +4,6 @@ import type { JsonObject } from '../util/json.js'
 import { didYouMean } from '../util/suggest.js'
 import type { McpConnection, RequestOptions } from './connection.js'
 import { definitionDigest } from './definition-digest.js'
-import { allPages } from './pages.js'
 import { publicToolName } from './tool-name.js'
 
 /** A tool as its server lists it. */
@@ -33,7 +32,7 @@ export async function listTools(
   options: RequestOptions & { readonly warn: (message: string) => void },
 ): Promise<McpTool[]> {
   if (!connection.offers.tools) return []
-  const listed = (await allPages(connection, 'tools/list', 'tools', options)).map((item) => named(item, serverId))
+  const listed = (await connection.listTools(options)).map((item) => named(item, serverId))
   const names = listed.map(({ name }) => name)
   for (const wanted of [...exclude, ...(include ?? [])]) {
     if (!names.includes(wanted)) options.warn(`It has no tool \`${wanted}\`.${didYouMean(wanted, names)}`)

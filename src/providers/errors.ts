@@ -24,6 +24,11 @@ export function errorFromBody(status: number, headers: Headers, body: unknown): 
   return providerError(messageFor(found, ownStatus, body), details)
 }
 
+/** The error that a body with status 200 is, where it says in words what went wrong; undefined for one that says nothing. */
+export function errorWithin(body: unknown): HarnessError | undefined {
+  return isObject(body) && findError(body)?.message !== undefined ? errorFromBody(200, {}, body) : undefined
+}
+
 /** A `provider_error` whose message is bounded and holds no key. */
 export function providerError(message: string, details: HarnessErrorDetails): HarnessError {
   return new HarnessError('provider_error', bounded(withoutKeys(message)), details)
@@ -47,12 +52,12 @@ function findError(body: unknown, depth = 0): FoundError | undefined {
   if (typeof body === 'string') return ofText(body, depth)
   if (Array.isArray(body)) return firstOf(body, depth)
   if (!isObject(body)) return undefined
-  const { error, errors, detail, details, message } = body
+  const { error, errors, detail, details, message, base_resp: base } = body
   const own = ofObject(body)
   if (isObject(error) || Array.isArray(error)) return merged(findError(error, depth + 1), own)
   if (own.message !== undefined)
     return textIn(error) === undefined ? own : { ...own, words: [...own.words, String(error)] }
-  return merged(firstOf([error, errors, detail, details, isObject(message) ? message : undefined], depth), own)
+  return merged(firstOf([error, errors, detail, details, base, isObject(message) ? message : undefined], depth), own)
 }
 
 /** The inner error is the one that went wrong; what is around it says more about it. */
@@ -75,7 +80,9 @@ function ofText(text: string, depth: number): FoundError | undefined {
 }
 
 function ofObject(body: Readonly<Record<string, unknown>>): FoundError {
-  const message = ['message', 'msg', 'error_message', 'Message'].map((name) => textIn(body[name])).find(isText)
+  const message = ['message', 'msg', 'error_message', 'error_msg', 'status_msg', 'Message']
+    .map((name) => textIn(body[name]))
+    .find(isText)
   const upstream = isObject(body['metadata']) ? textIn(body['metadata']['raw']) : undefined
   const names = [body['code'], body['type'], body['status']].filter(isText).filter((word) => !/^\d*$/.test(word))
   return {

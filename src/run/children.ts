@@ -13,7 +13,14 @@ interface Child {
   readonly runId: string
   readonly started: StartedChild
   /** How it ended; null while it runs. */
-  end: { readonly usage: RunUsage; readonly paused: HarnessResult<unknown> | null } | null
+  end: ChildEnd | null
+}
+
+interface ChildEnd {
+  readonly usage: RunUsage
+  readonly pending: readonly PendingItem[]
+  /** With which the call finds it again; null for a run that never began. */
+  readonly state: () => ResumeState | null
 }
 
 /** The runs that one call starts: what they use, and what they ask of people, is the call's. */
@@ -69,7 +76,7 @@ export class CallChildren {
   /** Waits for those that still run; they are aborted when the call was stopped, or has not waited for them. */
   async end(stopped: 'aborted' | 'timed_out' | null): Promise<void> {
     const running = [...this.#children.values()].filter(({ end }) => end === null)
-    const siblingWaits = this.waiting.items.length > 0
+    const siblingWaits = this.waiting.length > 0
     for (const { started } of running) {
       if (stopped !== null || !siblingWaits)
         started.abort.abort(new HarnessError('cancelled', 'The call that started this run has ended.'))
@@ -78,12 +85,13 @@ export class CallChildren {
   }
 
   /** What the children that have paused ask, as items of the run that their call is in. */
-  get waiting(): { readonly items: readonly PendingItem[]; readonly states: readonly ResumeState[] } {
-    const paused = [...this.#children.values()].flatMap(({ end }) => (end?.paused ? [end.paused] : []))
-    return {
-      items: paused.flatMap(({ pending }) => pending),
-      states: paused.flatMap(({ resumeState }) => (resumeState === null ? [] : [resumeState])),
-    }
+  get waiting(): readonly PendingItem[] {
+    return [...this.#children.values()].flatMap(({ end }) => end?.pending ?? [])
+  }
+
+  /** All that have come to a pause or an end: where the call is entered again, there may be no log that knows them. */
+  get states(): readonly ResumeState[] {
+    return [...this.#children.values()].flatMap(({ end }) => end?.state() ?? [])
   }
 
   /** What they have used; null when there are none. */
@@ -98,12 +106,13 @@ export class CallChildren {
   async #watch(child: Child, prefix: string): Promise<HarnessResult<unknown>> {
     try {
       const result = await child.started.outcome
-      const paused = result.pending.length === 0 ? null : within(result, prefix, this.#context.runId)
-      child.end = { usage: result.usage, paused }
-      if (paused !== null) throw new ChildPaused()
+      const pending = within(result.pending, prefix, this.#context.runId)
+      child.end = { usage: result.usage, pending, state: () => result.resumeState }
+      if (pending.length > 0) throw new ChildPaused()
       return result
     } catch (error) {
-      child.end ??= { usage: (error instanceof HarnessError ? error.run?.usage : undefined) ?? NO_USAGE, paused: null }
+      const run = error instanceof HarnessError ? error.run : undefined
+      child.end ??= { usage: run?.usage ?? NO_USAGE, pending: [], state: () => run?.resumeState ?? null }
       throw error
     }
   }
@@ -117,13 +126,8 @@ function childRunId(parentRunId: string, callId: string, key: string): string {
   return `run_${digest.slice(0, 32)}`
 }
 
-function within(result: HarnessResult<unknown>, prefix: string, parentRunId: string): HarnessResult<unknown> {
-  const pending = result.pending.map((item) => ({
-    ...item,
-    callId: prefix + item.callId,
-    path: [parentRunId, ...item.path],
-  }))
-  return { ...result, pending }
+function within(pending: readonly PendingItem[], prefix: string, parentRunId: string): readonly PendingItem[] {
+  return pending.map((item) => ({ ...item, callId: prefix + item.callId, path: [parentRunId, ...item.path] }))
 }
 
 function ignore(): void {

@@ -4,6 +4,7 @@ import { withText } from '../model/notices.js'
 import type { OutputFormat } from '../output/format.js'
 import type { HarnessResult } from '../report.js'
 import type { ToolSpec } from '../tools/spec.js'
+import { textOf } from '../transcript/entry.js'
 import type { ContentPart, TranscriptEntry } from '../transcript/entry.js'
 import type { JsonObject, JsonValue } from '../util/json.js'
 import { checkAnswers } from './answer-check.js'
@@ -23,10 +24,12 @@ import { contentOf } from './input.js'
 import type { InputMessage, InputPort } from './input.js'
 import { requestBreach } from './limits.js'
 import type { Breach } from './limits.js'
+import { LiveEffects } from './live-effects.js'
 import type { LoadedRun } from './load.js'
+import { RecordedEffects } from './recorded-effects.js'
 import { reportOf, resultOf, resumeStateOf } from './result.js'
 import type { RunRules } from './rules.js'
-import type { RunState } from './state.js'
+import type { Ended, RunState } from './state.js'
 import { pendingOf } from './stored-state.js'
 import type { StepRunner } from './steps.js'
 import { loadTracing, openTrace } from './tracing.js'
@@ -69,6 +72,8 @@ export interface GoOnOpening {
   readonly configPolicy: ConfigPolicy
   /** In place of the run's own; null to keep them. */
   readonly metadata: JsonObject | null
+  /** What it goes on after. */
+  readonly begun: 'resumed' | 'recovered' | 'forked'
   /** How it begins when there is none. */
   readonly otherwise: FreshOpening | null
 }
@@ -79,9 +84,10 @@ export async function conduct<Output>(context: RunContext, plan: RunPlan): Promi
     await loadTracing(plan.tracing)
     await context.claim(plan.opening.kind === 'fresh')
     const found = plan.opening.kind === 'go_on' ? await plan.opening.load() : null
-    const stored = found === null ? null : await storedEnding<Output>(context, plan, found)
+    const answers = answersFor(plan.opening, found)
+    const stored = found === null ? null : await storedEnding<Output>(context, plan, found, answers)
     if (stored !== null) return stored
-    return await complete<Output>(context, await perform(context, plan, found))
+    return await complete<Output>(context, await perform(context, plan, found, answers))
   } catch (thrown) {
     throw await fail(context, thrown)
   } finally {
@@ -90,31 +96,51 @@ export async function conduct<Output>(context: RunContext, plan: RunPlan): Promi
   }
 }
 
+/** Those that the run has not had before: a call that was interrupted gives its children their answers again. */
+function answersFor(opening: Opening, found: LoadedRun | null): readonly Answer[] {
+  if (opening.kind === 'fresh' || found === null) return []
+  return opening.answers.filter(({ callId }) => !found.answered.includes(callId))
+}
+
 /** How a run ended that is not to go on: one that has ended, or that waits for people who have not answered. */
 async function storedEnding<Output>(
   context: RunContext,
   plan: RunPlan,
   { state, responses, last }: LoadedRun,
+  answers: readonly Answer[],
 ): Promise<HarnessResult<Output> | null> {
   const isOver = last === null || last.kind === 'run_completed' || last.kind === 'run_failed'
+  const { phase } = state
   const pending = pendingOf(state)
-  const answered = plan.opening.kind === 'go_on' && plan.opening.answers.length > 0
-  if (!isOver || (state.phase.at !== 'ended' && (pending.length === 0 || answered))) return null
+  if (!isOver || (phase.at !== 'ended' && (pending.length === 0 || answers.length > 0))) return null
   if (context.parent === null && last !== null) context.tellStored(last)
-  if (last?.kind === 'run_failed') {
-    const run = reportOf(state, last.stopReason, responses, context.signingKey)
-    throw new HarnessError(last.code, last.message, { run })
+  if (phase.at === 'ended' && phase.error !== undefined) {
+    const { stopReason, error } = phase
+    const run = reportOf(state, stopReason, responses, context.signingKey)
+    throw new HarnessError(error.code, error.message, { run })
   }
-  const { text, output } = last?.kind === 'run_completed' ? last.result : { text: '', output: null }
-  const isAnswer = pending.length === 0 && output !== text
-  const value = isAnswer ? await plan.readAnswer(output as JsonValue) : output
-  const ending = { text, output: value as Output, pending }
-  return resultOf(state, ending, responses, context.signingKey)
+  const text = lastTextOf(state)
+  const output = phase.at === 'ended' ? await answerOf(plan, phase, text) : null
+  return resultOf(state, { text, output: output as Output, pending }, responses, context.signingKey)
 }
 
-async function perform(context: RunContext, plan: RunPlan, found: LoadedRun | null): Promise<Ending> {
+async function answerOf(plan: RunPlan, { output }: Ended, text: string): Promise<unknown> {
+  return output === undefined ? text : plan.readAnswer(output)
+}
+
+function lastTextOf({ transcript }: RunState): string {
+  const last = transcript.findLast((entry) => entry.role === 'assistant')
+  return last === undefined ? '' : textOf(last.parts)
+}
+
+async function perform(
+  context: RunContext,
+  plan: RunPlan,
+  found: LoadedRun | null,
+  answers: readonly Answer[],
+): Promise<Ending> {
   const { opening } = plan
-  if (found !== null && opening.kind === 'go_on') return goOn(context, plan, opening, found)
+  if (found !== null && opening.kind === 'go_on') return goOn(context, plan, { ...opening, answers }, found)
   const fresh = opening.kind === 'fresh' ? opening : opening.otherwise
   if (fresh !== null) return begin(context, plan, fresh)
   throw new HarnessError('run_not_found', `The log knows no run \`${context.runId}\`.`)
@@ -129,7 +155,7 @@ async function begin(context: RunContext, plan: RunPlan, { prompt, history }: Fr
   return timed(context, rules, async () => {
     await tellStart(context, plan, prompt, rules)
     const content = await effectivePrompt(context, prompt)
-    return new TurnDriver(context, await freeze(plan, model, output, rules), content).drive()
+    return drive(context, await freeze(plan, model, output, rules), content)
   })
 }
 
@@ -148,15 +174,27 @@ async function goOn(context: RunContext, plan: RunPlan, opening: GoOnOpening, fo
   const before = found.isLogged ? {} : { state: resumeStateOf(state, null, responses) }
   context.adopt(state, responses, opening.metadata)
   context.trace = openTrace(plan.tracing, () => tracedRun(context, plan, state))
-  const begun = answers.length > 0 ? 'resumed' : 'recovered'
-  const started = { begun, prompt: null, ...startedBy(context, plan, model, rules), history: [], ...before } as const
+  const started = {
+    begun: opening.begun,
+    prompt: null,
+    ...startedBy(context, plan, model, rules),
+    history: [],
+    ...before,
+  } as const
   await context.emit('run_started', started)
   return timed(context, rules, async () => {
     await tellStart(context, plan, null, rules)
     await takeAnswers(context, answers)
     const content = state.phase.at === 'opening' ? await effectivePrompt(context, state.prompt) : []
-    return new TurnDriver(context, frozen, content).drive()
+    return drive(context, frozen, content)
   })
+}
+
+function drive(context: RunContext, frozen: Frozen, content: readonly ContentPart[]): Promise<Ending> {
+  const { recording } = context
+  const effects =
+    recording === null ? new LiveEffects(context, frozen) : new RecordedEffects(context, frozen, recording)
+  return new TurnDriver(context, frozen, effects, content).drive()
 }
 
 /** No call is run whose results could not be sent any more (H-12). */
@@ -179,7 +217,8 @@ async function takeAnswers(context: RunContext, answers: readonly Answer[]): Pro
 }
 
 async function timed(context: RunContext, rules: RunRules, work: () => Promise<Ending>): Promise<Ending> {
-  const timer = stopAfter(context, rules.limits.timeMs)
+  // A recording knows when the time was up.
+  const timer = stopAfter(context, context.recording === null ? rules.limits.timeMs : null)
   try {
     context.signal.throwIfAborted()
     return await work()

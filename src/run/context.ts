@@ -10,6 +10,7 @@ import type { HookSet } from './hooks.js'
 import { Lease } from './lease.js'
 import type { RunLog } from './log.js'
 import type { EventQueue } from './queue.js'
+import type { Recording } from './recording.js'
 import { reportOf } from './result.js'
 import type { SigningKey } from './signature.js'
 import { apply, openState } from './state.js'
@@ -28,6 +29,8 @@ export interface RunSurroundings {
   readonly abort: RunAbort
   /** What stored states are signed with. */
   readonly signingKey: SigningKey | null
+  /** What the run did when it was recorded: it is run again by that, and must tell the same. */
+  readonly recording?: Recording
 }
 
 /** One run: its state, log, clock, ids and abort signal. The only one that emits. */
@@ -40,6 +43,7 @@ export class RunContext {
   readonly hooks: HookSet
   readonly abort: RunAbort
   readonly signingKey: SigningKey | null
+  readonly recording: Recording | null
   /** The provider's raw replies: kept beside the state, since no event carries them. */
   readonly responses: unknown[] = []
   /** The checked arguments of the batch in hand, by call id: made when the reply came, used when its calls run. */
@@ -70,6 +74,7 @@ export class RunContext {
     this.hooks = surroundings.hooks
     this.abort = surroundings.abort
     this.signingKey = surroundings.signingKey
+    this.recording = surroundings.recording ?? null
   }
 
   /** Makes the run this process's own, where its log knows owners. Rejects when it is another's. */
@@ -114,9 +119,29 @@ export class RunContext {
     const event = { kind, ...this.#base(this.#lastSeq, true), ...payload } as DurableEvent
     if (event.kind === 'run_completed') keepShort(event, answerIn(this.state))
     this.#isOver = event.kind === 'run_completed' || event.kind === 'run_failed'
+    if (this.recording !== null) return this.#replayMatching(event, this.recording)
     this.#gathering ??= this.#gather()
     this.#gathering.events.push(event)
     return this.#gathering.kept
+  }
+
+  /** Takes an event as it was recorded. */
+  replay(event: DurableEvent): void {
+    this.#lastSeq = event.seq
+    if (this.#state !== null) apply(this.#state, event)
+    else if (event.kind === 'run_started') this.#state = openState(event)
+    void this.queue.push(event)
+  }
+
+  /** Takes what was recorded of others up to here. */
+  replayGiven(): void {
+    for (let event = this.recording?.takeGiven(); event !== undefined; event = this.recording?.takeGiven())
+      this.replay(event)
+  }
+
+  async #replayMatching(told: DurableEvent, recording: Recording): Promise<void> {
+    this.replayGiven()
+    this.replay(recording.matching(told))
   }
 
   /** The run had ended before it was found here, and its end has been told. */

@@ -2,8 +2,8 @@ import type { PendingItem } from '../report.js'
 import type { RequestKind } from './events.js'
 import { batchBreach, limitNotices, requestBreach } from './limits.js'
 import type { Breach, LimitNotice } from './limits.js'
-import { unanswered } from './state.js'
 import type { Batch, BatchCall, RunState } from './state.js'
+import { unanswered } from './waiting.js'
 
 /** What must happen next in a run. */
 export type Command =

@@ -1,28 +1,22 @@
 import { HarnessError } from '../errors.js'
-import type { ModelTurn, TurnOptions } from '../model/contracts.js'
 import { withNotices } from '../model/notices.js'
 import type { Notice } from '../model/notices.js'
-import { resolveTurn } from '../output/resolve.js'
-import type { Resolved } from '../output/resolve.js'
 import type { PendingItem } from '../report.js'
 import { renderEnvelope } from '../tools/envelope.js'
 import { textOf } from '../transcript/entry.js'
 import type { ContentPart, ToolEntry, Unstamped, UserEntry } from '../transcript/entry.js'
-import { settle } from './abort.js'
 import { isSameConfig } from './config-digest.js'
 import type { RunContext } from './context.js'
 import { decide, decideSteering } from './decide.js'
 import type { Command, Correction } from './decide.js'
+import type { Effects } from './effects.js'
 import type { RequestKind } from './events.js'
 import { RunStopped } from './failure.js'
 import type { Frozen } from './frozen.js'
 import { contentOf } from './input.js'
-import { CallIds, normalizeTurn } from './normalize.js'
 import { retryBudget } from './rules.js'
 import { entryId, lengthWhenClosed } from './state.js'
 import type { BatchCall } from './state.js'
-import { performStep } from './steps.js'
-import { ToolBatchExecutor } from './tool-batch.js'
 
 /** What a run came to, before it is a result. */
 export interface Ending {
@@ -41,18 +35,16 @@ export class TurnDriver {
   readonly #context: RunContext
   readonly #frozen: Frozen
   readonly #prompt: readonly ContentPart[]
-  readonly #batches: ToolBatchExecutor
-  readonly #ids: CallIds
+  readonly #effects: Effects
   /** The answer as the caller's schema parsed it. */
   #value: unknown = NOT_PARSED
 
   /** `prompt` is what the first request says, with what the hooks added. */
-  constructor(context: RunContext, frozen: Frozen, prompt: readonly ContentPart[]) {
+  constructor(context: RunContext, frozen: Frozen, effects: Effects, prompt: readonly ContentPart[]) {
     this.#context = context
     this.#frozen = frozen
     this.#prompt = prompt
-    this.#batches = new ToolBatchExecutor(context, frozen)
-    this.#ids = new CallIds(context.state.transcript)
+    this.#effects = effects
     context.trace?.constants(frozen.constants)
   }
 
@@ -72,7 +64,7 @@ export class TurnDriver {
           await this.#runTools(command.calls)
           break
         case 'settle_unknown':
-          await this.#batches.settleUnknown(command.calls)
+          await this.#effects.settleUnknown(command.calls)
           break
         case 'finish':
           if (await this.#steer()) break
@@ -125,67 +117,13 @@ export class TurnDriver {
   }
 
   async #request(requestKind: RequestKind): Promise<void> {
-    const { state, clock, responses, trace } = this.#context
-    const { session, constants, steps, tools } = this.#frozen
-    const asked = (): Promise<ModelTurn> => session.turn(state.transcript, constants, this.#turnOptions())
-    const ask = trace === null ? asked : () => trace.within({ kind: 'turn', requestKind }, asked)
-    const reply = await this.#untilAborted(() => performStep(steps, `turn:${state.usage.modelRequests + 1}`, ask))
-    responses.push(reply.raw)
-    const { turn, checked } = await this.#untilAborted(() => normalizeTurn(reply, tools, this.#ids))
-    this.#context.checked = checked
-    const { resolution, value } = await this.#untilAborted(() => this.#resolve(turn, requestKind))
+    const { message, value } = await this.#effects.ask(requestKind)
     this.#value = value
-    await this.#context.emit('model_message', {
-      text: turn.text,
-      toolCalls: turn.toolCalls.map(({ callId, name }) => ({ id: callId, name })),
-      finalizedOutputMode: resolution.kind === 'final' ? resolution.mode : null,
-      entry: { ...turn.entry, id: entryId(state.transcript.length), at: clock.iso() },
-      resolution,
-      nativeFinishReason: turn.nativeFinishReason,
-      responseId: turn.responseId,
-      responseModel: turn.responseModel,
-    })
-  }
-
-  /** What heeds no signal, such as a model or a schema that asks somebody, is left behind when the run is aborted. */
-  async #untilAborted<T>(work: () => Promise<T>): Promise<T> {
-    this.#context.signal.throwIfAborted()
-    const { stopped, value } = await settle(work, { abort: this.#context.abort, timeoutMs: undefined })
-    this.#context.signal.throwIfAborted()
-    if (value === undefined) throw new RangeError(`Expected a reply of the model, got nothing (${stopped ?? 'ended'}).`)
-    return value
-  }
-
-  async #resolve(turn: ModelTurn, requestKind: RequestKind): Promise<Resolved> {
-    const resolved = await resolveTurn(turn, this.#frozen.output)
-    const { resolution } = resolved
-    const emptyAgain = requestKind === 'empty_retry' && resolution.kind === 'ask_again' && resolution.reason === 'empty'
-    return emptyAgain
-      ? { resolution: { kind: 'unexpected', message: 'The model gave an empty reply twice.' } }
-      : resolved
-  }
-
-  #turnOptions(): TurnOptions {
-    const context = this.#context
-    return {
-      signal: context.signal,
-      ...(this.#frozen.deltas && {
-        onDelta: ({ kind, text, callId }) => {
-          if (kind === 'tool_input_delta') context.tell(kind, { text, callId: callId ?? '' })
-          else context.tell(kind, { text })
-        },
-      }),
-      onRetry: (retry) => {
-        context.tell('transport_retry', retry)
-        if (retry.withdrawn) context.tell('deltas_withdrawn', { attempt: retry.attempt })
-      },
-      onCacheBust: (bust) => void context.emit('cache_bust', bust).catch(ignore),
-      onRepair: (repair) => void context.emit('transcript_repaired', repair).catch(ignore),
-    }
+    await this.#context.emit('model_message', message)
   }
 
   async #runTools(calls: readonly BatchCall[]): Promise<void> {
-    await this.#batches.perform(calls)
+    await this.#effects.runTools(calls)
     const { streaks, rules } = this.#context.state
     for (const { callId, name, settled } of calls) {
       const retryKind = settled?.retryKind ?? null
@@ -217,11 +155,6 @@ export class TurnDriver {
     const last = this.#context.state.transcript.at(-1)
     return last?.role === 'assistant' ? textOf(last.parts) : ''
   }
-}
-
-/** An append that fails is told by the next event that the run waits for. */
-function ignore(): void {
-  return undefined
 }
 
 function correctionEntry({ message, callId }: Correction): Said {

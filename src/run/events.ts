@@ -43,8 +43,11 @@ export type RequestKind =
 /** What each durable kind carries, beside the fields of every event. */
 export interface DurablePayloads {
   run_started: {
-    /** `resumed` and `recovered`: a run goes on whose first `run_started` is further up in its log. */
-    readonly begun: 'fresh' | 'resumed' | 'recovered'
+    /**
+     * `resumed` and `recovered`: a run goes on whose first `run_started` is further up in its log, or whose `state` is
+     * here; `forked`: a new run goes on from `state`, which was another's.
+     */
+    readonly begun: 'fresh' | 'resumed' | 'recovered' | 'forked'
     /** As the caller gave it; null when a run goes on. */
     readonly prompt: string | readonly ContentPart[] | null
     readonly root: string
@@ -130,7 +133,7 @@ export interface DurablePayloads {
     readonly items: readonly PendingItem[]
     /** The call that asks, when it has started: itself, or through runs that it started. */
     readonly callId?: string
-    /** Those of its runs that wait. */
+    /** The runs that it started, as they are now: those that wait, and those that have ended. */
     readonly children?: readonly ResumeState[]
   }
   approval_resumed: { readonly decisions: readonly Answer[] }

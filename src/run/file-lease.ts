@@ -214,7 +214,7 @@ function copyInto(target: number, path: string): boolean {
       const length = readSync(source, buffer, 0, Math.min(buffer.length, left), null)
       if (length === 0) break
       left -= length
-      for (let written = 0; written < length; ) written += writeSync(target, buffer, written, length - written)
+      for (let written = 0; written < length;) written += writeSync(target, buffer, written, length - written)
     }
     return true
   } finally {

@@ -217,7 +217,11 @@ function checkHook(hook: unknown): void {
     const known = HOOK_EVENTS.map((name) => `\`${name}\``).join(', ')
     throw invalid(`Unknown hook event \`${String(event)}\`.${didYouMean(String(event), HOOK_EVENTS)} Known: ${known}.`)
   }
-  const unknown = unknownKey(hook, ['event', 'handler', 'tools', 'agents', 'timeoutMs'], `member of a \`${event}\` hook`)
+  const unknown = unknownKey(
+    hook,
+    ['event', 'handler', 'tools', 'agents', 'timeoutMs'],
+    `member of a \`${event}\` hook`,
+  )
   if (unknown !== undefined) throw invalid(unknown)
   if (typeof handler !== 'function')
     throw invalid(`Expected the handler of a \`${event}\` hook to be a function, got ${typeof handler}.`)

@@ -13,18 +13,22 @@ export interface LoadedRun {
   readonly last: DurableEvent | null
   /** The log that the run goes on in holds it from its beginning. */
   readonly isLogged: boolean
+  /** Call ids of the answers that it has had since it was stored: they are not given to it again. */
+  readonly answered: readonly string[]
 }
 
-/** Folds what the log has of a run; null when it has nothing. */
-export async function loadRun(log: RunLog, runId: string): Promise<LoadedRun | null> {
+/** Folds what the log has of a run; null when it has nothing. `storedSeq` is the last event of what was stored of it. */
+export async function loadRun(log: RunLog, runId: string, storedSeq = 0): Promise<LoadedRun | null> {
   let found: ReturnType<typeof opened> | undefined
   let last: DurableEvent | null = null
+  const answered: string[] = []
   for await (const event of log.read(runId)) {
     if (found === undefined) found = opened(event)
     else apply(found.state, event)
+    if (event.kind === 'answer_received' && event.seq > storedSeq) answered.push(event.callId)
     last = event
   }
-  return found === undefined ? null : { ...found, last, isLogged: true }
+  return found === undefined ? null : { ...found, last, isLogged: true, answered }
 }
 
 /** The state at the first event of a log: of a run that begins there, or goes on there from a stored state. */
@@ -40,7 +44,10 @@ export function opened(event: DurableEvent): { readonly state: RunState; readonl
   return { state: apply(state, event), responses }
 }
 
-/** The stored state of a run that waits, unless the log knows that it went on since. */
+/**
+ * The stored state of a run that waits, unless the log knows that it went on since. What the pause itself told after the
+ * state was made is no going on: a `run_end` hook can be what stores it.
+ */
 export async function loadStored(
   log: RunLog,
   stored: { readonly state: RunState; readonly responses: readonly unknown[] },
@@ -48,19 +55,22 @@ export async function loadStored(
   const { runId, seq } = stored.state
   let isLogged = false
   for await (const event of log.read(runId, seq)) {
-    if (event.seq > seq) throw stale(runId)
+    if (event.seq > seq) {
+      if (event.kind !== 'run_completed' && event.kind !== 'hook_failed') throw stale(runId)
+      apply(stored.state, event)
+    }
     isLogged = true
   }
-  return { ...stored, last: null, isLogged }
+  return { ...stored, last: null, isLogged, answered: [] }
 }
 
 /** A run under a call: what the log has of it, unless what the call has kept of it is newer. */
 export async function loadChild(log: RunLog, runId: string, stored: ResumeState | null): Promise<LoadedRun | null> {
-  const logged = await loadRun(log, runId)
-  if (stored === null) return logged
+  if (stored === null) return loadRun(log, runId)
   const kept = readState(stored, `The state of run \`${runId}\``, null)
+  const logged = await loadRun(log, runId, kept.state.seq)
   if (logged !== null && logged.state.seq >= kept.state.seq) return logged
-  return { ...kept, last: null, isLogged: logged !== null }
+  return { ...kept, last: null, isLogged: logged !== null, answered: [] }
 }
 
 function stale(runId: string): HarnessError {

@@ -14,7 +14,7 @@ export function resultOf<Output>(
   responses: readonly unknown[],
   signingKey: SigningKey | null,
 ): HarnessResult<Output> {
-  let resumeState: ResumeState | undefined
+  let resumeState: { readonly seq: number; readonly document: ResumeState } | undefined
   let records: readonly ToolCallRecord[] | undefined
   const { text, output, pending } = answer
   return {
@@ -28,7 +28,12 @@ export function resultOf<Output>(
     },
     pending,
     get resumeState() {
-      return (resumeState ??= resumeStateOf(state, signingKey, pending.length > 0 ? responses : []))
+      // Made anew when the end of the run has been told since: a hook may have asked for it before that.
+      if (resumeState?.seq !== state.seq) {
+        const document = resumeStateOf(state, signingKey, pending.length > 0 ? responses : [])
+        resumeState = { seq: state.seq, document }
+      }
+      return resumeState.document
     },
     transcript: state.transcript,
     responses,

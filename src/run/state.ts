@@ -1,9 +1,9 @@
+import type { HarnessErrorCode } from '../errors.js'
 import { NO_USAGE, withTurn, withUsage } from '../report.js'
 import type { PendingItem, ResumeState, RunUsage, StopReason } from '../report.js'
-import { renderEnvelope } from '../tools/envelope.js'
 import { toolCallsOf } from '../transcript/entry.js'
 import type { ContentPart, ToolEntry, TranscriptEntry, Unstamped } from '../transcript/entry.js'
-import type { JsonObject } from '../util/json.js'
+import type { JsonObject, JsonValue } from '../util/json.js'
 import { verdictOf } from './answers.js'
 import type { Answer, Verdict } from './answers.js'
 import type { ConfigDigest } from './config-digest.js'
@@ -13,6 +13,9 @@ import type { DurableEvent, RequestKind } from './events.js'
 import { batchBreach } from './limits.js'
 import { retryBudget } from './rules.js'
 import type { RunRules } from './rules.js'
+import { acceptedAnswer, cutOff } from './settled.js'
+import type { SettledCall } from './settled.js'
+import { asksVerdict } from './waiting.js'
 
 /** Version of the stored form; one that is not ours is refused. */
 export const RUN_STATE_VERSION = 1
@@ -69,7 +72,17 @@ export type Phase =
   | { readonly at: 'asking'; readonly requestKind: RequestKind; readonly notices: readonly string[] }
   | { readonly at: 'answered'; readonly resolution: Exclude<Resolution, { kind: 'continue' }> }
   | Batch
-  | { readonly at: 'ended'; readonly stopReason: StopReason }
+  | Ended
+
+/** What a run came to. */
+export interface Ended {
+  readonly at: 'ended'
+  readonly stopReason: StopReason
+  /** The answer, where it is not the text of the last reply. */
+  readonly output?: JsonValue
+  /** Why there is none. */
+  readonly error?: { readonly code: HarnessErrorCode; readonly message: string }
+}
 
 /** The tool calls of one reply, in model order. */
 export interface Batch {
@@ -97,19 +110,9 @@ export interface BatchCall {
   answers: readonly Answer[]
   /** What a person said about an outcome that is not known. */
   verdict: Verdict | null
-  /** Runs that it started and that wait. */
+  /** Runs that it started, as they were when it had to wait: those that wait, and those that had ended. */
   children: readonly ResumeState[]
   settled: SettledCall | null
-}
-
-/** How a call of the batch ended: what its entry will say, and what counts. */
-export interface SettledCall {
-  readonly at: string
-  readonly output: string
-  readonly parts: readonly ContentPart[] | null
-  readonly ok: boolean
-  readonly cancelled: boolean
-  readonly retryKind: string | null
 }
 
 type Event<Kind extends DurableEvent['kind']> = DurableEvent & { kind: Kind }
@@ -189,7 +192,7 @@ function change(state: RunState, event: DurableEvent): void {
       if (event.result.pending.length === 0) end(state, event.result.stopReason, event.at)
       return
     case 'run_failed':
-      return end(state, event.stopReason, event.at)
+      return end(state, event.stopReason, event.at, { code: event.code, message: event.message })
     case 'run_started':
       return changeByGoingOn(state, event)
     case 'approval_resumed':
@@ -251,8 +254,9 @@ function changeByQuestions(state: RunState, { items, callId, children = [] }: Ev
   const call = callOf(state, callId)
   call.waiting = items
   // Whether it happened is asked about a call that has all its answers.
-  if (items.some((item) => isVerdictOn(call, item))) return
-  call.answers = []
+  if (items.some((item) => asksVerdict(call, item))) return
+  // A decision on the call itself holds for each time that it is entered.
+  call.answers = call.answers.filter((answer) => answer.callId === callId && 'approved' in answer)
   call.children = children
 }
 
@@ -263,23 +267,12 @@ function changeByAnswer(state: RunState, answer: Answer): void {
   for (const call of phase.calls) {
     const item = call.waiting.find(({ callId }) => callId === answer.callId)
     if (item === undefined) continue
-    if (isVerdictOn(call, item)) call.verdict = verdictOf(answer)
+    if (asksVerdict(call, item)) call.verdict = verdictOf(answer)
     else call.answers = [...call.answers, answer]
     if (!('approved' in answer) || item.callId !== call.callId) continue
     const { approved, reason } = answer
     note(state, call.callId, { approval: { approved, ...(reason !== undefined && { reason }) } })
   }
-}
-
-function isVerdictOn(call: BatchCall, item: PendingItem): boolean {
-  return item.kind === 'unknown_outcome' && item.callId === call.callId
-}
-
-/** What of a call people have still to answer. */
-export function unanswered(call: BatchCall): readonly PendingItem[] {
-  return call.waiting.filter((item) =>
-    isVerdictOn(call, item) ? call.verdict === null : call.answers.every(({ callId }) => callId !== item.callId),
-  )
 }
 
 function changeByCompletion(state: RunState, event: Event<'tool_call_completed'>): void {
@@ -317,9 +310,11 @@ function countOf(counts: Readonly<Record<string, number>>, name: string): number
 }
 
 /** Closes a run: what is still open in its transcript is answered. */
-export function end(state: RunState, stopReason: StopReason, at: string): void {
+export function end(state: RunState, stopReason: StopReason, at: string, error?: Ended['error']): void {
   closeOpenCalls(state, at)
-  state.phase = { at: 'ended', stopReason }
+  const { phase } = state
+  const output = phase.at === 'answered' && phase.resolution.kind === 'final' ? phase.resolution.output : undefined
+  state.phase = { at: 'ended', stopReason, ...(output !== undefined && { output }), ...(error && { error }) }
 }
 
 /**
@@ -334,7 +329,7 @@ function closeReply(state: RunState, at: string): void {
     }
   }
   const callId = acceptedCall(phase)
-  if (callId !== null) pushResult(state, { callId, name: FINAL_RESULT }, unsettled(phase, callId, false, at))
+  if (callId !== null) pushResult(state, { callId, name: FINAL_RESULT }, acceptedAnswer(at))
 }
 
 /** The `final_result` call by which the final answer was given. */
@@ -347,25 +342,13 @@ function closeOpenCalls(state: RunState, at: string): void {
   const { phase } = state
   const settled = new Map(phase.at === 'batch' ? phase.calls.map((call) => [call.callId, call]) : [])
   const last = state.transcript.at(-1)
+  const accepted = acceptedCall(phase)
   if (last?.role !== 'assistant') return
   for (const { callId, name } of toolCallsOf(last.parts)) {
     const call = settled.get(callId)
-    pushResult(state, { callId, name }, call?.settled ?? unsettled(phase, callId, call?.started ?? false, at))
+    const open = callId === accepted ? acceptedAnswer(at) : cutOff(call?.started ?? false, at)
+    pushResult(state, { callId, name }, call?.settled ?? open)
   }
-}
-
-function unsettled(phase: Phase, callId: string, started: boolean, at: string): SettledCall {
-  const accepted = acceptedCall(phase) === callId
-  const output = accepted
-    ? renderEnvelope({ ok: true, content: 'The final answer was accepted.', metadata: {} })
-    : renderEnvelope({
-        ok: false,
-        content: started
-          ? 'The run ended while this call was under way: its outcome is unknown.'
-          : 'The run ended before this call was made: it had no effect.',
-        metadata: { error_type: started ? 'Interrupted' : 'Cancelled' },
-      })
-  return { at, output, parts: null, ok: accepted, cancelled: !accepted, retryKind: null }
 }
 
 function pushResult(state: RunState, call: { callId: string; name: string }, settled: SettledCall): void {

@@ -107,7 +107,7 @@ const phase = taggedBy('at', {
     resumed: flag,
     exceeded: nullable(objectOf({ toolName: text, budget: count, count })),
   }),
-  ended: objectOf({ at: text, stopReason: text }),
+  ended: objectOf({ at: text, stopReason: text }, { output: json, error: objectOf({ code: text, message: text }) }),
 })
 
 const limits = recordOf(maybeCount)

@@ -5,8 +5,8 @@ import type { JsonObject } from '../util/json.js'
 import type { DurableEvent } from './events.js'
 import { batchBreach } from './limits.js'
 import type { RunRules } from './rules.js'
-import { unanswered } from './state.js'
 import type { BatchCall, RunParent, RunState } from './state.js'
+import { unanswered } from './waiting.js'
 
 /**
  * Where a run stands, seen from outside. `running`: it has not ended and somebody has claimed it; `interrupted`: it has

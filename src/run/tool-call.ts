@@ -111,8 +111,8 @@ async function suspend(
     answerSchema,
     path: [context.runId],
   } as const
-  const { items, states } = children.waiting
-  await context.emit('approval_requested', { items: items.length > 0 ? items : [own], callId, children: states })
+  const items = children.waiting.length > 0 ? children.waiting : [own]
+  await context.emit('approval_requested', { items, callId, children: children.states })
 }
 
 async function outcomeOf(
@@ -209,7 +209,7 @@ async function run(context: RunContext, frozen: Frozen, running: Running): Promi
   const { stopped, value } = await settle(work, { abort: context.abort, timeoutMs })
   ended = true
   await children.end(stopped)
-  if (children.waiting.items.length > 0) return WAITS_FOR_CHILDREN
+  if (stopped === null && children.waiting.length > 0) return WAITS_FOR_CHILDREN
   if (value?.kind === 'suspended') return stopped === null ? value : CANCELLED
   if (value !== undefined && (stopped === null || value.kind === 'succeeded'))
     return noteRepairs(value, checked.repairs)

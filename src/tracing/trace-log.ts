@@ -1,28 +1,60 @@
-import type { DurableEvent, EphemeralEvent, RunTrace, RunUsage, TracedRun, Tracing } from '../index.js'
+import type { DurableEvent, RunEvent, RunTrace, RunUsage, TracedRun, Tracing } from '../index.js'
 import { NO_USAGE } from '../report.js'
 
 /**
- * Traces a run from its log, long after it ran: its spans have the times that the log states. What was under way when
- * the process of a run ended is told as failed, with the error type `Interrupted`. Children have logs of their own.
+ * Traces runs from their events, long after they ran: spans have the times that the events state. `events` is what a log
+ * has of a run, or what a stream told, with the children of the run among them. What was under way when the events end is
+ * told as failed, with the error type `Interrupted`.
  */
-export async function traceLog(
-  tracing: Tracing,
-  events: Iterable<DurableEvent> | AsyncIterable<DurableEvent>,
-): Promise<void> {
+export async function traceLog(tracing: Tracing, events: Iterable<RunEvent> | AsyncIterable<RunEvent>): Promise<void> {
   await tracing.load?.()
-  const seen: DurableEvent[] = []
-  let trace: RunTrace | null = null
-  let traceparent: string | null = null
+  const runs = new Map<string, LoggedRun>()
   for await (const event of events) {
-    trace ??= tracing.startRun(tracedRun(seen[0] ?? event, event, traceparent))
-    traceparent ??= trace.traceparent ?? null
-    trace.event(event)
-    seen.push(event)
-    if (event.kind === 'run_completed' || event.kind === 'run_failed') trace = null
+    const run = runs.get(event.runId) ?? new LoggedRun(tracing)
+    runs.set(event.runId, run)
+    run.event(event)
   }
-  const last = seen.at(-1)
-  if (trace !== null && last !== undefined) trace.event(interrupted(last, seen))
+  // Children end before their parents.
+  for (const run of [...runs.values()].reverse()) run.interrupt()
   await tracing.flush?.()
+}
+
+class LoggedRun {
+  readonly #tracing: Tracing
+  #trace: RunTrace | null = null
+  #traceparent: string | null = null
+  /** Metadata and workspace are told once. */
+  #first: DurableEvent | null = null
+  #last: DurableEvent | null = null
+  #usage = NO_USAGE
+
+  constructor(tracing: Tracing) {
+    this.#tracing = tracing
+  }
+
+  event(event: RunEvent): void {
+    if (!event.durable) return
+    this.#first ??= event
+    this.#last = event
+    this.#trace ??= this.#tracing.startRun(tracedRun(this.#first, event, this.#traceparent))
+    this.#traceparent ??= this.#trace.traceparent ?? null
+    this.#trace.event(event)
+    this.#usage = usageWith(this.#usage, event)
+    if (event.kind === 'run_completed' || event.kind === 'run_failed') this.#trace = null
+  }
+
+  interrupt(): void {
+    if (this.#trace === null || this.#last === null) return
+    const { runId, seq, at, parentRunId, parentToolCallId, agentName } = this.#last
+    this.#trace.event({
+      ...{ kind: 'run_failed', durable: false, runId, seq, at, parentRunId, parentToolCallId, agentName },
+      stopReason: 'error',
+      code: 'error',
+      errorType: 'Interrupted',
+      message: 'The events end before the run does.',
+      usage: this.#usage,
+    })
+  }
 }
 
 /** `event` is where the run begins or goes on; `first` is the first one of all. */
@@ -33,19 +65,8 @@ function tracedRun(first: DurableEvent, event: DurableEvent, traceparent: string
   return { runId, parentRunId, parentToolCallId, agentName, metadata, root, at: event.at, resumed, traceparent }
 }
 
-function interrupted(last: DurableEvent, events: readonly DurableEvent[]): EphemeralEvent & { kind: 'run_failed' } {
-  const { runId, seq, at, parentRunId, parentToolCallId, agentName } = last
-  return {
-    ...{ kind: 'run_failed', durable: false, runId, seq, at, parentRunId, parentToolCallId, agentName },
-    stopReason: 'error',
-    code: 'error',
-    errorType: 'Interrupted',
-    message: 'The log ends before the run does.',
-    usage: usageOf(events),
-  }
-}
-
-function usageOf(events: readonly DurableEvent[]): RunUsage {
-  const count = (kind: DurableEvent['kind']): number => events.filter((event) => event.kind === kind).length
-  return { ...NO_USAGE, modelRequests: count('model_message'), toolCalls: count('tool_call_started') }
+function usageWith(usage: RunUsage, { kind }: DurableEvent): RunUsage {
+  if (kind === 'model_message') return { ...usage, modelRequests: usage.modelRequests + 1 }
+  if (kind === 'tool_call_started') return { ...usage, toolCalls: usage.toolCalls + 1 }
+  return usage
 }

@@ -88,7 +88,7 @@ const PROGRAMS: Readonly<Record<string, Program>> = {
   'ai-sdk.ts': {
     script: (provider) =>
       provider.replies(({ body }) => {
-        expect(body['top_p']).toBe(0.9)
+        expect(body['reasoning']).toMatchObject({ effort: 'low' })
         return RIVERS
       }),
     prints: `${RIVERS}\n`,

@@ -4,7 +4,7 @@ import { memoryLog } from 'thinharness'
 import type { ResumeState, Tracing } from 'thinharness'
 import { ScriptedModel } from 'thinharness/testing'
 import { localTraces, openTelemetry, traceLog } from 'thinharness/tracing'
-import { failureOf, gate, harnessOf, tool } from '../harness/support.js'
+import { eventsOf as toldBy, failureOf, gate, harnessOf, tool } from '../harness/support.js'
 import {
   begun,
   eventsIn,
@@ -93,8 +93,7 @@ describe('child runs', () => {
       const records = await recordsIn(dir)
       const attributes =
         kind === 'localTraces' ? records.map((each) => each.attributes) : traced.spans.map((each) => each.attributes)
-      const runs = attributes.filter((each) => JSON.stringify(each['gen_ai.agent.name'])?.includes('subagent.'))
-      const said = runs.map((each) => [each['gen_ai.agent.name'], JSON.stringify(each['gen_ai.input.messages'])])
+      const runs = attributes.filter((each) => isChild(each['gen_ai.agent.name']))
       expect(said).toEqual([
         ['subagent.two', expect.stringContaining('prompt of two')],
         ['subagent.one', expect.stringContaining('prompt of one')],
@@ -102,6 +101,10 @@ describe('child runs', () => {
     },
   )
 })
+
+function isChild(name: unknown): boolean {
+  return typeof name === 'string' && name.startsWith('subagent.')
+}
 
 /** Two runs under two calls of one, their events mixed. */
 async function twoChildren(tracing: Tracing): Promise<void> {
@@ -130,8 +133,8 @@ test('TC-12 a child that a tool starts lies in its call, with what its own tools
   const traced = otel()
   const { tracer } = traced
   const inner = tool('inner', () => tracer.startSpan('query').end())
-  const outer = tool('outer', async (_args, { spawn }) => {
-    const child = spawn({ prompt: 'Look.', agentName: 'scout', tools: [inner] })
+  const outer = tool('outer', async (_args, context) => {
+    const child = context.spawn({ prompt: 'Look.', agentName: 'scout', tools: [inner] })
     return (await child.result).text
   })
   using model = new ScriptedModel().calls('outer').calls('inner').says('Seen.').says('Done.')
@@ -262,6 +265,24 @@ describe('a trace of a log', () => {
     )
     const run = records.find(({ parentSpanId }) => parentSpanId === null)
     expect([run?.startedAt, run?.endedAt]).toEqual([events[0]?.at, events.at(-1)?.at])
+  })
+
+  test('takes the events of a stream, children and all', async () => {
+    const dir = await temporaryFolder()
+    const outer = tool('outer', async (_args, context) => (await context.spawn({ prompt: 'Look.' }).result).text)
+    using model = new ScriptedModel().calls('outer').says('Seen.').says('Done.')
+    const told = await toldBy(harnessOf({ model, tools: [outer] }).stream('Go.'))
+    await traceLog(localTraces({ dir }), told)
+    expect(recordTree(await recordsIn(dir))).toBe(
+      [
+        'invoke_agent thinharness',
+        '  chat scripted-1',
+        '  execute_tool outer',
+        '    invoke_agent subagent.default',
+        '      chat scripted-1',
+        '  chat scripted-1',
+      ].join('\n'),
+    )
   })
 
   test('tells what was under way when the process ended as interrupted', async () => {

@@ -2,7 +2,7 @@ import { HarnessError } from '../../errors.js'
 import type { AssistantPart } from '../../transcript/entry.js'
 import { isObject } from '../../util/json.js'
 import type { JsonObject, JsonValue } from '../../util/json.js'
-import { errorFromBody } from '../errors.js'
+import { errorFromBody, errorWithin } from '../errors.js'
 import type { DecodedReply, FoldOptions } from '../wire.js'
 import { argumentsOf, CallIds } from './calls.js'
 import type { NamedCall } from './calls.js'
@@ -16,9 +16,7 @@ type WireObject = Readonly<Record<string, unknown>>
 /** A whole reply. Throws `provider_error` for an error in the guise of a reply, and for what is no message at all. */
 export function decodeMessage(reply: unknown, { callIdFor }: Pick<FoldOptions, 'callIdFor'>): DecodedReply {
   if (isError(reply)) throw errorFromBody(200, {}, reply)
-  if (!isObject(reply) || !Array.isArray(reply['content'])) {
-    throw new HarnessError('provider_error', 'Anthropic answered with what is no message: it has no `content`.')
-  }
+  if (!isObject(reply) || !Array.isArray(reply['content'])) throw errorWithin(reply) ?? noMessage()
   const ids = new CallIds(callIdFor)
   const callOf = ({ id, input }: WireObject): NamedCall => ({ callId: ids.next(id), arguments: argumentsOf(input) })
   const blocks = (reply['content'] as readonly unknown[]).filter(isObject)
@@ -26,6 +24,10 @@ export function decodeMessage(reply: unknown, { callIdFor }: Pick<FoldOptions, '
     reply,
     blocks.flatMap((block) => partOf(block, callOf) ?? []),
   )
+}
+
+function noMessage(): HarnessError {
+  return new HarnessError('provider_error', 'Anthropic answered with what is no message: it has no `content`.')
 }
 
 /** What `message` says beside its content. */

@@ -70,7 +70,12 @@ const LONGEST_NAME = 128
 
 /** The part's own id, name and arguments win: the tool boundary may have repaired them. */
 function toolUse({ callId, name, arguments: text }: ToolCallPart, native: JsonObject | null): JsonObject {
-  const block = { type: 'tool_use', id: toolUseId(callId), name: calledName(name, LONGEST_NAME), input: inputOf(text) } as const
+  const block = {
+    type: 'tool_use',
+    id: toolUseId(callId),
+    name: calledName(name, LONGEST_NAME),
+    input: inputOf(text),
+  } as const
   return { ...native, ...(block satisfies ToolUseBlockParam) }
 }
 

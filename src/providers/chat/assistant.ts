@@ -17,7 +17,9 @@ export function assistantMessage(entry: AssistantEntry, provider: string, dialec
   const isOwn = entry.provider === provider
   const placed = entry.parts.map((part): Placed => ({ part, native: nativeOf(part, provider) }))
   const calls = placed.flatMap(({ part, native }) =>
-    part.type === 'tool_call' ? [wireCall({ part, native, id: wireCallId(part.callId, dialect.callIds, isOwn) }, dialect)] : [],
+    part.type === 'tool_call'
+      ? [wireCall({ part, native, id: wireCallId(part.callId, dialect.callIds, isOwn) }, dialect)]
+      : [],
   )
   const content = contentOf(placed, dialect)
   const isEmpty = content === ''

@@ -1,6 +1,6 @@
 import type { HarnessError } from '../../errors.js'
 import { isObject } from '../../util/json.js'
-import { errorFromBody, providerError } from '../errors.js'
+import { errorFromBody, errorWithin, providerError } from '../errors.js'
 import type { Fields } from './read.js'
 
 /** Throws when `body`, a reply of status 200 or an event of its stream, is or holds an error (H-05). */
@@ -9,6 +9,9 @@ export function refuseError(body: unknown): void {
   if (!isObject(said)) return
   refuseErrorIn(said)
   if (said['object'] === 'error' || said['type'] === 'error') throw errorFromBody(200, {}, said)
+  // Where no answer is, words are those of an error.
+  const error = Array.isArray(said['choices']) ? undefined : errorWithin(said)
+  if (error !== undefined) throw error
 }
 
 /** The same of a piece of a reply, such as a choice, whose error may stand beside a part of the answer. */

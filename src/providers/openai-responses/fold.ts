@@ -33,7 +33,9 @@ export class ResponseFold implements ReplyFold {
     if (!isObject(data)) return
     const type = stringOf(data['type']) || stringOf(event)
     const piece = PIECES.get(type)
+    const whole = WHOLES.get(type)
     if (piece !== undefined) this.#grow(piece, data)
+    else if (whole !== undefined) this.#complete(whole, data)
     else this.#hear(type, data)
   }
 
@@ -52,6 +54,16 @@ export class ResponseFold implements ReplyFold {
     const text = data['delta']
     if (typeof text !== 'string' || text === '') return
     this.#itemOf(data).grow(kind, numberOf(data[indexField]) ?? 0, text)
+  }
+
+  /** What the pieces of a text should add up to, for a server that sent none. */
+  #complete([kind, indexField, textField]: readonly [PieceKind, string, string], data: WireObject): void {
+    const text = data[textField]
+    if (typeof text !== 'string' || text === '') return
+    const index = numberOf(data['output_index'])
+    const isKnown = index === undefined ? this.#current !== null : this.#byIndex.has(index)
+    // An item that was never spoken of may be one that is there under another index.
+    if (isKnown || this.#items.length === 0) this.#itemOf(data).complete(kind, numberOf(data[indexField]) ?? 0, text)
   }
 
   #hear(type: string, data: WireObject): void {
@@ -132,6 +144,16 @@ const PIECES: ReadonlyMap<string, readonly [PieceKind, string]> = new Map([
   ['response.reasoning_text.delta', ['reasoning', 'content_index']],
   ['response.function_call_arguments.delta', ['arguments', '']],
   ['response.custom_tool_call_input.delta', ['input', '']],
+])
+
+/** Events that sum up the pieces, the field that counts them, and the one that holds the text. */
+const WHOLES: ReadonlyMap<string, readonly [PieceKind, string, string]> = new Map([
+  ['response.output_text.done', ['text', 'content_index', 'text']],
+  ['response.refusal.done', ['refusal', 'content_index', 'refusal']],
+  ['response.reasoning_summary_text.done', ['summary', 'summary_index', 'text']],
+  ['response.reasoning_text.done', ['reasoning', 'content_index', 'text']],
+  ['response.function_call_arguments.done', ['arguments', '', 'arguments']],
+  ['response.custom_tool_call_input.done', ['input', '', 'input']],
 ])
 
 /** Events that end a response; what follows their first word is its status. */

@@ -61,6 +61,15 @@ export class OutputItem {
     else this.#growBlock(kind, index, text)
   }
 
+  /** A piece is this text in the end: taken where no delta of it came. */
+  complete(kind: PieceKind, index: number, text: string): void {
+    const isInput = kind === 'arguments' || kind === 'input'
+    const isTold = isInput
+      ? this.#input !== null
+      : this.#blocks.some((block) => block.kind === kind && block.index === index)
+    if (!isTold && !this.isDone) this.grow(kind, index, text)
+  }
+
   /** The item is complete. */
   close(item: WireObject): void {
     this.#done = item

@@ -87,12 +87,13 @@ export async function convert(
   signal: AbortSignal,
 ): Promise<string> {
   signal.throwIfAborted()
-  const own = Uint8Array.from(bytes)
+  const own = new Uint8Array(bytes)
   const worker = new Worker(FRAME(converter.source), {
     eval: true,
     workerData: { bytes: own, base: base.href, packageUrl: packageUrl(converter) },
     transferList: [own.buffer],
     env: {},
+    execArgv: [],
     stdout: true,
     stderr: true,
     resourceLimits: { maxOldGenerationSizeMb: MAX_MEMORY_MB },

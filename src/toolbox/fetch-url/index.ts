@@ -5,7 +5,6 @@ import type { FileToolOptions } from '../options.js'
 import { spill } from '../spill.js'
 import { workspaceOf } from '../workspace.js'
 import { fetchFailure } from './failure.js'
-import { fetchPage } from './fetch-page.js'
 import type { Page } from './fetch-page.js'
 import { checkFetchOptions } from './options.js'
 import type { FetchSettings, FetchUrlOptions } from './options.js'
@@ -60,11 +59,13 @@ const PARAMETERS = {
 
 async function fetchInTime(url: string, settings: FetchSettings, outer: AbortSignal): Promise<Page> {
   const { timeoutMs } = settings
+  const { fetchPage } = await import('./fetch-page.js')
   const abort = new AbortController()
   const stop = (): void => abort.abort(outer.reason)
   const late = fetchFailure('Timeout', `The page could not be fetched and read within ${timeoutMs} ms.`)
   const timer = setTimeout(() => abort.abort(late), timeoutMs)
   outer.addEventListener('abort', stop, { once: true })
+  if (outer.aborted) stop()
   try {
     return await fetchPage(url, settings, abort.signal)
   } finally {

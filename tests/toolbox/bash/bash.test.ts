@@ -91,7 +91,7 @@ describe('bash', () => {
     const command = "trap '' TERM; echo begun; while :; do sleep 0.05; done"
     const result = await call(bash({ root, graceMs: 200 }), { command, timeout_ms: 200 })
     expect(result.metadata).toMatchObject({ timeout_kind: 'soft', success: false, exit_code: null, signal: 'SIGKILL' })
-    expect(result.metadata['duration_ms']).toBeLessThan(3_000)
+    expect(result.metadata['duration_ms']).toBeLessThan(8_000)
   })
 
   test('151 the hard limit caps what a call wishes for, and is told as such', async () => {
@@ -109,7 +109,7 @@ describe('bash', () => {
     const root = await folderWith()
     const result = await call(bash({ root }), { command: 'sleep 30 & echo done' })
     expect(result).toMatchObject({ content: 'stdout:\ndone\n', metadata: { exit_code: 0, success: true } })
-    expect(result.metadata['duration_ms']).toBeLessThan(1_000)
+    expect(result.metadata['duration_ms']).toBeLessThan(5_000)
   })
 
   test('153 without bash the plain shell is used and reported; without any shell the exit code is 127', async () => {
@@ -151,6 +151,24 @@ describe('bash', () => {
       [false, 'PathValidationError', 'path contains a NUL character: a\\u0000b'],
       [false, 'PathValidationError', 'path is empty: '],
     ])
+  })
+
+  test('BA-06 any text as a folder has an answer, and leads nowhere outside', async () => {
+    const root = await folderWith({ 'sub/a.txt': '' })
+    const tool = bash({ root })
+    const part = fc.constantFrom('..', '.', '', 'sub', 'a.txt', '~', '/', 'C:', '\\\\host', '\0', '-rf', '$(x)')
+    const path = fc.oneof(
+      fc.array(part, { maxLength: 4 }).map((parts) => parts.join('/')),
+      fc.string({ unit: 'binary' }),
+    )
+    await fc.assert(
+      fc.asyncProperty(path, async (cwd) => {
+        const { ok, content } = await call(tool, { command: 'pwd -P', cwd })
+        if (ok) expect([`stdout:\n${root}\n`, `stdout:\n${root}/sub\n`]).toContain(content)
+        else expect(content).not.toContain('\n    at ')
+      }),
+      { numRuns: 60 },
+    )
   })
 
   test('BA-08 154 a stream over the cap is cut head and tail, flagged, and kept whole in a file', async () => {

@@ -1,4 +1,4 @@
-import { chmod, mkdir, readFile, writeFile } from 'node:fs/promises'
+import { chmod, readFile, writeFile } from 'node:fs/promises'
 import { createServer } from 'node:net'
 import { join } from 'node:path'
 import { describe, expect, onTestFinished, test } from 'vitest'
@@ -107,7 +107,7 @@ describe.skipIf(!works)('the sandbox of bubblewrap (skipped where it does not wo
     expect(soft).toMatchObject({ metadata: { timeout_kind: 'soft', success: false } })
     expect(soft.content).toContain('bye')
     const stubborn = await call(tool, {
-      command: "trap '' TERM; setsid sh -c 'sleep 2; touch late' & while :; do :; done",
+      command: "trap '' TERM; setsid sh -c 'sleep 1; touch late' & while :; do :; done",
       timeout_ms: 300,
     })
     expect(stubborn.metadata).toMatchObject({ timeout_kind: 'soft' })
@@ -118,9 +118,7 @@ describe.skipIf(!works)('the sandbox of bubblewrap (skipped where it does not wo
       { signal: abort.signal, progress: () => abort.abort() },
     )
     expect(aborted.metadata).toMatchObject({ error_type: 'Cancelled', stdout: 'a\n' })
-    await mkdir(join(root, 'wait'))
-    await writeFile(join(root, 'wait', 'x'), '')
-    await new Promise((resolve) => setTimeout(resolve, 2_200))
-    expect((await call(bash({ root }), { command: 'ls' })).content).toBe('stdout:\nwait\n')
+    await new Promise((resolve) => setTimeout(resolve, 1_000))
+    expect((await call(bash({ root }), { command: 'ls' })).content).toBe('(no output)')
   })
 })

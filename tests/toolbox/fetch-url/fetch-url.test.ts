@@ -230,7 +230,7 @@ describe('fetch_url and servers that mean ill', () => {
       const startedAt = performance.now()
       const result = await fetched({ url }, options, { signal: abort.signal })
       expect(result).toMatchObject({ ok: false, content: 'Error: stopped by the test' })
-      expect(performance.now() - startedAt).toBeLessThan(3_000)
+      expect(performance.now() - startedAt).toBeLessThan(8_000)
     }
   })
 

@@ -1,5 +1,6 @@
 import { chmod, readFile, rename, symlink, writeFile } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
+import fc from 'fast-check'
 import { describe, expect, onTestFinished, test, vi } from 'vitest'
 import { runnerFor } from '../../../src/toolbox/skills/runners.js'
 import { folderWith } from '../support.js'
@@ -79,6 +80,40 @@ describe('skill_read', () => {
       expect(run).toMatchObject({ ok: false, metadata: { error_type: 'PathValidationError' } })
     }
     expect((await callSkill(loaded, 'skill_read', { skill_name: 'demo', path: join(demo, 'sub/a.md') })).ok).toBe(true)
+  })
+
+  test('any text as a name, a path or a script has an answer, and shows nothing from outside', async () => {
+    const loaded = await skillsWith({ 'demo/SKILL.md': SKILL, 'secret.txt': 'top secret' })
+    await symlink('../secret.txt', join(loaded.dir, 'demo', 'link'))
+    const part = fc.constantFrom(
+      '..',
+      '.',
+      '',
+      'link',
+      'secret.txt',
+      'demo',
+      'SKILL.md',
+      '~',
+      'C:',
+      '\\\\host',
+      '\u202e',
+      '%2e%2e',
+      '\0',
+    )
+    const path = fc.oneof(
+      fc.array(part, { minLength: 1, maxLength: 5 }).map((parts) => parts.join('/')),
+      fc.string({ unit: 'binary', minLength: 1 }),
+    )
+    await fc.assert(
+      fc.asyncProperty(path, async (text) => {
+        const results = await Promise.all([
+          callSkill(loaded, 'skill_read', { skill_name: 'demo', path: text }),
+          callSkill(loaded, 'skill_read', { skill_name: text }),
+          callSkill(loaded, 'skill_run', { skill_name: 'demo', script: `${text}/nothing.sh` }),
+        ])
+        for (const { content } of results) expect(content).not.toMatch(/top secret|\n {4}at /)
+      }),
+    )
   })
 
   test('what is not there, what is no file, what is no skill', async () => {
@@ -195,7 +230,7 @@ describe('skill_run', () => {
   test('SK-04 H-30 a script that takes too long is a failure, and its children are gone', async () => {
     const loaded = await skillsWith({
       'demo/SKILL.md': SKILL,
-      'demo/slow.sh': 'sh -c "sleep 2; touch late" & echo begun; sleep 30',
+      'demo/slow.sh': 'sh -c "sleep 1.5; touch late" & echo begun; sleep 30',
     })
     const result = await callSkill(loaded, 'skill_run', { skill_name: 'demo', script: 'slow.sh', timeout: 1 })
     expect(result).toEqual({
@@ -203,7 +238,7 @@ describe('skill_run', () => {
       content: 'skill script timed out after 1s\nbegun\n',
       metadata: { error_type: 'Timeout', timeout: 1, cmd: ['bash', 'slow.sh'] },
     })
-    await new Promise((resolve) => setTimeout(resolve, 1_500))
+    await new Promise((resolve) => setTimeout(resolve, 800))
     await expect(readFile(join(loaded.dir, 'demo', 'late'))).rejects.toThrow('ENOENT')
   })
 

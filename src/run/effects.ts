@@ -1,0 +1,19 @@
+import type { DurablePayloads, RequestKind } from './events.js'
+import type { BatchCall } from './state.js'
+
+/** What the loop performs: done here and now, or taken from a recording. */
+export interface Effects {
+  /** Asks the model for the next reply. */
+  ask(requestKind: RequestKind): Promise<Reply>
+  /** Runs the calls of a batch, to their outcomes or to what they ask of people. */
+  runTools(calls: readonly BatchCall[]): Promise<void>
+  /** Settles calls that had started when the process that ran them ended. */
+  settleUnknown(calls: readonly BatchCall[]): Promise<void>
+}
+
+/** A reply, and what it means. */
+export interface Reply {
+  readonly message: DurablePayloads['model_message']
+  /** The answer as the caller's schema parsed it; of a final reply only. */
+  readonly value: unknown
+}

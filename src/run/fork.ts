@@ -1,0 +1,66 @@
+import { HarnessError } from '../errors.js'
+import { NO_USAGE } from '../report.js'
+import { plainJsonText } from '../tools/plain-json.js'
+import type { ToolContext, ToolSpec } from '../tools/spec.js'
+import { outcomeOf } from '../tools/result.js'
+import type { JsonObject } from '../util/json.js'
+import type { DurableEvent } from './events.js'
+import { opened } from './load.js'
+import { apply, end } from './state.js'
+import type { RunState } from './state.js'
+
+/**
+ * The state of a recorded run behind its reply number `afterTurn`, with the results of the calls that the reply made.
+ * Throws `invalid_options` when it had no such turn.
+ */
+export function stateAfterTurn(events: readonly DurableEvent[], afterTurn: number): RunState {
+  const [first, ...rest] = events
+  if (first === undefined) throw new HarnessError('invalid_log', 'There is no event in the log that was given.')
+  const { state } = opened(first)
+  let turns = state.usage.modelRequests
+  for (const event of rest) {
+    const isBehind = event.kind === 'model_request_started' || event.kind === 'run_completed' || event.kind === 'run_failed'
+    if (turns >= afterTurn && isBehind) break
+    apply(state, event)
+    if (event.kind === 'model_message') turns += 1
+  }
+  if (turns === afterTurn) return state
+  throw new HarnessError('invalid_options', `Expected \`afterTurn\` to be a turn of the run, from 0 to ${turns}, got \`${afterTurn}\`.`)
+}
+
+/** The state that a new run goes on from where another stood. Throws `invalid_options` where there is nothing to go on with. */
+export function forkedState(state: RunState, runId: string): RunState {
+  const { phase } = state
+  if (phase.at === 'answered' && phase.resolution.kind === 'final') {
+    throw new HarnessError('invalid_options', 'The run had its answer in this turn: give `prompt` to go on from there.')
+  }
+  return { ...state, runId, parent: null, usage: NO_USAGE }
+}
+
+/** The conversation up to where a run stood, closed, to go on from with another prompt. */
+export function closedTranscript(state: RunState, at: string): RunState['transcript'] {
+  if (state.phase.at !== 'ended') end(state, 'end_turn', at)
+  return state.transcript
+}
+
+/** What the tools of a fork do. */
+export interface ForkEffects {
+  /** `live` (default): what they do. `dry`: those that are not read-only are not run; the model is told what they would have done. */
+  readonly effects?: 'live' | 'dry'
+  /** In place of tools, by name; what they return or throw is treated like a handler's. */
+  readonly mocks?: Readonly<Record<string, (args: JsonObject, context: ToolContext) => unknown>>
+}
+
+export function withEffects(tools: readonly ToolSpec[], { effects = 'live', mocks = {} }: ForkEffects): readonly ToolSpec[] {
+  return tools.map((spec) => {
+    const mock = Object.hasOwn(mocks, spec.name) ? mocks[spec.name] : undefined
+    if (mock !== undefined) return { ...spec, call: async (args, context) => outcomeOf(await mock(args, context)) }
+    if (effects === 'live' || spec.annotations?.readOnly === true) return spec
+    return { ...spec, call: async (args) => wouldDo(spec.name, args) }
+  })
+}
+
+function wouldDo(name: string, args: JsonObject): ReturnType<typeof outcomeOf> {
+  const content = `This is a dry run: \`${name}\` was not run. It would have been called with ${plainJsonText(args)}`
+  return { kind: 'succeeded', content, metadata: { would_do: true } }
+}

@@ -1,0 +1,71 @@
+import type { RunContext } from './context.js'
+import type { Effects, Reply } from './effects.js'
+import type { DurableEvent } from './events.js'
+import type { Frozen } from './frozen.js'
+import { RecordingCut, recordedFailure } from './recording.js'
+import type { Recording } from './recording.js'
+
+/** What tools and people did in a batch. */
+const OF_BATCHES: ReadonlySet<DurableEvent['kind']> = new Set([
+  'tool_call_started',
+  'tool_call_completed',
+  'tool_call_interrupted',
+  'approval_requested',
+  'hook_failed',
+])
+
+/** Gives what was recorded: no model is asked, and no tool is run. */
+export class RecordedEffects implements Effects {
+  readonly #context: RunContext
+  readonly #frozen: Frozen
+  readonly #recording: Recording
+
+  constructor(context: RunContext, frozen: Frozen, recording: Recording) {
+    this.#context = context
+    this.#frozen = frozen
+    this.#recording = recording
+  }
+
+  async ask(): Promise<Reply> {
+    this.#context.replayGiven()
+    const next = this.#expected('model_message')
+    const { text, toolCalls, finalizedOutputMode, entry, resolution, nativeFinishReason, responseId, responseModel } =
+      next
+    const message = {
+      text,
+      toolCalls,
+      finalizedOutputMode,
+      entry,
+      resolution,
+      nativeFinishReason,
+      responseId,
+      responseModel,
+    }
+    const isAnswer = resolution.kind === 'final' && resolution.output !== undefined
+    return { message, value: isAnswer ? await this.#frozen.readAnswer(resolution.output) : text }
+  }
+
+  async runTools(): Promise<void> {
+    this.#replayBatch()
+  }
+
+  async settleUnknown(): Promise<void> {
+    this.#replayBatch()
+  }
+
+  #replayBatch(): void {
+    let count = 0
+    for (; this.#recording.next !== undefined && OF_BATCHES.has(this.#recording.next.kind); count++) {
+      this.#context.replay(this.#recording.take())
+    }
+    if (count === 0) this.#expected('tool_call_started')
+  }
+
+  #expected<Kind extends DurableEvent['kind']>(kind: Kind): DurableEvent & { kind: Kind } {
+    const { next } = this.#recording
+    if (next?.kind === kind) return next as DurableEvent & { kind: Kind }
+    if (next === undefined || next.kind === 'run_started') throw new RecordingCut()
+    if (next.kind === 'run_failed') throw recordedFailure(next)
+    throw this.#recording.differs(next, { kind }, '')
+  }
+}

@@ -1,0 +1,92 @@
+import { HarnessError } from '../../index.js'
+import type { RunLog, RunStore } from '../../index.js'
+import { keepingLaws } from './keeping.js'
+import type { LogLaw } from './law.js'
+import { lookingLaws } from './looking.js'
+import { owningLaws } from './owning.js'
+
+const LAWS = { ...keepingLaws, ...owningLaws, ...lookingLaws }
+
+export type LogLawName = keyof typeof LAWS
+
+/** `Store` is the kind of your logs. */
+export interface LogContractOptions<Store extends RunLog> {
+  /** A log that holds nothing, and shares nothing with the ones made before. */
+  readonly open: () => Store | Promise<Store>
+  /** The same log once more, as another process would open it. Default: the same object, for a log in memory. */
+  readonly reopen?: (log: Store) => Store | Promise<Store>
+  /** Breaks what the log stands on while it works, such as its connections. Default: nothing can break. */
+  readonly kill?: (log: Store) => Promise<void>
+  /** Is called with each log when its law has been tried. */
+  readonly close?: (log: Store) => Promise<void>
+  /** Laws that the log need not keep, such as those of methods that it does not have. Default: none. */
+  readonly without?: readonly LogLawName[]
+}
+
+/** Something that every log must keep. */
+export interface ContractLaw {
+  readonly name: LogLawName
+  /** The law in a sentence. */
+  readonly says: string
+  /** Tries it. Rejects with an error that says what is broken. */
+  readonly check: () => Promise<void>
+}
+
+/**
+ * The laws that every log of runs must keep, to be tried by any test runner:
+ *
+ * ```ts
+ * const laws = runLogContract({ open: () => fileLog(mkdtempSync(prefix)) })
+ * for (const { name, check } of laws) test(name, check)
+ * ```
+ *
+ * A log without `claim`, or without `inspect`, `list` and `prune`, names the laws of these in `without`.
+ * Throws `invalid_options` for options that cannot be right.
+ */
+export function runLogContract<Store extends RunLog>(options: LogContractOptions<Store>): readonly ContractLaw[] {
+  const { open, without = [] } = options
+  if (typeof open !== 'function') throw new HarnessError('invalid_options', 'Expected `open` to be a function.')
+  const names = Object.keys(LAWS) as LogLawName[]
+  const strange = without.find((name) => !names.includes(name))
+  if (strange !== undefined) {
+    const message = `Expected \`without\` to be names of laws (${names.join(', ')}), got \`${strange}\`.`
+    throw new HarnessError('invalid_options', message)
+  }
+  const wanted = names.filter((name) => !without.includes(name))
+  return wanted.map((name) => ({ name, says: LAWS[name].says, check: () => checkLaw(name, options) }))
+}
+
+async function checkLaw<Store extends RunLog>(name: LogLawName, options: LogContractOptions<Store>): Promise<void> {
+  const { open, reopen, kill, close } = options
+  const law: LogLaw = LAWS[name]
+  const first = await open()
+  const opened = [first]
+  const again = async (): Promise<RunStore> => {
+    if (reopen === undefined) return asStore(first)
+    const log = await reopen(first)
+    opened.push(log)
+    return asStore(log)
+  }
+  try {
+    await law.holds({ store: asStore(first), again, kill: kill === undefined ? null : () => kill(first) })
+  } catch (error) {
+    const message = error instanceof Error ? error.message : String(error)
+    throw new Error(`The law \`${name}\` is broken. ${law.says}\n${message}`, { cause: error })
+  } finally {
+    for (const log of new Set(opened)) await close?.(log)
+  }
+}
+
+/** The log with a plain refusal in place of what it does not have. */
+function asStore(log: RunLog): RunStore {
+  return new Proxy(log as RunStore, {
+    get(target, name) {
+      const member: unknown = Reflect.get(target, name)
+      if (typeof member === 'function') return member.bind(target) as unknown
+      if (member === undefined && typeof name === 'string' && name !== 'then') {
+        throw new Error(`The log has no \`${name}\`: leave this law out by \`without\`.`)
+      }
+      return member
+    },
+  })
+}

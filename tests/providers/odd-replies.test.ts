@@ -1,0 +1,123 @@
+import { describe, expect, test } from 'vitest'
+import type { HarnessError, Model, ModelDelta, ModelTurn } from 'thinharness'
+import { anthropic, openai, openaiCompatible } from 'thinharness/providers'
+import { errorOf } from './support.js'
+
+type Fetch = typeof globalThis.fetch
+
+const chat = (fetch: Fetch): Model => openaiCompatible('m', { fetch, baseUrl: 'http://any.invalid/v1', maxRetries: 0 })
+const responses = (fetch: Fetch): Model => openai('gpt-5.5', { fetch, apiKey: 'any', maxRetries: 0 })
+const messages = (fetch: Fetch): Model => anthropic('claude-sonnet-5', { fetch, apiKey: 'any', maxRetries: 0 })
+
+const CONSTANTS = { instructions: '', tools: [], structuredOutput: null, settings: {} }
+
+/** What a model makes of a body: of a list, a stream of its members as events. */
+async function turnOf(
+  make: (fetch: Fetch) => Model,
+  body: unknown,
+): Promise<{ readonly turn: ModelTurn; readonly deltas: readonly ModelDelta[] }> {
+  const deltas: ModelDelta[] = []
+  const events = Array.isArray(body) ? body.map((event) => `data: ${JSON.stringify(event)}\n\n`).join('') : null
+  const fetch = async (): Promise<Response> =>
+    events === null ? Response.json(body) : new Response(events, { headers: { 'content-type': 'text/event-stream' } })
+  const prompt = { role: 'user', id: 'e1', at: '', content: [{ type: 'text', text: 'Go.' }] } as const
+  const onDelta = (delta: ModelDelta): void => void deltas.push(delta)
+  const options = { signal: new AbortController().signal, ...(events !== null && { onDelta }) }
+  return { turn: await make(fetch).openSession().turn([prompt], CONSTANTS, options), deltas }
+}
+
+const piece = (delta: unknown): unknown => ({ choices: [{ index: 0, delta, finish_reason: null }] })
+
+describe('an error in the guise of a reply (H-05)', () => {
+  const BODIES: readonly (readonly [string, unknown, Partial<HarnessError>])[] = [
+    ['a code and a message', { code: 'InvalidApiKey', message: 'Bad key.' }, { message: 'Bad key. (InvalidApiKey)' }],
+    ['a status and a message', { status: 401, message: 'Unauthorized' }, { status: 401, retryable: false }],
+    ['a detail', { detail: 'Not authenticated' }, { message: 'Not authenticated' }],
+    ['a list', { success: false, errors: [{ code: 7003, message: 'No route' }] }, { message: 'No route' }],
+    ['a base_resp', { base_resp: { status_code: 1004, status_msg: 'login fail' } }, { message: 'login fail' }],
+    ['too many', { message: 'Too many requests', code: 429 }, { status: 429, retryable: true }],
+    ['an error text', { error: 'model not found' }, { message: 'model not found' }],
+  ]
+  test.each(BODIES)('of chat completions, with %s', async (_what, body, wanted) => {
+    expect(await errorOf(turnOf(chat, body))).toMatchObject({ code: 'provider_error', ...wanted })
+    expect(await errorOf(turnOf(chat, { choices: null, ...(body as object) }))).toMatchObject(wanted)
+    expect(await errorOf(turnOf(chat, [piece({ content: 'a' }), body]))).toMatchObject(wanted)
+  })
+
+  test.each(BODIES)('of Messages, with %s', async (_what, body, wanted) => {
+    expect(await errorOf(turnOf(messages, body))).toMatchObject({ code: 'provider_error', ...wanted })
+  })
+})
+
+describe('the words in which servers of chat completions end a reply', () => {
+  test.each([
+    ['eos_token', 'stop'],
+    ['STOP', 'stop'],
+    ['function_calls', 'tool_calls'],
+    ['max_new_tokens', 'length'],
+    ['MAX_TOKENS', 'length'],
+    ['PROHIBITED_CONTENT', 'content_filter'],
+    ['SPII', 'content_filter'],
+    ['guardrail_intervened', 'content_filter'],
+    ['somehow', 'other'],
+  ])('`%s` is `%s`', async (word, reason) => {
+    const body = { choices: [{ index: 0, message: { role: 'assistant', content: 'A.' }, finish_reason: word }] }
+    expect((await turnOf(chat, body)).turn).toMatchObject({
+      finishReason: reason,
+      nativeFinishReason: word,
+      text: 'A.',
+    })
+  })
+
+  test.each(['aborted', 'cancelled', 'error'])('`%s` is an error', async (word) => {
+    const body = { choices: [{ index: 0, message: { role: 'assistant', content: 'A.' }, finish_reason: word }] }
+    expect(await errorOf(turnOf(chat, body))).toMatchObject({ code: 'provider_error', retryable: true })
+  })
+})
+
+describe('a stream of Responses that tells its pieces only when they are whole', () => {
+  const end = { type: 'response.completed', response: { id: 'r', status: 'completed', output: [] } }
+  const at = { output_index: 0, content_index: 0, summary_index: 0 }
+  const added = (type: string, more: object): unknown => ({
+    type: 'response.output_item.added',
+    ...at,
+    item: { type, ...more },
+  })
+
+  test('a text', async () => {
+    const done = { type: 'response.output_text.done', ...at, text: 'Hello.' }
+    for (const events of [
+      [done, end],
+      [added('message', { id: 'm', content: [] }), done, end],
+    ]) {
+      const { turn, deltas } = await turnOf(responses, events)
+      expect([turn.text, deltas]).toEqual(['Hello.', [{ kind: 'text_delta', text: 'Hello.' }]])
+    }
+  })
+
+  test('a call', async () => {
+    const done = { type: 'response.function_call_arguments.done', ...at, arguments: '{"x":1}' }
+    const { turn, deltas } = await turnOf(responses, [
+      added('function_call', { call_id: 'c', name: 'look' }),
+      done,
+      end,
+    ])
+    expect(turn.toolCalls).toEqual([{ callId: 'c', name: 'look', arguments: '{"x":1}' }])
+    expect(deltas).toEqual([{ kind: 'tool_input_delta', text: '{"x":1}', callId: 'c' }])
+  })
+
+  test('a thought', async () => {
+    const done = { type: 'response.reasoning_summary_text.done', ...at, text: 'Hm.' }
+    const { turn } = await turnOf(responses, [added('reasoning', { id: 'rs', summary: [] }), done, end])
+    expect(turn.entry.parts).toMatchObject([{ type: 'reasoning', text: 'Hm.' }])
+  })
+
+  test('what its deltas had told is not told again, nor what stands at another index', async () => {
+    const delta = { type: 'response.output_text.delta', ...at, delta: 'Hel' }
+    const rest = { type: 'response.output_text.delta', ...at, delta: 'lo.' }
+    const done = { type: 'response.output_text.done', ...at, text: 'Hello.' }
+    const astray = { ...done, output_index: 7 }
+    const { turn, deltas } = await turnOf(responses, [delta, rest, done, astray, end])
+    expect([turn.text, deltas.map(({ text }) => text)]).toEqual(['Hello.', ['Hel', 'lo.']])
+  })
+})

@@ -1,0 +1,196 @@
+import pg from 'pg'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import type { DurableEvent, RunLog } from 'thinharness'
+import { postgresLog } from 'thinharness/store/postgres'
+import type { PostgresLog } from 'thinharness/store/postgres'
+import { runLogContract } from 'thinharness/testing'
+import { event } from '../run/support.js'
+import { startPostgres } from '../support/postgres.js'
+import type { PostgresServer } from '../support/postgres.js'
+
+const server: PostgresServer | null = await startPostgres()
+let admin: pg.Pool
+let count = 0
+
+const fresh = (): string => `t_${process.pid}_${(count += 1)}`
+const open = (schema = fresh()): PostgresLog => {
+  const log = postgresLog({ connectionString: named(server!.url), schema })
+  schemas.set(log, schema)
+  return log
+}
+const schemas = new WeakMap<RunLog, string>()
+
+async function readAll(log: RunLog, runId: string): Promise<DurableEvent[]> {
+  const events: DurableEvent[] = []
+  for await (const each of log.read(runId)) events.push(each)
+  return events
+}
+
+/** So that the server tells the connections of these tests from all others. */
+const NAME = `thinharness_test_${process.pid}`
+
+function named(address: string): string {
+  const url = new URL(address)
+  url.searchParams.set('application_name', NAME)
+  return url.href
+}
+
+/** Ends the connections of the logs that are tried. */
+async function loseConnections(): Promise<void> {
+  await admin.query('select pg_terminate_backend(pid) from pg_stat_activity where application_name = $1', [NAME])
+}
+
+describe.skipIf(server === null)('a log in PostgreSQL', () => {
+  beforeAll(() => {
+    admin = new pg.Pool({ connectionString: server!.url, max: 1 })
+    admin.on('error', () => undefined)
+  })
+
+  afterAll(async () => {
+    const { rows } = await admin.query<{ nspname: string }>(
+      `select nspname from pg_namespace where nspname like 't\\_${process.pid}\\_%'`,
+    )
+    for (const { nspname } of rows) await admin.query(`drop schema "${nspname}" cascade`)
+    await admin.end()
+    server!.stop()
+  }, 60_000)
+
+  const laws = runLogContract({
+    open: () => open(),
+    reopen: (log: PostgresLog) => open(schemas.get(log)),
+    kill: loseConnections,
+    close: (log) => log.close(),
+  })
+  for (const { name, says, check } of laws) test(`160 ${name}: ${says}`, check, 60_000)
+
+  test('makes its tables once, when 16 do it at the same moment', async () => {
+    const schema = fresh()
+    const logs = Array.from({ length: 16 }, () => open(schema))
+    await Promise.all(logs.map((log, index) => log.append(`run_${index}`, [event('run_started', 1)])))
+    for (const [index, log] of logs.entries()) expect(await readAll(log, `run_${index}`)).toHaveLength(1)
+    await Promise.all(logs.map((log) => log.close()))
+  })
+
+  test('160 an append whose answer is lost was kept, and says so', async () => {
+    const pool = new pg.Pool({ connectionString: server!.url })
+    const query = pool.query.bind(pool) as unknown as (text: string, values?: unknown[]) => Promise<pg.QueryResult>
+    let losing = false
+    const log = postgresLog({
+      schema: fresh(),
+      pool: {
+        async query(text, values) {
+          const answer = await query(text, values)
+          if (losing && text.includes('insert into')) {
+            losing = false
+            throw new Error('Connection terminated unexpectedly')
+          }
+          return answer
+        },
+      },
+    })
+    await log.append('run_a', [event('run_started', 1)])
+    losing = true
+    await log.append('run_a', [event('hook_failed', 2)])
+    expect(losing).toBe(false)
+    await log.append('run_a', [event('hook_failed', 3)])
+    expect((await readAll(log, 'run_a')).map(({ seq }) => seq)).toEqual([1, 2, 3])
+    await log.close()
+    await pool.end()
+  })
+
+  test('160 an append that arrives after it was given up is not kept', async () => {
+    const pool = new pg.Pool({ connectionString: server!.url })
+    const query = pool.query.bind(pool) as unknown as (text: string, values?: unknown[]) => Promise<pg.QueryResult>
+    let late: (() => Promise<pg.QueryResult>) | null = null
+    let losing = false
+    const log = postgresLog({
+      schema: fresh(),
+      pool: {
+        query(text, values) {
+          if (!losing || !text.includes('insert into')) return query(text, values)
+          losing = false
+          late = () => query(text, values)
+          return Promise.reject(new Error('Connection terminated unexpectedly'))
+        },
+      },
+    })
+    await log.append('run_a', [event('run_started', 1)])
+    losing = true
+    await expect(log.append('run_a', [event('hook_failed', 2)])).rejects.toMatchObject({
+      code: 'store_failure',
+      message: 'The log could not keep an event of run `run_a`: Connection terminated unexpectedly',
+    })
+    expect((await late!()).rowCount).toBe(0)
+    expect(await readAll(log, 'run_a')).toHaveLength(1)
+    await log.append('run_a', [event('hook_failed', 2, { message: 'again' })])
+    expect(await readAll(log, 'run_a')).toHaveLength(2)
+    await log.close()
+    await pool.end()
+  })
+
+  test.skipIf(server === null || server.crash === null)(
+    '160 a server that crashes loses nothing that was kept',
+    async () => {
+      const log = open()
+      const kept: number[] = []
+      await log.append('run_a', [event('run_started', 1)])
+      const writing = (async () => {
+        for (let seq = 2; seq < 5000; seq++) {
+          await log.append('run_a', [event('hook_failed', seq)])
+          kept.push(seq)
+        }
+      })()
+      while (kept.length < 20) await new Promise((resolve) => setTimeout(resolve, 5))
+      server!.crash!()
+      await writing.catch(() => undefined)
+      const found = (await readAll(log, 'run_a')).map(({ seq }) => seq)
+      expect(found).toEqual([1, ...kept])
+      await log.close()
+    },
+    60_000,
+  )
+
+  test('a list of a page of many runs uses an index', async () => {
+    const log = open()
+    await log.append('run_a', [event('run_started', 1)])
+    const schema = schemas.get(log)!
+    await admin.query(
+      `insert into "${schema}".runs (run_id, last_seq, phase, started_at, updated_at, digest)
+       select 'run_' || n, 1, 'completed', to_char(n, 'FM00000000'), '', (select digest from "${schema}".runs limit 1)
+       from generate_series(1, 20000) n`,
+    )
+    await admin.query(`analyze "${schema}".runs`)
+    const { rows } = await admin.query(
+      `explain select digest from "${schema}".runs where digest is not null and phase = any('{open,paused,completed}')
+       and (started_at, run_id) < ('00015000', '') order by started_at desc, run_id desc limit 100`,
+    )
+    expect(JSON.stringify(rows)).toContain('Index Scan using runs_by_start')
+    await log.close()
+  })
+})
+
+describe('options of a log in PostgreSQL', () => {
+  test.each<[string, object, string]>([
+    ['none', {}, 'Expected `postgresLog` to be given one of `connectionString` and `pool`.'],
+    [
+      'a schema that is none',
+      { connectionString: 'postgres://x', schema: 'a"b' },
+      'Expected `schema` of `postgresLog` to be a name of small letters, digits and `_`, got "a\\"b".',
+    ],
+    [
+      'an unknown one',
+      { conectionString: 'x' },
+      'Unknown option of `postgresLog`: `conectionString`. Did you mean `connectionString`?',
+    ],
+  ])('H-23 refuses %s at once', (_name, options, message) => {
+    expect(() => postgresLog(options)).toThrow(expect.objectContaining({ code: 'invalid_options', message }))
+  })
+
+  test('160 a server that is not there is a store failure', async () => {
+    await using log = postgresLog({ connectionString: 'postgres://nobody@127.0.0.1:1/none' })
+    await expect(log.append('run_a', [event('run_started', 1)])).rejects.toMatchObject({
+      code: 'store_failure',
+      message: expect.stringContaining('The log could not keep an event of run `run_a`: ') as string,
+    })
+  })
+})
