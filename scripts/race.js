@@ -93,7 +93,7 @@ async function race() {
   if (signal !== 'SIGKILL') throw new Error('The runs to be taken over could not be made.')
   const racers = Array.from({ length: Number(values.processes) }, () => start('racer'))
   try {
-    await Promise.all(racers.map((racer) => once(racer, 'message')))
+    await Promise.all(racers.map(answerOf))
     Object.assign(values, Object.fromEntries(given))
     const store = await openStore()
     for (let round = 0; round < rounds; round++) await raceRound(store, racers, round)
@@ -102,16 +102,35 @@ async function race() {
       `${rounds} rounds of ${racers.length} processes (${values.store}): one won each, and every log is whole.`,
     )
   } finally {
-    for (const racer of racers) racer.disconnect()
-    await Promise.all(racers.map((racer) => once(racer, 'exit')))
+    await Promise.all(racers.map(endOf))
     await rm(place, { recursive: true })
   }
 }
 
+/** What a racer says next. Rejects when it ends instead. */
+function answerOf(racer) {
+  return new Promise((resolve, reject) => {
+    const ended = () => reject(new Error('A racer has ended before its time.'))
+    if (racer.exitCode !== null || racer.signalCode !== null) ended()
+    racer.once('exit', ended)
+    racer.once('message', (message) => {
+      racer.off('exit', ended)
+      resolve(message)
+    })
+  })
+}
+
+async function endOf(racer) {
+  if (racer.exitCode !== null || racer.signalCode !== null) return
+  const ended = once(racer, 'exit')
+  if (racer.connected) racer.disconnect()
+  await ended
+}
+
 async function raceRound(store, racers, round) {
-  const answers = racers.map((racer) => once(racer, 'message'))
+  const answers = racers.map(answerOf)
   for (const racer of racers) racer.send(round)
-  const results = (await Promise.all(answers)).map(([result]) => result)
+  const results = await Promise.all(answers)
   const winners = results.filter(({ won }) => won)
   const wrong = results.filter(({ won, refused }) =>
     won ? refused.length > 0 : refused.length !== EVENTS_BY_WINNER || refused.some((code) => code !== 'run_owned'),

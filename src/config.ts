@@ -1,14 +1,16 @@
 import { resolve } from 'node:path'
 import type { Limits } from './limits.js'
 import type { Model, ModelSettings, StructuredOutputMode } from './model/contracts.js'
-import { parseModelRef } from './model/reference.js'
 import type { ModelRef } from './model/reference.js'
 import {
   FLAG,
   OBJECT,
   TEXT,
   anything,
+  checkLimits,
+  checkModel,
   checkOptions,
+  checkSettings,
   having,
   invalid,
   listOf,
@@ -17,15 +19,22 @@ import {
   wholeNumber,
 } from './option-checks.js'
 import type { OptionRule } from './option-checks.js'
+import { BUILTIN_TOOL_NAMES, DEFAULT_TOOL_NAMES } from './options.js'
+import type {
+  BuiltinToolName,
+  ForkOptions,
+  HarnessOptions,
+  ReplayOptions,
+  ResumeOptions,
+  RunOptions,
+} from './options.js'
 import { FINAL_RESULT } from './output/format.js'
 import type { OutputFormat } from './output/format.js'
 import { outputFormat } from './output/schema.js'
-import type { ResumeState } from './report.js'
-import type { ConfigPolicy } from './run/config-check.js'
 import { HookSet } from './run/hooks.js'
-import type { Hook } from './run/hooks.js'
 import { contentOf } from './run/input.js'
-import type { InputMessage, InputPort } from './run/input.js'
+import type { ForkPoint } from './run/fork.js'
+import type { InputMessage } from './run/input.js'
 import type { RunLog } from './run/log.js'
 import { memoryLog } from './run/memory-log.js'
 import type { RunLimits, RunRules } from './run/rules.js'
@@ -39,84 +48,6 @@ import type { SpawnOptions, ToolSpec } from './tools/spec.js'
 import { isObject } from './util/json.js'
 import type { JsonObject } from './util/json.js'
 import { didYouMean } from './util/suggest.js'
-
-/** Tools that a harness can be given by name. */
-export type BuiltinToolName = (typeof BUILTIN_TOOL_NAMES)[number]
-
-export const DEFAULT_TOOL_NAMES = ['read', 'write', 'edit', 'search', 'list', 'glob'] as const
-const BUILTIN_TOOL_NAMES = [...DEFAULT_TOOL_NAMES, 'jsonl_search'] as const
-
-/** All optional. What is wrong in here is thrown by the constructor, as `invalid_options`. */
-export interface HarnessOptions<Output = string> {
-  /** Default: `$THINHARNESS_MODEL`. A run without either fails with `missing_model`. */
-  readonly model?: ModelRef | Model
-  /** Workspace of the file tools. Default: the current folder. Created when a file tool first needs it. */
-  readonly root?: string
-  /** The system prompt. Default: a short one for work on files when there are built-in tools, else none. */
-  readonly instructions?: string
-  /** Built-in tools by name, loaded when first used. Default: `read`, `write`, `edit`, `search`, `list`, `glob`. */
-  readonly builtinTools?: readonly BuiltinToolName[]
-  /** Tools of your own, behind the built-in ones. */
-  readonly tools?: readonly ToolSpec[]
-  /** Schema of the final answer: `result.output` is what it parses. Default: the answer is text. */
-  readonly outputType?: Schema<Output>
-  /** How the answer is asked for. Default `auto`: what the model does best. */
-  readonly outputMode?: StructuredOutputMode | 'auto'
-  /** Corrective requests after an answer that does not fit. Default 1. */
-  readonly outputRetries?: number
-  readonly limits?: Limits
-  /** Retryable failures in a row that the model may cause with one tool. Default 1. */
-  readonly toolRetries?: number
-  /** `sequential`: every batch runs one call at a time. Default `auto`. */
-  readonly toolExecution?: 'auto' | 'sequential'
-  readonly hooks?: readonly Hook[]
-  /** A hook that fails ends the run. Default: it is counted, told and passed over. */
-  readonly strictHooks?: boolean
-  /** Where durable events go. Default: memory, for as long as a run lasts. */
-  readonly log?: RunLog
-  /** Who traces the runs, children included: `openTelemetry` and `localTraces` of `thinharness/tracing`. Default: nobody. */
-  readonly tracing?: readonly Tracing[]
-  /** Where effects are performed. Default: here. */
-  readonly steps?: StepRunner
-  readonly settings?: ModelSettings
-  /**
-   * Signs stored states (HMAC-SHA256) and refuses those that are not: for states that go through other hands. At least 16
-   * bytes. Default: none.
-   */
-  readonly signingKey?: SigningKey
-}
-
-/** Options of one run; each stands in place of the harness's own. */
-export interface RunOptions {
-  /** Goes on from an earlier run's conversation, with a new prompt. `null`: a fresh conversation. */
-  readonly resumeFrom?: ResumeState | null
-  /** Default: `run_` and 32 hex digits. */
-  readonly runId?: string
-  /** Data of the host, told to tools, hooks and the log; never to the model. */
-  readonly metadata?: JsonObject
-  /** Cancels the run. */
-  readonly signal?: AbortSignal
-  /** Text, reasoning and argument deltas are in the stream; the model is asked for a stream. Default false. */
-  readonly deltas?: boolean
-  readonly model?: ModelRef | Model
-  readonly instructions?: string
-  /** Added to the harness's tools, for this run. */
-  readonly tools?: readonly ToolSpec[]
-  /** Merged over the harness's limits. */
-  readonly limits?: Limits
-  readonly log?: RunLog
-  /** Steering messages, taken at turn boundaries. */
-  readonly input?: InputPort
-}
-
-/** Options of a run that goes on where it was left. */
-export interface ResumeOptions extends Omit<RunOptions, 'resumeFrom' | 'runId'> {
-  /**
-   * What the run may be configured with now: exactly what it had (`same`); anything, as long as the tools whose calls are
-   * still to be run are what they were (`compatible`, the default); anything at all (`any`).
-   */
-  readonly configPolicy?: ConfigPolicy
-}
 
 /** A harness's options, checked and with their defaults. */
 export interface Config<Output> {
@@ -180,24 +111,17 @@ const RESUME_OPTIONS: Readonly<Record<keyof ResumeOptions, OptionRule>> = {
   ...anything('configPolicy'),
 }
 
+const FORK_OPTIONS: Readonly<Record<keyof ForkOptions, OptionRule>> = {
+  ...SHARED_RUN_OPTIONS,
+  ...anything('runId', 'effects'),
+  mocks: OBJECT,
+}
+
 const SPAWN_OPTIONS: Readonly<Record<keyof SpawnOptions, OptionRule>> = {
   ...anything('prompt', 'key', 'agentName', 'model', 'tools', 'outputType', 'outputMode', 'outputRetries'),
   ...anything('toolRetries', 'limits', 'settings', 'metadata'),
   instructions: TEXT,
   signal: SIGNAL,
-}
-
-const LIMITS: Readonly<Record<keyof Limits, OptionRule>> = anything(
-  'modelRequests',
-  'toolCalls',
-  'inputTokens',
-  'outputTokens',
-  'timeMs',
-)
-
-const SETTINGS: Readonly<Record<keyof ModelSettings, OptionRule>> = {
-  ...anything('maxOutputTokens', 'temperature', 'reasoningEffort', 'toolChoice'),
-  providerOptions: OBJECT,
 }
 
 /** Ended runs that a harness without a log of its own remembers, so that `recover` can tell how they ended. */
@@ -265,6 +189,22 @@ export function checkResumeOptions(options: ResumeOptions): void {
   checkModel(options.model)
   checkLimits(options.limits ?? {})
   oneOf('configPolicy', options.configPolicy ?? 'compatible', ['same', 'compatible', 'any'])
+}
+
+/** Checks what a recorded run is run again with. */
+export function checkReplayOptions(options: ReplayOptions): void {
+  checkOptions(options, { tools: TOOLS, instructions: TEXT }, 'option of `replay`')
+}
+
+/** Checks where and how a run goes on from a recorded one. */
+export function checkForkOptions(point: ForkPoint, options: ForkOptions): void {
+  checkOptions(point, anything('afterTurn', 'prompt'), 'member of a fork point')
+  wholeNumber('afterTurn', point.afterTurn)
+  checkOptions(options, FORK_OPTIONS, 'option of a fork')
+  oneOf('effects', options.effects ?? 'live', ['live', 'dry'])
+  checkModel(options.model)
+  checkLimits(options.limits ?? {})
+  if (options.runId !== undefined) checkRunId(options.runId)
 }
 
 /** Checks what a tool starts a run with. */
@@ -352,36 +292,10 @@ const DEFAULT_LIMITS: RunLimits = {
   timeMs: null,
 }
 
-/** Longest wait that a timer of the platform knows, in ms: 24.8 days. */
-const LONGEST_TIMER_MS = 2_147_483_647
-
-function checkLimits(given: Limits): void {
-  checkOptions(given, LIMITS, 'limit')
-  for (const [name, value] of Object.entries(given)) {
-    if (value !== null && value !== undefined) wholeNumber(`limits.${name}`, value as unknown)
-  }
-  if ((given.timeMs ?? 0) <= LONGEST_TIMER_MS) return
-  throw invalid(`Expected \`limits.timeMs\` to be at most ${LONGEST_TIMER_MS}, got \`${String(given.timeMs)}\`.`)
-}
-
 function resolveLimits(given: Limits, defaults: RunLimits): RunLimits {
   checkLimits(given)
   const stated = Object.entries(given).filter(([, value]) => value !== undefined)
   return { ...defaults, ...(Object.fromEntries(stated) as Partial<RunLimits>) }
-}
-
-function checkModel(model: ModelRef | Model | undefined): void {
-  if (model === undefined) return
-  if (typeof model === 'string') parseModelRef(model)
-  else if (typeof (model as { openSession?: unknown }).openSession !== 'function') {
-    throw invalid('Expected `model` to be a reference such as `openai:gpt-5.5`, or an object with `openSession()`.')
-  }
-}
-
-function checkSettings(settings: ModelSettings): void {
-  checkOptions(settings, SETTINGS, 'setting')
-  const { maxOutputTokens } = settings
-  if (maxOutputTokens !== undefined) wholeNumber('settings.maxOutputTokens', maxOutputTokens, 1)
 }
 
 function checkBuiltinTools(names: readonly string[]): void {

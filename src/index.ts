@@ -1,6 +1,13 @@
 export { Harness } from './harness.js'
 export type { Prompt } from './harness.js'
-export type { BuiltinToolName, HarnessOptions, RunOptions } from './config.js'
+export type {
+  BuiltinToolName,
+  ForkOptions,
+  HarnessOptions,
+  ReplayOptions,
+  ResumeOptions,
+  RunOptions,
+} from './options.js'
 export type { Limits } from './limits.js'
 export { HarnessError, ModelRetry } from './errors.js'
 export type { HarnessErrorCode } from './errors.js'
@@ -36,6 +43,9 @@ export type {
 
 export type { Answer, ApprovalAnswer, QuestionAnswer } from './run/answers.js'
 export type { DurableEvent, EphemeralEvent, RequestKind, RunEvent, RunEventKind } from './run/events.js'
+export type { ConfigPolicy } from './run/config-check.js'
+export type { ForkEffects, ForkPoint } from './run/fork.js'
+export type { SigningKey } from './run/signature.js'
 export { fileLog } from './run/file-log.js'
 export type { FileLogOptions } from './run/file-log.js'
 export type { Hook, HookAnswers, HookContext, HookContexts, HookEvent } from './run/hooks.js'

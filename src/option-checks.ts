@@ -1,4 +1,8 @@
 import { HarnessError } from './errors.js'
+import type { Limits } from './limits.js'
+import type { Model, ModelSettings } from './model/contracts.js'
+import { parseModelRef } from './model/reference.js'
+import type { ModelRef } from './model/reference.js'
 import { isObject } from './util/json.js'
 import { didYouMean } from './util/suggest.js'
 import { unknownKey } from './util/unknown-key.js'
@@ -67,4 +71,43 @@ export function nameOf(value: unknown): string {
 
 export function invalid(message: string): HarnessError {
   return new HarnessError('invalid_options', message)
+}
+
+const LIMITS: Readonly<Record<keyof Limits, OptionRule>> = anything(
+  'modelRequests',
+  'toolCalls',
+  'inputTokens',
+  'outputTokens',
+  'timeMs',
+)
+
+/** Longest wait that a timer of the platform knows, in ms: 24.8 days. */
+const LONGEST_TIMER_MS = 2_147_483_647
+
+export function checkLimits(given: Limits): void {
+  checkOptions(given, LIMITS, 'limit')
+  for (const [name, value] of Object.entries(given)) {
+    if (value !== null && value !== undefined) wholeNumber(`limits.${name}`, value as unknown)
+  }
+  if ((given.timeMs ?? 0) <= LONGEST_TIMER_MS) return
+  throw invalid(`Expected \`limits.timeMs\` to be at most ${LONGEST_TIMER_MS}, got \`${String(given.timeMs)}\`.`)
+}
+
+export function checkModel(model: ModelRef | Model | undefined): void {
+  if (model === undefined) return
+  if (typeof model === 'string') parseModelRef(model)
+  else if (typeof (model as { openSession?: unknown }).openSession !== 'function') {
+    throw invalid('Expected `model` to be a reference such as `openai:gpt-5.5`, or an object with `openSession()`.')
+  }
+}
+
+const SETTINGS: Readonly<Record<keyof ModelSettings, OptionRule>> = {
+  ...anything('maxOutputTokens', 'temperature', 'reasoningEffort', 'toolChoice'),
+  providerOptions: OBJECT,
+}
+
+export function checkSettings(settings: ModelSettings): void {
+  checkOptions(settings, SETTINGS, 'setting')
+  const { maxOutputTokens } = settings
+  if (maxOutputTokens !== undefined) wholeNumber('settings.maxOutputTokens', maxOutputTokens, 1)
 }

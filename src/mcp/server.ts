@@ -49,7 +49,16 @@ export function serverAt(
   settings: ServerSettings,
   load: () => Promise<McpSdk> = loadSdk,
 ): McpServer {
-  return new ServerAtEndpoint(endpoint, settings, load)
+  let loaded: Promise<McpSdk> | null = null
+  // One for the server's whole life: it knows what a refused connection said of its authorization.
+  const loadOnce = (): Promise<McpSdk> => {
+    loaded ??= load().catch((error: unknown) => {
+      loaded = null
+      throw error
+    })
+    return loaded
+  }
+  return new ServerAtEndpoint(endpoint, settings, loadOnce)
 }
 
 class ServerAtEndpoint implements McpServer {

@@ -75,7 +75,7 @@ export interface GoOnOpening {
   /** What it goes on after. */
   readonly begun: 'resumed' | 'recovered' | 'forked'
   /** How it begins when there is none. */
-  readonly otherwise: FreshOpening | null
+  readonly otherwise: (() => Promise<FreshOpening>) | null
 }
 
 /** One run from its first event to its last: exactly one of `run_completed` and `run_failed`. */
@@ -99,7 +99,7 @@ export async function conduct<Output>(context: RunContext, plan: RunPlan): Promi
 /** Those that the run has not had before: a call that was interrupted gives its children their answers again. */
 function answersFor(opening: Opening, found: LoadedRun | null): readonly Answer[] {
   if (opening.kind === 'fresh' || found === null) return []
-  return opening.answers.filter(({ callId }) => !found.answered.includes(callId))
+  return opening.answers.filter(({ callId }) => found.answered?.includes(callId) !== true)
 }
 
 /** How a run ended that is not to go on: one that has ended, or that waits for people who have not answered. */
@@ -141,8 +141,8 @@ async function perform(
 ): Promise<Ending> {
   const { opening } = plan
   if (found !== null && opening.kind === 'go_on') return goOn(context, plan, { ...opening, answers }, found)
-  const fresh = opening.kind === 'fresh' ? opening : opening.otherwise
-  if (fresh !== null) return begin(context, plan, fresh)
+  const fresh = opening.kind === 'fresh' ? opening : await opening.otherwise?.()
+  if (fresh !== undefined) return begin(context, plan, fresh)
   throw new HarnessError('run_not_found', `The log knows no run \`${context.runId}\`.`)
 }
 

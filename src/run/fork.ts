@@ -4,7 +4,9 @@ import { plainJsonText } from '../tools/plain-json.js'
 import type { ToolContext, ToolSpec } from '../tools/spec.js'
 import { outcomeOf } from '../tools/result.js'
 import type { JsonObject } from '../util/json.js'
+import type { GoOnOpening } from './conduct.js'
 import type { DurableEvent } from './events.js'
+import type { InputMessage } from './input.js'
 import { opened } from './load.js'
 import { apply, end } from './state.js'
 import type { RunState } from './state.js'
@@ -13,23 +15,55 @@ import type { RunState } from './state.js'
  * The state of a recorded run behind its reply number `afterTurn`, with the results of the calls that the reply made.
  * Throws `invalid_options` when it had no such turn.
  */
-export function stateAfterTurn(events: readonly DurableEvent[], afterTurn: number): RunState {
+function stateAfterTurn(events: readonly DurableEvent[], afterTurn: number): RunState {
   const [first, ...rest] = events
   if (first === undefined) throw new HarnessError('invalid_log', 'There is no event in the log that was given.')
   const { state } = opened(first)
   let turns = state.usage.modelRequests
   for (const event of rest) {
-    const isBehind = event.kind === 'model_request_started' || event.kind === 'run_completed' || event.kind === 'run_failed'
+    const isBehind =
+      event.kind === 'model_request_started' || event.kind === 'run_completed' || event.kind === 'run_failed'
     if (turns >= afterTurn && isBehind) break
     apply(state, event)
     if (event.kind === 'model_message') turns += 1
   }
   if (turns === afterTurn) return state
-  throw new HarnessError('invalid_options', `Expected \`afterTurn\` to be a turn of the run, from 0 to ${turns}, got \`${afterTurn}\`.`)
+  throw new HarnessError(
+    'invalid_options',
+    `Expected \`afterTurn\` to be a turn of the run, from 0 to ${turns}, got \`${afterTurn}\`.`,
+  )
+}
+
+/** Where a new run begins in a recorded one. */
+export interface ForkPoint {
+  /** Behind which reply of the model, counted from 1 over the whole run; 0 is before the first. */
+  readonly afterTurn: number
+  /** What is said there. Default: nothing, the run goes on as it stood; needed where it had come to its answer. */
+  readonly prompt?: InputMessage
+}
+
+/** How a run begins that goes on from a point of a recorded one. */
+export function forkOpening(
+  recorded: Promise<readonly DurableEvent[]>,
+  { afterTurn, prompt, runId }: { afterTurn: number; prompt: InputMessage | null; runId: string },
+): GoOnOpening {
+  const state = recorded.then((events) => stateAfterTurn(events, afterTurn))
+  // Awaited when the run has begun; without this a bad log would also be an unhandled rejection.
+  state.catch(() => undefined)
+  return {
+    kind: 'go_on',
+    begun: 'forked',
+    answers: [],
+    configPolicy: 'any',
+    metadata: null,
+    load: async () =>
+      prompt === null ? { state: forkedState(await state, runId), responses: [], last: null, isLogged: false } : null,
+    otherwise: prompt === null ? null : async () => ({ kind: 'fresh', prompt, history: closedTranscript(await state) }),
+  }
 }
 
 /** The state that a new run goes on from where another stood. Throws `invalid_options` where there is nothing to go on with. */
-export function forkedState(state: RunState, runId: string): RunState {
+function forkedState(state: RunState, runId: string): RunState {
   const { phase } = state
   if (phase.at === 'answered' && phase.resolution.kind === 'final') {
     throw new HarnessError('invalid_options', 'The run had its answer in this turn: give `prompt` to go on from there.')
@@ -38,8 +72,8 @@ export function forkedState(state: RunState, runId: string): RunState {
 }
 
 /** The conversation up to where a run stood, closed, to go on from with another prompt. */
-export function closedTranscript(state: RunState, at: string): RunState['transcript'] {
-  if (state.phase.at !== 'ended') end(state, 'end_turn', at)
+function closedTranscript(state: RunState): RunState['transcript'] {
+  if (state.phase.at !== 'ended') end(state, 'end_turn', state.transcript.at(-1)?.at ?? state.startedAt)
   return state.transcript
 }
 
@@ -51,7 +85,10 @@ export interface ForkEffects {
   readonly mocks?: Readonly<Record<string, (args: JsonObject, context: ToolContext) => unknown>>
 }
 
-export function withEffects(tools: readonly ToolSpec[], { effects = 'live', mocks = {} }: ForkEffects): readonly ToolSpec[] {
+export function withEffects(
+  tools: readonly ToolSpec[],
+  { effects = 'live', mocks = {} }: ForkEffects,
+): readonly ToolSpec[] {
   return tools.map((spec) => {
     const mock = Object.hasOwn(mocks, spec.name) ? mocks[spec.name] : undefined
     if (mock !== undefined) return { ...spec, call: async (args, context) => outcomeOf(await mock(args, context)) }

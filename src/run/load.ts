@@ -14,7 +14,7 @@ export interface LoadedRun {
   /** The log that the run goes on in holds it from its beginning. */
   readonly isLogged: boolean
   /** Call ids of the answers that it has had since it was stored: they are not given to it again. */
-  readonly answered: readonly string[]
+  readonly answered?: readonly string[]
 }
 
 /** Folds what the log has of a run; null when it has nothing. `storedSeq` is the last event of what was stored of it. */
@@ -61,7 +61,7 @@ export async function loadStored(
     }
     isLogged = true
   }
-  return { ...stored, last: null, isLogged, answered: [] }
+  return { ...stored, last: null, isLogged }
 }
 
 /** A run under a call: what the log has of it, unless what the call has kept of it is newer. */
@@ -70,7 +70,7 @@ export async function loadChild(log: RunLog, runId: string, stored: ResumeState 
   const kept = readState(stored, `The state of run \`${runId}\``, null)
   const logged = await loadRun(log, runId, kept.state.seq)
   if (logged !== null && logged.state.seq >= kept.state.seq) return logged
-  return { ...kept, last: null, isLogged: logged !== null, answered: [] }
+  return { ...kept, last: null, isLogged: logged !== null }
 }
 
 function stale(runId: string): HarnessError {

@@ -8,7 +8,16 @@ import type { DurableEvent } from './events.js'
 const GIVEN: ReadonlySet<DurableEvent['kind']> = new Set(['hook_failed', 'transcript_repaired', 'cache_bust'])
 
 /** Members that another time and place makes different, and what a caller gave to the run. */
-const INCIDENTAL: ReadonlySet<string> = new Set(['at', 'durationMs', 'root', 'state', 'seq', 'metadata', 'history', 'traceparent'])
+const INCIDENTAL: ReadonlySet<string> = new Set([
+  'at',
+  'durationMs',
+  'root',
+  'state',
+  'seq',
+  'metadata',
+  'history',
+  'traceparent',
+])
 
 /** The recording ends here, or goes on in another process. */
 export class RecordingCut extends Error {

@@ -4,10 +4,11 @@ import type { HarnessResult } from '../report.js'
 import type { Opening } from './conduct.js'
 import type { RunContext } from './context.js'
 import type { DurableEvent, RunEvent } from './events.js'
+import type { InputPort } from './input.js'
 import type { LoadedRun } from './load.js'
-import { opened } from './load.js'
 import type { RunLog } from './log.js'
 import { Recording } from './recording.js'
+import { readState } from './stored-state.js'
 
 type Started = DurableEvent & { kind: 'run_started' }
 
@@ -66,6 +67,19 @@ export async function recordedEvents(
   return events
 }
 
+/** Steering as it was recorded: that something waited at the end, and what it was is in the recorded request. */
+export function recordedInput(recording: Recording): InputPort {
+  return {
+    get waiting() {
+      const { next } = recording
+      return next?.kind === 'model_request_started' && next.requestKind === 'steering' ? 1 : 0
+    },
+    take: () => [],
+    close: () => [],
+    send: () => undefined,
+  }
+}
+
 /** A log for a run that is in one already. */
 export const noLog: RunLog = {
   append: () => Promise.resolve(),
@@ -79,7 +93,7 @@ function openingOf(started: Started, recording: Recording, before: RunContext | 
   if (begun === 'fresh') return { kind: 'fresh', prompt: prompt ?? '', history }
   const found: LoadedRun =
     before === null
-      ? { ...opened(started), last: null, isLogged: false }
+      ? { ...readState(started.state, `The log of run \`${started.runId}\``, null), last: null, isLogged: false }
       : { state: before.state, responses: [], last: recording.last, isLogged: true }
   const answers = begun === 'resumed' ? recording.answersAhead : []
   return {

@@ -8,14 +8,14 @@ export type SigningKey = string | Uint8Array
 
 /** The state with an HMAC-SHA256 over all of it, independent of the order of its keys. */
 export function signed(state: ResumeState, key: SigningKey): ResumeState {
-  return { ...state, signature: macOf(state, key).toString('base64url') }
+  return { ...state, signature: macOf(state, key) }
 }
 
 /** Refuses a state that was not signed with `key`, or was changed since. */
 export function checkSignature(state: ResumeState, key: SigningKey): void {
   const { signature } = state
-  const given = typeof signature === 'string' ? Buffer.from(signature, 'base64url') : undefined
-  const made = macOf(state, key)
+  const given = typeof signature === 'string' ? Buffer.from(signature) : undefined
+  const made = Buffer.from(macOf(state, key))
   if (given?.length === made.length && timingSafeEqual(given, made)) return
   const why =
     given === undefined
@@ -24,10 +24,10 @@ export function checkSignature(state: ResumeState, key: SigningKey): void {
   throw new HarnessError('invalid_state', `The stored state of run \`${state.runId}\` is not to be trusted: ${why}.`)
 }
 
-function macOf(state: ResumeState, key: SigningKey): Buffer {
+function macOf(state: ResumeState, key: SigningKey): string {
   return createHmac('sha256', key)
     .update(canonical({ ...state, signature: undefined }))
-    .digest()
+    .digest('base64url')
 }
 
 /** JSON text with sorted keys: a store may have changed their order. */

@@ -88,7 +88,7 @@ export interface Ended {
 export interface Batch {
   readonly at: 'batch'
   /** Within the budget of tool calls, and counted. */
-  readonly admitted: boolean
+  admitted: boolean
   readonly calls: readonly BatchCall[]
   /** People have answered for it. */
   resumed: boolean
@@ -211,6 +211,7 @@ function change(state: RunState, event: DurableEvent): void {
 function changeByGoingOn(state: RunState, event: Event<'run_started'>): void {
   const { root, provider, model, metadata, rules } = event
   Object.assign(state, { root, provider, model, metadata, rules })
+  if (state.phase.at === 'batch') admit(state, state.phase)
 }
 
 function changeByRequest(state: RunState, event: Event<'model_request_started'>): void {
@@ -234,9 +235,17 @@ function changeByReply(state: RunState, { entry, resolution }: Event<'model_mess
     const fresh = { started: false, entries: 0, waiting: [], answers: [], verdict: null, children: [], settled: null }
     return { callId, name, arguments: text, ...fresh }
   })
-  const admitted = batchBreach(state.rules, state.usage, calls.length) === undefined
-  if (admitted) state.usage = { ...state.usage, toolCalls: state.usage.toolCalls + calls.length }
-  state.phase = { at: 'batch', admitted, calls, resumed: false, exceeded: null }
+  const batch: Batch = { at: 'batch', admitted: false, calls, resumed: false, exceeded: null }
+  state.phase = batch
+  admit(state, batch)
+}
+
+/** Counts the calls of a batch that is within the budget. */
+function admit(state: RunState, batch: Batch): void {
+  const { length } = batch.calls
+  if (batch.admitted || batchBreach(state.rules, state.usage, length) !== undefined) return
+  batch.admitted = true
+  state.usage = { ...state.usage, toolCalls: state.usage.toolCalls + length }
 }
 
 function changeByStart(call: BatchCall): void {

@@ -4,6 +4,7 @@ import { toolCallsOf } from '../transcript/entry.js'
 import type { TranscriptEntry } from '../transcript/entry.js'
 import { isObject, parseJson } from '../util/json.js'
 import { decide } from './decide.js'
+import { batchBreach } from './limits.js'
 import { checkSignature } from './signature.js'
 import type { SigningKey } from './signature.js'
 import { RUN_STATE_VERSION } from './state.js'
@@ -75,7 +76,8 @@ function otherVersion(version: unknown): string {
 }
 
 /** What fits the shape and was still not written by a run. */
-function impossible({ phase, transcript, firstEntry }: RunState): string | undefined {
+function impossible(state: RunState): string | undefined {
+  const { phase, transcript, firstEntry } = state
   if (firstEntry > transcript.length) return '`firstEntry` lies behind the transcript'
   const ids = transcript
     .flatMap((entry) => (entry.role === 'assistant' ? toolCallsOf(entry.parts) : []))
@@ -91,6 +93,8 @@ function impossible({ phase, transcript, firstEntry }: RunState): string | undef
       return call?.callId === callId && call.name === name && call.arguments === text
     })
   if (!same) return 'the calls of `phase` are not those of the last reply'
+  if (!phase.admitted && batchBreach(state.rules, state.usage, phase.calls.length) === undefined)
+    return '`phase` is over a budget that is not used up'
   const astray = phase.calls.find(({ callId, waiting }) =>
     waiting.some((item) => item.callId !== callId && !item.callId.startsWith(`${callId}/`)),
   )

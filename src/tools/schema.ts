@@ -144,6 +144,7 @@ function checkedDocument(schema: unknown, where: string): JsonSchema {
     throw new HarnessError('invalid_options', message)
   }
   if (documents.has(schema)) return schema as JsonSchema
+  checkKeywords(schema, where)
   try {
     JSON.stringify(schema)
   } catch (cause) {
@@ -152,6 +153,24 @@ function checkedDocument(schema: unknown, where: string): JsonSchema {
   documents.add(schema)
   return schema as JsonSchema
 }
+
+/** A mere list of fields is no schema: as JSON Schema it would let anything through. */
+function checkKeywords(schema: object, where: string): void {
+  const names = Object.keys(schema)
+  if (names.length === 0 || names.some((name) => KEYWORDS.has(name) || /^(\$|x-)/.test(name))) return
+  const hint = Object.values(schema).some(isStandardSchema) ? ' Put the fields into one: `z.object({ … })`.' : ''
+  const message = `Expected ${where} to be a schema, got an object without a keyword of JSON Schema.${hint}`
+  throw new HarnessError('invalid_options', message)
+}
+
+/** Keywords of which a schema that says anything has at least one. */
+const KEYWORDS = new Set(
+  (
+    'type properties required additionalProperties patternProperties propertyNames minProperties maxProperties items ' +
+    'prefixItems enum const anyOf oneOf allOf not if then else dependentRequired dependentSchemas definitions ' +
+    'unevaluatedProperties minimum maximum pattern format title description default examples deprecated'
+  ).split(' '),
+)
 
 /** Documents that can be written as text. */
 const documents = new WeakSet()

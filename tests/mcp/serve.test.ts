@@ -159,6 +159,20 @@ test('only who has the token, the right host name and no foreign page is served'
   expect(await status({ authorization }, url.replace('/mcp', '/other'))).toBe(404)
 })
 
+test('a token of an OAuth provider goes with every request', async () => {
+  await using guarded = new Harness({ model: new ScriptedModel(), builtinTools: [] })
+  await using serving = await serveMcp(guarded, { transport: { token: 't0ken' } })
+  const auth = {
+    redirectUrl: undefined,
+    clientMetadata: { redirect_uris: [] },
+    clientInformation: () => undefined,
+    tokens: () => ({ access_token: 't0ken', token_type: 'bearer' }),
+  }
+  await using server = mcpHttp({ url: serving.url ?? '', auth })
+
+  expect((await toolsOf(server)).map(({ name }) => name)).toEqual(['run'])
+})
+
 test.each<[string, unknown, string]>([
   ['a tool called run', { transport: {}, tools: [{ ...clock, name: 'run' }] }, 'Two tools have the name `run`'],
   ['an address that others can reach, without a token', { transport: { host: '0.0.0.0' } }, 'Expected a `token`'],

@@ -1,22 +1,14 @@
 import { execFileSync, spawn } from 'node:child_process'
 import { once } from 'node:events'
-import {
-  existsSync,
-  mkdtempSync,
-  readdirSync,
-  readFileSync,
-  rmSync,
-  utimesSync,
-  writeFileSync,
-} from 'node:fs'
+import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync, utimesSync, writeFileSync } from 'node:fs'
 import type * as fs from 'node:fs'
 import { mkdir } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { build } from 'tsup'
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test, vi } from 'vitest'
 import { fileLog } from 'thinharness'
 import type { DurableEvent, RunLog } from 'thinharness'
+import { bundleStores } from '../support/store-bundle.js'
 import { event } from './support.js'
 
 const between = vi.hoisted(() => ({
@@ -42,20 +34,7 @@ let folder: string
 let programs: string
 
 beforeAll(async () => {
-  programs = mkdtempSync(join(tmpdir(), 'thinharness-programs-'))
-  await build({
-    entry: {
-      index: new URL('../../src/index.ts', import.meta.url).pathname,
-      owner: new URL('../../src/run/owner.ts', import.meta.url).pathname,
-    },
-    outDir: programs,
-    format: 'esm',
-    outExtension: () => ({ js: '.mjs' }),
-    splitting: true,
-    silent: true,
-    config: false,
-    external: [/^[a-z@](?!:)/],
-  })
+  programs = await bundleStores()
 }, 60_000)
 
 afterAll(() => rmSync(programs, { recursive: true }))
@@ -162,8 +141,8 @@ describe('a claim on a file', () => {
 
   test('160 of a process that has ended is free at once, and its run is interrupted', async () => {
     const program = `
-      import { fileLog } from ${JSON.stringify(join(programs, 'index.mjs'))}
-      import { newOwner } from ${JSON.stringify(join(programs, 'owner.mjs'))}
+      import { fileLog } from ${JSON.stringify(join(programs, 'index.js'))}
+      import { newOwner } from ${JSON.stringify(join(programs, 'owner.js'))}
       const log = fileLog(process.argv[1])
       const owner = newOwner()
       await log.claim('run_a', owner, 60_000)
@@ -182,7 +161,7 @@ describe('a claim on a file', () => {
     '160 of a process that was stopped for a while is lost to it',
     async () => {
       const program = `
-      import { fileLog } from ${JSON.stringify(join(programs, 'index.mjs'))}
+      import { fileLog } from ${JSON.stringify(join(programs, 'index.js'))}
       const log = fileLog(process.argv[1])
       const events = ${JSON.stringify(numbers(1, 2, 3))}
       await log.claim('run_a', 'ann', 300)

@@ -87,7 +87,8 @@ function checkOutcome(run: RandomRun, { result, error, begunTooLate, log }: Play
   }
   expect(error).toBeInstanceOf(HarnessError)
   expect(last).toMatchObject({ kind: 'run_failed', code: error!.code, message: error!.message })
-  expect(final.phase).toEqual({ at: 'ended', stopReason: error!.run?.stopReason })
+  const { code, message } = error!
+  expect(final.phase).toEqual({ at: 'ended', stopReason: error!.run?.stopReason, error: { code, message } })
   expect(error!.run?.usage).toEqual(final.usage)
   expect(error!.run?.transcript).toEqual(final.transcript)
   expect(error!.run?.resumeState).toEqual(asJson(final))

@@ -275,7 +275,8 @@ describe('what each event changes', () => {
 })
 
 describe('a run that ends with open calls', () => {
-  const failed = { stopReason: 'cancelled' } as const
+  const error = { code: 'cancelled', message: 'Cancelled.' } as const
+  const failed = { stopReason: 'cancelled', ...error } as const
 
   test('160 answers for each: what had ended says so, what had started is unknown, the rest had no effect', () => {
     const { state } = new Story()
@@ -286,7 +287,7 @@ describe('a run that ends with open calls', () => {
       .then('run_failed', failed)
     const content = (said: string, errorType: string): string =>
       JSON.stringify({ ok: false, content: said, metadata: { error_type: errorType } })
-    expect(state.phase).toEqual({ at: 'ended', stopReason: 'cancelled' })
+    expect(state.phase).toEqual({ at: 'ended', stopReason: 'cancelled', error })
     expect(state.transcript.slice(2)).toMatchObject([
       { callId: 'call_1', content: '{"ok":true,"content":"ok","metadata":{}}', isError: false },
       {

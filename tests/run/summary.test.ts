@@ -68,10 +68,10 @@ describe('a run in short', () => {
     const result = { stopReason: 'approval_required', pending: [item('call_1')], usage } as never
     const story = [event('run_started', 1), { ...event('run_completed', 2, { result }), ...at(1) }] as DurableEvent[]
     expect(summaryFrom(story)).toMatchObject({ status: 'paused', stopReason: 'approval_required', endedAt: null })
-    story.push({ ...event('run_started', 3, { begun: 'resumed' }), ...at(2) } as DurableEvent)
+    story.push({ ...event('run_started', 3, { begun: 'resumed' }), ...at(2) })
     expect(summaryFrom(story)).toMatchObject({ status: 'interrupted', stopReason: null, startedAt: AT })
     const told = { stopReason: 'cancelled', code: 'cancelled', message: 'Cancelled.', usage } as const
-    story.push({ ...event('run_failed', 4, told), ...at(3) } as DurableEvent)
+    story.push({ ...event('run_failed', 4, told), ...at(3) })
     expect(summaryFrom(story)).toMatchObject({
       status: 'cancelled',
       stopReason: 'cancelled',

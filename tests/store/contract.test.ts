@@ -49,14 +49,14 @@ describe('the contract', () => {
     return () => {
       const log = memoryLog()
       const own: RunStore = {
-          append: log.append.bind(log),
-          read: log.read.bind(log),
-          claim: log.claim.bind(log),
-          inspect: log.inspect.bind(log),
-          list: log.list.bind(log),
-          prune: log.prune.bind(log),
-        }
-      return { ...own, ...change(log) } as RunStore
+        append: log.append.bind(log),
+        read: log.read.bind(log),
+        claim: log.claim.bind(log),
+        inspect: log.inspect.bind(log),
+        list: log.list.bind(log),
+        prune: log.prune.bind(log),
+      }
+      return { ...own, ...change(log) }
     }
   }
   const checked = (open: () => RunStore, law: string): Promise<void> =>
@@ -88,9 +88,7 @@ describe('the contract', () => {
   test('says what a log without `claim` has to leave out', async () => {
     const log = memoryLog()
     const bare: RunLog = { append: log.append.bind(log), read: log.read.bind(log) }
-    const [law] = runLogContract({ open: () => bare }).filter(
-      ({ name }) => name === 'one_owner',
-    )
+    const [law] = runLogContract({ open: () => bare }).filter(({ name }) => name === 'one_owner')
     await expect(law!.check()).rejects.toThrow('The log has no `claim`: leave this law out by `without`.')
     expect(() => runLogContract({ open: () => memoryLog(), without: ['one_ownr' as never] })).toThrow(/`one_ownr`/)
   })

@@ -94,6 +94,7 @@ describe('child runs', () => {
       const attributes =
         kind === 'localTraces' ? records.map((each) => each.attributes) : traced.spans.map((each) => each.attributes)
       const runs = attributes.filter((each) => isChild(each['gen_ai.agent.name']))
+      const said = runs.map((each) => [each['gen_ai.agent.name'], JSON.stringify(each['gen_ai.input.messages'])])
       expect(said).toEqual([
         ['subagent.two', expect.stringContaining('prompt of two')],
         ['subagent.one', expect.stringContaining('prompt of one')],

@@ -18,7 +18,7 @@ const NO_HOME = '/nonexistent'
 
 /** The environment in which a shell starts: the home folder, whose login scripts may hold secrets, is hidden from it. */
 export function startingEnvironment(environment: Environment): Environment {
-  return { ...environment,  }
+  return { ...environment, HOME: NO_HOME }
 }
 
 /** What stands before a command: it puts right the home folder, and the search path that the system's login script has changed. */

@@ -2,8 +2,6 @@ import { readFile, symlink } from 'node:fs/promises'
 import { join } from 'node:path'
 import fc from 'fast-check'
 import { describe, expect, onTestFinished, test, vi } from 'vitest'
-import { Harness } from '../../../src/index.js'
-import { ScriptedModel } from '../../../src/testing/index.js'
 import { readTool } from '../../../src/toolbox/read.js'
 import { bash } from '../../../src/toolbox/bash/index.js'
 import type { BashOptions } from '../../../src/toolbox/bash/options.js'
@@ -218,24 +216,6 @@ describe('bash', () => {
       expect(await call(tool, args)).toMatchObject({ ok: false, metadata: { retry: true } })
     }
     expect(await call(tool, { cmd: 'echo hi' })).toMatchObject({ ok: true, content: 'stdout:\nhi\n' })
-  })
-
-  test('BA-11 BA-12 BA-14 given as a tool it is the only one; by name it is none; a batch of it runs in order', async () => {
-    const root = await folderWith()
-    const model = new ScriptedModel()
-      .callsAll([
-        { name: 'bash', arguments: { command: 'sleep 0.2; echo one >> log' } },
-        { name: 'bash', arguments: { command: 'echo two >> log; exit 3' } },
-        { name: 'bash', arguments: { command: 'cat log' } },
-      ])
-      .says('Done.')
-    const harness = new Harness({ model, root, builtinTools: [], tools: [bash()] })
-    const result = await harness.run('Go.')
-    expect(result.text).toBe('Done.')
-    expect(await readFile(join(root, 'log'), 'utf8')).toBe('one\ntwo\n')
-    expect(result.toolCallRecords.map(({ call: { name } }) => name)).toEqual(['bash', 'bash', 'bash'])
-    const names: unknown = ['bash']
-    expect(() => new Harness({ builtinTools: names as [] })).toThrow('bash')
   })
 
   test('an abort kills the command; what it printed is in the result', async () => {

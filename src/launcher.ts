@@ -1,0 +1,136 @@
+import { checkSpawnOptions, ownMetadata, ownPrompt } from './config.js'
+import type { Config } from './config.js'
+import { HarnessError } from './errors.js'
+import type { ReplayOptions, RunOptions } from './options.js'
+import type { Parts } from './parts.js'
+import { childPlanOf, planOf } from './plan.js'
+import { RunAbort } from './run/abort.js'
+import type { ChildStart, StartedChild } from './run/child-run.js'
+import { conduct } from './run/conduct.js'
+import type { GoOnOpening, Opening, RunPlan } from './run/conduct.js'
+import { RunContext } from './run/context.js'
+import type { RunSurroundings } from './run/context.js'
+import type { ForkEffects } from './run/fork.js'
+import type { Frozen } from './run/frozen.js'
+import { HookSet } from './run/hooks.js'
+import { loadChild } from './run/load.js'
+import { EventQueue } from './run/queue.js'
+import { noLog, recordedInput } from './run/replay.js'
+import type { ReplayedStretch, Stretch } from './run/replay.js'
+import type { StreamedRun } from './run/stream.js'
+import type { ToolSpec } from './tools/spec.js'
+import { systemClock } from './util/clock.js'
+import type { JsonObject } from './util/json.js'
+
+/** A run to be begun or gone on with. */
+export interface Launch {
+  readonly runId: string
+  readonly options: RunOptions
+  readonly opening: Opening
+  readonly metadata: JsonObject
+  /** What its tools do, in a fork. */
+  readonly effects?: ForkEffects
+}
+
+/** Starts runs, at the top and under calls, and knows those under way. */
+export class Launcher<Output> {
+  readonly clock = systemClock()
+  readonly #config: Config<Output>
+  readonly #parts: Parts
+  readonly #running = new Map<RunAbort, Promise<unknown>>()
+
+  constructor(config: Config<Output>, parts: Parts) {
+    this.#config = config
+    this.#parts = parts
+  }
+
+  launch({ runId, options, opening, metadata, effects }: Launch, tools: readonly ToolSpec[]): StreamedRun<Output> {
+    const model = options.model ?? this.#config.model
+    if (model === null) throw missingModel()
+    const plan = planOf(this.#means(tools), { opening, options, model, effects: effects ?? null })
+    const queue = new EventQueue()
+    const abort = new RunAbort(options.signal)
+    abort.onAbort(() => queue.stopWaiting())
+    const log = options.log ?? this.#config.log
+    const context = this.#context({ runId, parent: null, metadata, log, queue, abort })
+    const outcome = conduct<Output>(context, plan).finally(() => {
+      queue.close()
+      this.#running.delete(abort)
+    })
+    this.#running.set(abort, outcome)
+    return { runId, queue, abort, outcome }
+  }
+
+  /** A stretch of a recorded run, run again by what was recorded. */
+  replay(
+    { opening, started, recording, model }: Stretch,
+    options: ReplayOptions,
+    tools: readonly ToolSpec[],
+  ): ReplayedStretch<Output> {
+    const { runId, parentRunId, parentToolCallId, agentName, metadata, rules } = started
+    const parent =
+      parentRunId === null ? null : { runId: parentRunId, callId: parentToolCallId ?? '', agentName: agentName ?? '' }
+    const queue = new EventQueue()
+    queue.drop()
+    const { signingKey } = this.#config
+    const own = { runId, parent, metadata, log: noLog, queue, abort: new RunAbort(undefined), signingKey, recording }
+    const context = new RunContext({ ...own, clock: this.clock, hooks: NO_HOOKS })
+    const plan: RunPlan = {
+      ...planOf(this.#means(tools), { opening, options, model, effects: null }),
+      rulesFor: () => rules,
+      tracing: [],
+      input: recordedInput(recording),
+    }
+    return { context, outcome: conduct<Output>(context, plan) }
+  }
+
+  /** Cancels the runs under way and waits for them. */
+  async cancelAll(reason: HarnessError): Promise<void> {
+    for (const abort of this.#running.keys()) abort.cancel(reason)
+    await Promise.allSettled(this.#running.values())
+  }
+
+  #means(tools: readonly ToolSpec[]): Parameters<typeof planOf>[0] {
+    const { startChild } = this
+    return { config: this.#config, parts: this.#parts, tools, startChild }
+  }
+
+  /** A run under a call of another: found again where its log or the call's state has it, else begun. */
+  readonly startChild = (parent: RunContext, frozen: Frozen, callId: string, start: ChildStart): StartedChild => {
+    const { runId, options, stored, answers, signal } = start
+    checkSpawnOptions(options)
+    const { log, queue } = parent
+    const agentName = options.agentName ?? 'default'
+    const abort = new RunAbort(options.signal === undefined ? signal : AbortSignal.any([signal, options.signal]))
+    const from = { runId: parent.runId, callId, agentName }
+    const metadata = ownMetadata(options.metadata)
+    const context = this.#context({ runId, parent: from, metadata, log, queue, abort })
+    const prompt = ownPrompt(options.prompt)
+    const opening: GoOnOpening = {
+      kind: 'go_on',
+      load: () => loadChild(log, runId, stored),
+      begun: answers.length > 0 ? 'resumed' : 'recovered',
+      answers,
+      configPolicy: 'compatible',
+      metadata: null,
+      otherwise: () => Promise.resolve({ kind: 'fresh', prompt, history: [] }),
+    }
+    const plan = childPlanOf(this.#means([]), { opening, options, parent: frozen })
+    return { abort, outcome: conduct<unknown>(context, plan) }
+  }
+
+  #context(own: Pick<RunSurroundings, 'runId' | 'parent' | 'metadata' | 'log' | 'queue' | 'abort'>): RunContext {
+    const { hooks, signingKey } = this.#config
+    return new RunContext({ ...own, clock: this.clock, hooks: hooks.of(own.parent?.agentName ?? null), signingKey })
+  }
+}
+
+/** What hooks answered is in a recording. */
+const NO_HOOKS = new HookSet([], false)
+
+function missingModel(): HarnessError {
+  return new HarnessError(
+    'missing_model',
+    'No model was chosen. Give `model` to the harness or to the run, such as `anthropic:claude-sonnet-5`, or set `THINHARNESS_MODEL`.',
+  )
+}

@@ -1,0 +1,99 @@
+import type { Limits } from './limits.js'
+import type { Model, ModelSettings, StructuredOutputMode } from './model/contracts.js'
+import type { ModelRef } from './model/reference.js'
+import type { ResumeState } from './report.js'
+import type { ConfigPolicy } from './run/config-check.js'
+import type { ForkEffects } from './run/fork.js'
+import type { Hook } from './run/hooks.js'
+import type { InputPort } from './run/input.js'
+import type { RunLog } from './run/log.js'
+import type { SigningKey } from './run/signature.js'
+import type { StepRunner } from './run/steps.js'
+import type { Tracing } from './run/tracing.js'
+import type { Schema } from './tools/schema.js'
+import type { ToolSpec } from './tools/spec.js'
+import type { JsonObject } from './util/json.js'
+
+/** Tools that a harness can be given by name. */
+export type BuiltinToolName = (typeof BUILTIN_TOOL_NAMES)[number]
+
+export const DEFAULT_TOOL_NAMES = ['read', 'write', 'edit', 'search', 'list', 'glob'] as const
+export const BUILTIN_TOOL_NAMES = [...DEFAULT_TOOL_NAMES, 'jsonl_search'] as const
+
+/** All optional. What is wrong in here is thrown by the constructor, as `invalid_options`. */
+export interface HarnessOptions<Output = string> {
+  /** Default: `$THINHARNESS_MODEL`. A run without either fails with `missing_model`. */
+  readonly model?: ModelRef | Model
+  /** Workspace of the file tools. Default: the current folder. Created when a file tool first needs it. */
+  readonly root?: string
+  /** The system prompt. Default: a short one for work on files when there are built-in tools, else none. */
+  readonly instructions?: string
+  /** Built-in tools by name, loaded when first used. Default: `read`, `write`, `edit`, `search`, `list`, `glob`. */
+  readonly builtinTools?: readonly BuiltinToolName[]
+  /** Tools of your own, behind the built-in ones. */
+  readonly tools?: readonly ToolSpec[]
+  /** Schema of the final answer: `result.output` is what it parses. Default: the answer is text. */
+  readonly outputType?: Schema<Output>
+  /** How the answer is asked for. Default `auto`: what the model does best. */
+  readonly outputMode?: StructuredOutputMode | 'auto'
+  /** Corrective requests after an answer that does not fit. Default 1. */
+  readonly outputRetries?: number
+  readonly limits?: Limits
+  /** Retryable failures in a row that the model may cause with one tool. Default 1. */
+  readonly toolRetries?: number
+  /** `sequential`: every batch runs one call at a time. Default `auto`. */
+  readonly toolExecution?: 'auto' | 'sequential'
+  readonly hooks?: readonly Hook[]
+  /** A hook that fails ends the run. Default: it is counted, told and passed over. */
+  readonly strictHooks?: boolean
+  /** Where durable events go. Default: memory, for as long as a run lasts. */
+  readonly log?: RunLog
+  /** Who traces the runs, children included: `openTelemetry` and `localTraces` of `thinharness/tracing`. Default: nobody. */
+  readonly tracing?: readonly Tracing[]
+  /** Where effects are performed. Default: here. */
+  readonly steps?: StepRunner
+  readonly settings?: ModelSettings
+  /**
+   * Signs stored states (HMAC-SHA256) and refuses those that are not: for states that go through other hands. At least 16
+   * bytes. Default: none.
+   */
+  readonly signingKey?: SigningKey
+}
+
+/** Options of one run; each stands in place of the harness's own. */
+export interface RunOptions {
+  /** Goes on from an earlier run's conversation, with a new prompt. `null`: a fresh conversation. */
+  readonly resumeFrom?: ResumeState | null
+  /** Default: `run_` and 32 hex digits. */
+  readonly runId?: string
+  /** Data of the host, told to tools, hooks and the log; never to the model. */
+  readonly metadata?: JsonObject
+  /** Cancels the run. */
+  readonly signal?: AbortSignal
+  /** Text, reasoning and argument deltas are in the stream; the model is asked for a stream. Default false. */
+  readonly deltas?: boolean
+  readonly model?: ModelRef | Model
+  readonly instructions?: string
+  /** Added to the harness's tools, for this run. */
+  readonly tools?: readonly ToolSpec[]
+  /** Merged over the harness's limits. */
+  readonly limits?: Limits
+  readonly log?: RunLog
+  /** Steering messages, taken at turn boundaries. */
+  readonly input?: InputPort
+}
+
+/** Options of a run that goes on where it was left. */
+export interface ResumeOptions extends Omit<RunOptions, 'resumeFrom' | 'runId'> {
+  /**
+   * What the run may be configured with now: exactly what it had (`same`); anything, as long as the tools whose calls are
+   * still to be run are what they were (`compatible`, the default); anything at all (`any`).
+   */
+  readonly configPolicy?: ConfigPolicy
+}
+
+/** What was given to a recorded run alone, and is needed to run it again. */
+export type ReplayOptions = Pick<RunOptions, 'tools' | 'instructions'>
+
+/** Options of a run that goes on from a recorded one. */
+export interface ForkOptions extends Omit<RunOptions, 'resumeFrom'>, ForkEffects {}

@@ -1,0 +1,96 @@
+import { expect, test } from 'vitest'
+import { Harness } from 'thinharness'
+import type { RunEvent } from 'thinharness'
+import { ScriptedModel } from 'thinharness/testing'
+import { hostOf, oddServer, toolsOf } from './support.js'
+
+const ASKING = `{
+  'tools/list': () => ({ tools: [tool('greet')] }),
+  'tools/call': async () => {
+    const answer = await ask('elicitation/create', { message: 'Who?', requestedSchema: { type: 'object', properties: { name: { type: 'string' } } } })
+    return text('Hello ' + answer.content?.name)
+  },
+}`
+
+test('a question of a server pauses the run, and the answer goes to the server when it is resumed', async () => {
+  await using server = oddServer(ASKING)
+  const model = new ScriptedModel().calls('greet', {}).says('Greeted.')
+  await using harness = new Harness({ model, builtinTools: [], tools: await toolsOf(server) })
+
+  const paused = await harness.run('Greet.')
+  const [item] = paused.pending
+
+  expect(paused.stopReason).toBe('input_required')
+  expect(item).toMatchObject({
+    kind: 'question',
+    toolName: 'greet',
+    payload: { kind: 'mcp_elicitation', server: 'odd', message: 'Who?' },
+  })
+  if (paused.resumeState === null || item === undefined) throw new Error('not paused')
+  const answer = { action: 'accept', content: { name: 'Ann' } }
+  const result = await harness.resume(paused.resumeState, [{ callId: item.callId, answer }])
+  expect(result.text).toBe('Greeted.')
+  expect(model.heard.at(-1)).toMatchObject({ kind: 'tool_outputs', outputs: [{ ok: true, content: 'Hello Ann' }] })
+})
+
+const FAILING = `{
+  'tools/list': () => ({ tools: [tool('fail')] }),
+  'tools/call': () => ({ ...text('no such order'), isError: true }),
+}`
+
+test('MC-04 H-03 errors of a server do not use up retries', async () => {
+  await using server = oddServer(FAILING)
+  const model = new ScriptedModel().calls('fail', {}).calls('fail', {}).calls('fail', {}).says('Sorry.')
+  await using harness = new Harness({ model, builtinTools: [], tools: await toolsOf(server), toolRetries: 0 })
+
+  expect((await harness.run('Try.')).text).toBe('Sorry.')
+})
+
+test('MC-15 MC-33 with `retryErrors` they do, and can end a run; the server serves the next one', async () => {
+  await using server = oddServer(FAILING, { retryErrors: true })
+  const model = new ScriptedModel().calls('fail', {}).calls('fail', {}).says('Hello.')
+  await using harness = new Harness({ model, builtinTools: [], tools: await toolsOf(server), toolRetries: 1 })
+
+  await expect(harness.run('Try.')).rejects.toMatchObject({ code: 'tool_retries_exceeded' })
+  expect((await harness.run('Again.')).text).toBe('Hello.')
+})
+
+test('MC-05 a run goes on when its server dies in a call, and progress of the server is told', async () => {
+  await using server = oddServer(`{
+    'tools/list': () => ({ tools: [tool('work')] }),
+    'tools/call': async ({ arguments: { die }, _meta }) => {
+      if (die) process.exit(1)
+      notify('notifications/progress', { progressToken: _meta.progressToken, progress: 1, message: 'half' })
+      await new Promise((resolve) => setTimeout(resolve, 20))
+      return text('done')
+    },
+  }`)
+  const model = new ScriptedModel().calls('work', { die: true }).calls('work', {}).says('Done.')
+  await using harness = new Harness({ model, builtinTools: [], tools: await toolsOf(server, hostOf()) })
+  const stream = harness.stream('Work.')
+  const events: RunEvent[] = []
+
+  for await (const event of stream) events.push(event)
+
+  expect((await stream.result).text).toBe('Done.')
+  expect(events.filter((event) => event.kind === 'tool_call_completed').map(({ ok }) => ok)).toEqual([false, true])
+  expect(events.flatMap((event) => (event.kind === 'tool_progress' ? [event.update] : []))).toEqual([
+    { progress: 1, message: 'half' },
+  ])
+})
+
+test('MC-34 a run that is cancelled leaves the server to the next', async () => {
+  await using server = oddServer(`{
+    'tools/list': () => ({ tools: [tool('hang'), tool('work')] }),
+    'tools/call': ({ name, _meta }) => {
+      if (name === 'work') return text('done')
+      notify('notifications/progress', { progressToken: _meta.progressToken, progress: 1 })
+    },
+  }`)
+  const model = new ScriptedModel().calls('hang', {}).calls('work', {}).says('Done.')
+  await using harness = new Harness({ model, builtinTools: [], tools: await toolsOf(server) })
+  const stream = harness.stream('Hang.')
+  for await (const event of stream) if (event.kind === 'tool_progress') break
+
+  expect((await harness.run('Work.')).text).toBe('Done.')
+})

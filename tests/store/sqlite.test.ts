@@ -1,0 +1,133 @@
+import { execFileSync } from 'node:child_process'
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { afterEach, beforeEach, describe, expect, onTestFinished, test } from 'vitest'
+import type { DurableEvent, RunLog } from 'thinharness'
+import { sqliteLog } from 'thinharness/store/sqlite'
+import { ScriptedModel } from 'thinharness/testing'
+import { openDatabase } from '../../src/store/sqlite-database.js'
+import { harnessOf, tool } from '../harness/support.js'
+import { event } from '../run/support.js'
+import { bundleStores } from '../support/store-bundle.js'
+
+let folder: string
+
+beforeEach(() => {
+  folder = mkdtempSync(join(tmpdir(), 'thinharness-sqlite-'))
+})
+
+afterEach(() => rmSync(folder, { recursive: true }))
+
+async function readAll(log: RunLog, runId: string): Promise<DurableEvent[]> {
+  const events: DurableEvent[] = []
+  for await (const each of log.read(runId)) events.push(each)
+  return events
+}
+
+describe('a log in SQLite', () => {
+  test('161 holds the run that memory would hold', async () => {
+    using model = new ScriptedModel().calls('a').says('Done.')
+    await using log = sqliteLog(join(folder, 'deep', 'runs.db'))
+    const stream = harnessOf({ model, tools: [tool('a')], log }).stream('Go.')
+    const told: DurableEvent[] = []
+    for await (const each of stream) if (each.durable) told.push(each)
+    await stream.result
+    expect(await readAll(log, stream.runId)).toEqual(JSON.parse(JSON.stringify(told)))
+    expect(await log.inspect(stream.runId)).toMatchObject({
+      status: 'completed',
+      usage: { modelRequests: 2, toolCalls: 1 },
+    })
+  })
+
+  test('161 names an event that is missing or cannot be read, and gives nothing behind it', async () => {
+    const path = join(folder, 'runs.db')
+    await using log = sqliteLog(path)
+    for (const runId of ['run_a', 'run_b'])
+      await log.append(
+        runId,
+        [1, 2, 3].map((seq) => event('hook_failed', seq)),
+      )
+    const database = await openDatabase(path, 'normal')
+    database.exec(`delete from events where run_id = 'run_a' and seq = 2;
+      update events set event = '{"kind":' where run_id = 'run_b' and seq = 2`)
+    database.close()
+    const message = (runId: string, what: string): unknown =>
+      expect.objectContaining({
+        code: 'invalid_log',
+        message: `The log of run \`${runId}\` is damaged: event 2 ${what}.`,
+      })
+    await expect(readAll(log, 'run_a')).rejects.toEqual(message('run_a', 'is missing'))
+    await expect(readAll(log, 'run_b')).rejects.toEqual(message('run_b', 'cannot be read'))
+  })
+
+  test.skipIf(process.platform === 'win32')('160 a disk that fills up loses nothing that was kept', async () => {
+    const bundle = await bundleStores()
+    onTestFinished(() => rmSync(bundle, { recursive: true }))
+    const path = join(folder, 'runs.db')
+    const program = `
+      import { sqliteLog } from ${JSON.stringify(join(bundle, 'store/sqlite.js'))}
+      const log = sqliteLog(${JSON.stringify(path)})
+      const base = ${JSON.stringify(event('hook_failed', 1))}
+      const outcomes = []
+      for (let seq = 1; seq <= 12; seq++) {
+        const event = { ...base, seq, message: 'x'.repeat(50_000) }
+        outcomes.push(await log.append('run_a', [event]).then(() => 'kept', ({ code }) => code))
+        if (outcomes.at(-1) !== 'kept') break
+      }
+      console.log(outcomes.join())`
+    // No file of the program may be longer than 300 blocks of 1024 bytes.
+    const limited = ['-c', 'ulimit -f 300; exec "$0" --input-type=module -e "$1"', process.execPath, program]
+    const outcomes = execFileSync('bash', limited, { encoding: 'utf8' }).trim().split(',')
+    expect(outcomes.length).toBeGreaterThan(2)
+    expect(outcomes.at(-1)).toBe('store_failure')
+    await using log = sqliteLog(path)
+    expect(await readAll(log, 'run_a')).toHaveLength(outcomes.length - 1)
+    await log.append('run_a', [event('hook_failed', outcomes.length)])
+    expect(await readAll(log, 'run_a')).toHaveLength(outcomes.length)
+  })
+
+  test('160 a file that is no database, or of another version, is a store failure', async () => {
+    writeFileSync(join(folder, 'text.db'), 'Not a database, but long enough to be read as one.'.repeat(50))
+    await using text = sqliteLog(join(folder, 'text.db'))
+    await expect(text.append('run_a', [event('run_started', 1)])).rejects.toMatchObject({
+      code: 'store_failure',
+      message: 'The log could not keep an event of run `run_a`: file is not a database',
+    })
+    const path = join(folder, 'newer.db')
+    const database = await openDatabase(path, 'normal')
+    database.exec('pragma user_version = 9')
+    database.close()
+    await using newer = sqliteLog(path)
+    await expect(newer.inspect('run_a')).rejects.toMatchObject({
+      code: 'store_failure',
+      message: `The tables in \`${path}\` are of version 9: this version of thinharness reads 1.`,
+    })
+  })
+
+  test.each<[string, unknown, object, string]>([
+    [
+      'a policy that is none',
+      'runs.db',
+      { synchronous: 'off' },
+      'Expected `synchronous` of `sqliteLog` to be `normal` or `full`, got "off".',
+    ],
+    ['an unknown option', 'runs.db', { sync: 'full' }, 'Unknown option of `sqliteLog`: `sync`.'],
+    ['no path', '', {}, 'Expected the file of `sqliteLog` to be a path.'],
+  ])('H-23 refuses %s at once', (_name, path, options, message) => {
+    expect(() => sqliteLog(path as string, options)).toThrow(
+      expect.objectContaining({ code: 'invalid_options', message }),
+    )
+  })
+
+  test('keeps a run through each policy, and in memory', async () => {
+    for (const [path, synchronous] of [
+      [join(folder, 'full.db'), 'full'],
+      [':memory:', 'normal'],
+    ] as const) {
+      await using log = sqliteLog(path, { synchronous })
+      await log.append('run_a', [event('run_started', 1)])
+      expect(await readAll(log, 'run_a')).toHaveLength(1)
+    }
+  })
+})
