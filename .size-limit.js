@@ -7,6 +7,9 @@ const BUDGETS = {
   'thinharness/tools': '48 kB',
   'thinharness/testing': '30 kB',
   'thinharness/tracing': '24 kB',
+  'thinharness/mcp': '40 kB',
+  'thinharness/store/sqlite': '16 kB',
+  'thinharness/store/postgres': '16 kB',
 }
 
 /** What is imported when first used stays outside. */

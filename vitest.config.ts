@@ -13,7 +13,7 @@ export default defineConfig({
   },
   test: {
     globalSetup: ['tests/support/build.ts', 'tests/support/checked-requests.ts'],
-    setupFiles: ['tests/support/sent-requests.ts'],
+    setupFiles: ['tests/support/sent-requests.ts', 'tests/support/replayed-runs.ts'],
     include: ['tests/**/*.test.ts', 'e2e/**/*.test.ts'],
     sequence: { shuffle: true },
     testTimeout: 20_000,

@@ -86,7 +86,7 @@ const OPTIONS: Readonly<Record<keyof HarnessOptions, OptionRule>> = {
   instructions: TEXT,
   builtinTools: listOf('names', (name) => typeof name === 'string'),
   tools: TOOLS,
-  hooks: listOf('hooks', isObject),
+  hooks: listOf('hooks', () => true),
   strictHooks: FLAG,
   log: LOG,
   steps: having('step', 'a step runner, an object with `step()`'),

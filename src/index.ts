@@ -31,15 +31,14 @@ export type { Envelope } from './tools/envelope.js'
 export type { InferSchema, Schema } from './tools/schema.js'
 export type {
   ApprovalContext,
-  ArgumentIssue,
   ChildRun,
   Reconciliation,
   SpawnOptions,
   ToolAnnotations,
   ToolContext,
   ToolSpec,
-  Validation,
 } from './tools/spec.js'
+export type { ArgumentIssue, Validation } from './tools/validation.js'
 
 export type { Answer, ApprovalAnswer, QuestionAnswer } from './run/answers.js'
 export type { DurableEvent, EphemeralEvent, RequestKind, RunEvent, RunEventKind } from './run/events.js'

@@ -9,19 +9,7 @@ import type { McpServerFactory } from '@modelcontextprotocol/server'
 import type * as sdkModule from '@modelcontextprotocol/server'
 import { HarnessError } from '../errors.js'
 import { LegacySessions } from './legacy-sessions.js'
-import type { McpServing } from './serving.js'
-
-/** Where and to whom a harness is served over streamable HTTP, at the path `/mcp`. */
-export interface McpHttpTransport {
-  /** Default 0: any free one. */
-  readonly port?: number
-  /** Default `127.0.0.1`. Another than this machine's own needs a `token`. */
-  readonly host?: string
-  /** Clients must send `Authorization: Bearer <token>`. */
-  readonly token?: string
-  /** Names by which clients may reach the server, beside those of this machine (against DNS rebinding). */
-  readonly allowedHosts?: readonly string[]
-}
+import type { McpHttpTransport, McpServing } from './serving.js'
 
 type ServerSdk = typeof sdkModule
 

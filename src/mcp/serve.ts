@@ -7,8 +7,7 @@ import { offeredServer } from './offered-server.js'
 import { runTool } from './run-tool.js'
 import type { ServedHarness } from './run-tool.js'
 import { serveHttp } from './serve-http.js'
-import type { McpHttpTransport } from './serve-http.js'
-import type { McpServing } from './serving.js'
+import type { McpHttpTransport, McpServing } from './serving.js'
 
 export interface ServeMcpOptions {
   /** `stdio`: this process is the server, and its standard output belongs to the protocol. */

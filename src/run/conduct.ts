@@ -341,6 +341,7 @@ async function fail(context: RunContext, thrown: unknown): Promise<HarnessError>
   const { error, limit } = errorOf(context, thrown)
   const stopReason = stopReasonOf(error.code)
   if (context.hadEnded) return error
+  context.replayGiven()
   if (limit !== null) await passingOver(context, 'limit_reached', tellLimit(context, limit))
   await passingOver(context, 'run_end', tellEnd(context, { result: null, error, stopReason }))
   await context.emitFailure(error, stopReason)

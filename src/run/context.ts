@@ -118,8 +118,8 @@ export class RunContext {
     this.#lastSeq += 1
     const event = { kind, ...this.#base(this.#lastSeq, true), ...payload } as DurableEvent
     if (event.kind === 'run_completed') keepShort(event, answerIn(this.state))
-    this.#isOver = event.kind === 'run_completed' || event.kind === 'run_failed'
     if (this.recording !== null) return this.#replayMatching(event, this.recording)
+    this.#isOver = isEnd(event)
     this.#gathering ??= this.#gather()
     this.#gathering.events.push(event)
     return this.#gathering.kept
@@ -142,6 +142,7 @@ export class RunContext {
   async #replayMatching(told: DurableEvent, recording: Recording): Promise<void> {
     this.replayGiven()
     this.replay(recording.matching(told))
+    this.#isOver = isEnd(told)
   }
 
   /** The run had ended before it was found here, and its end has been told. */
@@ -257,4 +258,8 @@ function keepShort(event: DurableEvent & { kind: 'run_completed' }, answer: Json
   const { runId, text, output, stopReason, usage, pending } = event.result
   const toJSON = () => ({ ...event, result: { runId, text, output: answer ?? output, stopReason, usage, pending } })
   Object.defineProperty(event, 'toJSON', { value: toJSON, enumerable: false })
+}
+
+function isEnd({ kind }: DurableEvent): boolean {
+  return kind === 'run_completed' || kind === 'run_failed'
 }

@@ -9,7 +9,8 @@ import { repairArguments } from './repair.js'
 import type { Repaired } from './repair.js'
 import { isTyped } from './schema.js'
 import { schemaProblems } from './schema-check.js'
-import type { ArgumentIssue, ToolSpec } from './spec.js'
+import type { ToolSpec } from './spec.js'
+import type { ArgumentIssue } from './validation.js'
 import { clipped, wholeStart } from './summaries.js'
 
 /** The arguments of a call, checked. */

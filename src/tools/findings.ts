@@ -2,7 +2,7 @@ import { isObject } from '../util/json.js'
 import type { JsonSchema, JsonValue } from '../util/json.js'
 import { nearestName } from '../util/suggest.js'
 import { openPlaces } from './places.js'
-import type { ArgumentIssue } from './spec.js'
+import type { ArgumentIssue } from './validation.js'
 
 /** From the root: keys and array indices. */
 export type Path = readonly (string | number)[]

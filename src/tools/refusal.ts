@@ -3,7 +3,8 @@ import { isObject } from '../util/json.js'
 import { MOST_FINDINGS, valueAt } from './findings.js'
 import type { ToolOutcome } from './outcome.js'
 import { openPlaces } from './places.js'
-import type { ArgumentIssue, ToolSpec } from './spec.js'
+import type { ToolSpec } from './spec.js'
+import type { ArgumentIssue } from './validation.js'
 import { clipped, dotted, inputAt, shownName, summaryOf } from './summaries.js'
 
 /** A call whose arguments cannot be used. */

@@ -3,7 +3,8 @@ import { isObject } from '../util/json.js'
 import type { JsonObject, JsonValue } from '../util/json.js'
 import { openPlaces } from './places.js'
 import type { Place } from './places.js'
-import type { ArgumentIssue, ToolSpec } from './spec.js'
+import type { ToolSpec } from './spec.js'
+import type { ArgumentIssue } from './validation.js'
 import { isList } from './subschemas.js'
 
 /** Arguments with every repair applied that session-behaviour §11.3 allows; the same object when there is none. */

@@ -3,7 +3,7 @@ import { isObject } from '../util/json.js'
 import type { JsonObject, JsonSchema } from '../util/json.js'
 import { cleanSchema } from './clean-schema.js'
 import { issuesOf } from './findings.js'
-import type { ArgumentIssue, ToolSpec, Validation } from './spec.js'
+import type { ArgumentIssue, Validate } from './validation.js'
 import { schemaProblems } from './schema-check.js'
 import { typedFindings } from './typed-findings.js'
 import type { StandardResult } from './typed-findings.js'
@@ -67,21 +67,26 @@ export async function parseWith<T>(schema: Schema<T>, value: unknown): Promise<P
 }
 
 /** The `validate` of a tool whose parameters are typed; none for a JSON Schema document. */
-export function validatorOf(schema: Schema, parameters: JsonSchema): ToolSpec['validate'] {
+export function validatorOf(schema: Schema, parameters: JsonSchema): Validate | undefined {
   if (!isStandardSchema(schema)) return undefined
   // A transform may make anything of the arguments; what it makes is between the schema and its handler.
-  const validate = (args: JsonObject): Promise<Validation> | Validation =>
-    parseTyped(schema as StandardSchema<JsonObject>, parameters, args)
+  const validate: Validate = (args) => parseTyped(schema as StandardSchema<JsonObject>, parameters, args)
   covered.set(validate, parameters)
   return validate
 }
 
 /** Whether the tool's own `validate` checks all that its `parameters` say, so that they need no check of their own. */
-export function isTyped({ validate, parameters }: ToolSpec): boolean {
+export function isTyped({
+  validate,
+  parameters,
+}: {
+  readonly validate?: Validate
+  readonly parameters: JsonSchema
+}): boolean {
   return validate !== undefined && covered.get(validate) === parameters
 }
 
-const covered = new WeakMap<NonNullable<ToolSpec['validate']>, JsonSchema>()
+const covered = new WeakMap<Validate, JsonSchema>()
 
 function parseTyped<T>(
   schema: StandardSchema<T>,

@@ -6,6 +6,7 @@ import type { ContentPart } from '../transcript/entry.js'
 import type { JsonObject, JsonSchema, JsonValue } from '../util/json.js'
 import type { ToolOutcome } from './outcome.js'
 import type { Schema } from './schema.js'
+import type { Validate } from './validation.js'
 
 /** A tool: what the model is told of it, how the loop treats it, and what runs. Plain and immutable. */
 export interface ToolSpec {
@@ -46,7 +47,7 @@ export interface ToolSpec {
    * Checks arguments that the JSON Schema check let through, and gives the value that `call` gets: defaults filled in,
    * types parsed. Made by `defineTool` from a typed schema. Without it, `call` gets the JSON object itself.
    */
-  readonly validate?: (args: JsonObject) => Validation | Promise<Validation>
+  readonly validate?: Validate
   /** Runs the tool. What it throws becomes a failed result, never the end of the run. */
   call(args: JsonObject, context: ToolContext): Promise<ToolOutcome>
 }
@@ -61,20 +62,6 @@ export interface ToolAnnotations {
   readonly idempotent?: boolean
   /** Touches things outside the workspace. */
   readonly openWorld?: boolean
-}
-
-/** Whether arguments fit, and what they became. */
-export type Validation =
-  { readonly ok: true; readonly value: JsonObject } | { readonly ok: false; readonly issues: readonly ArgumentIssue[] }
-
-/** One thing wrong with the arguments of a call. */
-export interface ArgumentIssue {
-  /** From the root: keys and array indices; empty for the root itself. */
-  readonly path: readonly (string | number)[]
-  /** In plain words, without schema jargon. */
-  readonly message: string
-  /** Stable short class, such as `missing`, `type`, `unknown_field`. */
-  readonly type: string
 }
 
 /** What became of a call whose ending is not known: it happened, with this result; it did not, so that it is run; nobody can say. */

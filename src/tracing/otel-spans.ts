@@ -8,14 +8,10 @@ import type { Attributes, RunSpanStart, Span, SpanError, SpanSink, SpanStart } f
 const KIND = { internal: 0, client: 2 } as const
 const STATUS_ERROR = 2
 
-/** Runs of which the span is remembered, so that one that goes on in this process finds it. */
-const REMEMBERED_RUNS = 1000
-
 /** Hands spans to an OpenTelemetry tracer. */
 export class OtelSpans implements SpanSink {
   readonly #api: OtelApi
   readonly #tracer: OtelTracer
-  readonly #earlier = new Map<string, OtelSpanContext>()
 
   constructor(api: OtelApi, tracer: OtelTracer) {
     this.#api = api
@@ -23,10 +19,9 @@ export class OtelSpans implements SpanSink {
   }
 
   startRun(span: RunSpanStart): Span {
-    const earlier = parseTraceparent(span.earlier) ?? this.#earlier.get(span.runId)
+    const earlier = parseTraceparent(span.earlier)
     const outer = this.#contextOfRun(span, this.#api.context.active(), earlier)
     const opened = this.#open(span, outer, earlier)
-    this.#remember(span.runId, opened.spanContext())
     return new OtelSpanInContext(this.#api, opened, this.#api.trace.setSpan(outer, opened))
   }
 
@@ -56,15 +51,6 @@ export class OtelSpans implements SpanSink {
       },
       outer,
     )
-  }
-
-  #remember(runId: string, span: OtelSpanContext): void {
-    this.#earlier.delete(runId)
-    this.#earlier.set(runId, span)
-    for (const oldest of this.#earlier.keys()) {
-      if (this.#earlier.size <= REMEMBERED_RUNS) break
-      this.#earlier.delete(oldest)
-    }
   }
 }
 

@@ -3,7 +3,7 @@ import { z } from 'zod'
 import { defineTool } from 'thinharness'
 import { ScriptedModel } from 'thinharness/testing'
 import { pausedRun, payTool, stored, YES } from './pause-support.js'
-import { failureOf, harnessOf, output, told, tool } from './support.js'
+import { failureOf, harnessOf, output, told, tool, until } from './support.js'
 
 describe('an approval that is decided from the arguments', () => {
   const pay = (ran: unknown[], beside = {}) =>
@@ -67,10 +67,13 @@ describe('an approval that is decided from the arguments', () => {
   })
 
   test('an abort while a rule or a preview is asked ends the run, and nothing has run', async () => {
-    for (const beside of [
-      { requiresApproval: () => new Promise<boolean>(() => undefined) },
-      { requiresApproval: true, preview: () => new Promise<string>(() => undefined) },
-    ]) {
+    const never = <T>(): Promise<T> => {
+      asked += 1
+      return new Promise<T>(() => undefined)
+    }
+    let asked = 0
+    for (const beside of [{ requiresApproval: never<boolean> }, { requiresApproval: true, preview: never<string> }]) {
+      asked = 0
       const ran: unknown[] = []
       const controller = new AbortController()
       const model = new ScriptedModel().calls('pay', { amount: 5 })
@@ -104,9 +107,9 @@ describe('edited arguments', () => {
     const entered: unknown[] = []
     const pay = tool(
       'pay',
-      (args, { answer, suspend }) => {
+      (args, context) => {
         entered.push(args)
-        return answer === undefined ? suspend('From which account?', z.string()) : `paid from ${String(answer)}`
+        return context.answer ?? context.suspend('From which account?', z.string())
       },
       { requiresApproval: true },
     )

@@ -179,8 +179,8 @@ describe('what the core loads', () => {
       file.startsWith('/') ? relative(source, file) : file,
     )
     expect(names).toContain('harness.ts')
-    expect(names.filter((name) => !/^(run|output|tools|model|transcript|util)\/|^\w+\.ts$|^node:/.test(name))).toEqual(
-      [],
-    )
+    expect(
+      names.filter((name) => !/^(run|output|tools|model|transcript|util)\/|^[\w-]+\.ts$|^node:/.test(name)),
+    ).toEqual([])
   })
 })

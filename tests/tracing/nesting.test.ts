@@ -242,9 +242,11 @@ describe('a run that goes on', () => {
     const tracing = openTelemetry({ tracer: traced.tracer })
     const events = await eventsOf(new ScriptedModel().says('Hi.'), 'Hi?')
     await tracing.load?.()
+    let traceparent: string | null = null
     for (const part of ['first request', 'second request']) {
       traced.tracer.startActiveSpan(part, (span) => {
-        const run = begun(tracing, events, { resumed: part === 'second request' })
+        const run = begun(tracing, events, { resumed: traceparent !== null, traceparent })
+        traceparent = run.traceparent ?? null
         for (const event of events) run.event(event)
         span.end()
       })

@@ -240,7 +240,7 @@ describe('the span of a request', () => {
     expect(turn?.attributes['gen_ai.response.finish_reasons']).toEqual(['stop'])
   })
 
-  test('TC-16 names the model that answered and the id of its reply', async () => {
+  test("TC-16 TC-19 names the model that answered and the id of its reply, of a model of one's own too", async () => {
     const traced = otel()
     const { tracer } = traced
     await harnessOf({ model: answeringAs('scripted-1-2026', 'resp_1'), tracing: [openTelemetry({ tracer })] }).run(
@@ -360,6 +360,19 @@ describe('the span of a tool call', () => {
     ] as const
     await harnessOf({ model, tools: [failing], hooks, tracing: [openTelemetry({ tracer })] }).run('Go.')
     expect(traced.named('execute_tool a').attributes['error.type']).toBe('ModelRetry')
+  })
+
+  test('TC-12 of a subagent names it and the tools that it had, as the tool says', async () => {
+    const traced = otel()
+    using model = new ScriptedModel().calls('subagent').says('Done.')
+    const metadata = { agent: 'scout', tool_mode: 'explicit', tools: ['read', 'list'] }
+    const subagent = tool('subagent', () => new ToolResult({ content: 'Seen.', metadata }))
+    await harnessOf({ model, tools: [subagent], tracing: [openTelemetry({ tracer: traced.tracer })] }).run('Go.')
+    expect(traced.named('execute_tool subagent').attributes).toMatchObject({
+      'subagent.name': 'scout',
+      'subagent.tool_mode': 'explicit',
+      'subagent.tools': ['read', 'list'],
+    })
   })
 
   test('TC-21 of a subagent that is not known is failed, and has no tool mode', async () => {

@@ -1,0 +1,18 @@
+import type { JsonObject } from '../util/json.js'
+
+/** Checks arguments that a JSON Schema let through, and gives what they become. */
+export type Validate = (args: JsonObject) => Validation | Promise<Validation>
+
+/** Whether arguments fit, and what they became. */
+export type Validation =
+  { readonly ok: true; readonly value: JsonObject } | { readonly ok: false; readonly issues: readonly ArgumentIssue[] }
+
+/** One thing wrong with the arguments of a call. */
+export interface ArgumentIssue {
+  /** From the root: keys and array indices; empty for the root itself. */
+  readonly path: readonly (string | number)[]
+  /** In plain words, without schema jargon. */
+  readonly message: string
+  /** Stable short class, such as `missing`, `type`, `unknown_field`. */
+  readonly type: string
+}

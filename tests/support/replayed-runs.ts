@@ -1,0 +1,75 @@
+import { afterEach } from 'vitest'
+import { HarnessError } from 'thinharness'
+import type { DurableEvent, ToolSpec } from 'thinharness'
+import { Launcher } from '../../src/launcher.js'
+import type { Launch } from '../../src/launcher.js'
+import { EventQueue } from '../../src/run/queue.js'
+import { replayRun } from '../../src/run/replay.js'
+import type { StreamedRun } from '../../src/run/stream.js'
+
+/**
+ * Every run of a test is run again behind it, by its events, with no request and no tool: it must tell the same events
+ * and come to the same end.
+ */
+interface Played {
+  readonly launcher: Launcher<unknown>
+  readonly launch: Launch
+  readonly tools: readonly ToolSpec[]
+  readonly events: readonly DurableEvent[]
+  readonly end: PromiseSettledResult<{ readonly text: string; readonly stopReason: string }>
+}
+
+const toldTo = new WeakMap<EventQueue, DurableEvent[]>()
+let played: Played[] = []
+
+const { push } = EventQueue.prototype
+EventQueue.prototype.push = function (event) {
+  const events = toldTo.get(this) ?? []
+  toldTo.set(this, events)
+  if (event.durable) events.push(event)
+  return push.call(this, event)
+}
+
+const { launch: launchRun } = Launcher.prototype as Launcher<unknown>
+Launcher.prototype.launch = function (this: Launcher<unknown>, launch: Launch, tools: readonly ToolSpec[]) {
+  const run: StreamedRun<unknown> = launchRun.call(this, launch, tools)
+  const { runId, queue } = run
+  const keep = (end: Played['end']): void => {
+    const events = (toldTo.get(queue) ?? []).filter((event) => event.runId === runId)
+    played.push({ launcher: this, launch, tools, events, end })
+  }
+  run.outcome.then(
+    (value) => keep({ status: 'fulfilled', value }),
+    (reason: unknown) => keep({ status: 'rejected', reason }),
+  )
+  return run
+} as typeof Launcher.prototype.launch
+
+afterEach(async () => {
+  const runs = played
+  played = []
+  for (const run of runs) await replay(run)
+})
+
+async function replay({ launcher, launch, tools, events, end }: Played): Promise<void> {
+  const [first] = events
+  const last = events.at(-1)
+  const isWhole = first?.kind === 'run_started' && (first.seq === 1 || first.state !== undefined)
+  // What goes on further down in a log, what was not kept, and what ends as it was stored has no whole recording here.
+  if (!isWhole || (last?.kind !== 'run_completed' && last?.kind !== 'run_failed')) return
+  const json = JSON.parse(JSON.stringify(events)) as DurableEvent[]
+  const { instructions, tools: own } = launch.options
+  const options = { ...(instructions !== undefined && { instructions }), ...(own !== undefined && { tools: own }) }
+  const [again] = await Promise.allSettled([
+    replayRun(json, (stretch) => launcher.replay(stretch, options, tools)),
+  ])
+  const [now, then] = [outcomeIn(again), outcomeIn(end)]
+  if (now === then) return
+  throw new Error(`Run \`${launch.runId}\` was run again by its events: expected ${then}, got ${now}.`)
+}
+
+function outcomeIn(end: Played['end']): string {
+  if (end.status === 'fulfilled') return JSON.stringify([end.value.stopReason, end.value.text])
+  const error: unknown = end.reason
+  return error instanceof HarnessError ? JSON.stringify([error.code, error.message]) : String(error)
+}
