@@ -2,9 +2,9 @@ import { entries } from './scripts/entries.js'
 
 /** What an import may load at once, minified and compressed; what is loaded when first used is not in it. */
 const BUDGETS = {
-  thinharness: '42 kB',
+  thinharness: '50 kB',
   'thinharness/providers': '42 kB',
-  'thinharness/tools': '48 kB',
+  'thinharness/tools': '60 kB',
   'thinharness/testing': '30 kB',
   'thinharness/tracing': '24 kB',
   'thinharness/mcp': '40 kB',

@@ -44,6 +44,8 @@ import type { StepRunner } from './run/steps.js'
 import type { Tracing } from './run/tracing.js'
 import { jsonSchemaOf } from './tools/schema.js'
 import type { Schema } from './tools/schema.js'
+import type { SkillsOptions } from './toolbox/skills/options.js'
+import type { ToolSource } from './tools/source.js'
 import type { SpawnOptions, ToolSpec } from './tools/spec.js'
 import { isObject } from './util/json.js'
 import type { JsonObject } from './util/json.js'
@@ -58,6 +60,8 @@ export interface Config<Output> {
   readonly instructions: string
   readonly builtinTools: readonly BuiltinToolName[]
   readonly tools: readonly ToolSpec[]
+  readonly mcpServers: readonly ToolSource[]
+  readonly skills: SkillsOptions | null
   readonly outputType: Schema<Output> | null
   readonly outputMode: StructuredOutputMode | 'auto'
   readonly outputRetries: number
@@ -86,6 +90,11 @@ const OPTIONS: Readonly<Record<keyof HarnessOptions, OptionRule>> = {
   instructions: TEXT,
   builtinTools: listOf('names', (name) => typeof name === 'string'),
   tools: TOOLS,
+  mcpServers: listOf(
+    'servers, made by `mcpStdio` and the like',
+    (source) => isObject(source) && typeof source['tools'] === 'function',
+  ),
+  skills: OBJECT,
   hooks: listOf('hooks', () => true),
   strictHooks: FLAG,
   log: LOG,
@@ -152,6 +161,8 @@ export function resolveConfig<Output>(options: HarnessOptions<Output>): Config<O
     instructions: options.instructions ?? (builtinTools.length > 0 ? FILE_INSTRUCTIONS : ''),
     builtinTools,
     tools,
+    mcpServers: options.mcpServers ?? [],
+    skills: options.skills ?? null,
     outputType,
     outputMode,
     outputRetries: wholeNumber('outputRetries', options.outputRetries ?? 1),

@@ -13,11 +13,10 @@ import type { Config } from './config.js'
 import { HarnessError } from './errors.js'
 import { Launcher } from './launcher.js'
 import type { ForkOptions, HarnessOptions, ReplayOptions, ResumeOptions, RunOptions } from './options.js'
-import { Parts } from './parts.js'
 import type { HarnessResult, ResumeState } from './report.js'
 import { readAnswers } from './run/answer-check.js'
 import type { Answer, ApprovalAnswer } from './run/answers.js'
-import type { GoOnOpening } from './run/conduct.js'
+import type { GoOnOpening } from './run/plan.js'
 import type { RunEvent } from './run/events.js'
 import { forkOpening } from './run/fork.js'
 import type { ForkPoint } from './run/fork.js'
@@ -43,7 +42,6 @@ export type Prompt = string | readonly ContentPart[]
  */
 export class Harness<Output = string> implements AsyncDisposable {
   readonly #config: Config<Output>
-  readonly #parts: Parts
   readonly #launcher: Launcher<Output>
   #tools: readonly ToolSpec[]
   #closing: Promise<void> | null = null
@@ -52,8 +50,7 @@ export class Harness<Output = string> implements AsyncDisposable {
   constructor(options: HarnessOptions<Output> = {}) {
     this.#config = resolveConfig(options)
     this.#tools = this.#config.tools
-    this.#parts = new Parts(this.#config.builtinTools)
-    this.#launcher = new Launcher(this.#config, this.#parts)
+    this.#launcher = new Launcher(this.#config)
   }
 
   /** Runs to the end, or to a pause. Rejects with a `HarnessError` that carries what the run had done (`error.run`). */
@@ -161,11 +158,17 @@ export class Harness<Output = string> implements AsyncDisposable {
     this.#tools = [...this.#tools, tool]
   }
 
-  /** Loads what the first run would load: the model's adapter and the built-in tools. Sends nothing to a model. */
+  /**
+   * Loads what the first run would load: the model's adapter, the built-in tools, skills, and the tools of servers. Sends
+   * nothing to a model.
+   */
   async connect(): Promise<void> {
     this.#assertOpen()
     const { model } = this.#config
-    await Promise.all([this.#parts.builtinTools(), model === null ? null : this.#parts.model(model)])
+    const { parts } = this.#launcher
+    const signal = new AbortController().signal
+    const loading = [parts.builtinTools(), parts.skills(), parts.serverTools(signal)]
+    await Promise.all([...loading, model === null ? null : parts.model(model)])
   }
 
   /** Cancels the runs under way, waits for them, and closes what the harness opened. May be called more than once. */
@@ -218,7 +221,7 @@ export class Harness<Output = string> implements AsyncDisposable {
   async #close(): Promise<void> {
     await this.#launcher.cancelAll(new HarnessError('closed', 'The harness was closed.'))
     await flushTracing(this.#config.tracing)
-    await this.#parts.close()
+    await this.#launcher.parts.close()
   }
 
   #assertOpen(): void {

@@ -24,6 +24,7 @@ export type {
 export { callTool } from './tools/call.js'
 export { defineTool } from './tools/define.js'
 export { ToolResult } from './tools/result.js'
+export type { ToolSource, ToolSourceHost } from './tools/source.js'
 export type { ToolResultFields } from './tools/result.js'
 export type { ToolOptions } from './tools/define.js'
 export type { ToolOutcome } from './tools/outcome.js'
@@ -40,7 +41,7 @@ export type {
 } from './tools/spec.js'
 export type { ArgumentIssue, Validation } from './tools/validation.js'
 
-export type { Answer, ApprovalAnswer, QuestionAnswer } from './run/answers.js'
+export type { Answer, ApprovalAnswer, QuestionAnswer, Verdict } from './run/answers.js'
 export type { DurableEvent, EphemeralEvent, RequestKind, RunEvent, RunEventKind } from './run/events.js'
 export type { ConfigPolicy } from './run/config-check.js'
 export type { ForkEffects, ForkPoint } from './run/fork.js'

@@ -2,12 +2,12 @@ import { checkSpawnOptions, ownMetadata, ownPrompt } from './config.js'
 import type { Config } from './config.js'
 import { HarnessError } from './errors.js'
 import type { ReplayOptions, RunOptions } from './options.js'
-import type { Parts } from './parts.js'
+import { Parts } from './parts.js'
 import { childPlanOf, planOf } from './plan.js'
 import { RunAbort } from './run/abort.js'
 import type { ChildStart, StartedChild } from './run/child-run.js'
 import { conduct } from './run/conduct.js'
-import type { GoOnOpening, Opening, RunPlan } from './run/conduct.js'
+import type { GoOnOpening, Opening, RunPlan } from './run/plan.js'
 import { RunContext } from './run/context.js'
 import type { RunSurroundings } from './run/context.js'
 import type { ForkEffects } from './run/fork.js'
@@ -36,12 +36,12 @@ export interface Launch {
 export class Launcher<Output> {
   readonly clock = systemClock()
   readonly #config: Config<Output>
-  readonly #parts: Parts
-  readonly #running = new Map<RunAbort, Promise<unknown>>()
+  readonly parts: Parts
+  readonly #running = new Map<RunContext, Promise<unknown>>()
 
-  constructor(config: Config<Output>, parts: Parts) {
+  constructor(config: Config<Output>) {
     this.#config = config
-    this.#parts = parts
+    this.parts = new Parts(config, this.warn)
   }
 
   launch({ runId, options, opening, metadata, effects }: Launch, tools: readonly ToolSpec[]): StreamedRun<Output> {
@@ -55,9 +55,9 @@ export class Launcher<Output> {
     const context = this.#context({ runId, parent: null, metadata, log, queue, abort })
     const outcome = conduct<Output>(context, plan).finally(() => {
       queue.close()
-      this.#running.delete(abort)
+      this.#running.delete(context)
     })
-    this.#running.set(abort, outcome)
+    this.#running.set(context, outcome)
     return { runId, queue, abort, outcome }
   }
 
@@ -84,15 +84,20 @@ export class Launcher<Output> {
     return { context, outcome: conduct<Output>(context, plan) }
   }
 
+  /** Tells the listeners of all runs under way. */
+  readonly warn = (message: string): void => {
+    for (const context of this.#running.keys()) context.tell('warning', { message })
+  }
+
   /** Cancels the runs under way and waits for them. */
   async cancelAll(reason: HarnessError): Promise<void> {
-    for (const abort of this.#running.keys()) abort.cancel(reason)
+    for (const { abort } of this.#running.keys()) abort.cancel(reason)
     await Promise.allSettled(this.#running.values())
   }
 
   #means(tools: readonly ToolSpec[]): Parameters<typeof planOf>[0] {
     const { startChild } = this
-    return { config: this.#config, parts: this.#parts, tools, startChild }
+    return { config: this.#config, parts: this.parts, tools, startChild }
   }
 
   /** A run under a call of another: found again where its log or the call's state has it, else begun. */

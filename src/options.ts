@@ -11,6 +11,8 @@ import type { SigningKey } from './run/signature.js'
 import type { StepRunner } from './run/steps.js'
 import type { Tracing } from './run/tracing.js'
 import type { Schema } from './tools/schema.js'
+import type { SkillsOptions } from './toolbox/skills/options.js'
+import type { ToolSource } from './tools/source.js'
 import type { ToolSpec } from './tools/spec.js'
 import type { JsonObject } from './util/json.js'
 
@@ -32,6 +34,10 @@ export interface HarnessOptions<Output = string> {
   readonly builtinTools?: readonly BuiltinToolName[]
   /** Tools of your own, behind the built-in ones. */
   readonly tools?: readonly ToolSpec[]
+  /** Servers whose tools are offered too, made by `mcpStdio` and the like of `thinharness/mcp`. Connected when first needed. */
+  readonly mcpServers?: readonly ToolSource[]
+  /** Skills in the Agent Skills format: told to the model by name, read and run by it when it needs them. */
+  readonly skills?: SkillsOptions
   /** Schema of the final answer: `result.output` is what it parses. Default: the answer is text. */
   readonly outputType?: Schema<Output>
   /** How the answer is asked for. Default `auto`: what the model does best. */

@@ -7,10 +7,10 @@ import type { RunOptions } from './options.js'
 import type { OutputFormat } from './output/format.js'
 import { outputFormat } from './output/schema.js'
 import type { Parts } from './parts.js'
-import type { Opening, RunPlan } from './run/conduct.js'
+import type { Opening, RunPlan } from './run/plan.js'
+import type { Frozen, Offer } from './run/frozen.js'
 import { withEffects } from './run/fork.js'
 import type { ForkEffects } from './run/fork.js'
-import type { Frozen } from './run/frozen.js'
 import { parseWith } from './tools/schema.js'
 import type { Schema } from './tools/schema.js'
 import type { SpawnOptions, ToolSpec } from './tools/spec.js'
@@ -37,7 +37,20 @@ export function planOf(
   checkToolNames([...builtinTools, ...own.map((tool) => tool.name)], outputType)
   // The run's own copy: what the caller does with the object afterwards is for the next run.
   const given = { limits: { ...options.limits } }
-  const loadTools = async (): Promise<readonly ToolSpec[]> => [...(await parts.builtinTools()), ...own]
+  const loadOffer = async (signal: AbortSignal): Promise<Offer> => {
+    const [builtin, skills, servers] = await Promise.all([
+      parts.builtinTools(),
+      parts.skills(),
+      parts.serverTools(signal),
+    ])
+    const all = [...builtin, ...own, ...(skills?.tools ?? []), ...servers.flat()]
+    checkToolNames(
+      all.map(({ name }) => name),
+      outputType,
+    )
+    const offered = effects === null ? all : withEffects(all, effects)
+    return { tools: offered, servers, skills: skills?.summary ?? '' }
+  }
   return {
     opening,
     root,
@@ -48,8 +61,9 @@ export function planOf(
     input: options.input ?? null,
     deltas: options.deltas ?? false,
     loadModel: () => parts.model(model),
-    loadTools: effects === null ? loadTools : async () => withEffects(await loadTools(), effects),
-    instructionsFor: (specs) => instructionsOf(config, options.instructions ?? config.instructions, specs),
+    loadOffer,
+    serverTools: config.mcpServers.length === 0 ? null : (signal) => parts.serverTools(signal),
+    instructionsFor: (offer) => instructionsOf(config, options.instructions ?? config.instructions, offer),
     rulesFor: (output) => rulesOf(config, given, own, output),
     ...answersAs(outputType, outputMode, model),
     startChild,
@@ -80,8 +94,9 @@ export function childPlanOf(
     input: null,
     deltas,
     loadModel: () => parts.model(model),
-    loadTools: () => Promise.resolve(tools),
-    instructionsFor: (specs) => withToolInstructions([options.instructions ?? ''], specs),
+    loadOffer: () => Promise.resolve({ tools, servers: [], skills: '' }),
+    serverTools: null,
+    instructionsFor: (offer) => withToolInstructions([options.instructions ?? ''], offer.tools),
     rulesFor: (output) => rulesOf(rules, { limits: options.limits ?? {} }, tools, output),
     ...answersAs(outputType, options.outputMode ?? 'auto', model),
     startChild,
@@ -89,9 +104,9 @@ export function childPlanOf(
 }
 
 /** The system prompt: what was configured, the workspace, and what each tool has to say (spec §2.3). */
-function instructionsOf(config: Config<unknown>, instructions: string, tools: readonly ToolSpec[]): string {
+function instructionsOf(config: Config<unknown>, instructions: string, { tools, skills }: Offer): string {
   const root = config.namesRoot ? `Workspace root: ${config.root}` : ''
-  return withToolInstructions([instructions, root], tools)
+  return withToolInstructions([instructions, root, skills], tools)
 }
 
 function withToolInstructions(first: readonly string[], tools: readonly ToolSpec[]): string {

@@ -4,6 +4,7 @@ const GRACE_MS = 250
 /** The abort of one run: one listener on the caller's signal, however many calls and runs are under way. */
 export class RunAbort {
   readonly #controller = new AbortController()
+  readonly signal = this.#controller.signal
   readonly #listeners = new Set<() => void>()
   readonly #letGo: (() => void) | undefined
   #byCaller = false
@@ -11,10 +12,6 @@ export class RunAbort {
   constructor(outer: AbortSignal | undefined) {
     if (outer?.aborted === true) this.cancel(outer.reason)
     else if (outer !== undefined) this.#letGo = listenTo(outer, () => this.cancel(outer.reason))
-  }
-
-  get signal(): AbortSignal {
-    return this.#controller.signal
   }
 
   /** Whether the caller wanted it, not the run itself. */

@@ -1,6 +1,7 @@
 import { HarnessError } from '../errors.js'
 import type { PendingItem } from '../report.js'
 import { checkArguments } from '../tools/arguments.js'
+import { plainJsonText } from '../tools/plain-json.js'
 import { parseWith } from '../tools/schema.js'
 import type { ToolSpec } from '../tools/spec.js'
 import { isObject } from '../util/json.js'
@@ -101,7 +102,7 @@ async function editProblem(
   const spec = path.length === 1 ? tools.get(toolName) : undefined
   if (editedArguments === undefined || spec === undefined) return undefined
   const checked = await checkArguments(spec, JSON.stringify(editedArguments))
-  return checked.ok || checked.outcome.kind !== 'failed' ? undefined : checked.outcome.content
+  return checked.ok ? undefined : checked.outcome.content
 }
 
 function waiting(pending: readonly PendingItem[]): string {
@@ -111,7 +112,7 @@ function waiting(pending: readonly PendingItem[]): string {
 
 function shown(value: unknown): string {
   if (value === undefined) return 'nothing'
-  return isObject(value) || Array.isArray(value) ? 'something else' : `\`${String(value).slice(0, 60)}\``
+  return isObject(value) || Array.isArray(value) ? 'something else' : `\`${plainJsonText(value).slice(0, 60)}\``
 }
 
 function invalid(message: string): HarnessError {

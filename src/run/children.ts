@@ -73,15 +73,17 @@ export class CallChildren {
     return { runId, result: result as Promise<HarnessResult<Output>> }
   }
 
-  /** Waits for those that still run; they are aborted when the call was stopped, or has not waited for them. */
-  async end(stopped: 'aborted' | 'timed_out' | null): Promise<void> {
-    const running = [...this.#children.values()].filter(({ end }) => end === null)
-    const siblingWaits = this.waiting.length > 0
-    for (const { started } of running) {
-      if (stopped !== null || !siblingWaits)
-        started.abort.abort(new HarnessError('cancelled', 'The call that started this run has ended.'))
+  /** Resolves when all have come to a pause or an end. */
+  async settled(): Promise<void> {
+    await Promise.all([...this.#children.values()].map(({ started }) => started.outcome.then(ignore, ignore)))
+  }
+
+  /** The call has ended: those that it has not waited for, or was stopped under, end with it. */
+  async end(): Promise<void> {
+    for (const { started, end } of this.#children.values()) {
+      if (end === null) started.abort.abort(new HarnessError('cancelled', 'The call that started this run has ended.'))
     }
-    await Promise.all(running.map(({ started }) => started.outcome.then(ignore, ignore)))
+    await this.settled()
   }
 
   /** What the children that have paused ask, as items of the run that their call is in. */

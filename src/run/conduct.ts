@@ -1,82 +1,34 @@
 import { HarnessError, cancelledError, messageOf } from '../errors.js'
-import type { Model, ModelSettings } from '../model/contracts.js'
+import type { Model } from '../model/contracts.js'
 import { withText } from '../model/notices.js'
-import type { OutputFormat } from '../output/format.js'
 import type { HarnessResult } from '../report.js'
-import type { ToolSpec } from '../tools/spec.js'
 import { textOf } from '../transcript/entry.js'
-import type { ContentPart, TranscriptEntry } from '../transcript/entry.js'
-import type { JsonObject, JsonValue } from '../util/json.js'
+import type { ContentPart } from '../transcript/entry.js'
 import { checkAnswers } from './answer-check.js'
 import type { Answer } from './answers.js'
-import type { ChildStart, StartedChild } from './child-run.js'
 import { checkConfig } from './config-check.js'
-import type { ConfigPolicy } from './config-check.js'
-import { configDigest } from './config-digest.js'
 import type { RunContext } from './context.js'
 import { TurnDriver } from './driver.js'
 import type { Ending } from './driver.js'
 import { RunStopped, failureError, stopReasonOf, toHarnessError } from './failure.js'
 import type { DurablePayloads } from './events.js'
+import { freeze } from './freeze.js'
 import type { Frozen } from './frozen.js'
 import type { HookContext, HookEvent } from './hooks.js'
 import { contentOf } from './input.js'
-import type { InputMessage, InputPort } from './input.js'
+import type { InputMessage } from './input.js'
 import { requestBreach } from './limits.js'
 import type { Breach } from './limits.js'
 import { LiveEffects } from './live-effects.js'
 import type { LoadedRun } from './load.js'
+import type { FreshOpening, GoOnOpening, Opening, RunPlan } from './plan.js'
 import { RecordedEffects } from './recorded-effects.js'
 import { reportOf, resultOf, resumeStateOf } from './result.js'
 import type { RunRules } from './rules.js'
 import type { Ended, RunState } from './state.js'
 import { pendingOf } from './stored-state.js'
-import type { StepRunner } from './steps.js'
 import { loadTracing, openTrace } from './tracing.js'
-import type { TracedRun, Tracing } from './tracing.js'
-
-/** What a run is to do and with what. The parts that cost loading are loaded when the run comes to them. */
-export interface RunPlan {
-  readonly opening: Opening
-  readonly root: string
-  readonly settings: ModelSettings
-  readonly steps: StepRunner
-  readonly tracing: readonly Tracing[]
-  readonly input: InputPort | null
-  readonly deltas: boolean
-  readonly sequential: boolean
-  readonly loadModel: () => Promise<Model>
-  readonly loadTools: () => Promise<readonly ToolSpec[]>
-  readonly instructionsFor: (tools: readonly ToolSpec[]) => string
-  readonly outputFor: (model: Model) => OutputFormat | null
-  readonly rulesFor: (output: OutputFormat | null) => RunRules
-  readonly readAnswer: (json: JsonValue) => Promise<unknown>
-  readonly startChild: (parent: RunContext, frozen: Frozen, callId: string, start: ChildStart) => StartedChild
-}
-
-/** How a run begins: with a prompt, or where an earlier process left it. */
-export type Opening = FreshOpening | GoOnOpening
-
-export interface FreshOpening {
-  readonly kind: 'fresh'
-  readonly prompt: InputMessage
-  /** The conversation that it goes on from. */
-  readonly history: readonly TranscriptEntry[]
-}
-
-export interface GoOnOpening {
-  readonly kind: 'go_on'
-  /** Finds the run; null when there is none. */
-  readonly load: () => Promise<LoadedRun | null>
-  readonly answers: readonly Answer[]
-  readonly configPolicy: ConfigPolicy
-  /** In place of the run's own; null to keep them. */
-  readonly metadata: JsonObject | null
-  /** What it goes on after. */
-  readonly begun: 'resumed' | 'recovered' | 'forked'
-  /** How it begins when there is none. */
-  readonly otherwise: (() => Promise<FreshOpening>) | null
-}
+import type { TracedRun } from './tracing.js'
 
 /** One run from its first event to its last: exactly one of `run_completed` and `run_failed`. */
 export async function conduct<Output>(context: RunContext, plan: RunPlan): Promise<HarnessResult<Output>> {
@@ -155,7 +107,7 @@ async function begin(context: RunContext, plan: RunPlan, { prompt, history }: Fr
   return timed(context, rules, async () => {
     await tellStart(context, plan, prompt, rules)
     const content = await effectivePrompt(context, prompt)
-    return drive(context, await freeze(plan, model, output, rules), content)
+    return drive(context, await freeze(context.signal, plan, model, output, rules), content)
   })
 }
 
@@ -166,7 +118,7 @@ async function goOn(context: RunContext, plan: RunPlan, opening: GoOnOpening, fo
   const model = await plan.loadModel()
   const output = plan.outputFor(model)
   const rules = plan.rulesFor(output)
-  const frozen = await freeze(plan, model, output, rules)
+  const frozen = await freeze(context.signal, plan, model, output, rules)
   checkConfig(state, frozen, opening.configPolicy)
   if (context.parent === null) await checkAnswers(state, answers, frozen.tools)
   if (answers.length > 0) checkBudget(context, found, rules)
@@ -295,30 +247,6 @@ async function effectivePrompt(context: RunContext, prompt: InputMessage): Promi
 function blockedByHook(reason: string | true): HarnessError {
   const why = reason === true || reason === '' ? 'unspecified' : reason
   return new HarnessError('cancelled_by_hook', `run blocked by hook: ${why}`)
-}
-
-async function freeze(plan: RunPlan, model: Model, output: OutputFormat | null, rules: RunRules): Promise<Frozen> {
-  const { settings, steps, input, deltas, sequential, root, readAnswer } = plan
-  const specs = await plan.loadTools()
-  const definitions = specs.map(({ name, description, parameters }) => ({ name, description, parameters }))
-  const constants = {
-    instructions: joined([plan.instructionsFor(specs), output?.instructions ?? '']),
-    tools: [...definitions, ...(output?.tool ? [output.tool] : [])],
-    structuredOutput: output?.request ?? null,
-    settings,
-  }
-  const tools = new Map(specs.map((spec) => [spec.name, spec]))
-  const config = configDigest(constants, specs, rules.limits)
-  const frozen: Frozen = {
-    ...{ model, session: model.openSession(), constants, tools, output, steps, input, deltas, sequential, root },
-    ...{ config, readAnswer },
-    startChild: (parent, callId, start) => plan.startChild(parent, frozen, callId, start),
-  }
-  return frozen
-}
-
-function joined(parts: readonly string[]): string {
-  return parts.filter((part) => part !== '').join('\n\n')
 }
 
 async function complete<Output>(context: RunContext, ending: Ending): Promise<HarnessResult<Output>> {

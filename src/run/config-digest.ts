@@ -37,7 +37,7 @@ export function configDigest(
 }
 
 export function isSameConfig(a: ConfigDigest, b: ConfigDigest): boolean {
-  return JSON.stringify(a) === JSON.stringify(b)
+  return a === b || JSON.stringify(a) === JSON.stringify(b)
 }
 
 /** `needed` are the tools whose calls are still to be run: a change of one of them is breaking. */

@@ -81,6 +81,7 @@ export class TurnDriver {
 
   async #ask(command: Ask): Promise<void> {
     const { requestKind, correction, notices } = command
+    await this.#frozen.refresh?.(this.#context.signal)
     if (correction !== null) {
       await this.#context.emit('model_retry', { retryKind: 'structured_output', ...correction })
     }

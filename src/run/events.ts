@@ -160,6 +160,8 @@ export interface EphemeralPayloads {
   output_delta: { readonly output: JsonValue }
   transport_retry: TransportRetry
   deltas_withdrawn: { readonly attempt: number }
+  /** What the host should know and the run can do without: a server that failed, a skill that is broken. */
+  warning: { readonly message: string }
   /** The end of a run whose log could not keep it. */
   run_failed: DurablePayloads['run_failed']
 }

@@ -7,6 +7,15 @@ import type { JsonValue } from '../util/json.js'
 import type { InputPort } from './input.js'
 import type { StepRunner } from './steps.js'
 
+/** What the model can be offered, as it was found. */
+export interface Offer {
+  readonly tools: readonly ToolSpec[]
+  /** Those of each server, which are among the tools. */
+  readonly servers: readonly (readonly ToolSpec[])[]
+  /** For the system prompt: what skills there are. */
+  readonly skills: string
+}
+
 /** What a run is frozen with once its hooks and servers have started: nothing that is added later reaches it (spec §2.4). */
 export interface Frozen {
   readonly model: Model
@@ -25,6 +34,11 @@ export interface Frozen {
   /** What the run is configured with, to be compared when it goes on elsewhere. */
   readonly config: ConfigDigest
   readonly startChild: StartChild
+  /**
+   * Asks the servers whether they offer something else by now; then `tools`, `constants` and `config` are others from here
+   * on. Null for a run without servers.
+   */
+  readonly refresh: ((signal: AbortSignal) => Promise<void>) | null
   /** An answer that was kept as JSON, as the caller's schema parses it. */
   readonly readAnswer: (json: JsonValue) => Promise<unknown>
 }

@@ -31,11 +31,13 @@ export class LiveEffects implements Effects {
     const { session, constants, steps, tools } = this.#frozen
     const asked = (): Promise<ModelTurn> => session.turn(state.transcript, constants, this.#turnOptions())
     const ask = trace === null ? asked : () => trace.within({ kind: 'turn', requestKind }, asked)
-    const reply = await this.#untilAborted(() => performStep(steps, `turn:${state.usage.modelRequests + 1}`, ask))
+    const { reply, turn, checked, resolution, value } = await this.#untilAborted(async () => {
+      const answered = await performStep(steps, `turn:${state.usage.modelRequests + 1}`, ask)
+      const normalized = await normalizeTurn(answered, tools, this.#ids)
+      return { reply: answered, ...normalized, ...(await this.#resolve(normalized.turn, requestKind)) }
+    })
     responses.push(reply.raw)
-    const { turn, checked } = await this.#untilAborted(() => normalizeTurn(reply, tools, this.#ids))
     this.#context.checked = checked
-    const { resolution, value } = await this.#untilAborted(() => this.#resolve(turn, requestKind))
     return {
       value,
       message: {

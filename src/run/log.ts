@@ -35,12 +35,6 @@ export interface RunStore extends RunLog {
   prune(options: PruneOptions): Promise<number>
 }
 
-/** The refusal of events that do not follow the last one: of a second run of one id, where they begin anew. */
-export function doesNotFollow(runId: string, lastSeq: number, seq: number): HarnessError {
-  const message = `The log of run \`${runId}\` ends with event ${lastSeq}: it does not take event ${seq}.`
-  return new HarnessError(seq === 1 ? 'run_exists' : 'store_failure', message)
-}
-
 /**
  * The number of the last of `events`, which must follow `lastSeq` without gaps. A run that is resumed from a stored
  * state goes on in a log that has not seen its beginning: behind 0 comes anything.
@@ -52,6 +46,12 @@ export function lastSeqOf(runId: string, lastSeq: number, events: readonly Durab
     last = seq
   }
   return last
+}
+
+/** The refusal of events that do not follow the last one: of a second run of one id, where they begin anew. */
+function doesNotFollow(runId: string, lastSeq: number, seq: number): HarnessError {
+  const message = `The log of run \`${runId}\` ends with event ${lastSeq}: it does not take event ${seq}.`
+  return new HarnessError(seq === 1 ? 'run_exists' : 'store_failure', message)
 }
 
 /** The refusal of an append by anybody but the run's owner. */

@@ -1,7 +1,7 @@
 import { HarnessError } from '../errors.js'
 import type { Model, ModelCapabilities } from '../model/contracts.js'
 import type { HarnessResult } from '../report.js'
-import type { Opening } from './conduct.js'
+import type { Opening } from './plan.js'
 import type { RunContext } from './context.js'
 import type { DurableEvent, RunEvent } from './events.js'
 import type { InputPort } from './input.js'

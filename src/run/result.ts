@@ -63,7 +63,7 @@ export function reportOf(
   }
 }
 
-export function pauseReason(pending: readonly PendingItem[]): HarnessResult['stopReason'] {
+function pauseReason(pending: readonly PendingItem[]): HarnessResult['stopReason'] {
   if (pending.length === 0) return 'end_turn'
   return pending.some((item) => item.kind === 'approval') ? 'approval_required' : 'input_required'
 }
@@ -84,7 +84,7 @@ export function resumeStateOf(
 }
 
 /** Every call of the run that was answered, with what the model was told, in model order. */
-export function recordsOf(state: RunState): ToolCallRecord[] {
+function recordsOf(state: RunState): ToolCallRecord[] {
   const entries = state.transcript.slice(state.firstEntry)
   const answers = new Map(entries.filter((entry) => entry.role === 'tool').map((entry) => [entry.callId, entry]))
   return entries

@@ -109,7 +109,7 @@ export class RunFile {
 }
 
 /** Puts the names in a folder on the disk: without it a new file may be gone after a crash of the machine. */
-export async function syncFolder(path: string): Promise<void> {
+async function syncFolder(path: string): Promise<void> {
   // Windows opens no folders, and needs none of this.
   if (process.platform === 'win32') return
   const folder = await open(path)

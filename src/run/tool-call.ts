@@ -48,7 +48,10 @@ export async function performCall(
   }
   try {
     const outcome = await outcomeOf(context, frozen, call, toolIndex, children)
-    if (outcome.kind === 'suspended') return await suspend(context, call, outcome, children)
+    if (outcome.kind === 'suspended') {
+      await suspend(context, call, outcome, children)
+      return
+    }
     const end = ended(outcome)
     await complete(context, call, end, await askAfterCall(context, call, end))
   } catch (error) {
@@ -200,18 +203,22 @@ async function run(context: RunContext, frozen: Frozen, running: Running): Promi
   const { spec, call, checked, children } = running
   const { timeoutMs } = spec
   let ended = false
-  const work = (signal: AbortSignal): Promise<ToolOutcome | SuspendedCall> =>
-    performStep(frozen.steps, stepId(call), () =>
+  const work = async (signal: AbortSignal): Promise<ToolOutcome | SuspendedCall> => {
+    const value = await performStep(frozen.steps, stepId(call), () =>
       within(context, call, () =>
         invoke(spec, checked.value, toolContext(context, frozen, running, { signal, hasEnded: () => ended })),
       ),
     )
+    // Where one of its runs waits the call does, once the others have come to a pause or an end.
+    if (children.waiting.length > 0) await children.settled()
+    return value
+  }
   const { stopped, value } = await settle(work, { abort: context.abort, timeoutMs })
   ended = true
-  await children.end(stopped)
+  await children.end()
   if (stopped === null && children.waiting.length > 0) return WAITS_FOR_CHILDREN
-  if (value?.kind === 'suspended') return stopped === null ? value : CANCELLED
-  if (value !== undefined && (stopped === null || value.kind === 'succeeded'))
+  if (stopped === null && value?.kind === 'suspended') return value
+  if (value !== undefined && value.kind !== 'suspended' && (stopped === null || value.kind === 'succeeded'))
     return noteRepairs(value, checked.repairs)
   if (stopped === 'timed_out') return timedOut(spec.name, timeoutMs ?? 0)
   return CANCELLED

@@ -89,7 +89,7 @@ export interface ToolContext {
   /** Aborted when the run is cancelled or the tool's time is up. */
   readonly signal: AbortSignal
   /** Tells listeners of the stream how far the work is; never stored. */
-  progress(update: JsonValue): void
+  readonly progress: (update: JsonValue) => void
   /** A person's answer to what the handler asked with `suspend`, when it is entered again with it. */
   readonly answer?: JsonValue
   /**
@@ -97,13 +97,13 @@ export interface ToolContext {
    * with `answer` once somebody has answered what fits the schema. What is done before must be harmless to repeat. Never
    * returns: it throws what must not be caught.
    */
-  suspend(payload: JsonValue, answer: Schema): never
+  readonly suspend: (payload: JsonValue, answer: Schema) => never
   /**
    * Starts a run of its own under this call: its events, usage, abort and pending items are nested in this run's. After
    * a crash or a pause the same `spawn` finds it again, as far as it had come. A handler that spawns is entered again
    * then: give its tool `onUnknownOutcome: 'retry'`.
    */
-  spawn<Output = string>(options: SpawnOptions<Output>): ChildRun<Output>
+  readonly spawn: <Output = string>(options: SpawnOptions<Output>) => ChildRun<Output>
 }
 
 /** What a child run is asked and given; what is left out is none, not the parent's, unless it says so. */

@@ -33,7 +33,7 @@ export class LocalSpans implements SpanSink {
 }
 
 /** Name of a workspace's folder: readable, and different for each path (spec §11.3). */
-export function folderName(root: string): string {
+function folderName(root: string): string {
   const slug = basename(root)
     .replaceAll(/[^A-Za-z0-9_.-]+/g, '-')
     .replaceAll(/^-+|-+$/g, '')

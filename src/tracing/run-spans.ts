@@ -145,6 +145,7 @@ class RunSpans implements RunTrace {
       case 'tool_input_delta':
       case 'tool_progress':
       case 'output_delta':
+      case 'warning':
       case 'deltas_withdrawn':
         return undefined
     }

@@ -96,7 +96,7 @@ function wrong(what: string, value: unknown, path: string): string {
 function shown(value: unknown): string {
   if (value === undefined) return 'nothing'
   if (isObject(value)) return 'an object'
-  return Array.isArray(value) ? 'a list' : `\`${String(value).slice(0, 60)}\``
+  return Array.isArray(value) ? 'a list' : `\`${JSON.stringify(value).slice(0, 60)}\``
 }
 
 function join(path: string, key: string): string {

@@ -79,9 +79,10 @@ describe('an approval that is decided from the arguments', () => {
       const model = new ScriptedModel().calls('pay', { amount: 5 })
       const stream = harnessOf({ model, tools: [pay(ran, beside)] }).stream('Pay.', { signal: controller.signal })
       stream.result.catch(() => undefined)
-      const reading = stream[Symbol.asyncIterator]()
-      for (let kind = ''; kind !== 'model_message';) kind = (await reading.next()).value?.kind ?? 'model_message'
+      const reading = told(stream)
+      await until(() => asked > 0)
       controller.abort(new Error('Enough.'))
+      await reading
       expect((await failureOf(stream.result)).code).toBe('cancelled')
       expect(ran).toEqual([])
     }

@@ -172,8 +172,8 @@ describe('tools of a harness', () => {
         idempotencyKey: 'run_a:mine',
         metadata: { tenant: 7 },
         aborted: false,
-        spawn: expect.any(Function),
-        suspend: expect.any(Function),
+        spawn: expect.any(Function) as unknown,
+        suspend: expect.any(Function) as unknown,
         progress: expect.any(Function) as unknown,
       },
     ])

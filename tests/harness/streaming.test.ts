@@ -57,7 +57,7 @@ describe('what a stream tells', () => {
         ...name,
         entries: [user],
         notices: [],
-        config: expect.objectContaining({ limits: expect.any(String) }),
+        config: expect.objectContaining({ limits: expect.any(String) as unknown }) as unknown,
       },
     ])
     const parts = [

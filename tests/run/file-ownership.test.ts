@@ -1,7 +1,8 @@
 import { execFileSync, spawn } from 'node:child_process'
 import { once } from 'node:events'
+import fs from 'node:fs'
 import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync, utimesSync, writeFileSync } from 'node:fs'
-import type * as fs from 'node:fs'
+import { syncBuiltinESMExports } from 'node:module'
 import { mkdir } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -11,33 +12,33 @@ import type { DurableEvent, RunLog } from 'thinharness'
 import { bundleStores } from '../support/store-bundle.js'
 import { event } from './support.js'
 
-const between = vi.hoisted(() => ({
-  beforeWrite: null as (() => void) | null,
-  afterWrite: null as (() => void) | null,
-}))
+/** Where a process can be paused in the middle of an append, another takes the run over here. */
+const between: Record<'beforeWrite' | 'afterWrite', (() => void) | null> = { beforeWrite: null, afterWrite: null }
+const { writeSync } = fs
 
-// Where a process can be paused in the middle of an append, another takes the run over here.
-vi.mock('node:fs', async (load) => {
-  const real = await load<typeof fs>()
-  const write = (...args: Parameters<typeof fs.writeSync>): number => {
-    const { beforeWrite, afterWrite } = between
-    Object.assign(between, { beforeWrite: null, afterWrite: null })
-    beforeWrite?.()
-    const written = real.writeSync(...args)
-    afterWrite?.()
-    return written
-  }
-  return { ...real, default: real, writeSync: write }
-})
+function pausableWrite(...args: Parameters<typeof writeSync>): number {
+  const { beforeWrite, afterWrite } = between
+  Object.assign(between, { beforeWrite: null, afterWrite: null })
+  beforeWrite?.()
+  const written = writeSync(...args)
+  afterWrite?.()
+  return written
+}
 
 let folder: string
 let programs: string
 
 beforeAll(async () => {
   programs = await bundleStores()
+  Object.assign(fs, { writeSync: pausableWrite })
+  syncBuiltinESMExports()
 }, 60_000)
 
-afterAll(() => rmSync(programs, { recursive: true }))
+afterAll(() => {
+  Object.assign(fs, { writeSync })
+  syncBuiltinESMExports()
+  rmSync(programs, { recursive: true })
+})
 
 beforeEach(() => {
   folder = mkdtempSync(join(tmpdir(), 'thinharness-owners-'))

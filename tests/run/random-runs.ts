@@ -6,7 +6,7 @@ import { resolveConfig, rulesOf } from '../../src/config.js'
 import { outputFormat } from '../../src/output/schema.js'
 import { RunAbort } from '../../src/run/abort.js'
 import { conduct } from '../../src/run/conduct.js'
-import type { RunPlan } from '../../src/run/conduct.js'
+import type { RunPlan } from '../../src/run/plan.js'
 import { RunContext } from '../../src/run/context.js'
 import { EventQueue } from '../../src/run/queue.js'
 import type { RunState } from '../../src/run/state.js'
@@ -297,7 +297,8 @@ function planOf(
     deltas: run.deltas,
     sequential: run.sequential,
     loadModel: () => Promise.resolve(model),
-    loadTools: () => Promise.resolve(tools),
+    loadOffer: () => Promise.resolve({ tools, servers: [], skills: '' }),
+    serverTools: null,
     instructionsFor: () => '',
     outputFor: () => output,
     rulesFor: () => rulesOf(config, {}, tools, output),

@@ -1,6 +1,6 @@
 import { afterEach } from 'vitest'
 import { HarnessError } from 'thinharness'
-import type { DurableEvent, ToolSpec } from 'thinharness'
+import type { DurableEvent, RunEvent, ToolSpec } from 'thinharness'
 import { Launcher } from '../../src/launcher.js'
 import type { Launch } from '../../src/launcher.js'
 import { EventQueue } from '../../src/run/queue.js'
@@ -22,15 +22,20 @@ interface Played {
 const toldTo = new WeakMap<EventQueue, DurableEvent[]>()
 let played: Played[] = []
 
-const { push } = EventQueue.prototype
+const push = (queue: EventQueue, event: RunEvent): Promise<void> | undefined => pushing.call(queue, event)
+const pushing: (this: EventQueue, event: RunEvent) => Promise<void> | undefined = Reflect.get(
+  EventQueue.prototype,
+  'push',
+)
 EventQueue.prototype.push = function (event) {
   const events = toldTo.get(this) ?? []
   toldTo.set(this, events)
   if (event.durable) events.push(event)
-  return push.call(this, event)
+  return push(this, event)
 }
 
-const { launch: launchRun } = Launcher.prototype as Launcher<unknown>
+type LaunchRun = (this: Launcher<unknown>, launch: Launch, tools: readonly ToolSpec[]) => StreamedRun<unknown>
+const launchRun: LaunchRun = Reflect.get(Launcher.prototype, 'launch')
 Launcher.prototype.launch = function (this: Launcher<unknown>, launch: Launch, tools: readonly ToolSpec[]) {
   const run: StreamedRun<unknown> = launchRun.call(this, launch, tools)
   const { runId, queue } = run
@@ -43,7 +48,7 @@ Launcher.prototype.launch = function (this: Launcher<unknown>, launch: Launch, t
     (reason: unknown) => keep({ status: 'rejected', reason }),
   )
   return run
-} as typeof Launcher.prototype.launch
+} as LaunchRun as typeof Launcher.prototype.launch
 
 afterEach(async () => {
   const runs = played
@@ -60,9 +65,7 @@ async function replay({ launcher, launch, tools, events, end }: Played): Promise
   const json = JSON.parse(JSON.stringify(events)) as DurableEvent[]
   const { instructions, tools: own } = launch.options
   const options = { ...(instructions !== undefined && { instructions }), ...(own !== undefined && { tools: own }) }
-  const [again] = await Promise.allSettled([
-    replayRun(json, (stretch) => launcher.replay(stretch, options, tools)),
-  ])
+  const [again] = await Promise.allSettled([replayRun(json, (stretch) => launcher.replay(stretch, options, tools))])
   const [now, then] = [outcomeIn(again), outcomeIn(end)]
   if (now === then) return
   throw new Error(`Run \`${launch.runId}\` was run again by its events: expected ${then}, got ${now}.`)

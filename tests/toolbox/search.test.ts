@@ -385,5 +385,11 @@ function outside(root: string): Parameters<ReturnType<typeof searchTool>['call']
     metadata: {},
     signal: new AbortController().signal,
     progress: () => undefined,
+    suspend: () => {
+      throw new Error('There is nobody to ask.')
+    },
+    spawn: () => {
+      throw new Error('No run is started here.')
+    },
   }
 }

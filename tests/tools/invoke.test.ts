@@ -17,6 +17,12 @@ const context: ToolContext = {
   metadata: { user: 'u' },
   signal: new AbortController().signal,
   progress: () => undefined,
+  suspend: () => {
+    throw new Error('There is nobody to ask.')
+  },
+  spawn: () => {
+    throw new Error('No run is started here.')
+  },
 }
 
 function tool(handler: (args: { readonly n?: number | undefined }, context: ToolContext) => unknown): ToolSpec {

@@ -123,7 +123,7 @@ function treeOf(spans: readonly { id: string; parent: string | null; name: strin
   return below(null, 0).join('\n')
 }
 
-export function only<T>(items: readonly T[], what: string): T {
+function only<T>(items: readonly T[], what: string): T {
   const [first] = items
   if (first === undefined || items.length > 1) throw new Error(`Expected one ${what}, found ${items.length}.`)
   return first

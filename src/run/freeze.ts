@@ -1,0 +1,64 @@
+import type { Model, RequestConstants } from '../model/contracts.js'
+import type { OutputFormat } from '../output/format.js'
+import type { ToolSpec } from '../tools/spec.js'
+import type { RunPlan } from './plan.js'
+import { configDigest } from './config-digest.js'
+import type { ConfigDigest } from './config-digest.js'
+import type { Frozen, Offer } from './frozen.js'
+import type { RunRules } from './rules.js'
+
+/** Loads what a run is frozen with. Only what servers offer can be others later, at a turn boundary (spec §2.4). */
+export async function freeze(
+  signal: AbortSignal,
+  plan: RunPlan,
+  model: Model,
+  output: OutputFormat | null,
+  rules: RunRules,
+): Promise<Frozen> {
+  let { servers, ...told } = toldOf(await plan.loadOffer(signal))
+  const { settings, steps, input, deltas, sequential, root, readAnswer, serverTools } = plan
+  const refresh = async (now: AbortSignal): Promise<void> => {
+    const offered = (await serverTools?.(now)) ?? servers
+    if (offered.every((list, index) => list === servers[index])) return
+    ;({ servers, ...told } = toldOf(await plan.loadOffer(now)))
+  }
+  const frozen: Frozen = {
+    ...{ model, session: model.openSession(), output, steps, input, deltas, sequential, root, readAnswer },
+    get tools() {
+      return told.tools
+    },
+    get constants() {
+      return told.constants
+    },
+    get config() {
+      return told.config
+    },
+    refresh: serverTools === null ? null : refresh,
+    startChild: (parent, callId, start) => plan.startChild(parent, frozen, callId, start),
+  }
+  return frozen
+
+  function toldOf(offer: Offer): Told {
+    const { tools: specs, servers: lists } = offer
+    const definitions = specs.map(({ name, description, parameters }) => ({ name, description, parameters }))
+    const constants: RequestConstants = {
+      instructions: joined([plan.instructionsFor(offer), output?.instructions ?? '']),
+      tools: [...definitions, ...(output?.tool ? [output.tool] : [])],
+      structuredOutput: output?.request ?? null,
+      settings,
+    }
+    const tools = new Map(specs.map((spec) => [spec.name, spec]))
+    return { servers: lists, constants, tools, config: configDigest(constants, specs, rules.limits) }
+  }
+}
+
+interface Told {
+  readonly servers: Offer['servers']
+  readonly constants: RequestConstants
+  readonly tools: ReadonlyMap<string, ToolSpec>
+  readonly config: ConfigDigest
+}
+
+function joined(parts: readonly string[]): string {
+  return parts.filter((part) => part !== '').join('\n\n')
+}
