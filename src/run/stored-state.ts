@@ -8,7 +8,7 @@ import { batchBreach } from './limits.js'
 import { checkSignature } from './signature.js'
 import type { SigningKey } from './signature.js'
 import { RUN_STATE_VERSION } from './state.js'
-import type { RunState } from './state.js'
+import type { RunParent, RunState } from './state.js'
 import { runStateShape } from './stored-shape.js'
 
 /** A stored state, read: the run's state, and the raw replies that were kept beside it. */
@@ -45,8 +45,9 @@ export function readHistory(given: unknown, key: SigningKey | null): readonly Tr
 /** The state of a run that waits for people, to go on from with their answers. */
 export function readPaused(given: unknown, key: SigningKey | null): StoredState {
   const stored = readState(given, 'resume', key)
+  const { runId, phase, parent } = stored.state
+  if (parent !== null) throw belowAnother(runId, parent)
   if (pendingOf(stored.state).length > 0) return stored
-  const { runId, phase } = stored.state
   const what =
     phase.at === 'ended' ? 'has ended: give it to `resumeFrom` with a new prompt' : 'waits for nobody: use `recover`'
   throw invalid('resume', `run \`${runId}\` ${what}`)
@@ -59,14 +60,20 @@ export function pendingOf(state: RunState): readonly PendingItem[] {
   return command.kind === 'wait' ? command.items : []
 }
 
+/** A run under a call goes on when that call does, with what its parent gives it. */
+export function belowAnother(runId: string, parent: RunParent): HarnessError {
+  const message = `Run \`${runId}\` was started by a call of run \`${parent.runId}\`, and goes on with that one alone.`
+  return new HarnessError('invalid_state', message)
+}
+
 function copyOf(given: unknown, where: string): Record<string, unknown> {
-  let text: string | undefined
+  let text: string
   try {
     text = JSON.stringify(given)
   } catch {
     throw invalid(where, 'it is not plain JSON')
   }
-  const parsed = parseJson(text ?? 'null')
+  const parsed = parseJson(text)
   if (parsed.ok && isObject(parsed.value)) return parsed.value
   throw invalid(where, 'expected the `resumeState` of a result, an object')
 }

@@ -121,3 +121,10 @@ test('FT-56 FT-57 context stays within the field, next to ranges and their warni
     'a.jsonl\n  2: {}\n    text matches:\n      1: nothing here\n    empty matches:\n      1: one\n      2: two',
   )
 })
+
+test.each([
+  [{ field: 'text', query: '(a', regex: true }, 'invalid field_search regex: a group is not closed (at character 3)'],
+  [{ field: 'a..b', query: 'a' }, 'invalid field path: `a..b` cannot be read at character 2'],
+])('FT-53 %j is refused, and the prefix says what is wrong', async (search, content) => {
+  expect(await searched({ 'a.jsonl': rows }, { field_searches: [search] })).toMatchObject({ ok: false, content })
+})

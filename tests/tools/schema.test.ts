@@ -108,7 +108,7 @@ describe('jsonSchemaOf', () => {
     )
   })
 
-  test('H-21 titles, discriminators and marks of the library go; fields of these names stay', () => {
+  test('FT-02 H-21 titles, discriminators and marks of the library go; fields of these names stay', () => {
     const schema = cleaned({
       $schema: 'https://json-schema.org/draft/2020-12/schema',
       $id: 'https://example.com/x',
