@@ -15,12 +15,14 @@ export async function freeze(
   output: OutputFormat | null,
   rules: RunRules,
 ): Promise<Frozen> {
-  let { servers, ...told } = toldOf(await plan.loadOffer(signal))
-  const { settings, steps, input, deltas, sequential, root, readAnswer, serverTools } = plan
+  const { settings, steps, input, deltas, sequential, root, readAnswer, refreshOffer } = plan
+  let offer = await plan.loadOffer(signal)
+  let told = toldOf(offer)
   const refresh = async (now: AbortSignal): Promise<void> => {
-    const offered = (await serverTools?.(now)) ?? servers
-    if (offered.every((list, index) => list === servers[index])) return
-    ;({ servers, ...told } = toldOf(await plan.loadOffer(now)))
+    const offered = (await refreshOffer?.(now, offer)) ?? offer
+    if (offered === offer) return
+    offer = offered
+    told = toldOf(offer)
   }
   const frozen: Frozen = {
     ...{ model, session: model.openSession(), output, steps, input, deltas, sequential, root, readAnswer },
@@ -33,27 +35,26 @@ export async function freeze(
     get config() {
       return told.config
     },
-    refresh: serverTools === null ? null : refresh,
+    refresh: refreshOffer === null ? null : refresh,
     startChild: (parent, callId, start) => plan.startChild(parent, frozen, callId, start),
   }
   return frozen
 
-  function toldOf(offer: Offer): Told {
-    const { tools: specs, servers: lists } = offer
+  function toldOf(now: Offer): Told {
+    const { tools: specs } = now
     const definitions = specs.map(({ name, description, parameters }) => ({ name, description, parameters }))
-    const constants: RequestConstants = {
-      instructions: joined([plan.instructionsFor(offer), output?.instructions ?? '']),
+    const constants: RequestConstants = plan.constants ?? {
+      instructions: joined([plan.instructionsFor(now), output?.instructions ?? '']),
       tools: [...definitions, ...(output?.tool ? [output.tool] : [])],
       structuredOutput: output?.request ?? null,
       settings,
     }
     const tools = new Map(specs.map((spec) => [spec.name, spec]))
-    return { servers: lists, constants, tools, config: configDigest(constants, specs, rules.limits) }
+    return { constants, tools, config: configDigest(constants, specs, rules.limits) }
   }
 }
 
 interface Told {
-  readonly servers: Offer['servers']
   readonly constants: RequestConstants
   readonly tools: ReadonlyMap<string, ToolSpec>
   readonly config: ConfigDigest

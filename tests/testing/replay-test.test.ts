@@ -1,0 +1,51 @@
+import { mkdtemp, readdir, rm, writeFile } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { afterEach, beforeEach, expect, test } from 'vitest'
+import { defineTool, fileLog, Harness } from 'thinharness'
+import { replayTest, ScriptedModel } from 'thinharness/testing'
+
+let folder = ''
+beforeEach(async () => void (folder = await mkdtemp(join(tmpdir(), 'thinharness-replay-'))))
+afterEach(() => rm(folder, { recursive: true }))
+
+const count = defineTool({ name: 'count', description: 'Counts.', parameters: { type: 'object' }, handler: () => 1 })
+
+function harnessOf(model: ScriptedModel, instructions = 'Count.', modelRequests = 8): Harness {
+  return new Harness({ model, tools: [count], builtinTools: [], instructions, limits: { modelRequests } })
+}
+
+async function recorded(model: ScriptedModel, modelRequests = 8): Promise<string> {
+  const log = fileLog(folder)
+  await harnessOf(model, 'Count.', modelRequests)
+    .run('Go.', { log })
+    .catch(() => undefined)
+  const name = (await readdir(folder)).find((each) => each.endsWith('.jsonl'))
+  return join(folder, name ?? '')
+}
+
+test('a file of events is a test: the same result, with nobody asked', async () => {
+  const file = await recorded(new ScriptedModel().calls('count', {}).says('One.'))
+  const { result, error } = await replayTest(file, harnessOf(new ScriptedModel()))
+  expect(error).toBeNull()
+  expect(result).toMatchObject({ text: 'One.', usage: { toolCalls: 1 } })
+})
+
+test('a run that failed is one that fails again, and in the same way', async () => {
+  const file = await recorded(new ScriptedModel().calls('count', {}), 1)
+  const { result, error } = await replayTest(file, harnessOf(new ScriptedModel(), 'Count.', 1))
+  expect(result).toBeNull()
+  expect(error).toMatchObject({ code: 'limit_reached', run: { usage: { modelRequests: 1 } } })
+})
+
+test('a harness that would do something else fails it, and is told where', async () => {
+  const file = await recorded(new ScriptedModel().says('One.'))
+  const replayed = replayTest(file, harnessOf(new ScriptedModel(), 'Count twice.'))
+  await expect(replayed).rejects.toMatchObject({ code: 'replay_mismatch' })
+})
+
+test('what is no log is refused by its line', async () => {
+  const file = join(folder, 'broken.jsonl')
+  await writeFile(file, '{"kind":"run_started"}\nno json\n')
+  await expect(replayTest(file, harnessOf(new ScriptedModel()))).rejects.toThrow(/Line 2/)
+})
