@@ -1,5 +1,5 @@
 /** Which folders may import which, type imports included. The order is that of the house: what stands below knows nothing of what stands above. */
-const core = ['limits', 'tools', 'model', 'errors', 'report', 'transcript', 'util']
+const core = ['limits', 'money', 'tools', 'model', 'errors', 'report', 'transcript', 'util']
 
 const below = {
   util: [],
@@ -11,16 +11,20 @@ const below = {
   tools: ['limits', 'model', 'errors', 'report', 'transcript', 'util'],
   output: ['limits', 'tools', 'model', 'errors', 'report', 'transcript', 'util'],
   'option-checks': ['limits', 'model', 'errors', 'report', 'transcript', 'util'],
-  run: ['limits', 'output', 'tools', 'model', 'errors', 'report', 'transcript', 'util'],
+  money: ['errors', 'model', 'report', 'transcript', 'util'],
+  run: ['limits', 'money', 'output', 'tools', 'model', 'errors', 'report', 'transcript', 'util'],
   providers: ['model', 'errors', 'report', 'transcript', 'util'],
   toolbox: ['limits', 'tools', 'model', 'errors', 'report', 'transcript', 'util'],
   mcp: ['tools', 'model', 'errors', 'report', 'transcript', 'util', 'limits'],
   options: [...core, 'output', 'run', 'toolbox'],
-  config: [...core, 'output', 'run', 'options', 'option-checks', 'toolbox'],
-  parts: [...core, 'config', 'providers', 'toolbox'],
-  plan: [...core, 'output', 'run', 'options', 'config', 'parts'],
+  'budget-checks': [...core, 'run', 'options', 'option-checks'],
+  config: [...core, 'output', 'run', 'options', 'option-checks', 'budget-checks', 'toolbox'],
+  parts: [...core, 'config', 'run', 'providers', 'toolbox'],
+  offers: [...core, 'output', 'run', 'config', 'parts'],
+  plan: [...core, 'output', 'run', 'options', 'config', 'parts', 'offers'],
   launcher: [...core, 'output', 'run', 'options', 'config', 'parts', 'plan'],
-  harness: [...core, 'output', 'run', 'options', 'config', 'parts', 'launcher'],
+  describe: [...core, 'run', 'config'],
+  harness: [...core, 'output', 'run', 'options', 'config', 'parts', 'offers', 'describe', 'launcher'],
 }
 
 const place = (name) => `^src/${name}(/|\\.ts$)`
@@ -67,6 +71,14 @@ const stores = {
   },
 }
 
+/** The engines use runs as any host does, and know from an owner's name whether its process is there. */
+const durable = {
+  name: 'durable-uses-the-public-face',
+  severity: 'error',
+  from: { path: '^src/durable/' },
+  to: { path: '^src/', pathNot: '^src/(durable/|index\\.ts$|run/owner\\.ts$|util/)' },
+}
+
 module.exports = {
   forbidden: [
     { name: 'no-cycles', severity: 'error', from: {}, to: { circular: true } },
@@ -81,7 +93,7 @@ module.exports = {
       severity: 'error',
       comment: 'What `import "thinharness"` reaches loads packages by import() only, when they are first used.',
       from: {
-        path: '^src/(util|transcript|model|tools|output|run|report|errors|limits|option-checks|options|config|parts|plan|launcher|harness|index)',
+        path: '^src/(util|transcript|model|money|tools|output|run|report|errors|limits|option-checks|options|config|parts|plan|launcher|harness|index)',
       },
       to: {
         dependencyTypes: ['npm', 'npm-dev', 'npm-optional', 'npm-peer'],
@@ -108,6 +120,7 @@ module.exports = {
     siblings,
     stores,
     onTop,
+    durable,
     tracing,
     ...directions,
   ],

@@ -10,6 +10,8 @@ const BUDGETS = {
   'thinharness/mcp': '40 kB',
   'thinharness/store/sqlite': '16 kB',
   'thinharness/store/postgres': '16 kB',
+  'thinharness/durable': '50 kB',
+  'thinharness/durable/dbos': '56 kB',
 }
 
 /** What is imported when first used stays outside. */

@@ -29,22 +29,27 @@ import type {
   RunOptions,
 } from './options.js'
 import { FINAL_RESULT } from './output/format.js'
-import type { OutputFormat } from './output/format.js'
+import type { OutputFormat, OutputValidator } from './output/format.js'
 import { outputFormat } from './output/schema.js'
+import { outputSchemaOf } from './output/several.js'
+import type { OutputType } from './output/several.js'
+import type { Prices } from './money/prices.js'
+import { ownPrices, stallRules } from './budget-checks.js'
 import { HookSet } from './run/hooks.js'
 import { contentOf } from './run/input.js'
 import type { ForkPoint } from './run/fork.js'
 import type { InputMessage } from './run/input.js'
 import type { RunLog } from './run/log.js'
 import { memoryLog } from './run/memory-log.js'
-import type { RunLimits, RunRules } from './run/rules.js'
+import type { RunLimits, RunRules, StallRules } from './run/rules.js'
 import type { SigningKey } from './run/signature.js'
 import { directSteps } from './run/steps.js'
 import type { StepRunner } from './run/steps.js'
 import type { Tracing } from './run/tracing.js'
-import { jsonSchemaOf } from './tools/schema.js'
-import type { Schema } from './tools/schema.js'
+import { checkSkillsOptions } from './toolbox/skills/options.js'
 import type { SkillsOptions } from './toolbox/skills/options.js'
+import { checkSubagents } from './toolbox/subagent/options.js'
+import type { SubagentSpec } from './toolbox/subagent/options.js'
 import type { ToolSource } from './tools/source.js'
 import type { SpawnOptions, ToolSpec } from './tools/spec.js'
 import { isObject } from './util/json.js'
@@ -62,10 +67,17 @@ export interface Config<Output> {
   readonly tools: readonly ToolSpec[]
   readonly mcpServers: readonly ToolSource[]
   readonly skills: SkillsOptions | null
-  readonly outputType: Schema<Output> | null
+  readonly subagents: readonly SubagentSpec[] | null
+  /** Names of the tools that come with the package. */
+  readonly packaged: readonly string[]
+  readonly outputType: OutputType<Output> | null
   readonly outputMode: StructuredOutputMode | 'auto'
+  readonly outputValidator: OutputValidator<unknown> | null
   readonly outputRetries: number
   readonly limits: RunLimits
+  readonly onLimit: 'fail' | 'answer'
+  readonly prices: Prices | null
+  readonly stall: StallRules | null
   readonly toolRetries: number
   readonly sequential: boolean
   readonly hooks: HookSet
@@ -81,11 +93,14 @@ const TOOLS = listOf(
   (tool) => isObject(tool) && typeof tool['name'] === 'string' && typeof tool['call'] === 'function',
 )
 const LOG = having('append', "a log, such as `fileLog('./runs')`")
+const FUNCTIONS = listOf('functions', (each) => typeof each === 'function')
 const SIGNAL = having('addEventListener', 'an `AbortSignal`')
 
 const OPTIONS: Readonly<Record<keyof HarnessOptions, OptionRule>> = {
   ...anything('model', 'outputType', 'outputMode', 'outputRetries', 'limits', 'toolRetries', 'toolExecution'),
-  ...anything('settings', 'signingKey'),
+  ...anything('settings', 'signingKey', 'onLimit', 'stall'),
+  prices: OBJECT,
+  outputValidator: { expected: 'a function', fits: (value) => typeof value === 'function' },
   root: TEXT,
   instructions: TEXT,
   builtinTools: listOf('names', (name) => typeof name === 'string'),
@@ -95,8 +110,11 @@ const OPTIONS: Readonly<Record<keyof HarnessOptions, OptionRule>> = {
     (source) => isObject(source) && typeof source['tools'] === 'function',
   ),
   skills: OBJECT,
+  ...anything('subagents'),
   hooks: listOf('hooks', () => true),
   strictHooks: FLAG,
+  wrapModelCall: FUNCTIONS,
+  wrapToolCall: FUNCTIONS,
   log: LOG,
   steps: having('step', 'a step runner, an object with `step()`'),
   tracing: listOf('tracings', isObject),
@@ -129,6 +147,8 @@ const FORK_OPTIONS: Readonly<Record<keyof ForkOptions, OptionRule>> = {
 const SPAWN_OPTIONS: Readonly<Record<keyof SpawnOptions, OptionRule>> = {
   ...anything('prompt', 'key', 'agentName', 'model', 'tools', 'outputType', 'outputMode', 'outputRetries'),
   ...anything('toolRetries', 'limits', 'settings', 'metadata'),
+  withoutTools: listOf('names', (name) => typeof name === 'string'),
+  fork: FLAG,
   instructions: TEXT,
   signal: SIGNAL,
 }
@@ -152,8 +172,12 @@ export function resolveConfig<Output>(options: HarnessOptions<Output>): Config<O
   const tools = options.tools ?? []
   const outputType = options.outputType ?? null
   const outputMode = oneOf('outputMode', options.outputMode ?? 'auto', ['auto', 'native', 'tool', 'prompted', 'text'])
-  checkToolNames([...builtinTools, ...tools.map((tool) => tool.name)], outputType)
+  const { subagents = null } = options
+  if (subagents !== null) checkSubagents(subagents)
+  const packaged = [...builtinTools, ...(subagents === null ? [] : ['subagent'])]
+  checkToolNames([...packaged, ...tools.map((tool) => tool.name)], outputType)
   checkOutput(outputType, outputMode, options.model)
+  if (options.skills !== undefined) checkSkillsOptions(options.skills)
   return {
     model: options.model ?? process.env['THINHARNESS_MODEL'] ?? null,
     root: resolve(options.root ?? '.'),
@@ -163,13 +187,23 @@ export function resolveConfig<Output>(options: HarnessOptions<Output>): Config<O
     tools,
     mcpServers: options.mcpServers ?? [],
     skills: options.skills ?? null,
+    subagents,
+    packaged,
     outputType,
     outputMode,
+    // What it is given is what the output type has parsed.
+    outputValidator: (options.outputValidator ?? null) as OutputValidator<unknown> | null,
     outputRetries: wholeNumber('outputRetries', options.outputRetries ?? 1),
     limits: resolveLimits(options.limits ?? {}, DEFAULT_LIMITS),
+    onLimit: oneOf('onLimit', options.onLimit ?? 'fail', ['fail', 'answer']),
+    prices: options.prices === undefined ? null : ownPrices(options.prices),
+    stall: stallRules(options.stall ?? false),
     toolRetries: wholeNumber('toolRetries', options.toolRetries ?? 1),
     sequential: oneOf('toolExecution', options.toolExecution ?? 'auto', ['auto', 'sequential']) === 'sequential',
-    hooks: new HookSet(options.hooks ?? [], options.strictHooks ?? false),
+    hooks: new HookSet(options.hooks ?? [], options.strictHooks ?? false, {
+      model: options.wrapModelCall ?? [],
+      tool: options.wrapToolCall ?? [],
+    }),
     log: options.log ?? memoryLog({ keepEnded: REMEMBERED_RUNS }),
     steps: options.steps ?? directSteps,
     tracing: options.tracing ?? [],
@@ -226,6 +260,22 @@ export function checkSpawnOptions(options: SpawnOptions<unknown>): void {
   checkSettings(options.settings ?? {})
   wholeNumber('outputRetries', options.outputRetries ?? 0)
   wholeNumber('toolRetries', options.toolRetries ?? 0)
+  if (options.fork === true) checkForkedChild(options)
+}
+
+const OF_THE_PARENT = [
+  'model',
+  'instructions',
+  'tools',
+  'withoutTools',
+  'settings',
+  'outputType',
+  'outputMode',
+] as const
+
+function checkForkedChild(options: SpawnOptions<unknown>): void {
+  const given = OF_THE_PARENT.find((name) => options[name] !== undefined)
+  if (given !== undefined) throw invalid(`With \`fork\` a child has its parent's \`${given}\`: leave it out.`)
 }
 
 export function checkRunId(runId: unknown): void {
@@ -271,11 +321,13 @@ export function rulesOf(
     toolRetries: config.toolRetries,
     toolRetryBudgets: Object.fromEntries(budgets),
     answersByTool: output?.mode === 'tool',
+    ...(config.onLimit === 'answer' && { onLimit: config.onLimit }),
+    ...(config.stall !== null && { stall: config.stall }),
   }
 }
 
 /** Refuses a name that is there twice, and the name by which a structured answer is given, where there is one. */
-export function checkToolNames(names: readonly string[], outputType: Schema | null): void {
+export function checkToolNames(names: readonly string[], outputType: OutputType | null): void {
   const twice = names.find((name, index) => names.indexOf(name) !== index)
   if (twice !== undefined) throw invalid(`Two tools have the name \`${twice}\`; each needs a name of its own.`)
   if (outputType === null || !names.includes(FINAL_RESULT)) return
@@ -286,13 +338,13 @@ export function checkToolNames(names: readonly string[], outputType: Schema | nu
 
 /** Refuses an output type that is no schema for a model, or that the given model cannot be asked for. */
 function checkOutput(
-  outputType: Schema | null,
+  outputType: OutputType | null,
   mode: StructuredOutputMode | 'auto',
   model: ModelRef | Model | undefined,
 ): void {
   if (outputType === null) return
-  if (typeof model === 'object') outputFormat(outputType, mode, model.capabilities)
-  else jsonSchemaOf(outputType, '`outputType`')
+  if (typeof model === 'object') outputFormat({ type: outputType, mode }, model.capabilities)
+  else outputSchemaOf(outputType)
 }
 
 const DEFAULT_LIMITS: RunLimits = {
@@ -301,6 +353,7 @@ const DEFAULT_LIMITS: RunLimits = {
   inputTokens: null,
   outputTokens: null,
   timeMs: null,
+  costUsd: null,
 }
 
 function resolveLimits(given: Limits, defaults: RunLimits): RunLimits {

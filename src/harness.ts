@@ -10,9 +10,12 @@ import {
   resolveConfig,
 } from './config.js'
 import type { Config } from './config.js'
+import type { HarnessDescription } from './describe.js'
 import { HarnessError } from './errors.js'
 import { Launcher } from './launcher.js'
 import type { ForkOptions, HarnessOptions, ReplayOptions, ResumeOptions, RunOptions } from './options.js'
+import type { InferOutput } from './output/several.js'
+import { RunOffers } from './offers.js'
 import type { HarnessResult, ResumeState } from './report.js'
 import { readAnswers } from './run/answer-check.js'
 import type { Answer, ApprovalAnswer } from './run/answers.js'
@@ -20,33 +23,38 @@ import type { GoOnOpening } from './run/plan.js'
 import type { RunEvent } from './run/events.js'
 import { forkOpening } from './run/fork.js'
 import type { ForkPoint } from './run/fork.js'
+import type { Offer } from './run/frozen.js'
 import { loadRun, loadStored } from './run/load.js'
 import { recordedEvents, replayRun } from './run/replay.js'
 import { pendingOf, readHistory, readPaused } from './run/stored-state.js'
 import { openStream } from './run/stream.js'
 import type { HarnessStream, StreamedRun } from './run/stream.js'
 import { flushTracing } from './run/tracing.js'
+import type { Schema } from './tools/schema.js'
 import type { ToolSpec } from './tools/spec.js'
 import type { ContentPart } from './transcript/entry.js'
+import type { JsonSchema } from './util/json.js'
 
 /** What a run is asked: text, or parts with images and files among them. */
 export type Prompt = string | readonly ContentPart[]
 
-/**
- * A model, tools and settings that work together: set-up, without the state of any run. Serves any number of runs at once.
- *
- * ```ts
- * await using harness = new Harness({ model: 'anthropic:claude-sonnet-5', root: './workspace' })
- * const result = await harness.run('What is in here?')
- * ```
- */
-export class Harness<Output = string> implements AsyncDisposable {
+/** Makes harnesses, typed by their `outputType`. */
+export interface HarnessConstructor {
+  // Of two parameters, so that `new Harness<Answer>(…)` means the one below.
+  /** Of several output types, whose answers are a union, or of a JSON Schema document, whose answers are JSON. */
+  new <const Type extends JsonSchema | readonly Schema[], Output extends InferOutput<Type>>(
+    options: HarnessOptions<NoInfer<InferOutput<Type>>> & { readonly outputType: Type },
+  ): Harness<Output>
+  /** Throws `invalid_options` for what is wrong in `options`. Does no I/O and loads nothing. */
+  new <Output = string>(options?: HarnessOptions<Output>): Harness<Output>
+}
+
+class OpenHarness<Output = string> implements AsyncDisposable {
   readonly #config: Config<Output>
   readonly #launcher: Launcher<Output>
   #tools: readonly ToolSpec[]
   #closing: Promise<void> | null = null
 
-  /** Throws `invalid_options` for what is wrong in `options`. Does no I/O and loads nothing. */
   constructor(options: HarnessOptions<Output> = {}) {
     this.#config = resolveConfig(options)
     this.#tools = this.#config.tools
@@ -153,8 +161,8 @@ export class Harness<Output = string> implements AsyncDisposable {
 
   /** Offers one tool more, to runs that begin from now on. Throws when its name is taken. */
   addTool(tool: ToolSpec): void {
-    const { builtinTools, outputType } = this.#config
-    checkToolNames([...builtinTools, ...this.#tools.map(({ name }) => name), tool.name], outputType)
+    const { packaged, outputType } = this.#config
+    checkToolNames([...packaged, ...this.#tools.map(({ name }) => name), tool.name], outputType)
     this.#tools = [...this.#tools, tool]
   }
 
@@ -166,9 +174,20 @@ export class Harness<Output = string> implements AsyncDisposable {
     this.#assertOpen()
     const { model } = this.#config
     const { parts } = this.#launcher
-    const signal = new AbortController().signal
-    const loading = [parts.builtinTools(), parts.skills(), parts.serverTools(signal)]
-    await Promise.all([...loading, model === null ? null : parts.model(model)])
+    await Promise.all([this.#offer(parts.warn), model === null ? null : parts.model(model)])
+  }
+
+  /**
+   * What runs can do that begin now: their tools with what each can touch, approvals, servers, budgets; as data, and with
+   * `String(description)` for people. Loads what the first run would, but for the model.
+   */
+  async describe(): Promise<HarnessDescription> {
+    this.#assertOpen()
+    const warnings: string[] = []
+    const offer = await this.#offer((message) => void warnings.push(message))
+    const { describeHarness } = await import('./describe.js')
+    const { sources } = this.#launcher.parts
+    return describeHarness(this.#config, this.#tools, { offer, sources, warnings })
   }
 
   /** Cancels the runs under way, waits for them, and closes what the harness opened. May be called more than once. */
@@ -179,6 +198,13 @@ export class Harness<Output = string> implements AsyncDisposable {
 
   [Symbol.asyncDispose](): Promise<void> {
     return this.close()
+  }
+
+  /** What a run would be offered that began now. */
+  #offer(warn: (message: string) => void): Promise<Offer> {
+    const { parts } = this.#launcher
+    const means = { config: this.#config, parts, own: this.#tools, effects: null, asksServers: true, warn }
+    return new RunOffers(means).load(new AbortController().signal)
   }
 
   #begin(prompt: Prompt, options: RunOptions): StreamedRun<Output> {
@@ -228,3 +254,15 @@ export class Harness<Output = string> implements AsyncDisposable {
     if (this.#closing !== null) throw new HarnessError('closed', 'The harness is closed: make a new one to run again.')
   }
 }
+
+export type Harness<Output = string> = OpenHarness<Output>
+
+/**
+ * A model, tools and settings that work together: set-up, without the state of any run. Serves any number of runs at once.
+ *
+ * ```ts
+ * await using harness = new Harness({ model: 'anthropic:claude-sonnet-5', root: './workspace' })
+ * const result = await harness.run('What is in here?')
+ * ```
+ */
+export const Harness: HarnessConstructor = OpenHarness

@@ -1,5 +1,6 @@
 export { Harness } from './harness.js'
-export type { Prompt } from './harness.js'
+export type { HarnessConstructor, Prompt } from './harness.js'
+export type { HarnessDescription, ServerDescription, ToolDescription } from './describe.js'
 export type {
   BuiltinToolName,
   ForkOptions,
@@ -7,8 +8,11 @@ export type {
   ReplayOptions,
   ResumeOptions,
   RunOptions,
+  StallOptions,
 } from './options.js'
 export type { Limits } from './limits.js'
+export type { Price, PriceTier, Rates } from './money/price.js'
+export type { Prices } from './money/prices.js'
 export { HarnessError, ModelRetry } from './errors.js'
 export type { HarnessErrorCode } from './errors.js'
 export type {
@@ -16,6 +20,7 @@ export type {
   PendingItem,
   ResumeState,
   RunReport,
+  ModelUsage,
   RunUsage,
   StopReason,
   ToolCallRecord,
@@ -37,13 +42,14 @@ export type {
   SpawnOptions,
   ToolAnnotations,
   ToolContext,
+  ToolReach,
   ToolSpec,
 } from './tools/spec.js'
 export type { ArgumentIssue, Validation } from './tools/validation.js'
 
 export type { Answer, ApprovalAnswer, QuestionAnswer, Verdict } from './run/answers.js'
 export type { DurableEvent, EphemeralEvent, RequestKind, RunEvent, RunEventKind } from './run/events.js'
-export type { ConfigPolicy } from './run/config-check.js'
+export type { ConfigPolicy } from './run/config-digest.js'
 export type { ForkEffects, ForkPoint } from './run/fork.js'
 export type { SigningKey } from './run/signature.js'
 export { fileLog } from './run/file-log.js'
@@ -55,11 +61,15 @@ export type { ListOptions, ListPlace, PruneOptions } from './run/listing.js'
 export type { RunLog, RunStore } from './run/log.js'
 export { memoryLog } from './run/memory-log.js'
 export type { MemoryLogOptions } from './run/memory-log.js'
-export type { LimitKind, RunLimits, RunRules } from './run/rules.js'
+export { priceRun } from './run/price-run.js'
+export type { RunPrice } from './run/price-run.js'
+export type { Breach } from './run/limits.js'
+export type { LimitKind, RunLimits, RunRules, StallRules } from './run/rules.js'
 export type { StepRunner } from './run/steps.js'
 export type { RunParent } from './run/state.js'
 export type { HarnessStream } from './run/stream.js'
 export type { RunStatus, RunSummary } from './run/summary.js'
+export type { ModelCall, ToolCall, WrapModelCall, WrapToolCall } from './run/wraps.js'
 export type { RunTrace, TracedRun, TraceScope, Tracing } from './run/tracing.js'
 
 export type {
@@ -97,5 +107,9 @@ export type {
   UserEntry,
 } from './transcript/entry.js'
 export type { TranscriptRepair } from './transcript/mend.js'
+export { evidence } from './output/evidence.js'
+export type { OutputContext, OutputValidator } from './output/format.js'
 export type { Resolution } from './output/resolve.js'
+export type { InferOutput, OutputType } from './output/several.js'
+export type { CallEvidence, Evidence, FileEvidence, RowEvidence } from './tools/evidence.js'
 export type { JsonObject, JsonSchema, JsonValue } from './util/json.js'

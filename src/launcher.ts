@@ -3,15 +3,17 @@ import type { Config } from './config.js'
 import { HarnessError } from './errors.js'
 import type { ReplayOptions, RunOptions } from './options.js'
 import { Parts } from './parts.js'
-import { childPlanOf, planOf } from './plan.js'
+import { childPlanOf, planOf, toolsOfChild } from './plan.js'
 import { RunAbort } from './run/abort.js'
 import type { ChildStart, StartedChild } from './run/child-run.js'
+import { askBeforeChild, toldAfterChild } from './run/child-hooks.js'
 import { conduct } from './run/conduct.js'
 import type { GoOnOpening, Opening, RunPlan } from './run/plan.js'
 import { RunContext } from './run/context.js'
 import type { RunSurroundings } from './run/context.js'
 import type { ForkEffects } from './run/fork.js'
 import type { Frozen } from './run/frozen.js'
+import { forkHistory } from './run/fork-history.js'
 import { HookSet } from './run/hooks.js'
 import { loadChild } from './run/load.js'
 import { EventQueue } from './run/queue.js'
@@ -47,7 +49,10 @@ export class Launcher<Output> {
   launch({ runId, options, opening, metadata, effects }: Launch, tools: readonly ToolSpec[]): StreamedRun<Output> {
     const model = options.model ?? this.#config.model
     if (model === null) throw missingModel()
-    const plan = planOf(this.#means(tools), { opening, options, model, effects: effects ?? null })
+    const plan = planOf(this.#means(tools), {
+      ...{ opening, options, model, effects: effects ?? null, asksServers: true },
+      warn: (message) => context.tell('warning', { message }),
+    })
     const queue = new EventQueue()
     const abort = new RunAbort(options.signal)
     abort.onAbort(() => queue.stopWaiting())
@@ -76,7 +81,14 @@ export class Launcher<Output> {
     const own = { runId, parent, metadata, log: noLog, queue, abort: new RunAbort(undefined), signingKey, recording }
     const context = new RunContext({ ...own, clock: this.clock, hooks: NO_HOOKS })
     const plan: RunPlan = {
-      ...planOf(this.#means(tools), { opening, options, model, effects: null }),
+      ...planOf(this.#means(tools), {
+        opening,
+        options,
+        model,
+        effects: null,
+        asksServers: false,
+        warn: () => undefined,
+      }),
       rulesFor: () => rules,
       tracing: [],
       input: recordedInput(recording),
@@ -84,9 +96,10 @@ export class Launcher<Output> {
     return { context, outcome: conduct<Output>(context, plan) }
   }
 
-  /** Tells the listeners of all runs under way. */
-  readonly warn = (message: string): void => {
+  /** Tells the listeners of all runs under way; false where there are none. */
+  readonly warn = (message: string): boolean => {
     for (const context of this.#running.keys()) context.tell('warning', { message })
+    return this.#running.size > 0
   }
 
   /** Cancels the runs under way and waits for them. */
@@ -109,22 +122,32 @@ export class Launcher<Output> {
     const abort = new RunAbort(options.signal === undefined ? signal : AbortSignal.any([signal, options.signal]))
     const from = { runId: parent.runId, callId, agentName }
     const metadata = ownMetadata(options.metadata)
-    const context = this.#context({ runId, parent: from, metadata, log, queue, abort })
+    const depth = parent.depth + 1
+    const outerPurse = parent.spending?.purse ?? null
+    const context = this.#context({ runId, parent: from, depth, outerPurse, metadata, log, queue, abort })
     const prompt = ownPrompt(options.prompt)
+    const tools = toolsOfChild(options, frozen.tools).map(({ name }) => name)
+    const about = { agent: agentName, prompt, childRunId: runId, callId, tools }
+    const history = options.fork === true ? forkHistory(parent.state, callId, this.clock.iso()) : []
     const opening: GoOnOpening = {
       kind: 'go_on',
       load: () => loadChild(log, runId, stored),
       begun: answers.length > 0 ? 'resumed' : 'recovered',
       answers,
-      configPolicy: 'compatible',
+      configPolicy: parent.configPolicy,
       metadata: null,
-      otherwise: () => Promise.resolve({ kind: 'fresh', prompt, history: [] }),
+      otherwise: async () => {
+        await askBeforeChild(parent, about)
+        return { kind: 'fresh', prompt, history }
+      },
     }
     const plan = childPlanOf(this.#means([]), { opening, options, parent: frozen })
-    return { abort, outcome: conduct<unknown>(context, plan) }
+    return { abort, outcome: toldAfterChild(parent, about, context, conduct<unknown>(context, plan)) }
   }
 
-  #context(own: Pick<RunSurroundings, 'runId' | 'parent' | 'metadata' | 'log' | 'queue' | 'abort'>): RunContext {
+  #context(
+    own: Pick<RunSurroundings, 'runId' | 'parent' | 'depth' | 'outerPurse' | 'metadata' | 'log' | 'queue' | 'abort'>,
+  ): RunContext {
     const { hooks, signingKey } = this.#config
     return new RunContext({ ...own, clock: this.clock, hooks: hooks.of(own.parent?.agentName ?? null), signingKey })
   }

@@ -9,4 +9,9 @@ export interface Limits {
   readonly outputTokens?: number | null
   /** Wall clock, in ms. */
   readonly timeMs?: number | null
+  /**
+   * US dollars, for the run and the runs that it starts. What a request may cost at most is held before it, so that the
+   * limit is never passed; a reply is capped at what is left. A model without a known price is refused (see `prices`).
+   */
+  readonly costUsd?: number | null
 }

@@ -79,6 +79,7 @@ const LIMITS: Readonly<Record<keyof Limits, OptionRule>> = anything(
   'inputTokens',
   'outputTokens',
   'timeMs',
+  'costUsd',
 )
 
 /** Longest wait that a timer of the platform knows, in ms: 24.8 days. */
@@ -87,10 +88,17 @@ const LONGEST_TIMER_MS = 2_147_483_647
 export function checkLimits(given: Limits): void {
   checkOptions(given, LIMITS, 'limit')
   for (const [name, value] of Object.entries(given)) {
-    if (value !== null && value !== undefined) wholeNumber(`limits.${name}`, value as unknown)
+    if (value === null || value === undefined) continue
+    if (name === 'costUsd') dollars('limits.costUsd', value as unknown)
+    else wholeNumber(`limits.${name}`, value as unknown)
   }
   if ((given.timeMs ?? 0) <= LONGEST_TIMER_MS) return
   throw invalid(`Expected \`limits.timeMs\` to be at most ${LONGEST_TIMER_MS}, got \`${String(given.timeMs)}\`.`)
+}
+
+export function dollars(name: string, value: unknown): number {
+  if (typeof value === 'number' && Number.isFinite(value) && value >= 0) return value
+  throw invalid(`Expected \`${name}\` to be US dollars from 0 up, got \`${String(value)}\`.`)
 }
 
 export function checkModel(model: ModelRef | Model | undefined): void {

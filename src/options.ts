@@ -1,8 +1,11 @@
 import type { Limits } from './limits.js'
 import type { Model, ModelSettings, StructuredOutputMode } from './model/contracts.js'
+import type { Prices } from './money/prices.js'
 import type { ModelRef } from './model/reference.js'
 import type { ResumeState } from './report.js'
-import type { ConfigPolicy } from './run/config-check.js'
+import type { OutputValidator } from './output/format.js'
+import type { OutputType } from './output/several.js'
+import type { ConfigPolicy } from './run/config-digest.js'
 import type { ForkEffects } from './run/fork.js'
 import type { Hook } from './run/hooks.js'
 import type { InputPort } from './run/input.js'
@@ -10,8 +13,9 @@ import type { RunLog } from './run/log.js'
 import type { SigningKey } from './run/signature.js'
 import type { StepRunner } from './run/steps.js'
 import type { Tracing } from './run/tracing.js'
-import type { Schema } from './tools/schema.js'
+import type { WrapModelCall, WrapToolCall } from './run/wraps.js'
 import type { SkillsOptions } from './toolbox/skills/options.js'
+import type { SubagentSpec } from './toolbox/subagent/options.js'
 import type { ToolSource } from './tools/source.js'
 import type { ToolSpec } from './tools/spec.js'
 import type { JsonObject } from './util/json.js'
@@ -20,7 +24,7 @@ import type { JsonObject } from './util/json.js'
 export type BuiltinToolName = (typeof BUILTIN_TOOL_NAMES)[number]
 
 export const DEFAULT_TOOL_NAMES = ['read', 'write', 'edit', 'search', 'list', 'glob'] as const
-export const BUILTIN_TOOL_NAMES = [...DEFAULT_TOOL_NAMES, 'jsonl_search'] as const
+export const BUILTIN_TOOL_NAMES = [...DEFAULT_TOOL_NAMES, 'jsonl_search', 'parallel_llm'] as const
 
 /** All optional. What is wrong in here is thrown by the constructor, as `invalid_options`. */
 export interface HarnessOptions<Output = string> {
@@ -38,13 +42,38 @@ export interface HarnessOptions<Output = string> {
   readonly mcpServers?: readonly ToolSource[]
   /** Skills in the Agent Skills format: told to the model by name, read and run by it when it needs them. */
   readonly skills?: SkillsOptions
-  /** Schema of the final answer: `result.output` is what it parses. Default: the answer is text. */
-  readonly outputType?: Schema<Output>
+  /**
+   * Agents that the model can hand tasks to, with the tool `subagent`; `[]` for the default agent alone. For more than
+   * their list give `subagent({ … })` of `thinharness/tools` among the `tools`. Default: none.
+   */
+  readonly subagents?: readonly SubagentSpec[]
+  /**
+   * Schema of the final answer, or several of which it may be any: `result.output` is what it parses. Default: the answer
+   * is text.
+   */
+  readonly outputType?: OutputType<Output>
   /** How the answer is asked for. Default `auto`: what the model does best. */
   readonly outputMode?: StructuredOutputMode | 'auto'
+  /** Checks an answer that fits: throws `ModelRetry` to have it mended. Of text too. Default: none. */
+  readonly outputValidator?: OutputValidator<Output>
   /** Corrective requests after an answer that does not fit. Default 1. */
   readonly outputRetries?: number
   readonly limits?: Limits
+  /**
+   * What a limit that is reached does: it ends the run (`fail`, the default), or the model is asked once for an answer
+   * without tools, with what it has (`answer`).
+   */
+  readonly onLimit?: 'fail' | 'answer'
+  /**
+   * What models cost, beside what is known. Runs are priced when this is given, `{}` too, or `limits.costUsd`:
+   * `usage.costUsd`.
+   */
+  readonly prices?: Prices
+  /**
+   * Holds up a run that goes in circles: calls like those before, with the same results. `true`: the model is told after 3
+   * such turns in a row, asked to answer without tools after 5, and the run ends after 8. Default false.
+   */
+  readonly stall?: boolean | StallOptions
   /** Retryable failures in a row that the model may cause with one tool. Default 1. */
   readonly toolRetries?: number
   /** `sequential`: every batch runs one call at a time. Default `auto`. */
@@ -52,6 +81,10 @@ export interface HarnessOptions<Output = string> {
   readonly hooks?: readonly Hook[]
   /** A hook that fails ends the run. Default: it is counted, told and passed over. */
   readonly strictHooks?: boolean
+  /** Middleware around every request to a model; the first is the outermost. Default: none. */
+  readonly wrapModelCall?: readonly WrapModelCall[]
+  /** Middleware around every call of a tool; the first is the outermost. Default: none. */
+  readonly wrapToolCall?: readonly WrapToolCall[]
   /** Where durable events go. Default: memory, for as long as a run lasts. */
   readonly log?: RunLog
   /** Who traces the runs, children included: `openTelemetry` and `localTraces` of `thinharness/tracing`. Default: nobody. */
@@ -64,6 +97,18 @@ export interface HarnessOptions<Output = string> {
    * bytes. Default: none.
    */
   readonly signingKey?: SigningKey
+}
+
+/** After how many turns in a row that brought nothing new a run is held up; `null` leaves a step out. */
+export interface StallOptions {
+  /** The model is told. Default 3. */
+  readonly noticeAfter?: number | null
+  /** It is asked to answer without tools. Default 5. */
+  readonly answerAfter?: number | null
+  /** The run ends with `limit_reached`. Default 8. */
+  readonly stopAfter?: number | null
+  /** Tools whose calls always count as new, such as one that waits. Default: none. */
+  readonly ignore?: readonly string[]
 }
 
 /** Options of one run; each stands in place of the harness's own. */

@@ -2,7 +2,11 @@ import type { Config } from './config.js'
 import { HarnessError, messageOf } from './errors.js'
 import type { Model } from './model/contracts.js'
 import type { ModelRef } from './model/reference.js'
+import type { Offer } from './run/frozen.js'
+import type { EvidenceSources } from './toolbox/evidence/index.js'
 import type { LoadedSkills } from './toolbox/skills/load-skills.js'
+import type { CheckEvidence } from './tools/evidence.js'
+import { withUniqueIds } from './tools/source-ids.js'
 import type { ToolSource, ToolSourceHost } from './tools/source.js'
 import type { ToolSpec } from './tools/spec.js'
 
@@ -19,16 +23,34 @@ export class Parts {
   /** Models made from references, by reference. */
   readonly #models = new Map<ModelRef, Promise<Model>>()
 
-  /** `warn` is told what goes wrong with skills and servers that a run can do without. */
-  constructor(config: Config<unknown>, warn: (message: string) => void) {
+  /** The servers, each once and under an id of its own. */
+  readonly sources: readonly ToolSource[]
+  /** What went wrong while there was nobody to be told. */
+  readonly #untold: string[] = []
+
+  /** Tells the runs under way, or the next one. */
+  readonly warn: (message: string) => void
+
+  /** `warn` is told what goes wrong with skills and servers that a run can do without; false: nobody heard it. */
+  constructor(config: Config<unknown>, warn: (message: string) => boolean) {
     this.#config = config
-    this.#host = { roots: [config.root], warn }
+    this.sources = withUniqueIds(config.mcpServers)
+    this.warn = (message) => {
+      if (!warn(message) && this.#untold.length < MOST_UNTOLD) this.#untold.push(message)
+    }
+    this.#host = { roots: [config.root], warn: this.warn }
+  }
+
+  /** Warnings that the next run is to tell. */
+  takeUntold(): readonly string[] {
+    return this.#untold.splice(0)
   }
 
   builtinTools(): Promise<readonly ToolSpec[]> {
-    const { builtinTools: names } = this.#config
-    if (names.length === 0) return Promise.resolve([])
-    return (this.#builtinTools ??= import('./toolbox/builtin.js').then(({ builtinTools }) => builtinTools(names)))
+    const { builtinTools: names, subagents } = this.#config
+    if (names.length === 0 && subagents === null) return Promise.resolve([])
+    this.#builtinTools ??= import('./toolbox/builtin.js').then(({ builtinTools }) => builtinTools(names, subagents))
+    return this.#builtinTools
   }
 
   /** Null where none were configured. */
@@ -46,11 +68,28 @@ export class Parts {
   }
 
   /**
-   * The tools that each server offers now; the very same lists while nothing has changed. A server that fails is told of
-   * and left out, unless it is required.
+   * The tools that each server offers now; the very same lists while nothing has changed. Of a server that fails `warn` is
+   * told: then it offers what it did `before`, at first nothing; one that is required must not fail at first.
    */
-  serverTools(signal: AbortSignal): Promise<readonly (readonly ToolSpec[])[]> {
-    return Promise.all(this.#config.mcpServers.map((source) => this.#toolsOf(source, signal)))
+  serverTools(
+    signal: AbortSignal,
+    before: Offer['servers'] | null,
+    warn: (message: string) => void,
+  ): Promise<Offer['servers']> {
+    return Promise.all(
+      this.sources.map(async (source, index) => {
+        try {
+          return await source.tools(this.#host, signal)
+        } catch (error) {
+          signal.throwIfAborted()
+          const known = before?.[index]
+          if (source.required && known === undefined) throw failedSource(source, error)
+          const left = known === undefined || known.length === 0 ? 'is left out' : 'cannot tell what it offers now'
+          warn(`\`${source.id}\` ${left}: ${messageOf(error)}`)
+          return known ?? NO_TOOLS
+        }
+      }),
+    )
   }
 
   /** The adapter of a reference; a model object is its own. */
@@ -66,23 +105,20 @@ export class Parts {
     return loading
   }
 
+  /** Says of a quotation whether it stands where it is said to. */
+  async evidenceCheck(sources: EvidenceSources): Promise<CheckEvidence> {
+    const { evidenceCheck } = await import('./toolbox/evidence/index.js')
+    return evidenceCheck(sources)
+  }
+
   async close(): Promise<void> {
-    await Promise.all(this.#config.mcpServers.map((source) => source.close(this.#host)))
+    await Promise.all(this.sources.map((source) => source.close(this.#host)))
     const closed = await Promise.allSettled([...this.#models.values()].map(closeLoaded))
     for (const result of closed) if (result.status === 'rejected') throw result.reason
   }
-
-  async #toolsOf(source: ToolSource, signal: AbortSignal): Promise<readonly ToolSpec[]> {
-    try {
-      return await source.tools(this.#host, signal)
-    } catch (error) {
-      signal.throwIfAborted()
-      if (source.required) throw failedSource(source, error)
-      this.#host.warn(`\`${source.id}\` is left out: ${messageOf(error)}`)
-      return NO_TOOLS
-    }
-  }
 }
+
+const MOST_UNTOLD = 20
 
 /** The same list each time: nothing has changed. */
 const NO_TOOLS: readonly ToolSpec[] = []

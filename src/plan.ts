@@ -1,21 +1,29 @@
 import { checkToolNames, rulesOf } from './config.js'
 import type { Config } from './config.js'
 import { HarnessError } from './errors.js'
-import type { Model, StructuredOutputMode } from './model/contracts.js'
+import type { Model } from './model/contracts.js'
 import type { ModelRef } from './model/reference.js'
 import type { RunOptions } from './options.js'
 import type { OutputFormat } from './output/format.js'
-import { outputFormat } from './output/schema.js'
+import { demandsEvidence, evidenceIssues } from './output/evidence.js'
+import { anyText, outputFormat } from './output/schema.js'
+import type { AskedOutput } from './output/schema.js'
+import { outputSchemaOf, parseAnswer } from './output/several.js'
+import { RunOffers } from './offers.js'
+import type { OffersSetup } from './offers.js'
 import type { Parts } from './parts.js'
 import type { Opening, RunPlan } from './run/plan.js'
 import type { Frozen, Offer } from './run/frozen.js'
-import { withEffects } from './run/fork.js'
-import type { ForkEffects } from './run/fork.js'
-import { parseWith } from './tools/schema.js'
-import type { Schema } from './tools/schema.js'
 import type { SpawnOptions, ToolSpec } from './tools/spec.js'
 
 type StartChild = RunPlan['startChild']
+
+/** A run at the top, as it is begun. */
+interface PlannedRun extends Pick<OffersSetup, 'effects' | 'asksServers' | 'warn'> {
+  readonly opening: Opening
+  readonly options: RunOptions
+  readonly model: ModelRef | Model
+}
 
 /** What a run at the top is to do and with what. */
 export function planOf(
@@ -25,47 +33,33 @@ export function planOf(
     tools,
     startChild,
   }: { config: Config<unknown>; parts: Parts; tools: readonly ToolSpec[]; startChild: StartChild },
-  {
-    opening,
-    options,
-    model,
-    effects,
-  }: { opening: Opening; options: RunOptions; model: ModelRef | Model; effects: ForkEffects | null },
+  { opening, options, model, ...beside }: PlannedRun,
 ): RunPlan {
-  const { root, settings, steps, tracing, sequential, outputType, outputMode, builtinTools } = config
+  const { root, settings, steps, tracing, sequential, outputType, outputMode, packaged } = config
   const own = [...tools, ...(options.tools ?? [])]
-  checkToolNames([...builtinTools, ...own.map((tool) => tool.name)], outputType)
+  checkToolNames([...packaged, ...own.map((tool) => tool.name)], outputType)
   // The run's own copy: what the caller does with the object afterwards is for the next run.
   const given = { limits: { ...options.limits } }
-  const loadOffer = async (signal: AbortSignal): Promise<Offer> => {
-    const [builtin, skills, servers] = await Promise.all([
-      parts.builtinTools(),
-      parts.skills(),
-      parts.serverTools(signal),
-    ])
-    const all = [...builtin, ...own, ...(skills?.tools ?? []), ...servers.flat()]
-    checkToolNames(
-      all.map(({ name }) => name),
-      outputType,
-    )
-    const offered = effects === null ? all : withEffects(all, effects)
-    return { tools: offered, servers, skills: skills?.summary ?? '' }
-  }
+  const offers = new RunOffers({ config, parts, own, ...beside })
   return {
     opening,
     root,
     settings,
     steps,
     tracing,
+    prices: config.prices,
     sequential,
     input: options.input ?? null,
     deltas: options.deltas ?? false,
     loadModel: () => parts.model(model),
-    loadOffer,
-    serverTools: config.mcpServers.length === 0 ? null : (signal) => parts.serverTools(signal),
+    loadOffer: (signal) => {
+      parts.takeUntold().forEach(beside.warn)
+      return offers.load(signal)
+    },
+    refreshOffer: config.mcpServers.length === 0 ? null : (signal, before) => offers.refresh(signal, before),
     instructionsFor: (offer) => instructionsOf(config, options.instructions ?? config.instructions, offer),
     rulesFor: (output) => rulesOf(config, given, own, output),
-    ...answersAs(outputType, outputMode, model),
+    ...answersAs({ type: outputType, mode: outputMode, validate: config.outputValidator }, parts, model),
     startChild,
   }
 }
@@ -78,11 +72,13 @@ export function childPlanOf(
   const { root, steps, sequential, deltas } = parent
   const { outputRetries = config.outputRetries, toolRetries = config.toolRetries, outputType = null } = options
   const model = options.model ?? parent.model
-  const tools = options.tools === 'inherit' ? [...parent.tools.values()] : (options.tools ?? [])
+  const inherits = options.tools === 'inherit' || options.fork === true
+  const tools = toolsOfChild(options, parent.tools)
   checkToolNames(
     tools.map(({ name }) => name),
     outputType,
   )
+  checkGrants(tools, parent.tools)
   const rules = { ...config, outputRetries, toolRetries }
   return {
     opening,
@@ -90,17 +86,48 @@ export function childPlanOf(
     settings: options.settings ?? parent.constants.settings,
     steps,
     tracing: config.tracing,
+    prices: config.prices,
     sequential,
     input: null,
     deltas,
     loadModel: () => parts.model(model),
-    loadOffer: () => Promise.resolve({ tools, servers: [], skills: '' }),
-    serverTools: null,
-    instructionsFor: (offer) => withToolInstructions([options.instructions ?? ''], offer.tools),
+    loadOffer: async () => ({ tools, servers: [], skills: inherits ? ((await parts.skills())?.summary ?? '') : '' }),
+    refreshOffer: null,
+    instructionsFor: (offer) => withToolInstructions([options.instructions ?? '', offer.skills], offer.tools),
     rulesFor: (output) => rulesOf(rules, { limits: options.limits ?? {} }, tools, output),
-    ...answersAs(outputType, options.outputMode ?? 'auto', model),
+    ...answersAs({ type: outputType, mode: options.outputMode ?? 'auto' }, parts, model),
+    ...(options.fork === true && {
+      constants: parent.constants,
+      outputFor: () => parent.output,
+      readAnswer: parent.readAnswer,
+    }),
     startChild,
   }
+}
+
+/** What a child can call. */
+export function toolsOfChild(
+  { tools = [], withoutTools = [], fork = false }: SpawnOptions<unknown>,
+  inherited: ReadonlyMap<string, ToolSpec>,
+): readonly ToolSpec[] {
+  if (!fork && tools !== 'inherit') return tools
+  return [...inherited.values()].filter(({ name }) => !withoutTools.includes(name))
+}
+
+/**
+ * What a child can do is at most what its parent can, or what the tool that starts it could do itself. Of a tool that the
+ * parent has, a child may have another one; it does not get rid of the approval.
+ */
+function checkGrants(tools: readonly ToolSpec[], parent: ReadonlyMap<string, ToolSpec>): void {
+  const freed = tools.find(({ name, requiresApproval = false }) => {
+    const rule = parent.get(name)?.requiresApproval ?? false
+    return rule !== false && requiresApproval !== true && requiresApproval !== rule
+  })
+  if (freed === undefined) return
+  throw new HarnessError(
+    'invalid_options',
+    `A child run cannot call \`${freed.name}\` with less approval than its parent: give it the parent's tool, or one with \`requiresApproval: true\`.`,
+  )
 }
 
 /** The system prompt: what was configured, the workspace, and what each tool has to say (spec §2.3). */
@@ -116,19 +143,21 @@ function withToolInstructions(first: readonly string[], tools: readonly ToolSpec
 
 /** How a run's answer is asked for and read. */
 function answersAs(
-  outputType: Schema | null,
-  outputMode: StructuredOutputMode | 'auto',
+  { type, ...how }: Omit<AskedOutput, 'type'> & { readonly type: AskedOutput['type'] | null },
+  parts: Parts,
   model: ModelRef | Model,
 ): Pick<RunPlan, 'outputFor' | 'readAnswer'> {
+  const hasAnswer = type !== null || (how.validate ?? null) !== null
+  const asked = { ...how, type: type ?? anyText, checkEvidence: type === null ? null : evidenceOf(type, parts) }
   const outputFor = ({ capabilities }: Model): OutputFormat | null =>
-    outputType === null ? null : outputFormat(outputType, outputMode, capabilities)
+    hasAnswer ? outputFormat(asked, capabilities) : null
   // A model that cannot give such an answer is refused at once where it is known already.
   const format = typeof model === 'string' ? undefined : outputFor(model)
   return {
     outputFor: (loaded) => (format === undefined ? outputFor(loaded) : format),
     readAnswer: async (json) => {
-      if (outputType === null) return json
-      const parsed = await parseWith(outputType, json)
+      if (type === null) return json
+      const parsed = await parseAnswer(type, json)
       if (parsed.ok) return parsed.value
       throw new HarnessError(
         'output_validation_failed',
@@ -136,4 +165,11 @@ function answersAs(
       )
     },
   }
+}
+
+/** The check of what a type demands as evidence; null where it demands none. */
+function evidenceOf(type: AskedOutput['type'], parts: Parts): NonNullable<AskedOutput['checkEvidence']> | null {
+  const schema = outputSchemaOf(type)
+  if (!demandsEvidence(schema)) return null
+  return async (json, context) => evidenceIssues(schema, json, await parts.evidenceCheck(context))
 }

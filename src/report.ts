@@ -1,4 +1,4 @@
-import type { TokenUsage, TranscriptEntry } from './transcript/entry.js'
+import type { ContentSource, TokenUsage, TranscriptEntry } from './transcript/entry.js'
 import type { JsonObject, JsonSchema, JsonValue } from './util/json.js'
 
 /** How a run ended (spec/harness-behaviour.md §2.7). The first three come with a result, the others with an error. */
@@ -39,6 +39,24 @@ export interface RunUsage {
   readonly cacheReadTokens: number
   readonly cacheWriteTokens: number
   readonly reasoningTokens: number
+  /**
+   * US dollars, exact to the micro-dollar, for the run and the runs that it started; null where a reply has no known price,
+   * and where nobody asked (`limits.costUsd`, `prices`).
+   */
+  readonly costUsd: number | null
+  /** The same by model, as `provider:model`. */
+  readonly byModel: Readonly<Record<string, ModelUsage>>
+}
+
+/** What one model has used and cost. */
+export interface ModelUsage {
+  readonly modelRequests: number
+  readonly inputTokens: number
+  readonly outputTokens: number
+  readonly cacheReadTokens: number
+  readonly cacheWriteTokens: number
+  readonly reasoningTokens: number
+  readonly costUsd: number | null
 }
 
 export const NO_USAGE: RunUsage = {
@@ -54,34 +72,84 @@ export const NO_USAGE: RunUsage = {
   cacheReadTokens: 0,
   cacheWriteTokens: 0,
   reasoningTokens: 0,
+  costUsd: null,
+  byModel: {},
+}
+
+/** One reply: which model gave it, and what it cost in micro-dollars, where that is known. */
+export interface CountedReply {
+  readonly provider: string
+  readonly model: string
+  readonly usage: TokenUsage
+  readonly cost: number | undefined
 }
 
 /** `usage` with one reply more. */
-export function withTurn(usage: RunUsage, turn: TokenUsage): RunUsage {
+export function withTurn(usage: RunUsage, { provider, model, usage: turn, cost }: CountedReply): RunUsage {
+  const reply: ModelUsage = {
+    modelRequests: 1,
+    inputTokens: turn.inputTokens ?? 0,
+    outputTokens: turn.outputTokens ?? 0,
+    cacheReadTokens: turn.cacheReadTokens ?? 0,
+    cacheWriteTokens: turn.cacheWriteTokens ?? 0,
+    reasoningTokens: turn.reasoningTokens ?? 0,
+    costUsd: cost === undefined ? null : cost / MICRO,
+  }
   return {
     ...usage,
+    ...sumOf(whole(usage), reply),
     modelRequests: usage.modelRequests + 1,
-    inputTokens: usage.inputTokens + (turn.inputTokens ?? 0),
-    outputTokens: usage.outputTokens + (turn.outputTokens ?? 0),
-    cacheReadTokens: usage.cacheReadTokens + (turn.cacheReadTokens ?? 0),
-    cacheWriteTokens: usage.cacheWriteTokens + (turn.cacheWriteTokens ?? 0),
-    reasoningTokens: usage.reasoningTokens + (turn.reasoningTokens ?? 0),
+    byModel: withModels(usage.byModel, { [`${provider}:${model}`]: reply }),
   }
+}
+
+const MICRO = 1_000_000
+
+/** With the requests of the runs below it, as the tokens have theirs. */
+function whole(usage: RunUsage): ModelUsage {
+  return { ...usage, modelRequests: usage.modelRequests + usage.children.modelRequests }
+}
+
+function sumOf(one: ModelUsage, other: ModelUsage): ModelUsage {
+  return {
+    modelRequests: one.modelRequests + other.modelRequests,
+    inputTokens: one.inputTokens + other.inputTokens,
+    outputTokens: one.outputTokens + other.outputTokens,
+    cacheReadTokens: one.cacheReadTokens + other.cacheReadTokens,
+    cacheWriteTokens: one.cacheWriteTokens + other.cacheWriteTokens,
+    reasoningTokens: one.reasoningTokens + other.reasoningTokens,
+    costUsd: costTogether(one, other),
+  }
+}
+
+/** In whole micro-dollars, so that the sum is exact. What has asked nothing has cost nothing. */
+function costTogether(one: ModelUsage, other: ModelUsage): number | null {
+  if (one.modelRequests === 0) return other.costUsd
+  if (other.modelRequests === 0) return one.costUsd
+  if (one.costUsd === null || other.costUsd === null) return null
+  return (Math.round(one.costUsd * MICRO) + Math.round(other.costUsd * MICRO)) / MICRO
+}
+
+function withModels(known: RunUsage['byModel'], added: RunUsage['byModel']): RunUsage['byModel'] {
+  const sums = new Map(Object.entries(known))
+  for (const [name, usage] of Object.entries(added)) {
+    const before = sums.get(name)
+    sums.set(name, before === undefined ? usage : sumOf(before, usage))
+  }
+  return Object.fromEntries(sums)
 }
 
 /** `usage` with that of the runs that a call of it started: tokens and requests of a run count those of its children. */
 export function withUsage(usage: RunUsage, children: RunUsage): RunUsage {
   return {
     ...usage,
+    ...sumOf(whole(usage), whole(children)),
+    modelRequests: usage.modelRequests,
     children: {
       modelRequests: usage.children.modelRequests + children.modelRequests + children.children.modelRequests,
       toolCalls: usage.children.toolCalls + children.toolCalls + children.children.toolCalls,
     },
-    inputTokens: usage.inputTokens + children.inputTokens,
-    outputTokens: usage.outputTokens + children.outputTokens,
-    cacheReadTokens: usage.cacheReadTokens + children.cacheReadTokens,
-    cacheWriteTokens: usage.cacheWriteTokens + children.cacheWriteTokens,
-    reasoningTokens: usage.reasoningTokens + children.reasoningTokens,
+    byModel: withModels(usage.byModel, children.byModel),
   }
 }
 
@@ -107,8 +175,21 @@ export interface PendingItem {
   readonly payload?: JsonValue
   /** JSON Schema of the answer to a question. */
   readonly answerSchema?: JsonSchema
+  /** The untrusted content that the call would carry, where its rules of provenance have a person asked. */
+  readonly provenance?: readonly ContentFlow[]
   /** Run ids from the outermost run to the one that holds the call. */
   readonly path: readonly string[]
+}
+
+/** Content of a source in an argument of a call. */
+export interface ContentFlow {
+  /** Member of the call's arguments. */
+  readonly argument: string
+  readonly source: ContentSource
+  /** The call by whose result it came. */
+  readonly callId: string
+  /** `exact`: all of the argument is in it; `near`: a part; `taint`: it came before, whatever the argument holds. */
+  readonly match: 'exact' | 'near' | 'taint'
 }
 
 /** A run's state as one JSON document: store it, send it, hand it to `resume` or `resumeFrom`. Its inside is not an API. */

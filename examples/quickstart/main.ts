@@ -35,6 +35,8 @@ async function main(): Promise<void> {
     builtinTools: ['read', 'write', 'edit', 'search', 'list', 'glob', 'jsonl_search'],
     log: fileLog(runs),
     limits: { modelRequests: 24, timeMs: 600_000 },
+    prices: {},
+    stall: true,
   })
 
   const stream = harness.stream(question, { deltas: true })
@@ -47,6 +49,7 @@ async function main(): Promise<void> {
       `Report     ${isWritten ? path(report) : 'none was written'}`,
       `Turns      ${usage.modelRequests}, with ${usage.toolCalls} tool calls`,
       `Tokens     ${usage.inputTokens} in (${usage.cacheReadTokens} from the cache), ${usage.outputTokens} out`,
+      `Cost       ${usage.costUsd === null ? 'not known' : `$${usage.costUsd}`}`,
       `Log        ${path(join(runs, `${stream.runId}.jsonl`))}`,
     ].join('\n'),
   )

@@ -22,7 +22,7 @@ export async function loadClientSdk(): Promise<McpSdk> {
       const client = new http.Client(CLIENT_INFO, {
         capabilities: clientCapabilities(setup.asks),
         versionNegotiation: { mode: 'auto', probe: { timeoutMs: probeMs(setup) } },
-        listChanged: { tools: { autoRefresh: false, debounceMs: 20, onChanged: setup.onToolsChanged } },
+        listChanged: { tools: { autoRefresh: false, debounceMs: 0, onChanged: setup.onToolsChanged } },
       })
       answer(client, setup.asks)
       await connected(client, transport, setup)

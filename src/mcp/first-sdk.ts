@@ -24,7 +24,7 @@ export async function loadFirstSdk(): Promise<McpSdk> {
     async open(setup) {
       const opening = new client.Client(CLIENT_INFO, {
         capabilities: clientCapabilities(setup.asks),
-        listChanged: { tools: { autoRefresh: false, debounceMs: 20, onChanged: setup.onToolsChanged } },
+        listChanged: { tools: { autoRefresh: false, debounceMs: 0, onChanged: setup.onToolsChanged } },
       })
       answer(opening, setup.asks, schemas)
       const transport = transportTo(setup.endpoint, transports)

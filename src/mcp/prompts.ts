@@ -48,13 +48,14 @@ export function promptsOf({ settings, request }: ServerUse): McpPrompts {
   return prompts
 }
 
-function promptTools(prompts: McpPrompts, { id, toolPrefix }: ServerSettings): readonly ToolSpec[] {
+function promptTools(prompts: McpPrompts, { id, toolPrefix, reach }: ServerSettings): readonly ToolSpec[] {
   const prefix = toolPrefix || id
   const list = defineTool({
     name: publicToolName('list_prompts', prefix),
     description: `List the prompt templates of the server \`${id}\`, with their arguments.`,
     parameters: { type: 'object', properties: {}, additionalProperties: false } satisfies JsonSchema,
     annotations: { readOnly: true },
+    reach,
     handler: async () => new ToolResult({ content: await prompts.list(), metadata: sourceOf(id, 'prompts/list') }),
   })
   const get = defineTool({
@@ -70,6 +71,7 @@ function promptTools(prompts: McpPrompts, { id, toolPrefix }: ServerSettings): r
       additionalProperties: false,
     } satisfies JsonSchema,
     annotations: { readOnly: true },
+    reach,
     handler: async ({ name, arguments: args }) => {
       const { description, messages } = await prompts.get(text(name), textsOf(args))
       const lines = messages.map(({ role, content }) => `${role}: ${content.map(lineOf).join('\n')}`)

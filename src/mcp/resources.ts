@@ -70,13 +70,14 @@ export function resourcesOf({ settings, request }: ServerUse): McpResources {
   return resources
 }
 
-function resourceTools(resources: McpResources, { id, toolPrefix }: ServerSettings): readonly ToolSpec[] {
+function resourceTools(resources: McpResources, { id, toolPrefix, reach }: ServerSettings): readonly ToolSpec[] {
   const prefix = toolPrefix || id
   const list = defineTool({
     name: publicToolName('list_resources', prefix),
     description: `List what the server \`${id}\` has to read: addresses, and templates of addresses.`,
     parameters: { type: 'object', properties: {}, additionalProperties: false } satisfies JsonSchema,
     annotations: { readOnly: true },
+    reach,
     handler: async () => {
       const [found, templates] = await Promise.all([resources.list(), resources.templates().catch(() => [])])
       const metadata = { ...sourceOf(id, 'resources/list'), resource_count: found.length }
@@ -93,6 +94,7 @@ function resourceTools(resources: McpResources, { id, toolPrefix }: ServerSettin
       additionalProperties: false,
     } satisfies JsonSchema,
     annotations: { readOnly: true },
+    reach,
     handler: async ({ uri }) => {
       const blocks = (await resources.read(text(uri))).map((resource) => ({ type: 'resource', resource }))
       return outcomeOfResult({ content: blocks }, { ...sourceOf(id, 'resources/read'), uri: text(uri) }, false)

@@ -5,6 +5,7 @@ import { basename } from 'node:path'
 import { answerResult, readQuestion, readSampling, samplingResult } from './asks.js'
 import type { ConnectionSetup, RootsResult, SamplingResult } from './connection.js'
 import type { OpenCalls } from './open-calls.js'
+import { sampleInRun } from './sample-in-run.js'
 import type { ServerSettings } from './server-options.js'
 
 /** How a server's requests to us are answered. */
@@ -21,7 +22,10 @@ export function serverAsks(
     elicit: settings.elicitation
       ? (params, signal) => elicit(readQuestion(params), { hosts, calls, signal, callNow })
       : null,
-    sample: settings.sampling === null ? null : (params, signal) => sample(params, settings, hosts, callNow(signal)),
+    sample:
+      settings.sampling === null
+        ? null
+        : (params, signal) => sample(params, settings, { hosts, calls, call: callNow(signal) }),
     roots: () => ({ roots: (settings.roots ?? rootsOf(hosts)).map(rootOf) }),
   }
 }
@@ -41,13 +45,12 @@ async function elicit(question: SourceQuestion, { hosts, calls, signal, callNow 
 
 async function sample(
   params: JsonObject,
-  { id, sampling }: ServerSettings,
-  hosts: ReadonlySet<ToolSourceHost>,
-  call: SourceCall,
+  { sampling }: ServerSettings,
+  { hosts, calls, call }: { hosts: ReadonlySet<ToolSourceHost>; calls: OpenCalls; call: SourceCall },
 ): Promise<SamplingResult> {
   const ask = typeof sampling === 'function' ? sampling : [...hosts].map((host) => host.sample).findLast((each) => each)
-  if (ask === undefined) throw new Error(`There is no model that \`${id}\` could ask.`)
-  const reply = await ask(readSampling(params), call)
+  const request = readSampling(params)
+  const reply = await (ask === undefined ? sampleInRun(request, calls.only) : ask(request, call))
   if (reply === null) throw new Error('The request was refused.')
   return samplingResult(reply)
 }

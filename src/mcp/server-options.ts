@@ -1,6 +1,6 @@
 import { HarnessError } from '../errors.js'
 import type { SamplingReply, SamplingRequest, SourceCall } from '../tools/source.js'
-import type { ToolAnnotations } from '../tools/spec.js'
+import type { ToolAnnotations, ToolReach } from '../tools/spec.js'
 import { isObject } from '../util/json.js'
 import type { JsonObject } from '../util/json.js'
 import { unknownKey } from '../util/unknown-key.js'
@@ -75,6 +75,8 @@ export interface ServerSettings {
   readonly elicitation: boolean
   readonly pins: Readonly<Record<string, string>> | null
   readonly changedTools: ChangedToolRule
+  /** What the server can touch, as far as it is known here. */
+  readonly reach: ToolReach
 }
 
 const OFFERS = ['tools', 'resources', 'prompts'] as const
@@ -104,7 +106,13 @@ export function resolveServerOptions(
     factory,
     own,
     defaultId,
-  }: { readonly factory: string; readonly own: readonly string[]; readonly defaultId: string },
+    reach = {},
+  }: {
+    readonly factory: string
+    readonly own: readonly string[]
+    readonly defaultId: string
+    readonly reach?: ToolReach
+  },
 ): ServerSettings {
   const problem = unknownKey(options, [...KNOWN, ...own], `option of \`${factory}\``)
   if (problem !== undefined) throw invalid(problem)
@@ -127,6 +135,7 @@ export function resolveServerOptions(
     sampling: options.sampling ?? null,
     elicitation: options.elicitation ?? true,
     pins: options.pins ?? null,
+    reach,
     changedTools: oneOf('changedTools', options.changedTools ?? 'report', ['report', 'refuse']),
   }
 }

@@ -46,6 +46,8 @@ export function mcpStdio(options: McpStdioOptions): McpServer {
     factory: 'mcpStdio',
     own: ['command', 'args', 'env', 'cwd'],
     defaultId: [command, ...args].join(' '),
+    // A process of this machine: nothing confines it but the rights of this process's user.
+    reach: { reads: ['/'], writes: ['/'], hosts: ['*'], programs: [command], secrets: Object.keys(named) },
   })
   return serverAt({ kind: 'stdio', command, args, env: childEnvironment(named), cwd: options.cwd ?? null }, settings)
 }
@@ -66,7 +68,13 @@ function httpServer(kind: 'http' | 'sse', factory: string, options: McpHttpOptio
   if (typeof headers !== 'function') texts('headers', headers)
   // The query of an address may hold a key.
   const defaultId = `${url.origin}${url.pathname}`
-  const settings = resolveServerOptions(options, { factory, own: ['url', 'headers', 'auth', 'fetch'], defaultId })
+  const secrets = typeof headers === 'function' ? ['headers'] : Object.keys(headers)
+  const settings = resolveServerOptions(options, {
+    factory,
+    own: ['url', 'headers', 'auth', 'fetch'],
+    defaultId,
+    reach: { hosts: [url.host], secrets: auth === null ? secrets : [...secrets, 'auth'] },
+  })
   return serverAt({ kind, url, fetch: serverFetch(url, headers, base), auth }, settings)
 }
 

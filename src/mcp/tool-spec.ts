@@ -8,7 +8,7 @@ import type { McpTool } from './tool-list.js'
 /** A server's tool as a tool of ours: its schema as it came, its hints in our words. */
 export function toolSpecOf(
   tool: McpTool,
-  { id, requiresApproval }: ServerSettings,
+  { id, requiresApproval, reach }: ServerSettings,
   call: (args: JsonObject, context: ToolContext) => Promise<ToolOutcome>,
 ): ToolSpec {
   const { name, publicName, definition } = tool
@@ -24,6 +24,7 @@ export function toolSpecOf(
     parameters: inputSchema as JsonSchema,
     annotations,
     requiresApproval: rule,
+    reach,
     metadata: { ...sourceOf(id, name), digest: tool.digest },
     call,
   })

@@ -77,6 +77,11 @@ export interface ModelCapabilities {
   readonly supportsJsonSchemaOutput?: boolean
   /** Default true. */
   readonly supportsTools?: boolean
+  /**
+   * Which schemas the provider can enforce: any that its API takes (`any`, the default), or only those without recursion,
+   * maps and open objects (`closed`). For others mode `auto` is not `native`, and `native` is refused.
+   */
+  readonly nativeSchemas?: 'any' | 'closed'
   /** Mode `native` may be asked for although `supportsJsonSchemaOutput` is false; a refusal is the provider's. Default false. */
   readonly permissiveNativeOverride?: boolean
   /** Default `tool`. */
@@ -85,6 +90,8 @@ export interface ModelCapabilities {
   readonly reasoningEfforts?: readonly ReasoningEffort[]
   /** Kinds of input beside text. Default: unknown, anything is passed on. */
   readonly inputs?: readonly ('image' | 'file' | 'audio')[]
+  /** Cap of one reply, in tokens, where the settings name none. Default: unknown. */
+  readonly maxOutputTokens?: number
   /** Tokens of input and output together. Default: unknown. */
   readonly contextTokens?: number
 }
@@ -97,17 +104,21 @@ export interface TurnOptions {
   readonly onRetry?: (retry: TransportRetry) => void
   /** For this turn only, in place of `settings.toolChoice`. */
   readonly toolChoice?: ToolChoice
+  /** For this turn only, in place of `settings.maxOutputTokens`: never more than that, or than the model's own cap. */
+  readonly maxOutputTokens?: number
   /** Something in the request before its new entries differs from the last request, so the provider's cache is lost. */
   readonly onCacheBust?: (bust: CacheBust) => void
   /** Broken history was mended for the provider; the transcript itself is unchanged. */
   readonly onRepair?: (repair: TranscriptRepair) => void
 }
 
-/** A piece of a reply as it arrives. `callId` names the tool call that a `tool_input_delta` belongs to. */
+/** A piece of a reply as it arrives. `callId` and `toolName` say which call a `tool_input_delta` belongs to. */
 export interface ModelDelta {
   readonly kind: 'text_delta' | 'reasoning_delta' | 'tool_input_delta'
   readonly text: string
   readonly callId?: string
+  /** Left out while the provider has not said it. */
+  readonly toolName?: string
 }
 
 export interface TransportRetry {

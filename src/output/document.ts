@@ -1,11 +1,26 @@
-import { mapSubschemas, schemasIn } from '../tools/subschemas.js'
+import { inlinedSchema } from '../tools/clean-schema.js'
+import { isList, isSchema, mapSubschemas, withoutKeywords } from '../tools/subschemas.js'
 import { isObject } from '../util/json.js'
 import type { JsonSchema, JsonValue } from '../util/json.js'
+import { modernSchema } from '../util/modern-schema.js'
+import { toldAsEvidence } from './evidence.js'
+
+/**
+ * A schema as an answer of it is asked for: references inlined but for recursive ones, parts that all hold joined, objects
+ * closed that say nothing of further properties, evidence explained. Answers are checked by the schema itself, not by
+ * this. Throws a `RangeError` for a reference that leads nowhere.
+ */
+export function answerDocument(schema: JsonSchema): JsonSchema {
+  return closed(joined(modernSchema(inlinedSchema(schema))))
+}
 
 /** `document` with every object in it closed that says nothing of further properties. */
 export function closed(document: JsonSchema): JsonSchema {
-  const schema = mapSubschemas(document, closed)
+  const { allOf, ...rest } = document
+  const schema = mapSubschemas(rest, closed)
+  // Each of several parts that all hold has properties that another would forbid.
   const isOpen = schema['properties'] !== undefined && schema['additionalProperties'] === undefined
+  if (allOf !== undefined) return { ...schema, allOf }
   return isOpen ? { ...schema, additionalProperties: false } : schema
 }
 
@@ -21,22 +36,78 @@ export function wrapped(document: JsonSchema): JsonSchema {
   }
 }
 
-/** Whether strict modes can take it: every object names all its properties as required and forbids others (spec §9.3). */
-export function isStrict(document: JsonSchema): boolean {
-  const objects = [...schemasIn(document)].filter((schema) => schema['type'] === 'object')
-  return objects.length > 0 && objects.every(isStrictObject)
-}
-
-function isStrictObject({ properties, required, additionalProperties }: JsonSchema): boolean {
-  const names = isObject(properties) ? Object.keys(properties) : []
-  const listed = Array.isArray(required) ? required : []
-  return additionalProperties === false && names.every((name) => listed.includes(name))
-}
-
 /** The same JSON with the keys of every object in order. */
 export function sortedKeys(value: JsonValue | undefined): JsonValue {
   if (Array.isArray(value)) return (value as readonly JsonValue[]).map(sortedKeys)
   if (!isObject(value)) return value ?? null
   const keys = Object.keys(value).sort()
   return Object.fromEntries(keys.map((key) => [key, sortedKeys((value as Record<string, JsonValue>)[key])]))
+}
+
+/** `allOf` as one schema, wherever its parts say nothing of the same thing; what stands beside alternatives, in each of them. */
+function joined(schema: JsonSchema): JsonSchema {
+  const { allOf, ...own } = mapSubschemas(toldAsEvidence(schema), joined)
+  if (!isList(allOf)) return withinBranches(own)
+  const parts: readonly JsonValue[] = [own, ...allOf]
+  const whole = parts.reduce<JsonSchema | null>((sum, part) => (isSchema(part) ? joinedWith(sum, part) : null), {})
+  return withinBranches(whole ?? { ...own, allOf })
+}
+
+function withinBranches(schema: JsonSchema): JsonSchema {
+  const { anyOf, oneOf, description, $defs, ...beside } = schema
+  const branches = anyOf ?? oneOf
+  if (beside['properties'] === undefined || !isList(branches) || (anyOf !== undefined && oneOf !== undefined)) return schema
+  return {
+    ...(description !== undefined && { description }),
+    [anyOf === undefined ? 'oneOf' : 'anyOf']: branches.map((branch) => (isSchema(branch) ? both(beside, branch) : branch)),
+    ...($defs !== undefined && { $defs }),
+  }
+}
+
+/** A branch with what stands beside it. */
+export function both(beside: JsonSchema, branch: JsonSchema): JsonSchema {
+  const { properties, required } = beside
+  const own = branch['properties']
+  const names = [...listOf(required), ...listOf(branch['required'])]
+  return {
+    ...beside,
+    ...branch,
+    ...(isSchema(properties) && { properties: { ...properties, ...(isSchema(own) && own) } }),
+    ...(names.length > 0 && { required: [...new Set(names)] }),
+  }
+}
+
+/** Null where two parts say different things of the same, or a closed one forbids what another has. */
+function joinedWith(sum: JsonSchema | null, part: JsonSchema): JsonSchema | null {
+  if (sum === null) return null
+  const forbids = (one: JsonSchema, other: JsonSchema): boolean =>
+    one['additionalProperties'] === false && other['properties'] !== undefined
+  if (forbids(sum, part) || forbids(part, sum)) return null
+  const properties = joinedProperties(sum['properties'], part['properties'])
+  if (properties === null) return null
+  const required = [...listOf(sum['required']), ...listOf(part['required'])]
+  const [others, more] = [sum, part].map((each) => withoutKeywords(each, ['properties', 'required']))
+  const isAgreed = Object.entries(more ?? {}).every(
+    ([key, value]) => others?.[key] === undefined || JSON.stringify(others[key]) === JSON.stringify(value),
+  )
+  if (!isAgreed) return null
+  return {
+    ...others,
+    ...more,
+    ...(properties !== undefined && { properties }),
+    ...(required.length > 0 && { required: [...new Set(required)] }),
+  }
+}
+
+function joinedProperties(left: JsonValue | undefined, right: JsonValue | undefined): JsonSchema | null | undefined {
+  if (!isSchema(left)) return isSchema(right) ? right : undefined
+  if (!isSchema(right)) return left
+  const differs = Object.entries(right).some(
+    ([name, value]) => Object.hasOwn(left, name) && JSON.stringify(left[name]) !== JSON.stringify(value),
+  )
+  return differs ? null : { ...left, ...right }
+}
+
+function listOf(value: JsonValue | undefined): readonly JsonValue[] {
+  return isList(value) ? value : []
 }

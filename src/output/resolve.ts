@@ -1,7 +1,7 @@
 import type { ModelToolCall, ModelTurn } from '../model/contracts.js'
 import type { JsonValue } from '../util/json.js'
 import { FINAL_RESULT } from './format.js'
-import type { OutputFormat, ParsedOutput } from './format.js'
+import type { OutputContext, OutputFormat, ParsedOutput } from './format.js'
 
 /** What a complete reply means for the run. Plain JSON: it is in the event that tells the reply. */
 export type Resolution =
@@ -33,19 +33,27 @@ export interface Resolved {
  * What a reply means, decided from its content, not from its finish label (spec §9.6). Knows no budgets. A reply that
  * was cut off, refused or filtered is never an answer.
  */
-export async function resolveTurn(turn: ModelTurn, output: OutputFormat | null): Promise<Resolved> {
-  if (turn.toolCalls.length > 0) return resolveCalls(turn, output)
+export async function resolveTurn(
+  turn: ModelTurn,
+  output: OutputFormat | null,
+  context: OutputContext,
+): Promise<Resolved> {
+  if (turn.toolCalls.length > 0) return resolveCalls(turn, output, context)
   const problem = unfinished(turn)
   if (problem !== undefined) return { resolution: problem }
   if (output === null) return { resolution: final(null), value: turn.text }
-  if (output.mode === 'text') return { resolution: final('text'), value: turn.text }
   if (output.mode === 'tool') return { resolution: { kind: 'retry_user_message', message: correction(CALL_IT) } }
-  const parsed = await output.parseText(turn.text)
-  if (parsed.ok) return { resolution: { ...final(output.mode), output: parsed.json }, value: parsed.value }
-  return { resolution: { kind: 'retry_user_message', message: correction(parsed.problem, ONLY_JSON) } }
+  const parsed = await output.parseText(turn.text, context)
+  if (!parsed.ok) {
+    const message = correction(parsed.problem, output.mode === 'text' ? ANSWER_AGAIN : ONLY_JSON)
+    return { resolution: { kind: 'retry_user_message', message } }
+  }
+  // The text of a reply is kept once: only what a schema makes of it is made again from an answer of its own.
+  const isText = output.mode === 'text' && parsed.value === turn.text
+  return { resolution: { ...final(output.mode), ...(!isText && { output: parsed.json }) }, value: parsed.value }
 }
 
-async function resolveCalls(turn: ModelTurn, output: OutputFormat | null): Promise<Resolved> {
+async function resolveCalls(turn: ModelTurn, output: OutputFormat | null, context: OutputContext): Promise<Resolved> {
   const answers = output?.mode === 'tool' ? turn.toolCalls.filter((call) => call.name === FINAL_RESULT) : []
   const answer = answers[0]
   if (output === null || answer === undefined) return { resolution: { kind: 'continue' } }
@@ -53,7 +61,7 @@ async function resolveCalls(turn: ModelTurn, output: OutputFormat | null): Promi
     const message = `The model called \`${FINAL_RESULT}\` beside other calls; it must be the only call of a reply.`
     return { resolution: { kind: 'unexpected', message } }
   }
-  return resolveAnswer(turn, answer, await output.parseArguments(answer.arguments))
+  return resolveAnswer(turn, answer, await output.parseArguments(answer.arguments, context))
 }
 
 function resolveAnswer(turn: ModelTurn, call: ModelToolCall, parsed: ParsedOutput): Resolved {
@@ -101,6 +109,7 @@ function final(mode: string | null): FinalAnswer {
 
 const CALL_IT = `Call \`${FINAL_RESULT}\` with the final answer.`
 const CALL_AGAIN = `Call \`${FINAL_RESULT}\` again with valid arguments.`
+const ANSWER_AGAIN = 'Give the final answer again.'
 const ONLY_JSON = 'Return only valid JSON for the schema, without any other text.'
 
 /** Three parts, a blank line between them (spec §9.5). */

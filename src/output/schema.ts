@@ -1,58 +1,142 @@
-import { HarnessError } from '../errors.js'
+import { HarnessError, messageOf, ModelRetry } from '../errors.js'
 import type { ModelCapabilities, StructuredOutputMode } from '../model/contracts.js'
-import { jsonSchemaOf, parseWith } from '../tools/schema.js'
-import type { Schema } from '../tools/schema.js'
 import type { ArgumentIssue } from '../tools/validation.js'
 import { clipped, dotted } from '../tools/summaries.js'
 import { isObject, parseJson } from '../util/json.js'
-import type { JsonSchema } from '../util/json.js'
-import { closed, isStrict, sortedKeys, wrapped } from './document.js'
+import type { JsonSchema, JsonValue } from '../util/json.js'
+import { answerDocument, sortedKeys, wrapped } from './document.js'
+import { withoutFillers } from './fillers.js'
+import { followAnswer } from './follow.js'
 import { FINAL_RESULT } from './format.js'
-import type { OutputFormat, ParsedOutput } from './format.js'
+import type { OutputContext, OutputFormat, OutputValidator, ParsedOutput } from './format.js'
+import { outputSchemaOf, parseAnswer } from './several.js'
+import type { OutputType } from './several.js'
+import { strictSchema } from './strict.js'
 
 const DESCRIPTION = 'Gives the final answer. Call it once, alone, when the work is done.'
 
+/** The type of an answer that may be any text. */
+export const anyText: JsonSchema = { type: 'string' }
+
+/** What an answer must be, and how it is asked for. */
+export interface AskedOutput {
+  readonly type: OutputType
+  readonly mode: StructuredOutputMode | 'auto'
+  /** The caller's own check, of an answer that fits. */
+  readonly validate?: OutputValidator<unknown> | null
+  /** What is wrong with the evidence in an answer; set where the type demands some. */
+  readonly checkEvidence?: ((json: JsonValue, context: OutputContext) => Promise<readonly ArgumentIssue[]>) | null
+}
+
 /**
- * How an answer of a schema is asked for from a model of these capabilities (spec §9.2 to §9.4). Throws
- * `invalid_options` for a mode that the model or the type cannot have.
+ * How an answer is asked for from a model of these capabilities (spec §9.2 to §9.4, H-21). Throws `invalid_options` for a
+ * mode that the model or the type cannot have.
  */
-export function outputFormat(
-  outputType: Schema,
-  asked: StructuredOutputMode | 'auto',
-  capabilities: ModelCapabilities,
-): OutputFormat {
-  const document = closed(jsonSchemaOf(outputType, '`outputType`'))
-  const isText = document['type'] === 'string' && document['enum'] === undefined
-  const mode = resolveMode(asked, capabilities, isText)
-  const reads = reader(outputType)
-  if (mode === 'text') return { mode, tool: null, request: null, instructions: '', ...reads(false, false) }
-  const isWrapped = mode !== 'prompted' && !isPlainObject(document)
-  const schema = isWrapped ? wrapped(document) : document
-  return {
-    mode,
-    tool: mode === 'tool' ? { name: FINAL_RESULT, description: DESCRIPTION, parameters: schema } : null,
-    request: mode === 'native' ? { name: FINAL_RESULT, schema, strict: isStrict(schema) } : null,
-    instructions: mode === 'prompted' ? promptedInstructions(document) : '',
-    ...reads(mode === 'native' && isWrapped, mode === 'tool' && isWrapped),
+export function outputFormat(asked: AskedOutput, capabilities: ModelCapabilities): OutputFormat {
+  const { document, isWrapped, full, strict, ...traits } = formsOf(asked.type)
+  const mode = resolveMode(asked.mode, capabilities, traits)
+  const none = { mode, tool: null, request: null, instructions: '' }
+  switch (mode) {
+    case 'text':
+      return { ...none, ...textReader(asked) }
+    case 'tool':
+      return {
+        ...none,
+        tool: { name: FINAL_RESULT, description: DESCRIPTION, parameters: full },
+        ...jsonReader(asked, { isWrapped, strictOf: null }),
+      }
+    case 'native':
+      return {
+        ...none,
+        request: { name: FINAL_RESULT, schema: strict ?? full, strict: strict !== null },
+        ...jsonReader(asked, { isWrapped, strictOf: strict === null ? null : document }),
+      }
+    case 'prompted':
+      return {
+        ...none,
+        instructions: promptedInstructions(document),
+        ...jsonReader(asked, { isWrapped: false, strictOf: null }),
+      }
   }
+}
+
+interface Forms extends Traits {
+  readonly document: JsonSchema
+  /** An object is demanded at the root: there the answer is a member of one. */
+  readonly isWrapped: boolean
+  /** With an object at the root. */
+  readonly full: JsonSchema
+  readonly strict: JsonSchema | null
+}
+
+/** Made once a type. */
+const forms = new WeakMap<object, Forms>()
+
+function formsOf(type: OutputType): Forms {
+  const known = forms.get(type)
+  if (known !== undefined) return known
+  const document = outputDocument(type)
+  const isText = document['type'] === 'string' && document['enum'] === undefined && document['const'] === undefined
+  const isWrapped = !isPlainObject(document)
+  const full = isWrapped ? wrapped(document) : document
+  const strict = strictSchema(full)
+  const traits = { isText, isStrict: strict !== null, isRecursive: full['$defs'] !== undefined }
+  const made = { document, isWrapped, full, strict, ...traits }
+  forms.set(type, made)
+  return made
+}
+
+function outputDocument(type: OutputType): JsonSchema {
+  const schema = outputSchemaOf(type)
+  try {
+    return answerDocument(schema)
+  } catch (cause) {
+    throw new HarnessError('invalid_options', `\`outputType\` cannot be given to a model: ${messageOf(cause)}`, {
+      cause,
+    })
+  }
+}
+
+interface Traits {
+  readonly isText: boolean
+  /** It has a strict form. */
+  readonly isStrict: boolean
+  /** Other references are inlined. */
+  readonly isRecursive: boolean
 }
 
 function resolveMode(
   asked: StructuredOutputMode | 'auto',
   capabilities: ModelCapabilities,
-  isText: boolean,
+  traits: Traits,
 ): StructuredOutputMode {
-  const { supportsJsonSchemaOutput, supportsTools, permissiveNativeOverride, defaultStructuredOutputMode } =
-    capabilities
-  const mode = asked === 'auto' ? (defaultStructuredOutputMode ?? 'tool') : asked
+  const { supportsJsonSchemaOutput, supportsTools, permissiveNativeOverride } = capabilities
+  const mode = asked === 'auto' ? bestMode(capabilities, traits) : asked
   if (mode === 'native' && supportsJsonSchemaOutput !== true && permissiveNativeOverride !== true) {
     throw invalid('the model cannot be held to a JSON Schema by its provider; use `tool` or `prompted`', mode)
+  }
+  if (mode === 'native' && !traits.isText && !canEnforce(capabilities, traits)) {
+    throw invalid(
+      'the provider cannot enforce a schema with maps, open or recursive parts; use `tool` or `prompted`',
+      mode,
+    )
   }
   if (mode === 'tool' && supportsTools === false) {
     throw invalid('the model cannot call tools; use `prompted`', mode)
   }
-  if (mode === 'text' && !isText) throw invalid('it is for answers of type string', mode)
-  return isText ? 'text' : mode
+  if (mode === 'text' && !traits.isText) throw invalid('it is for answers of type string', mode)
+  return traits.isText ? 'text' : mode
+}
+
+function bestMode(capabilities: ModelCapabilities, traits: Traits): StructuredOutputMode {
+  const { defaultStructuredOutputMode, supportsTools } = capabilities
+  const withoutNative = supportsTools === false ? 'prompted' : 'tool'
+  if (defaultStructuredOutputMode !== 'native') return defaultStructuredOutputMode ?? withoutNative
+  return canEnforce(capabilities, traits) ? 'native' : withoutNative
+}
+
+function canEnforce({ nativeSchemas = 'any' }: ModelCapabilities, { isStrict, isRecursive }: Traits): boolean {
+  return nativeSchemas === 'any' || (isStrict && !isRecursive)
 }
 
 function invalid(why: string, mode: string): HarnessError {
@@ -60,28 +144,63 @@ function invalid(why: string, mode: string): HarnessError {
 }
 
 function isPlainObject(document: JsonSchema): boolean {
-  return document['type'] === 'object' && document['anyOf'] === undefined && document['oneOf'] === undefined
+  const { type, anyOf, oneOf, allOf, $ref } = document
+  return type === 'object' && [anyOf, oneOf, allOf, $ref].every((keyword) => keyword === undefined)
 }
 
 function promptedInstructions(document: JsonSchema): string {
   return `Give the final answer as JSON only, without any other text, fitting this JSON Schema:\n${JSON.stringify(sortedKeys(document))}`
 }
 
-type Reads = Pick<OutputFormat, 'parseText' | 'parseArguments'>
+type Reader = Pick<OutputFormat, 'parseText' | 'parseArguments' | 'follow'>
 
-function reader(outputType: Schema): (textIsWrapped: boolean, argumentsAreWrapped: boolean) => Reads {
-  const read = async (text: string, isWrapped: boolean): Promise<ParsedOutput> => {
+/** How an answer is written: as the member `value` of an object, or in the strict form of a schema. */
+interface Written {
+  readonly isWrapped: boolean
+  readonly strictOf: JsonSchema | null
+}
+
+function jsonReader(asked: AskedOutput, { isWrapped, strictOf }: Written): Reader {
+  const read = async (text: string, context: OutputContext): Promise<ParsedOutput> => {
     const parsed = parseJson(text)
     if (!parsed.ok) return { ok: false, problem: `The answer is not JSON: ${parsed.problem}` }
-    const json = isWrapped && isObject(parsed.value) ? parsed.value['value'] : parsed.value
-    const result = await parseWith(outputType, json)
+    const given = isWrapped && isObject(parsed.value) ? (parsed.value['value'] as JsonValue | undefined) : parsed.value
+    const json = strictOf === null || given === undefined ? given : withoutFillers(strictOf, given)
+    const result = await parseAnswer(asked.type, json)
     if (!result.ok) return { ok: false, problem: problemOf(result.issues) }
-    return { ok: true, json: json ?? null, value: result.value }
+    return checked(asked, { json: json ?? null, value: result.value }, context)
   }
-  return (textIsWrapped, argumentsAreWrapped) => ({
-    parseText: (text) => read(withoutFence(text), textIsWrapped),
-    parseArguments: (text) => read(text, argumentsAreWrapped),
-  })
+  return {
+    parseText: (text, context) => read(withoutFence(text), context),
+    parseArguments: read,
+    follow: () => followAnswer({ isWrapped, hasFillers: strictOf !== null }),
+  }
+}
+
+/** Text fits as it is; only what the caller checks can be wrong with it. */
+function textReader(asked: AskedOutput): Reader {
+  const read = async (text: string, context: OutputContext): Promise<ParsedOutput> => {
+    const result = asked.type === anyText ? { ok: true as const, value: text } : await parseAnswer(asked.type, text)
+    if (!result.ok) return { ok: false, problem: problemOf(result.issues) }
+    return checked(asked, { json: text, value: result.value }, context)
+  }
+  return { parseText: read, parseArguments: read, follow: () => null }
+}
+
+async function checked(
+  { validate, checkEvidence }: AskedOutput,
+  answer: { readonly json: JsonValue; readonly value: unknown },
+  context: OutputContext,
+): Promise<ParsedOutput> {
+  const issues = (await checkEvidence?.(answer.json, context)) ?? []
+  if (issues.length > 0) return { ok: false, problem: problemOf(issues) }
+  try {
+    await validate?.(answer.value, context)
+    return { ok: true, ...answer }
+  } catch (thrown) {
+    if (thrown instanceof ModelRetry) return { ok: false, problem: clipped(thrown.message, LONGEST_PROBLEM) }
+    throw thrown
+  }
 }
 
 const MOST_ISSUES = 12
@@ -95,6 +214,8 @@ function problemOf(issues: readonly ArgumentIssue[]): string {
 
 /** Characters of what is wrong with one field. */
 const LONGEST_MESSAGE = 300
+/** Characters of what the caller's own check says. */
+const LONGEST_PROBLEM = 4_000
 
 /** The inside of one Markdown code fence around the whole text. */
 function withoutFence(text: string): string {

@@ -116,11 +116,13 @@ const CHECKS: { readonly [Name in keyof Required<ProviderOptions>]: Check } = {
   },
   capabilities: fields({
     supportsJsonSchemaOutput: yesOrNo,
+    nativeSchemas: oneOf(['any', 'closed']),
     supportsTools: yesOrNo,
     permissiveNativeOverride: yesOrNo,
     defaultStructuredOutputMode: oneOf(OUTPUT_MODES),
     reasoningEfforts: listFrom(EFFORTS),
     inputs: listFrom(INPUTS),
+    maxOutputTokens: wholeNumber(1),
     contextTokens: wholeNumber(1),
   } satisfies { readonly [Name in keyof ModelCapabilities]-?: Check }),
   extraBody: anyObject,

@@ -78,7 +78,9 @@ class WireModel implements Model {
   constructor(spec: WireModelSpec) {
     this.provider = spec.provider
     this.id = spec.id
-    this.capabilities = { ...spec.capabilities, ...spec.options.capabilities }
+    const { maxOutputTokens, capabilities } = spec.options
+    const cap = maxOutputTokens === undefined ? {} : { maxOutputTokens }
+    this.capabilities = { ...spec.capabilities, ...cap, ...capabilities }
     this.#spec = spec
     this.#headers = inLowerCase(spec.headers)
     const { timeouts } = spec.options

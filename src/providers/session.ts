@@ -154,9 +154,9 @@ export class WireSession implements ModelSession {
 
   async #ask(entries: number, options: TurnOptions, attempt: Attempt): Promise<DecodedReply> {
     const { format, transport, headers } = this.#options
-    const { toolChoice, signal, onDelta } = options
+    const { toolChoice, maxOutputTokens, signal, onDelta } = options
     const previousResponseId = this.#chainEnd?.responseId ?? null
-    const tail = format.tail({ streamed: onDelta !== undefined, toolChoice, previousResponseId })
+    const tail = format.tail({ streamed: onDelta !== undefined, toolChoice, maxOutputTokens, previousResponseId })
     const request: WireRequest = { path: format.path, headers, body: this.#messages.finish(tail), signal }
     const callIdFor = (index: number): string => `call_${entries + 1}_${index + 1}`
     if (onDelta === undefined) return format.decode((await transport.send(request)).json, { callIdFor, onDelta })

@@ -33,7 +33,7 @@ function deltaOf(part: AssistantPart): ModelDelta | null {
     case 'reasoning':
       return { kind: 'reasoning_delta', text: part.text }
     case 'tool_call':
-      return { kind: 'tool_input_delta', text: part.arguments, callId: part.callId }
+      return { kind: 'tool_input_delta', text: part.arguments, callId: part.callId, toolName: part.name }
     case 'opaque':
       return null
   }

@@ -32,6 +32,8 @@ export interface TailOptions {
   readonly streamed: boolean
   /** In place of the settings' choice. */
   readonly toolChoice: ToolChoice | undefined
+  /** In place of the settings' cap of a reply. */
+  readonly maxOutputTokens?: number | undefined
   /** The response that the server goes on from, when it keeps the conversation. */
   readonly previousResponseId: string | null
 }

@@ -1,3 +1,5 @@
+import { listenToAbort } from '../util/listen-to-abort.js'
+
 /** How long a tool may take to clean up after its signal was aborted, before the run goes on without it, in ms. */
 const GRACE_MS = 250
 
@@ -11,7 +13,7 @@ export class RunAbort {
 
   constructor(outer: AbortSignal | undefined) {
     if (outer?.aborted === true) this.cancel(outer.reason)
-    else if (outer !== undefined) this.#letGo = listenTo(outer, () => this.cancel(outer.reason))
+    else if (outer !== undefined) this.#letGo = listenToAbort(outer, () => this.cancel(outer.reason))
   }
 
   /** Whether the caller wanted it, not the run itself. */
@@ -44,36 +46,6 @@ export class RunAbort {
     this.#letGo?.()
     this.#listeners.clear()
   }
-}
-
-interface SharedListener {
-  readonly listeners: Set<() => void>
-  readonly tell: () => void
-}
-
-/** Who listens to a caller's signal: the platform warns of more than ten listeners on one, and many runs may share it. */
-const shared = new WeakMap<AbortSignal, SharedListener>()
-
-/** Calls `listener` when `signal` is aborted; returns how to stop listening. */
-function listenTo(signal: AbortSignal, listener: () => void): () => void {
-  const { listeners, tell } = shared.get(signal) ?? share(signal)
-  listeners.add(listener)
-  return () => {
-    listeners.delete(listener)
-    if (listeners.size > 0) return
-    signal.removeEventListener('abort', tell)
-    shared.delete(signal)
-  }
-}
-
-function share(signal: AbortSignal): SharedListener {
-  const listeners = new Set<() => void>()
-  const tell = (): void => {
-    for (const listener of [...listeners]) listener()
-  }
-  signal.addEventListener('abort', tell)
-  shared.set(signal, { listeners, tell })
-  return { listeners, tell }
 }
 
 /** How work that may be stopped ended. */

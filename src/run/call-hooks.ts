@@ -7,6 +7,7 @@ import type { JsonObject } from '../util/json.js'
 import type { RunContext } from './context.js'
 import type { HookContext } from './hooks.js'
 import type { BatchCall } from './state.js'
+import type { ContentSource } from '../transcript/entry.js'
 
 /** What the hooks before a call decided. */
 export interface BeforeCall {
@@ -51,6 +52,9 @@ export interface EndedCall {
   readonly outcome: ToolOutcome
   readonly told: Envelope
   readonly childUsage?: RunUsage
+  readonly source?: ContentSource
+  /** The tool only reads, by its annotations. */
+  readonly readOnly?: boolean
 }
 
 /** What the model reads of a call. */

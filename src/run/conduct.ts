@@ -25,8 +25,9 @@ import type { FreshOpening, GoOnOpening, Opening, RunPlan } from './plan.js'
 import { RecordedEffects } from './recorded-effects.js'
 import { reportOf, resultOf, resumeStateOf } from './result.js'
 import type { RunRules } from './rules.js'
+import { spendingOf } from './spending.js'
 import type { Ended, RunState } from './state.js'
-import { pendingOf } from './stored-state.js'
+import { belowAnother, pendingOf } from './stored-state.js'
 import { loadTracing, openTrace } from './tracing.js'
 import type { TracedRun } from './tracing.js'
 
@@ -36,6 +37,8 @@ export async function conduct<Output>(context: RunContext, plan: RunPlan): Promi
     await loadTracing(plan.tracing)
     await context.claim(plan.opening.kind === 'fresh')
     const found = plan.opening.kind === 'go_on' ? await plan.opening.load() : null
+    // What a run below another had spent is not in that one's usage yet.
+    context.outerPurse?.charge(Math.round((found?.state.usage.costUsd ?? 0) * 1_000_000))
     const answers = answersFor(plan.opening, found)
     const stored = found === null ? null : await storedEnding<Output>(context, plan, found, answers)
     if (stored !== null) return stored
@@ -103,6 +106,7 @@ async function begin(context: RunContext, plan: RunPlan, { prompt, history }: Fr
   const model = await plan.loadModel()
   const output = plan.outputFor(model)
   const rules = plan.rulesFor(output)
+  context.spending = await spendingOf(context, plan, model, rules, null)
   await context.emit('run_started', { begun: 'fresh', prompt, ...startedBy(context, plan, model, rules), history })
   return timed(context, rules, async () => {
     await tellStart(context, plan, prompt, rules)
@@ -115,11 +119,14 @@ async function begin(context: RunContext, plan: RunPlan, { prompt, history }: Fr
 async function goOn(context: RunContext, plan: RunPlan, opening: GoOnOpening, found: LoadedRun): Promise<Ending> {
   const { state, responses } = found
   const { answers } = opening
+  if (context.parent === null && state.parent !== null) throw belowAnother(state.runId, state.parent)
   const model = await plan.loadModel()
   const output = plan.outputFor(model)
   const rules = plan.rulesFor(output)
+  context.spending = await spendingOf(context, plan, model, rules, state)
   const frozen = await freeze(context.signal, plan, model, output, rules)
   checkConfig(state, frozen, opening.configPolicy)
+  context.configPolicy = opening.configPolicy
   if (context.parent === null) await checkAnswers(state, answers, frozen.tools)
   if (answers.length > 0) checkBudget(context, found, rules)
   // Made before the run takes the state over and goes on with it.
@@ -250,13 +257,13 @@ function blockedByHook(reason: string | true): HarnessError {
 }
 
 async function complete<Output>(context: RunContext, ending: Ending): Promise<HarnessResult<Output>> {
-  const result = resultOf<Output>(
-    context.state,
-    ending as Ending & { output: Output },
-    context.responses,
-    context.signingKey,
-  )
-  await tellEnd(context, { result, error: null, stopReason: result.stopReason })
+  const found = (): HarnessResult<Output> =>
+    resultOf(context.state, ending as Ending & { output: Output }, context.responses, context.signingKey)
+  context.replayGiven()
+  const seen = found()
+  await tellEnd(context, { result: seen, error: null, stopReason: seen.stopReason })
+  // What the hooks did belongs to the run too.
+  const result = context.state.usage === seen.usage ? seen : found()
   await context.emit('run_completed', { result })
   return result
 }

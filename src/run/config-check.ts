@@ -1,13 +1,8 @@
 import { HarnessError } from '../errors.js'
 import { compareConfig } from './config-digest.js'
+import type { ConfigPolicy } from './config-digest.js'
 import type { Frozen } from './frozen.js'
 import type { BatchCall, RunState } from './state.js'
-
-/**
- * What a run may be configured with when it goes on: exactly what it had (`same`); anything, as long as the tools whose
- * calls are still to be run are what they were (`compatible`); anything at all (`any`).
- */
-export type ConfigPolicy = 'same' | 'compatible' | 'any'
 
 /** Refuses to go on with a configuration that the policy forbids, and with one that asks otherwise for approval. */
 export function checkConfig(state: RunState, { config, tools }: Frozen, policy: ConfigPolicy): void {
@@ -27,12 +22,17 @@ export function checkConfig(state: RunState, { config, tools }: Frozen, policy: 
   for (const call of open) {
     const required = tools.get(call.name)?.requiresApproval
     if (typeof required === 'function' || required === undefined) continue
-    if (call.entries === 0 && required !== asksApproval(call)) throw asksOtherwise(call, required)
+    if (call.entries === 0 && required !== asksApproval(call) && !asksAboutContent(call)) throw asksOtherwise(call, required)
   }
 }
 
 function asksApproval({ callId, waiting }: BatchCall): boolean {
   return waiting.some((item) => item.kind === 'approval' && item.callId === callId)
+}
+
+/** The rules of provenance had a person asked. */
+function asksAboutContent({ waiting }: BatchCall): boolean {
+  return waiting.some(({ provenance }) => provenance !== undefined)
 }
 
 function changed(runId: string, kind: string, differences: readonly string[]): HarnessError {

@@ -13,6 +13,12 @@ export interface ConfigDigest {
   readonly limits: string
 }
 
+/**
+ * What a run may be configured with when it goes on: exactly what it had (`same`); anything, as long as the tools whose
+ * calls are still to be run are what they were (`compatible`); anything at all (`any`).
+ */
+export type ConfigPolicy = 'same' | 'compatible' | 'any'
+
 /** How the configuration that a run goes on with compares to the one it had. */
 export interface ConfigChange {
   readonly kind: 'same' | 'compatible' | 'breaking'

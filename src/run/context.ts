@@ -1,9 +1,12 @@
 import { HarnessError, messageOf } from '../errors.js'
 import { NO_USAGE } from '../report.js'
 import type { RunReport, StopReason } from '../report.js'
+import type { Purse } from '../money/purse.js'
+import type { Spending } from '../money/spending.js'
 import type { CheckedArguments } from '../tools/arguments.js'
 import type { Clock } from '../util/clock.js'
 import type { JsonObject, JsonValue } from '../util/json.js'
+import type { ConfigPolicy } from './config-digest.js'
 import type { DurableEvent, DurablePayloads, EphemeralEvent, EphemeralPayloads, EventBase } from './events.js'
 import type { RunAbort } from './abort.js'
 import type { HookSet } from './hooks.js'
@@ -21,7 +24,11 @@ import type { RunTrace } from './tracing.js'
 export interface RunSurroundings {
   readonly runId: string
   readonly parent: RunParent | null
+  /** How many runs it is under. Default 0: it is at the top. */
+  readonly depth?: number
   readonly metadata: JsonObject
+  /** The money of the run above, where that is counted. */
+  readonly outerPurse?: Purse | null
   readonly log: RunLog
   readonly clock: Clock
   readonly hooks: HookSet
@@ -37,6 +44,8 @@ export interface RunSurroundings {
 export class RunContext {
   readonly runId: string
   readonly parent: RunParent | null
+  readonly depth: number
+  readonly outerPurse: Purse | null
   readonly log: RunLog
   readonly queue: EventQueue
   readonly clock: Clock
@@ -50,6 +59,10 @@ export class RunContext {
   checked: ReadonlyMap<string, CheckedArguments> = new Map()
   /** Null where nobody traces. */
   trace: Required<RunTrace> | null = null
+  /** Null where nobody asks what the run costs. */
+  spending: Spending | null = null
+  /** What the run went on with, and the runs below it may. */
+  configPolicy: ConfigPolicy = 'compatible'
   /** The `run_end` hooks have been asked. */
   endTold = false
   #metadata: JsonObject
@@ -67,7 +80,9 @@ export class RunContext {
   constructor(surroundings: RunSurroundings) {
     this.runId = surroundings.runId
     this.parent = surroundings.parent
+    this.depth = surroundings.depth ?? 0
     this.#metadata = surroundings.metadata
+    this.outerPurse = surroundings.outerPurse ?? null
     this.log = surroundings.log
     this.queue = surroundings.queue
     this.clock = surroundings.clock
@@ -255,8 +270,10 @@ function answerIn({ phase }: RunState): JsonValue | undefined {
 
 /** As JSON a result is told in short: its transcript, records and state are in the events before it. */
 function keepShort(event: DurableEvent & { kind: 'run_completed' }, answer: JsonValue | undefined): void {
-  const { runId, text, output, stopReason, usage, pending } = event.result
-  const toJSON = () => ({ ...event, result: { runId, text, output: answer ?? output, stopReason, usage, pending } })
+  const toJSON = () => {
+    const { runId, text, output, stopReason, usage, pending } = event.result
+    return { ...event, result: { runId, text, output: answer ?? output, stopReason, usage, pending } }
+  }
   Object.defineProperty(event, 'toJSON', { value: toJSON, enumerable: false })
 }
 

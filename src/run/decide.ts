@@ -1,7 +1,9 @@
 import type { PendingItem } from '../report.js'
 import type { RequestKind } from './events.js'
-import { batchBreach, limitNotices, requestBreach } from './limits.js'
-import type { Breach, LimitNotice } from './limits.js'
+import { limitNotices } from './limit-notices.js'
+import type { LimitNotice } from './limit-notices.js'
+import { batchBreach, closingBreach, mayPass, requestBreach, stallBreach } from './limits.js'
+import type { Breach, Standing } from './limits.js'
 import type { Batch, BatchCall, RunState } from './state.js'
 import { unanswered } from './waiting.js'
 
@@ -12,10 +14,14 @@ export type Command =
       readonly requestKind: RequestKind
       readonly correction: Correction | null
       readonly notices: readonly LimitNotice[]
+      /** Why this is the last request, without tools; null for any other. */
+      readonly closing: Breach | null
     }
   /** The request was begun and never answered: ask again, with nothing new. */
   | { readonly kind: 'ask_again'; readonly requestKind: RequestKind }
   | { readonly kind: 'run_tools'; readonly calls: readonly BatchCall[] }
+  /** Calls of a batch that is over its budget: they are answered with that. */
+  | { readonly kind: 'refuse_calls'; readonly calls: readonly BatchCall[] }
   /** Calls that had started when the process that ran them ended: what became of them is not known. */
   | { readonly kind: 'settle_unknown'; readonly calls: readonly BatchCall[] }
   | { readonly kind: 'wait'; readonly items: readonly PendingItem[] }
@@ -59,8 +65,10 @@ export function decideSteering(state: RunState): Command {
 }
 
 function decideBatch(state: RunState, batch: Batch): Command {
-  if (!batch.admitted) return overBudget(state, batch)
+  // Tools were asked for where there was to be an answer.
+  if (state.closing !== null && state.closing.kind !== 'stall') return overLimit(state.closing)
   const open = batch.calls.filter((call) => call.settled === null)
+  if (!batch.admitted) return overBudget(state, batch, open)
   const interrupted = open.filter((call) => call.started && call.waiting.length === 0)
   if (interrupted.length > 0) return { kind: 'settle_unknown', calls: interrupted }
   const items = open.flatMap(unanswered)
@@ -78,9 +86,14 @@ function holdsAll(call: BatchCall): boolean {
   return own.some(({ kind }) => kind !== 'question')
 }
 
-function overBudget(state: RunState, batch: Batch): Command {
+function overBudget(state: RunState, batch: Batch, open: readonly BatchCall[]): Command {
   const breach = batchBreach(state.rules, state.usage, batch.calls.length)
   if (breach === undefined) throw new RangeError('Expected a batch that was not admitted to be over its budget.')
+  if (state.rules.onLimit !== 'answer') return overLimit(breach)
+  return open.length > 0 ? { kind: 'refuse_calls', calls: open } : ask(state, 'tool_outputs')
+}
+
+function overLimit(breach: Breach): Command {
   return { kind: 'fail', failure: { kind: 'limit', breach } }
 }
 
@@ -108,7 +121,32 @@ function correct(state: RunState, requestKind: RequestKind, correction: Correcti
 }
 
 function ask(state: RunState, requestKind: RequestKind, correction: Correction | null = null): Command {
-  const breach = requestBreach(state.rules, state.usage)
-  if (breach !== undefined) return { kind: 'fail', failure: { kind: 'limit', breach } }
-  return { kind: 'ask', requestKind, correction, notices: limitNotices(state.rules, state.usage, state.told) }
+  const standing = standingOf(state)
+  const closing = closingBreach(standing)
+  const breach = requestBreach(state.rules, state.usage) ?? stallBreach(standing)
+  const isLast = closing !== undefined && state.closing === null && state.rules.onLimit === 'answer'
+  if (breach !== undefined && !(isLast && mayPass(breach))) return overLimit(breach)
+  const notices = limitNotices(standing, closing, state.told)
+  return { kind: 'ask', requestKind, correction, notices, closing: closing ?? null }
+}
+
+function standingOf({
+  rules,
+  usage,
+  phase,
+  transcript,
+  firstEntry,
+  staleTurns,
+  begunAt,
+  updatedAt,
+}: RunState): Standing {
+  const last = transcript.findLast((entry, index) => entry.role === 'assistant' && index >= firstEntry)
+  return {
+    rules,
+    usage,
+    staleTurns,
+    elapsedMs: Date.parse(updatedAt) - Date.parse(begunAt),
+    lastInputTokens: last?.role === 'assistant' ? (last.usage.inputTokens ?? 0) : 0,
+    refusedCalls: phase.at === 'batch' && !phase.admitted ? phase.calls.length : null,
+  }
 }

@@ -6,6 +6,7 @@ import { renderEnvelope } from '../tools/envelope.js'
 import { textOf } from '../transcript/entry.js'
 import type { ContentPart, ToolEntry, Unstamped, UserEntry } from '../transcript/entry.js'
 import { isSameConfig } from './config-digest.js'
+import type { ConfigDigest } from './config-digest.js'
 import type { RunContext } from './context.js'
 import { decide, decideSteering } from './decide.js'
 import type { Command, Correction } from './decide.js'
@@ -63,6 +64,9 @@ export class TurnDriver {
         case 'run_tools':
           await this.#runTools(command.calls)
           break
+        case 'refuse_calls':
+          await this.#effects.refuseCalls(command.calls)
+          break
         case 'settle_unknown':
           await this.#effects.settleUnknown(command.calls)
           break
@@ -80,12 +84,12 @@ export class TurnDriver {
   }
 
   async #ask(command: Ask): Promise<void> {
-    const { requestKind, correction, notices } = command
-    await this.#frozen.refresh?.(this.#context.signal)
+    const { requestKind, correction, notices, closing } = command
+    const config = await this.#effects.configure()
     if (correction !== null) {
       await this.#context.emit('model_retry', { retryKind: 'structured_output', ...correction })
     }
-    await this.#begin(requestKind, withNoticesLast(this.#said(command), notices), notices)
+    await this.#begin(requestKind, { said: withNoticesLast(this.#said(command), notices), notices, config, closing })
     for (const { limitKind, remaining, content } of notices) {
       await this.#context.emit('limit_warning', { limitKind, remaining, content })
     }
@@ -101,11 +105,18 @@ export class TurnDriver {
     return said
   }
 
-  async #begin(requestKind: RequestKind, said: readonly Said[], notices: readonly Notice[]): Promise<void> {
+  async #begin(
+    requestKind: RequestKind,
+    {
+      said,
+      notices,
+      config,
+      closing,
+    }: Pick<Ask, 'notices' | 'closing'> & { said: readonly Said[]; config: ConfigDigest },
+  ): Promise<void> {
     const { state, clock } = this.#context
     const first = lengthWhenClosed(state)
     const at = clock.iso()
-    const { config } = this.#frozen
     const { provider, id: model } = this.#frozen.model
     await this.#context.emit('model_request_started', {
       requestKind,
@@ -114,6 +125,7 @@ export class TurnDriver {
       entries: said.map((entry, index) => ({ id: entryId(first + index), at, ...entry })),
       notices: notices.map((notice) => notice.key),
       ...(state.config !== null && isSameConfig(state.config, config) ? {} : { config }),
+      ...(closing !== null && { closing }),
     })
   }
 

@@ -1,12 +1,17 @@
+import type { ConfigDigest } from './config-digest.js'
 import type { DurablePayloads, RequestKind } from './events.js'
 import type { BatchCall } from './state.js'
 
 /** What the loop performs: done here and now, or taken from a recording. */
 export interface Effects {
+  /** Before each turn: what the run is configured with by now, since servers may offer something else than before. */
+  configure(): Promise<ConfigDigest>
   /** Asks the model for the next reply. */
   ask(requestKind: RequestKind): Promise<Reply>
   /** Runs the calls of a batch, to their outcomes or to what they ask of people. */
   runTools(calls: readonly BatchCall[]): Promise<void>
+  /** Answers the calls of a batch that is over its budget; none of them is run. */
+  refuseCalls(calls: readonly BatchCall[]): Promise<void>
   /** Settles calls that had started when the process that ran them ended. */
   settleUnknown(calls: readonly BatchCall[]): Promise<void>
 }

@@ -3,10 +3,11 @@ import type { CacheBust, TransportRetry } from '../model/contracts.js'
 import type { TranscriptRepair } from '../transcript/mend.js'
 import type { Resolution } from '../output/resolve.js'
 import type { HarnessResult, PendingItem, ResumeState, RunUsage, StopReason } from '../report.js'
-import type { AssistantEntry, ContentPart, ToolEntry, TranscriptEntry, UserEntry } from '../transcript/entry.js'
+import type { AssistantEntry, ContentPart, ContentSource, ToolEntry, TranscriptEntry, UserEntry } from '../transcript/entry.js'
 import type { JsonObject, JsonValue } from '../util/json.js'
 import type { Answer } from './answers.js'
 import type { ConfigDigest } from './config-digest.js'
+import type { Breach } from './limits.js'
 import type { LimitKind, RunRules } from './rules.js'
 
 /** On every event. */
@@ -75,6 +76,8 @@ export interface DurablePayloads {
     readonly notices: readonly string[]
     /** With the first request, and again when a run that goes on is configured otherwise. */
     readonly config?: ConfigDigest
+    /** Why this is the last request, to be answered without tools: the end of a budget, or turns without news. */
+    readonly closing?: Breach
   }
   limit_warning: { readonly limitKind: LimitKind; readonly remaining: number; readonly content: string }
   model_message: {
@@ -87,6 +90,8 @@ export interface DurablePayloads {
     readonly nativeFinishReason: string | null
     readonly responseId: string | null
     readonly responseModel: string | null
+    /** In whole micro-dollars, rounded up, at the price of that time; absent where it is not known. */
+    readonly cost?: number
   }
   tool_call_started: {
     readonly callId: string
@@ -112,8 +117,12 @@ export interface DurablePayloads {
     readonly output: string
     /** Images and files beside the envelope. */
     readonly parts?: readonly ContentPart[]
+    /** Where the content comes from, as far as the tool says. */
+    readonly source?: ContentSource
     /** What the runs that the call started have used, when it started any. */
     readonly childUsage?: RunUsage
+    /** It brought nothing that the calls before it had not brought; told where a run watches for that (`stall`). */
+    readonly stale?: true
   }
   /** A call had started when the process that ran it ended: how it is settled. */
   tool_call_interrupted: {

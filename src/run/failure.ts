@@ -19,10 +19,7 @@ export class RunStopped extends Error {
 export function failureError(failure: Failure): { readonly error: HarnessError; readonly limit: Breach | null } {
   switch (failure.kind) {
     case 'limit': {
-      const { kind, limit, count } = failure.breach
-      const used = kind === 'tool_calls' ? `${count} calls would be needed` : `${count} used`
-      const message = `The run reached its limit: ${LIMIT_NAMES[kind]}=${limit} (${used}).`
-      return { error: new HarnessError('limit_reached', message), limit: failure.breach }
+      return { error: new HarnessError('limit_reached', limitMessage(failure.breach)), limit: failure.breach }
     }
     case 'tool_retries': {
       const { toolName, budget, count } = failure
@@ -42,6 +39,14 @@ export function failureError(failure: Failure): { readonly error: HarnessError; 
   }
 }
 
+function limitMessage({ kind, limit, count }: Breach): string {
+  if (kind === 'stall') return `The run was stopped: ${count} turns in a row brought nothing new.`
+  const isNeeded = kind === 'cost_usd' && count > limit
+  const used =
+    kind === 'tool_calls' ? `${count} calls would be needed` : `${count} ${isNeeded ? 'would be needed' : 'used'}`
+  return `The run reached its limit: ${LIMIT_NAMES[kind]}=${limit} (${used}).`
+}
+
 const LIMIT_NAMES: Readonly<Record<LimitKind, string>> = {
   model_requests: 'max_model_requests',
   tool_calls: 'max_tool_calls',
@@ -49,6 +54,8 @@ const LIMIT_NAMES: Readonly<Record<LimitKind, string>> = {
   input_tokens: 'input_tokens',
   output_tokens: 'output_tokens',
   time_ms: 'time_ms',
+  cost_usd: 'cost_usd',
+  stall: 'stall',
 }
 
 /** How a run is said to have ended that an error of this code ended. */

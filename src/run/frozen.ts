@@ -5,6 +5,7 @@ import type { StartChild } from './child-run.js'
 import type { ConfigDigest } from './config-digest.js'
 import type { JsonValue } from '../util/json.js'
 import type { InputPort } from './input.js'
+import type { Provenance } from './provenance/flows.js'
 import type { StepRunner } from './steps.js'
 
 /** What the model can be offered, as it was found. */
@@ -31,6 +32,8 @@ export interface Frozen {
   /** Every batch runs one call at a time. */
   readonly sequential: boolean
   readonly root: string
+  /** Null where nobody asks where content comes from. */
+  readonly provenance: Provenance | null
   /** What the run is configured with, to be compared when it goes on elsewhere. */
   readonly config: ConfigDigest
   readonly startChild: StartChild

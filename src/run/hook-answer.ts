@@ -39,6 +39,7 @@ const MEMBERS: Readonly<Record<string, Readonly<Record<string, Member>>>> = {
   user_prompt_submit: { context: CONTEXT, cancel: CANCEL },
   before_tool_call: { cancel: CANCEL, args: ARGS },
   after_tool_call: { output: OUTPUT, envelope: ENVELOPE },
+  before_subagent_run: { cancel: CANCEL },
 }
 
 function isText(value: unknown): boolean {

@@ -12,6 +12,7 @@ import { unknownKey } from '../util/unknown-key.js'
 import type { RunAbort } from './abort.js'
 import { checkedAnswer } from './hook-answer.js'
 import type { LimitKind } from './rules.js'
+import type { Wraps } from './wraps.js'
 
 /** What each hook is told, beside `event`, `runId` and `metadata`. All of it is read-only data. */
 export interface HookContexts {
@@ -43,6 +44,12 @@ export interface HookContexts {
     readonly envelope: Envelope
     readonly durationMs: number
   }
+  before_subagent_run: ChildAbout
+  after_subagent_run: ChildAbout & {
+    readonly result: HarnessResult<unknown> | null
+    readonly error: HarnessError | null
+    readonly usage: RunUsage
+  }
   limit_reached: { readonly limitKind: LimitKind; readonly limitValue: number; readonly currentCount: number }
   run_end: {
     readonly result: HarnessResult<unknown> | null
@@ -50,6 +57,18 @@ export interface HookContexts {
     readonly stopReason: StopReason
     readonly usage: RunUsage
   }
+}
+
+/** A run that a call of this one starts. */
+interface ChildAbout {
+  /** Name of the agent; `default` for one without a name. */
+  readonly agent: string
+  readonly prompt: string | readonly ContentPart[]
+  readonly childRunId: string
+  /** The call that starts it. */
+  readonly callId: string
+  /** Names of the tools that it gets. */
+  readonly tools: readonly string[]
 }
 
 /** What each hook may return. Nothing, for all of them. */
@@ -61,6 +80,9 @@ export interface HookAnswers {
   before_tool_call: { readonly cancel?: string | true; readonly args?: JsonObject } | undefined
   /** What the model reads; `output` wins over `envelope`. */
   after_tool_call: { readonly output?: string; readonly envelope?: Envelope } | undefined
+  /** `cancel` keeps the run from beginning; its call learns of it as of a run that failed. */
+  before_subagent_run: { readonly cancel?: string | true } | undefined
+  after_subagent_run: unknown
   limit_reached: unknown
   run_end: unknown
 }
@@ -72,6 +94,8 @@ const HOOK_EVENTS: readonly HookEvent[] = [
   'user_prompt_submit',
   'before_tool_call',
   'after_tool_call',
+  'before_subagent_run',
+  'after_subagent_run',
   'limit_reached',
   'run_end',
 ]
@@ -88,7 +112,10 @@ type HookOf<Event extends HookEvent> = {
   readonly handler: (context: HookContext<Event>) => HookAnswers[Event] | Promise<HookAnswers[Event]>
   /** Names of the tools to fire for; for the tool events only. Default: all. */
   readonly tools?: readonly string[]
-  /** Names of the agents whose runs to fire for, `*` for all. Default: the run itself, not those that its tools start. */
+  /**
+   * Names of the agents whose runs to fire for, `*` for all. Default: the run itself, not those that its tools start. For
+   * the subagent events: of the agents that are started, by whatever run. Default: all.
+   */
   readonly agents?: readonly string[]
   /**
    * Longest time the handler may take, in ms; then it has failed. Default: none. Once the run has been aborted it waits
@@ -111,14 +138,18 @@ interface Asking {
 const GRACE_MS = 250
 const LAST_GRACE_MS = 2_000
 
-/** The hooks of a harness, by event; asking costs nothing where there are none. */
+const NO_WRAPS = { model: [], tool: [] }
+
+/** The hooks of a harness, by event, and its middleware; asking costs nothing where there are none. */
 export class HookSet {
   readonly #byEvent = new Map<HookEvent, Hook[]>()
   readonly #ofAgents = new Map<string, HookSet>()
   readonly #strict: boolean
+  readonly wraps: Wraps
 
-  constructor(hooks: readonly Hook[], strict: boolean) {
+  constructor(hooks: readonly Hook[], strict: boolean, { model, tool }: Pick<Wraps, 'model' | 'tool'> = NO_WRAPS) {
     this.#strict = strict
+    this.wraps = { model, tool, strict }
     for (const hook of hooks) {
       checkHook(hook)
       this.#byEvent.set(hook.event, [...(this.#byEvent.get(hook.event) ?? []), hook])
@@ -131,10 +162,15 @@ export class HookSet {
     const key = agentName ?? ''
     let set = this.#ofAgents.get(key)
     if (set === undefined) {
-      const hooks = [...this.#byEvent.values()].flat().filter(({ agents }) => firesFor(agents, agentName))
-      this.#ofAgents.set(key, (set = new HookSet(hooks, this.#strict)))
+      const hooks = [...this.#byEvent.values()].flat().filter(({ event, agents }) => isOfChildren(event) || firesFor(agents, agentName))
+      this.#ofAgents.set(key, (set = new HookSet(hooks, this.#strict, this.wraps)))
     }
     return set
+  }
+
+  /** At which some hook is asked. */
+  get events(): readonly HookEvent[] {
+    return [...this.#byEvent.keys()]
   }
 
   has(event: HookEvent): boolean {
@@ -154,6 +190,7 @@ export class HookSet {
     let current = context
     for (const hook of (this.#byEvent.get(context.event) ?? []) as readonly unknown[] as readonly HookOf<Event>[]) {
       if (hook.tools !== undefined && !('toolName' in current && hook.tools.includes(current.toolName))) continue
+      if ('agent' in current && hook.agents !== undefined && !firesFor(hook.agents, current.agent)) continue
       const answer = await this.#askOne(hook, current, run)
       if (answer === undefined) continue
       const next = fold(current, answer)
@@ -257,6 +294,11 @@ function checkFilter(event: HookEvent, tools: unknown): void {
 
 function invalid(message: string): HarnessError {
   return new HarnessError('invalid_options', message)
+}
+
+/** Asked by the run that starts another. */
+function isOfChildren(event: HookEvent): boolean {
+  return event === 'before_subagent_run' || event === 'after_subagent_run'
 }
 
 function firesFor(agents: readonly string[] | undefined, agentName: string | null): boolean {

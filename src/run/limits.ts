@@ -1,4 +1,3 @@
-import type { Notice } from '../model/notices.js'
 import type { RunUsage } from '../report.js'
 import type { LimitKind, RunRules } from './rules.js'
 
@@ -13,11 +12,12 @@ export interface Breach {
 
 /** What forbids one more request, if anything does. */
 export function requestBreach(rules: RunRules, usage: RunUsage): Breach | undefined {
-  const { modelRequests, inputTokens, outputTokens } = rules.limits
+  const { modelRequests, inputTokens, outputTokens, costUsd } = rules.limits
   return (
     breach('model_requests', modelRequests, usage.modelRequests) ??
     breach('input_tokens', inputTokens, usage.inputTokens) ??
-    breach('output_tokens', outputTokens, usage.outputTokens)
+    breach('output_tokens', outputTokens, usage.outputTokens) ??
+    breach('cost_usd', costUsd, usage.costUsd ?? 0)
   )
 }
 
@@ -32,62 +32,72 @@ function breach(kind: LimitKind, limit: number | null, used: number): Breach | u
   return limit !== null && used >= limit ? { kind, limit, count: used } : undefined
 }
 
-/** A notice that a budget runs out. */
-export interface LimitNotice extends Notice {
-  readonly limitKind: 'model_requests' | 'tool_calls'
+/** How far a run has come with its budgets. */
+export interface Standing {
+  readonly rules: RunRules
+  readonly usage: RunUsage
+  /** Since the run was begun, or gone on with, here. */
+  readonly elapsedMs: number
+  /** Of the last reply: the next request will have as many at least. */
+  readonly lastInputTokens: number
+  /** Turns in a row that brought nothing new. */
+  readonly staleTurns: number
+  /** Calls of a batch that is over its budget. */
+  readonly refusedCalls: number | null
+}
+
+/** A budget that is nearly used up, and how much of it is left. */
+export interface NearLimit extends Breach {
   readonly remaining: number
 }
 
-/** What to tell the model with the next request as its budgets run out (spec §10.2); nothing is told twice. */
-export function limitNotices(rules: RunRules, usage: RunUsage, told: readonly string[]): LimitNotice[] {
-  return [requestNotice(rules, usage), toolNotice(rules, usage)]
-    .filter((notice) => notice !== undefined)
-    .filter((notice) => !told.includes(notice.key))
+/** Share of a budget that is its end. */
+const NEAR = 0.1
+
+/** Budgets of tokens, time and money of which a tenth is left, or too little for another request as long as the last one. */
+export function nearLimits({ rules, usage, elapsedMs, lastInputTokens }: Standing): readonly NearLimit[] {
+  const { inputTokens, outputTokens, timeMs, costUsd } = rules.limits
+  return [
+    near('input_tokens', inputTokens, usage.inputTokens, lastInputTokens),
+    near('output_tokens', outputTokens, usage.outputTokens),
+    near('time_ms', timeMs, elapsedMs),
+    near('cost_usd', costUsd, usage.costUsd ?? 0),
+  ].filter((each) => each !== undefined)
 }
 
-function requestNotice(rules: RunRules, usage: RunUsage): LimitNotice | undefined {
-  const limit = rules.limits.modelRequests
-  if (limit === null || limit - usage.modelRequests !== 1) return undefined
-  return limitNotice(
-    'model_requests',
-    1,
-    rules.answersByTool
-      ? 'This is the final model request of this run: give the final answer now by calling `final_result`, and request no other tools.'
-      : 'This is the final model request of this run: answer now, and request no tools.',
+/** Nothing is near its limit of which nothing has been used. */
+function near(kind: LimitKind, limit: number | null, count: number, least = 0): NearLimit | undefined {
+  if (limit === null || count === 0) return undefined
+  const remaining = Math.max(0, Number((limit - count).toFixed(6)))
+  return remaining <= Math.max(limit * NEAR, least) ? { kind, limit, count, remaining } : undefined
+}
+
+/**
+ * Why the next request is to be the last, without tools: the end of a budget, where the model is to answer then
+ * (`onLimit: 'answer'`), or too many turns without news.
+ */
+export function closingBreach(standing: Standing): Breach | undefined {
+  const { rules, usage, staleTurns, refusedCalls } = standing
+  const answerAfter = rules.stall?.answerAfter ?? null
+  if (answerAfter !== null && staleTurns >= answerAfter) return { kind: 'stall', limit: answerAfter, count: staleTurns }
+  if (rules.onLimit !== 'answer') return undefined
+  const { modelRequests, toolCalls } = rules.limits
+  const [nearest] = nearLimits(standing)
+  return (
+    (refusedCalls === null ? undefined : batchBreach(rules, usage, refusedCalls)) ??
+    breach('model_requests', modelRequests === null ? null : modelRequests - 1, usage.modelRequests) ??
+    breach('tool_calls', toolCalls, usage.toolCalls) ??
+    (nearest === undefined ? undefined : { kind: nearest.kind, limit: nearest.limit, count: nearest.count })
   )
 }
 
-function toolNotice(rules: RunRules, usage: RunUsage): LimitNotice | undefined {
-  const limit = rules.limits.toolCalls
-  if (limit === null) return undefined
-  const left = limit - usage.toolCalls
-  if (left === 1) return limitNotice('tool_calls', 1, oneCallLeft(rules.answersByTool))
-  if (left > 0) return undefined
-  return limitNotice(
-    'tool_calls',
-    0,
-    limit === 0 ? toolsUnavailable(rules.answersByTool) : noCallsLeft(rules.answersByTool),
-  )
+/** What ends a run that has gone on too long without anything new. */
+export function stallBreach({ rules, staleTurns }: Standing): Breach | undefined {
+  const limit = rules.stall?.stopAfter ?? null
+  return limit !== null && staleTurns >= limit ? { kind: 'stall', limit, count: staleTurns } : undefined
 }
 
-function limitNotice(limitKind: LimitNotice['limitKind'], remaining: number, content: string): LimitNotice {
-  return { key: `limit_warning:${limitKind}:${remaining}`, kind: 'limit_warning', limitKind, remaining, content }
-}
-
-function oneCallLeft(answersByTool: boolean): string {
-  return answersByTool
-    ? 'One tool call remains besides `final_result`: do not request several tools at once.'
-    : 'One tool call remains: do not request several tools at once.'
-}
-
-function toolsUnavailable(answersByTool: boolean): string {
-  return answersByTool
-    ? 'Tools are not available on this run: use `final_result` to answer.'
-    : 'Tools are not available on this run: answer without them.'
-}
-
-function noCallsLeft(answersByTool: boolean): string {
-  return answersByTool
-    ? 'No tool calls remain: answer now with `final_result`.'
-    : 'No tool calls remain: answer now without tools.'
+/** Limits that one last request may pass: of what it will use nobody knows beforehand, and it is not dear. */
+export function mayPass({ kind }: Breach): boolean {
+  return kind === 'input_tokens' || kind === 'output_tokens'
 }

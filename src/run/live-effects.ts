@@ -1,7 +1,11 @@
 import type { ModelTurn, TurnOptions } from '../model/contracts.js'
+import type { PaidReply } from '../money/spending.js'
+import type { OutputContext } from '../output/format.js'
 import { resolveTurn } from '../output/resolve.js'
 import type { Resolved } from '../output/resolve.js'
 import { settle } from './abort.js'
+import type { ConfigDigest } from './config-digest.js'
+import { refusedContent } from './limit-notices.js'
 import type { RunContext } from './context.js'
 import type { Effects, Reply } from './effects.js'
 import type { RequestKind } from './events.js'
@@ -9,8 +13,11 @@ import type { Frozen } from './frozen.js'
 import { CallIds, normalizeTurn } from './normalize.js'
 import { entryId } from './state.js'
 import type { BatchCall } from './state.js'
+import { ReplyDeltas } from './reply-deltas.js'
 import { performStep } from './steps.js'
 import { ToolBatchExecutor } from './tool-batch.js'
+import { completeUnrun } from './tool-call.js'
+import { wrappedTurn } from './wraps.js'
 
 /** Asks the model and runs the tools. */
 export class LiveEffects implements Effects {
@@ -26,15 +33,25 @@ export class LiveEffects implements Effects {
     this.#ids = new CallIds(context.state.transcript)
   }
 
+  async configure(): Promise<ConfigDigest> {
+    await this.#frozen.refresh?.(this.#context.signal)
+    return this.#frozen.config
+  }
+
   async ask(requestKind: RequestKind): Promise<Reply> {
     const { state, clock, responses, trace } = this.#context
-    const { session, constants, steps, tools } = this.#frozen
-    const asked = (): Promise<ModelTurn> => session.turn(state.transcript, constants, this.#turnOptions())
-    const ask = trace === null ? asked : () => trace.within({ kind: 'turn', requestKind }, asked)
-    const { reply, turn, checked, resolution, value } = await this.#untilAborted(async () => {
-      const answered = await performStep(steps, `turn:${state.usage.modelRequests + 1}`, ask)
-      const normalized = await normalizeTurn(answered, tools, this.#ids)
-      return { reply: answered, ...normalized, ...(await this.#resolve(normalized.turn, requestKind)) }
+    const { steps, tools } = this.#frozen
+    const ask = (maxOutputTokens: number | null): Promise<ModelTurn> => {
+      const asked = (): Promise<ModelTurn> => this.#turn(requestKind, maxOutputTokens)
+      const traced = trace === null ? asked : () => trace.within({ kind: 'turn', requestKind }, asked)
+      return performStep(steps, `turn:${state.usage.modelRequests + 1}`, traced)
+    }
+    const { reply, cost, turn, checked, resolution, value } = await this.#untilAborted(async () => {
+      const answered = await this.#paid(ask)
+      requireReply(answered.turn)
+      const normalized = await normalizeTurn(answered.turn, tools, this.#ids)
+      const resolved = await this.#resolve(normalized.turn, requestKind)
+      return { reply: answered.turn, cost: answered.cost, ...normalized, ...resolved }
     })
     responses.push(reply.raw)
     this.#context.checked = checked
@@ -49,12 +66,40 @@ export class LiveEffects implements Effects {
         nativeFinishReason: turn.nativeFinishReason,
         responseId: turn.responseId,
         responseModel: turn.responseModel,
+        ...(cost !== null && { cost }),
       },
     }
   }
 
+  /** By way of the middleware, where there is any. */
+  #turn(requestKind: RequestKind, maxOutputTokens: number | null): Promise<ModelTurn> {
+    const { state, hooks, runId, parent, metadata, signal } = this.#context
+    const { session, constants } = this.#frozen
+    const options = this.#turnOptions(maxOutputTokens)
+    if (hooks.wraps.model.length === 0) return session.turn(state.transcript, constants, options)
+    const about = { runId, agentName: parent?.agentName ?? null, metadata, requestKind, signal }
+    return wrappedTurn(hooks.wraps, { ...about, transcript: state.transcript, constants }, (call) =>
+      session.turn(call.transcript, call.constants, { ...options, signal: call.signal }),
+    )
+  }
+
+  /** Paid for, where somebody asks what the run costs. */
+  async #paid(ask: (maxOutputTokens: number | null) => Promise<ModelTurn>): Promise<PaidReply<ModelTurn>> {
+    const { spending, state, signal } = this.#context
+    if (spending === null) return { turn: await ask(null), cost: null }
+    return spending.pay({ transcript: state.transcript, constants: this.#frozen.constants, signal, ask })
+  }
+
   runTools(calls: readonly BatchCall[]): Promise<void> {
     return this.#batches.perform(calls)
+  }
+
+  async refuseCalls(calls: readonly BatchCall[]): Promise<void> {
+    const { rules, usage, phase } = this.#context.state
+    const batch = phase.at === 'batch' ? phase.calls : calls
+    const content = refusedContent(rules, batch.length, usage.toolCalls)
+    const refusal = { kind: 'failed', errorType: 'LimitReached', content, retry: false } as const
+    for (const call of calls) await completeUnrun(this.#context, call, batch.indexOf(call), refusal)
   }
 
   settleUnknown(calls: readonly BatchCall[]): Promise<void> {
@@ -71,7 +116,7 @@ export class LiveEffects implements Effects {
   }
 
   async #resolve(turn: ModelTurn, requestKind: RequestKind): Promise<Resolved> {
-    const resolved = await resolveTurn(turn, this.#frozen.output)
+    const resolved = await resolveTurn(turn, this.#frozen.output, this.#outputContext())
     const { resolution } = resolved
     const emptyAgain = requestKind === 'empty_retry' && resolution.kind === 'ask_again' && resolution.reason === 'empty'
     return emptyAgain
@@ -79,19 +124,27 @@ export class LiveEffects implements Effects {
       : resolved
   }
 
-  #turnOptions(): TurnOptions {
+  #outputContext(): OutputContext {
+    const { runId, metadata, signal, state } = this.#context
+    return { runId, metadata, signal, root: this.#frozen.root, transcript: state.transcript }
+  }
+
+  #turnOptions(maxOutputTokens: number | null): TurnOptions {
     const context = this.#context
+    const deltas = this.#frozen.deltas ? new ReplyDeltas(context, this.#frozen.output) : null
+    const { closing, rules } = context.state
+    // A forced call of `final_result` would be refused by models that think: there the notice must do.
+    const withoutTools = closing !== null && !rules.answersByTool && this.#frozen.constants.tools.length > 0
     return {
       signal: context.signal,
-      ...(this.#frozen.deltas && {
-        onDelta: ({ kind, text, callId }) => {
-          if (kind === 'tool_input_delta') context.tell(kind, { text, callId: callId ?? '' })
-          else context.tell(kind, { text })
-        },
-      }),
+      ...(withoutTools && { toolChoice: 'none' }),
+      ...(maxOutputTokens !== null && { maxOutputTokens }),
+      ...(deltas !== null && { onDelta: deltas.tell }),
       onRetry: (retry) => {
         context.tell('transport_retry', retry)
-        if (retry.withdrawn) context.tell('deltas_withdrawn', { attempt: retry.attempt })
+        if (!retry.withdrawn) return
+        context.tell('deltas_withdrawn', { attempt: retry.attempt })
+        deltas?.withdraw()
       },
       onCacheBust: (bust) => void context.emit('cache_bust', bust).catch(ignore),
       onRepair: (repair) => void context.emit('transcript_repaired', repair).catch(ignore),
@@ -102,4 +155,9 @@ export class LiveEffects implements Effects {
 /** An append that fails is told by the next event that the run waits for. */
 function ignore(): void {
   return undefined
+}
+
+/** Models are written by anybody. */
+function requireReply(turn: ModelTurn | undefined): void {
+  if (turn === undefined) throw new RangeError('Expected a reply of the model, got nothing (ended).')
 }

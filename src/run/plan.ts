@@ -1,15 +1,16 @@
-import type { Model, ModelSettings } from '../model/contracts.js'
+import type { Model, ModelSettings, RequestConstants } from '../model/contracts.js'
+import type { Prices } from '../money/prices.js'
 import type { OutputFormat } from '../output/format.js'
-import type { ToolSpec } from '../tools/spec.js'
 import type { TranscriptEntry } from '../transcript/entry.js'
 import type { JsonObject, JsonValue } from '../util/json.js'
 import type { Answer } from './answers.js'
 import type { ChildStart, StartedChild } from './child-run.js'
-import type { ConfigPolicy } from './config-check.js'
+import type { ConfigPolicy } from './config-digest.js'
 import type { RunContext } from './context.js'
 import type { Frozen, Offer } from './frozen.js'
 import type { InputMessage, InputPort } from './input.js'
 import type { LoadedRun } from './load.js'
+import type { Provenance } from './provenance/flows.js'
 import type { RunRules } from './rules.js'
 import type { StepRunner } from './steps.js'
 import type { Tracing } from './tracing.js'
@@ -18,20 +19,25 @@ import type { Tracing } from './tracing.js'
 export interface RunPlan {
   readonly opening: Opening
   readonly root: string
+  readonly provenance: Provenance | null
   readonly settings: ModelSettings
   readonly steps: StepRunner
   readonly tracing: readonly Tracing[]
+  /** What models cost; null where nobody asks, unless a limit does. */
+  readonly prices: Prices | null
   readonly input: InputPort | null
   readonly deltas: boolean
   readonly sequential: boolean
   readonly loadModel: () => Promise<Model>
   readonly loadOffer: (signal: AbortSignal) => Promise<Offer>
-  /** What servers offer now, to be asked at turn boundaries; null where there are none. */
-  readonly serverTools: ((signal: AbortSignal) => Promise<readonly (readonly ToolSpec[])[]>) | null
+  /** What is offered now, to be asked at turn boundaries: `before` itself while nothing has changed. Null where nothing can. */
+  readonly refreshOffer: ((signal: AbortSignal, before: Offer) => Promise<Offer>) | null
   readonly instructionsFor: (offer: Offer) => string
   readonly outputFor: (model: Model) => OutputFormat | null
   readonly rulesFor: (output: OutputFormat | null) => RunRules
   readonly readAnswer: (json: JsonValue) => Promise<unknown>
+  /** Those of the run that this one is a fork of, taken as they are. Default: made of what else is here. */
+  readonly constants?: RequestConstants
   readonly startChild: (parent: RunContext, frozen: Frozen, callId: string, start: ChildStart) => StartedChild
 }
 

@@ -1,3 +1,4 @@
+import type { ConfigDigest } from './config-digest.js'
 import type { RunContext } from './context.js'
 import type { Effects, Reply } from './effects.js'
 import type { DurableEvent } from './events.js'
@@ -26,11 +27,31 @@ export class RecordedEffects implements Effects {
     this.#recording = recording
   }
 
+  /** What servers offered then is as it was recorded: they are not asked again. */
+  configure(): Promise<ConfigDigest> {
+    this.#context.replayGiven()
+    const { config, refresh } = this.#frozen
+    const { next } = this.#recording
+    const recorded = (next?.kind === 'model_request_started' ? next.config : undefined) ?? this.#context.state.config
+    if (refresh === null || recorded === null) return Promise.resolve(config)
+    const { instructions, tools } = recorded
+    return Promise.resolve({ ...config, instructions, tools: { ...tools, ...config.tools } })
+  }
+
   async ask(): Promise<Reply> {
     this.#context.replayGiven()
     const next = this.#expected('model_message')
-    const { text, toolCalls, finalizedOutputMode, entry, resolution, nativeFinishReason, responseId, responseModel } =
-      next
+    const {
+      text,
+      toolCalls,
+      finalizedOutputMode,
+      entry,
+      resolution,
+      nativeFinishReason,
+      responseId,
+      responseModel,
+      cost,
+    } = next
     const message = {
       text,
       toolCalls,
@@ -40,12 +61,17 @@ export class RecordedEffects implements Effects {
       nativeFinishReason,
       responseId,
       responseModel,
+      ...(cost !== undefined && { cost }),
     }
     const isAnswer = resolution.kind === 'final' && resolution.output !== undefined
     return { message, value: isAnswer ? await this.#frozen.readAnswer(resolution.output) : text }
   }
 
   async runTools(): Promise<void> {
+    this.#replayBatch()
+  }
+
+  async refuseCalls(): Promise<void> {
     this.#replayBatch()
   }
 

@@ -22,7 +22,10 @@ export function resultOf<Output>(
     text,
     output,
     stopReason: pauseReason(pending),
-    usage: state.usage,
+    // A hook that is asked at the end of the run can still fail, and is counted.
+    get usage() {
+      return state.usage
+    },
     get toolCallRecords() {
       return (records ??= recordsOf(state))
     },

@@ -1,5 +1,6 @@
 /** A budget that can run out. */
-export type LimitKind = 'model_requests' | 'tool_calls' | 'tool_retries' | 'input_tokens' | 'output_tokens' | 'time_ms'
+export type LimitKind =
+  'model_requests' | 'tool_calls' | 'tool_retries' | 'input_tokens' | 'output_tokens' | 'time_ms' | 'cost_usd' | 'stall'
 
 /** Limits of one run; `null` is no limit. */
 export interface RunLimits {
@@ -8,6 +9,19 @@ export interface RunLimits {
   readonly inputTokens: number | null
   readonly outputTokens: number | null
   readonly timeMs: number | null
+  readonly costUsd: number | null
+}
+
+/** After how many turns in a row that brought nothing new a run is held up; `null` leaves the step out. */
+export interface StallRules {
+  /** The model is told. */
+  readonly noticeAfter: number | null
+  /** It is asked to answer without tools. */
+  readonly answerAfter: number | null
+  /** The run ends. */
+  readonly stopAfter: number | null
+  /** Tools whose calls are new each time, such as one that waits. */
+  readonly ignore: readonly string[]
 }
 
 /** What decides the course of a run, frozen when it starts. Plain JSON: it is in the log and in the state. */
@@ -21,6 +35,10 @@ export interface RunRules {
   readonly toolRetryBudgets: Readonly<Record<string, number>>
   /** The final answer is asked for as a call of `final_result`. */
   readonly answersByTool: boolean
+  /** A limit that is reached ends the run only when the model has been asked for an answer without tools. */
+  readonly onLimit?: 'answer'
+  /** Set where turns without news are counted. */
+  readonly stall?: StallRules
 }
 
 export function retryBudget(rules: RunRules, toolName: string): number {

@@ -1,5 +1,5 @@
 import { renderEnvelope } from '../tools/envelope.js'
-import type { ContentPart } from '../transcript/entry.js'
+import type { ContentPart, ContentSource } from '../transcript/entry.js'
 
 /** How a call of a batch ended: what its entry will say, and what counts. */
 export interface SettledCall {
@@ -9,6 +9,9 @@ export interface SettledCall {
   readonly ok: boolean
   readonly cancelled: boolean
   readonly retryKind: string | null
+  readonly source?: ContentSource
+  /** It brought nothing new. */
+  readonly stale?: true
 }
 
 /** The `final_result` call by which the answer was given. */

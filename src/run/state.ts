@@ -11,6 +11,7 @@ import { FINAL_RESULT } from '../output/format.js'
 import type { Resolution } from '../output/resolve.js'
 import type { DurableEvent, RequestKind } from './events.js'
 import { batchBreach } from './limits.js'
+import type { Breach } from './limits.js'
 import { retryBudget } from './rules.js'
 import type { RunRules } from './rules.js'
 import { acceptedAnswer, cutOff } from './settled.js'
@@ -32,6 +33,9 @@ export interface RunState {
   /** The last durable event that is in here. */
   seq: number
   readonly startedAt: string
+  /** When it was last begun or gone on with, and the time of its last event: its clock. */
+  begunAt: string
+  updatedAt: string
   root: string
   provider: string
   model: string
@@ -49,6 +53,10 @@ export interface RunState {
   readonly told: string[]
   /** W3C `traceparent` of the run's first span, where somebody traced it. */
   readonly traceparent?: string
+  /** Why the last request was to be answered without tools; null when it was like any other. */
+  closing: Breach | null
+  /** Turns in a row whose calls brought nothing new, where that is counted. */
+  staleTurns: number
   /** Retryable failures in a row, by tool name. */
   readonly streaks: Record<string, number>
   /** What is to be said of a call beside its entry, by call id. */
@@ -128,6 +136,8 @@ export function openState(event: Event<'run_started'>): RunState {
       parentRunId === null ? null : { runId: parentRunId, callId: parentToolCallId ?? '', agentName: agentName ?? '' },
     seq: event.seq,
     startedAt: event.at,
+    begunAt: event.at,
+    updatedAt: event.at,
     root: event.root,
     provider: event.provider,
     model: event.model,
@@ -140,6 +150,8 @@ export function openState(event: Event<'run_started'>): RunState {
     phase: { at: 'opening' },
     usage: NO_USAGE,
     told: [],
+    closing: null,
+    staleTurns: 0,
     streaks: {},
     notes: {},
     ...(event.traceparent !== undefined && { traceparent: event.traceparent }),
@@ -156,6 +168,7 @@ export function apply(state: RunState, event: DurableEvent): RunState {
     throw new RangeError(`Expected event ${state.seq + 1} of run \`${state.runId}\`, got event ${event.seq}.`)
   }
   state.seq = event.seq
+  state.updatedAt = event.at
   change(state, event)
   return state
 }
@@ -210,7 +223,7 @@ function change(state: RunState, event: DurableEvent): void {
 /** A run that goes on does so under the rules of the harness that it goes on with. */
 function changeByGoingOn(state: RunState, event: Event<'run_started'>): void {
   const { root, provider, model, metadata, rules } = event
-  Object.assign(state, { root, provider, model, metadata, rules })
+  Object.assign(state, { root, provider, model, metadata, rules, begunAt: event.at, closing: null })
   if (state.phase.at === 'batch') admit(state, state.phase)
 }
 
@@ -220,13 +233,15 @@ function changeByRequest(state: RunState, event: Event<'model_request_started'>)
   for (const entry of event.entries) state.transcript.push(entry)
   const retrying = event.requestKind === 'correction' || event.requestKind === 'output_retry_tool'
   if (retrying) state.usage = { ...state.usage, outputRetries: state.usage.outputRetries + 1 }
+  state.closing = event.closing ?? null
   state.phase = { at: 'asking', requestKind: event.requestKind, notices: event.notices }
 }
 
-function changeByReply(state: RunState, { entry, resolution }: Event<'model_message'>): void {
+function changeByReply(state: RunState, { entry, resolution, cost }: Event<'model_message'>): void {
   if (state.phase.at === 'asking') state.told.push(...state.phase.notices)
   state.transcript.push(entry)
-  state.usage = withTurn(state.usage, entry.usage)
+  const { provider, model, usage } = entry
+  state.usage = withTurn(state.usage, { provider, model, usage, cost })
   if (resolution.kind !== 'continue') {
     state.phase = { at: 'answered', resolution }
     return
@@ -285,9 +300,9 @@ function changeByAnswer(state: RunState, answer: Answer): void {
 }
 
 function changeByCompletion(state: RunState, event: Event<'tool_call_completed'>): void {
-  const { callId, at, output, parts, ok, cancelled, retryKind, childUsage } = event
+  const { callId, at, output, parts, ok, cancelled, retryKind, childUsage, source, stale } = event
   const call = callOf(state, callId)
-  call.settled = { at, output, parts: parts ?? null, ok, cancelled, retryKind }
+  call.settled = { at, output, parts: parts ?? null, ok, cancelled, retryKind, ...(source && { source }), ...(stale && { stale }) }
   call.waiting = []
   call.children = []
   if (childUsage !== undefined) state.usage = withUsage(state.usage, childUsage)
@@ -296,7 +311,13 @@ function changeByCompletion(state: RunState, event: Event<'tool_call_completed'>
     note(state, callId, { cancelled: true })
   }
   const { phase } = state
-  if (phase.at === 'batch' && phase.calls.every((call) => call.settled !== null)) countRetries(state, phase)
+  if (phase.at === 'batch' && phase.calls.every((call) => call.settled !== null)) closeBatch(state, phase)
+}
+
+function closeBatch(state: RunState, batch: Batch): void {
+  const isStale = state.rules.stall !== undefined && batch.calls.every(({ settled }) => settled?.stale === true)
+  state.staleTurns = isStale ? state.staleTurns + 1 : 0
+  countRetries(state, batch)
 }
 
 /** Retryable failures are counted in model order once the batch is whole, so that they do not depend on who ended first. */
@@ -322,7 +343,8 @@ function countOf(counts: Readonly<Record<string, number>>, name: string): number
 export function end(state: RunState, stopReason: StopReason, at: string, error?: Ended['error']): void {
   closeOpenCalls(state, at)
   const { phase } = state
-  const output = phase.at === 'answered' && phase.resolution.kind === 'final' ? phase.resolution.output : undefined
+  const isFinal = stopReason === 'end_turn' && phase.at === 'answered' && phase.resolution.kind === 'final'
+  const output = isFinal ? phase.resolution.output : undefined
   state.phase = { at: 'ended', stopReason, ...(output !== undefined && { output }), ...(error && { error }) }
 }
 
@@ -361,9 +383,10 @@ function closeOpenCalls(state: RunState, at: string): void {
 }
 
 function pushResult(state: RunState, call: { callId: string; name: string }, settled: SettledCall): void {
-  const { at, output, parts, ok } = settled
+  const { at, output, parts, ok, source } = settled
   const content = parts === null ? output : [{ type: 'text' as const, text: output }, ...parts]
-  const entry: Unstamped<ToolEntry> = { role: 'tool', callId: call.callId, name: call.name, content, isError: !ok }
+  const about = { callId: call.callId, name: call.name, content, isError: !ok, ...(source && { source }) }
+  const entry: Unstamped<ToolEntry> = { role: 'tool', ...about }
   state.transcript.push({ id: entryId(state.transcript.length), at, ...entry })
 }
 

@@ -5,12 +5,14 @@ import {
   flag,
   listOf,
   nullable,
+  number,
   objectOf,
   oneOf,
   recordOf,
   taggedBy,
   text,
 } from '../util/shape.js'
+import { CONTENT_SOURCES } from '../transcript/entry.js'
 import type { Shape } from '../util/shape.js'
 import { RUN_STATE_VERSION } from './state.js'
 
@@ -44,6 +46,8 @@ const tokenUsage = objectOf({
 const finishReason = oneOf('stop', 'tool_calls', 'length', 'refusal', 'content_filter', 'pause', 'error', 'other')
 const stamp = { id: text, at: text, role: text }
 
+const source = objectOf({ kind: oneOf(...CONTENT_SOURCES) }, { name: text, tool: text })
+
 const entry = taggedBy('role', {
   user: objectOf({ ...stamp, content: listOf(contentPart) }, { notice: oneOf(true) }),
   assistant: objectOf({
@@ -54,7 +58,10 @@ const entry = taggedBy('role', {
     finishReason,
     usage: tokenUsage,
   }),
-  tool: objectOf({ ...stamp, callId: text, name: text, content: either(listOf(contentPart), text), isError: flag }),
+  tool: objectOf(
+    { ...stamp, callId: text, name: text, content: either(listOf(contentPart), text), isError: flag },
+    { source },
+  ),
 })
 
 const answer = either(
@@ -70,17 +77,24 @@ const pendingItem = objectOf(
     arguments: text,
     path: listOf(text),
   },
-  { payload: json, answerSchema: recordOf(json) },
+  {
+    payload: json,
+    answerSchema: recordOf(json),
+    provenance: listOf(objectOf({ argument: text, source, callId: text, match: oneOf('exact', 'near', 'taint') })),
+  },
 )
 
-const settled = objectOf({
-  at: text,
-  output: text,
-  parts: nullable(listOf(contentPart)),
-  ok: flag,
-  cancelled: flag,
-  retryKind: maybeText,
-})
+const settled = objectOf(
+  {
+    at: text,
+    output: text,
+    parts: nullable(listOf(contentPart)),
+    ok: flag,
+    cancelled: flag,
+    retryKind: maybeText,
+  },
+  { source, stale: oneOf(true) },
+)
 
 const batchCall = objectOf({
   callId: text,
@@ -110,14 +124,31 @@ const phase = taggedBy('at', {
   ended: objectOf({ at: text, stopReason: text }, { output: json, error: objectOf({ code: text, message: text }) }),
 })
 
-const limits = recordOf(maybeCount)
+const limits = recordOf(nullable(number))
+const breach = objectOf({ kind: text, limit: number, count: number })
 
-const rules = objectOf({
-  limits,
-  outputRetries: count,
-  toolRetries: count,
-  toolRetryBudgets: recordOf(count),
-  answersByTool: flag,
+const rules = objectOf(
+  {
+    limits,
+    outputRetries: count,
+    toolRetries: count,
+    toolRetryBudgets: recordOf(count),
+    answersByTool: flag,
+  },
+  {
+    onLimit: oneOf('answer'),
+    stall: objectOf({ noticeAfter: maybeCount, answerAfter: maybeCount, stopAfter: maybeCount, ignore: listOf(text) }),
+  },
+)
+
+const modelUsage = objectOf({
+  modelRequests: count,
+  inputTokens: count,
+  outputTokens: count,
+  cacheReadTokens: count,
+  cacheWriteTokens: count,
+  reasoningTokens: count,
+  costUsd: nullable(number),
 })
 
 const usage = objectOf({
@@ -133,6 +164,8 @@ const usage = objectOf({
   cacheReadTokens: count,
   cacheWriteTokens: count,
   reasoningTokens: count,
+  costUsd: nullable(number),
+  byModel: recordOf(modelUsage),
 })
 
 /** The stored form of a run's state, version 1. */
@@ -144,6 +177,8 @@ export const runStateShape: Shape = objectOf(
     parent: nullable(objectOf({ runId: text, callId: text, agentName: text })),
     seq: count,
     startedAt: text,
+    begunAt: text,
+    updatedAt: text,
     root: text,
     provider: text,
     model: text,
@@ -156,6 +191,8 @@ export const runStateShape: Shape = objectOf(
     phase,
     usage,
     told: listOf(text),
+    closing: nullable(breach),
+    staleTurns: count,
     streaks: recordOf(count),
     notes: recordOf(objectOf({}, { cancelled: oneOf(true), approval: objectOf({ approved: flag }, { reason: text }) })),
   },

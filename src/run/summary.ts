@@ -153,7 +153,8 @@ function changesByRequest({ usage }: RunDigest, event: Event<'model_request_star
 }
 
 function changesByReply(known: RunDigest, event: Event<'model_message'>): Partial<RunDigest> {
-  const usage = withTurn(known.usage, event.entry.usage)
+  const { provider, model, usage: tokens } = event.entry
+  const usage = withTurn(known.usage, { provider, model, usage: tokens, cost: event.cost })
   if (event.resolution.kind !== 'continue') return { usage, batch: NO_BATCH }
   const open = event.entry.parts.filter((part) => part.type === 'tool_call').length
   const admitted = known.rules === null || batchBreach(known.rules, usage, open) === undefined

@@ -1,4 +1,4 @@
-import type { PendingItem } from '../report.js'
+import type { ContentFlow, PendingItem } from '../report.js'
 import type { CheckedArguments } from '../tools/arguments.js'
 import { plainJson } from '../tools/plain-json.js'
 import type { ApprovalContext, ToolSpec } from '../tools/spec.js'
@@ -79,8 +79,22 @@ export class ToolBatchExecutor {
     const { phase } = this.#context.state
     if (phase.at !== 'batch' || phase.resumed || phase.calls.some((call) => call.entries > 0)) return []
     const items: PendingItem[] = []
-    for (const call of calls) if (await this.#needsApproval(call)) items.push(await this.#pendingItem(call))
+    for (const call of calls) {
+      const flows = await this.#flowsInto(call)
+      if (flows.length > 0 || (await this.#needsApproval(call))) items.push(await this.#pendingItem(call, flows))
+    }
     return items
+  }
+
+  /** The untrusted content that a call would carry where a person is to be asked about it. */
+  async #flowsInto(call: BatchCall): Promise<readonly ContentFlow[]> {
+    const { provenance, tools } = this.#frozen
+    const spec = tools.get(call.name)
+    if (provenance === null || provenance.options.otherwise === 'deny' || spec === undefined) return []
+    const checked = await this.#checked(spec, call)
+    if (!checked.ok) return []
+    const { flowsInto } = await import('./provenance/flows.js')
+    return flowsInto(provenance, this.#context.state.transcript, { spec, argumentsText: checked.text })
   }
 
   async #needsApproval(call: BatchCall): Promise<boolean> {
@@ -95,11 +109,12 @@ export class ToolBatchExecutor {
     return this.#decided(async () => rule(checked.value, this.#asking(call)), true)
   }
 
-  async #pendingItem(call: BatchCall): Promise<PendingItem> {
+  async #pendingItem(call: BatchCall, flows: readonly ContentFlow[]): Promise<PendingItem> {
     const { callId, name: toolName, arguments: text } = call
     const payload = await this.#preview(call)
     const path = [this.#context.runId]
-    return { kind: 'approval', callId, toolName, arguments: text, ...(payload !== undefined && { payload }), path }
+    const shown = { ...(payload !== undefined && { payload }), ...(flows.length > 0 && { provenance: flows }) }
+    return { kind: 'approval', callId, toolName, arguments: text, ...shown, path }
   }
 
   async #preview(call: BatchCall): Promise<JsonValue | undefined> {

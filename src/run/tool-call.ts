@@ -2,6 +2,7 @@ import { HarnessError } from '../errors.js'
 import { checkArguments } from '../tools/arguments.js'
 import type { CheckedArguments } from '../tools/arguments.js'
 import { noteRepairs } from '../tools/call.js'
+import { contentSourceOf } from '../tools/content-source.js'
 import { envelopeOf, renderEnvelope } from '../tools/envelope.js'
 import { failureOf } from '../tools/failure.js'
 import { invoke } from '../tools/invoke.js'
@@ -24,6 +25,7 @@ import type { Frozen } from './frozen.js'
 import type { BatchCall } from './state.js'
 import { performStep } from './steps.js'
 import { outcomeBy } from './verdict.js'
+import { wrappedCall } from './wraps.js'
 
 /**
  * Performs one call of a batch, from its start to its kept outcome, or to what it asks of people. Rejects only when the
@@ -44,7 +46,12 @@ export async function performCall(
   const ended = (outcome: ToolOutcome): EndedCall => {
     const durationMs = Math.round((performance.now() - startedAt) * 1000) / 1000
     const childUsage = children.usage
-    return { toolIndex, durationMs, outcome, told: envelopeOf(outcome), ...(childUsage !== null && { childUsage }) }
+    const readOnly = frozen.tools.get(toolName)?.annotations?.readOnly === true
+    const told = envelopeOf(outcome)
+    const how = { startedRuns: childUsage !== null, answered: call.answers.some((answer) => 'answer' in answer) }
+    const source = contentSourceOf(frozen.tools.get(toolName), outcome, how)
+    const beside = { ...(childUsage !== null && { childUsage }), ...(source !== undefined && { source }) }
+    return { toolIndex, durationMs, outcome, told, readOnly, ...beside }
   }
   try {
     const outcome = await outcomeOf(context, frozen, call, toolIndex, children)
@@ -75,12 +82,15 @@ export async function completeUnrun(
 
 async function complete(
   context: RunContext,
-  { callId, name: toolName }: BatchCall,
-  { toolIndex, durationMs, outcome, childUsage }: EndedCall,
+  call: BatchCall,
+  { toolIndex, durationMs, outcome, childUsage, source, readOnly = false }: EndedCall,
   { output, envelope }: ToldOfCall,
 ): Promise<void> {
+  const { callId, name: toolName } = call
   const parts = outcome.kind === 'succeeded' || outcome.kind === 'failed' ? outcome.parts : undefined
   const errorType = envelope.metadata['error_type']
+  const told = { output, parts, ok: envelope.ok }
+  const judge = context.state.rules.stall === undefined ? null : await import('./stall.js')
   await context.emit('tool_call_completed', {
     callId,
     toolName,
@@ -94,7 +104,9 @@ async function complete(
     durationMs,
     output,
     ...(parts !== undefined && { parts }),
+    ...(source !== undefined && { source }),
     ...(childUsage !== undefined && { childUsage }),
+    ...judge?.staleMark(context.state, call, told, readOnly),
   })
 }
 
@@ -138,8 +150,23 @@ async function outcomeOf(
       ? (context.checked.get(call.callId) ?? (await checkCall(spec, call.arguments, finishReasonOf(context))))
       : await checkArguments(spec, JSON.stringify(replaced))
   if (!checked.ok) return checked.outcome
+  const refused = replaced === undefined ? await refusedFlow(context, frozen, spec, checked.text) : null
+  if (refused !== null) return refused
   const outcome = await run(context, frozen, { spec, call, checked, children })
   return approval?.editedArguments === undefined ? outcome : noteEdit(outcome, approval.editedArguments)
+}
+
+/** What refuses a call that would carry untrusted content where nothing allows it; null: nothing does. */
+async function refusedFlow(
+  context: RunContext,
+  { provenance }: Frozen,
+  spec: ToolSpec,
+  argumentsText: string,
+): Promise<ToolOutcome | null> {
+  if (provenance?.options.otherwise !== 'deny') return null
+  const { flowsInto, refusedBy } = await import('./provenance/flows.js')
+  const flows = flowsInto(provenance, context.state.transcript, { spec, argumentsText })
+  return flows.length === 0 ? null : refusedBy(flows)
 }
 
 /** A person's decision on the call itself. */
@@ -206,7 +233,9 @@ async function run(context: RunContext, frozen: Frozen, running: Running): Promi
   const work = async (signal: AbortSignal): Promise<ToolOutcome | SuspendedCall> => {
     const value = await performStep(frozen.steps, stepId(call), () =>
       within(context, call, () =>
-        invoke(spec, checked.value, toolContext(context, frozen, running, { signal, hasEnded: () => ended })),
+        wrapped(context, running, signal, () =>
+          invoke(spec, checked.value, toolContext(context, frozen, running, { signal, hasEnded: () => ended })),
+        ),
       ),
     )
     // Where one of its runs waits the call does, once the others have come to a pause or an end.
@@ -222,6 +251,18 @@ async function run(context: RunContext, frozen: Frozen, running: Running): Promi
     return noteRepairs(value, checked.repairs)
   if (stopped === 'timed_out') return timedOut(spec.name, timeoutMs ?? 0)
   return CANCELLED
+}
+
+function wrapped(
+  context: RunContext,
+  { spec, call, checked }: Running,
+  signal: AbortSignal,
+  work: () => Promise<ToolOutcome | SuspendedCall>,
+): Promise<ToolOutcome | SuspendedCall> {
+  const { runId, parent, metadata, hooks, hookFailed } = context
+  if (hooks.wraps.tool.length === 0) return work()
+  const about = { runId, agentName: parent?.agentName ?? null, metadata, callId: call.callId, tool: spec }
+  return wrappedCall(hooks.wraps, hookFailed, { ...about, args: checked.value, signal }, work)
 }
 
 function within<T>({ trace }: RunContext, { callId }: BatchCall, work: () => T): T {
@@ -255,6 +296,7 @@ function toolContext(
     callId,
     toolName,
     root: frozen.root,
+    depth: context.depth,
     idempotencyKey: idempotencyKey(context, call),
     metadata,
     signal,

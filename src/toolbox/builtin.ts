@@ -1,9 +1,18 @@
 import type { ToolSpec } from '../tools/spec.js'
 import { fileTools } from './file-tools.js'
+import type { SubagentSpec } from './subagent/options.js'
 
-/** The built-in tools of these names, in this order; each works on the harness's workspace. */
-export async function builtinTools(names: readonly string[]): Promise<readonly ToolSpec[]> {
+/**
+ * The built-in tools of these names, in this order; each works on the harness's workspace. Behind them the tool that starts
+ * subagents, where there are any.
+ */
+export async function builtinTools(
+  names: readonly string[],
+  agents: readonly SubagentSpec[] | null = null,
+): Promise<readonly ToolSpec[]> {
   const tools: ToolSpec[] = [...fileTools()]
   if (names.includes('jsonl_search')) tools.push((await import('./jsonl-search/index.js')).jsonlSearch())
-  return names.flatMap((name) => tools.find((tool) => tool.name === name) ?? [])
+  if (names.includes('parallel_llm')) tools.push((await import('./parallel-llm/index.js')).parallelLlm())
+  const named = names.flatMap((name) => tools.find((tool) => tool.name === name) ?? [])
+  return agents === null ? named : [...named, (await import('./subagent/index.js')).subagent({ agents })]
 }

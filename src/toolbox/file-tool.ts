@@ -3,6 +3,7 @@ import type { ToolContext, ToolSpec } from '../tools/spec.js'
 import { failedOutcome } from './failure.js'
 import type { FileToolOptions } from './options.js'
 import { shownPath } from './path-text.js'
+import { fileReach } from './reach.js'
 import { workspaceOf } from './workspace.js'
 import type { Workspace } from './workspace.js'
 
@@ -19,8 +20,10 @@ export interface FileToolSpec<Arguments> extends Omit<ToolSpec, 'call'> {
 
 /** A tool that works in a workspace: what it throws of the file tools' failures becomes a failed result for the model. */
 export function fileTool<Arguments>(options: FileToolOptions, { run, ...spec }: FileToolSpec<Arguments>): ToolSpec {
+  const writes = spec.annotations?.readOnly !== true
   return {
     ...spec,
+    reach: fileReach(options, { reads: spec.name !== 'write', writes }),
     async call(args, context) {
       const workspace = workspaceOf(options, context.root)
       context.signal.throwIfAborted()

@@ -44,6 +44,7 @@ function contextOutside({ name }: ToolSpec): ToolContext {
     callId: 'call_1',
     toolName: name,
     root: process.cwd(),
+    depth: 0,
     idempotencyKey: 'outside_a_run:call_1',
     metadata: {},
     signal: new AbortController().signal,

@@ -7,9 +7,13 @@ import type { JsonSchema, JsonValue } from '../util/json.js'
  * closed unless it says otherwise. Throws a `RangeError` for a reference that leads nowhere.
  */
 export function cleanSchema(emitted: JsonSchema): JsonSchema {
-  const kept = recursiveReferences(emitted)
-  const inlined = new Inliner(emitted, kept).result() ?? new Inliner(emitted, null).result(Infinity)
-  return closedAtRoot(inlined ?? emitted)
+  return closedAtRoot(inlinedSchema(emitted))
+}
+
+/** The same without the closing: for a document that says itself what is open. */
+export function inlinedSchema(document: JsonSchema): JsonSchema {
+  const kept = recursiveReferences(document)
+  return new Inliner(document, kept).result() ?? new Inliner(document, null).result(Infinity) ?? document
 }
 
 /** A larger result than this keeps all its references: inlining can grow a schema without bound. */

@@ -37,6 +37,7 @@ type SharedOptions = Pick<
   | 'instructions'
   | 'aliases'
   | 'pathFields'
+  | 'reach'
   | 'metadata'
 >
 

@@ -41,6 +41,8 @@ export interface ToolSpec {
   readonly aliases?: Readonly<Record<string, string>>
   /** Fields, at any depth, that hold a path: `[label](target)` and `<target>` around a whole value are removed. */
   readonly pathFields?: readonly string[]
+  /** What its code can touch, for `harness.describe()` and for where results come from. Default: not stated. */
+  readonly reach?: ToolReach
   /** Data of the host; the harness never reads it. */
   readonly metadata?: JsonObject
   /**
@@ -64,6 +66,20 @@ export interface ToolAnnotations {
   readonly openWorld?: boolean
 }
 
+/** What a tool's code can touch, as its author states it: nothing holds the code to it. A kind left out: it touches none. */
+export interface ToolReach {
+  /** Files and folders that it reads. Relative ones are in the workspace, `.` is the whole of it, `/` any file of the machine. */
+  readonly reads?: readonly string[]
+  /** Files and folders that it changes, in the same form. */
+  readonly writes?: readonly string[]
+  /** Hosts that it speaks to: `example.com`, `*.example.com`, `*` for any. */
+  readonly hosts?: readonly string[]
+  /** Programs that it starts; `*` for any. */
+  readonly programs?: readonly string[]
+  /** Secrets that it is given, by name: variables of an environment, headers of requests. */
+  readonly secrets?: readonly string[]
+}
+
 /** What became of a call whose ending is not known: it happened, with this result; it did not, so that it is run; nobody can say. */
 export type Reconciliation =
   { readonly outcome: 'happened'; readonly result: unknown } | { readonly outcome: 'did_not_happen' | 'unknown' }
@@ -82,6 +98,8 @@ export interface ToolContext {
   readonly toolName: string
   /** Absolute path of the harness's workspace, for a tool that was given no root of its own. */
   readonly root: string
+  /** How many runs this one is under: 0 at the top. */
+  readonly depth: number
   /** The same for every attempt at this call, also after a crash: give it to the service that you call. */
   readonly idempotencyKey: string
   /** The run's metadata; read-only. */
@@ -122,6 +140,15 @@ export interface SpawnOptions<Output = string> {
   readonly instructions?: string
   /** `inherit`: the parent's. Default: none. */
   readonly tools?: readonly ToolSpec[] | 'inherit'
+  /** Names of inherited tools to leave out. Default: none. */
+  readonly withoutTools?: readonly string[]
+  /**
+   * Begins with the parent's conversation, up to the reply that made this call: its calls are answered with a note, and
+   * `prompt` comes behind them. The instructions, tools, settings, model and output type are the parent's, so that its
+   * first request begins as the parent's last one did, byte for byte, and is read from the provider's cache; giving
+   * others is refused. Default false.
+   */
+  readonly fork?: boolean
   readonly outputType?: Schema<Output>
   readonly outputMode?: StructuredOutputMode | 'auto'
   /** Default: the parent's. */

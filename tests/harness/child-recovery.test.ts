@@ -20,7 +20,7 @@ async function cutBehindAnswer(own: ToolSpec, line: readonly (string | readonly 
   for (let cut = pausedAt + 1; cut <= log.kept.length; cut++) {
     const left = await logWith(log.kept.slice(0, cut))
     const result = await harnessOf({ model: playing(plays), tools, log: left }).recover('run_p').result
-    ends.push(result.pending.map(({ callId, payload }) => `${callId} ${String(payload)}`).join())
+    ends.push(result.pending.map(({ callId, payload }) => `${callId} ${JSON.stringify(payload)}`).join())
   }
   return ends
 }
@@ -38,10 +38,10 @@ test('an answer that a child has had is not taken for the answer to its next que
   )
   const answer = { callId: 'call_1/a/call_1', answer: 'one' }
   const ends = await cutBehindAnswer(wizard, [['wizard'], 'A.'], answer)
-  expect(new Set(ends)).toEqual(new Set(['call_1/a/call_1 First?', 'call_1/a/call_1 Second?']))
-  expect(ends.at(-1)).toBe('call_1/a/call_1 Second?')
+  expect(new Set(ends)).toEqual(new Set(['call_1/a/call_1 "First?"', 'call_1/a/call_1 "Second?"']))
+  expect(ends.at(-1)).toBe('call_1/a/call_1 "Second?"')
   // Asked again only before the answer was kept.
-  expect(ends.lastIndexOf('call_1/a/call_1 First?')).toBeLessThan(ends.indexOf('call_1/a/call_1 Second?'))
+  expect(ends.lastIndexOf('call_1/a/call_1 "First?"')).toBeLessThan(ends.indexOf('call_1/a/call_1 "Second?"'))
 })
 
 test('an approval that a child has had frees no later call of it', async () => {

@@ -219,6 +219,7 @@ describe('usage', () => {
       .calls('a', {}, { usage: null })
       .says('Done.', { usage: { inputTokens: null, outputTokens: 2, reasoningTokens: 1, cacheWriteTokens: 4 } })
     const result = await harnessOf({ model, tools: [tool('a')] }).run('Go.')
+    const tokens = { inputTokens: 7, outputTokens: 2, cacheReadTokens: 3, cacheWriteTokens: 4, reasoningTokens: 1 }
     expect(result.usage).toEqual({
       modelRequests: 3,
       toolCalls: 2,
@@ -227,11 +228,9 @@ describe('usage', () => {
       toolRetries: {},
       hookFailures: 0,
       children: { modelRequests: 0, toolCalls: 0 },
-      inputTokens: 7,
-      outputTokens: 2,
-      cacheReadTokens: 3,
-      cacheWriteTokens: 4,
-      reasoningTokens: 1,
+      ...tokens,
+      costUsd: null,
+      byModel: { 'scripted:scripted-1': { modelRequests: 3, ...tokens, costUsd: null } },
     })
   })
 })

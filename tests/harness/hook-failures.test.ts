@@ -83,7 +83,7 @@ describe('hooks that fail without being strict', () => {
       ['after_tool_call', 'unknown error'],
       ['run_end', 'It took longer than 5 ms.'],
     ])
-    expect((await stream.result).usage.hookFailures).toBe(4)
+    expect((await stream.result).usage.hookFailures).toBe(5)
     expect(model.heard[1]).toEqual({ kind: 'tool_outputs', outputs: [output('call_1', 'ok')] })
   })
 

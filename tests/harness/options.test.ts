@@ -18,7 +18,7 @@ describe('options', () => {
     [
       'an unknown built-in tool',
       { builtinTools: ['reed'] },
-      'Unknown built-in tool `reed`. Did you mean `read`? Available: `edit`, `glob`, `jsonl_search`, `list`, `read`, `search`, `write`.',
+      'Unknown built-in tool `reed`. Did you mean `read`? Available: `edit`, `glob`, `jsonl_search`, `list`, `parallel_llm`, `read`, `search`, `write`.',
     ],
     ['a built-in tool twice', { builtinTools: ['read', 'read'] }, 'Two tools have the name `read`'],
     [

@@ -112,6 +112,7 @@ describe('a question to a person', () => {
       } catch {
         return 'nobody asked'
       }
+      return 'not reached'
     })
     using model = new ScriptedModel().calls('swallows').says('Done.')
     const result = await harnessOf({ model, tools: [swallows] }).run('Go.')

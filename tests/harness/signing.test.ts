@@ -14,8 +14,8 @@ const ANSWERS: readonly Answer[] = [{ callId: 'call_1', approved: true }]
 
 let ran = 0
 const tools: readonly ToolSpec[] = [
-  tool('pay', () => void ran++, { requiresApproval: true }),
-  tool('look', () => void ran++),
+  tool('pay', () => ++ran, { requiresApproval: true }),
+  tool('look', () => ++ran),
   delegateTool('delegate', { a: [ask] }),
 ]
 
@@ -112,7 +112,7 @@ describe('a signed state', () => {
     [
       'with the last letter of its signature changed',
       (state) => {
-        const signature = String(state['signature'])
+        const signature = state['signature'] as string
         const last = signature.endsWith('A') ? 'B' : 'A'
         return changed(state, ['signature'], signature.slice(0, -1) + last)
       },
@@ -158,7 +158,7 @@ function isOfAnotherKind(before: unknown, after: unknown): boolean {
 
 describe('a state without a signature', () => {
   /** Data of the host, of a provider or of a tool: any JSON. */
-  const FREE = /^(metadata|responses)\b|\.(data|payload|answerSchema|native)\b|phase\.calls\.\d+\.(arguments)$/
+  const FREE = /^(metadata|responses)\b|\.(data|payload|answerSchema|native)\b|^prompt$|\.content$/
 
   test('that is damaged is refused plainly, or goes on: no crash, and no call that was held runs unasked', async () => {
     const state = await pausedState()

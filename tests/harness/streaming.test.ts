@@ -17,7 +17,14 @@ function payload({ runId, seq, at, durable, parentRunId, parentToolCallId, agent
 }
 
 const USAGE = { inputTokens: 10, outputTokens: 5, cacheReadTokens: 0, cacheWriteTokens: 0, reasoningTokens: 0 }
-const NO_LIMITS = { modelRequests: 64, toolCalls: null, inputTokens: null, outputTokens: null, timeMs: null }
+const NO_LIMITS = {
+  modelRequests: 64,
+  toolCalls: null,
+  inputTokens: null,
+  outputTokens: null,
+  timeMs: null,
+  costUsd: null,
+}
 
 describe('what a stream tells', () => {
   test('ST-03 ST-04 ST-05 a run with one tool is eight events in order, with prompt, text, arguments and output', async () => {

@@ -59,6 +59,7 @@ export function contextOf(beside: Partial<ToolContext> = {}): ToolContext {
     callId: 'call_1',
     toolName: 'tool',
     root: '.',
+    depth: 0,
     idempotencyKey: 'run_1:call_1',
     metadata: {},
     signal: calm(),

@@ -4,7 +4,7 @@ import type { FinishReason, ModelTurn } from 'thinharness'
 import type { OutputFormat } from '../../src/output/format.js'
 import { resolveTurn } from '../../src/output/resolve.js'
 import type { Resolution } from '../../src/output/resolve.js'
-import { outputFormat } from '../../src/output/schema.js'
+import { CONTEXT, formatOf } from './support.js'
 import { USAGE } from '../run/support.js'
 
 type Parts = ModelTurn['entry']['parts']
@@ -36,10 +36,10 @@ function calls(...made: readonly [name: string, args: string][]): ModelTurn {
 }
 
 const schema = z.object({ n: z.number() })
-const native = outputFormat(schema, 'native', { supportsJsonSchemaOutput: true })
-const tool = outputFormat(schema, 'tool', {})
-const prompted = outputFormat(schema, 'prompted', {})
-const text = outputFormat(z.string(), 'auto', {})
+const native = formatOf(schema, 'native', { supportsJsonSchemaOutput: true })
+const tool = formatOf(schema, 'tool', {})
+const prompted = formatOf(schema, 'prompted', {})
+const text = formatOf(z.string(), 'auto', {})
 
 const CONTINUE: Resolution = { kind: 'continue' }
 const final = (mode: string | null, output?: number): Resolution => ({
@@ -54,7 +54,7 @@ const AGAIN = 'Call `final_result` again with valid arguments.'
 const ONLY_CALL = 'The model called `final_result` beside other calls; it must be the only call of a reply.'
 
 async function resolution(asked: ModelTurn, output: OutputFormat | null): Promise<Resolution> {
-  return (await resolveTurn(asked, output)).resolution
+  return (await resolveTurn(asked, output, CONTEXT)).resolution
 }
 
 describe('what a complete reply means', () => {
@@ -182,9 +182,9 @@ describe('what a complete reply means', () => {
 
   test('SO-07 the value is what the schema parsed, the resolution holds the JSON', async () => {
     const parsing = z.object({ at: z.string().transform((raw) => new Date(raw)) })
-    const output = outputFormat(parsing, 'prompted', {})
+    const output = formatOf(parsing, 'prompted', {})
     const at = '2026-01-01T00:00:00.000Z'
-    expect(await resolveTurn(says(JSON.stringify({ at })), output)).toEqual({
+    expect(await resolveTurn(says(JSON.stringify({ at })), output, CONTEXT)).toEqual({
       resolution: { kind: 'final', mode: 'prompted', callId: null, output: { at } },
       value: { at: new Date(at) },
     })

@@ -1,8 +1,8 @@
 import { describe, expect, test } from 'vitest'
 import { z } from 'zod'
 import type { ModelCapabilities, StructuredOutputMode } from 'thinharness'
-import { closed, isStrict, sortedKeys, wrapped } from '../../src/output/document.js'
-import { outputFormat } from '../../src/output/schema.js'
+import { closed, sortedKeys, wrapped } from '../../src/output/document.js'
+import { CONTEXT, formatOf } from './support.js'
 
 const object = z.object({ title: z.string(), n: z.number() })
 const NATIVE: ModelCapabilities = { supportsJsonSchemaOutput: true, defaultStructuredOutputMode: 'native' }
@@ -22,7 +22,7 @@ describe('the mode', () => {
     ['SO-32 native may be asked of a model that may refuse it', 'native', { permissiveNativeOverride: true }, 'native'],
     ['SO-08 prompted needs nothing', 'prompted', { supportsTools: false }, 'prompted'],
   ])('%s', (_name, asked, capabilities, mode) => {
-    expect(outputFormat(object, asked, capabilities).mode).toBe(mode)
+    expect(formatOf(object, asked, capabilities).mode).toBe(mode)
   })
 
   test.each<[string, StructuredOutputMode, ModelCapabilities, string]>([
@@ -40,30 +40,30 @@ describe('the mode', () => {
     ],
     ['text, for a type that is none', 'text', {}, '`outputMode` cannot be `text`: it is for answers of type string.'],
   ])('SO-28 refuses %s', (_name, asked, capabilities, message) => {
-    expect(() => outputFormat(object, asked, capabilities)).toThrow(
+    expect(() => formatOf(object, asked, capabilities)).toThrow(
       expect.objectContaining({ code: 'invalid_options', message }),
     )
   })
 
   test('SO-24 a string type is plain text whatever is asked for, and sends nothing extra; an enum of strings is not', () => {
     const text = { mode: 'text', tool: null, request: null, instructions: '' }
-    expect(outputFormat(z.string(), 'auto', {})).toMatchObject(text)
-    expect(outputFormat(z.string(), 'prompted', {})).toMatchObject(text)
-    expect(outputFormat(z.string(), 'native', NATIVE)).toMatchObject(text)
-    expect(() => outputFormat(z.string(), 'native', {})).toThrow('cannot be `native`')
-    expect(outputFormat(z.enum(['yes', 'no']), 'auto', {}).mode).toBe('tool')
+    expect(formatOf(z.string(), 'auto', {})).toMatchObject(text)
+    expect(formatOf(z.string(), 'prompted', {})).toMatchObject(text)
+    expect(formatOf(z.string(), 'native', NATIVE)).toMatchObject(text)
+    expect(() => formatOf(z.string(), 'native', {})).toThrow('cannot be `native`')
+    expect(formatOf(z.enum(['yes', 'no']), 'auto', {}).mode).toBe('tool')
   })
 })
 
 describe('what is sent', () => {
   test('SO-05 SO-07 tool mode sends final_result with the closed schema, a property named title kept', () => {
-    const { tool, request, instructions } = outputFormat(object, 'tool', {})
+    const { tool, request, instructions } = formatOf(object, 'tool', {})
     expect(tool).toMatchObject({ name: 'final_result', parameters: closedObject })
     expect([request, instructions]).toEqual([null, ''])
   })
 
   test('SO-08 SO-30 native mode sends a strict request and no tool', () => {
-    expect(outputFormat(object, 'native', NATIVE)).toMatchObject({
+    expect(formatOf(object, 'native', NATIVE)).toMatchObject({
       tool: null,
       request: { name: 'final_result', schema: closedObject, strict: true },
       instructions: '',
@@ -72,7 +72,7 @@ describe('what is sent', () => {
 
   test('SO-31 nested objects are closed, and strict with all their properties required', () => {
     const nested = z.object({ list: z.array(z.object({ n: z.number() })), one: z.object({ s: z.string() }) })
-    const { request } = outputFormat(nested, 'native', NATIVE)
+    const { request } = formatOf(nested, 'native', NATIVE)
     expect(request).toMatchObject({
       strict: true,
       schema: {
@@ -83,13 +83,16 @@ describe('what is sent', () => {
         },
       },
     })
-    const loose = z.object({ one: z.object({ s: z.string().optional() }) })
-    expect(outputFormat(loose, 'native', NATIVE).request?.strict).toBe(false)
+    const optional = z.object({ one: z.object({ s: z.string().optional() }) })
+    expect(formatOf(optional, 'native', NATIVE).request).toMatchObject({
+      strict: true,
+      schema: { properties: { one: { required: ['s'], properties: { s: { type: ['string', 'null'] } } } } },
+    })
   })
 
   test('SO-30 native mode takes schemas of the host as they are, but for the closing', () => {
     const document = { type: 'object', properties: { a: { type: 'integer' } }, required: ['a'] }
-    expect(outputFormat(document, 'native', NATIVE).request?.schema).toEqual({
+    expect(formatOf(document, 'native', NATIVE).request?.schema).toEqual({
       ...document,
       additionalProperties: false,
     })
@@ -97,7 +100,7 @@ describe('what is sent', () => {
   })
 
   test('SO-03 prompted mode puts the key-sorted schema behind the instructions', () => {
-    const { instructions, tool, request } = outputFormat(z.object({ b: z.number(), a: z.string() }), 'prompted', {})
+    const { instructions, tool, request } = formatOf(z.object({ b: z.number(), a: z.string() }), 'prompted', {})
     expect(instructions).toBe(
       'Give the final answer as JSON only, without any other text, fitting this JSON Schema:\n' +
         '{"additionalProperties":false,"properties":{"a":{"type":"string"},"b":{"type":"number"}},"required":["b","a"],"type":"object"}',
@@ -119,12 +122,12 @@ describe('answers of every shape', () => {
 
   test.each(shapes)('SO-10 SO-11 %s is asked for and read back in each mode', async (_name, schema, good, bad) => {
     for (const mode of ['tool', 'native', 'prompted'] as const) {
-      const format = outputFormat(schema, mode, NATIVE)
+      const format = formatOf(schema, mode, NATIVE)
       const sent = format.tool?.parameters ?? format.request?.schema
       const isWrapped = sent !== undefined && JSON.stringify(sent['required']) === '["value"]'
       const read = async (value: unknown): Promise<unknown> => {
         const text = JSON.stringify(isWrapped ? { value } : value)
-        return mode === 'tool' ? format.parseArguments(text) : format.parseText(text)
+        return mode === 'tool' ? format.parseArguments(text, CONTEXT) : format.parseText(text, CONTEXT)
       }
       // An object must be at the root wherever a provider reads the schema.
       if (sent !== undefined) expect(sent).toMatchObject({ type: 'object' })
@@ -134,19 +137,19 @@ describe('answers of every shape', () => {
   })
 
   test('SO-10 lists are wrapped in value, plain objects are not', () => {
-    expect(outputFormat(z.array(z.number()), 'tool', {}).tool?.parameters).toEqual({
+    expect(formatOf(z.array(z.number()), 'tool', {}).tool?.parameters).toEqual({
       type: 'object',
       properties: { value: { type: 'array', items: { type: 'number' } } },
       required: ['value'],
       additionalProperties: false,
     })
-    expect(outputFormat(object, 'tool', {}).tool?.parameters).toEqual(closedObject)
+    expect(formatOf(object, 'tool', {}).tool?.parameters).toEqual(closedObject)
   })
 
   test('SO-11 unions are wrapped and hold no references', () => {
     const leaf = z.object({ a: z.number() })
     const schema = z.union([leaf, z.object({ b: leaf })])
-    const text = JSON.stringify(outputFormat(schema, 'tool', {}).tool?.parameters)
+    const text = JSON.stringify(formatOf(schema, 'tool', {}).tool?.parameters)
     expect(text).toContain('"value"')
     expect(text).not.toContain('$ref')
   })
@@ -156,14 +159,17 @@ describe('answers of every shape', () => {
       readonly left?: Tree | undefined
     }
     const tree: z.ZodType<Tree> = z.lazy(() => z.object({ left: tree.optional() }))
-    const sent = outputFormat(z.array(tree), 'tool', {}).tool?.parameters
+    const sent = formatOf(z.array(tree), 'tool', {}).tool?.parameters
     expect(sent).toHaveProperty('$defs')
     expect(JSON.stringify(sent?.['properties'])).not.toContain('$defs":')
   })
 
   test('SO-02 many problems are told shortly', async () => {
-    const format = outputFormat(z.array(z.number()), 'tool', {})
-    const parsed = await format.parseArguments(JSON.stringify({ value: Array.from({ length: 500 }, () => 'x') }))
+    const format = formatOf(z.array(z.number()), 'tool', {})
+    const parsed = await format.parseArguments(
+      JSON.stringify({ value: Array.from({ length: 500 }, () => 'x') }),
+      CONTEXT,
+    )
     expect(parsed).toMatchObject({ ok: false })
     const problem = parsed.ok ? '' : parsed.problem
     expect(problem.split('\n')).toHaveLength(13)
@@ -180,20 +186,6 @@ describe('JSON Schema documents', () => {
       additionalProperties: false,
     })
     expect(closed({ type: 'string' })).toEqual({ type: 'string' })
-  })
-
-  test.each<[string, object, boolean]>([
-    ['no object at all', { type: 'string' }, false],
-    ['an open object', { type: 'object', properties: {} }, false],
-    ['a closed one', { type: 'object', properties: { a: {} }, required: ['a'], additionalProperties: false }, true],
-    ['one with an optional field', { type: 'object', properties: { a: {} }, additionalProperties: false }, false],
-    [
-      'one with an open object inside',
-      { type: 'object', properties: { a: { type: 'object' } }, required: ['a'], additionalProperties: false },
-      false,
-    ],
-  ])('SO-30 strictness of %s', (_name, document, strict) => {
-    expect(isStrict(document as never)).toBe(strict)
   })
 
   test('SO-10 wrapping moves the definitions to the new root', () => {

@@ -4,7 +4,7 @@ import { decide, decideSteering } from '../../src/run/decide.js'
 import type { Command } from '../../src/run/decide.js'
 import { calls, RULES, Story, text, user } from './support.js'
 
-const ASK = { kind: 'ask', correction: null, notices: [] } as const
+const ASK = { kind: 'ask', correction: null, notices: [], closing: null } as const
 
 type Changes = Partial<Omit<RunRules, 'limits'>> & { readonly limits?: Partial<RunRules['limits']> }
 

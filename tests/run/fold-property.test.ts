@@ -1,10 +1,10 @@
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
 import { HarnessError } from 'thinharness'
-import type { DurableEvent, RunEvent, TranscriptEntry } from 'thinharness'
+import type { DurableEvent, RunEvent } from 'thinharness'
 import { fold } from '../../src/run/state.js'
 import type { RunState } from '../../src/run/state.js'
-import { toolCallsOf } from '../../src/transcript/entry.js'
+import { checkTranscript } from './invariants.js'
 import { asJson, play, randomRun } from './random-runs.js'
 import type { PlayedRun, RandomRun } from './random-runs.js'
 
@@ -57,20 +57,6 @@ function checkStreamed(log: readonly DurableEvent[], streamed: readonly RunEvent
   }
   expect(streamed.filter(isEnd)).toHaveLength(1)
   expect(isEnd(streamed.at(-1)!)).toBe(true)
-}
-
-function checkTranscript(transcript: readonly TranscriptEntry[]): void {
-  expect(transcript.map(({ id }) => id)).toEqual(transcript.map((_, index) => `e${index + 1}`))
-  const made: string[] = []
-  for (const [index, entry] of transcript.entries()) {
-    if (entry.role !== 'assistant') continue
-    const calls = toolCallsOf(entry.parts).map(({ callId }) => callId)
-    const answers = transcript.slice(index + 1, index + 1 + calls.length)
-    expect(answers.map((answer) => (answer.role === 'tool' ? answer.callId : answer.role))).toEqual(calls)
-    made.push(...calls)
-  }
-  expect(new Set(made).size).toBe(made.length)
-  expect(transcript.filter(({ role }) => role === 'tool')).toHaveLength(made.length)
 }
 
 function checkOutcome(run: RandomRun, { result, error, begunTooLate, log }: PlayedRun, final: RunState): void {

@@ -285,7 +285,8 @@ function planOf(
   config: ReturnType<typeof resolveConfig<unknown>>,
   { input, model }: { readonly input: ReturnType<typeof inputPort>; readonly model: Model },
 ): RunPlan {
-  const output = run.output === 'none' ? null : outputFormat(z.object({ answer: z.string() }), run.output, {})
+  const output =
+    run.output === 'none' ? null : outputFormat({ type: z.object({ answer: z.string() }), mode: run.output }, {})
   const { root, settings, steps, tools } = config
   return {
     opening: { kind: 'fresh', prompt: 'Go.', history: [] },
@@ -293,12 +294,13 @@ function planOf(
     settings,
     steps,
     tracing: [],
+    prices: null,
     input,
     deltas: run.deltas,
     sequential: run.sequential,
     loadModel: () => Promise.resolve(model),
     loadOffer: () => Promise.resolve({ tools, servers: [], skills: '' }),
-    serverTools: null,
+    refreshOffer: null,
     instructionsFor: () => '',
     outputFor: () => output,
     rulesFor: () => rulesOf(config, {}, tools, output),

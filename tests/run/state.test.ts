@@ -11,6 +11,8 @@ const OPENED: RunState = {
   parent: null,
   seq: 1,
   startedAt: AT,
+  begunAt: AT,
+  updatedAt: AT,
   root: '/work',
   provider: 'p',
   model: 'm',
@@ -34,8 +36,12 @@ const OPENED: RunState = {
     cacheReadTokens: 0,
     cacheWriteTokens: 0,
     reasoningTokens: 0,
+    costUsd: null,
+    byModel: {},
   },
   told: [],
+  closing: null,
+  staleTurns: 0,
   streaks: {},
   notes: {},
 }
@@ -114,7 +120,13 @@ describe('what each event changes', () => {
       seq: 3,
       transcript: [reply(0, text('Done.'))],
       phase: { at: 'answered', resolution },
-      usage: { ...OPENED.usage, modelRequests: 1, inputTokens: 10, outputTokens: 5 },
+      usage: {
+        ...OPENED.usage,
+        modelRequests: 1,
+        inputTokens: 10,
+        outputTokens: 5,
+        byModel: { 'p:m': { ...USAGE, modelRequests: 1, costUsd: null } },
+      },
       told: ['n'],
     })
   })

@@ -14,7 +14,7 @@ export const USAGE: TokenUsage = {
 }
 
 export const RULES: RunRules = {
-  limits: { modelRequests: 64, toolCalls: null, inputTokens: null, outputTokens: null, timeMs: null },
+  limits: { modelRequests: 64, toolCalls: null, inputTokens: null, outputTokens: null, timeMs: null, costUsd: null },
   outputRetries: 1,
   toolRetries: 1,
   toolRetryBudgets: {},

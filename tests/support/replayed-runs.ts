@@ -39,9 +39,11 @@ const launchRun: LaunchRun = Reflect.get(Launcher.prototype, 'launch')
 Launcher.prototype.launch = function (this: Launcher<unknown>, launch: Launch, tools: readonly ToolSpec[]) {
   const run: StreamedRun<unknown> = launchRun.call(this, launch, tools)
   const { runId, queue } = run
+  // As they were at the start: what the caller does with them afterwards is for the next run.
+  const options = { ...launch.options, ...(launch.options.tools && { tools: [...launch.options.tools] }) }
   const keep = (end: Played['end']): void => {
     const events = (toldTo.get(queue) ?? []).filter((event) => event.runId === runId)
-    played.push({ launcher: this, launch, tools, events, end })
+    played.push({ launcher: this, launch: { ...launch, options }, tools, events, end })
   }
   run.outcome.then(
     (value) => keep({ status: 'fulfilled', value }),

@@ -140,6 +140,7 @@ function outside(root: string): Parameters<ReturnType<typeof jsonlSearch>['call'
     callId: 'call_1',
     toolName: 'jsonl_search',
     root,
+    depth: 0,
     idempotencyKey: 'run_1:call_1',
     metadata: {},
     signal: new AbortController().signal,

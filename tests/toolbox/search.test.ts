@@ -381,6 +381,7 @@ function outside(root: string): Parameters<ReturnType<typeof searchTool>['call']
     callId: 'call_1',
     toolName: 'search',
     root,
+    depth: 0,
     idempotencyKey: 'run_1:call_1',
     metadata: {},
     signal: new AbortController().signal,

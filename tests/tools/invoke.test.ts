@@ -13,6 +13,7 @@ const context: ToolContext = {
   callId: 'call_1',
   toolName: 'x',
   root: '/nowhere',
+  depth: 0,
   idempotencyKey: 'run_1:call_1',
   metadata: { user: 'u' },
   signal: new AbortController().signal,

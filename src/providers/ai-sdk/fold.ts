@@ -109,7 +109,7 @@ export class StreamFold {
     const call = this.#calls.find(id)
     if (call === undefined || typeof delta !== 'string' || delta === '') return
     call.input += delta
-    this.#onDelta?.({ kind: 'tool_input_delta', text: delta, callId: call.callId })
+    this.#tellInput(delta, call)
   }
 
   #endCall(part: Fields): void {
@@ -118,9 +118,13 @@ export class StreamFold {
       this.#content.push(part)
       return
     }
-    const { callId, input } = this.#calls.close(part['toolCallId'], part['toolName'])
-    if (input === '') this.#onDelta?.({ kind: 'tool_input_delta', text: inputText(part['input']), callId })
-    this.#content.push({ ...part, toolCallId: callId })
+    const call = this.#calls.close(part['toolCallId'], part['toolName'])
+    if (call.input === '') this.#tellInput(inputText(part['input']), call)
+    this.#content.push({ ...part, toolCallId: call.callId })
+  }
+
+  #tellInput(text: string, { callId, name }: { readonly callId: string; readonly name: string }): void {
+    this.#onDelta?.({ kind: 'tool_input_delta', text, callId, ...(name !== '' && { toolName: name }) })
   }
 
   /** A reply that was stopped, at its limit or by a filter, may have a call without its end; one that is whole has none. */

@@ -1,8 +1,9 @@
 import { HarnessError } from '../../errors.js'
 import type { ReasoningEffort, RequestConstants, ToolChoice, ToolDefinition } from '../../model/contracts.js'
 import { isObject } from '../../util/json.js'
-import type { JsonObject, JsonSchema } from '../../util/json.js'
+import type { JsonObject } from '../../util/json.js'
 import { mergeJson } from '../../util/merge-json.js'
+import { inputSchema } from '../input-schema.js'
 import type { AiSdkOptions } from './options.js'
 import type { CallSettings } from './prompt.js'
 import type { PromptCache, ProviderTraits } from './traits.js'
@@ -60,15 +61,9 @@ function functionTool({ name, description, parameters }: ToolDefinition, { loose
     type: 'function',
     name,
     ...(description !== '' && { description }),
-    inputSchema: objectSchema(parameters),
+    inputSchema: inputSchema(parameters),
     ...(looseTools === true && { strict: false }),
   }
-}
-
-/** Some APIs refuse an object schema without `properties`. */
-function objectSchema(schema: JsonSchema): JsonSchema {
-  const type = schema['type'] ?? 'object'
-  return type === 'object' && schema['properties'] === undefined ? { ...schema, type, properties: {} } : schema
 }
 
 function responseFormat({

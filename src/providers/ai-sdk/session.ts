@@ -101,7 +101,7 @@ export class AiSdkSession implements ModelSession {
 
   async #ask(sent: Sent, entries: number, options: TurnOptions, attempt: Attempt): Promise<DecodedReply> {
     const { model, limits, callRules, encodeRules } = this.#options
-    const { signal, onDelta, toolChoice } = options
+    const { signal, onDelta, toolChoice, maxOutputTokens } = options
     const ids = this.#callIds.forReply()
     const tell = (delta: ModelDelta): void => {
       attempt.toldDeltas = true
@@ -109,7 +109,13 @@ export class AiSdkSession implements ModelSession {
     }
     // A copy: what a provider does with the list is not ours.
     const question = {
-      settings: { ...sent.settings, ...(toolChoice !== undefined && toolChoiceField(toolChoice)) },
+      settings: {
+        ...sent.settings,
+        ...(toolChoice !== undefined && toolChoiceField(toolChoice)),
+        ...(maxOutputTokens !== undefined && {
+          maxOutputTokens: Math.min(maxOutputTokens, Number(sent.settings['maxOutputTokens'] ?? Infinity)),
+        }),
+      },
       prompt: [...sent.prompt],
       signal,
       limits,

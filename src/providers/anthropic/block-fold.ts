@@ -103,7 +103,9 @@ export class BlockFold {
   #take(text: string): void {
     if (text === '') return
     this.#input += text
-    if (this.#callId !== '') this.#onDelta?.({ kind: 'tool_input_delta', text, callId: this.#callId })
+    if (this.#callId === '') return
+    const toolName = textOf(this.#start['name'])
+    this.#onDelta?.({ kind: 'tool_input_delta', text, callId: this.#callId, ...(toolName !== '' && { toolName }) })
   }
 }
 

@@ -2,7 +2,7 @@ import type { WireFormat } from '../wire.js'
 import { decodeMessage } from './decode.js'
 import { MessageFold } from './fold.js'
 import { encodeMessages } from './messages.js'
-import { requestHead, settingFields } from './request.js'
+import { cappedFields, requestHead, settingFields } from './request.js'
 import type { RequestOptions } from './request.js'
 import { isThinking } from './thinking.js'
 import { wireToolChoice } from './tools.js'
@@ -15,8 +15,9 @@ export function messagesFormat(options: RequestOptions): WireFormat {
     head: (constants) => requestHead(constants, options),
     opening: () => [],
     encode: (entries, constants) => encodeMessages(entries, isThinking(options.id, settingFields(constants, options))),
-    tail: ({ streamed, toolChoice }) => ({
+    tail: ({ streamed, toolChoice, maxOutputTokens }) => ({
       ...(toolChoice !== undefined && { tool_choice: wireToolChoice(toolChoice) }),
+      ...(maxOutputTokens !== undefined && cappedFields(maxOutputTokens, options)),
       ...(streamed && { stream: true }),
     }),
     fold: (foldOptions) => new MessageFold(foldOptions),

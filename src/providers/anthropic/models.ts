@@ -71,6 +71,7 @@ export function modelCapabilities(id: string): ModelCapabilities {
   const { thinking, structuredOutput } = familyOf(id)
   return {
     supportsJsonSchemaOutput: structuredOutput,
+    nativeSchemas: 'closed',
     supportsTools: true,
     defaultStructuredOutputMode: 'tool',
     inputs: ['image', 'file'],

@@ -51,6 +51,13 @@ export function settingFields({ settings }: RequestConstants, options: RequestOp
   return mergeJson(mergeJson(fields, options.defaults.extraBody), settings.providerOptions?.[PROVIDER])
 }
 
+/** A lower cap than the settings'; a number of tokens to think that the options ask for stays below it. */
+export function cappedFields(maxOutputTokens: number, { id, defaults }: RequestOptions): JsonObject {
+  const { thinking } = effortFields(id, defaults.reasoningEffort, maxOutputTokens)
+  const isBudget = isObject(thinking) && 'budget_tokens' in thinking
+  return { max_tokens: maxOutputTokens, ...(isBudget && { thinking }) }
+}
+
 function maxTokens({ maxOutputTokens }: ModelSettings, { defaults }: RequestOptions): number {
   return maxOutputTokens ?? defaults.maxOutputTokens ?? MAX_TOKENS
 }

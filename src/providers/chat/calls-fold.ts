@@ -5,7 +5,7 @@ import type { Fields } from './read.js'
 import { argumentsIn, customArguments, uniqueId } from './tool-calls.js'
 
 /** `callId` is final. */
-type Told = (text: string, callId: string) => void
+type Told = (text: string, callId: string, toolName: string) => void
 
 /**
  * Gathers the tool calls of a streamed message. Servers differ in how they say which call a piece belongs to: by index,
@@ -29,7 +29,7 @@ export class CallsFold {
 
   /** Final ids, in the order of `value`. What was held back is told now: the input of a custom tool becomes JSON. */
   end(): string[] {
-    for (const call of this.#calls) if (call.isCustom) this.#told(customArguments(call.text), this.#idOf(call))
+    for (const call of this.#calls) if (call.isCustom) this.#told(customArguments(call.text), this.#idOf(call), call.name)
     return this.#calls.map((call) => this.#idOf(call))
   }
 
@@ -41,7 +41,7 @@ export class CallsFold {
     const call = this.#callOf(piece)
     if (this.#byIndex.get(piece.index) !== call && piece.index !== null) this.#byIndex.set(piece.index, call)
     const text = call.add(piece)
-    if (text !== '' && !call.isCustom) this.#told(text, this.#idOf(call))
+    if (text !== '' && !call.isCustom) this.#told(text, this.#idOf(call), call.name)
   }
 
   #callOf(piece: Piece): CallFold {
@@ -108,6 +108,10 @@ class CallFold {
 
   get text(): string {
     return this.#texts.join('')
+  }
+
+  get name(): string {
+    return this.#name
   }
 
   get isNamed(): boolean {

@@ -31,7 +31,8 @@ export class ChatFold implements ReplyFold {
 
   constructor(provider: string, { callIdFor, onDelta }: FoldOptions) {
     const tell = (kind: ModelDelta['kind']) => (text: string) => onDelta?.({ kind, text })
-    const tellCall = (text: string, callId: string) => onDelta?.({ kind: 'tool_input_delta', text, callId })
+    const tellCall = (text: string, callId: string, toolName: string) =>
+      onDelta?.({ kind: 'tool_input_delta', text, callId, ...(toolName !== '' && { toolName }) })
     this.#provider = provider
     this.#content = new ContentFold(tell('text_delta'), tell('reasoning_delta'))
     this.#reasoning = new ReasoningFold(tell('reasoning_delta'))

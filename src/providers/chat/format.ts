@@ -2,6 +2,7 @@ import type { ContentPart } from '../../transcript/entry.js'
 import type { JsonObject } from '../../util/json.js'
 import type { TailOptions, WireFormat } from '../wire.js'
 import { decodeReply } from './decode.js'
+import type { ChatDialect } from './dialect.js'
 import { encodeEntries } from './encode.js'
 import { ChatFold } from './fold.js'
 import { openingMessages, requestHead, wireToolChoice } from './head.js'
@@ -17,15 +18,19 @@ export function chatFormat(options: RequestOptions, inputs: readonly ContentPart
     head: (constants) => requestHead(constants, options),
     opening: (constants) => openingMessages(constants, options),
     encode: (entries) => encodeEntries(entries, { provider, dialect, inputs }),
-    tail: (tail) => requestTail(tail, dialect.streamOptions),
+    tail: (tail) => requestTail(tail, dialect),
     fold: (fold) => new ChatFold(provider, fold),
     decode: (reply, { callIdFor }) => decodeReply(reply, provider, (given) => uniqueIds(given, callIdFor)),
   }
 }
 
-function requestTail({ streamed, toolChoice }: TailOptions, streamOptions: boolean): JsonObject {
+function requestTail(
+  { streamed, toolChoice, maxOutputTokens }: TailOptions,
+  { streamOptions, maxTokensField }: ChatDialect,
+): JsonObject {
   return {
     ...(toolChoice !== undefined && { tool_choice: wireToolChoice(toolChoice) }),
+    ...(maxOutputTokens !== undefined && { [maxTokensField]: maxOutputTokens }),
     ...(streamed && { stream: true, ...(streamOptions && { stream_options: { include_usage: true } }) }),
   }
 }

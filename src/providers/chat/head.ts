@@ -1,8 +1,9 @@
 import { createHash } from 'node:crypto'
 import { HarnessError } from '../../errors.js'
 import type { RequestConstants, StructuredOutputRequest, ToolChoice, ToolDefinition } from '../../model/contracts.js'
-import type { JsonObject, JsonSchema, JsonValue } from '../../util/json.js'
+import type { JsonObject, JsonValue } from '../../util/json.js'
 import { mergeJson } from '../../util/merge-json.js'
+import { inputSchema } from '../input-schema.js'
 import type { ProviderOptions } from '../options.js'
 import type { ChatDialect } from './dialect.js'
 
@@ -51,14 +52,8 @@ export function wireToolChoice(choice: ToolChoice): JsonValue {
 function wireTool({ name, description, parameters }: ToolDefinition): JsonObject {
   return {
     type: 'function',
-    function: { name, ...(description !== '' && { description }), parameters: objectSchema(parameters) },
+    function: { name, ...(description !== '' && { description }), parameters: inputSchema(parameters) },
   }
-}
-
-/** OpenAI refuses an object schema without `properties`. */
-function objectSchema(schema: JsonSchema): JsonSchema {
-  const type = schema['type'] ?? 'object'
-  return type === 'object' && schema['properties'] === undefined ? { ...schema, type, properties: {} } : schema
 }
 
 function settingFields({ settings }: RequestConstants, { dialect, defaults }: RequestOptions): JsonObject {

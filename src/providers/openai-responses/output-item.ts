@@ -114,7 +114,8 @@ export class OutputItem {
   #tellInput(text: string, callId: string): void {
     if (text === '') return
     this.#toldOfInput += text.length
-    this.#onDelta?.({ kind: 'tool_input_delta', text, callId })
+    const toolName = stringOf(this.item['name'])
+    this.#onDelta?.({ kind: 'tool_input_delta', text, callId, ...(toolName !== '' && { toolName }) })
   }
 
   /** Tells what `item` holds and its deltas did not bring. */

@@ -8,8 +8,9 @@ import type {
   ToolDefinition,
 } from '../../model/contracts.js'
 import { isObject } from '../../util/json.js'
-import type { JsonObject, JsonSchema, JsonValue } from '../../util/json.js'
+import type { JsonObject, JsonValue } from '../../util/json.js'
 import { mergeJson } from '../../util/merge-json.js'
+import { inputSchema } from '../input-schema.js'
 import type { ProviderOptions } from '../options.js'
 import type { TailOptions } from '../wire.js'
 import { PROVIDER } from './native.js'
@@ -48,9 +49,10 @@ export function requestHead(constants: RequestConstants, options: RequestOptions
 }
 
 /** What differs between requests. */
-export function requestTail({ streamed, toolChoice, previousResponseId }: TailOptions): JsonObject {
+export function requestTail({ streamed, toolChoice, maxOutputTokens, previousResponseId }: TailOptions): JsonObject {
   return {
     ...(toolChoice !== undefined && { tool_choice: wireToolChoice(toolChoice) }),
+    ...(maxOutputTokens !== undefined && { max_output_tokens: maxOutputTokens }),
     ...(previousResponseId !== null && { previous_response_id: previousResponseId }),
     ...(streamed && { stream: true }),
   }
@@ -72,13 +74,7 @@ function settingFields(settings: ModelSettings, defaults: RequestOptions['defaul
  * checked by the harness anyway.
  */
 function wireTool({ name, description, parameters }: ToolDefinition): JsonObject {
-  return { type: 'function', name, description, parameters: objectSchema(parameters), strict: false }
-}
-
-/** The API refuses an object schema without `properties`. */
-function objectSchema(schema: JsonSchema): JsonSchema {
-  const type = schema['type'] ?? 'object'
-  return type === 'object' && schema['properties'] === undefined ? { ...schema, type, properties: {} } : schema
+  return { type: 'function', name, description, parameters: inputSchema(parameters), strict: false }
 }
 
 function wireToolChoice(choice: ToolChoice): JsonValue {

@@ -24,7 +24,14 @@ export class Events {
     this.#runId = runId
     this.#startMs = FIRST_MS + afterMs
     const parent = parentRunId !== undefined && { parentRunId, parentToolCallId: 'call_1', agentName: 'helper' }
-    const limits = { modelRequests: 64, toolCalls: null, inputTokens: null, outputTokens: null, timeMs: null }
+    const limits = {
+      modelRequests: 64,
+      toolCalls: null,
+      inputTokens: null,
+      outputTokens: null,
+      timeMs: null,
+      costUsd: null,
+    }
     this.made.push({
       kind: 'run_started',
       ...base(runId, 1, this.#startMs),

@@ -4,6 +4,8 @@ import type { Beginning } from './events.js'
 import { all, expectEqual } from './law.js'
 import type { LogLaw } from './law.js'
 
+const TOKENS = { inputTokens: 20, outputTokens: 10, cacheReadTokens: 0, cacheWriteTokens: 0, reasoningTokens: 0 }
+
 const USAGE: RunUsage = {
   modelRequests: 2,
   toolCalls: 1,
@@ -12,11 +14,9 @@ const USAGE: RunUsage = {
   toolRetries: {},
   hookFailures: 0,
   children: { modelRequests: 0, toolCalls: 0 },
-  inputTokens: 20,
-  outputTokens: 10,
-  cacheReadTokens: 0,
-  cacheWriteTokens: 0,
-  reasoningTokens: 0,
+  ...TOKENS,
+  costUsd: null,
+  byModel: { 'scripted:scripted-1': { modelRequests: 2, ...TOKENS, costUsd: null } },
 }
 
 const PENDING: PendingItem = {

@@ -1,10 +1,11 @@
-import type { ToolSpec } from '../../tools/spec.js'
+import type { ToolReach, ToolSpec } from '../../tools/spec.js'
 import { failedOutcome } from '../failure.js'
 import type { FileToolOptions } from '../options.js'
 import { shownPath } from '../path-text.js'
+import { ANYTHING } from '../reach.js'
 import { workspaceOf } from '../workspace.js'
 import { checkBashOptions } from './options.js'
-import type { BashOptions } from './options.js'
+import type { BashOptions, BashSettings } from './options.js'
 import { ShellRunner } from './run-command.js'
 import type { BashArguments } from './run-command.js'
 
@@ -30,6 +31,7 @@ export function bash(options: BashOptions = {}): ToolSpec {
     instructions: instructionsOf(options),
     parameters: PARAMETERS,
     annotations: { readOnly: false, destructive: true, idempotent: false, openWorld: true },
+    reach: reachOf(settings, root),
     sequential: true,
     aliases: { cmd: 'command' },
     pathFields: ['cwd'],
@@ -45,6 +47,13 @@ export function bash(options: BashOptions = {}): ToolSpec {
       }
     },
   }
+}
+
+function reachOf({ sandbox, network, readPaths, writePaths, env }: BashSettings, root = '.'): ToolReach {
+  const secrets = Object.keys(env)
+  if (sandbox !== 'required') return { ...ANYTHING, secrets }
+  const writes = [root, ...writePaths]
+  return { reads: [...writes, ...readPaths], writes, hosts: network ? ['*'] : [], programs: ['*'], secrets }
 }
 
 const PARAMETERS = {

@@ -30,6 +30,7 @@ export function fetchUrl(options: FetchUrlOptions = {}): ToolSpec {
     ].join('\n'),
     parameters: PARAMETERS,
     annotations: { readOnly: true, idempotent: true, openWorld: true },
+    reach: { hosts: settings.allowHosts ?? ['*'] },
     // The head and the notes of a result stand beside its text.
     maxOutputChars: settings.maxChars + 20_000,
     async call(args, context) {

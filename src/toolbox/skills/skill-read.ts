@@ -34,6 +34,7 @@ export function skillReadTool(skills: readonly Skill[]): ToolSpec {
       additionalProperties: false,
     },
     annotations: { readOnly: true, idempotent: true, openWorld: false },
+    reach: { reads: [...new Set(skills.map(({ folder }) => folder))] },
     pathField: 'path',
     run: readFromSkill,
   })

@@ -7,6 +7,7 @@ import { FileFailure, isMissing } from '../failure.js'
 import { shownPath } from '../path-text.js'
 import { environmentOf } from '../process/environment.js'
 import { excerptOf } from '../process/excerpt.js'
+import { ANYTHING } from '../reach.js'
 import { processGroupsProblem } from '../process/process-group.js'
 import { runProcess } from '../process/run-process.js'
 import type { ProcessEnd } from '../process/run-process.js'
@@ -39,6 +40,7 @@ export function skillRunTool(skills: readonly Skill[], options: SkillsOptions): 
     description: 'Run a script of a skill, in the folder of the skill and without a sandbox.',
     parameters: PARAMETERS,
     annotations: { readOnly: false, destructive: true, idempotent: false, openWorld: true },
+    reach: { ...ANYTHING, secrets: Object.keys(options.env ?? {}) },
     sequential: true,
     pathField: 'script',
     run: (call) => runScript(call, options),

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { inputSchema } from '../../../src/providers/anthropic/input-schema.js'
+import { inputSchema } from '../../../src/providers/input-schema.js'
 import { outputSchema } from '../../../src/providers/anthropic/output-schema.js'
 import type { JsonSchema } from '../../../src/util/json.js'
 

@@ -1,13 +1,16 @@
-import { isObject } from '../../util/json.js'
-import type { JsonObject, JsonSchema, JsonValue } from '../../util/json.js'
+import { isObject } from '../util/json.js'
+import type { JsonObject, JsonSchema, JsonValue } from '../util/json.js'
+import { modernSchema } from '../util/modern-schema.js'
 
 /**
- * A tool's schema as the API takes it: an object at its root, with no `oneOf`, `anyOf` or `allOf` there. Alternatives at
+ * A tool's schema as APIs take it: an object at its root, with no `oneOf`, `anyOf`, `allOf`, `not` or `enum` there, which
+ * OpenAI's and Anthropic's refuse. Alternatives at
  * the root become one object with the properties of all of them, required where all require them: more is let through
  * than the schema says, and the tool boundary checks the arguments by the schema itself.
  */
-export function inputSchema(schema: JsonSchema): JsonObject & { readonly type: 'object' } {
-  const { $ref, anyOf, oneOf, allOf, ...rest } = schema
+export function inputSchema(given: JsonSchema): JsonObject & { readonly type: 'object' } {
+  const schema = modernSchema(given)
+  const { $ref, anyOf, oneOf, allOf, not, enum: options, const: constant, ...rest } = schema
   if ($ref === undefined && anyOf === undefined && oneOf === undefined && allOf === undefined) {
     return { ...rest, type: 'object', ...(rest['properties'] === undefined && { properties: {} }) }
   }

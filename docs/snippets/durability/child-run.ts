@@ -1,0 +1,15 @@
+import { defineTool } from 'thinharness'
+import { z } from 'zod'
+
+export const research = defineTool({
+  name: 'research',
+  description: 'Look into several questions at once.',
+  parameters: z.object({ questions: z.array(z.string()).min(1).max(8) }),
+  // The handler is entered again after a pause or a crash; each `spawn` finds its run as far as it had come.
+  onUnknownOutcome: 'retry',
+  handler: async ({ questions }, { spawn }) => {
+    const runs = questions.map((prompt, index) => spawn({ prompt, key: `q${index}`, tools: 'inherit' }))
+    const results = await Promise.all(runs.map(({ result }) => result))
+    return results.map(({ text }) => text).join('\n\n')
+  },
+})

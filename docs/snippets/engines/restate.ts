@@ -1,0 +1,16 @@
+import type { Harness, RunStore } from 'thinharness'
+import { performStretch } from 'thinharness/durable'
+import type { StretchEnding, StretchWork } from 'thinharness/durable'
+
+/** What is used of the `Context` of `@restatedev/restate-sdk`. */
+interface RestateContext {
+  run(name: string, work: () => Promise<StretchEnding>): Promise<StretchEnding>
+}
+
+/** Handlers for `restate.service({ name: 'runs', handlers: runHandlers(…) })`. */
+export function runHandlers(harness: Harness, log: RunStore) {
+  return {
+    carryOut: (context: RestateContext, work: StretchWork): Promise<StretchEnding> =>
+      context.run('stretch', () => performStretch(work, { harness, log })),
+  }
+}

@@ -1,0 +1,26 @@
+import type { Harness, RunStore } from 'thinharness'
+import { performStretch } from 'thinharness/durable'
+import type { StretchEnding, StretchWork } from 'thinharness/durable'
+
+/** What is used of `Context.current()` of `@temporalio/activity`. */
+interface TemporalContext {
+  readonly cancellationSignal: AbortSignal
+  heartbeat(): void
+}
+
+const HEARTBEAT_MS = 10_000
+
+/** Activities for the worker; the workflow proxies them with a `heartbeatTimeout` of a minute and retries. */
+export function runActivities(harness: Harness, log: RunStore, current: () => TemporalContext) {
+  return {
+    async carryOut(work: StretchWork): Promise<StretchEnding> {
+      const context = current()
+      const beat = setInterval(() => context.heartbeat(), HEARTBEAT_MS)
+      try {
+        return await performStretch(work, { harness, log, signal: context.cancellationSignal })
+      } finally {
+        clearInterval(beat)
+      }
+    },
+  }
+}

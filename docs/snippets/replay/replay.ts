@@ -1,0 +1,10 @@
+import { fileLog, Harness } from 'thinharness'
+import { lookupOrder } from '../readme/lookup-order.js'
+
+const log = fileLog('./runs')
+await using harness = new Harness({ model: 'openai:gpt-5.5', builtinTools: [], tools: [lookupOrder], log })
+
+const result = await harness.run('Why is order 1042 late?', { runId: 'run_1042' })
+const again = await harness.replay(log.read('run_1042'))
+
+console.log(again.text === result.text ? 'The same, and nobody was asked.' : 'Something is different.')

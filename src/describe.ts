@@ -1,0 +1,124 @@
+import type { Config } from './config.js'
+import type { Offer } from './run/frozen.js'
+import type { RunLimits } from './run/rules.js'
+import type { ToolSource } from './tools/source.js'
+import type { ToolAnnotations, ToolReach, ToolSpec } from './tools/spec.js'
+
+/** What a run of a harness can do, as data; `String(description)` is the same for people. Holds no secret, only their names. */
+export interface HarnessDescription {
+  /** `provider:id`, or the reference; null where none was chosen. */
+  readonly model: string | null
+  /** Absolute path of the workspace. */
+  readonly root: string
+  readonly tools: readonly ToolDescription[]
+  readonly servers: readonly ServerDescription[]
+  /** Agents that runs can be handed to, and the tools of each; null for those of the run that calls it. */
+  readonly agents: readonly { readonly name: string; readonly tools: readonly string[] | null }[]
+  /** Events that hooks are asked at: they may refuse and change calls. */
+  readonly hooks: readonly string[]
+  readonly budgets: RunLimits & { readonly toolRetries: number; readonly outputRetries: number }
+  /** What went wrong while this was found out, such as a server that could not be reached. */
+  readonly warnings: readonly string[]
+  toString(): string
+}
+
+export interface ToolDescription {
+  readonly name: string
+  readonly description: string
+  /** `package`: comes with thinharness, by name. `own`: given to the harness. `server`: offered by one. */
+  readonly from: 'package' | 'own' | 'server'
+  /** Id of the server that offers it; null for others. */
+  readonly server: string | null
+  /** Whether a person must agree to a call; `by_arguments`: decided for each. */
+  readonly approval: 'never' | 'always' | 'by_arguments'
+  readonly annotations: ToolAnnotations
+  /** What its code can touch, as its author states it; null where nothing is stated: then it may be anything. */
+  readonly reach: ToolReach | null
+  readonly timeoutMs: number | null
+}
+
+export interface ServerDescription {
+  readonly id: string
+  readonly required: boolean
+  /** How many tools it offers. */
+  readonly tools: number
+}
+
+/** Describes what runs are offered that begin now. */
+export function describeHarness(
+  config: Config<unknown>,
+  own: readonly ToolSpec[],
+  { offer, sources, warnings }: { offer: Offer; sources: readonly ToolSource[]; warnings: readonly string[] },
+): HarnessDescription {
+  const { model, root, hooks, limits, toolRetries, outputRetries } = config
+  const servers = sources.map(({ id, required }, index) => ({ id, required, tools: offer.servers[index] ?? [] }))
+  const serverOf = new Map(servers.flatMap(({ id, tools }) => tools.map((tool) => [tool, id])))
+  const described = {
+    model: model === null || typeof model === 'string' ? model : `${model.provider}:${model.id}`,
+    root,
+    tools: offer.tools.map((tool) => toolDescription(tool, serverOf.get(tool) ?? null, own.includes(tool))),
+    servers: servers.map((server) => ({ ...server, tools: server.tools.length })),
+    agents: (config.subagents ?? []).map(({ name, tools = 'inherit' }) => ({
+      name,
+      tools: tools === 'inherit' ? null : tools.map((tool) => tool.name),
+    })),
+    hooks: hooks.events,
+    budgets: { ...limits, toolRetries, outputRetries },
+    warnings,
+  }
+  // For people, and not among what is compared or stored.
+  Object.defineProperty(described, 'toString', { value: () => textOf(described), enumerable: false })
+  return described
+}
+
+function toolDescription(tool: ToolSpec, server: string | null, isOwn: boolean): ToolDescription {
+  const { name, description, requiresApproval = false, annotations = {}, reach = null, timeoutMs = null } = tool
+  const approval = typeof requiresApproval === 'function' ? 'by_arguments' : requiresApproval ? 'always' : 'never'
+  const from = server !== null ? 'server' : isOwn ? 'own' : 'package'
+  return { name, description, from, server, approval, annotations, reach, timeoutMs }
+}
+
+function textOf(described: Omit<HarnessDescription, 'toString'>): string {
+  const { model, root, tools, servers, agents, hooks, budgets, warnings } = described
+  return [
+    `model     ${model ?? 'none'}`,
+    `root      ${printable(root)}`,
+    `budgets   ${Object.entries(budgets).map(budgetText).join(', ')}`,
+    `hooks     ${hooks.join(', ') || 'none'}`,
+    ...servers.map(({ id, required, tools: count }) => {
+      return `server    ${printable(id)}: ${count} tools${required ? ', required' : ''}`
+    }),
+    ...agents.map(({ name, tools: names }) => `agent     ${name}: ${names?.map(printable).join(', ') ?? 'inherits'}`),
+    ...warnings.map((warning) => `warning   ${printable(warning)}`),
+    ...tools.flatMap((tool) => [`tool      ${printable(tool.name)}: ${toolText(tool)}`, ...reachLines(tool)]),
+  ].join('\n')
+}
+
+function budgetText([name, value]: [string, number | null]): string {
+  return `${name} ${value ?? 'unlimited'}`
+}
+
+function toolText({ from, server, approval, annotations, timeoutMs }: ToolDescription): string {
+  const hints = Object.entries(annotations).flatMap(([hint, holds]) => (holds === true ? [hint] : []))
+  const time = timeoutMs === null ? [] : [`at most ${timeoutMs} ms`]
+  const origin = server === null ? from : `${from} ${printable(server)}`
+  return [origin, APPROVAL[approval], ...hints, ...time].join(', ')
+}
+
+const APPROVAL = {
+  never: 'without approval',
+  always: 'with approval',
+  by_arguments: 'with approval by its arguments',
+} as const
+
+function reachLines({ reach }: ToolDescription): readonly string[] {
+  if (reach === null) return ['          not stated what it can touch']
+  return Object.entries(reach).flatMap(([kind, names]: [string, readonly string[] | undefined]) =>
+    names === undefined || names.length === 0 ? [] : [`          ${kind} ${names.map(printable).join(', ')}`],
+  )
+}
+
+/** On one line: what a server calls its tools writes no lines of its own. */
+function printable(text: string): string {
+  return text.replace(/\p{C}+|\s+/gu, ' ')
+}

@@ -1,0 +1,78 @@
+import { setTimeout as delay } from 'node:timers/promises'
+import { HarnessError } from '../../index.js'
+import type { Harness, HarnessResult, RunStore } from '../../index.js'
+import { endingOf } from '../index.js'
+import type { StretchEnding } from '../index.js'
+import { isUnderWay } from './engine.js'
+import type { DbosEngine } from './engine.js'
+import type { EngineStretch } from './stretches.js'
+
+/** How often the engine is asked for the end of a stretch, in ms. */
+const POLL_MS = 500
+/** A stretch that is moved to another version is cancelled for a moment: how long is waited for that to pass, in ms. */
+const MOVE_MS = 2000
+/** How long a run that was cancelled may take to end, in ms, before its reader is told without what it had done. */
+const CANCEL_MS = 15_000
+
+interface OutcomeMeans<Output> {
+  readonly dbos: DbosEngine
+  readonly log: RunStore
+  readonly harness: () => Promise<Harness<Output>>
+}
+
+/** What a stretch came to, when the engine has it: the run's result or its error, from the log. */
+export async function outcomeOf<Output>(
+  stretch: EngineStretch,
+  means: OutcomeMeans<Output>,
+): Promise<HarnessResult<Output>> {
+  const { runId } = stretch
+  const ending = await awaitEnding(stretch, means)
+  if (ending?.kind === 'refused') throw new HarnessError(ending.code, ending.message)
+  const seq = ending === null ? await endAfterCancel(stretch, means.log) : ending.seq
+  return endingOf({ harness: await means.harness(), log: means.log }, runId, seq)
+}
+
+/** Null when the stretch was cancelled. */
+async function awaitEnding<Output>(
+  { workflowId, runId }: EngineStretch,
+  { dbos, log }: OutcomeMeans<Output>,
+): Promise<StretchEnding | null> {
+  for (let mayMove = true; ; mayMove = false) {
+    try {
+      return (await dbos.getResult(workflowId, { pollingIntervalMs: POLL_MS })) as StretchEnding
+    } catch (cause) {
+      const found = await dbos.getWorkflowStatus(workflowId)
+      if (found !== null && isUnderWay(found)) continue
+      if (found?.status !== 'CANCELLED') {
+        const why = cause instanceof Error ? cause.message : String(cause)
+        throw new HarnessError('error', `DBOS could not carry out run \`${runId}\`: ${why}`, { cause })
+      }
+      const status = (await log.inspect(runId))?.status ?? 'interrupted'
+      if (!mayMove || status !== 'interrupted') return null
+      await delay(MOVE_MS)
+    }
+  }
+}
+
+/** Where the run ended after it was cancelled. Throws `cancelled` when it does not say. */
+async function endAfterCancel({ runId, after }: EngineStretch, log: RunStore): Promise<number> {
+  const patientUntil = Date.now() + CANCEL_MS
+  for (;;) {
+    const status = (await log.inspect(runId))?.status
+    const seq = status === 'running' ? null : await endBehind(log, runId, after)
+    if (seq !== null) return seq
+    if (status !== 'running' || Date.now() > patientUntil) throw cancelled(runId, status === undefined)
+    await delay(POLL_MS)
+  }
+}
+
+async function endBehind(log: RunStore, runId: string, after: number): Promise<number | null> {
+  for await (const { kind, seq } of log.read(runId, after + 1))
+    if (kind === 'run_completed' || kind === 'run_failed') return seq
+  return null
+}
+
+function cancelled(runId: string, neverBegan: boolean): HarnessError {
+  const when = neverBegan ? ' before it began' : ''
+  return new HarnessError('cancelled', `Run \`${runId}\` was cancelled${when}.`)
+}

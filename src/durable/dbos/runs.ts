@@ -1,0 +1,275 @@
+import { AsyncResource } from 'node:async_hooks'
+import { HarnessError } from '../../index.js'
+import type {
+  Answer,
+  DurableEvent,
+  Harness,
+  HarnessResult,
+  JsonObject,
+  PendingItem,
+  Prompt,
+  RunStore,
+} from '../../index.js'
+import { followRun, performStretch } from '../index.js'
+import type { FollowOptions, StretchEnding, StretchWork } from '../index.js'
+import { isObject } from '../../util/json.js'
+import { isIdInUse } from './engine.js'
+import type { DbosEngine } from './engine.js'
+import { checkStartOptions, queueOptions } from './options.js'
+import type { DbosRunsOptions, RunQueue, StartOptions } from './options.js'
+import { outcomeOf } from './outcome.js'
+import { attributesOf, stretchesOf, workflowIdOf } from './stretches.js'
+import type { EngineStretch } from './stretches.js'
+import { TakeOver } from './take-over.js'
+
+/** A run that the engine has, in whatever process it is. */
+export interface DbosRun<Output = string> {
+  readonly runId: string
+  /**
+   * Waits for the run's end, or its next pause, and gives it as `harness.run` does: typed, from the log. Rejects with the
+   * `HarnessError` that the run ended in.
+   */
+  result(): Promise<HarnessResult<Output>>
+}
+
+/** Runs on DBOS: begun anywhere, carried out by whichever process has a place, taken over when that one dies. */
+export interface DbosRuns<Output = string> extends AsyncDisposable {
+  /** Puts a run into the queue. Rejects with `run_exists` when there is one of its id. */
+  start(prompt: Prompt, options?: StartOptions): Promise<DbosRun<Output>>
+  /**
+   * Puts the answers to pending items into the queue; those that are missing leave the run waiting. Rejects with
+   * `invalid_answer` when nothing waits for one of them, and with `invalid_state` when the run does not wait, or other
+   * answers to the same pause are under way. What the harness finds wrong with them is told by `result`.
+   */
+  answer(runId: string, answers: readonly Answer[]): Promise<DbosRun<Output>>
+  /** A run that was started here or elsewhere, as it stands. Rejects with `run_not_found`. */
+  get(runId: string): Promise<DbosRun<Output>>
+  /** What people have to answer before the run goes on. Rejects with `run_not_found`. */
+  pending(runId: string): Promise<readonly PendingItem[]>
+  /** Cancels what is queued or under way, wherever it is, within about a second; false when there is nothing. */
+  cancel(runId: string): Promise<boolean>
+  /** The run's durable events as they come, from any process; ends behind its end, and behind a pause. */
+  events(runId: string, options?: FollowOptions): AsyncIterable<DurableEvent>
+  /** Looks now for work whose process is gone, and gives it back to the queue; the ids of those runs. */
+  takeOver(): Promise<readonly string[]>
+  /**
+   * Stops looking for work, and shuts DBOS down where `dbosRuns` has launched it, waiting `waitMs` for runs under way.
+   * Those that have not ended by then are taken over by others once this process has ended.
+   */
+  close(options?: { readonly waitMs?: number }): Promise<void>
+}
+
+export class HarnessRuns<Output> implements DbosRuns<Output> {
+  readonly #dbos: DbosEngine
+  readonly #log: RunStore
+  readonly #harness: DbosRunsOptions<Output>['harness']
+  readonly #name: string
+  readonly #queue: RunQueue
+  readonly #hasLaunched: boolean
+  readonly #here = new Set<string>()
+  readonly #takeOver: TakeOver
+  readonly #takeOverEveryMs: number | false
+  /** Tools run outside of the engine's step, so that they can use the engine themselves. */
+  readonly #outside = new AsyncResource('thinharness')
+  #queueMade: Promise<unknown> | null = null
+  #closing: Promise<void> | null = null
+
+  constructor(dbos: DbosEngine, options: DbosRunsOptions<Output>) {
+    const { harness, log, name = 'thinharness', queue = {}, launch, takeOverEveryMs = 15_000 } = options
+    this.#dbos = dbos
+    this.#log = log
+    this.#harness = harness
+    this.#name = name
+    this.#queue = queue
+    this.#hasLaunched = launch !== undefined
+    this.#takeOver = new TakeOver(dbos, log, name, this.#here)
+    this.#takeOverEveryMs = takeOverEveryMs
+  }
+
+  /** Tells the engine of the work; it begins when the engine is launched. */
+  register(): void {
+    this.#dbos.registerWorkflow((work, metadata) => this.#carryOut(work, metadata), { name: this.#name })
+    this.#dbos.registerLifecycleCallback({
+      initialize: async () => {
+        await this.#makeQueue()
+        if (this.#takeOverEveryMs !== false) this.#takeOver.start(this.#takeOverEveryMs)
+      },
+      destroy: () => {
+        this.#takeOver.stop()
+        return Promise.resolve()
+      },
+    })
+  }
+
+  async start(prompt: Prompt, options: StartOptions = {}): Promise<DbosRun<Output>> {
+    checkStartOptions(options)
+    const { runId = `run_${globalThis.crypto.randomUUID().replaceAll('-', '')}`, priority, ...given } = options
+    this.#assertLaunched()
+    if ((await this.#log.inspect(runId)) !== null) throw runExists(runId)
+    const stretch = await this.#enqueue(
+      { kind: 'begin', runId, prompt, ...given },
+      { after: 0, metadata: given.metadata ?? {}, priority },
+    )
+    if (stretch === null) throw runExists(runId)
+    return this.#runOf(stretch)
+  }
+
+  async answer(runId: string, answers: readonly Answer[]): Promise<DbosRun<Output>> {
+    this.#assertLaunched()
+    const found = await this.#log.inspect(runId)
+    if (found === null) throw runNotFound(runId)
+    if (found.status !== 'paused') {
+      throw new HarnessError('invalid_state', `Run \`${runId}\` does not wait for answers: it is ${found.status}.`)
+    }
+    checkCallIds(answers, found.pending)
+    const { lastSeq: after, metadata } = found
+    const stretch = await this.#enqueue({ kind: 'answer', runId, answers, after }, { after, metadata })
+    if (stretch !== null) return this.#runOf(stretch)
+    throw new HarnessError(
+      'invalid_state',
+      `Run \`${runId}\` is taking other answers now: look at what is pending again.`,
+    )
+  }
+
+  async get(runId: string): Promise<DbosRun<Output>> {
+    const stretch = (await this.#stretches(runId)).at(-1)
+    if (stretch === undefined) throw runNotFound(runId)
+    return this.#runOf(stretch)
+  }
+
+  async pending(runId: string): Promise<readonly PendingItem[]> {
+    const found = await this.#log.inspect(runId)
+    if (found !== null) return found.status === 'paused' ? found.pending : []
+    await this.get(runId)
+    return []
+  }
+
+  async cancel(runId: string): Promise<boolean> {
+    const underWay = (await this.#stretches(runId)).filter((stretch) => stretch.isUnderWay)
+    for (const { workflowId } of underWay) await this.#dbos.cancelWorkflow(workflowId)
+    return underWay.length > 0
+  }
+
+  events(runId: string, options: FollowOptions = {}): AsyncIterable<DurableEvent> {
+    const isIdle = async (): Promise<boolean> => !(await this.#stretches(runId)).some((stretch) => stretch.isUnderWay)
+    return followRun(this.#log, runId, { ...options, isIdle })
+  }
+
+  takeOver(): Promise<readonly string[]> {
+    this.#assertLaunched()
+    return this.#takeOver.once()
+  }
+
+  async close({ waitMs = 0 }: { readonly waitMs?: number } = {}): Promise<void> {
+    this.#closing ??= this.#close(waitMs)
+    await this.#closing
+  }
+
+  [Symbol.asyncDispose](): Promise<void> {
+    return this.close()
+  }
+
+  async #close(waitMs: number): Promise<void> {
+    this.#takeOver.stop()
+    if (!this.#hasLaunched || !this.#dbos.isInitialized()) return
+    await this.#dbos.shutdown(waitMs > 0 ? { workflowCompletionTimeoutMS: waitMs } : {})
+  }
+
+  /** The workflow: one step. The engine may do it again; what has been done is in the log. */
+  #carryOut(work: StretchWork, metadata: JsonObject): Promise<StretchEnding> {
+    return this.#dbos.runStep(() => this.#perform(work, metadata), { name: 'stretch' })
+  }
+
+  async #perform(work: StretchWork, metadata: JsonObject): Promise<StretchEnding> {
+    const { workflowID = '', stepStatus } = this.#dbos
+    const signal = stepStatus?.cancelSignal
+    this.#here.add(workflowID)
+    try {
+      return await this.#outside.runInAsyncScope(async () => {
+        const harness = await this.#harnessOf(work.runId, metadata)
+        return performStretch(work, { harness, log: this.#log, ...(signal !== undefined && { signal }) })
+      })
+    } finally {
+      this.#here.delete(workflowID)
+    }
+  }
+
+  #harnessOf(runId: string, metadata: JsonObject): Harness<Output> | Promise<Harness<Output>> {
+    return typeof this.#harness === 'function' ? this.#harness({ runId, metadata }) : this.#harness
+  }
+
+  #runOf(stretch: EngineStretch): DbosRun<Output> {
+    const { runId } = stretch
+    const harness = async (): Promise<Harness<Output>> =>
+      this.#harnessOf(runId, (await this.#log.inspect(runId))?.metadata ?? {})
+    return { runId, result: () => outcomeOf(stretch, { dbos: this.#dbos, log: this.#log, harness }) }
+  }
+
+  /** Null when the same is under way, or has just been put there by somebody else. */
+  async #enqueue(
+    work: StretchWork,
+    given: { readonly after: number; readonly metadata: JsonObject; readonly priority?: number | undefined },
+  ): Promise<EngineStretch | null> {
+    await this.#makeQueue()
+    const { runId } = work
+    const { after, metadata, priority } = given
+    const earlier = (await this.#stretches(runId)).filter((stretch) => stretch.after === after)
+    if (earlier.some((stretch) => stretch.isUnderWay)) return null
+    const workflowId = workflowIdOf(runId, after, earlier.length + 1)
+    const names = { workflowName: this.#name, queueName: this.#name, workflowID: workflowId }
+    const options = { ...names, workflowIDReusePolicy: 'reject', attributes: attributesOf(runId) } as const
+    try {
+      const prioritized = priority === undefined ? options : { ...options, priority }
+      await this.#dbos.enqueueWorkflowWithOptions(prioritized, work, metadata)
+    } catch (error) {
+      if (isIdInUse(error)) return null
+      throw error
+    }
+    return { workflowId, runId, after, isUnderWay: true }
+  }
+
+  #stretches(runId: string): Promise<readonly EngineStretch[]> {
+    this.#assertLaunched()
+    return stretchesOf(this.#dbos, this.#name, runId)
+  }
+
+  async #makeQueue(): Promise<void> {
+    this.#queueMade ??= this.#dbos.registerQueue(this.#name, queueOptions(this.#queue))
+    try {
+      await this.#queueMade
+    } catch (error) {
+      this.#queueMade = null
+      throw error
+    }
+  }
+
+  #assertLaunched(): void {
+    if (this.#closing !== null) throw new HarnessError('closed', 'These runs are closed.')
+    if (this.#dbos.isInitialized()) return
+    throw new HarnessError(
+      'invalid_state',
+      'DBOS is not launched: call `DBOS.launch()`, or give `launch` to `dbosRuns`.',
+    )
+  }
+}
+
+/** Refuses at once what can be seen to answer nothing. */
+function checkCallIds(answers: unknown, pending: readonly PendingItem[]): void {
+  const waiting = pending.map(({ callId }) => callId)
+  const known = `Waiting: ${waiting.map((callId) => `\`${callId}\``).join(', ')}.`
+  if (!Array.isArray(answers) || answers.length === 0) {
+    throw new HarnessError('invalid_answer', `Expected a list of answers. ${known}`)
+  }
+  const callIds = answers.map((answer: unknown) => (isObject(answer) ? answer['callId'] : undefined))
+  const stray = callIds.findIndex((callId) => !waiting.some((each) => each === callId))
+  if (stray === -1) return
+  throw new HarnessError('invalid_answer', `Nothing waits for an answer to \`${String(callIds[stray])}\`. ${known}`)
+}
+
+function runExists(runId: string): HarnessError {
+  return new HarnessError('run_exists', `There is a run \`${runId}\` already.`)
+}
+
+function runNotFound(runId: string): HarnessError {
+  return new HarnessError('run_not_found', `Neither the engine nor the log knows a run \`${runId}\`.`)
+}

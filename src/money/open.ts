@@ -1,0 +1,48 @@
+import { HarnessError } from '../errors.js'
+import type { Model } from '../model/contracts.js'
+import { inDollars, inMicroDollars } from './price.js'
+import { priceOf } from './prices.js'
+import type { Prices } from './prices.js'
+import { Purse } from './purse.js'
+import { Spending } from './spending.js'
+
+export interface SpendingSetup {
+  readonly model: Model
+  readonly prices: Prices
+  /** US dollars; null: no limit of its own. */
+  readonly limitUsd: number | null
+  /** What the run has spent before, in US dollars. */
+  readonly spentUsd: number
+  /** The purse of the run above. */
+  readonly outer: Purse | null
+  /** What a request rejects with that could pass a limit; both in US dollars. */
+  readonly stop: (limitUsd: number, neededUsd: number) => Error
+}
+
+/** The money of a run. Throws `invalid_options` for a limit that cannot be kept, since the model has no known price. */
+export async function openSpending({
+  model,
+  prices,
+  limitUsd,
+  spentUsd,
+  outer,
+  stop,
+}: SpendingSetup): Promise<Spending> {
+  const price = await priceOf(model, prices)
+  const limit = limitUsd === null ? null : inMicroDollars(limitUsd)
+  const purse = new Purse(limit, { outer, spent: inMicroDollars(spentUsd) })
+  if (price === null && purse.isLimited) throw unknownPrice(model)
+  return new Spending(purse, {
+    price,
+    modelCap: model.capabilities.maxOutputTokens,
+    stop: ({ limit: allowed, needed }) => stop(inDollars(allowed), inDollars(needed)),
+  })
+}
+
+function unknownPrice({ provider, id }: Model): HarnessError {
+  const name = `${provider}:${id}`
+  return new HarnessError(
+    'invalid_options',
+    `\`limits.costUsd\` cannot be kept: no price is known for \`${name}\`. Give one as \`prices: { models: { '${name}': { inputPerMillion, outputPerMillion } } }\`, or a highest price for all such models as \`prices: { unknown: { … } }\`.`,
+  )
+}

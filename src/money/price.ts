@@ -1,0 +1,99 @@
+import type { TokenUsage } from '../transcript/entry.js'
+
+/** What a million tokens cost, in US dollars. */
+export interface Rates {
+  readonly inputPerMillion: number
+  readonly outputPerMillion: number
+  /** Input that comes from the provider's cache. Default: as other input. */
+  readonly cacheReadPerMillion?: number
+  /** Input that is written to the cache. Default: as other input. */
+  readonly cacheWritePerMillion?: number
+  /** Thoughts. Default: as other output. */
+  readonly reasoningPerMillion?: number
+}
+
+/** The price of a model. A tier holds for the whole of a request with more input tokens than it names. */
+export interface Price extends Rates {
+  readonly tiers?: readonly PriceTier[]
+}
+
+export interface PriceTier extends Rates {
+  readonly aboveInputTokens: number
+}
+
+/** Micro-dollars in a dollar: amounts are whole micro-dollars, so that sums are exact. */
+const MICRO = 1_000_000
+
+export function inDollars(microDollars: number): number {
+  return microDollars / MICRO
+}
+
+/** Rounded down: a limit is never passed by rounding. */
+export function inMicroDollars(dollars: number): number {
+  // A multiple of a micro-dollar that no float is, such as 0.29, is not taken for less.
+  return Math.floor(Number((dollars * MICRO).toPrecision(15)))
+}
+
+/** What a reply cost, in whole micro-dollars, rounded up; null where the provider did not say how many tokens it had. */
+export function costOf(price: Price, usage: TokenUsage): number | null {
+  const { inputTokens, outputTokens } = usage
+  if (inputTokens === null || outputTokens === null) return null
+  const read = Math.min(usage.cacheReadTokens ?? 0, inputTokens)
+  const written = Math.min(usage.cacheWriteTokens ?? 0, inputTokens - read)
+  const thought = Math.min(usage.reasoningTokens ?? 0, outputTokens)
+  const rates = ratesAt(price, inputTokens)
+  const { inputPerMillion: input, outputPerMillion: output } = rates
+  return wholeMicros(
+    (inputTokens - read - written) * pico(input) +
+      read * pico(rates.cacheReadPerMillion ?? input) +
+      written * pico(rates.cacheWritePerMillion ?? input) +
+      (outputTokens - thought) * pico(output) +
+      thought * pico(rates.reasoningPerMillion ?? output),
+  )
+}
+
+/** The most that a request can cost, in micro-dollars: nothing comes from a cache, and the reply is as long as it may be. */
+export function costBound(price: Price, inputTokens: number, outputTokens: number): number {
+  const { input, output } = dearest(price, inputTokens)
+  return wholeMicros(inputTokens * input + outputTokens * output)
+}
+
+/** How many tokens of output `microDollars` pay for at least, behind so much input. */
+export function affordableOutput(price: Price, inputTokens: number, microDollars: number): number {
+  const { input, output } = dearest(price, inputTokens)
+  const left = microDollars * MICRO - inputTokens * input
+  if (left < 0) return 0
+  return output === 0 ? Number.MAX_SAFE_INTEGER : Math.floor(left / output)
+}
+
+/** The highest rates that up to so much input can be charged at, in pico-dollars a token. */
+function dearest(price: Price, inputTokens: number): { readonly input: number; readonly output: number } {
+  const tiers = (price.tiers ?? []).filter(({ aboveInputTokens }) => inputTokens > aboveInputTokens)
+  const all: readonly Rates[] = [price, ...tiers]
+  const inputs = all.flatMap((rates) => [
+    rates.inputPerMillion,
+    rates.cacheReadPerMillion ?? 0,
+    rates.cacheWritePerMillion ?? 0,
+  ])
+  const outputs = all.flatMap((rates) => [rates.outputPerMillion, rates.reasoningPerMillion ?? 0])
+  return { input: pico(Math.max(...inputs)), output: pico(Math.max(...outputs)) }
+}
+
+/** The tier with the highest threshold that the request is above. */
+function ratesAt(price: Price, inputTokens: number): Rates {
+  return (price.tiers ?? [])
+    .filter(({ aboveInputTokens }) => inputTokens > aboveInputTokens)
+    .reduce<Rates & { readonly aboveInputTokens: number }>(
+      (highest, tier) => (tier.aboveInputTokens > highest.aboveInputTokens ? tier : highest),
+      { ...price, aboveInputTokens: -1 },
+    )
+}
+
+/** Dollars per million tokens are micro-dollars per token; as whole pico-dollars, products with tokens are exact. */
+function pico(perMillion: number): number {
+  return Math.round(perMillion * MICRO)
+}
+
+function wholeMicros(picoDollars: number): number {
+  return Math.ceil(picoDollars / MICRO)
+}

@@ -1,0 +1,83 @@
+import type { ModelPrice, TieredPrices } from '@pydantic/genai-prices'
+import type { Price, PriceTier, Rates } from './price.js'
+
+/** What models cost. Prices that are not given are those of `@pydantic/genai-prices`. */
+export interface Prices {
+  /** By model, as `provider:model` or `model` alone; in place of what is known. */
+  readonly models?: Readonly<Record<string, Price>>
+  /** What a model is taken to cost of which no price is known. Default: it has none. */
+  readonly unknown?: Price
+}
+
+/** A model, as it is named in events. */
+export interface PricedModel {
+  readonly provider: string
+  readonly id: string
+}
+
+/** The price of a model at `now`; null when none is known. Loads the table of prices where it is needed. */
+export async function priceOf(
+  { provider, id }: PricedModel,
+  { models = {}, unknown }: Prices = {},
+  now = new Date(),
+): Promise<Price | null> {
+  const given = own(models, `${provider}:${id}`) ?? own(models, id)
+  return given ?? (await knownPrice(provider, id, now)) ?? unknown ?? null
+}
+
+function own(models: Readonly<Record<string, Price>>, name: string): Price | undefined {
+  return Object.hasOwn(models, name) ? models[name] : undefined
+}
+
+async function knownPrice(provider: string, id: string, timestamp: Date): Promise<Price | null> {
+  const { calcPrice } = await import('@pydantic/genai-prices')
+  // Models of the AI SDK are named `ai-sdk:` and their own provider, such as `openai.responses`.
+  const providerId = provider.replace(/^ai-sdk:/, '')
+  const found = calcPrice({ input_tokens: 1, output_tokens: 1 }, id, { providerId, timestamp })
+  return found === null ? null : priceFrom(found.model_price)
+}
+
+const FIELDS = {
+  inputPerMillion: 'input_mtok',
+  outputPerMillion: 'output_mtok',
+  cacheReadPerMillion: 'cache_read_mtok',
+  cacheWritePerMillion: 'cache_write_mtok',
+  reasoningPerMillion: 'output_reasoning_mtok',
+} as const satisfies Record<keyof Rates, string>
+
+/** A price of the table in our form; null where it has none for text. */
+export function priceFrom(table: ModelPrice): Price | null {
+  const base = ratesIn(table, (price) => (typeof price === 'number' ? price : price.base))
+  if (base === null) return null
+  const starts = Object.values(FIELDS).flatMap((field) => {
+    const price = table[field]
+    return typeof price === 'object' ? price.tiers.map(({ start }) => start) : []
+  })
+  const tiers = [...new Set(starts)]
+    .sort((a, b) => a - b)
+    .flatMap((aboveInputTokens): PriceTier[] => {
+      const rates = ratesIn(table, (price) => priceAbove(price, aboveInputTokens))
+      return rates === null ? [] : [{ ...rates, aboveInputTokens }]
+    })
+  return tiers.length === 0 ? base : { ...base, tiers }
+}
+
+function ratesIn(table: ModelPrice, rateOf: (price: number | TieredPrices) => number): Rates | null {
+  const rates = Object.entries(FIELDS).flatMap(([name, field]) => {
+    const price = table[field]
+    return price === undefined ? [] : [[name, rateOf(price)] as const]
+  })
+  const found = Object.fromEntries(rates) as Partial<Rates>
+  const { inputPerMillion, outputPerMillion } = found
+  if (inputPerMillion === undefined || outputPerMillion === undefined) return null
+  return { ...found, inputPerMillion, outputPerMillion }
+}
+
+function priceAbove(price: number | TieredPrices, inputTokens: number): number {
+  if (typeof price === 'number') return price
+  const reached = price.tiers.filter(({ start }) => start <= inputTokens)
+  return reached.reduce((highest, tier) => (tier.start > highest.start ? tier : highest), {
+    start: -1,
+    price: price.base,
+  }).price
+}

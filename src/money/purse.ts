@@ -1,0 +1,122 @@
+/** Why an amount cannot be held. All amounts are whole micro-dollars. */
+export interface Shortage {
+  readonly limit: number
+  /** What would have been spent with it, at least. */
+  readonly needed: number
+}
+
+/** Money that is set aside for a request. */
+export interface Hold {
+  readonly amount: number
+  /** Gives it back, and counts what the request has cost in its place. Once. */
+  settle(cost: number): void
+}
+
+interface Waiter {
+  readonly purse: Purse
+  readonly most: number
+  readonly least: number
+  readonly done: (answer: Hold | Shortage) => void
+}
+
+/**
+ * Money of a run and of all runs below it, which spend from it at the same time: what a request may cost at most is held
+ * before it and settled after it, so that together they never pass the limit. Amounts are whole micro-dollars.
+ */
+export class Purse {
+  readonly #limit: number
+  readonly #chain: readonly Purse[]
+  /** Those that wait for what others hold, in order; shared by all purses of a tree. */
+  readonly #waiters: Waiter[]
+  #spent: number
+  #held = 0
+
+  /**
+   * `limit` null: as much as `outer`, the purse of the run above, has. `spent`: before, by this run; `outer` is charged
+   * with it apart.
+   */
+  constructor(limit: number | null, { outer = null, spent = 0 }: { outer?: Purse | null; spent?: number } = {}) {
+    this.#limit = limit ?? Infinity
+    this.#spent = spent
+    this.#chain = [this, ...(outer === null ? [] : outer.#chain)]
+    this.#waiters = outer === null ? [] : outer.#waiters
+  }
+
+  get isLimited(): boolean {
+    return this.#chain.some((purse) => purse.#limit !== Infinity)
+  }
+
+  get spent(): number {
+    return this.#spent
+  }
+
+  /** Counts what was spent without a hold. */
+  charge(amount: number): void {
+    for (const purse of this.#chain) purse.#spent += amount
+  }
+
+  /**
+   * Holds `most`; where the limit leaves less, what is left, from `least` up. While others hold what it lacks it waits for
+   * them, in order. Rejects with the reason of `signal`.
+   */
+  hold(
+    { most, least }: { readonly most: number; readonly least: number },
+    signal: AbortSignal,
+  ): Promise<Hold | Shortage> {
+    return new Promise((resolve, reject) => {
+      signal.throwIfAborted()
+      const leave = (): void => {
+        this.#waiters.splice(this.#waiters.indexOf(waiter), 1)
+        reject(signal.reason as Error)
+      }
+      const done = (answer: Hold | Shortage): void => {
+        signal.removeEventListener('abort', leave)
+        resolve(answer)
+      }
+      const waiter: Waiter = { purse: this, most, least, done }
+      this.#waiters.push(waiter)
+      signal.addEventListener('abort', leave, { once: true })
+      this.#serve()
+    })
+  }
+
+  #serve(): void {
+    for (const waiter of [...this.#waiters]) {
+      const answer = waiter.purse.#answer(waiter)
+      if (answer === null) continue
+      this.#waiters.splice(this.#waiters.indexOf(waiter), 1)
+      waiter.done(answer)
+    }
+  }
+
+  /** Null: wait, others hold what is lacking. */
+  #answer({ most, least }: Waiter): Hold | Shortage | null {
+    const short = this.#chain.filter((purse) => purse.#left < most)
+    if (short.length === 0) return this.#take(most)
+    if (short.some((purse) => purse.#held > 0)) return null
+    const tightest = short.reduce((one, other) => (other.#left < one.#left ? other : one))
+    if (tightest.#left >= least) return this.#take(tightest.#left)
+    return { limit: tightest.#limit, needed: tightest.#spent + least }
+  }
+
+  get #left(): number {
+    return this.#limit - this.#spent - this.#held
+  }
+
+  #take(amount: number): Hold {
+    for (const purse of this.#chain) purse.#held += amount
+    let isSettled = false
+    return {
+      amount,
+      settle: (cost) => {
+        if (isSettled) return
+        isSettled = true
+        for (const purse of this.#chain) {
+          purse.#held -= amount
+          purse.#spent += cost
+        }
+        this.#serve()
+      },
+    }
+  }
+}

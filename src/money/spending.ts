@@ -1,0 +1,109 @@
+import { HarnessError } from '../errors.js'
+import type { ModelTurn, RequestConstants } from '../model/contracts.js'
+import type { TranscriptEntry } from '../transcript/entry.js'
+import { constantsBound, entriesBound } from './input-bound.js'
+import { affordableOutput, costBound, costOf } from './price.js'
+import type { Price } from './price.js'
+import type { Hold, Purse, Shortage } from './purse.js'
+
+/** Cap of a reply whose model names none, in tokens. */
+const OUTPUT_CAP = 16_384
+/** A reply that may not be so long is not asked for: it would be cut off. In tokens. */
+const SHORTEST_CAP = 2048
+
+/** What a request says, and how to make it. `maxOutputTokens` null: as long as the model's settings allow. */
+export interface PricedRequest<Turn> {
+  readonly transcript: readonly TranscriptEntry[]
+  readonly constants: RequestConstants
+  readonly signal: AbortSignal
+  readonly ask: (maxOutputTokens: number | null) => Promise<Turn>
+}
+
+/** A reply and its cost in micro-dollars; null where it is not known. */
+export interface PaidReply<Turn> {
+  readonly turn: Turn
+  readonly cost: number | null
+}
+
+export interface SpendingOptions {
+  /** Null: the model has none, and nothing limits the purse. */
+  readonly price: Price | null
+  /** Tokens of a reply where settings name none. */
+  readonly modelCap: number | undefined
+  /** What a request rejects with that could pass a limit. */
+  readonly stop: (shortage: Shortage) => Error
+}
+
+/** Pays for the requests of one run. */
+export class Spending {
+  readonly purse: Purse
+  readonly #options: SpendingOptions
+  /** What the last reply showed the conversation to be long, in tokens. */
+  #measured: { readonly constants: RequestConstants; readonly entries: number; readonly tokens: number } | null = null
+
+  constructor(purse: Purse, options: SpendingOptions) {
+    this.purse = purse
+    this.#options = options
+  }
+
+  /** Rejects, before anything is asked, when the request could pass a limit. */
+  async pay<Turn extends Pick<ModelTurn, 'entry' | 'usage'>>(request: PricedRequest<Turn>): Promise<PaidReply<Turn>> {
+    const { price, stop } = this.#options
+    if (price === null) return { turn: await request.ask(null), cost: null }
+    if (!this.purse.isLimited) {
+      const turn = await request.ask(null)
+      const cost = costOf(price, turn.usage)
+      this.purse.charge(cost ?? 0)
+      return { turn, cost }
+    }
+    const input = this.#inputBound(request)
+    const { most, least } = this.#caps(request.constants)
+    const amounts = { most: costBound(price, input, most), least: costBound(price, input, least) }
+    const hold = await this.purse.hold(amounts, request.signal)
+    if ('needed' in hold) throw stop(hold)
+    const cap = Math.min(most, affordableOutput(price, input, hold.amount))
+    const turn = await settledOnFailure(hold, () => request.ask(cap))
+    // A reply of which nothing is said is taken to have cost what it could.
+    const cost = costOf(price, turn.usage) ?? hold.amount
+    hold.settle(cost)
+    this.#measure(request, turn)
+    return { turn, cost }
+  }
+
+  /** Tokens of a reply: as many as are allowed, and the fewest that are worth asking for. */
+  #caps({ settings }: RequestConstants): { readonly most: number; readonly least: number } {
+    const most = settings.maxOutputTokens ?? this.#options.modelCap ?? OUTPUT_CAP
+    // Some models are told a number of tokens to think, which a lower cap could fall below.
+    const isFixed = settings.reasoningEffort !== undefined && settings.reasoningEffort !== 'none'
+    return { most, least: isFixed ? most : Math.min(most, SHORTEST_CAP) }
+  }
+
+  #inputBound({ transcript, constants }: PricedRequest<unknown>): number {
+    const known = this.#measured
+    if (known?.constants !== constants) return constantsBound(constants) + entriesBound(transcript)
+    return known.tokens + entriesBound(transcript.slice(known.entries))
+  }
+
+  #measure({ transcript, constants }: PricedRequest<unknown>, { usage }: Pick<ModelTurn, 'usage'>): void {
+    const { inputTokens, outputTokens } = usage
+    const isKnown = inputTokens !== null && outputTokens !== null
+    // The reply itself will be the next entry.
+    this.#measured = isKnown
+      ? { constants, entries: transcript.length + 1, tokens: inputTokens + outputTokens + MARKS }
+      : null
+  }
+}
+
+/** What comes between the reply and what is said next, in tokens. */
+const MARKS = 64
+
+/** What a provider refuses costs nothing; of what broke off nobody knows, so that it is taken to have cost what it could. */
+async function settledOnFailure<T>(hold: Hold, ask: () => Promise<T>): Promise<T> {
+  try {
+    return await ask()
+  } catch (error) {
+    const wasRefused = error instanceof HarnessError && error.status !== undefined && error.status >= 400
+    hold.settle(wasRefused ? 0 : hold.amount)
+    throw error
+  }
+}

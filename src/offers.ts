@@ -1,0 +1,101 @@
+import { checkToolNames } from './config.js'
+import type { Config } from './config.js'
+import { HarnessError } from './errors.js'
+import type { Parts } from './parts.js'
+import { withEffects } from './run/fork.js'
+import type { ForkEffects } from './run/fork.js'
+import type { Offer } from './run/frozen.js'
+import { FINAL_RESULT } from './output/format.js'
+import type { ToolSpec } from './tools/spec.js'
+
+export interface OffersSetup {
+  readonly config: Config<unknown>
+  readonly parts: Parts
+  /** The tools of the harness and of the run. */
+  readonly own: readonly ToolSpec[]
+  /** What the tools do, in a fork. */
+  readonly effects: ForkEffects | null
+  /** A recorded run asks no servers. */
+  readonly asksServers: boolean
+  /** Tells the run's listeners. */
+  readonly warn: (message: string) => void
+}
+
+/** What one run is offered: the tools of its harness and its own, skills, and what servers have at its turn boundaries. */
+export class RunOffers {
+  readonly #setup: OffersSetup
+  /** Each thing that goes wrong is told once a run. */
+  readonly #told = new Set<string>()
+
+  constructor(setup: OffersSetup) {
+    this.#setup = setup
+  }
+
+  async load(signal: AbortSignal): Promise<Offer> {
+    return this.#offerOf(await this.#serverTools(signal, null))
+  }
+
+  /**
+   * The same object while nothing has changed. What goes wrong with a server that the run began with does not end it: the
+   * run keeps what it had.
+   */
+  async refresh(signal: AbortSignal, before: Offer): Promise<Offer> {
+    const servers = await this.#serverTools(signal, before.servers)
+    if (servers.every((list, index) => list === before.servers[index])) return before
+    try {
+      return await this.#offerOf(servers)
+    } catch (error) {
+      if (!(error instanceof HarnessError)) throw error
+      this.#warn(`What servers offer has changed and cannot be used: ${error.message}`)
+      return before
+    }
+  }
+
+  #serverTools(signal: AbortSignal, before: Offer['servers'] | null): Promise<Offer['servers']> {
+    const { parts, asksServers } = this.#setup
+    return asksServers ? parts.serverTools(signal, before, this.#warn) : Promise.resolve([])
+  }
+
+  async #offerOf(servers: Offer['servers']): Promise<Offer> {
+    const { config, parts, own, effects } = this.#setup
+    const [builtin, skills] = await Promise.all([parts.builtinTools(), parts.skills()])
+    const ours = [...builtin, ...own, ...(skills?.tools ?? [])]
+    this.#checkServerNames(ours, servers)
+    const all = [...ours, ...servers.flat()]
+    const names = all.map(({ name }) => name)
+    checkToolNames(names, config.outputType)
+    return {
+      tools: effects === null ? all : withEffects(all, effects),
+      servers,
+      skills: skills?.summary ?? '',
+    }
+  }
+
+  /** A server cannot know what others call their tools: whoever joins them can put them apart (spec §6.13). */
+  #checkServerNames(ours: readonly ToolSpec[], servers: Offer['servers']): void {
+    const { parts, config } = this.#setup
+    const owners = new Map(ours.map(({ name }) => [name, 'a tool of the harness']))
+    if (config.outputType !== null) owners.set(FINAL_RESULT, 'the call by which a model gives its answer')
+    servers.forEach((tools, index) => {
+      const server = `\`${parts.sources[index]?.id ?? ''}\``
+      for (const { name } of tools) {
+        const other = owners.get(name)
+        if (other !== undefined) throw collision(name, server, other)
+        owners.set(name, `a tool of ${server}`)
+      }
+    })
+  }
+
+  readonly #warn = (message: string): void => {
+    if (this.#told.has(message)) return
+    this.#told.add(message)
+    this.#setup.warn(message)
+  }
+}
+
+function collision(name: string, server: string, other: string): HarnessError {
+  return new HarnessError(
+    'invalid_options',
+    `Server ${server} has a tool \`${name}\`, and so is called ${other}. Give the server a \`toolPrefix\`, or leave the tool out with \`excludeTools\`.`,
+  )
+}

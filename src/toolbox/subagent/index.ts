@@ -1,0 +1,155 @@
+import { HarnessError } from '../../errors.js'
+import type { ToolOutcome } from '../../tools/outcome.js'
+import { plainJson } from '../../tools/plain-json.js'
+import type { SpawnOptions, ToolContext, ToolSpec } from '../../tools/spec.js'
+import type { JsonObject } from '../../util/json.js'
+import { Slots } from '../../util/slots.js'
+import { checkSubagentOptions } from './options.js'
+import type { DefaultSubagent, SubagentOptions, SubagentSpec } from './options.js'
+
+const NAME = 'subagent'
+
+interface SubagentArguments {
+  readonly task: string
+  readonly agent?: string
+}
+
+/** An agent as a call finds it. */
+interface Agent extends Omit<SubagentSpec, 'description'> {
+  readonly tools: NonNullable<SpawnOptions['tools']>
+}
+
+/**
+ * `subagent`: hands a task to a run of its own, and its answer back to the model (spec §6.10). What the run does is nested
+ * in the events, usage, budgets and pending items of the run that calls it; after a crash or a pause it goes on where it
+ * was.
+ * @throws HarnessError `invalid_options`.
+ */
+export function subagent(options: SubagentOptions = {}): ToolSpec {
+  checkSubagentOptions(options)
+  const { agents = [], defaultAgent = {}, maxDepth = 1, maxConcurrent = 8 } = options
+  const named = new Map<string, Agent>(agents.map((agent) => [agent.name, agentOf(agent)]))
+  if (defaultAgent !== false) named.set('default', defaultOf(defaultAgent))
+  const slots = new Slots(maxConcurrent)
+  const turns = new Slots(1)
+  return {
+    name: NAME,
+    description: descriptionOf(agents, defaultAgent !== false),
+    parameters: parametersOf(defaultAgent !== false),
+    onUnknownOutcome: 'retry',
+    async call(args, context) {
+      const { task, agent: name = 'default' } = args as unknown as SubagentArguments
+      const agent = named.get(name)
+      if (agent === undefined) return unknownAgent(name, [...named.keys()])
+      if (context.depth >= maxDepth) return tooDeep(name, maxDepth)
+      const run = () => slots.within(context.runId, context.signal, () => runAgent(agent, task, context, maxDepth))
+      return agent.exclusive === true ? turns.within(context.runId, context.signal, run) : run()
+    },
+  }
+}
+
+async function runAgent(agent: Agent, task: string, context: ToolContext, maxDepth: number): Promise<ToolOutcome> {
+  const { name } = agent
+  const about: JsonObject = { agent: name, tool_mode: toolModeOf(agent) }
+  try {
+    const run = context.spawn<unknown>(spawnOptionsOf(agent, task, context, maxDepth))
+    const { text, output, usage } = await run.result
+    const structured = typeof output !== 'string'
+    return {
+      kind: 'succeeded',
+      content: structured ? JSON.stringify(plainJson(output)) : text,
+      metadata: { ...about, run_id: run.runId, model_requests: usage.modelRequests, structured_output: structured },
+    }
+  } catch (error) {
+    // A pause is not to be caught, and who cancels the call wants no answer.
+    if (!(error instanceof HarnessError) || context.signal.aborted) throw error
+    const kept = error.code === 'cancelled_by_hook' && error.run === undefined
+    const errorType = kept ? 'SubAgentCancelled' : error.code
+    return { kind: 'failed', errorType, content: error.message, retry: false, metadata: about }
+  }
+}
+
+function spawnOptionsOf(agent: Agent, task: string, context: ToolContext, maxDepth: number): SpawnOptions<unknown> {
+  const { name, tools, instructions, exclusive: _, ...run } = agent
+  const { conversation_id: conversationId } = context.metadata
+  const shared = {
+    prompt: task,
+    agentName: name,
+    metadata: {
+      parent_call_id: context.callId,
+      ...(conversationId !== undefined && { conversation_id: conversationId }),
+    },
+    ...run,
+  }
+  if (agent.fork === true) return shared
+  if (tools !== 'inherit') return { ...shared, tools, ...(instructions !== undefined && { instructions }) }
+  return {
+    ...shared,
+    tools,
+    instructions: `${instructions ?? INSTRUCTIONS}\n\nWorkspace root: ${context.root}`,
+    ...(context.depth + 1 >= maxDepth && { withoutTools: [NAME] }),
+  }
+}
+
+const INSTRUCTIONS = `You are a subagent: you work on one task for another agent, which reads only your final answer.
+Do the task completely with the tools you have. Ask nobody. End with what you found or changed, in few words.`
+
+function agentOf({ description: _, ...agent }: SubagentSpec): Agent {
+  return { ...agent, tools: agent.tools ?? 'inherit' }
+}
+
+function defaultOf(agent: DefaultSubagent): Agent {
+  return { ...agent, name: 'default', tools: 'inherit' }
+}
+
+function toolModeOf({ fork = false, tools }: Agent): string {
+  if (fork) return 'fork'
+  return tools === 'inherit' ? 'inherited' : 'explicit'
+}
+
+function unknownAgent(name: string, available: readonly string[]): ToolOutcome {
+  const names = [...available].sort()
+  return {
+    kind: 'failed',
+    errorType: 'UnknownSubAgent',
+    content: `There is no subagent \`${name.slice(0, 100)}\`. Available: ${names.join(', ')}.`,
+    retry: false,
+    metadata: { agent: name.slice(0, 100), available: names },
+  }
+}
+
+function tooDeep(name: string, maxDepth: number): ToolOutcome {
+  const content =
+    maxDepth === 1
+      ? 'A subagent starts no subagents: do this task yourself.'
+      : `Subagents are started at most ${maxDepth} deep: do this task yourself.`
+  return { kind: 'failed', errorType: 'TooDeep', content, retry: false, metadata: { agent: name } }
+}
+
+function descriptionOf(agents: readonly SubagentSpec[], hasDefault: boolean): string {
+  return [
+    'Hand one self-contained task to a subagent, which works on it alone and gives back its answer. It knows nothing of this conversation but the task, unless it says that it is a fork. Independent tasks can be handed over together.',
+    ...(agents.length === 0 ? [] : ['Subagents:', ...agents.map(lineOf)]),
+    ...(hasDefault && agents.length > 0 ? ['Leave out `agent` for a general one that has your own tools.'] : []),
+  ].join('\n')
+}
+
+function lineOf({ name, description, fork = false }: SubagentSpec): string {
+  return `- ${name}: ${description}${fork ? ' (a fork: it knows this conversation)' : ''}`
+}
+
+function parametersOf(hasDefault: boolean): ToolSpec['parameters'] {
+  return {
+    type: 'object',
+    properties: {
+      task: { type: 'string', minLength: 1, description: 'The task, with all that is needed to do it.' },
+      agent: {
+        type: 'string',
+        minLength: 1,
+        description: hasDefault ? 'Name of a subagent. Default: a general one.' : 'Name of a subagent.',
+      },
+    },
+    required: hasDefault ? ['task'] : ['task', 'agent'],
+    additionalProperties: false,
+  }
+}

@@ -1,0 +1,104 @@
+import { mkdtemp, rm } from 'node:fs/promises'
+import { readdirSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { fileURLToPath } from 'node:url'
+import { afterEach, beforeEach, expect, test } from 'vitest'
+import { fileLog, Harness, memoryLog } from 'thinharness'
+import type { DurableEvent, RunStore } from 'thinharness'
+import { ScriptedModel } from 'thinharness/testing'
+import { answerTo } from '../../docs/snippets/durability/answers.js'
+import { research } from '../../docs/snippets/durability/child-run.js'
+import { recoverAll } from '../../docs/snippets/durability/recover-all.js'
+import { transferTool } from '../../docs/snippets/durability/safe-tool.js'
+import { goOn, putAway } from '../../docs/snippets/durability/store-and-resume.js'
+
+const BEGAN_IN = process.cwd()
+let folder: string
+
+beforeEach(async () => {
+  folder = await mkdtemp(join(tmpdir(), 'durability-'))
+  process.chdir(folder)
+})
+afterEach(async () => {
+  process.chdir(BEGAN_IN)
+  await rm(folder, { recursive: true, force: true })
+})
+
+/** A bank that carries out each order once, whatever it is asked. */
+function bank() {
+  const done = new Map<string, string>()
+  return {
+    done,
+    transfer: async ({ cents, to, idempotencyKey }: { cents: number; to: string; idempotencyKey: string }) => {
+      const receipt = done.get(idempotencyKey) ?? `${cents} to ${to}`
+      done.set(idempotencyKey, receipt)
+      return receipt
+    },
+    find: async (key: string) => done.get(key),
+  }
+}
+
+function transferring(log: RunStore, ours: ReturnType<typeof bank>): Harness {
+  const model = new ScriptedModel().always(({ turn }) =>
+    turn === 0 ? { calls: [{ name: 'transfer', arguments: { cents: 5, to: 'Ann' } }] } : 'Sent.',
+  )
+  return new Harness({ builtinTools: [], model, tools: [transferTool(ours)], log })
+}
+
+test('store-and-resume.ts, answers.ts and safe-tool.ts: a run waits in a file and goes on in another process', async () => {
+  const ours = bank()
+  const paused = await transferring(memoryLog(), ours).run('Send five.', { runId: 'run_send' })
+  await putAway(paused)
+  const answers = paused.pending.map((item) => answerTo(item, true))
+  const result = await goOn(transferring(memoryLog(), ours), 'run_send', answers)
+  expect(result.text).toBe('Sent.')
+  expect([...ours.done]).toEqual([['run_send:call_1', '5 to Ann']])
+})
+
+test('recover-all.ts and safe-tool.ts: what a process has left is found out and brought to its end, once', async () => {
+  const ours = bank()
+  const first = memoryLog()
+  const paused = await transferring(first, ours).run('Send five.', { runId: 'run_send' })
+  await transferring(first, ours).resume(paused.resumeState!, [{ callId: 'call_1', approved: true }])
+  const log = fileLog('runs')
+  const kept: DurableEvent[] = []
+  for await (const event of first.read('run_send')) kept.push(event)
+  const cut = kept.findIndex(({ kind }) => kind === 'tool_call_completed')
+  await log.append('run_send', kept.slice(0, cut))
+  const [result] = await recoverAll(transferring(log, ours), log)
+  expect(result?.text).toBe('Sent.')
+  expect(result?.toolCallRecords[0]?.output).toContain('5 to Ann')
+  expect(ours.done.size).toBe(1)
+  expect(await recoverAll(transferring(log, ours), log)).toEqual([])
+})
+
+test('child-run.ts: questions are looked into side by side', async () => {
+  const model = new ScriptedModel().always(({ turn, messages }) => {
+    const [prompt] = messages.flatMap((message) => (message.role === 'user' ? [String(message.content)] : []))
+    if (prompt !== 'Compare.') return `${prompt} Yes.`
+    return turn === 0 ? { calls: [{ name: 'research', arguments: { questions: ['Hot?', 'Cold?'] } }] } : 'Both.'
+  })
+  const result = await new Harness({ builtinTools: [], model, tools: [research] }).run('Compare.')
+  expect(result.text).toBe('Both.')
+  expect(result.toolCallRecords[0]?.output).toContain('Hot? Yes.\\n\\nCold? Yes.')
+})
+
+test('answers.ts answers an item of each kind', () => {
+  const item = { callId: 'call_1', toolName: 'a', arguments: '{}', path: ['run_a'] }
+  expect(answerTo({ ...item, kind: 'approval' }, false)).toEqual({ callId: 'call_1', approved: false })
+  expect(answerTo({ ...item, kind: 'question' }, 'red')).toEqual({ callId: 'call_1', answer: 'red' })
+  const verdict = { outcome: 'run_again' } as const
+  expect(answerTo({ ...item, kind: 'unknown_outcome' }, verdict)).toEqual({ callId: 'call_1', answer: verdict })
+})
+
+test('every snippet of the page is run here', () => {
+  const snippets = readdirSync(fileURLToPath(new URL('../../docs/snippets/durability/', import.meta.url)))
+  expect(snippets.sort()).toEqual([
+    'answers.ts',
+    'child-run.ts',
+    'recover-all.ts',
+    'safe-tool.ts',
+    'store-and-resume.ts',
+  ])
+})

@@ -1,0 +1,77 @@
+import { join } from 'node:path'
+import { describe, expect, test } from 'vitest'
+import { ScriptedModel } from 'thinharness/testing'
+import { folderWith } from '../toolbox/support.js'
+import { HEADING, skillText } from '../toolbox/skills/support.js'
+import { eventsOf, harnessOf, ofKind, tool } from './support.js'
+
+describe('skills of a harness', () => {
+  test('HC-23 HC-27 HC-29 their summary stands before what tools have to say, and their tools are offered', async () => {
+    const root = await folderWith({ 'skills/a/SKILL.md': skillText('a'), 'skills/b/SKILL.md': skillText('b') })
+    const model = new ScriptedModel().calls('skill_read', { skill_name: 'b' }).says('Done.')
+    await using harness = harnessOf({
+      model,
+      root,
+      instructions: 'Base.',
+      tools: [tool('own', undefined, { instructions: 'Use own.' })],
+      skills: { dirs: ['skills'], selected: ['b'] },
+    })
+
+    await harness.run('Go.')
+
+    expect(model.requests[0]?.constants.instructions).toBe(
+      `Base.\n\nWorkspace root: ${root}\n\n${HEADING}\n- b - What b does.\n\nUse own.`,
+    )
+    expect(model.requests[0]?.constants.tools.map(({ name }) => name)).toEqual(['own', 'skill_read', 'skill_run'])
+    expect(model.heard.at(-1)).toMatchObject({
+      outputs: [{ ok: true, content: expect.stringContaining('# b') as unknown }],
+    })
+  })
+
+  test('HC-28 none are looked for where no folder was named', async () => {
+    const root = await folderWith({ 'skills/a/SKILL.md': skillText('a'), 'SKILL.md': skillText('top') })
+    const model = new ScriptedModel().says('One.').says('Two.')
+    await using without = harnessOf({ model, root, instructions: '' })
+    await using none = harnessOf({ model, root, instructions: '', skills: { dirs: [] } })
+
+    await without.run('Go.')
+    await none.run('Go.')
+
+    expect(model.requests.map(({ constants: { instructions, tools } }) => [instructions, tools])).toEqual([
+      [`Workspace root: ${root}`, []],
+      [`Workspace root: ${root}`, []],
+    ])
+  })
+
+  test.each([
+    ['a selection without a folder', { selected: ['a'] }, 'Expected `dirs` of `skills` to be a list of folders.'],
+    ['an option that is not known', { dirs: [], folders: [] }, 'Unknown option of `skills`: `folders`.'],
+  ])('HC-30 %s is refused at once', (_name, skills, message) => {
+    expect(() => harnessOf({ skills: skills as never })).toThrow(message)
+  })
+
+  test('HC-27 a selected one that is not there fails the run before any request, and is found once it is', async () => {
+    const root = await folderWith({ 'skills/a/SKILL.md': skillText('a') })
+    const model = new ScriptedModel()
+    await using harness = harnessOf({ model, root, skills: { dirs: ['skills'], selected: ['b'] } })
+
+    await expect(harness.run('Go.')).rejects.toMatchObject({
+      code: 'invalid_options',
+      message: 'There is no skill `b` to be selected. Did you mean `a`?',
+    })
+    expect(model.heard).toEqual([])
+  })
+
+  test('what is wrong with one that the run can do without is told as a warning', async () => {
+    const root = await folderWith({ 'skills/a/SKILL.md': skillText('a'), 'skills/broken/SKILL.md': 'no front matter' })
+    const model = new ScriptedModel().says('Done.')
+    await using harness = harnessOf({ model, root, skills: { dirs: ['skills', 'nowhere'] } })
+
+    const events = await eventsOf(harness.stream('Go.'))
+
+    expect(ofKind(events, 'warning').map(({ message }) => message)).toEqual([
+      expect.stringContaining(join(root, 'nowhere')),
+      expect.stringContaining(join(root, 'skills/broken/SKILL.md')),
+    ])
+  })
+})

@@ -1,0 +1,147 @@
+import { calcPrice } from '@pydantic/genai-prices'
+import fc from 'fast-check'
+import { describe, expect, test } from 'vitest'
+import { affordableOutput, costBound, costOf, inMicroDollars } from '../../src/money/price.js'
+import type { Price } from '../../src/money/price.js'
+import { priceOf } from '../../src/money/prices.js'
+import type { TokenUsage } from '../../src/transcript/entry.js'
+
+const PRICE: Price = {
+  inputPerMillion: 3,
+  outputPerMillion: 15,
+  cacheReadPerMillion: 0.3,
+  cacheWritePerMillion: 3.75,
+  tiers: [{ aboveInputTokens: 1000, inputPerMillion: 6, outputPerMillion: 22.5 }],
+}
+
+function usage(inputTokens: number | null, outputTokens: number | null, more: Partial<TokenUsage> = {}): TokenUsage {
+  return { inputTokens, outputTokens, cacheReadTokens: null, cacheWriteTokens: null, reasoningTokens: null, ...more }
+}
+
+const count = fc.integer({ min: 0, max: 2_000_000 })
+const rate = fc.integer({ min: 0, max: 100_000 }).map((thousandths) => thousandths / 1000)
+const price: fc.Arbitrary<Price> = fc.record({
+  inputPerMillion: rate,
+  outputPerMillion: rate,
+  cacheReadPerMillion: rate,
+  cacheWritePerMillion: rate,
+  reasoningPerMillion: rate,
+  tiers: fc.array(fc.record({ aboveInputTokens: count, inputPerMillion: rate, outputPerMillion: rate }), {
+    maxLength: 3,
+  }),
+})
+
+describe('the cost of a reply', () => {
+  test.each<[string, Price, TokenUsage, number | null]>([
+    ['input and output', PRICE, usage(10, 5), 105],
+    ['input from the cache', PRICE, usage(100, 0, { cacheReadTokens: 90 }), 57],
+    ['input into the cache', PRICE, usage(100, 0, { cacheWriteTokens: 40 }), 330],
+    ['more cached than there is', PRICE, usage(10, 0, { cacheReadTokens: 100 }), 3],
+    ['a fraction of a micro-dollar is a whole one', PRICE, usage(1, 0, { cacheReadTokens: 1 }), 1],
+    ['no rounding where nothing is left over', { inputPerMillion: 1.1, outputPerMillion: 0 }, usage(10, 0), 11],
+    ['up to a tier', PRICE, usage(1000, 1), 3015],
+    ['above a tier, as a whole', PRICE, usage(1001, 2), 6051],
+    ['thoughts at their own rate', { ...PRICE, reasoningPerMillion: 40 }, usage(0, 5, { reasoningTokens: 2 }), 125],
+    ['thoughts as other output', PRICE, usage(0, 5, { reasoningTokens: 2 }), 75],
+    ['nothing said of the input', PRICE, usage(null, 5), null],
+    ['nothing said of the output', PRICE, usage(5, null), null],
+  ])('CST-3 %s', (_name, price, tokens, cost) => {
+    expect(costOf(price, tokens)).toBe(cost)
+  })
+
+  test('is never more than the bound of its request, whatever was cached', () => {
+    fc.assert(
+      fc.property(
+        price,
+        count,
+        count,
+        fc.array(fc.double({ min: 0, max: 1, noNaN: true }), { minLength: 5 }),
+        (of, input, output, shares) => {
+          const part = (index: number, whole: number): number => Math.floor((shares[index] ?? 0) * whole)
+          const [inputTokens, outputTokens] = [part(0, input), part(1, output)]
+          const cacheReadTokens = part(2, inputTokens)
+          const cacheWriteTokens = part(3, inputTokens - cacheReadTokens)
+          const tokens = {
+            inputTokens,
+            outputTokens,
+            cacheReadTokens,
+            cacheWriteTokens,
+            reasoningTokens: part(4, outputTokens),
+          }
+          expect(costOf(of, tokens)).toBeLessThanOrEqual(costBound(of, input, output))
+        },
+      ),
+    )
+  })
+
+  test('an output that is affordable fits, and one token more does not', () => {
+    fc.assert(
+      fc.property(price, count, fc.integer({ min: 0, max: 50_000_000 }), (of, input, micros) => {
+        const output = affordableOutput(of, input, micros)
+        if (output === Number.MAX_SAFE_INTEGER) return
+        if (costBound(of, input, 0) > micros) expect(output).toBe(0)
+        else {
+          expect(costBound(of, input, output)).toBeLessThanOrEqual(micros)
+          expect(costBound(of, input, output + 1)).toBeGreaterThan(micros)
+        }
+      }),
+    )
+  })
+
+  test.each([
+    [0.29, 290_000],
+    [1.1, 1_100_000],
+    [0.0000019, 1],
+    [0, 0],
+    [123.456789, 123_456_789],
+  ])('$%d is %d micro-dollars', (dollars, micros) => {
+    expect(inMicroDollars(dollars)).toBe(micros)
+  })
+})
+
+describe('the price of a model', () => {
+  test.each([
+    ['openai', 'gpt-5.5'],
+    ['anthropic', 'claude-sonnet-5'],
+    ['anthropic', 'claude-opus-4-5-20251101'],
+    ['openrouter', 'anthropic/claude-sonnet-4.5'],
+  ])('CST-2 of %s:%s gives what the table of prices gives, to the micro-dollar', async (provider, id) => {
+    const price = await priceOf({ provider, id })
+    const small = fc.integer({ min: 0, max: 600_000 })
+    fc.assert(
+      fc.property(small, small, small, (inputTokens, outputTokens, cached) => {
+        const cacheReadTokens = Math.min(cached, inputTokens)
+        const tokens = { ...usage(inputTokens, outputTokens), cacheReadTokens }
+        const table = calcPrice(
+          { input_tokens: inputTokens, output_tokens: outputTokens, cache_read_tokens: cacheReadTokens },
+          id,
+          { providerId: provider },
+        )
+        expect(costOf(price!, tokens)! - table!.total_price * 1e6).toBeGreaterThan(-0.001)
+        expect(costOf(price!, tokens)! - table!.total_price * 1e6).toBeLessThan(1.001)
+      }),
+    )
+  })
+
+  const given = { inputPerMillion: 1, outputPerMillion: 2 }
+  const SMALL = { inputPerMillion: 1.25, outputPerMillion: 10, cacheReadPerMillion: 0.125 }
+  test.each([
+    ['its own name before all', { models: { 'openai:gpt-5.5': given, 'gpt-5.5': PRICE } }, 'gpt-5.5', given],
+    ['the name without a provider', { models: { 'gpt-5.5': given } }, 'gpt-5.5', given],
+    ['the ceiling, where nothing is known', { unknown: given }, 'gpt-none', given],
+    ['the table, where there is a ceiling', { unknown: PRICE }, 'gpt-5', SMALL],
+    ['CST-4 none', {}, 'gpt-none', null],
+    ['no member of every object', { models: {} }, 'constructor', null],
+  ])('is %s', async (_name, prices, id, expected) => {
+    expect(await priceOf({ provider: 'openai', id }, prices)).toEqual(expected)
+  })
+
+  test.each([
+    ['ai-sdk:openai.responses', 'openai', 'gpt-5'],
+    ['ai-sdk:anthropic.messages', 'anthropic', 'claude-sonnet-5'],
+  ])('behind the AI SDK as %s is that of %s', async (provider, own, id) => {
+    const price = await priceOf({ provider, id })
+    expect(price).not.toBeNull()
+    expect(price).toEqual(await priceOf({ provider: own, id }))
+  })
+})

@@ -1,0 +1,97 @@
+import { describe, expectTypeOf, test } from 'vitest'
+import { z } from 'zod'
+import { Harness, ModelRetry } from 'thinharness'
+import type { HarnessResult, InferOutput, JsonValue, RunEvent, Schema, StopReason } from 'thinharness'
+
+const person = z.object({ name: z.string(), age: z.number().optional() })
+const company = z.object({ company: z.string() })
+
+interface Tree {
+  readonly label: string
+  readonly children: readonly Tree[]
+}
+const tree: Schema<Tree> = {
+  type: 'object',
+  properties: { label: { type: 'string' }, children: { type: 'array', items: { $ref: '#' } } },
+  required: ['label', 'children'],
+}
+
+type OutputOf<H> = H extends Harness<infer Output> ? Output : never
+
+/** Nothing is run: what is inferred is what is tested. */
+describe('H-42 the type of an answer', () => {
+  test('is text where no type was asked for', () => {
+    const harness = new Harness()
+    expectTypeOf<OutputOf<typeof harness>>().toEqualTypeOf<string>()
+    expectTypeOf(harness.run).returns.resolves.toEqualTypeOf<HarnessResult>()
+  })
+
+  test('is what a schema parses: objects, unions, lists, transforms', () => {
+    const one = new Harness({ outputType: person })
+    expectTypeOf<OutputOf<typeof one>>().toEqualTypeOf<{ name: string; age?: number | undefined }>()
+    const union = new Harness({ outputType: z.union([person, company]) })
+    expectTypeOf<OutputOf<typeof union>>().toEqualTypeOf<z.infer<typeof person> | { company: string }>()
+    const list = new Harness({ outputType: z.array(z.enum(['a', 'b'])) })
+    expectTypeOf<OutputOf<typeof list>>().toEqualTypeOf<('a' | 'b')[]>()
+    const big = new Harness({ outputType: z.object({ n: z.string().transform(BigInt) }) })
+    expectTypeOf<OutputOf<typeof big>>().toEqualTypeOf<{ n: bigint }>()
+    const maybe = new Harness({ outputType: company.nullable() })
+    expectTypeOf<OutputOf<typeof maybe>>().toEqualTypeOf<{ company: string } | null>()
+  })
+
+  test('is any of several types', () => {
+    const harness = new Harness({ outputType: [person, company, z.string()] })
+    expectTypeOf<OutputOf<typeof harness>>().toEqualTypeOf<z.infer<typeof person> | { company: string } | string>()
+    expectTypeOf<InferOutput<readonly [typeof company]>>().toEqualTypeOf<{ company: string }>()
+  })
+
+  test('is JSON for a JSON Schema document, and what its author says it is', () => {
+    const json = new Harness({ outputType: { type: 'object', properties: { a: { type: 'string' } } } })
+    expectTypeOf<OutputOf<typeof json>>().toEqualTypeOf<JsonValue>()
+    const said = new Harness<Tree>({ outputType: tree })
+    expectTypeOf<OutputOf<typeof said>>().toEqualTypeOf<Tree>()
+  })
+
+  test('is what a validator is given', () => {
+    const harness = new Harness({
+      outputType: company,
+      outputValidator: (answer, context) => {
+        expectTypeOf(answer).toEqualTypeOf<{ company: string }>()
+        expectTypeOf(context.root).toEqualTypeOf<string>()
+        if (answer.company === '') throw new ModelRetry('Name the company.')
+      },
+    })
+    expectTypeOf<OutputOf<typeof harness>>().toEqualTypeOf<{ company: string }>()
+    const several = new Harness({
+      outputType: [company, z.number()],
+      outputValidator: (answer) => {
+        expectTypeOf(answer).toEqualTypeOf<{ company: string } | number>()
+      },
+    })
+    expectTypeOf<OutputOf<typeof several>>().toEqualTypeOf<{ company: string } | number>()
+    const text = new Harness({
+      outputValidator: (answer) => {
+        expectTypeOf(answer).toEqualTypeOf<string>()
+      },
+    })
+    expectTypeOf<OutputOf<typeof text>>().toEqualTypeOf<string>()
+  })
+
+  test('takes no part in what is no type', () => {
+    // @ts-expect-error a list of fields is no schema
+    const wrong = (): unknown => new Harness({ outputType: [person, 5] })
+    // @ts-expect-error the mode is one of five
+    const mode = (): unknown => new Harness({ outputType: person, outputMode: 'json' })
+    expectTypeOf([wrong, mode]).items.toBeFunction()
+  })
+})
+
+test('H-42 events and stop reasons are told apart by their tags', () => {
+  expectTypeOf<StopReason>().extract<'end_turn'>().toEqualTypeOf<'end_turn'>()
+  expectTypeOf<RunEvent & { kind: 'output_delta' }>().toHaveProperty('output')
+  const told = (event: RunEvent): JsonValue | string | undefined => {
+    if (event.kind === 'output_delta') return event.output
+    return event.kind === 'text_delta' ? event.text : undefined
+  }
+  expectTypeOf(told).parameter(0).toEqualTypeOf<RunEvent>()
+})
