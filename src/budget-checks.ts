@@ -24,7 +24,8 @@ function ownPrice(price: Price, name: string): Price {
   checkOptions(price, anything(...RATES, ...MORE_RATES, 'tiers'), `member of \`${name}\``)
   checkRates(price, name)
   const { tiers = [] } = price
-  if (!Array.isArray(tiers)) throw invalid(`Expected \`${name}.tiers\` to be a list, got ${nameOf(tiers)}.`)
+  const isList: boolean = Array.isArray(tiers)
+  if (!isList) throw invalid(`Expected \`${name}.tiers\` to be a list, got ${nameOf(tiers)}.`)
   for (const tier of tiers) {
     checkOptions(tier, anything(...RATES, ...MORE_RATES, 'aboveInputTokens'), `member of \`${name}.tiers\``)
     checkRates(tier, `${name}.tiers`)

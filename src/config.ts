@@ -40,13 +40,14 @@ import { contentOf } from './run/input.js'
 import type { ForkPoint } from './run/fork.js'
 import type { InputMessage } from './run/input.js'
 import type { RunLog } from './run/log.js'
+import { checkProvenance } from './run/provenance/options.js'
+import type { ProvenanceOptions } from './run/provenance/options.js'
 import { memoryLog } from './run/memory-log.js'
 import type { RunLimits, RunRules, StallRules } from './run/rules.js'
 import type { SigningKey } from './run/signature.js'
 import { directSteps } from './run/steps.js'
 import type { StepRunner } from './run/steps.js'
 import type { Tracing } from './run/tracing.js'
-import { checkSkillsOptions } from './toolbox/skills/options.js'
 import type { SkillsOptions } from './toolbox/skills/options.js'
 import { checkSubagents } from './toolbox/subagent/options.js'
 import type { SubagentSpec } from './toolbox/subagent/options.js'
@@ -60,6 +61,7 @@ import { didYouMean } from './util/suggest.js'
 export interface Config<Output> {
   readonly model: ModelRef | Model | null
   readonly root: string
+  readonly provenance: ProvenanceOptions | null
   /** The workspace is named to the model. */
   readonly namesRoot: boolean
   readonly instructions: string
@@ -109,7 +111,12 @@ const OPTIONS: Readonly<Record<keyof HarnessOptions, OptionRule>> = {
     'servers, made by `mcpStdio` and the like',
     (source) => isObject(source) && typeof source['tools'] === 'function',
   ),
-  skills: OBJECT,
+  // The rest is checked where they are loaded.
+  skills: {
+    expected: 'an object with `dirs`, a list of folders',
+    fits: (value) => isObject(value) && Array.isArray(value['dirs']),
+  },
+  provenance: OBJECT,
   ...anything('subagents'),
   hooks: listOf('hooks', () => true),
   strictHooks: FLAG,
@@ -177,10 +184,11 @@ export function resolveConfig<Output>(options: HarnessOptions<Output>): Config<O
   const packaged = [...builtinTools, ...(subagents === null ? [] : ['subagent'])]
   checkToolNames([...packaged, ...tools.map((tool) => tool.name)], outputType)
   checkOutput(outputType, outputMode, options.model)
-  if (options.skills !== undefined) checkSkillsOptions(options.skills)
+  if (options.provenance !== undefined) checkProvenance(options.provenance)
   return {
     model: options.model ?? process.env['THINHARNESS_MODEL'] ?? null,
     root: resolve(options.root ?? '.'),
+    provenance: options.provenance ?? null,
     namesRoot: options.root !== undefined || builtinTools.length > 0,
     instructions: options.instructions ?? (builtinTools.length > 0 ? FILE_INSTRUCTIONS : ''),
     builtinTools,

@@ -16,6 +16,7 @@ export type { Prices } from './money/prices.js'
 export { HarnessError, ModelRetry } from './errors.js'
 export type { HarnessErrorCode } from './errors.js'
 export type {
+  ContentFlow,
   HarnessResult,
   PendingItem,
   ResumeState,
@@ -59,6 +60,7 @@ export { inputPort } from './run/input.js'
 export type { InputMessage, InputPort } from './run/input.js'
 export type { ListOptions, ListPlace, PruneOptions } from './run/listing.js'
 export type { RunLog, RunStore } from './run/log.js'
+export type { ProvenanceOptions, ProvenanceRule } from './run/provenance/options.js'
 export { memoryLog } from './run/memory-log.js'
 export type { MemoryLogOptions } from './run/memory-log.js'
 export { priceRun } from './run/price-run.js'
@@ -95,6 +97,7 @@ export type {
   AssistantEntry,
   AssistantPart,
   ContentPart,
+  ContentSource,
   FinishReason,
   NativePart,
   OpaquePart,

@@ -13,14 +13,15 @@ import { RunContext } from './run/context.js'
 import type { RunSurroundings } from './run/context.js'
 import type { ForkEffects } from './run/fork.js'
 import type { Frozen } from './run/frozen.js'
-import { forkHistory } from './run/fork-history.js'
 import { HookSet } from './run/hooks.js'
 import { loadChild } from './run/load.js'
+import type { Provenance } from './run/provenance/flows.js'
 import { EventQueue } from './run/queue.js'
 import { noLog, recordedInput } from './run/replay.js'
 import type { ReplayedStretch, Stretch } from './run/replay.js'
 import type { StreamedRun } from './run/stream.js'
 import type { ToolSpec } from './tools/spec.js'
+import type { ToolEntry, TranscriptEntry } from './transcript/entry.js'
 import { systemClock } from './util/clock.js'
 import type { JsonObject } from './util/json.js'
 
@@ -128,7 +129,6 @@ export class Launcher<Output> {
     const prompt = ownPrompt(options.prompt)
     const tools = toolsOfChild(options, frozen.tools).map(({ name }) => name)
     const about = { agent: agentName, prompt, childRunId: runId, callId, tools }
-    const history = options.fork === true ? forkHistory(parent.state, callId, this.clock.iso()) : []
     const opening: GoOnOpening = {
       kind: 'go_on',
       load: () => loadChild(log, runId, stored),
@@ -138,11 +138,20 @@ export class Launcher<Output> {
       metadata: null,
       otherwise: async () => {
         await askBeforeChild(parent, about)
+        const history = options.fork === true ? await this.#forkHistory(parent, callId) : []
         return { kind: 'fresh', prompt, history }
       },
     }
-    const plan = childPlanOf(this.#means([]), { opening, options, parent: frozen })
+    const plan = childPlanOf(this.#means([]), {
+      ...{ opening, options, parent: frozen },
+      provenance: provenanceBelow(frozen.provenance, parent.state.transcript),
+    })
     return { abort, outcome: toldAfterChild(parent, about, context, conduct<unknown>(context, plan)) }
+  }
+
+  async #forkHistory({ state }: RunContext, callId: string): Promise<readonly TranscriptEntry[]> {
+    const { forkHistory } = await import('./run/fork-history.js')
+    return forkHistory(state, callId, this.clock.iso())
   }
 
   #context(
@@ -151,6 +160,13 @@ export class Launcher<Output> {
     const { hooks, signingKey } = this.#config
     return new RunContext({ ...own, clock: this.clock, hooks: hooks.of(own.parent?.agentName ?? null), signingKey })
   }
+}
+
+/** A child is told by its parent's model: what that has read of strangers may be in it. */
+function provenanceBelow(above: Provenance | null, transcript: readonly TranscriptEntry[]): Provenance | null {
+  if (above === null) return null
+  const labelled = transcript.filter((entry): entry is ToolEntry => entry.role === 'tool' && entry.source !== undefined)
+  return { ...above, inherited: [...above.inherited, ...labelled] }
 }
 
 /** What hooks answered is in a recording. */

@@ -10,6 +10,7 @@ import type { ForkEffects } from './run/fork.js'
 import type { Hook } from './run/hooks.js'
 import type { InputPort } from './run/input.js'
 import type { RunLog } from './run/log.js'
+import type { ProvenanceOptions } from './run/provenance/options.js'
 import type { SigningKey } from './run/signature.js'
 import type { StepRunner } from './run/steps.js'
 import type { Tracing } from './run/tracing.js'
@@ -42,6 +43,8 @@ export interface HarnessOptions<Output = string> {
   readonly mcpServers?: readonly ToolSource[]
   /** Skills in the Agent Skills format: told to the model by name, read and run by it when it needs them. */
   readonly skills?: SkillsOptions
+  /** What content of strangers may reach, and who is asked else (`docs/provenance.md`). Default: nobody asks. */
+  readonly provenance?: ProvenanceOptions
   /**
    * Agents that the model can hand tasks to, with the tool `subagent`; `[]` for the default agent alone. For more than
    * their list give `subagent({ … })` of `thinharness/tools` among the `tools`. Default: none.

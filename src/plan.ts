@@ -5,7 +5,7 @@ import type { Model } from './model/contracts.js'
 import type { ModelRef } from './model/reference.js'
 import type { RunOptions } from './options.js'
 import type { OutputFormat } from './output/format.js'
-import { demandsEvidence, evidenceIssues } from './output/evidence.js'
+import { demandsEvidence } from './output/evidence.js'
 import { anyText, outputFormat } from './output/schema.js'
 import type { AskedOutput } from './output/schema.js'
 import { outputSchemaOf, parseAnswer } from './output/several.js'
@@ -35,7 +35,7 @@ export function planOf(
   }: { config: Config<unknown>; parts: Parts; tools: readonly ToolSpec[]; startChild: StartChild },
   { opening, options, model, ...beside }: PlannedRun,
 ): RunPlan {
-  const { root, settings, steps, tracing, sequential, outputType, outputMode, packaged } = config
+  const { root, provenance, settings, steps, tracing, sequential, outputType, outputMode, packaged } = config
   const own = [...tools, ...(options.tools ?? [])]
   checkToolNames([...packaged, ...own.map((tool) => tool.name)], outputType)
   // The run's own copy: what the caller does with the object afterwards is for the next run.
@@ -44,6 +44,7 @@ export function planOf(
   return {
     opening,
     root,
+    provenance: provenance === null ? null : { options: provenance, inherited: [] },
     settings,
     steps,
     tracing,
@@ -67,7 +68,12 @@ export function planOf(
 /** What a run under a call is to do, by what its tool says and else as its parent. */
 export function childPlanOf(
   { config, parts, startChild }: { config: Config<unknown>; parts: Parts; startChild: StartChild },
-  { opening, options, parent }: { opening: Opening; options: SpawnOptions<unknown>; parent: Frozen },
+  {
+    opening,
+    options,
+    parent,
+    provenance,
+  }: Pick<RunPlan, 'opening' | 'provenance'> & { options: SpawnOptions<unknown>; parent: Frozen },
 ): RunPlan {
   const { root, steps, sequential, deltas } = parent
   const { outputRetries = config.outputRetries, toolRetries = config.toolRetries, outputType = null } = options
@@ -83,6 +89,7 @@ export function childPlanOf(
   return {
     opening,
     root,
+    provenance,
     settings: options.settings ?? parent.constants.settings,
     steps,
     tracing: config.tracing,
@@ -171,5 +178,8 @@ function answersAs(
 function evidenceOf(type: AskedOutput['type'], parts: Parts): NonNullable<AskedOutput['checkEvidence']> | null {
   const schema = outputSchemaOf(type)
   if (!demandsEvidence(schema)) return null
-  return async (json, context) => evidenceIssues(schema, json, await parts.evidenceCheck(context))
+  return async (json, context) => {
+    const { evidenceIssues } = await import('./output/evidence-issues.js')
+    return evidenceIssues(schema, json, await parts.evidenceCheck(context))
+  }
 }

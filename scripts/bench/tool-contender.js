@@ -4,8 +4,8 @@ import { spawn } from 'node:child_process'
 import { createReadStream } from 'node:fs'
 import { createInterface } from 'node:readline'
 
-/** @typedef {{ contender: string, root: string, args: Record<string, unknown>, rounds: number }} ToolJob */
-/** @typedef {{ ms: number[], peakMb: number, found: string }} ToolReport */
+/** @typedef {{ contender: string, root: string, args: Record<string, unknown> }} ToolJob */
+/** @typedef {{ ms: number, cpuMs: number, peakMb: number, found: string }} ToolReport */
 
 /** @param {string} program @param {readonly string[]} args */
 async function ripgrep(program, args) {
@@ -75,11 +75,9 @@ async function workOf(job) {
 
 const job = /** @type {ToolJob} */ (JSON.parse(process.argv[2] ?? '{}'))
 const work = await workOf(job)
-const ms = []
-let found = ''
-for (let round = 0; round < job.rounds; round++) {
-  const start = performance.now()
-  found = await work()
-  ms.push(performance.now() - start)
-}
-process.stdout.write(`${JSON.stringify({ ms, peakMb: process.resourceUsage().maxRSS / 1024, found })}\n`)
+const start = performance.now()
+const before = process.cpuUsage()
+const found = await work()
+const { user, system } = process.cpuUsage(before)
+const took = { ms: performance.now() - start, cpuMs: (user + system) / 1000 }
+process.stdout.write(`${JSON.stringify({ ...took, peakMb: process.resourceUsage().maxRSS / 1024, found })}\n`)

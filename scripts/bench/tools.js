@@ -31,25 +31,23 @@ function perform(job) {
   })
 }
 
-/** The same work by several, interleaved. The best round of each counts: on a shared machine the others tell of the machine. */
-async function compare(
-  /** @type {string} */ title,
-  /** @type {string} */ root,
-  /** @type {Line[]} */ lines,
-  rounds = 3,
-) {
+/**
+ * The same work by several, interleaved; `inProcess`: none of them starts a program, so that CPU time can be compared. The best round of each counts: on a shared machine the others tell of the machine.
+ * @param {string} title @param {string} root @param {Line[]} lines @param {{ rounds: number, inProcess?: boolean }} how
+ */
+async function compare(title, root, lines, { rounds, inProcess = false }) {
   /** @type {Map<Line, ToolReport[]>} */
   const reports = new Map(lines.map((line) => [line, []]))
   for (let round = 0; round < rounds; round++) {
     for (const line of lines) {
       const { contender, args } = line
-      reports.get(line)?.push(await perform({ contender, root, args, rounds: 1 }))
+      reports.get(line)?.push(await perform({ contender, root, args }))
     }
   }
   console.log(`\n${title}\n`)
   let first = 0
   for (const [line, all] of reports) {
-    const ms = Math.min(...all.map((report) => report.ms[0] ?? Infinity))
+    const ms = Math.min(...all.map((report) => (inProcess ? report.cpuMs : report.ms)))
     const mb = Math.max(...all.map(({ peakMb }) => peakMb))
     first ||= ms
     console.log(
@@ -77,7 +75,7 @@ async function benchTree(root, files, rounds) {
         { title: '`search`', contender: 'search', args: { query }, most: 1.3, mostMb: 150 },
         { title: '`search` without ripgrep', contender: 'search, own engine', args: { query }, mostMb: 150 },
       ],
-      rounds,
+      { rounds },
     )
   }
   await compare(
@@ -92,7 +90,7 @@ async function benchTree(root, files, rounds) {
       { title: '`glob` **/*.md', contender: 'glob', args: { pattern: '**/*.md' }, mostMb: 150 },
       { title: '`list`, recursive', contender: 'list', args: { recursive: true }, mostMb: 150 },
     ],
-    rounds,
+    { rounds },
   )
 }
 
@@ -133,7 +131,7 @@ async function benchRows(root, megabytes, rounds) {
         mostMb: 150,
       },
     ],
-    rounds,
+    { rounds, inProcess: true },
   )
   await rm(file)
 }

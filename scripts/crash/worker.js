@@ -47,8 +47,7 @@ function playing() {
 }
 
 async function toTheEnd() {
-  const known = await store.inspect(runId)
-  let reached = await (known === null ? harness.run('top', { runId }) : harness.recover(runId).result)
+  let reached = await begun()
   while (reached.pending.length > 0) {
     reached = await harness.resume(reached.resumeState, answersTo(reached.pending))
   }
@@ -62,6 +61,29 @@ function onEngine() {
 /** Some now and others later. */
 function answersTo(pending) {
   return pending.map(answerTo).filter((_, index) => index % 2 === 0)
+}
+
+/** Begins the run or goes on with it, once nobody is in the middle of claiming it any more. */
+async function begun() {
+  for (let attempt = 1; ; attempt++) {
+    try {
+      return await ((await isKnown()) ? harness.recover(runId).result : harness.run('top', { runId }))
+    } catch (error) {
+      // A process that was killed while it claimed the run is taken for one that still does, for 5 s.
+      if (!['run_owned', 'run_exists'].includes(error.code) || attempt === 40) throw error
+      await sleep(250)
+    }
+  }
+}
+
+/** A log of which not even the first record was kept whole is one of a run that has not begun. */
+async function isKnown() {
+  try {
+    return (await store.inspect(runId)) !== null
+  } catch (error) {
+    if (error.code === 'invalid_log' && error.message.includes('nothing of the run was kept')) return false
+    throw error
+  }
 }
 
 /** People who say the same of the same call each time they are asked. */

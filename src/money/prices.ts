@@ -31,11 +31,23 @@ function own(models: Readonly<Record<string, Price>>, name: string): Price | und
 
 async function knownPrice(provider: string, id: string, timestamp: Date): Promise<Price | null> {
   const { calcPrice } = await import('@pydantic/genai-prices')
-  // Models of the AI SDK are named `ai-sdk:` and their own provider, such as `openai.responses`.
-  const providerId = provider.replace(/^ai-sdk:/, '')
+  const providerId = pricedAs(provider)
   const found = calcPrice({ input_tokens: 1, output_tokens: 1 }, id, { providerId, timestamp })
-  return found === null ? null : priceFrom(found.model_price)
+  // The table also finds providers by a part of their name: a compatible server is not OpenAI.
+  return found?.provider.id === providerId ? priceFrom(found.model_price) : null
 }
+
+/** A provider as the table names it. Those of the AI SDK are named `ai-sdk:` and their own name, such as `openai.responses`. */
+function pricedAs(provider: string): string {
+  const [name = ''] = provider.replace(/^ai-sdk:/, '').split('.')
+  return OTHER_NAMES.get(name) ?? name
+}
+
+const OTHER_NAMES: ReadonlyMap<string, string> = new Map([
+  ['openai-chat', 'openai'],
+  ['amazon-bedrock', 'aws'],
+  ['xai', 'x-ai'],
+])
 
 const FIELDS = {
   inputPerMillion: 'input_mtok',
@@ -46,7 +58,7 @@ const FIELDS = {
 } as const satisfies Record<keyof Rates, string>
 
 /** A price of the table in our form; null where it has none for text. */
-export function priceFrom(table: ModelPrice): Price | null {
+function priceFrom(table: ModelPrice): Price | null {
   const base = ratesIn(table, (price) => (typeof price === 'number' ? price : price.base))
   if (base === null) return null
   const starts = Object.values(FIELDS).flatMap((field) => {

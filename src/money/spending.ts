@@ -62,7 +62,7 @@ export class Spending {
     const hold = await this.purse.hold(amounts, request.signal)
     if ('needed' in hold) throw stop(hold)
     const cap = Math.min(most, affordableOutput(price, input, hold.amount))
-    const turn = await settledOnFailure(hold, () => request.ask(cap))
+    const turn = await settledOnFailure(hold, request.signal, () => request.ask(cap))
     // A reply of which nothing is said is taken to have cost what it could.
     const cost = costOf(price, turn.usage) ?? hold.amount
     hold.settle(cost)
@@ -98,12 +98,17 @@ export class Spending {
 const MARKS = 64
 
 /** What a provider refuses costs nothing; of what broke off nobody knows, so that it is taken to have cost what it could. */
-async function settledOnFailure<T>(hold: Hold, ask: () => Promise<T>): Promise<T> {
+async function settledOnFailure<T>(hold: Hold, signal: AbortSignal, ask: () => Promise<T>): Promise<T> {
+  // A model that heeds no signal is left behind: nobody waits for what it holds.
+  const leave = (): void => hold.settle(hold.amount)
+  signal.addEventListener('abort', leave, { once: true })
   try {
     return await ask()
   } catch (error) {
     const wasRefused = error instanceof HarnessError && error.status !== undefined && error.status >= 400
     hold.settle(wasRefused ? 0 : hold.amount)
     throw error
+  } finally {
+    signal.removeEventListener('abort', leave)
   }
 }

@@ -56,10 +56,13 @@ function joined(schema: JsonSchema): JsonSchema {
 function withinBranches(schema: JsonSchema): JsonSchema {
   const { anyOf, oneOf, description, $defs, ...beside } = schema
   const branches = anyOf ?? oneOf
-  if (beside['properties'] === undefined || !isList(branches) || (anyOf !== undefined && oneOf !== undefined)) return schema
+  if (beside['properties'] === undefined || !isList(branches) || (anyOf !== undefined && oneOf !== undefined))
+    return schema
   return {
     ...(description !== undefined && { description }),
-    [anyOf === undefined ? 'oneOf' : 'anyOf']: branches.map((branch) => (isSchema(branch) ? both(beside, branch) : branch)),
+    [anyOf === undefined ? 'oneOf' : 'anyOf']: branches.map((branch) =>
+      isSchema(branch) ? both(beside, branch) : branch,
+    ),
     ...($defs !== undefined && { $defs }),
   }
 }

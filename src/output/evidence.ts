@@ -1,22 +1,18 @@
-import { inlinedSchema } from '../tools/clean-schema.js'
-import type { CheckEvidence, Evidence } from '../tools/evidence.js'
-import { isList, isSchema, resolveReference, schemasIn } from '../tools/subschemas.js'
-import type { ArgumentIssue } from '../tools/validation.js'
-import { isObject } from '../util/json.js'
-import type { JsonObject, JsonSchema, JsonValue } from '../util/json.js'
+import { schemasIn } from '../tools/subschemas.js'
+import type { JsonSchema } from '../util/json.js'
 
-const MARK = 'x-evidence'
+export const EVIDENCE_MARK = 'x-evidence'
 
 /**
  * Marks a field of an output schema as evidence: the answer must say there where a quotation stands, and the run checks
  * that it does. In zod `.meta(evidence)`, in a JSON Schema document `{ …, ...evidence }`; the field's value is an
  * `Evidence`.
  */
-export const evidence = { [MARK]: true } as const
+export const evidence = { [EVIDENCE_MARK]: true } as const
 
 /** `schema` with the mark put into words that a model reads. */
 export function toldAsEvidence(schema: JsonSchema): JsonSchema {
-  const { [MARK]: mark, description, ...rest } = schema
+  const { [EVIDENCE_MARK]: mark, description, ...rest } = schema
   if (mark === undefined) return schema
   if (mark !== true) return { ...rest, ...(description !== undefined && { description }) }
   return { ...rest, description: typeof description === 'string' ? `${description}\n\n${WORDS}` : WORDS }
@@ -25,91 +21,8 @@ export function toldAsEvidence(schema: JsonSchema): JsonSchema {
 const WORDS =
   'Evidence: `quote` must be copied word for word from the place that is named, and is compared with what stands there.'
 
-/** What is wrong with the evidence in an answer, by its place. */
-export async function evidenceIssues(
-  schema: JsonSchema,
-  answer: JsonValue,
-  check: CheckEvidence,
-): Promise<readonly ArgumentIssue[]> {
-  const issues: ArgumentIssue[] = []
-  for (const { path, value } of evidenceIn(inlinedSchema(schema), answer)) {
-    const message = isEvidence(value) ? await check(value) : NO_EVIDENCE
-    if (message !== undefined) issues.push({ path, message, type: 'evidence' })
-    if (issues.length === MOST_ISSUES) break
-  }
-  return issues
-}
-
-/** What is wrong with more is told when these are mended. */
-const MOST_ISSUES = 20
-
-const NO_EVIDENCE =
-  'is no evidence: give `quote` with `file` and `from_line`, or with `file` and `row`, or with `call_id`'
-
 /** Whether any field of a schema demands evidence. */
 export function demandsEvidence(schema: JsonSchema): boolean {
-  for (const each of schemasIn(schema)) if (each[MARK] === true) return true
+  for (const each of schemasIn(schema)) if (each[EVIDENCE_MARK] === true) return true
   return false
-}
-
-function isEvidence(value: JsonObject): value is JsonObject & Evidence {
-  const { quote, file, from_line: fromLine, to_line: toLine, row, path, call_id: callId } = value
-  if (typeof quote !== 'string') return false
-  if (callId !== undefined) return typeof callId === 'string'
-  if (typeof file !== 'string') return false
-  if (row !== undefined) return isLine(row) && (path === undefined || typeof path === 'string')
-  return isLine(fromLine) && (toLine === undefined || isLine(toLine))
-}
-
-function isLine(value: JsonValue | undefined): boolean {
-  return typeof value === 'number' && Number.isSafeInteger(value) && value >= 1
-}
-
-interface Place {
-  readonly path: readonly (string | number)[]
-  readonly value: JsonObject
-}
-
-/** The objects in `value` that stand where `root` demands evidence. A null stands for none. */
-function* evidenceIn(root: JsonSchema, value: JsonValue): Generator<Place> {
-  const open: { schemas: JsonSchema[]; path: Place['path']; value: JsonValue }[] = [
-    { schemas: [root], path: [], value },
-  ]
-  // A list tells what is added to it while it is walked.
-  for (const { schemas: stated, path, value: here } of open) {
-    const schemas = alternativesOf(root, stated)
-    if (isObject(here) && schemas.some((schema) => schema[MARK] === true)) yield { path, value: here as JsonObject }
-    for (const [step, member] of membersOf(here)) {
-      const inner = schemas.flatMap((schema) => schemasAt(schema, step))
-      if (inner.length > 0) open.push({ schemas: inner, path: [...path, step], value: member })
-    }
-  }
-}
-
-/** The schemas, with all that they refer to and choose between for the same value. */
-function alternativesOf(root: JsonSchema, schemas: readonly JsonSchema[]): readonly JsonSchema[] {
-  const found = new Set<JsonSchema>(schemas)
-  for (const { $ref, anyOf, oneOf, allOf } of found) {
-    const target = typeof $ref === 'string' ? resolveReference(root, $ref) : undefined
-    for (const each of [target, ...[anyOf, oneOf, allOf].flatMap((list) => (isList(list) ? list : []))]) {
-      if (isSchema(each)) found.add(each)
-    }
-  }
-  return [...found]
-}
-
-function membersOf(value: JsonValue): Iterable<[string | number, JsonValue]> {
-  if (isList(value)) return value.entries()
-  return isObject(value) ? Object.entries(value as Readonly<Record<string, JsonValue>>) : []
-}
-
-function schemasAt(schema: JsonSchema, step: string | number): JsonSchema[] {
-  const { properties, additionalProperties, items, prefixItems } = schema
-  if (typeof step === 'string') {
-    const own = isSchema(properties) && Object.hasOwn(properties, step) ? properties[step] : additionalProperties
-    return isSchema(own) ? [own] : []
-  }
-  const inPlace = isList(prefixItems) ? prefixItems[step] : isList(items) ? items[step] : undefined
-  const found = inPlace ?? items
-  return isSchema(found) ? [found] : []
 }

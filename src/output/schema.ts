@@ -164,7 +164,7 @@ function jsonReader(asked: AskedOutput, { isWrapped, strictOf }: Written): Reade
   const read = async (text: string, context: OutputContext): Promise<ParsedOutput> => {
     const parsed = parseJson(text)
     if (!parsed.ok) return { ok: false, problem: `The answer is not JSON: ${parsed.problem}` }
-    const given = isWrapped && isObject(parsed.value) ? (parsed.value['value'] as JsonValue | undefined) : parsed.value
+    const given = isWrapped && isObject(parsed.value) ? parsed.value['value'] : parsed.value
     const json = strictOf === null || given === undefined ? given : withoutFillers(strictOf, given)
     const result = await parseAnswer(asked.type, json)
     if (!result.ok) return { ok: false, problem: problemOf(result.issues) }

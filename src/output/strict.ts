@@ -216,7 +216,10 @@ function isWithinLimits(schemas: readonly JsonSchema[]): boolean {
     const listed = isList(options) ? options : []
     total.properties += names.length
     total.options += listed.length
-    total.characters += [...names, ...listed].reduce<number>((sum, each) => sum + String(each).length, 0)
+    total.characters += [...names, ...listed].reduce<number>(
+      (sum, each) => sum + (typeof each === 'string' ? each.length : 1),
+      0,
+    )
     const deeper = properties !== undefined || items !== undefined ? depth + 1 : depth
     const inner = [...(isSchema(properties) ? Object.values(properties) : []), items, ...(isList(anyOf) ? anyOf : [])]
     return inner.every((each) => !isSchema(each) || visit(each, deeper))

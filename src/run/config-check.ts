@@ -22,7 +22,8 @@ export function checkConfig(state: RunState, { config, tools }: Frozen, policy: 
   for (const call of open) {
     const required = tools.get(call.name)?.requiresApproval
     if (typeof required === 'function' || required === undefined) continue
-    if (call.entries === 0 && required !== asksApproval(call) && !asksAboutContent(call)) throw asksOtherwise(call, required)
+    if (call.entries === 0 && required !== asksApproval(call) && !asksAboutContent(call))
+      throw asksOtherwise(call, required)
   }
 }
 

@@ -94,7 +94,7 @@ export class RunContext {
 
   /** Makes the run this process's own, where its log knows owners. Rejects when it is another's. */
   async claim(begins: boolean): Promise<void> {
-    this.#lease = await Lease.take(this.log, this.runId, this.abort, begins)
+    this.#lease = await Lease.take(this.log, this.runId, this.abort, { begins, waits: this.parent !== null })
   }
 
   async release(): Promise<void> {

@@ -66,7 +66,9 @@ export function decideSteering(state: RunState): Command {
 
 function decideBatch(state: RunState, batch: Batch): Command {
   // Tools were asked for where there was to be an answer.
-  if (state.closing !== null && state.closing.kind !== 'stall') return overLimit(state.closing)
+  if (state.closing !== null && state.closing.kind !== 'stall') {
+    return overLimit(requestBreach(state.rules, state.usage) ?? state.closing)
+  }
   const open = batch.calls.filter((call) => call.settled === null)
   if (!batch.admitted) return overBudget(state, batch, open)
   const interrupted = open.filter((call) => call.started && call.waiting.length === 0)

@@ -3,7 +3,14 @@ import type { CacheBust, TransportRetry } from '../model/contracts.js'
 import type { TranscriptRepair } from '../transcript/mend.js'
 import type { Resolution } from '../output/resolve.js'
 import type { HarnessResult, PendingItem, ResumeState, RunUsage, StopReason } from '../report.js'
-import type { AssistantEntry, ContentPart, ContentSource, ToolEntry, TranscriptEntry, UserEntry } from '../transcript/entry.js'
+import type {
+  AssistantEntry,
+  ContentPart,
+  ContentSource,
+  ToolEntry,
+  TranscriptEntry,
+  UserEntry,
+} from '../transcript/entry.js'
 import type { JsonObject, JsonValue } from '../util/json.js'
 import type { Answer } from './answers.js'
 import type { ConfigDigest } from './config-digest.js'

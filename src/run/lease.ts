@@ -1,3 +1,4 @@
+import { setTimeout as sleep } from 'node:timers/promises'
 import { HarnessError } from '../errors.js'
 import type { RunAbort } from './abort.js'
 import type { RunLog } from './log.js'
@@ -6,6 +7,9 @@ import { newOwner } from './owner.js'
 /** How long a run stays its owner's without a sign of life, in ms, and how often there is one. */
 const LEASE_MS = 60_000
 const RENEW_MS = 20_000
+/** How often a run below another asks again for itself, in ms, and for how long: its owner ended with that of the other. */
+const ASK_AGAIN_MS = 250
+const PATIENCE_MS = LEASE_MS + 10_000
 
 /** That a run is ours, in a log that knows owners: others are refused, and we are once it is theirs. */
 export class Lease {
@@ -23,12 +27,21 @@ export class Lease {
 
   /**
    * Claims the run. When it is another's, throws `run_owned`, or `run_exists` for a run that would begin; aborts the run
-   * when it is lost later.
+   * when it is lost later. A run below another (`waits`) is asked for until the time of its last owner is over.
    */
-  static async take(log: RunLog, runId: string, abort: RunAbort, begins: boolean): Promise<Lease> {
+  static async take(
+    log: RunLog,
+    runId: string,
+    abort: RunAbort,
+    { begins, waits }: { readonly begins: boolean; readonly waits: boolean },
+  ): Promise<Lease> {
     if (log.claim === undefined) return new Lease(log, runId)
     const owner = newOwner()
-    if (!(await log.claim(runId, owner, LEASE_MS))) throw ownedElsewhere(runId, begins)
+    const until = waits ? Date.now() + PATIENCE_MS : 0
+    while (!(await log.claim(runId, owner, LEASE_MS))) {
+      if (Date.now() >= until) throw ownedElsewhere(runId, begins)
+      await sleep(ASK_AGAIN_MS, undefined, { signal: abort.signal })
+    }
     const renew = (): void => {
       log.claim?.(runId, owner, LEASE_MS).then(
         (ours) => ours || abort.abort(lost(runId)),

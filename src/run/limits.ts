@@ -85,10 +85,14 @@ export function closingBreach(standing: Standing): Breach | undefined {
   const [nearest] = nearLimits(standing)
   return (
     (refusedCalls === null ? undefined : batchBreach(rules, usage, refusedCalls)) ??
-    breach('model_requests', modelRequests === null ? null : modelRequests - 1, usage.modelRequests) ??
+    lastRequest(modelRequests, usage.modelRequests) ??
     breach('tool_calls', toolCalls, usage.toolCalls) ??
     (nearest === undefined ? undefined : { kind: nearest.kind, limit: nearest.limit, count: nearest.count })
   )
+}
+
+function lastRequest(limit: number | null, count: number): Breach | undefined {
+  return limit !== null && count >= limit - 1 ? { kind: 'model_requests', limit, count } : undefined
 }
 
 /** What ends a run that has gone on too long without anything new. */

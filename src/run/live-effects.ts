@@ -17,7 +17,6 @@ import { ReplyDeltas } from './reply-deltas.js'
 import { performStep } from './steps.js'
 import { ToolBatchExecutor } from './tool-batch.js'
 import { completeUnrun } from './tool-call.js'
-import { wrappedTurn } from './wraps.js'
 
 /** Asks the model and runs the tools. */
 export class LiveEffects implements Effects {
@@ -72,12 +71,13 @@ export class LiveEffects implements Effects {
   }
 
   /** By way of the middleware, where there is any. */
-  #turn(requestKind: RequestKind, maxOutputTokens: number | null): Promise<ModelTurn> {
+  async #turn(requestKind: RequestKind, maxOutputTokens: number | null): Promise<ModelTurn> {
     const { state, hooks, runId, parent, metadata, signal } = this.#context
     const { session, constants } = this.#frozen
     const options = this.#turnOptions(maxOutputTokens)
     if (hooks.wraps.model.length === 0) return session.turn(state.transcript, constants, options)
     const about = { runId, agentName: parent?.agentName ?? null, metadata, requestKind, signal }
+    const { wrappedTurn } = await import('./wraps.js')
     return wrappedTurn(hooks.wraps, { ...about, transcript: state.transcript, constants }, (call) =>
       session.turn(call.transcript, call.constants, { ...options, signal: call.signal }),
     )

@@ -53,7 +53,7 @@ export function isStale(call: JudgedCall, readOnly: boolean, earlier: readonly J
 }
 
 /** The last calls of a conversation that were answered, in order. */
-export function earlierCalls(transcript: readonly TranscriptEntry[]): readonly JudgedCall[] {
+function earlierCalls(transcript: readonly TranscriptEntry[]): readonly JudgedCall[] {
   const answers = new Map<string, ToolEntry>()
   const calls: JudgedCall[] = []
   for (let index = transcript.length - 1; index >= 0 && calls.length < LOOKED_AT; index--) {

@@ -10,9 +10,10 @@ import type { ConfigDigest } from './config-digest.js'
 import { FINAL_RESULT } from '../output/format.js'
 import type { Resolution } from '../output/resolve.js'
 import type { DurableEvent, RequestKind } from './events.js'
+import { countRetries } from './batch-retries.js'
+import type { Exceeded } from './batch-retries.js'
 import { batchBreach } from './limits.js'
 import type { Breach } from './limits.js'
-import { retryBudget } from './rules.js'
 import type { RunRules } from './rules.js'
 import { acceptedAnswer, cutOff } from './settled.js'
 import type { SettledCall } from './settled.js'
@@ -101,7 +102,7 @@ export interface Batch {
   /** People have answered for it. */
   resumed: boolean
   /** A tool that failed more often in a row than its budget allows. */
-  exceeded: { readonly toolName: string; readonly budget: number; readonly count: number } | null
+  exceeded: Exceeded | null
 }
 
 export interface BatchCall {
@@ -223,8 +224,10 @@ function change(state: RunState, event: DurableEvent): void {
 /** A run that goes on does so under the rules of the harness that it goes on with. */
 function changeByGoingOn(state: RunState, event: Event<'run_started'>): void {
   const { root, provider, model, metadata, rules } = event
-  Object.assign(state, { root, provider, model, metadata, rules, begunAt: event.at, closing: null })
-  if (state.phase.at === 'batch') admit(state, state.phase)
+  Object.assign(state, { root, provider, model, metadata, rules, begunAt: event.at })
+  if (state.phase.at !== 'batch') return
+  state.closing = null
+  admit(state, state.phase)
 }
 
 function changeByRequest(state: RunState, event: Event<'model_request_started'>): void {
@@ -302,7 +305,8 @@ function changeByAnswer(state: RunState, answer: Answer): void {
 function changeByCompletion(state: RunState, event: Event<'tool_call_completed'>): void {
   const { callId, at, output, parts, ok, cancelled, retryKind, childUsage, source, stale } = event
   const call = callOf(state, callId)
-  call.settled = { at, output, parts: parts ?? null, ok, cancelled, retryKind, ...(source && { source }), ...(stale && { stale }) }
+  const marks = { ...(source && { source }), ...(stale && { stale }) }
+  call.settled = { at, output, parts: parts ?? null, ok, cancelled, retryKind, ...marks }
   call.waiting = []
   call.children = []
   if (childUsage !== undefined) state.usage = withUsage(state.usage, childUsage)
@@ -317,26 +321,10 @@ function changeByCompletion(state: RunState, event: Event<'tool_call_completed'>
 function closeBatch(state: RunState, batch: Batch): void {
   const isStale = state.rules.stall !== undefined && batch.calls.every(({ settled }) => settled?.stale === true)
   state.staleTurns = isStale ? state.staleTurns + 1 : 0
-  countRetries(state, batch)
-}
-
-/** Retryable failures are counted in model order once the batch is whole, so that they do not depend on who ended first. */
-function countRetries(state: RunState, batch: Batch): void {
-  for (const { name, settled } of batch.calls) {
-    if (settled === null || settled.cancelled) continue
-    if (settled.ok) state.streaks[name] = 0
-    if (settled.retryKind === null) continue
-    const count = (state.streaks[name] = countOf(state.streaks, name) + 1)
-    const { toolRetries } = state.usage
-    state.usage = { ...state.usage, toolRetries: { ...toolRetries, [name]: countOf(toolRetries, name) + 1 } }
-    const budget = retryBudget(state.rules, name)
-    if (count > budget) batch.exceeded ??= { toolName: name, budget, count }
-  }
-}
-
-/** A tool may be called `constructor`. */
-function countOf(counts: Readonly<Record<string, number>>, name: string): number {
-  return Object.hasOwn(counts, name) ? (counts[name] ?? 0) : 0
+  const { toolRetries } = state.usage
+  const counted = countRetries(batch.calls, { rules: state.rules, streaks: state.streaks, toolRetries })
+  state.usage = { ...state.usage, toolRetries: counted.toolRetries }
+  batch.exceeded ??= counted.exceeded
 }
 
 /** Closes a run: what is still open in its transcript is answered. */

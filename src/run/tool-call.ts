@@ -25,7 +25,6 @@ import type { Frozen } from './frozen.js'
 import type { BatchCall } from './state.js'
 import { performStep } from './steps.js'
 import { outcomeBy } from './verdict.js'
-import { wrappedCall } from './wraps.js'
 
 /**
  * Performs one call of a batch, from its start to its kept outcome, or to what it asks of people. Rejects only when the
@@ -90,7 +89,8 @@ async function complete(
   const parts = outcome.kind === 'succeeded' || outcome.kind === 'failed' ? outcome.parts : undefined
   const errorType = envelope.metadata['error_type']
   const told = { output, parts, ok: envelope.ok }
-  const judge = context.state.rules.stall === undefined ? null : await import('./stall.js')
+  const isWatched = context.state.rules.stall !== undefined
+  const mark = isWatched ? (await import('./stall.js')).staleMark(context.state, call, told, readOnly) : {}
   await context.emit('tool_call_completed', {
     callId,
     toolName,
@@ -106,7 +106,7 @@ async function complete(
     ...(parts !== undefined && { parts }),
     ...(source !== undefined && { source }),
     ...(childUsage !== undefined && { childUsage }),
-    ...judge?.staleMark(context.state, call, told, readOnly),
+    ...mark,
   })
 }
 
@@ -253,7 +253,7 @@ async function run(context: RunContext, frozen: Frozen, running: Running): Promi
   return CANCELLED
 }
 
-function wrapped(
+async function wrapped(
   context: RunContext,
   { spec, call, checked }: Running,
   signal: AbortSignal,
@@ -262,6 +262,7 @@ function wrapped(
   const { runId, parent, metadata, hooks, hookFailed } = context
   if (hooks.wraps.tool.length === 0) return work()
   const about = { runId, agentName: parent?.agentName ?? null, metadata, callId: call.callId, tool: spec }
+  const { wrappedCall } = await import('./wraps.js')
   return wrappedCall(hooks.wraps, hookFailed, { ...about, args: checked.value, signal }, work)
 }
 

@@ -246,7 +246,12 @@ function deltasOf(part: AssistantPart): readonly ModelDelta[] {
     case 'reasoning':
       return piecesOf(part.text).map((text) => ({ kind: 'reasoning_delta', text }))
     case 'tool_call':
-      return piecesOf(part.arguments).map((text) => ({ kind: 'tool_input_delta', text, callId: part.callId, toolName: part.name }))
+      return piecesOf(part.arguments).map((text) => ({
+        kind: 'tool_input_delta',
+        text,
+        callId: part.callId,
+        toolName: part.name,
+      }))
     case 'opaque':
       return []
   }

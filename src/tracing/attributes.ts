@@ -107,11 +107,13 @@ export function callAttributes(
 }
 
 export function outcomeAttributes(event: EventOf<'tool_call_completed'>, content: Content): Attributes {
-  const { toolName, output, cancelled, errorType } = event
+  const { toolName, output, cancelled, errorType, source } = event
   return {
     ...(toolName === 'subagent' && subagentAttributes(output)),
     [OWN.toolCancelled]: cancelled ? true : undefined,
     [OWN.toolErrorType]: errorType ?? undefined,
+    [STATED.mcpServer]: source?.kind === 'server' ? source.name : undefined,
+    [STATED.mcpTool]: source?.kind === 'server' ? source.tool : undefined,
     [CONTENT.toolResult]: content.kinds.toolResults ? content.redactJson(output, CONTENT.toolResult) : undefined,
   }
 }

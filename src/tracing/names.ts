@@ -51,6 +51,8 @@ export const STATED = {
   subagentName: 'subagent.name',
   subagentToolMode: 'subagent.tool_mode',
   subagentTools: 'subagent.tools',
+  mcpServer: 'mcp.server.id',
+  mcpTool: 'mcp.tool.name',
 } as const
 
 export const OWN = {

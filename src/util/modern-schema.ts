@@ -29,7 +29,11 @@ function renewed(schema: JsonSchema): JsonSchema {
   }
 }
 
-function limit(name: 'minimum' | 'maximum', bound: JsonValue | undefined, exclusive: JsonValue | undefined): JsonObject {
+function limit(
+  name: 'minimum' | 'maximum',
+  bound: JsonValue | undefined,
+  exclusive: JsonValue | undefined,
+): JsonObject {
   const exclusiveName = name === 'minimum' ? 'exclusiveMinimum' : 'exclusiveMaximum'
   if (exclusive === true) return bound === undefined ? {} : { [exclusiveName]: bound }
   return {
@@ -50,5 +54,5 @@ function renewedMember(keyword: string, value: JsonValue | undefined): JsonValue
 
 function renewedValue(value: JsonValue): JsonValue {
   if (Array.isArray(value)) return (value as readonly JsonValue[]).map(renewedValue)
-  return isObject(value) ? renewed(value as JsonSchema) : value
+  return isObject(value) ? renewed(value) : value
 }

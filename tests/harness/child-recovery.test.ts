@@ -72,3 +72,16 @@ test('a child that ended while its parent was cut off is found with what it came
   expect([asked, model.requests.length]).toEqual([0, 1])
   expect(result.usage.children).toEqual({ modelRequests: 3, toolCalls: 1 })
 })
+
+test('a child of which the last owner is not known to be gone yet is waited for, not given up', async () => {
+  const plays = { go: [['delegate'], 'Done.'], a: [['look'], 'A.'] }
+  const tools = [delegateTool('delegate', { a: [tool('look', () => 'seen', { annotations: { readOnly: true } })] })]
+  const log = watchedLog()
+  await harnessOf({ model: playing(plays), tools, log }).run('go', { runId: 'run_p' })
+  const cut = log.kept.findIndex(({ kind }) => kind === 'tool_call_completed')
+  const left = await logWith(log.kept.slice(0, cut))
+  const childId = log.kept.find(({ runId }) => runId !== 'run_p')!.runId
+  await left.claim(childId, 'somebody elsewhere', 400)
+  const result = await harnessOf({ model: playing(plays), tools, log: left }).recover('run_p').result
+  expect(result.toolCallRecords[0]?.output).toContain('A.')
+})

@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest'
 import { Harness, memoryLog, priceRun } from 'thinharness'
-import type { DurableEvent, HarnessOptions, Limits, Prices } from 'thinharness'
+import type { DurableEvent, HarnessOptions, Limits, Model, Prices } from 'thinharness'
 import { ScriptedModel } from 'thinharness/testing'
 import { eventsOf, failureOf, harnessOf, ofKind, tool } from './support.js'
 
@@ -160,6 +160,46 @@ describe('a limit of money', () => {
     const answers = [{ callId: paused.pending[0]!.callId, approved: true }]
     const result = await pricedOf(options).resume(paused.resumeState!, answers)
     expect(result.usage.costUsd).toBe(0.02001)
+  })
+
+  test('BUD-7 counts what a child had spent before a pause, when it goes on in another process', async () => {
+    const log = memoryLog()
+    const asking = { ...tool('ask', () => 'ok'), requiresApproval: true }
+    const helper = new ScriptedModel()
+      .calls('ask', {}, { usage: { inputTokens: 0, outputTokens: 2500 } })
+      .replies(({ options }) => {
+        expect(options.maxOutputTokens).toBeLessThan(2500)
+        return { text: 'Found.', usage: { inputTokens: 0, outputTokens: 1 } }
+      })
+    using model = new ScriptedModel()
+      .calls('delegate', {}, { usage: { inputTokens: 0, outputTokens: 0 } })
+      .says('Done.', { usage: { inputTokens: 0, outputTokens: 0 } })
+    const delegate = tool(
+      'delegate',
+      async (_args, ctx) => (await ctx.spawn({ prompt: 'Look.', model: helper, tools: [asking] }).result).text,
+      { onUnknownOutcome: 'retry' },
+    )
+    const prices = { unknown: { inputPerMillion: 1, outputPerMillion: 10 } }
+    const options = { model, tools: [delegate], log, limits: { costUsd: 0.05 }, prices }
+    const paused = await pricedOf(options).run('Go.')
+    const answers = [{ callId: paused.pending[0]!.callId, approved: true }]
+    const { usage } = await pricedOf(options).resume(paused.resumeState!, answers)
+    expect(usage.costUsd).toBe(0.02501)
+    helper.assertDone()
+  })
+
+  test('a child that is stopped under a model that heeds no signal leaves nothing held', async () => {
+    const turn = (): Promise<never> => new Promise(() => undefined)
+    const deaf: Model = { provider: 'p', id: 'deaf', capabilities: {}, openSession: () => ({ turn }) }
+    using model = new ScriptedModel().calls('delegate').says('Done.')
+    const delegate = tool('delegate', async (_args, ctx) => {
+      const child = ctx.spawn({ prompt: 'Look.', model: deaf, limits: { timeMs: 30 } })
+      await child.result.catch(() => undefined)
+      return 'It took too long.'
+    })
+    const prices = { unknown: { inputPerMillion: 1, outputPerMillion: 10 } }
+    const harness = pricedOf({ model, tools: [delegate], limits: { costUsd: 0.08 }, prices })
+    expect((await harness.run('Go.')).text).toBe('Done.')
   })
 
   test.each<[string, HarnessOptions, string]>([

@@ -59,7 +59,7 @@ describe("limits that ask for an answer (`onLimit: 'answer'`)", () => {
     const error = await failureOf(
       answering({ modelRequests: 1 }, { model, tools: [tool('a', () => void ran.push('a'))] }).run('Go.'),
     )
-    expect(error.message).toBe('The run reached its limit: max_model_requests=0 (0 used).')
+    expect(error.message).toBe('The run reached its limit: max_model_requests=1 (1 used).')
     expect(ran).toEqual([])
   })
 
@@ -78,7 +78,7 @@ describe("limits that ask for an answer (`onLimit: 'answer'`)", () => {
   test('a limit of tokens is passed by no second request', async () => {
     using model = new ScriptedModel().calls('a', {}, { usage: { inputTokens: 11_000 } }).calls('a')
     const error = await failureOf(answering({ inputTokens: 10_000 }, { model, tools: [tool('a')] }).run('Go.'))
-    expect(error.message).toBe('The run reached its limit: input_tokens=10000 (11000 used).')
+    expect(error.message).toBe('The run reached its limit: input_tokens=10000 (11010 used).')
     expect(error.run.usage).toMatchObject({ modelRequests: 2, toolCalls: 2 })
   })
 

@@ -43,11 +43,10 @@ describe('skills of a harness', () => {
     ])
   })
 
-  test.each([
-    ['a selection without a folder', { selected: ['a'] }, 'Expected `dirs` of `skills` to be a list of folders.'],
-    ['an option that is not known', { dirs: [], folders: [] }, 'Unknown option of `skills`: `folders`.'],
-  ])('HC-30 %s is refused at once', (_name, skills, message) => {
-    expect(() => harnessOf({ skills: skills as never })).toThrow(message)
+  test('HC-30 a selection without a folder is refused at once', () => {
+    expect(() => harnessOf({ skills: { selected: ['a'] } as never })).toThrow(
+      'Expected `skills` to be an object with `dirs`, a list of folders',
+    )
   })
 
   test('HC-27 a selected one that is not there fails the run before any request, and is found once it is', async () => {

@@ -39,6 +39,7 @@ const EVERYTHING: readonly Row[] = [
   ['trigger-long-running-operation', () => ({ duration: 0.1, steps: 1 }), 'completed'],
   ['get-roots-list', () => ({}), 'file://'],
   ['trigger-elicitation-request', () => ({}), 'declined'],
+  ['trigger-url-elicitation', () => ({ url: 'https://example.com/' }), 'declin'],
   ['trigger-sampling-request', () => ({ prompt: 'Say yes.', maxTokens: 10 }), 'Sampled.'],
 ]
 const FILES: readonly Row[] = [

@@ -357,3 +357,37 @@ describe('a run that goes on', () => {
     )
   })
 })
+
+describe('subagents', () => {
+  test("MC-24 MC-31 MC-32 MC-35 one that inherits has each tool of its parent's servers once, over the same connection", async () => {
+    const ended: unknown[] = []
+    const model = ScriptedModel.each(({ transcript }) =>
+      JSON.stringify(transcript[0]).includes('Look.')
+        ? new ScriptedModel().calls('who').says('Looked.')
+        : new ScriptedModel().calls('who').calls('subagent', { task: 'Look.', agent: 'scout' }).says('Done.'),
+    )
+    await using harness = harnessWith({
+      model,
+      mcpServers: [serverOf(['who'])],
+      subagents: [{ name: 'scout', description: 'Looks.', tools: 'inherit' }],
+      hooks: [{ event: 'after_subagent_run', handler: ({ tools }) => void ended.push(tools) }],
+    })
+
+    const result = await harness.run('Go.')
+    const pids = [...JSON.stringify(heardOutputs(model)).matchAll(/who (\d+)/g)].map(([, pid]) => pid)
+
+    expect(result.text).toBe('Done.')
+    expect(toolNames(model).map((names) => names.filter((name) => name === 'who'))).toEqual(
+      toolNames(model).map(() => ['who']),
+    )
+    expect(ended).toEqual([['who']])
+    expect([pids.length, new Set(pids).size]).toEqual([2, 1])
+  })
+
+  test('MC-25 one that does not say which tools it has is refused', () => {
+    const silent = { name: 'scout', description: 'Looks.' }
+    expect(() => harnessWith({ model: new ScriptedModel(), subagents: [silent] })).toThrow(
+      'Expected `tools` of subagent `scout` to be a list of tools or `inherit`.',
+    )
+  })
+})

@@ -136,10 +136,18 @@ describe('the price of a model', () => {
     expect(await priceOf({ provider: 'openai', id }, prices)).toEqual(expected)
   })
 
+  test.each(['openai-compatible', 'my-openai', 'local', ''])(
+    'CST-4 of the provider %j is none, whatever its models are called',
+    async (provider) => {
+      expect(await priceOf({ provider, id: 'gpt-5' })).toBeNull()
+    },
+  )
+
   test.each([
     ['ai-sdk:openai.responses', 'openai', 'gpt-5'],
     ['ai-sdk:anthropic.messages', 'anthropic', 'claude-sonnet-5'],
-  ])('behind the AI SDK as %s is that of %s', async (provider, own, id) => {
+    ['openai-chat', 'openai', 'gpt-5'],
+  ])('of %s is that of %s', async (provider, own, id) => {
     const price = await priceOf({ provider, id })
     expect(price).not.toBeNull()
     expect(price).toEqual(await priceOf({ provider: own, id }))

@@ -103,7 +103,7 @@ describe('a stream of Responses that tells its pieces only when they are whole',
       end,
     ])
     expect(turn.toolCalls).toEqual([{ callId: 'c', name: 'look', arguments: '{"x":1}' }])
-    expect(deltas).toEqual([{ kind: 'tool_input_delta', text: '{"x":1}', callId: 'c' }])
+    expect(deltas).toEqual([{ kind: 'tool_input_delta', text: '{"x":1}', callId: 'c', toolName: 'look' }])
   })
 
   test('a thought', async () => {

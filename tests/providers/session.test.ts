@@ -280,7 +280,7 @@ describe('streams', () => {
     expect([turn.text, turn.toolCalls.length, turn.raw]).toEqual(['Hi.', 1, reply])
     expect(options.deltas).toEqual([
       { kind: 'text_delta', text: 'Hi.' },
-      { kind: 'tool_input_delta', text: '{"a":1}', callId: 'c1' },
+      { kind: 'tool_input_delta', text: '{"a":1}', callId: 'c1', toolName: 'tool' },
     ])
     const silent = hearing()
     await sessionOver(transport).turn([user('Hi')], constants(), silent)

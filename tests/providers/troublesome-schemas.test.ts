@@ -13,7 +13,7 @@ import { CONTEXT } from '../output/support.js'
 import { expectValidRequest } from '../support/request-schemas.js'
 import type { RequestApi } from '../support/request-schemas.js'
 import { TROUBLESOME } from '../support/troublesome-schemas.js'
-import type { Troublesome } from '../support/troublesome-schemas.js'
+import type { Troublesome } from '../support/troublesome.js'
 
 const KEY = { apiKey: 'any', maxRetries: 0 }
 const MODELS: readonly { name: ProviderApi; make: (baseUrl: string) => Model; apis: readonly RequestApi[] }[] = [
@@ -170,7 +170,11 @@ function filled(root: JsonSchema, schema: JsonSchema, value: JsonValue): JsonVal
   if (typeof $ref === 'string') return filled(root, target(root, $ref), value)
   if (anyOf !== undefined) {
     const made = anyOf.map((branch) => filled(root, branch, value))
-    return made.find((each, index) => problems({ ...anyOf[index], $defs: root['$defs'] }, each).length === 0) ?? value
+    return (
+      made.find(
+        (each, index) => problems({ ...(anyOf[index] as JsonSchema), $defs: root['$defs'] }, each).length === 0,
+      ) ?? value
+    )
   }
   if (Array.isArray(value))
     return value.map((item: JsonValue) => (items === undefined ? item : filled(root, items, item)))

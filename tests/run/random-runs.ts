@@ -301,6 +301,7 @@ function planOf(
     loadModel: () => Promise.resolve(model),
     loadOffer: () => Promise.resolve({ tools, servers: [], skills: '' }),
     refreshOffer: null,
+    provenance: null,
     instructionsFor: () => '',
     outputFor: () => output,
     rulesFor: () => rulesOf(config, {}, tools, output),

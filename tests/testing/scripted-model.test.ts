@@ -130,8 +130,8 @@ describe('a turn', () => {
       { kind: 'reasoning_delta', text: ' so.' },
       { kind: 'text_delta', text: 'One' },
       { kind: 'text_delta', text: ' two.' },
-      { kind: 'tool_input_delta', text: '{"path":"a', callId: 'call_1' },
-      { kind: 'tool_input_delta', text: ' b"}', callId: 'call_1' },
+      { kind: 'tool_input_delta', text: '{"path":"a', callId: 'call_1', toolName: 'read' },
+      { kind: 'tool_input_delta', text: ' b"}', callId: 'call_1', toolName: 'read' },
     ])
   })
 

@@ -29,7 +29,8 @@ export class CallsFold {
 
   /** Final ids, in the order of `value`. What was held back is told now: the input of a custom tool becomes JSON. */
   end(): string[] {
-    for (const call of this.#calls) if (call.isCustom) this.#told(customArguments(call.text), this.#idOf(call), call.name)
+    for (const call of this.#calls)
+      if (call.isCustom) this.#told(customArguments(call.text), this.#idOf(call), call.name)
     return this.#calls.map((call) => this.#idOf(call))
   }
 

@@ -19,7 +19,7 @@ export interface Provenance {
 }
 
 /** The entries whose content is not trusted; those of the runs above come first. */
-export function untrustedEntries(
+function untrustedEntries(
   { options, inherited }: Provenance,
   transcript: readonly TranscriptEntry[],
 ): readonly Labelled[] {
@@ -44,7 +44,8 @@ export function flowsInto(
   const entries = untrustedEntries(provenance, transcript)
   if (entries.length === 0) return []
   const parsed = parseJson(argumentsText)
-  const args = parsed.ok && isObject(parsed.value) ? Object.entries(parsed.value) : [['arguments', argumentsText] as const]
+  const args =
+    parsed.ok && isObject(parsed.value) ? Object.entries(parsed.value) : [['arguments', argumentsText] as const]
   return args.flatMap(([argument, value]) => {
     const texts = textsIn(value as JsonValue)
     return entries.flatMap((entry) => {
@@ -117,7 +118,8 @@ function fingerprint(entry: ToolEntry): Fingerprint {
 
 /** What the model read, without the envelope around it. */
 function contentOf({ content }: ToolEntry): string {
-  const texts = typeof content === 'string' ? [content] : content.flatMap((part) => (part.type === 'text' ? [part.text] : []))
+  const texts =
+    typeof content === 'string' ? [content] : content.flatMap((part) => (part.type === 'text' ? [part.text] : []))
   return texts
     .map((text) => {
       const parsed = parseJson(text)

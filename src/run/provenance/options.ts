@@ -61,7 +61,9 @@ function checkSources(option: string, sources: unknown): void {
   const known: readonly string[] = CONTENT_SOURCES
   if (isTexts(sources) && sources.every((source) => known.includes(source.split(':', 1)[0] ?? ''))) return
   const kinds = known.map((kind) => `\`${kind}\``).join(', ')
-  throw invalid(`Expected \`${option}\` of \`provenance\` to be a list of ${kinds}, alone or with a name behind a \`:\`.`)
+  throw invalid(
+    `Expected \`${option}\` of \`provenance\` to be a list of ${kinds}, alone or with a name behind a \`:\`.`,
+  )
 }
 
 function isTexts(value: unknown): value is readonly string[] {

@@ -31,5 +31,8 @@ export function overlap(text: string, source: Fingerprint): 'exact' | 'near' | n
 }
 
 function lettersOf(text: string): string {
-  return text.normalize('NFKC').toLowerCase().replace(/[^\p{L}\p{N}]+/gu, '')
+  return text
+    .normalize('NFKC')
+    .toLowerCase()
+    .replace(/[^\p{L}\p{N}]+/gu, '')
 }

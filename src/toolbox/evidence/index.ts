@@ -1,17 +1,9 @@
 import type { CheckEvidence, Evidence } from '../../tools/evidence.js'
-import type { TranscriptEntry } from '../../transcript/entry.js'
 import { FileFailure, isMissing, isSystemError, PathValidationError } from '../failure.js'
 import { quotedLines } from './quoted-lines.js'
 import { quotedResult } from './quoted-result.js'
 import { quotedRow } from './quoted-row.js'
-
-/** Where quotations can come from. */
-export interface EvidenceSources {
-  /** The workspace, an absolute path. */
-  readonly root: string
-  readonly transcript: readonly TranscriptEntry[]
-  readonly signal: AbortSignal
-}
+import type { EvidenceSources, Quoted } from './sources.js'
 
 /**
  * Compares quotations with what stands in files of the workspace, in rows of JSONL files and in tool results of the
@@ -30,9 +22,6 @@ export function evidenceCheck(sources: EvidenceSources): CheckEvidence {
     }
   }
 }
-
-/** What stands at the place; a problem where there is no such place. */
-export type Quoted = { readonly text: string; readonly place: string } | { readonly problem: string }
 
 function quoted(evidence: Evidence, sources: EvidenceSources): Promise<Quoted> | Quoted {
   if ('call_id' in evidence) return quotedResult(evidence, sources)

@@ -3,7 +3,7 @@ import { readLineRange, splitLines } from '../lines.js'
 import { shownPath } from '../path-text.js'
 import { openFile, withResolved } from '../safe-open.js'
 import { workspaceOf } from '../workspace.js'
-import type { EvidenceSources, Quoted } from './index.js'
+import type { EvidenceSources, Quoted } from './sources.js'
 
 /** The lines of a file that a quotation is said to be from. */
 export function quotedLines(evidence: FileEvidence, sources: EvidenceSources): Promise<Quoted> {

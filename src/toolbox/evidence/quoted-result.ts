@@ -1,7 +1,7 @@
 import type { CallEvidence } from '../../tools/evidence.js'
 import type { ContentPart, ToolEntry } from '../../transcript/entry.js'
 import { isObject, parseJson } from '../../util/json.js'
-import type { EvidenceSources, Quoted } from './index.js'
+import type { EvidenceSources, Quoted } from './sources.js'
 
 /** What a call of the conversation gave that a quotation is said to be from. */
 export function quotedResult({ call_id: callId }: CallEvidence, { transcript }: EvidenceSources): Quoted {

@@ -1,7 +1,7 @@
 import type { RowEvidence } from '../../tools/evidence.js'
 import { parseJson } from '../../util/json.js'
 import { parseFieldPath, valueAt } from '../jsonl-search/field-path.js'
-import type { EvidenceSources, Quoted } from './index.js'
+import type { EvidenceSources, Quoted } from './sources.js'
 import { linesOf } from './quoted-lines.js'
 
 /** The value in a row of a JSONL file that a quotation is said to be from: a text as it is, anything else as JSON. */

@@ -236,9 +236,9 @@ test.each(VERSION_NAMES)('a stream ends in the same turn as the whole reply (%s)
     { kind: 'reasoning_delta', text: 'is.' },
     { kind: 'text_delta', text: 'I ' },
     { kind: 'text_delta', text: 'look.' },
-    { kind: 'tool_input_delta', text: '{"a"', callId: 'c1' },
-    { kind: 'tool_input_delta', text: ':1}', callId: 'c1' },
-    { kind: 'tool_input_delta', text: '{}', callId: 'c2' },
+    { kind: 'tool_input_delta', text: '{"a"', callId: 'c1', toolName: 'lookup' },
+    { kind: 'tool_input_delta', text: ':1}', callId: 'c1', toolName: 'lookup' },
+    { kind: 'tool_input_delta', text: '{}', callId: 'c2', toolName: 'lookup' },
   ])
 })
 

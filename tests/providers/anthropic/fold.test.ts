@@ -63,8 +63,8 @@ test('each piece is told once and in order, a call with its id', () => {
     { kind: 'reasoning_delta', text: 'Hm.' },
     { kind: 'text_delta', text: 'O' },
     { kind: 'text_delta', text: 'k' },
-    { kind: 'tool_input_delta', text: '{"a":', callId: 'c' },
-    { kind: 'tool_input_delta', text: '1}', callId: 'c' },
+    { kind: 'tool_input_delta', text: '{"a":', callId: 'c', toolName: 'read' },
+    { kind: 'tool_input_delta', text: '1}', callId: 'c', toolName: 'read' },
   ])
 })
 

@@ -167,7 +167,7 @@ test('a streamed turn is the turn that it would be unstreamed, and is told on th
   expect(server.bodies.map(({ stream }) => stream)).toEqual([undefined, true])
   expect(told).toEqual([
     { kind: 'text_delta', text: 'Let me see.' },
-    { kind: 'tool_input_delta', text: '{"id":1}', callId: 'toolu_1' },
+    { kind: 'tool_input_delta', text: '{"id":1}', callId: 'toolu_1', toolName: 'lookup' },
   ])
 })
 

@@ -217,8 +217,8 @@ describe('H-38 which call a piece belongs to', () => {
     expect(reply.parts).toEqual([{ type: 'tool_call', callId: 'call_7_1', name: 'f', arguments: '{"x":1}' }])
     expect(reply.finishReason).toBe('tool_calls')
     expect(deltas).toEqual([
-      { kind: 'tool_input_delta', text: '{"x"', callId: 'call_7_1' },
-      { kind: 'tool_input_delta', text: ':1}', callId: 'call_7_1' },
+      { kind: 'tool_input_delta', text: '{"x"', callId: 'call_7_1', toolName: 'f' },
+      { kind: 'tool_input_delta', text: ':1}', callId: 'call_7_1', toolName: 'f' },
     ])
   })
 })

@@ -49,7 +49,7 @@ test.each<[JsonObject, JsonObject]>([
   [SCHEMA, SCHEMA],
   [
     { type: ['object', 'null'], additionalProperties: true },
-    { type: ['object', 'null'], additionalProperties: true },
+    { type: 'object', additionalProperties: true, properties: {} },
   ],
 ])('an object schema gets the `properties` that the API wants: %j', (parameters, sent) => {
   expect(head({ tools: [{ ...LOOKUP, parameters }] })['tools']).toMatchObject([{ parameters: sent }])

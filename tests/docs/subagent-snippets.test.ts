@@ -1,0 +1,98 @@
+import { mkdir, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { afterEach, beforeEach, expect, test, vi } from 'vitest'
+import { scriptedProvider } from 'thinharness/testing'
+import type { ScriptedProvider } from 'thinharness/testing'
+
+const BEGAN_IN = process.cwd()
+let folder: string
+let printed: string
+
+beforeEach(async () => {
+  folder = await mkdtemp(join(tmpdir(), 'snippets-'))
+  process.chdir(folder)
+  await mkdir('notes')
+  printed = ''
+  vi.spyOn(console, 'log').mockImplementation((...values: unknown[]) => void (printed += `${values.join(' ')}\n`))
+})
+afterEach(async () => {
+  process.chdir(BEGAN_IN)
+  vi.unstubAllEnvs()
+  vi.restoreAllMocks()
+  await rm(folder, { recursive: true, force: true })
+})
+
+async function asked(snippet: string, script: (provider: ScriptedProvider) => void): Promise<string> {
+  await using provider = await scriptedProvider()
+  script(provider)
+  vi.stubEnv('ANTHROPIC_API_KEY', 'test-key')
+  vi.stubEnv('ANTHROPIC_BASE_URL', provider.url.messages)
+  await import(join(BEGAN_IN, 'docs/snippets', snippet))
+  return printed
+}
+
+test('docs/subagents.md: tasks are handed over, one to a fork', async () => {
+  const text = await asked('subagents/delegate.ts', (provider) =>
+    provider
+      .calls('subagent', { task: 'Count the notes with a deadline.', agent: 'counter' })
+      .calls('final_result', { count: 3 })
+      .calls('subagent', { task: 'Is three right?', agent: 'second-opinion' })
+      .replies(({ messages }) => {
+        expect(JSON.stringify(messages)).toContain('How many notes')
+        return 'It is.'
+      })
+      .says('Three.'),
+  )
+  expect(text).toBe('counter: {"count":3}\nsecond-opinion: "It is."\nThree. (3 requests, 2 by subagents)\n')
+})
+
+test('docs/subagents.md: prompts are answered into a file', async () => {
+  await writeFile('notes/prompts.json', '["Rain.","Bread."]')
+  const text = await asked('subagents/parallel.ts', (provider) =>
+    provider.always(({ turn, messages, tools }) => {
+      const said = JSON.stringify(messages)
+      if (tools.includes('parallel_llm')) {
+        const source = { kind: 'file', path: 'prompts.json' }
+        return turn === 0
+          ? { calls: [{ name: 'parallel_llm', arguments: { source, output_file: 'topics.json' } }] }
+          : 'They are in topics.json.'
+      }
+      const answer = { topic: said.includes('Rain') ? 'weather' : 'food' }
+      return tools.includes('final_result')
+        ? { calls: [{ name: 'final_result', arguments: answer }] }
+        : JSON.stringify(answer)
+    }),
+  )
+  expect(text).toBe('They are in topics.json.\n')
+  expect(JSON.parse(await readFile('notes/topics.json', 'utf8'))).toMatchObject({
+    succeeded: 2,
+    results: [{ result: { topic: 'weather' } }, { result: { topic: 'food' } }],
+  })
+})
+
+test('docs/hooks.md: a policy keeps a file safe, and keys out of what the model reads', async () => {
+  await writeFile('notes/keys.md', 'sk-secret\n')
+  const text = await asked('hooks/policy.ts', (provider) =>
+    provider
+      .calls('write', { path: '.env', content: '' })
+      .calls('read', { path: 'keys.md' })
+      .replies(({ heard }) => {
+        expect(JSON.stringify(heard)).toContain('[key]')
+        return 'Tidy.'
+      }),
+  )
+  expect(text).toBe('Tidy. 1 call cancelled, 0 hooks failed\n')
+})
+
+test('docs/hooks.md: middleware tells of requests and keeps answers', async () => {
+  await writeFile('notes/a.md', 'A.\n')
+  const usage = { outputTokens: 7 }
+  const text = await asked('hooks/middleware.ts', (provider) =>
+    provider
+      .calls('read', { path: 'a.md' }, { usage })
+      .calls('read', { path: 'a.md' }, { usage })
+      .says('A.', { usage }),
+  )
+  expect(text).toBe('start: 7 tokens of any\ntool_outputs: 7 tokens of any\ntool_outputs: 7 tokens of any\nA.\n')
+})
