@@ -1,6 +1,6 @@
 import type { ToolSpec } from '../tools/spec.js'
 import { fileTools } from './file-tools.js'
-import type { SubagentSpec } from './subagent/options.js'
+import type { SubagentSpec } from '../tools/subagent-options.js'
 
 /**
  * The built-in tools of these names, in this order; each works on the harness's workspace. Behind them the tool that starts

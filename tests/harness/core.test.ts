@@ -171,6 +171,7 @@ describe('tools of a harness', () => {
         root: resolve('/nowhere/at/all'),
         idempotencyKey: 'run_a:mine',
         metadata: { tenant: 7 },
+        depth: 0,
         aborted: false,
         spawn: expect.any(Function) as unknown,
         suspend: expect.any(Function) as unknown,

@@ -4,8 +4,8 @@ import { plainJson } from '../../tools/plain-json.js'
 import type { SpawnOptions, ToolContext, ToolSpec } from '../../tools/spec.js'
 import type { JsonObject } from '../../util/json.js'
 import { Slots } from '../../util/slots.js'
-import { checkSubagentOptions } from './options.js'
-import type { DefaultSubagent, SubagentOptions, SubagentSpec } from './options.js'
+import { checkSubagentOptions } from '../../tools/subagent-options.js'
+import type { DefaultSubagent, SubagentOptions, SubagentSpec } from '../../tools/subagent-options.js'
 
 const NAME = 'subagent'
 

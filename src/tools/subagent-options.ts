@@ -1,7 +1,7 @@
-import { HarnessError } from '../../errors.js'
-import type { SpawnOptions } from '../../tools/spec.js'
-import { isObject } from '../../util/json.js'
-import { unknownKey } from '../../util/unknown-key.js'
+import { HarnessError } from '../errors.js'
+import type { SpawnOptions } from './spec.js'
+import { isObject } from '../util/json.js'
+import { unknownKey } from '../util/unknown-key.js'
 
 /** How a subagent works, as a child run is told it. */
 type AgentRun = Pick<
