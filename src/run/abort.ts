@@ -6,7 +6,7 @@ const GRACE_MS = 250
 /** The abort of one run: one listener on the caller's signal, however many calls and runs are under way. */
 export class RunAbort {
   readonly #controller = new AbortController()
-  readonly signal = this.#controller.signal
+  readonly signal: AbortSignal = this.#controller.signal
   readonly #listeners = new Set<() => void>()
   readonly #letGo: (() => void) | undefined
   #byCaller = false

@@ -112,7 +112,9 @@ function waiting(pending: readonly PendingItem[]): string {
 
 function shown(value: unknown): string {
   if (value === undefined) return 'nothing'
-  return isObject(value) || Array.isArray(value) ? 'something else' : `\`${(typeof value === 'string' ? value : plainJsonText(value)).slice(0, 60)}\``
+  return isObject(value) || Array.isArray(value)
+    ? 'something else'
+    : `\`${(typeof value === 'string' ? value : plainJsonText(value)).slice(0, 60)}\``
 }
 
 function invalid(message: string): HarnessError {

@@ -162,7 +162,9 @@ export class HookSet {
     const key = agentName ?? ''
     let set = this.#ofAgents.get(key)
     if (set === undefined) {
-      const hooks = [...this.#byEvent.values()].flat().filter(({ event, agents }) => isOfChildren(event) || firesFor(agents, agentName))
+      const hooks = [...this.#byEvent.values()]
+        .flat()
+        .filter(({ event, agents }) => isOfChildren(event) || firesFor(agents, agentName))
       this.#ofAgents.set(key, (set = new HookSet(hooks, this.#strict, this.wraps)))
     }
     return set
