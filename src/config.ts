@@ -131,6 +131,7 @@ const SHARED_RUN_OPTIONS = {
   ...anything('metadata', 'model', 'limits'),
   signal: SIGNAL,
   deltas: FLAG,
+  includeSubagents: FLAG,
   instructions: TEXT,
   tools: TOOLS,
   log: LOG,

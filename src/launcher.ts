@@ -58,7 +58,8 @@ export class Launcher<Output> {
     const abort = new RunAbort(options.signal)
     abort.onAbort(() => queue.stopWaiting())
     const log = options.log ?? this.#config.log
-    const context = this.#context({ runId, parent: null, metadata, log, queue, abort })
+    const childQueue = options.includeSubagents === false ? unheard() : queue
+    const context = this.#context({ runId, parent: null, metadata, log, queue, childQueue, abort })
     const outcome = conduct<Output>(context, plan).finally(() => {
       queue.close()
       this.#running.delete(context)
@@ -76,8 +77,7 @@ export class Launcher<Output> {
     const { runId, parentRunId, parentToolCallId, agentName, metadata, rules } = started
     const parent =
       parentRunId === null ? null : { runId: parentRunId, callId: parentToolCallId ?? '', agentName: agentName ?? '' }
-    const queue = new EventQueue()
-    queue.drop()
+    const queue = unheard()
     const { signingKey } = this.#config
     const own = { runId, parent, metadata, log: noLog, queue, abort: new RunAbort(undefined), signingKey, recording }
     const context = new RunContext({ ...own, clock: this.clock, hooks: NO_HOOKS })
@@ -118,7 +118,7 @@ export class Launcher<Output> {
   readonly startChild = (parent: RunContext, frozen: Frozen, callId: string, start: ChildStart): StartedChild => {
     const { runId, options, stored, answers, signal } = start
     checkSpawnOptions(options)
-    const { log, queue } = parent
+    const { log, childQueue: queue } = parent
     const agentName = options.agentName ?? 'default'
     const abort = new RunAbort(options.signal === undefined ? signal : AbortSignal.any([signal, options.signal]))
     const from = { runId: parent.runId, callId, agentName }
@@ -155,7 +155,10 @@ export class Launcher<Output> {
   }
 
   #context(
-    own: Pick<RunSurroundings, 'runId' | 'parent' | 'depth' | 'outerPurse' | 'metadata' | 'log' | 'queue' | 'abort'>,
+    own: Pick<
+      RunSurroundings,
+      'runId' | 'parent' | 'depth' | 'outerPurse' | 'metadata' | 'log' | 'queue' | 'childQueue' | 'abort'
+    >,
   ): RunContext {
     const { hooks, signingKey } = this.#config
     return new RunContext({ ...own, clock: this.clock, hooks: hooks.of(own.parent?.agentName ?? null), signingKey })
@@ -177,4 +180,11 @@ function missingModel(): HarnessError {
     'missing_model',
     'No model was chosen. Give `model` to the harness or to the run, such as `anthropic:claude-sonnet-5`, or set `THINHARNESS_MODEL`.',
   )
+}
+
+/** A queue for events that nobody listens to. */
+function unheard(): EventQueue {
+  const queue = new EventQueue()
+  queue.drop()
+  return queue
 }

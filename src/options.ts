@@ -126,6 +126,8 @@ export interface RunOptions {
   readonly signal?: AbortSignal
   /** Text, reasoning and argument deltas are in the stream; the model is asked for a stream. Default false. */
   readonly deltas?: boolean
+  /** The events of runs that calls start are in the stream too, each under its own `runId`. Default true. */
+  readonly includeSubagents?: boolean
   readonly model?: ModelRef | Model
   readonly instructions?: string
   /** Added to the harness's tools, for this run. */

@@ -33,6 +33,8 @@ export interface RunSurroundings {
   readonly clock: Clock
   readonly hooks: HookSet
   readonly queue: EventQueue
+  /** Where runs that calls of this one start tell their events. Default: where this one does. */
+  readonly childQueue?: EventQueue
   readonly abort: RunAbort
   /** What stored states are signed with. */
   readonly signingKey: SigningKey | null
@@ -48,6 +50,7 @@ export class RunContext {
   readonly outerPurse: Purse | null
   readonly log: RunLog
   readonly queue: EventQueue
+  readonly childQueue: EventQueue
   readonly clock: Clock
   readonly hooks: HookSet
   readonly abort: RunAbort
@@ -85,6 +88,7 @@ export class RunContext {
     this.outerPurse = surroundings.outerPurse ?? null
     this.log = surroundings.log
     this.queue = surroundings.queue
+    this.childQueue = surroundings.childQueue ?? surroundings.queue
     this.clock = surroundings.clock
     this.hooks = surroundings.hooks
     this.abort = surroundings.abort
