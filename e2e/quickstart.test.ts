@@ -3,6 +3,8 @@ import { cp, mkdtemp, readFile, readdir, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
+import { Harness } from 'thinharness'
+import { replayTest, ScriptedModel } from 'thinharness/testing'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { makeOrders } from '../examples/quickstart/orders.js'
 import type { Order } from '../examples/quickstart/orders.js'
@@ -39,8 +41,15 @@ test('the quickstart writes a report whose numbers are those of a plain script, 
   expect(stdout).toContain('the scripted provider')
   expect(stdout.match(/^→ \w+/gm)).toEqual(['→ search', '→ list', '→ read', '→ read', '→ jsonl_search', '→ write'])
   expect(stdout).toContain('Turns      5, with 6 tool calls')
-  const logs = await readdir(join(workspace, '.thinharness', 'runs'))
-  expect(logs.filter((log) => stdout.includes(log))).toHaveLength(1)
+  const runs = join(workspace, '.thinharness', 'runs')
+  const told = (await readdir(runs)).filter((log) => stdout.includes(log))
+  expect(told).toHaveLength(1)
+
+  // The run is a test from now on: it tells the same events again, with nobody asked and no tool run.
+  const builtinTools = ['read', 'write', 'edit', 'search', 'list', 'glob', 'jsonl_search'] as const
+  await using harness = new Harness({ model: new ScriptedModel(), root: workspace, builtinTools })
+  const { result } = await replayTest(join(runs, told[0] ?? ''), harness)
+  expect(result).toMatchObject({ stopReason: 'end_turn', usage: { modelRequests: 5, toolCalls: 6 } })
 })
 
 test('the orders are the same on every machine', () => {
