@@ -46,8 +46,10 @@ export async function readLineRange(
     const first = beginningOf(offset, chunk, { ...place, at: 0 })
     place = beginningOf(offset + limit, chunk, first)
     if (first.line < offset) continue
+    // The LF of a CR that the last piece ended with belongs to the range, unless the range begins behind it.
+    const start = size > 0 ? 0 : first.at
     // The buffer is used again.
-    const piece = Buffer.from(chunk.subarray(first.at, place.at))
+    const piece = Buffer.from(chunk.subarray(start, place.at))
     pieces.push(piece)
     size += piece.length
     if (size > maxBytes) return { bytes: Buffer.concat(pieces).subarray(0, maxBytes), end: 'bytes' }

@@ -1,3 +1,4 @@
+import { setTimeout as sleep } from 'node:timers/promises'
 import { HarnessError } from '../../index.js'
 import { newOwner } from '../../run/owner.js'
 import type { DbosEngine } from './engine.js'
@@ -39,15 +40,26 @@ async function loadDbos(): Promise<DbosEngine> {
 
 async function launchDbos(dbos: DbosEngine, name: string, launch: DbosLaunch): Promise<void> {
   const { databaseUrl, applicationVersion = `${name}-1` } = launch
-  // Versions have names that are unique in a database. And an id of its own, since DBOS takes what is in hand under the id of a process that is launched for left over by that
+  // An id of its own, since DBOS takes what is in hand under the id of a process that is launched for left over by that
   // one; and one by which others see whether the process is still there.
   const executorID = newOwner()
   const identity = { name, executorID, applicationVersion, listenQueues: [name] }
-  dbos.setConfig({ ...identity, systemDatabaseUrl: databaseUrl, logLevel: 'error' })
-  try {
-    await dbos.launch()
-  } catch (cause) {
-    const why = cause instanceof Error ? cause.message : String(cause)
-    throw new HarnessError('store_failure', `DBOS could not be launched: ${why}`, { cause })
+  for (let attempt = 1; ; attempt++) {
+    dbos.setConfig({ ...identity, systemDatabaseUrl: databaseUrl, logLevel: 'error' })
+    try {
+      await dbos.launch()
+      return
+    } catch (cause) {
+      const why = cause instanceof Error ? cause.message : String(cause)
+      if (attempt === LAUNCHES || !CLASH.test(why)) {
+        throw new HarnessError('store_failure', `DBOS could not be launched: ${why}`, { cause })
+      }
+      await dbos.shutdown({}).catch(() => undefined)
+      await sleep(100 * attempt + Math.random() * 200)
+    }
   }
 }
+
+/** Processes that make the engine's tables in a new database at the same moment get into each other's way; one wins. */
+const CLASH = /dbos_migrations|deadlock detected|already exists|concurrently updated|tuple concurrently/
+const LAUNCHES = 8
