@@ -66,9 +66,9 @@ export async function loadStored(
 
 /** A run under a call: what the log has of it, unless what the call has kept of it is newer. */
 export async function loadChild(log: RunLog, runId: string, stored: ResumeState | null): Promise<LoadedRun | null> {
-  if (stored === null) return loadRun(log, runId)
+  if (stored === null) return loadBegun(log, runId)
   const kept = readState(stored, `The state of run \`${runId}\``, null)
-  const logged = await loadRun(log, runId, kept.state.seq)
+  const logged = await loadBegun(log, runId, kept.state.seq)
   if (logged !== null && logged.state.seq >= kept.state.seq) return logged
   return { ...kept, last: null, isLogged: logged !== null }
 }
@@ -78,4 +78,26 @@ function stale(runId: string): HarnessError {
     'invalid_state',
     `resume: the state is stale: run \`${runId}\` has gone on since it was stored.`,
   )
+}
+
+/**
+ * A run whose log was cut within its first event had not done anything: it is none, and begins anew. A log that holds more
+ * takes no beginning.
+ */
+async function loadBegun(log: RunLog, runId: string, storedSeq = 0): Promise<LoadedRun | null> {
+  try {
+    return await loadRun(log, runId, storedSeq)
+  } catch (error) {
+    if (error instanceof HarnessError && error.code === 'invalid_log' && !(await hasEvents(log, runId))) return null
+    throw error
+  }
+}
+
+async function hasEvents(log: RunLog, runId: string): Promise<boolean> {
+  try {
+    const first = await log.read(runId)[Symbol.asyncIterator]().next()
+    return first.done !== true
+  } catch {
+    return false
+  }
 }
