@@ -1,3 +1,4 @@
+import { setMaxListeners } from 'node:events'
 import { listenToAbort } from '../util/listen-to-abort.js'
 
 /** How long a tool may take to clean up after its signal was aborted, before the run goes on without it, in ms. */
@@ -12,6 +13,8 @@ export class RunAbort {
   #byCaller = false
 
   constructor(outer: AbortSignal | undefined) {
+    // All calls of a batch may listen, each more than once: that is no leak, of which the platform would warn.
+    setMaxListeners(0, this.signal)
     if (outer?.aborted === true) this.cancel(outer.reason)
     else if (outer !== undefined) this.#letGo = listenToAbort(outer, () => this.cancel(outer.reason))
   }

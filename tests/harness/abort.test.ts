@@ -4,7 +4,7 @@ import { defineTool, memoryLog } from 'thinharness'
 import type { Harness, HarnessOptions, Hook, HookEvent, Model, ModelDelta, TranscriptEntry } from 'thinharness'
 import { ScriptedModel } from 'thinharness/testing'
 import { chatServer } from './chat-server.js'
-import { eventsOf, failureOf, gate, harnessOf, kinds, ofKind, told, tool, until } from './support.js'
+import { eventsOf, failureOf, gate, harnessOf, kinds, ofKind, ticks, told, tool, until } from './support.js'
 
 const NEVER = new Promise<never>(() => undefined)
 const CUT_SHORT = {
@@ -313,8 +313,10 @@ describe('what does not heed its signal', () => {
 
 describe('closing the harness', () => {
   test('H-35 cancels every run, waits for them, and refuses new ones meanwhile', async () => {
+    let started = 0
     let cleanedUp = 0
     const slow = tool('slow', async (_args, { signal }) => {
+      started += 1
       await until(() => signal.aborted)
       cleanedUp += 1
     })
@@ -322,7 +324,7 @@ describe('closing the harness', () => {
     const harness = harnessOf({ model, tools: [slow] })
     const streams = Array.from({ length: 5 }, () => harness.stream('Go.'))
     const read = Promise.all(streams.map((stream) => eventsOf(stream)))
-    await until(() => model.heard.length === 5)
+    await until(() => started === 5)
     const closing = harness.close()
     expect(() => harness.stream('Go.')).toThrow(expect.objectContaining({ code: 'closed' }))
     await Promise.all([closing, harness.close()])
@@ -372,4 +374,23 @@ describe('closing the harness', () => {
       await Promise.all([harness.close(), other.close()])
     }
   })
+})
+
+test('sixteen calls at once may listen for the abort of their run without a warning of the platform', async () => {
+  const warnings: string[] = []
+  const warned = (warning: Error): void => void warnings.push(warning.name)
+  process.on('warning', warned)
+  try {
+    const listens = tool('listens', async (_, { signal }) => {
+      signal.addEventListener('abort', () => undefined)
+      await ticks(2)
+    })
+    const calls = Array.from({ length: 16 }, () => ({ name: 'listens' }))
+    using model = new ScriptedModel().replies({ calls }).says('Done.')
+    await harnessOf({ model, tools: [listens] }).run('Go.')
+    await ticks(2)
+    expect(warnings).toEqual([])
+  } finally {
+    process.off('warning', warned)
+  }
 })
