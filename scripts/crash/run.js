@@ -92,7 +92,9 @@ async function play({ seed, reference, first, runId }) {
   const told =
     ended.said === null ? [`It came to no end:\n${ended.log}`] : problemsIn(ended.said, counterPath, reference)
   for (const problem of told) {
-    totals.problems.push(`seed ${seed}, ${runId}, kills ${JSON.stringify(kills)}: ${problem}`)
+    const whole = `seed ${seed}, ${runId}, kills ${JSON.stringify(kills)}: ${problem}`
+    totals.problems.push(whole)
+    console.error(whole)
   }
 }
 
@@ -147,7 +149,6 @@ function shuffled(list) {
 
 function report() {
   const { kills, runs, unknown, problems } = totals
-  for (const problem of problems.slice(0, 20)) console.error(problem)
   console.log(
     `${values.store}, seed ${values.seed}: ${kills} kills in ${runs} runs, ${unknown} calls reported as unknown, ${problems.length} problems.`,
   )
