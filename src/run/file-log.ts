@@ -62,7 +62,7 @@ class FileLog implements RunStore {
       if (this.#fsync === 'always' || (ends && this.#fsync === 'interval')) await file.sync()
       else if (this.#fsync === 'interval') file.syncSoon()
     } catch (error) {
-      await this.#close(runId)
+      await this.#close(runId).catch(() => undefined)
       throw storeFailure(`keep an event of run \`${runId}\``, error)
     }
     if (ends) await this.#close(runId)
@@ -161,8 +161,11 @@ class FileLog implements RunStore {
 
   async #letGo(runId: string, lease: FileLease): Promise<void> {
     this.#leases.delete(runId)
-    await this.#close(runId)
-    lease.release()
+    try {
+      await this.#close(runId)
+    } finally {
+      lease.release()
+    }
   }
 
   /** The runs that have begun, and when. */

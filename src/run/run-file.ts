@@ -85,10 +85,13 @@ export class RunFile {
     }, SYNC_EVERY_MS).unref()
   }
 
+  /** Syncs first what was to be synced soon: after this nobody would. Throws when that fails; the file is closed in any case. */
   async close(): Promise<void> {
-    clearTimeout(this.#timer)
-    await this.#syncing.catch(() => undefined)
-    closeSync(this.#fd)
+    try {
+      await (this.#timer === undefined ? this.#syncing.catch(() => undefined) : this.sync())
+    } finally {
+      closeSync(this.#fd)
+    }
   }
 
   async #sync(): Promise<void> {
