@@ -24,6 +24,10 @@ const CONTENDERS = {
   'file log, fsync never': async () => (await import('./contenders/in-process.js')).openFileLog('never'),
   'file log, fsync interval': async () => (await import('./contenders/in-process.js')).openFileLog('interval'),
   'file log, fsync always': async () => (await import('./contenders/in-process.js')).openFileLog('always'),
+  'SQLite, synchronous normal': async () => (await import('./contenders/in-process.js')).openSqliteLog('normal'),
+  'SQLite, synchronous full': async () => (await import('./contenders/in-process.js')).openSqliteLog('full'),
+  PostgreSQL: async () =>
+    (await import('./contenders/in-process.js')).openPostgresLog(process.env['BENCH_POSTGRES_URL'] ?? ''),
   nothing: undefined,
   "import 'thinharness'": () => load('thinharness'),
   "import 'thinharness/providers'": () => load('thinharness/providers'),

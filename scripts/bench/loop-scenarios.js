@@ -44,6 +44,11 @@ const HELD_ABOVE = {
 
 const MEMORY_LOG = 'run, no HTTP'
 const FILE_LOGS = ['never', 'interval', 'always'].map((fsync) => `file log, fsync ${fsync}`)
+/** The database is a server that somebody has started; without one it is left out. */
+const DATABASES = [
+  ...['normal', 'full'].map((synchronous) => `SQLite, synchronous ${synchronous}`),
+  ...(process.env['BENCH_POSTGRES_URL'] === undefined ? [] : ['PostgreSQL']),
+]
 
 /** @type {readonly import('./scenarios.js').Scenario[]} */
 export const LOOP_SCENARIOS = [
@@ -74,8 +79,8 @@ export const LOOP_SCENARIOS = [
   },
   {
     name: 'logs',
-    title: 'The loop alone with the log in files, 200 turns of 1 KiB',
-    contenders: [MEMORY_LOG, ...FILE_LOGS],
+    title: 'The loop alone with the log in files and in databases, 200 turns of 1 KiB',
+    contenders: [MEMORY_LOG, ...FILE_LOGS, ...DATABASES],
     work: { warmUp: 2, runs: 5, turns: 200, resultChars: 1024 },
     measures: [
       { ...OWN_TIME, goals: { 'file log, fsync interval': { mostTimes: 1.5 } } },

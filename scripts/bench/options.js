@@ -9,6 +9,8 @@ export const USAGE = `npm run bench -- [options]
   --write            Writes docs/performance.md; for a whole run on a quiet machine.
   --help             Shows this.
 
+With BENCH_POSTGRES_URL=postgres://… the logs are measured in that database too, in a schema for each process.
+
 Scenarios: ${SCENARIOS.map(({ name }) => name).join(', ')}`
 
 const ROUNDS = 7

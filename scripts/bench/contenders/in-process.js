@@ -3,6 +3,8 @@ import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { defineTool, fileLog, Harness } from 'thinharness'
+import { postgresLog } from 'thinharness/store/postgres'
+import { sqliteLog } from 'thinharness/store/sqlite'
 import { answerOf, INSTRUCTIONS, MODEL, readPrompt } from '../work.js'
 
 /** @typedef {import('../work.js').Setting} Setting */
@@ -27,12 +29,27 @@ export function openStream(setting) {
   return { ask, listen: ask }
 }
 
-/** The events are kept on disk. @param {'never' | 'interval' | 'always'} fsync */
+/** The events are kept in files. @param {'never' | 'interval' | 'always'} fsync */
 export function openFileLog(fsync) {
+  return openLogged((folder) => fileLog(folder, { fsync }))
+}
+
+/** The events are kept in an SQLite database. @param {'normal' | 'full'} synchronous */
+export function openSqliteLog(synchronous) {
+  return openLogged((folder) => sqliteLog(join(folder, 'runs.db'), { synchronous }))
+}
+
+/** The events are kept in a PostgreSQL database, in tables of this process. @param {string} connectionString */
+export function openPostgresLog(connectionString) {
+  return openLogged(() => postgresLog({ connectionString, schema: `bench_${process.pid}` }))
+}
+
+/** @param {(folder: string) => import('thinharness').RunLog} openLog */
+function openLogged(openLog) {
   return (/** @type {Setting} */ setting) => {
     const folder = mkdtempSync(join(tmpdir(), 'thinharness-bench-'))
     process.on('exit', () => rmSync(folder, { recursive: true, force: true }))
-    return contenderOf(openHarness(setting, { log: fileLog(folder, { fsync }) }))
+    return contenderOf(openHarness(setting, { log: openLog(folder) }))
   }
 }
 
