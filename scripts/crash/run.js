@@ -29,7 +29,7 @@ const { values } = parseArgs({
 const wanted = Number(values.kills)
 const random = randomOf(Number(values.seed))
 const folder = await mkdtemp(join(tmpdir(), 'thinharness-crash-'))
-const place = isFolder(values.store) ? folder : placeOfDatabase()
+const database = isFolder(values.store) ? null : placeOfDatabase()
 const totals = { kills: 0, runs: 0, unknown: 0, problems: [] }
 
 try {
@@ -118,6 +118,8 @@ function laterKill() {
 
 /** One process, until it has ended or was killed; `said` is its last word when it came to its end. */
 function inProcess({ afterMs, ...part }) {
+  // Folders are the run's own: at its end those below it are looked for among all that are there.
+  const place = database ?? join(folder, part.runId)
   const job = { packageFolder: values.package, store: values.store, place, ...part }
   const worker = fork(fileURLToPath(new URL('worker.js', import.meta.url)), [JSON.stringify(job)], { silent: true })
   return new Promise((resolve) => {
