@@ -1,9 +1,8 @@
-import { setTimeout as sleep } from 'node:timers/promises'
 import { HarnessError } from '../../index.js'
-import { newOwner } from '../../run/owner.js'
 import type { DbosEngine } from './engine.js'
+import { launchDbos } from './launch.js'
 import { checkRunsOptions } from './options.js'
-import type { DbosLaunch, DbosRunsOptions } from './options.js'
+import type { DbosRunsOptions } from './options.js'
 import { HarnessRuns } from './runs.js'
 import type { DbosRuns } from './runs.js'
 
@@ -37,29 +36,3 @@ async function loadDbos(): Promise<DbosEngine> {
     throw new HarnessError('missing_dependency', message, { cause })
   }
 }
-
-async function launchDbos(dbos: DbosEngine, name: string, launch: DbosLaunch): Promise<void> {
-  const { databaseUrl, applicationVersion = `${name}-1` } = launch
-  // An id of its own, since DBOS takes what is in hand under the id of a process that is launched for left over by that
-  // one; and one by which others see whether the process is still there.
-  const executorID = newOwner()
-  const identity = { name, executorID, applicationVersion, listenQueues: [name] }
-  for (let attempt = 1; ; attempt++) {
-    dbos.setConfig({ ...identity, systemDatabaseUrl: databaseUrl, logLevel: 'error' })
-    try {
-      await dbos.launch()
-      return
-    } catch (cause) {
-      const why = cause instanceof Error ? cause.message : String(cause)
-      if (attempt === LAUNCHES || !CLASH.test(why)) {
-        throw new HarnessError('store_failure', `DBOS could not be launched: ${why}`, { cause })
-      }
-      await dbos.shutdown({}).catch(() => undefined)
-      await sleep(100 * attempt + Math.random() * 200)
-    }
-  }
-}
-
-/** Processes that make the engine's tables in a new database at the same moment get into each other's way; one wins. */
-const CLASH = /dbos_migrations|deadlock detected|already exists|concurrently updated|tuple concurrently/
-const LAUNCHES = 8

@@ -1,0 +1,87 @@
+import { setTimeout as sleep } from 'node:timers/promises'
+import { HarnessError, messageOf } from '../../errors.js'
+import { newOwner } from '../../run/owner.js'
+import { isObject } from '../../util/json.js'
+import type { DbosEngine } from './engine.js'
+import type { DbosLaunch } from './options.js'
+
+/** How often a launch that got into another's way is tried, and how long others are waited for at most, in ms. */
+const LAUNCHES = 8
+const PATIENCE_MS = 60_000
+
+/** Launches the engine under an id of its own. Throws `store_failure`. */
+export async function launchDbos(dbos: DbosEngine, name: string, launch: DbosLaunch): Promise<void> {
+  const { databaseUrl, applicationVersion = `${name}-1` } = launch
+  // An id of its own, since DBOS takes what is in hand under the id of a process that is launched for left over by that
+  // one; and one by which others see whether the process is still there.
+  const identity = { name, executorID: newOwner(), applicationVersion, listenQueues: [name] }
+  for (let attempt = 1; ; attempt++) {
+    try {
+      await alone(databaseUrl, () => {
+        dbos.setConfig({ ...identity, systemDatabaseUrl: databaseUrl, logLevel: 'error' })
+        return dbos.launch()
+      })
+      return
+    } catch (cause) {
+      if (attempt === LAUNCHES || !isClash(cause)) {
+        throw new HarnessError('store_failure', `DBOS could not be launched: ${messageOf(cause)}`, { cause })
+      }
+      await dbos.shutdown({}).catch(() => undefined)
+      await sleep(100 * attempt + Math.random() * 200)
+    }
+  }
+}
+
+/**
+ * One process at a time makes or changes the engine's tables: the engine itself does not see to that. The lock is asked for
+ * again and again, since a statement that waits would hold up the indexes that the engine builds. Where there is no lock to
+ * be had (the database is yet to be made, say), the launch goes on without.
+ */
+async function alone(databaseUrl: string, work: () => Promise<void>): Promise<void> {
+  const client = await connected(databaseUrl)
+  if (client === null) return work()
+  try {
+    await client.query('begin')
+    for (const until = Date.now() + PATIENCE_MS; Date.now() < until && !(await hasLock(client));) await sleep(50)
+    await work()
+  } finally {
+    await client.end().catch(() => undefined)
+  }
+}
+
+async function connected(connectionString: string) {
+  try {
+    const { Client } = (await import('pg')).default
+    const client = new Client({ connectionString, connectionTimeoutMillis: 10_000 })
+    client.on('error', () => undefined)
+    await client.connect()
+    return client
+  } catch {
+    return null
+  }
+}
+
+async function hasLock(client: NonNullable<Awaited<ReturnType<typeof connected>>>): Promise<boolean> {
+  const sql = `select pg_try_advisory_xact_lock(hashtext('thinharness'), hashtext('dbos')) as locked`
+  return (await client.query<{ locked: boolean }>(sql)).rows[0]?.locked === true
+}
+
+/** Hosts that launch DBOS themselves may make its tables at the same moment: one of them wins, the others find them. */
+function isClash(error: unknown): boolean {
+  for (let cause = error; isObject(cause) || cause instanceof Error; cause = inner(cause)) {
+    const { code } = cause as { readonly code?: unknown }
+    if (typeof code === 'string' && CLASHES.has(code)) return true
+  }
+  return /dbos_migrations|concurrently updated/.test(messageOf(error))
+}
+
+/** DBOS has what went wrong in `error`. */
+function inner(error: object): unknown {
+  return (error as { readonly error?: unknown }).error ?? (error as { readonly cause?: unknown }).cause
+}
+
+/** SQLSTATE: deadlock, and what is there already (a row, table, object, schema, column, function, database). */
+const CLASHES: ReadonlySet<string> = new Set([
+  ...['40P01', '23505', '42P07', '42710', '42P06'],
+  ...['42701', '42723', '42P04'],
+])
