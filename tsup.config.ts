@@ -1,7 +1,13 @@
+import { readdirSync } from 'node:fs'
 import { defineConfig } from 'tsup'
 import { entries, manifest } from './scripts/entries.js'
 
 const shared = { format: 'esm', target: 'node20', platform: 'node', dts: false, clean: true } as const
+
+/** Every file of the other examples is a program or a part of one, and keeps its place. */
+const examples = readdirSync('examples', { encoding: 'utf8', recursive: true })
+  .filter((path) => path.endsWith('.ts') && !path.startsWith('quickstart'))
+  .map((path) => [path.slice(0, -'.ts'.length), `examples/${path}`] as const)
 
 export default defineConfig([
   {
@@ -14,7 +20,7 @@ export default defineConfig([
   },
   {
     // The examples use the package as its users do: by its name.
-    entry: { quickstart: 'examples/quickstart/main.ts' },
+    entry: { quickstart: 'examples/quickstart/main.ts', ...Object.fromEntries(examples) },
     ...shared,
     outDir: '.build/examples',
     external: [/^thinharness/],

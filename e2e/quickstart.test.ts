@@ -4,10 +4,14 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
 import { Harness } from 'thinharness'
+import type { DurableEvent } from 'thinharness'
 import { replayTest, ScriptedModel } from 'thinharness/testing'
+import { localTraces, otlpJson, traceLog } from 'thinharness/tracing'
+import type { TraceRecord } from 'thinharness/tracing'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { makeOrders } from '../examples/quickstart/orders.js'
 import type { Order } from '../examples/quickstart/orders.js'
+import { reader } from '../examples/quickstart/reader.js'
 import { stormRefunds } from '../examples/quickstart/refunds.js'
 
 const run = promisify(execFile)
@@ -39,18 +43,88 @@ test('the quickstart writes a report whose numbers are those of a plain script, 
   expect(report.match(/^- ord_.*$/gm)).toEqual(largest.map(({ id, refundCents }) => `- ${id}: ${refundCents} cents`))
 
   expect(stdout).toContain('the scripted provider')
-  expect(stdout.match(/^→ \w+/gm)).toEqual(['→ search', '→ list', '→ read', '→ read', '→ jsonl_search', '→ write'])
-  expect(stdout).toContain('Turns      5, with 6 tool calls')
+  expect(stdout.match(/^→ \w+/gm)).toEqual(['→ subagent', '→ list', '→ jsonl_search', '→ write'])
+  expect(stdout.match(/^ {2}→ \w+/gm)).toEqual(['  → search', '  → read', '  → read'])
+  expect(stdout).toContain('Turns      4, with 4 tool calls; subagents 3, with 3')
   const runs = join(workspace, '.thinharness', 'runs')
   const told = (await readdir(runs)).filter((log) => stdout.includes(log))
   expect(told).toHaveLength(1)
 
   // The run is a test from now on: it tells the same events again, with nobody asked and no tool run.
   const builtinTools = ['read', 'write', 'edit', 'search', 'list', 'glob', 'jsonl_search'] as const
-  await using harness = new Harness({ model: new ScriptedModel(), root: workspace, builtinTools })
+  await using harness = new Harness({ model: new ScriptedModel(), root: workspace, builtinTools, subagents: [reader] })
   const { result } = await replayTest(join(runs, told[0] ?? ''), harness)
-  expect(result).toMatchObject({ stopReason: 'end_turn', usage: { modelRequests: 5, toolCalls: 6 } })
+  expect(result).toMatchObject({ stopReason: 'end_turn', usage: { modelRequests: 4, toolCalls: 4 } })
 })
+
+test('a trace of the quickstart has the run of its subagent inside the call that started it, in the format of viewers', async () => {
+  const own = await mkdtemp(join(tmpdir(), 'quickstart-traced-'))
+  try {
+    await cp(join(workspace, 'notes'), join(own, 'notes'), { recursive: true })
+    await quickstart('--model', 'scripted', '--workspace', own)
+    const dir = join(own, 'traces')
+    await traceLog(localTraces({ dir, captureContent: false }), await eventsIn(join(own, '.thinharness', 'runs')))
+    const [file = ''] = (await readdir(dir, { recursive: true })).filter((name) => name.endsWith('.jsonl'))
+    const records = jsonLines<TraceRecord>(await readFile(join(dir, file), 'utf8'))
+    const document = otlpJson(records, { serviceName: 'quickstart' }) as unknown as Otlp
+    const [{ scopeSpans }] = document.resourceSpans
+    const { spans } = scopeSpans[0]
+    const pathOf = ({ name, parentSpanId }: OtlpSpan): string[] => {
+      const parent = spans.find(({ spanId }) => spanId === parentSpanId)
+      return parent === undefined ? [name] : [...pathOf(parent), name]
+    }
+    const run = 'invoke_agent thinharness'
+    const nested = [run, 'execute_tool subagent', 'invoke_agent subagent.reader']
+    const expected = [
+      [run],
+      ...['subagent', 'list', 'jsonl_search', 'write'].map((name) => [run, `execute_tool ${name}`]),
+      ...Array.from({ length: 4 }, () => [run, 'chat scripted']),
+      nested,
+      ...['search', 'read', 'read'].map((name) => [...nested, `execute_tool ${name}`]),
+      ...Array.from({ length: 3 }, () => [...nested, 'chat scripted']),
+    ]
+    expect(spans.map(pathOf).map(String).sort()).toEqual(expected.map(String).sort())
+    expect(new Set(spans.map(({ traceId }) => traceId)).size).toBe(1)
+    expect(spans.every(isSpan)).toBe(true)
+  } finally {
+    await rm(own, { recursive: true, force: true })
+  }
+})
+
+interface Otlp {
+  readonly resourceSpans: readonly [{ readonly scopeSpans: readonly [{ readonly spans: readonly OtlpSpan[] }] }]
+}
+
+interface OtlpSpan {
+  readonly traceId: string
+  readonly spanId: string
+  readonly parentSpanId?: string
+  readonly name: string
+  readonly startTimeUnixNano: string
+  readonly endTimeUnixNano: string
+}
+
+/** Ids are hex of their lengths, times are nanoseconds as text: what the JSON of OTLP wants. */
+function isSpan({ traceId, spanId, startTimeUnixNano: start, endTimeUnixNano: end }: OtlpSpan): boolean {
+  return /^[0-9a-f]{32}$/.test(traceId) && /^[0-9a-f]{16}$/.test(spanId) && BigInt(start) <= BigInt(end)
+}
+
+/** What the logs of a folder hold, in the order of time; a parent before its children. */
+async function eventsIn(folder: string): Promise<DurableEvent[]> {
+  const logs = (await readdir(folder)).filter((name) => name.endsWith('.jsonl'))
+  const texts = await Promise.all(logs.map((name) => readFile(join(folder, name), 'utf8')))
+  const depth = ({ parentRunId }: DurableEvent): number => (parentRunId === null ? 0 : 1)
+  return texts
+    .flatMap((text) => jsonLines<DurableEvent>(text))
+    .sort((one, other) => one.at.localeCompare(other.at) || depth(one) - depth(other) || one.seq - other.seq)
+}
+
+function jsonLines<T>(text: string): T[] {
+  return text
+    .trimEnd()
+    .split('\n')
+    .map((line) => JSON.parse(line) as T)
+}
 
 test('the orders are the same on every machine', () => {
   const first = makeOrders().next().value as Order

@@ -31,6 +31,11 @@ const delegate = make(
   },
   { onUnknownOutcome: 'retry' },
 )
+const leave = make(
+  'leave',
+  (_, context) => context.spawn({ prompt: 'first', agentName: 'first', tools: TOOLS, background: true }).runId,
+  { onUnknownOutcome: 'retry' },
+)
 const ANSWER = { outputType: z.object({ answer: z.string() }), outputMode: 'tool' }
 
 const CASES = {
@@ -39,6 +44,7 @@ const CASES = {
   structured: { plays: { go: ['no answer', { final_result: { answer: 'yes' } }] }, options: ANSWER },
   paused_approval: { plays: { go: [['pay', 'look'], 'Paid.'] } },
   question_in_child: { plays: { go: [['delegate'], 'Done.'], first: [['ask'], 'Red.'], second: [['look'], 'Seen.'] } },
+  question_in_background: { plays: { go: [['leave'], 'Waiting.', 'Done.'], first: [['ask'], 'Red.'] } },
   resumed: { plays: { go: [['pay'], 'Paid.'] }, resumes: true },
   resumed_elsewhere: { plays: { go: [['pay'], ['look'], 'Paid.'] }, resumes: true, elsewhere: true },
   failed: { plays: { go: [['look'], 'Too late.'] }, options: { limits: { modelRequests: 1 } } },
@@ -69,7 +75,7 @@ async function write(name, { plays, options = {}, resumes = false, elsewhere = f
     new Harness({
       builtinTools: [],
       model: playing(plays),
-      tools: [...TOOLS, delegate],
+      tools: [...TOOLS, delegate, leave],
       root: '/work',
       log,
       ...options,

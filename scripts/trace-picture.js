@@ -1,7 +1,7 @@
 // Runs the quickstart with its scripted provider, traces it from its log and from those of its children, and writes what
 // docs/tracing.md shows: the trace as OpenTelemetry's JSON, which viewers open, and a picture of it. Needs `npm run build`.
 import { execFileSync } from 'node:child_process'
-import { mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { cpSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
@@ -24,6 +24,7 @@ try {
 
 async function tracedQuickstart(folder) {
   const workspace = join(folder, 'workspace')
+  cpSync(join(root, 'examples/quickstart/workspace/notes'), join(workspace, 'notes'), { recursive: true })
   execFileSync(process.execPath, ['.build/examples/quickstart.js', '--model', 'scripted', '--workspace', workspace], {
     cwd: root,
     stdio: 'ignore',

@@ -1,8 +1,56 @@
+import type { Limits, StallOptions } from './limits.js'
 import type { Price, Rates } from './money/price.js'
 import type { Prices } from './money/prices.js'
-import { anything, checkOptions, dollars, invalid, listOf, nameOf, wholeNumber } from './option-checks.js'
-import type { StallOptions } from './options.js'
-import type { StallRules } from './run/rules.js'
+import {
+  anything,
+  checkLimits,
+  checkOptions,
+  dollars,
+  invalid,
+  listOf,
+  nameOf,
+  oneOf,
+  wholeNumber,
+} from './option-checks.js'
+import type { RunOptions } from './options.js'
+import type { RunLimits, StallRules } from './run/rules.js'
+
+/** What holds a run up, and how. */
+export interface Budgets {
+  readonly limits: RunLimits
+  readonly onLimit: 'fail' | 'answer'
+  readonly stall: StallRules | null
+}
+
+const DEFAULTS: Budgets = {
+  limits: {
+    modelRequests: 64,
+    toolCalls: null,
+    inputTokens: null,
+    outputTokens: null,
+    timeMs: null,
+    costUsd: null,
+  },
+  onLimit: 'fail',
+  stall: null,
+}
+
+/** The budgets that were given, checked: a copy of their own. What is left out is `defaults`'. */
+export function ownBudgets(
+  { limits = {}, onLimit, stall }: Pick<RunOptions, 'limits' | 'onLimit' | 'stall'>,
+  defaults = DEFAULTS,
+): Budgets {
+  checkLimits(limits)
+  return {
+    limits: { ...defaults.limits, ...stated(limits) },
+    onLimit: oneOf('onLimit', onLimit ?? defaults.onLimit, ['fail', 'answer']),
+    stall: stall === undefined ? defaults.stall : stallRules(stall),
+  }
+}
+
+function stated(limits: Limits): Partial<RunLimits> {
+  return Object.fromEntries(Object.entries(limits).filter(([, value]) => value !== undefined))
+}
 
 /** The prices that were given, checked: a copy of their own. */
 export function ownPrices(prices: Prices): Prices {
@@ -18,7 +66,12 @@ export function ownPrices(prices: Prices): Prices {
 }
 
 const RATES = ['inputPerMillion', 'outputPerMillion'] as const
-const MORE_RATES = ['cacheReadPerMillion', 'cacheWritePerMillion', 'reasoningPerMillion'] as const
+const MORE_RATES = [
+  'cacheReadPerMillion',
+  'cacheWritePerMillion',
+  'longCacheWritePerMillion',
+  'reasoningPerMillion',
+] as const
 
 function ownPrice(price: Price, name: string): Price {
   checkOptions(price, anything(...RATES, ...MORE_RATES, 'tiers'), `member of \`${name}\``)
@@ -42,7 +95,7 @@ function checkRates(rates: Rates, name: string): void {
 const STEPS = { noticeAfter: 3, answerAfter: 5, stopAfter: 8 } as const
 
 /** Null where turns without news are not counted. */
-export function stallRules(stall: boolean | StallOptions): StallRules | null {
+function stallRules(stall: boolean | StallOptions): StallRules | null {
   if (stall === false) return null
   const options = stall === true ? {} : stall
   checkOptions(

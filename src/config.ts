@@ -1,5 +1,4 @@
 import { resolve } from 'node:path'
-import type { Limits } from './limits.js'
 import type { Model, ModelSettings, StructuredOutputMode } from './model/contracts.js'
 import type { ModelRef } from './model/reference.js'
 import {
@@ -7,7 +6,6 @@ import {
   OBJECT,
   TEXT,
   anything,
-  checkLimits,
   checkModel,
   checkOptions,
   checkSettings,
@@ -29,12 +27,12 @@ import type {
   RunOptions,
 } from './options.js'
 import { FINAL_RESULT } from './output/format.js'
-import type { OutputFormat, OutputValidator } from './output/format.js'
+import type { OutputFormat } from './output/format.js'
 import { outputFormat } from './output/schema.js'
 import { outputSchemaOf } from './output/several.js'
-import type { OutputType } from './output/several.js'
 import type { Prices } from './money/prices.js'
-import { ownPrices, stallRules } from './budget-checks.js'
+import { ownBudgets, ownPrices } from './budget-checks.js'
+import type { Budgets } from './budget-checks.js'
 import { HookSet } from './run/hooks.js'
 import { contentOf } from './run/input.js'
 import type { ForkPoint } from './run/fork.js'
@@ -43,12 +41,13 @@ import type { RunLog } from './run/log.js'
 import { checkProvenance } from './run/provenance/options.js'
 import type { ProvenanceOptions } from './run/provenance/options.js'
 import { memoryLog } from './run/memory-log.js'
-import type { RunLimits, RunRules, StallRules } from './run/rules.js'
+import type { RunRules } from './run/rules.js'
 import type { SigningKey } from './run/signature.js'
 import { directSteps } from './run/steps.js'
 import type { StepRunner } from './run/steps.js'
 import type { Tracing } from './run/tracing.js'
 import type { SkillsOptions } from './toolbox/skills/options.js'
+import type { OutputType, OutputValidator } from './tools/output-type.js'
 import { checkSubagents } from './tools/subagent-options.js'
 import type { SubagentSpec } from './tools/subagent-options.js'
 import type { ToolSource } from './tools/source.js'
@@ -58,7 +57,7 @@ import type { JsonObject } from './util/json.js'
 import { didYouMean } from './util/suggest.js'
 
 /** A harness's options, checked and with their defaults. */
-export interface Config<Output> {
+export interface Config<Output> extends Budgets {
   readonly model: ModelRef | Model | null
   readonly root: string
   readonly provenance: ProvenanceOptions | null
@@ -76,10 +75,7 @@ export interface Config<Output> {
   readonly outputMode: StructuredOutputMode | 'auto'
   readonly outputValidator: OutputValidator<unknown> | null
   readonly outputRetries: number
-  readonly limits: RunLimits
-  readonly onLimit: 'fail' | 'answer'
   readonly prices: Prices | null
-  readonly stall: StallRules | null
   readonly toolRetries: number
   readonly sequential: boolean
   readonly hooks: HookSet
@@ -95,6 +91,7 @@ const TOOLS = listOf(
   (tool) => isObject(tool) && typeof tool['name'] === 'string' && typeof tool['call'] === 'function',
 )
 const LOG = having('append', "a log, such as `fileLog('./runs')`")
+const FUNCTION: OptionRule = { expected: 'a function', fits: (value) => typeof value === 'function' }
 const FUNCTIONS = listOf('functions', (each) => typeof each === 'function')
 const SIGNAL = having('addEventListener', 'an `AbortSignal`')
 
@@ -102,7 +99,7 @@ const OPTIONS: Readonly<Record<keyof HarnessOptions, OptionRule>> = {
   ...anything('model', 'outputType', 'outputMode', 'outputRetries', 'limits', 'toolRetries', 'toolExecution'),
   ...anything('settings', 'signingKey', 'onLimit', 'stall'),
   prices: OBJECT,
-  outputValidator: { expected: 'a function', fits: (value) => typeof value === 'function' },
+  outputValidator: FUNCTION,
   root: TEXT,
   instructions: TEXT,
   builtinTools: listOf('names', (name) => typeof name === 'string'),
@@ -128,7 +125,7 @@ const OPTIONS: Readonly<Record<keyof HarnessOptions, OptionRule>> = {
 }
 
 const SHARED_RUN_OPTIONS = {
-  ...anything('metadata', 'model', 'limits'),
+  ...anything('metadata', 'model', 'limits', 'onLimit', 'stall'),
   signal: SIGNAL,
   deltas: FLAG,
   includeSubagents: FLAG,
@@ -152,11 +149,18 @@ const FORK_OPTIONS: Readonly<Record<keyof ForkOptions, OptionRule>> = {
   mocks: OBJECT,
 }
 
+const BACKGROUND: OptionRule = {
+  expected: 'a boolean or an object with `within()`',
+  fits: (value) => FLAG.fits(value) || having('within', '').fits(value),
+}
+
 const SPAWN_OPTIONS: Readonly<Record<keyof SpawnOptions, OptionRule>> = {
   ...anything('prompt', 'key', 'agentName', 'model', 'tools', 'outputType', 'outputMode', 'outputRetries'),
-  ...anything('toolRetries', 'limits', 'settings', 'metadata'),
+  ...anything('toolRetries', 'limits', 'onLimit', 'stall', 'settings', 'metadata'),
+  outputValidator: FUNCTION,
   withoutTools: listOf('names', (name) => typeof name === 'string'),
   fork: FLAG,
+  background: BACKGROUND,
   instructions: TEXT,
   signal: SIGNAL,
 }
@@ -203,10 +207,8 @@ export function resolveConfig<Output>(options: HarnessOptions<Output>): Config<O
     // What it is given is what the output type has parsed.
     outputValidator: (options.outputValidator ?? null) as OutputValidator<unknown> | null,
     outputRetries: wholeNumber('outputRetries', options.outputRetries ?? 1),
-    limits: resolveLimits(options.limits ?? {}, DEFAULT_LIMITS),
-    onLimit: oneOf('onLimit', options.onLimit ?? 'fail', ['fail', 'answer']),
+    ...ownBudgets(options),
     prices: options.prices === undefined ? null : ownPrices(options.prices),
-    stall: stallRules(options.stall ?? false),
     toolRetries: wholeNumber('toolRetries', options.toolRetries ?? 1),
     sequential: oneOf('toolExecution', options.toolExecution ?? 'auto', ['auto', 'sequential']) === 'sequential',
     hooks: new HookSet(options.hooks ?? [], options.strictHooks ?? false, {
@@ -233,7 +235,7 @@ function signingKeyOf(key: SigningKey | undefined): SigningKey | null {
 export function checkRunOptions(options: RunOptions): void {
   checkOptions(options, RUN_OPTIONS, 'option of a run')
   checkModel(options.model)
-  checkLimits(options.limits ?? {})
+  ownBudgets(options)
   if (options.runId !== undefined) checkRunId(options.runId)
 }
 
@@ -241,7 +243,7 @@ export function checkRunOptions(options: RunOptions): void {
 export function checkResumeOptions(options: ResumeOptions): void {
   checkOptions(options, RESUME_OPTIONS, 'option of a run that goes on')
   checkModel(options.model)
-  checkLimits(options.limits ?? {})
+  ownBudgets(options)
   oneOf('configPolicy', options.configPolicy ?? 'compatible', ['same', 'compatible', 'any'])
 }
 
@@ -257,7 +259,7 @@ export function checkForkOptions(point: ForkPoint, options: ForkOptions): void {
   checkOptions(options, FORK_OPTIONS, 'option of a fork')
   oneOf('effects', options.effects ?? 'live', ['live', 'dry'])
   checkModel(options.model)
-  checkLimits(options.limits ?? {})
+  ownBudgets(options)
   if (options.runId !== undefined) checkRunId(options.runId)
 }
 
@@ -265,7 +267,7 @@ export function checkForkOptions(point: ForkPoint, options: ForkOptions): void {
 export function checkSpawnOptions(options: SpawnOptions<unknown>): void {
   checkOptions(options, SPAWN_OPTIONS, 'option of `spawn`')
   checkModel(options.model)
-  checkLimits(options.limits ?? {})
+  ownBudgets(options)
   checkSettings(options.settings ?? {})
   wholeNumber('outputRetries', options.outputRetries ?? 0)
   wholeNumber('toolRetries', options.toolRetries ?? 0)
@@ -280,6 +282,7 @@ const OF_THE_PARENT = [
   'settings',
   'outputType',
   'outputMode',
+  'outputValidator',
 ] as const
 
 function checkForkedChild(options: SpawnOptions<unknown>): void {
@@ -316,22 +319,22 @@ export function ownMetadata(metadata: JsonObject = {}): JsonObject {
 
 /** What decides the course of a run that has these tools. */
 export function rulesOf(
-  config: Config<unknown>,
-  { limits }: RunOptions,
+  { outputRetries, toolRetries }: Pick<Config<unknown>, 'outputRetries' | 'toolRetries'>,
+  { limits, onLimit, stall }: Budgets,
   tools: readonly ToolSpec[],
   output: OutputFormat | null,
 ): RunRules {
-  const budgets = tools.flatMap(({ name, maxRetries }) =>
+  const retryBudgets = tools.flatMap(({ name, maxRetries }) =>
     maxRetries === undefined ? [] : [[name, maxRetries] as const],
   )
   return {
-    limits: resolveLimits(limits ?? {}, config.limits),
-    outputRetries: config.outputRetries,
-    toolRetries: config.toolRetries,
-    toolRetryBudgets: Object.fromEntries(budgets),
+    limits,
+    outputRetries,
+    toolRetries,
+    toolRetryBudgets: Object.fromEntries(retryBudgets),
     answersByTool: output?.mode === 'tool',
-    ...(config.onLimit === 'answer' && { onLimit: config.onLimit }),
-    ...(config.stall !== null && { stall: config.stall }),
+    ...(onLimit === 'answer' && { onLimit }),
+    ...(stall !== null && { stall }),
   }
 }
 
@@ -354,21 +357,6 @@ function checkOutput(
   if (outputType === null) return
   if (typeof model === 'object') outputFormat({ type: outputType, mode }, model.capabilities)
   else outputSchemaOf(outputType)
-}
-
-const DEFAULT_LIMITS: RunLimits = {
-  modelRequests: 64,
-  toolCalls: null,
-  inputTokens: null,
-  outputTokens: null,
-  timeMs: null,
-  costUsd: null,
-}
-
-function resolveLimits(given: Limits, defaults: RunLimits): RunLimits {
-  checkLimits(given)
-  const stated = Object.entries(given).filter(([, value]) => value !== undefined)
-  return { ...defaults, ...(Object.fromEntries(stated) as Partial<RunLimits>) }
 }
 
 function checkBuiltinTools(names: readonly string[]): void {

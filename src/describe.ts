@@ -12,8 +12,8 @@ export interface HarnessDescription {
   readonly root: string
   readonly tools: readonly ToolDescription[]
   readonly servers: readonly ServerDescription[]
-  /** Agents that runs can be handed to, and the tools of each; null for those of the run that calls it. */
-  readonly agents: readonly { readonly name: string; readonly tools: readonly string[] | null }[]
+  /** Agents that tasks can be handed to, and the tools of each; null for those of the run that calls it. */
+  readonly agents: readonly { readonly name: string; readonly tools: readonly ToolDescription[] | null }[]
   /** Events that hooks are asked at: they may refuse and change calls. */
   readonly hooks: readonly string[]
   readonly budgets: RunLimits & { readonly toolRetries: number; readonly outputRetries: number }
@@ -60,7 +60,7 @@ export function describeHarness(
     servers: servers.map((server) => ({ ...server, tools: server.tools.length })),
     agents: (config.subagents ?? []).map(({ name, tools = 'inherit' }) => ({
       name,
-      tools: tools === 'inherit' ? null : tools.map((tool) => tool.name),
+      tools: tools === 'inherit' ? null : tools.map((tool) => toolDescription(tool, null, true)),
     })),
     hooks: hooks.events,
     budgets: { ...limits, toolRetries, outputRetries },
@@ -88,10 +88,17 @@ function textOf(described: Omit<HarnessDescription, 'toString'>): string {
     ...servers.map(({ id, required, tools: count }) => {
       return `server    ${printable(id)}: ${count} tools${required ? ', required' : ''}`
     }),
-    ...agents.map(({ name, tools: names }) => `agent     ${name}: ${names?.map(printable).join(', ') ?? 'inherits'}`),
     ...warnings.map((warning) => `warning   ${printable(warning)}`),
-    ...tools.flatMap((tool) => [`tool      ${printable(tool.name)}: ${toolText(tool)}`, ...reachLines(tool)]),
+    ...tools.flatMap((tool) => toolLines(tool)),
+    ...agents.flatMap(({ name, tools: own }) => [
+      `agent     ${name}${own === null ? ': the tools of the run that calls it' : ''}`,
+      ...(own ?? []).flatMap((tool) => toolLines(tool)),
+    ]),
   ].join('\n')
+}
+
+function toolLines(tool: ToolDescription): readonly string[] {
+  return [`tool      ${printable(tool.name)}: ${toolText(tool)}`, ...reachLines(tool)]
 }
 
 function budgetText([name, value]: [string, number | null]): string {

@@ -14,22 +14,21 @@ import type { HarnessDescription } from './describe.js'
 import { HarnessError } from './errors.js'
 import { Launcher } from './launcher.js'
 import type { ForkOptions, HarnessOptions, ReplayOptions, ResumeOptions, RunOptions } from './options.js'
-import type { InferOutput } from './output/several.js'
 import { RunOffers } from './offers.js'
 import type { HarnessResult, ResumeState } from './report.js'
 import { readAnswers } from './run/answer-check.js'
 import type { Answer, ApprovalAnswer } from './run/answers.js'
 import type { GoOnOpening } from './run/plan.js'
-import type { RunEvent } from './run/events.js'
+import type { DurableEvent, RunEvent } from './run/events.js'
 import { forkOpening } from './run/fork.js'
 import type { ForkPoint } from './run/fork.js'
 import type { Offer } from './run/frozen.js'
 import { loadRun, loadStored } from './run/load.js'
-import { recordedEvents, replayRun } from './run/replay.js'
 import { pendingOf, readHistory, readPaused } from './run/stored-state.js'
 import { openStream } from './run/stream.js'
 import type { HarnessStream, StreamedRun } from './run/stream.js'
 import { flushTracing } from './run/tracing.js'
+import type { InferOutput } from './tools/output-type.js'
 import type { Schema } from './tools/schema.js'
 import type { ToolSpec } from './tools/spec.js'
 import type { ContentPart } from './transcript/entry.js'
@@ -59,6 +58,11 @@ class OpenHarness<Output = string> implements AsyncDisposable {
     this.#config = resolveConfig(options)
     this.#tools = this.#config.tools
     this.#launcher = new Launcher(this.#config)
+  }
+
+  /** Absolute path of the workspace. */
+  get root(): string {
+    return this.#config.root
   }
 
   /** Runs to the end, or to a pause. Rejects with a `HarnessError` that carries what the run had done (`error.run`). */
@@ -134,6 +138,7 @@ class OpenHarness<Output = string> implements AsyncDisposable {
   ): Promise<HarnessResult<Output>> {
     this.#assertOpen()
     checkReplayOptions(options)
+    const { recordedEvents, replayRun } = await import('./run/replay.js')
     const events = await recordedEvents(log)
     return replayRun<Output>(events, (stretch) => this.#launcher.replay(stretch, options, this.#tools))
   }
@@ -153,7 +158,7 @@ class OpenHarness<Output = string> implements AsyncDisposable {
     const runId = options.runId ?? this.#newRunId()
     const metadata = options.metadata === undefined ? null : ownMetadata(options.metadata)
     const prompt = point.prompt === undefined ? null : ownPrompt(point.prompt)
-    const opening = { ...forkOpening(recordedEvents(log), { afterTurn: point.afterTurn, prompt, runId }), metadata }
+    const opening = { ...forkOpening(recordedIn(log), { afterTurn: point.afterTurn, prompt, runId }), metadata }
     const launch = { runId, options: runOptions, opening, metadata: metadata ?? {} }
     const told = { ...(effects !== undefined && { effects }), ...(mocks !== undefined && { mocks }) }
     return openStream(this.#launcher.launch({ ...launch, effects: told }, this.#tools))
@@ -253,6 +258,11 @@ class OpenHarness<Output = string> implements AsyncDisposable {
   #assertOpen(): void {
     if (this.#closing !== null) throw new HarnessError('closed', 'The harness is closed: make a new one to run again.')
   }
+}
+
+async function recordedIn(log: Iterable<RunEvent> | AsyncIterable<RunEvent>): Promise<readonly DurableEvent[]> {
+  const { recordedEvents } = await import('./run/replay.js')
+  return recordedEvents(log)
 }
 
 export type Harness<Output = string> = OpenHarness<Output>

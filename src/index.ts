@@ -8,9 +8,8 @@ export type {
   ReplayOptions,
   ResumeOptions,
   RunOptions,
-  StallOptions,
 } from './options.js'
-export type { Limits } from './limits.js'
+export type { Limits, StallOptions } from './limits.js'
 export type { Price, PriceTier, Rates } from './money/price.js'
 export type { Prices } from './money/prices.js'
 export { HarnessError, ModelRetry } from './errors.js'
@@ -38,6 +37,7 @@ export type { Envelope } from './tools/envelope.js'
 export type { InferSchema, Schema } from './tools/schema.js'
 export type {
   ApprovalContext,
+  BackgroundLine,
   ChildRun,
   Reconciliation,
   SpawnOptions,
@@ -111,8 +111,7 @@ export type {
 } from './transcript/entry.js'
 export type { TranscriptRepair } from './transcript/mend.js'
 export { evidence } from './output/evidence.js'
-export type { OutputContext, OutputValidator } from './output/format.js'
 export type { Resolution } from './output/resolve.js'
-export type { InferOutput, OutputType } from './output/several.js'
+export type { InferOutput, OutputContext, OutputType, OutputValidator } from './tools/output-type.js'
 export type { CallEvidence, Evidence, FileEvidence, RowEvidence } from './tools/evidence.js'
 export type { JsonObject, JsonSchema, JsonValue } from './util/json.js'

@@ -5,7 +5,7 @@ import type { ReplayOptions, RunOptions } from './options.js'
 import { Parts } from './parts.js'
 import { childPlanOf, planOf, toolsOfChild } from './plan.js'
 import { RunAbort } from './run/abort.js'
-import type { ChildStart, StartedChild } from './run/child-run.js'
+import type { ChildStart } from './run/child-run.js'
 import { askBeforeChild, toldAfterChild } from './run/child-hooks.js'
 import { conduct } from './run/conduct.js'
 import type { GoOnOpening, Opening, RunPlan } from './run/plan.js'
@@ -17,11 +17,12 @@ import { HookSet } from './run/hooks.js'
 import { loadChild } from './run/load.js'
 import type { Provenance } from './run/provenance/flows.js'
 import { EventQueue } from './run/queue.js'
-import { noLog, recordedInput } from './run/replay.js'
 import type { ReplayedStretch, Stretch } from './run/replay.js'
+import type { StartedChild } from './run/started-child.js'
 import type { StreamedRun } from './run/stream.js'
 import type { ToolSpec } from './tools/spec.js'
-import type { ToolEntry, TranscriptEntry } from './transcript/entry.js'
+import { isSourced } from './transcript/entry.js'
+import type { TranscriptEntry } from './transcript/entry.js'
 import { systemClock } from './util/clock.js'
 import type { JsonObject } from './util/json.js'
 
@@ -70,7 +71,7 @@ export class Launcher<Output> {
 
   /** A stretch of a recorded run, run again by what was recorded. */
   replay(
-    { opening, started, recording, model }: Stretch,
+    { opening, started, recording, model, log, input }: Stretch,
     options: ReplayOptions,
     tools: readonly ToolSpec[],
   ): ReplayedStretch<Output> {
@@ -79,7 +80,7 @@ export class Launcher<Output> {
       parentRunId === null ? null : { runId: parentRunId, callId: parentToolCallId ?? '', agentName: agentName ?? '' }
     const queue = unheard()
     const { signingKey } = this.#config
-    const own = { runId, parent, metadata, log: noLog, queue, abort: new RunAbort(undefined), signingKey, recording }
+    const own = { runId, parent, metadata, log, queue, abort: new RunAbort(undefined), signingKey, recording }
     const context = new RunContext({ ...own, clock: this.clock, hooks: NO_HOOKS })
     const plan: RunPlan = {
       ...planOf(this.#means(tools), {
@@ -92,7 +93,7 @@ export class Launcher<Output> {
       }),
       rulesFor: () => rules,
       tracing: [],
-      input: recordedInput(recording),
+      input,
     }
     return { context, outcome: conduct<Output>(context, plan) }
   }
@@ -116,7 +117,7 @@ export class Launcher<Output> {
 
   /** A run under a call of another: found again where its log or the call's state has it, else begun. */
   readonly startChild = (parent: RunContext, frozen: Frozen, callId: string, start: ChildStart): StartedChild => {
-    const { runId, options, stored, answers, signal } = start
+    const { runId, options, stored, answers, signal, within, isKnown = false } = start
     checkSpawnOptions(options)
     const { log, childQueue: queue } = parent
     const agentName = options.agentName ?? 'default'
@@ -136,17 +137,21 @@ export class Launcher<Output> {
       answers,
       configPolicy: parent.configPolicy,
       metadata: null,
-      otherwise: async () => {
-        await askBeforeChild(parent, about)
-        const history = options.fork === true ? await this.#forkHistory(parent, callId) : []
-        return { kind: 'fresh', prompt, history }
-      },
+      otherwise: isKnown
+        ? null
+        : async () => {
+            await askBeforeChild(parent, about)
+            const history = options.fork === true ? await this.#forkHistory(parent, callId) : []
+            return { kind: 'fresh', prompt, history }
+          },
     }
     const plan = childPlanOf(this.#means([]), {
       ...{ opening, options, parent: frozen },
       provenance: provenanceBelow(frozen.provenance, parent.state.transcript),
     })
-    return { abort, outcome: toldAfterChild(parent, about, context, conduct<unknown>(context, plan)) }
+    const conducted = (): ReturnType<typeof conduct<unknown>> => conduct<unknown>(context, plan)
+    const outcome = within === undefined ? conducted() : within(abort.signal, conducted)
+    return { abort, outcome: toldAfterChild(parent, about, context, outcome) }
   }
 
   async #forkHistory({ state }: RunContext, callId: string): Promise<readonly TranscriptEntry[]> {
@@ -168,8 +173,7 @@ export class Launcher<Output> {
 /** A child is told by its parent's model: what that has read of strangers may be in it. */
 function provenanceBelow(above: Provenance | null, transcript: readonly TranscriptEntry[]): Provenance | null {
   if (above === null) return null
-  const labelled = transcript.filter((entry): entry is ToolEntry => entry.role === 'tool' && entry.source !== undefined)
-  return { ...above, inherited: [...above.inherited, ...labelled] }
+  return { ...above, inherited: [...above.inherited, ...transcript.filter(isSourced)] }
 }
 
 /** What hooks answered is in a recording. */

@@ -15,3 +15,15 @@ export interface Limits {
    */
   readonly costUsd?: number | null
 }
+
+/** After how many turns in a row that brought nothing new a run is held up; `null` leaves a step out. */
+export interface StallOptions {
+  /** The model is told. Default 3. */
+  readonly noticeAfter?: number | null
+  /** It is asked to answer without tools. Default 5. */
+  readonly answerAfter?: number | null
+  /** The run ends with `limit_reached`. Default 8. */
+  readonly stopAfter?: number | null
+  /** Tools whose calls always count as new, such as one that waits. Default: none. */
+  readonly ignore?: readonly string[]
+}

@@ -1,10 +1,8 @@
-import type { Limits } from './limits.js'
+import type { Limits, StallOptions } from './limits.js'
 import type { Model, ModelSettings, StructuredOutputMode } from './model/contracts.js'
 import type { Prices } from './money/prices.js'
 import type { ModelRef } from './model/reference.js'
 import type { ResumeState } from './report.js'
-import type { OutputValidator } from './output/format.js'
-import type { OutputType } from './output/several.js'
 import type { ConfigPolicy } from './run/config-digest.js'
 import type { ForkEffects } from './run/fork.js'
 import type { Hook } from './run/hooks.js'
@@ -16,6 +14,7 @@ import type { StepRunner } from './run/steps.js'
 import type { Tracing } from './run/tracing.js'
 import type { WrapModelCall, WrapToolCall } from './run/wraps.js'
 import type { SkillsOptions } from './toolbox/skills/options.js'
+import type { OutputType, OutputValidator } from './tools/output-type.js'
 import type { SubagentSpec } from './tools/subagent-options.js'
 import type { ToolSource } from './tools/source.js'
 import type { ToolSpec } from './tools/spec.js'
@@ -102,18 +101,6 @@ export interface HarnessOptions<Output = string> {
   readonly signingKey?: SigningKey
 }
 
-/** After how many turns in a row that brought nothing new a run is held up; `null` leaves a step out. */
-export interface StallOptions {
-  /** The model is told. Default 3. */
-  readonly noticeAfter?: number | null
-  /** It is asked to answer without tools. Default 5. */
-  readonly answerAfter?: number | null
-  /** The run ends with `limit_reached`. Default 8. */
-  readonly stopAfter?: number | null
-  /** Tools whose calls always count as new, such as one that waits. Default: none. */
-  readonly ignore?: readonly string[]
-}
-
 /** Options of one run; each stands in place of the harness's own. */
 export interface RunOptions {
   /** Goes on from an earlier run's conversation, with a new prompt. `null`: a fresh conversation. */
@@ -134,6 +121,8 @@ export interface RunOptions {
   readonly tools?: readonly ToolSpec[]
   /** Merged over the harness's limits. */
   readonly limits?: Limits
+  readonly onLimit?: 'fail' | 'answer'
+  readonly stall?: boolean | StallOptions
   readonly log?: RunLog
   /** Steering messages, taken at turn boundaries. */
   readonly input?: InputPort

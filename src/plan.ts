@@ -1,3 +1,5 @@
+import { ownBudgets } from './budget-checks.js'
+import { checkGrants } from './child-grants.js'
 import { checkToolNames, rulesOf } from './config.js'
 import type { Config } from './config.js'
 import { HarnessError } from './errors.js'
@@ -39,7 +41,7 @@ export function planOf(
   const own = [...tools, ...(options.tools ?? [])]
   checkToolNames([...packaged, ...own.map((tool) => tool.name)], outputType)
   // The run's own copy: what the caller does with the object afterwards is for the next run.
-  const given = { limits: { ...options.limits } }
+  const budgets = ownBudgets(options, config)
   const offers = new RunOffers({ config, parts, own, ...beside })
   return {
     opening,
@@ -59,7 +61,7 @@ export function planOf(
     },
     refreshOffer: config.mcpServers.length === 0 ? null : (signal, before) => offers.refresh(signal, before),
     instructionsFor: (offer) => instructionsOf(config, options.instructions ?? config.instructions, offer),
-    rulesFor: (output) => rulesOf(config, given, own, output),
+    rulesFor: (output) => rulesOf(config, budgets, own, output),
     ...answersAs({ type: outputType, mode: outputMode, validate: config.outputValidator }, parts, model),
     startChild,
   }
@@ -76,7 +78,8 @@ export function childPlanOf(
   }: Pick<RunPlan, 'opening' | 'provenance'> & { options: SpawnOptions<unknown>; parent: Frozen },
 ): RunPlan {
   const { root, steps, sequential, deltas } = parent
-  const { outputRetries = config.outputRetries, toolRetries = config.toolRetries, outputType = null } = options
+  const { outputRetries = config.outputRetries, toolRetries = config.toolRetries } = options
+  const { outputType = null, outputMode = 'auto', outputValidator = null } = options
   const model = options.model ?? parent.model
   const inherits = options.tools === 'inherit' || options.fork === true
   const tools = toolsOfChild(options, parent.tools)
@@ -84,8 +87,8 @@ export function childPlanOf(
     tools.map(({ name }) => name),
     outputType,
   )
-  checkGrants(tools, parent.tools)
-  const rules = { ...config, outputRetries, toolRetries }
+  checkGrants(tools, parent)
+  const budgets = ownBudgets(options, config)
   return {
     opening,
     root,
@@ -101,8 +104,8 @@ export function childPlanOf(
     loadOffer: async () => ({ tools, servers: [], skills: inherits ? ((await parts.skills())?.summary ?? '') : '' }),
     refreshOffer: null,
     instructionsFor: (offer) => withToolInstructions([options.instructions ?? '', offer.skills], offer.tools),
-    rulesFor: (output) => rulesOf(rules, { limits: options.limits ?? {} }, tools, output),
-    ...answersAs({ type: outputType, mode: options.outputMode ?? 'auto' }, parts, model),
+    rulesFor: (output) => rulesOf({ outputRetries, toolRetries }, budgets, tools, output),
+    ...answersAs({ type: outputType, mode: outputMode, validate: outputValidator }, parts, model),
     ...(options.fork === true && {
       constants: parent.constants,
       outputFor: () => parent.output,
@@ -119,22 +122,6 @@ export function toolsOfChild(
 ): readonly ToolSpec[] {
   if (!fork && tools !== 'inherit') return tools
   return [...inherited.values()].filter(({ name }) => !withoutTools.includes(name))
-}
-
-/**
- * What a child can do is at most what its parent can, or what the tool that starts it could do itself. Of a tool that the
- * parent has, a child may have another one; it does not get rid of the approval.
- */
-function checkGrants(tools: readonly ToolSpec[], parent: ReadonlyMap<string, ToolSpec>): void {
-  const freed = tools.find(({ name, requiresApproval = false }) => {
-    const rule = parent.get(name)?.requiresApproval ?? false
-    return rule !== false && requiresApproval !== true && requiresApproval !== rule
-  })
-  if (freed === undefined) return
-  throw new HarnessError(
-    'invalid_options',
-    `A child run cannot call \`${freed.name}\` with less approval than its parent: give it the parent's tool, or one with \`requiresApproval: true\`.`,
-  )
 }
 
 /** The system prompt: what was configured, the workspace, and what each tool has to say (spec §2.3). */

@@ -183,7 +183,7 @@ export interface PendingItem {
 
 /** Content of a source in an argument of a call. */
 export interface ContentFlow {
-  /** Member of the call's arguments. */
+  /** Member of the call's arguments; empty where a call that has none is held for what came before it. */
   readonly argument: string
   readonly source: ContentSource
   /** The call by whose result it came. */

@@ -2,9 +2,11 @@ import { mkdir, stat } from 'node:fs/promises'
 import { join, relative, resolve } from 'node:path'
 import { parseArgs } from 'node:util'
 import { Harness, HarnessError, fileLog } from 'thinharness'
+import type { RunUsage } from 'thinharness'
 import { chooseModel } from './choose-model.js'
 import { ensureOrders } from './orders.js'
 import { QUESTION } from './question.js'
+import { reader } from './reader.js'
 import { Screen } from './screen.js'
 
 const WORKSPACE = resolve('examples/quickstart/workspace')
@@ -33,6 +35,7 @@ async function main(): Promise<void> {
     model: chosen.model,
     root: workspace,
     builtinTools: ['read', 'write', 'edit', 'search', 'list', 'glob', 'jsonl_search'],
+    subagents: [reader],
     log: fileLog(runs),
     limits: { modelRequests: 24, timeMs: 600_000 },
     prices: {},
@@ -47,12 +50,16 @@ async function main(): Promise<void> {
   screen.note(
     [
       `Report     ${isWritten ? path(report) : 'none was written'}`,
-      `Turns      ${usage.modelRequests}, with ${usage.toolCalls} tool calls`,
+      `Turns      ${usage.modelRequests}, with ${usage.toolCalls} tool calls${ofSubagents(usage.children)}`,
       `Tokens     ${usage.inputTokens} in (${usage.cacheReadTokens} from the cache), ${usage.outputTokens} out`,
       `Cost       ${usage.costUsd === null ? 'not known' : `$${usage.costUsd}`}`,
       `Log        ${path(join(runs, `${stream.runId}.jsonl`))}`,
     ].join('\n'),
   )
+}
+
+function ofSubagents({ modelRequests, toolCalls }: RunUsage['children']): string {
+  return modelRequests === 0 ? '' : `; subagents ${modelRequests}, with ${toolCalls}`
 }
 
 interface Arguments {

@@ -26,28 +26,45 @@ export class Screen {
   }
 
   show(event: RunEvent): void {
+    if (event.parentRunId === null) this.#showTop(event)
+    this.#showAny(event, event.parentRunId === null ? '' : '  ')
+  }
+
+  /** Of runs below the top, neither what they are asked nor what they say: both is in their call. */
+  #showTop(event: RunEvent): void {
     switch (event.kind) {
       case 'run_started':
         return this.#line(`${this.#styled('bold', textOf(event.prompt))}\n`)
-      case 'model_request_started':
-        return this.#wait(`${event.provider}:${event.model}`)
       case 'text_delta':
         return this.#write(event.text)
+      case 'run_completed':
+      case 'run_failed':
+        return this.#line('')
+      default:
+        return undefined
+    }
+  }
+
+  #showAny(event: RunEvent, indent: string): void {
+    switch (event.kind) {
+      case 'model_request_started':
+        return this.#wait(`${event.provider}:${event.model}`)
       case 'model_message':
         return this.#stopWaiting()
       case 'tool_call_started':
         return this.#line(
-          `${this.#styled('cyan', `→ ${event.toolName}`)} ${this.#styled('dim', shortened(event.arguments))}`,
+          `${indent}${this.#styled('cyan', `→ ${event.toolName}`)} ${this.#styled('dim', shortened(event.arguments))}`,
         )
       case 'tool_call_completed': {
         const mark = event.ok ? this.#styled('green', '✓') : this.#styled('red', `✗ ${firstLine(event.message ?? '')}`)
-        return this.#line(`${mark} ${event.toolName} ${this.#styled('dim', `${event.durationMs.toFixed(1)} ms`)}`)
+        return this.#line(
+          `${indent}${mark} ${event.toolName} ${this.#styled('dim', `${event.durationMs.toFixed(1)} ms`)}`,
+        )
       }
       case 'transport_retry':
-        return this.#line(this.#styled('yellow', `… ${firstLine(event.reason)}; once more in ${event.delayMs} ms`))
-      case 'run_completed':
-      case 'run_failed':
-        return this.#line('')
+        return this.#line(
+          indent + this.#styled('yellow', `… ${firstLine(event.reason)}; once more in ${event.delayMs} ms`),
+        )
       default:
         return undefined
     }

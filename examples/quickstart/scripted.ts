@@ -4,44 +4,60 @@ import { QUESTION } from './question.js'
 import { refundOf, summed } from './refunds.js'
 import type { Policy } from './refunds.js'
 
+const TASK = `Find in notes/ the days of the storm that hit Borealis in October 2026, and the refund policy that is in force:
+from how many days late on, how many percent, and how many cents at most.`
+
 /**
  * What the scripted provider says in place of a model. It knows how to go about the quickstart's question, and nothing of
  * the data: days, rates and orders it takes from what the tools answered.
  */
 export function answerByScript({ turn, messages }: ProviderRequest): Reply {
-  if (messages[0]?.role !== 'user' || messages[0].content !== QUESTION) {
-    return { text: 'I am a script and know one question only. Set a key or name a model (--model) to ask your own.' }
-  }
+  const [asked] = messages
+  const prompt = asked?.role === 'user' ? asked.content : ''
   const answers = messages.filter((message) => message.role === 'tool').map(({ content }) => contentOf(content))
-  const [, , carrierNote = '', policyNote = '', orderRows = ''] = answers
+  if (prompt === QUESTION) return answerQuestion(turn, answers)
+  if (prompt === TASK) return lookUp(turn, answers)
+  return { text: 'I am a script and know one question only. Set a key or name a model (--model) to ask your own.' }
+}
+
+/** Of the run at the top. */
+function answerQuestion(turn: number, [found = '', , orderRows = '']: readonly string[]): Reply {
   switch (turn) {
     case 0:
       return {
-        text: 'I look for the storm and for the policy in the notes.',
+        text: 'The reader finds the storm and the policy in the notes, while I look at what else is here.',
         calls: [
-          { name: 'search', arguments: { query: 'storm|refund', path: 'notes' } },
+          { name: 'subagent', arguments: { task: TASK, agent: 'reader' } },
           { name: 'list', arguments: { path: '.' } },
         ],
       }
     case 1:
       return {
-        text: 'There is a note on the carrier, and a policy that replaced an older one. I read both.',
-        calls: [
-          { name: 'read', arguments: { path: 'notes/carriers/borealis.md' } },
-          { name: 'read', arguments: { path: 'notes/policies/refunds.md' } },
-        ],
-      }
-    case 2:
-      return {
         text: 'Now the orders that it applies to.',
-        calls: [{ name: 'jsonl_search', arguments: affectedOrders(stormDays(carrierNote), policyIn(policyNote)) }],
+        calls: [{ name: 'jsonl_search', arguments: affectedOrders(stormDays(found), policyIn(found)) }],
       }
-    case 3: {
-      const content = report(stormDays(carrierNote), policyIn(policyNote), orderRows)
+    case 2: {
+      const content = report(stormDays(found), policyIn(found), orderRows)
       return { calls: [{ name: 'write', arguments: { path: 'report.md', content } }] }
     }
     default:
       return { text: 'The report is in `report.md`. It follows the policy in force, not the one of 2024.' }
+  }
+}
+
+/** Of the reader: it gives back the lines that say what was asked for. */
+function lookUp(turn: number, [, ...notes]: readonly string[]): Reply {
+  const read = (path: string) => ({ name: 'read', arguments: { path } })
+  switch (turn) {
+    case 0:
+      return { calls: [{ name: 'search', arguments: { query: 'storm|refund', path: 'notes' } }] }
+    case 1:
+      return { calls: ['notes/carriers/borealis.md', 'notes/policies/refunds.md'].map(read) }
+    default: {
+      const lines = notes.join('\n').split('\n')
+      const facts = lines.filter((line) => /\*\*storm|In force|delivered \*\*|percent|cents/.test(line))
+      return { text: facts.map((line) => line.replace(/^\d+\t/, '')).join('\n') }
+    }
   }
 }
 

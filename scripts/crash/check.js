@@ -1,11 +1,14 @@
 import { ONCE } from './tools.js'
 
+/** Calls that do nothing to the world themselves. */
+const NO_EFFECT = new Set(['delegate', 'leave', 'flaky'])
+
 /** How a call ends of which nothing was done, and that says so. */
 const NOT_DONE = new Set(['UnknownOutcome', 'ApprovalRejected'])
 
 /** What is wrong with a run that was killed and went on; `reference` is the same run, never killed. */
 export function problemsOf({ said, effects, reference }) {
-  return [...ofEffects(said.runs, effects), ...ofLogs(said.runs), ...ofResult(said, reference)]
+  return [...ofEffects(said.runs, effects), ...ofLogs(said.runs), ...ofReports(said.runs), ...ofResult(said, reference)]
 }
 
 /** No effect twice that may be had once; none done in silence, none told that was not done. */
@@ -24,7 +27,7 @@ function ofEffects(runs, effects) {
       problems.push(`${key} (${call.toolName}) was done, and the model was told ${call.errorType}.`)
   }
   for (const { key, toolName, ok, errorType } of calls) {
-    if (toolName === 'delegate' || toolName === 'flaky' || counts.has(key)) continue
+    if (NO_EFFECT.has(toolName) || counts.has(key)) continue
     if (ok || !NOT_DONE.has(errorType)) problems.push(`${key} (${toolName}) was not done, and nobody was told.`)
   }
   return problems
@@ -32,6 +35,17 @@ function ofEffects(runs, effects) {
 
 function ofLogs(runs) {
   return runs.flatMap(({ runId, end }) => (end === 'run_completed' ? [] : [`The log of ${runId} ends with ${end}.`]))
+}
+
+/** Whatever was left in the background has reported, once and well. */
+function ofReports(runs) {
+  return runs.flatMap(({ runId, left, reported }) => {
+    const [expected, told] = [left, reported.map((report) => report.runId)].map((ids) => JSON.stringify(ids.toSorted()))
+    const failed = reported
+      .filter(({ ok }) => !ok)
+      .map((report) => `${report.runId} was reported to ${runId} as failed.`)
+    return expected === told ? failed : [`${runId} left ${expected}, and was told of ${told}.`]
+  })
 }
 
 /** Equal to the reference, but for what was reported as unknown and what a person or the world said instead. */

@@ -9,7 +9,8 @@ const DEPTH = 2
 
 /**
  * A scripted run as plain data, the same for the same seed: by the name of each agent, what its model says turn by turn.
- * A turn is a list of calls, or the text of the answer.
+ * A turn is a list of calls, or the text of an answer, which comes behind all calls; the last one is given as often as
+ * somebody still has something to report.
  */
 export function scenarioOf(seed) {
   const random = randomOf(seed)
@@ -20,20 +21,22 @@ export function scenarioOf(seed) {
   return { seed, agents }
 }
 
-function writeAgent(agents, name, depth, random) {
+function writeAgent(agents, agent, depth, random) {
   const turns = []
-  agents[name] = turns
-  const count = between(random, 1, name === 'top' ? 3 : 2)
+  agents[agent] = turns
+  const count = between(random, 1, agent === 'top' ? 3 : 2)
   for (let turn = 0; turn < count; turn++) {
     const calls = Array.from({ length: between(random, 1, 4) }, () => callOf(random))
-    if (depth > 0 && (random() < 0.5 || (turn === 0 && name === 'top'))) {
-      const children = Array.from({ length: between(random, 1, 2) }, (_, index) => `${name}_${turn}_${index}`)
+    if (depth > 0 && (random() < 0.5 || (turn === 0 && agent === 'top'))) {
+      const children = Array.from({ length: between(random, 1, 2) }, (_, index) => `${agent}_${turn}_${index}`)
       for (const child of children) writeAgent(agents, child, depth - 1, random)
-      calls.splice(between(random, 0, calls.length), 0, { name: 'delegate', arguments: { agents: children } })
+      // Those that are left work in the background, and report.
+      const name = random() < 0.4 ? 'leave' : 'delegate'
+      calls.splice(between(random, 0, calls.length), 0, { name, arguments: { agents: children } })
     }
     turns.push(calls)
   }
-  if (name !== 'top') turns.push(`${name} done`)
+  if (agent !== 'top') turns.push(`${agent} done`)
 }
 
 function callOf(random) {

@@ -53,7 +53,7 @@ export function toolsOf({ defineTool, ModelRetry }, counter, agents) {
     asking('ask', 1),
     asking('wizard', 2),
   ]
-  const all = [...tools, delegateTool(defineTool, agents, () => all)]
+  const all = [...tools, delegateTool(defineTool, agents, () => all), leaveTool(defineTool, agents, () => all)]
   return all
 }
 
@@ -69,6 +69,23 @@ function delegateTool(defineTool, agents, toolsNow) {
       const runs = known.map((name) => context.spawn({ prompt: name, key: name, agentName: name, tools: toolsNow() }))
       const results = await Promise.all(runs.map(({ result }) => result))
       return results.map(({ text }) => text).join(', ')
+    },
+  })
+}
+
+/** Leaves other agents at work in the background. */
+function leaveTool(defineTool, agents, toolsNow) {
+  return defineTool({
+    name: 'leave',
+    description: 'Leaves other agents at work.',
+    parameters: z.object({ agents: z.array(z.string()) }),
+    onUnknownOutcome: 'retry',
+    handler: (args, context) => {
+      const known = args.agents.filter((name) => name in agents)
+      for (const name of known) {
+        context.spawn({ prompt: name, key: name, agentName: name, tools: toolsNow(), background: true })
+      }
+      return `left ${known.join(', ')}`
     },
   })
 }

@@ -32,18 +32,28 @@ const appends = log.appends
 // Once more, from the log alone: it has ended, and says the same.
 const again = await harness.recover(runId).result
 const runs = await runsBelow(runId)
-say({ appends, outcome: outcomeOf(result), again: outcomeOf(again), runs })
+say({ appends, outcome: outcomeOf(result, runs), again: outcomeOf(again, runs), runs })
 await harness.close()
 await store.close?.()
 
 /** The model of all agents: what it says is found by the prompt and the turn, in whatever process it is asked. */
 function playing() {
-  return new ScriptedModel().always(async ({ turn, messages }) => {
+  return new ScriptedModel().always(async ({ messages }) => {
     await sleep(Math.random() < 0.5 ? 0 : 2)
     const { content } = messages.find(({ role }) => role === 'user')
-    const line = agents[content][turn]
+    const line = lineAt(agents[content], messages)
     return typeof line === 'string' ? line : { calls: line }
   })
+}
+
+/** All calls come first, whenever reports do; an answer is given once, the last one again. */
+function lineAt(lines, messages) {
+  const said = messages.filter(({ role }) => role === 'assistant')
+  const called = said.filter(({ calls }) => calls.length > 0).length
+  const calls = lines.filter((line) => typeof line !== 'string')
+  if (called < calls.length) return calls[called]
+  const answers = lines.slice(calls.length)
+  return answers.find((answer) => !said.some(({ text }) => text === answer)) ?? answers.at(-1)
 }
 
 async function toTheEnd() {
@@ -98,30 +108,40 @@ function answerTo({ kind, callId, toolName, arguments: text, payload, path }) {
   return n % 5 === 0 ? { callId, approved: false, reason: 'No.' } : { callId, approved: true }
 }
 
-/** What is the same in every run of a scenario, and what the model was told of each call. */
-function outcomeOf({ text, output, usage, toolCallRecords }) {
-  const { modelRequests, toolCalls, outputRetries, children } = usage
-  return { text, output, usage: { modelRequests, toolCalls, outputRetries, children }, records: toolCallRecords }
+/**
+ * What is the same in every run of a scenario, and what the model was told of each call. How many requests tell reports
+ * depends on who is first: they are not counted.
+ */
+function outcomeOf({ text, output, usage, toolCallRecords }, [top, ...below]) {
+  const { toolCalls, outputRetries, children } = usage
+  const modelRequests = usage.modelRequests - top.reportRequests
+  const requestsBelow = below.reduce((sum, { reportRequests }) => sum - reportRequests, children.modelRequests)
+  const counts = { modelRequests, toolCalls, outputRetries, children: { ...children, modelRequests: requestsBelow } }
+  return { text, output, usage: counts, records: toolCallRecords }
 }
 
-/** The run and those below it, each with its calls and how its log ends. */
+/** The run and those below it, each with its calls, what it left in the background and heard of it, and how its log ends. */
 async function runsBelow(topId) {
   const runs = []
   for (const queue = [topId]; queue.length > 0;) {
     const id = queue.shift()
-    const calls = []
+    const [calls, left, reported] = [[], [], []]
+    let reportRequests = 0
     let seq = 0
     let end = null
     for await (const event of store.read(id)) {
       if (event.seq !== seq + 1) throw new Error(`Run ${id} has event ${event.seq} behind ${seq}.`)
       seq = event.seq
       end = event.kind
+      if (event.kind === 'model_request_started' && event.requestKind === 'background_report') reportRequests += 1
+      if (event.kind === 'background_reported') reported.push({ runId: event.childRunId, ok: event.ok })
       if (event.kind === 'tool_call_completed') {
-        const { callId, toolName, ok, errorType } = event
+        const { callId, toolName, ok, errorType, background = [] } = event
         calls.push({ key: `${id}:${callId}`, toolName, ok, errorType })
+        left.push(...background.map(({ childRunId }) => childRunId))
       }
     }
-    runs.push({ runId: id, end, calls })
+    runs.push({ runId: id, end, calls, left, reported, reportRequests })
     for await (const { runId: below } of store.list({ parentRunId: id })) queue.push(below)
   }
   return runs

@@ -23,9 +23,18 @@ export function callFailure(error: unknown, timeoutMs: number, lastProblem: stri
     const message = 'The connection to the server ended before it answered; whether it did the work is unknown.'
     return { message, lost: true, unseen: false }
   }
+  if (isUnauthorized(error)) {
+    const message = 'The server wants to be authorized anew, by a person. It did nothing.'
+    return { message, lost: false, unseen: false }
+  }
   const unseen = code === 'NOT_CONNECTED' || statusOf(error) === NOT_FOUND
   const answered = isProtocolError(error) || code === 'INVALID_RESULT' || code === 'CAPABILITY_NOT_SUPPORTED'
   return { message: clipped(messageWithCause(error), LONGEST_MESSAGE), lost: unseen || !answered, unseen }
+}
+
+/** Whether a person has to authorize us first. The first SDK's error has no name of its own. */
+export function isUnauthorized(error: unknown): boolean {
+  return error instanceof Error && [error.name, error.constructor.name].includes('UnauthorizedError')
 }
 
 /** Codes that the first SDK gives to its own errors, among those that servers send. */

@@ -1,7 +1,15 @@
-import type { SourceAnswer, SourceQuestion } from '../tools/source.js'
+import type { SourceAnswer } from '../tools/source.js'
 import type { ToolContext } from '../tools/spec.js'
 import { isObject } from '../util/json.js'
-import type { JsonObject, JsonValue } from '../util/json.js'
+import type { JsonObject, JsonSchema, JsonValue } from '../util/json.js'
+
+/** What a person is to be asked for a server. The same payload is the same question. */
+export interface PersonQuestion {
+  /** What the person is shown. */
+  readonly payload: JsonObject
+  /** Shape of what comes with `accept`; null for nothing. */
+  readonly content: JsonSchema | null
+}
 
 /**
  * The calls that a server is working on, and what it asks in the middle of them. The protocol does not say to which call
@@ -25,18 +33,27 @@ export class OpenCalls {
     return first !== undefined && others.length === 0 ? first.context : null
   }
 
+  /** The call on whose behalf the server asks, as far as that can be known: null when others go on that ask as well. */
+  async whose(signal: AbortSignal): Promise<ToolContext | null> {
+    await this.#othersEnded(signal)
+    return this.only
+  }
+
   /**
    * Does the work of a call, which does not reject. When a person must be asked first, what came of it is void:
    * `context.suspend` throws.
    */
-  async during<T>(context: ToolContext, serverId: string, work: (signal: AbortSignal) => Promise<T>): Promise<T> {
+  async during<T>(context: ToolContext, work: (signal: AbortSignal) => Promise<T>): Promise<T> {
     const suspension = new AbortController()
     const call: OpenCall = { context, answers: this.#answersFor(context), suspension, taken: false }
     this.#open.add(call)
     try {
       const result = await work(AbortSignal.any([context.signal, suspension.signal]))
       const reason: unknown = suspension.signal.reason
-      if (reason instanceof Suspended) return context.suspend(...pendingOf(reason.question, serverId))
+      if (reason instanceof Suspended) {
+        const { payload, content } = reason.question
+        return context.suspend(payload, answerSchema(content))
+      }
       this.#history.delete(context.idempotencyKey)
       return result
     } finally {
@@ -46,7 +63,7 @@ export class OpenCalls {
   }
 
   /** What a person has answered to a question of the server. */
-  async ask(question: SourceQuestion, signal: AbortSignal): Promise<SourceAnswer> {
+  async ask(question: PersonQuestion, signal: AbortSignal): Promise<SourceAnswer> {
     const known = this.#knownAnswer(question)
     if (known !== undefined) return known
     const call = await this.#askingCall(signal)
@@ -68,7 +85,7 @@ export class OpenCalls {
   }
 
   /** The same question gets the same answer, however often it comes: a call that was suspended may still go on at the server. */
-  #knownAnswer(question: SourceQuestion): SourceAnswer | undefined {
+  #knownAnswer(question: PersonQuestion): SourceAnswer | undefined {
     const asked = keyOf(question)
     for (const { answers } of this.#open) {
       const index = answers.findIndex((exchange) => exchange.question === null || exchange.question === asked)
@@ -82,14 +99,22 @@ export class OpenCalls {
 
   /** The call that asks, as far as that can be known; it is taken then, and asks no more. */
   async #askingCall(signal: AbortSignal): Promise<OpenCall | undefined> {
-    const free = (): OpenCall[] => [...this.#open].filter((call) => !call.taken)
-    this.#asking += 1
-    this.#tellChange()
-    while (free().length > this.#asking && !signal.aborted) await this.#change(signal)
-    this.#asking -= 1
-    const [call] = signal.aborted ? [] : free()
+    await this.#othersEnded(signal)
+    const [call] = signal.aborted ? [] : this.#free()
     if (call !== undefined) call.taken = true
     return call
+  }
+
+  /** Resolves when all open calls ask, or `signal` is aborted. */
+  async #othersEnded(signal: AbortSignal): Promise<void> {
+    this.#asking += 1
+    this.#tellChange()
+    while (this.#free().length > this.#asking && !signal.aborted) await this.#change(signal)
+    this.#asking -= 1
+  }
+
+  #free(): readonly OpenCall[] {
+    return [...this.#open].filter((call) => !call.taken)
   }
 
   /** Resolves when a call has ended or one more asks. */
@@ -132,20 +157,15 @@ interface Exchange {
 }
 
 class Suspended {
-  readonly question: SourceQuestion
+  readonly question: PersonQuestion
 
-  constructor(question: SourceQuestion) {
+  constructor(question: PersonQuestion) {
     this.question = question
   }
 }
 
-/** What the person is shown, and the shape of the answer. */
-function pendingOf({ message, schema, url }: SourceQuestion, server: string): [JsonObject, JsonObject] {
-  return [{ kind: 'mcp_elicitation', server, message, schema, url }, answerSchema(schema)]
-}
-
-function answerSchema(schema: SourceQuestion['schema']): JsonObject {
-  const properties = { action: { enum: ['accept', 'decline', 'cancel'] }, ...(schema !== null && { content: schema }) }
+function answerSchema(content: PersonQuestion['content']): JsonObject {
+  const properties = { action: { enum: ['accept', 'decline', 'cancel'] }, ...(content !== null && { content }) }
   return { type: 'object', properties, required: ['action'] }
 }
 
@@ -155,6 +175,6 @@ function answerOf(answer: JsonValue): SourceAnswer {
   return { action: action === 'decline' ? 'decline' : 'cancel' }
 }
 
-function keyOf({ message, schema, url }: SourceQuestion): string {
-  return JSON.stringify([message, schema, url])
+function keyOf({ payload }: PersonQuestion): string {
+  return JSON.stringify(payload)
 }

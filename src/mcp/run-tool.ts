@@ -5,6 +5,8 @@ import type { JsonSchema } from '../util/json.js'
 
 /** What is needed of a harness to be served; every `Harness` fits. */
 export interface ServedHarness {
+  /** Absolute path of its workspace. */
+  readonly root: string
   stream(prompt: string, options: { readonly signal: AbortSignal }): ServedRun
 }
 

@@ -8,6 +8,7 @@ import type { ReadableStream } from 'node:stream/web'
 import type { McpServerFactory } from '@modelcontextprotocol/server'
 import type * as sdkModule from '@modelcontextprotocol/server'
 import { HarnessError } from '../errors.js'
+import { LARGEST_MESSAGE } from './connection.js'
 import { LegacySessions } from './legacy-sessions.js'
 import type { McpHttpTransport, McpServing } from './serving.js'
 
@@ -38,13 +39,16 @@ export async function serveHttp(
   const server = createServer((incoming, outgoing) => void serve(incoming, outgoing, { gate, answer }))
   await listening(server, port, host)
   const { port: actual } = server.address() as AddressInfo
+  const closed = new Promise<void>((resolve) => void server.once('close', resolve))
   const close = async (): Promise<void> => {
     closing.abort(new HarnessError('closed', 'The server was closed.'))
     await Promise.all([handler.close(), legacy.close()])
     server.closeAllConnections()
-    await new Promise<void>((resolve) => server.close(() => resolve()))
+    server.close()
+    await closed
   }
-  return { url: `http://${host.includes(':') ? `[${host}]` : host}:${actual}/mcp`, close, [Symbol.asyncDispose]: close }
+  const url = `http://${host.includes(':') ? `[${host}]` : host}:${actual}/mcp`
+  return { url, closed, close, [Symbol.asyncDispose]: close }
 }
 
 function isLoopback(host: string): boolean {
@@ -102,13 +106,24 @@ function requestOf(incoming: IncomingMessage, signal: AbortSignal): Request {
     for (const each of Array.isArray(value) ? value : [value ?? '']) headers.append(name, each)
   }
   const hasBody = method !== 'GET' && method !== 'HEAD'
-  const body = hasBody ? { body: Readable.toWeb(incoming) as ReadableStream<Uint8Array>, duplex: 'half' as const } : {}
+  const bounded = Readable.toWeb(Readable.from(bytesOf(incoming), { objectMode: false })) as ReadableStream<Uint8Array>
+  const body = hasBody ? { body: bounded, duplex: 'half' as const } : {}
   return new Request(new URL(url, `http://${given.host ?? 'localhost'}`), {
     method,
     headers,
     signal,
     ...body,
   })
+}
+
+/** Fails behind 10 MiB: no client needs more for a call. */
+async function* bytesOf(incoming: IncomingMessage): AsyncGenerator<Buffer> {
+  let bytes = 0
+  for await (const piece of incoming as AsyncIterable<Buffer>) {
+    bytes += piece.length
+    if (bytes > LARGEST_MESSAGE) throw new Error(`A request is larger than ${LARGEST_MESSAGE} bytes.`)
+    yield piece
+  }
 }
 
 async function send(response: Response, outgoing: ServerResponse): Promise<void> {

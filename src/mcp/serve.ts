@@ -7,16 +7,23 @@ import { offeredServer } from './offered-server.js'
 import { runTool } from './run-tool.js'
 import type { ServedHarness } from './run-tool.js'
 import { serveHttp } from './serve-http.js'
+import { serveOverStdio } from './serve-stdio.js'
 import type { McpHttpTransport, McpServing } from './serving.js'
 
 export interface ServeMcpOptions {
-  /** `stdio`: this process is the server, and its standard output belongs to the protocol. */
+  /**
+   * `stdio`: this process is the server. Its standard output belongs to the protocol: what is written there otherwise goes to
+   * standard error.
+   */
   readonly transport: 'stdio' | McpHttpTransport
   /** Name that clients are told. Default `thinharness`. */
   readonly name?: string
   /** What the tool `run` is good for, for the model that calls it. Default: a plain sentence. */
   readonly description?: string
-  /** Offered beside `run`. They are called outside a run: a tool that asks a person fails. */
+  /**
+   * Offered beside `run`, in the harness's workspace. They are called outside a run: no hook and no rule of provenance applies,
+   * and a call that a person must agree to, or that asks one, fails.
+   */
   readonly tools?: readonly ToolSpec[]
   /** Runs at once; a further one is refused. Default 8. */
   readonly maxRuns?: number
@@ -34,15 +41,9 @@ export async function serveMcp(harness: ServedHarness, options: ServeMcpOptions)
   const sdk = await serverSdk()
   const closing = new AbortController()
   const served = [runTool(harness, { description, maxRuns, signal: closing.signal }), ...tools]
-  const factory = offeredServer(sdk, name, served, closing.signal)
-  if (transport !== 'stdio') return serveHttp(sdk, factory, transport, closing)
-  const { serveStdio } = await import('@modelcontextprotocol/server/stdio')
-  const handle = serveStdio(factory)
-  const close = async (): Promise<void> => {
-    closing.abort(new HarnessError('closed', 'The server was closed.'))
-    await handle.close()
-  }
-  return { url: null, close, [Symbol.asyncDispose]: close }
+  const { root } = harness
+  const factory = offeredServer(sdk, { name, tools: served, root, closing: closing.signal })
+  return transport === 'stdio' ? serveOverStdio(factory, closing) : serveHttp(sdk, factory, transport, closing)
 }
 
 const DESCRIPTION = 'Gives a task to an agent, which works on it with its own tools and answers.'

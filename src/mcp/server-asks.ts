@@ -1,10 +1,10 @@
-import type { SourceCall, SourceQuestion, ToolSourceHost } from '../tools/source.js'
+import type { SamplingRequest, SourceCall, SourceQuestion, ToolSourceHost } from '../tools/source.js'
 import type { JsonObject } from '../util/json.js'
 import { pathToFileURL } from 'node:url'
 import { basename } from 'node:path'
 import { answerResult, readQuestion, readSampling, samplingResult } from './asks.js'
 import type { ConnectionSetup, RootsResult, SamplingResult } from './connection.js'
-import type { OpenCalls } from './open-calls.js'
+import type { OpenCalls, PersonQuestion } from './open-calls.js'
 import { sampleInRun } from './sample-in-run.js'
 import type { ServerSettings } from './server-options.js'
 
@@ -20,7 +20,7 @@ export function serverAsks(
   }
   return {
     elicit: settings.elicitation
-      ? (params, signal) => elicit(readQuestion(params), { hosts, calls, signal, callNow })
+      ? (params, signal) => elicit(readQuestion(params), { serverId: settings.id, hosts, calls, signal, callNow })
       : null,
     sample:
       settings.sampling === null
@@ -31,28 +31,49 @@ export function serverAsks(
 }
 
 interface Asking {
+  readonly serverId: string
   readonly hosts: ReadonlySet<ToolSourceHost>
   readonly calls: OpenCalls
   readonly signal: AbortSignal
   readonly callNow: (signal: AbortSignal) => SourceCall
 }
 
-async function elicit(question: SourceQuestion, { hosts, calls, signal, callNow }: Asking): Promise<JsonObject> {
+async function elicit(
+  question: SourceQuestion,
+  { serverId, hosts, calls, signal, callNow }: Asking,
+): Promise<JsonObject> {
   const live = [...hosts].map((host) => host.elicit).findLast((each) => each !== undefined)
-  const answer = live === undefined ? await calls.ask(question, signal) : await live(question, callNow(signal))
+  const answer =
+    live === undefined
+      ? await calls.ask(elicitation(question, serverId), signal)
+      : await live(question, callNow(signal))
   return answerResult(answer, question)
+}
+
+function elicitation({ message, schema, url }: SourceQuestion, server: string): PersonQuestion {
+  return { payload: { kind: 'mcp_elicitation', server, message, schema, url }, content: schema }
 }
 
 async function sample(
   params: JsonObject,
-  { sampling }: ServerSettings,
+  { id, sampling }: ServerSettings,
   { hosts, calls, call }: { hosts: ReadonlySet<ToolSourceHost>; calls: OpenCalls; call: SourceCall },
 ): Promise<SamplingResult> {
   const ask = typeof sampling === 'function' ? sampling : [...hosts].map((host) => host.sample).findLast((each) => each)
   const request = readSampling(params)
-  const reply = await (ask === undefined ? sampleInRun(request, calls.only) : ask(request, call))
+  if (sampling === 'ask') {
+    const { action } = await calls.ask(leaveToSample(request, id), call.signal)
+    if (action !== 'accept') throw new Error('The request was refused.')
+  }
+  const reply = await (ask === undefined ? sampleInRun(request, await calls.whose(call.signal)) : ask(request, call))
   if (reply === null) throw new Error('The request was refused.')
   return samplingResult(reply)
+}
+
+/** A person reads all that the model would be asked. */
+function leaveToSample({ instructions, messages, maxOutputTokens }: SamplingRequest, server: string): PersonQuestion {
+  const said = messages.map(({ role, content }) => ({ role, content: content.map((part) => ({ ...part })) }))
+  return { payload: { kind: 'mcp_sampling', server, instructions, messages: said, maxOutputTokens }, content: null }
 }
 
 function rootsOf(hosts: ReadonlySet<ToolSourceHost>): readonly string[] {

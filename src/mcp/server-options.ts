@@ -34,10 +34,12 @@ export interface McpServerOptions {
   /** Absolute paths that the server is told of. Default: the harness's workspace. */
   readonly roots?: readonly string[]
   /**
-   * Answers a server that asks for a model's reply: `true` is the harness's model, within the run's budget; a function
-   * decides for itself (null refuses), see `sampleWith`. Default: the server may not ask.
+   * Answers a server that asks for a model's reply: `true` is the harness's model, within the run's budget; `ask` the same
+   * once a person has agreed, as a pending item of the run; a function decides for itself (null refuses), see `sampleWith`.
+   * Default: the server may not ask. With `true` and `ask` a run calls the server's tools one at a time, so that it is
+   * known which call asks.
    */
-  readonly sampling?: true | ((request: SamplingRequest, call: SourceCall) => Promise<SamplingReply | null>)
+  readonly sampling?: true | 'ask' | ((request: SamplingRequest, call: SourceCall) => Promise<SamplingReply | null>)
   /** The server may ask a person. Default true. */
   readonly elicitation?: boolean
   /** Digests of the definitions that are trusted, by the server's tool names, from `digests()`. Default: the first list. */
@@ -132,12 +134,19 @@ export function resolveServerOptions(
     offer: offer.map((each) => oneOf('offer', each, OFFERS)),
     useInstructions: options.useInstructions ?? false,
     roots: options.roots === undefined ? null : names('roots', options.roots),
-    sampling: options.sampling ?? null,
+    sampling: samplingOf(options.sampling),
     elicitation: options.elicitation ?? true,
     pins: options.pins ?? null,
     reach,
     changedTools: oneOf('changedTools', options.changedTools ?? 'report', ['report', 'refuse']),
   }
+}
+
+function samplingOf(sampling: unknown): ServerSettings['sampling'] {
+  if (sampling === undefined) return null
+  if (sampling === true || sampling === 'ask') return sampling
+  if (typeof sampling === 'function') return sampling as ServerSettings['sampling']
+  throw invalid('Expected `sampling` of an MCP server to be `true`, `ask` or a function.')
 }
 
 /** A text with something in it. */

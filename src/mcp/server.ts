@@ -127,7 +127,13 @@ class ServerAtEndpoint implements McpServer {
     if (endpoint.kind === 'stdio') {
       throw new HarnessError('invalid_options', `MCP server \`${this.id}\` is a process: it has no authorization.`)
     }
-    await (await this.#loadSdk()).finishAuth(endpoint, callback)
+    const sdk = await this.#loadSdk()
+    try {
+      await sdk.finishAuth(endpoint, callback)
+    } catch (error) {
+      const message = `MCP server \`${this.id}\` could not be authorized: ${messageOf(error)}`
+      throw new HarnessError('error', message, { cause: error, retryable: false })
+    }
     await this.#session.close()
   }
 
@@ -220,7 +226,7 @@ class ServerAtEndpoint implements McpServer {
       context.signal.throwIfAborted()
       return { ok: false, problem: `The server could not be reached: ${messageOf(error)}` }
     }
-    const sent = await this.#calls.during<Sent & { unseen?: boolean }>(context, this.id, async (signal) => {
+    const sent = await this.#calls.during<Sent & { unseen?: boolean }>(context, async (signal) => {
       try {
         return { ok: true, result: await send(connection, signal) }
       } catch (error) {

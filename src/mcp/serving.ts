@@ -14,6 +14,8 @@ export interface McpHttpTransport {
 export interface McpServing extends AsyncDisposable {
   /** Where clients reach it; null over stdio. */
   readonly url: string | null
+  /** Resolves when it serves no more: after `close`, and over stdio when the client has gone. Never rejects. */
+  readonly closed: Promise<void>
   /** Cancels the runs under way and serves no more. */
   close(): Promise<void>
 }

@@ -1,4 +1,5 @@
 import { HarnessError, messageOf } from '../errors.js'
+import { isUnauthorized } from './call-failure.js'
 import type { ConnectionSetup, McpConnection, McpSdk } from './connection.js'
 
 /** What a session needs to open connections. What it hears of one itself, it handles. */
@@ -96,7 +97,7 @@ export class McpSession {
 
   #unreachable(error: unknown): HarnessError {
     const name = `MCP server \`${this.#options.serverId}\``
-    if (error instanceof Error && error.name === 'UnauthorizedError') {
+    if (isUnauthorized(error)) {
       const message = `${name} wants to be authorized: give it \`auth\`, and \`finishAuth\` what comes back.`
       return new HarnessError('error', message, { cause: error, retryable: false })
     }

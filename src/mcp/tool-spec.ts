@@ -8,7 +8,7 @@ import type { McpTool } from './tool-list.js'
 /** A server's tool as a tool of ours: its schema as it came, its hints in our words. */
 export function toolSpecOf(
   tool: McpTool,
-  { id, requiresApproval, reach }: ServerSettings,
+  { id, requiresApproval, reach, sampling }: ServerSettings,
   call: (args: JsonObject, context: ToolContext) => Promise<ToolOutcome>,
 ): ToolSpec {
   const { name, publicName, definition } = tool
@@ -25,6 +25,8 @@ export function toolSpecOf(
     annotations,
     requiresApproval: rule,
     reach,
+    // A server does not say for which call it asks a model.
+    ...((sampling === true || sampling === 'ask') && { sequential: true }),
     metadata: { ...sourceOf(id, name), digest: tool.digest },
     call,
   })

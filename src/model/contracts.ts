@@ -94,6 +94,8 @@ export interface ModelCapabilities {
   readonly maxOutputTokens?: number
   /** Tokens of input and output together. Default: unknown. */
   readonly contextTokens?: number
+  /** Whether prompts may be cached for an hour, for which a provider can charge more. Default: unknown, counted as true. */
+  readonly longCacheWrites?: boolean
 }
 
 export interface TurnOptions {

@@ -9,7 +9,10 @@ export interface Notice {
 }
 
 /** `<harness_notice kind="KIND">`, the content, and the closing tag, each on lines of their own (spec §3.1). */
-export function renderNotice(notice: Pick<Notice, 'kind' | 'content'>): string {
+export function renderNotice(notice: {
+  readonly kind: Notice['kind'] | 'background_report'
+  readonly content: string
+}): string {
   return `<harness_notice kind="${notice.kind}">\n${notice.content}\n</harness_notice>`
 }
 

@@ -35,6 +35,7 @@ export async function openSpending({
   return new Spending(purse, {
     price,
     modelCap: model.capabilities.maxOutputTokens,
+    cachesLong: model.capabilities.longCacheWrites !== false,
     stop: ({ limit: allowed, needed }) => stop(inDollars(allowed), inDollars(needed)),
   })
 }

@@ -8,6 +8,8 @@ export interface Rates {
   readonly cacheReadPerMillion?: number
   /** Input that is written to the cache. Default: as other input. */
   readonly cacheWritePerMillion?: number
+  /** Input that is written to the cache to be kept for an hour. Default: as other input that is written to it. */
+  readonly longCacheWritePerMillion?: number
   /** Thoughts. Default: as other output. */
   readonly reasoningPerMillion?: number
 }
@@ -40,13 +42,16 @@ export function costOf(price: Price, usage: TokenUsage): number | null {
   if (inputTokens === null || outputTokens === null) return null
   const read = Math.min(usage.cacheReadTokens ?? 0, inputTokens)
   const written = Math.min(usage.cacheWriteTokens ?? 0, inputTokens - read)
+  const long = Math.min(usage.longCacheWriteTokens ?? 0, written)
   const thought = Math.min(usage.reasoningTokens ?? 0, outputTokens)
   const rates = ratesAt(price, inputTokens)
   const { inputPerMillion: input, outputPerMillion: output } = rates
+  const write = rates.cacheWritePerMillion ?? input
   return wholeMicros(
     (inputTokens - read - written) * pico(input) +
       read * pico(rates.cacheReadPerMillion ?? input) +
-      written * pico(rates.cacheWritePerMillion ?? input) +
+      (written - long) * pico(write) +
+      long * pico(rates.longCacheWritePerMillion ?? write) +
       (outputTokens - thought) * pico(output) +
       thought * pico(rates.reasoningPerMillion ?? output),
   )
@@ -56,6 +61,12 @@ export function costOf(price: Price, usage: TokenUsage): number | null {
 export function costBound(price: Price, inputTokens: number, outputTokens: number): number {
   const { input, output } = dearest(price, inputTokens)
   return wholeMicros(inputTokens * input + outputTokens * output)
+}
+
+/** The same price where nothing is cached for an hour. */
+export function withoutLongCaching({ longCacheWritePerMillion: _, ...price }: Price): Price {
+  const tiers = price.tiers?.map(({ longCacheWritePerMillion: _, ...tier }) => tier)
+  return tiers === undefined ? price : { ...price, tiers }
 }
 
 /** How many tokens of output `microDollars` pay for at least, behind so much input. */
@@ -74,6 +85,7 @@ function dearest(price: Price, inputTokens: number): { readonly input: number; r
     rates.inputPerMillion,
     rates.cacheReadPerMillion ?? 0,
     rates.cacheWritePerMillion ?? 0,
+    rates.longCacheWritePerMillion ?? 0,
   ])
   const outputs = all.flatMap((rates) => [rates.outputPerMillion, rates.reasoningPerMillion ?? 0])
   return { input: pico(Math.max(...inputs)), output: pico(Math.max(...outputs)) }

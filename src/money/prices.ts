@@ -54,6 +54,7 @@ const FIELDS = {
   outputPerMillion: 'output_mtok',
   cacheReadPerMillion: 'cache_read_mtok',
   cacheWritePerMillion: 'cache_write_mtok',
+  longCacheWritePerMillion: 'cache_write_1h_mtok',
   reasoningPerMillion: 'output_reasoning_mtok',
 } as const satisfies Record<keyof Rates, string>
 

@@ -1,3 +1,5 @@
+import { listenToAbort } from '../util/listen-to-abort.js'
+
 /** Why an amount cannot be held. All amounts are whole micro-dollars. */
 export interface Shortage {
   readonly limit: number
@@ -65,17 +67,17 @@ export class Purse {
   ): Promise<Hold | Shortage> {
     return new Promise((resolve, reject) => {
       signal.throwIfAborted()
-      const leave = (): void => {
+      const stopListening = listenToAbort(signal, () => {
+        stopListening()
         this.#waiters.splice(this.#waiters.indexOf(waiter), 1)
         reject(signal.reason as Error)
-      }
+      })
       const done = (answer: Hold | Shortage): void => {
-        signal.removeEventListener('abort', leave)
+        stopListening()
         resolve(answer)
       }
       const waiter: Waiter = { purse: this, most, least, done }
       this.#waiters.push(waiter)
-      signal.addEventListener('abort', leave, { once: true })
       this.#serve()
     })
   }

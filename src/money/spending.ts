@@ -1,8 +1,9 @@
 import { HarnessError } from '../errors.js'
 import type { ModelTurn, RequestConstants } from '../model/contracts.js'
 import type { TranscriptEntry } from '../transcript/entry.js'
+import { listenToAbort } from '../util/listen-to-abort.js'
 import { constantsBound, entriesBound } from './input-bound.js'
-import { affordableOutput, costBound, costOf } from './price.js'
+import { affordableOutput, costBound, costOf, withoutLongCaching } from './price.js'
 import type { Price } from './price.js'
 import type { Hold, Purse, Shortage } from './purse.js'
 
@@ -28,6 +29,8 @@ export interface PaidReply<Turn> {
 export interface SpendingOptions {
   /** Null: the model has none, and nothing limits the purse. */
   readonly price: Price | null
+  /** Whether the model may cache prompts for an hour by itself, not asked to by the settings. */
+  readonly cachesLong: boolean
   /** Tokens of a reply where settings name none. */
   readonly modelCap: number | undefined
   /** What a request rejects with that could pass a limit. */
@@ -57,17 +60,24 @@ export class Spending {
       return { turn, cost }
     }
     const input = this.#inputBound(request)
+    const highest = this.#highestPrice(price, request.constants)
     const { most, least } = this.#caps(request.constants)
-    const amounts = { most: costBound(price, input, most), least: costBound(price, input, least) }
+    const amounts = { most: costBound(highest, input, most), least: costBound(highest, input, least) }
     const hold = await this.purse.hold(amounts, request.signal)
     if ('needed' in hold) throw stop(hold)
-    const cap = Math.min(most, affordableOutput(price, input, hold.amount))
+    const cap = Math.min(most, affordableOutput(highest, input, hold.amount))
     const turn = await settledOnFailure(hold, request.signal, () => request.ask(cap))
     // A reply of which nothing is said is taken to have cost what it could.
     const cost = costOf(price, turn.usage) ?? hold.amount
     hold.settle(cost)
     this.#measure(request, turn)
     return { turn, cost }
+  }
+
+  /** What is not asked for is not charged: to cache for an hour costs most. */
+  #highestPrice(price: Price, { settings }: RequestConstants): Price {
+    const isAsked = JSON.stringify(settings.providerOptions ?? {}).includes('"1h"')
+    return this.#options.cachesLong || isAsked ? price : withoutLongCaching(price)
   }
 
   /** Tokens of a reply: as many as are allowed, and the fewest that are worth asking for. */
@@ -100,8 +110,7 @@ const MARKS = 64
 /** What a provider refuses costs nothing; of what broke off nobody knows, so that it is taken to have cost what it could. */
 async function settledOnFailure<T>(hold: Hold, signal: AbortSignal, ask: () => Promise<T>): Promise<T> {
   // A model that heeds no signal is left behind: nobody waits for what it holds.
-  const leave = (): void => hold.settle(hold.amount)
-  signal.addEventListener('abort', leave, { once: true })
+  const stopListening = listenToAbort(signal, () => hold.settle(hold.amount))
   try {
     return await ask()
   } catch (error) {
@@ -109,6 +118,6 @@ async function settledOnFailure<T>(hold: Hold, signal: AbortSignal, ask: () => P
     hold.settle(wasRefused ? 0 : hold.amount)
     throw error
   } finally {
-    signal.removeEventListener('abort', leave)
+    stopListening()
   }
 }

@@ -1,6 +1,6 @@
 import type { StructuredOutputMode, StructuredOutputRequest, ToolDefinition } from '../model/contracts.js'
-import type { TranscriptEntry } from '../transcript/entry.js'
-import type { JsonObject, JsonValue } from '../util/json.js'
+import type { OutputContext } from '../tools/output-type.js'
+import type { JsonValue } from '../util/json.js'
 
 /** Name of the synthetic tool by which a model gives a structured answer (spec §6.12). */
 export const FINAL_RESULT = 'final_result'
@@ -27,25 +27,6 @@ export interface PartialAnswer {
   /** What there is of the answer with the next piece of its text; `undefined` when that is nothing new. */
   push(text: string): JsonValue | undefined
 }
-
-/** Where an answer was given: what those who check it may look at. */
-export interface OutputContext {
-  readonly runId: string
-  /** What the host gave the run. */
-  readonly metadata: JsonObject
-  /** The workspace, an absolute path. */
-  readonly root: string
-  /** Aborted when the run is cancelled. */
-  readonly signal: AbortSignal
-  /** The conversation before the answer. */
-  readonly transcript: readonly TranscriptEntry[]
-}
-
-/**
- * Checks an answer that fits its schema. Throws a `ModelRetry` to have the model mend it, by its message; that counts as
- * a corrective turn (`outputRetries`). Anything else that it throws ends the run.
- */
-export type OutputValidator<Output> = (output: Output, context: OutputContext) => void | Promise<void>
 
 export type ParsedOutput =
   | {

@@ -1,7 +1,8 @@
 import type { ModelToolCall, ModelTurn } from '../model/contracts.js'
+import type { OutputContext } from '../tools/output-type.js'
 import type { JsonValue } from '../util/json.js'
 import { FINAL_RESULT } from './format.js'
-import type { OutputContext, OutputFormat, ParsedOutput } from './format.js'
+import type { OutputFormat, ParsedOutput } from './format.js'
 
 /** What a complete reply means for the run. Plain JSON: it is in the event that tells the reply. */
 export type Resolution =

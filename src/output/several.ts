@@ -1,18 +1,11 @@
 import { inlinedSchema } from '../tools/clean-schema.js'
 import { isSchema, mapSubschemas } from '../tools/subschemas.js'
 import { jsonSchemaOf, parseWith } from '../tools/schema.js'
-import type { Schema, StandardSchema } from '../tools/schema.js'
+import type { OutputType } from '../tools/output-type.js'
+import type { Schema } from '../tools/schema.js'
 import type { ArgumentIssue } from '../tools/validation.js'
 import { HarnessError } from '../errors.js'
-import type { JsonSchema, JsonValue } from '../util/json.js'
-
-/** What an answer may be: of one schema, or of one of several. */
-export type OutputType<Output = unknown> = Schema<Output> | readonly Schema<Output>[]
-
-/** The type of an answer of an `outputType`. */
-export type InferOutput<Type> = Type extends readonly (infer One)[] ? InferOne<One> : InferOne<Type>
-
-type InferOne<One> = One extends StandardSchema<infer T> ? T : JsonValue
+import type { JsonSchema } from '../util/json.js'
 
 export type ParsedAnswer =
   { readonly ok: true; readonly value: unknown } | { readonly ok: false; readonly issues: readonly ArgumentIssue[] }

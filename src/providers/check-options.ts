@@ -124,6 +124,7 @@ const CHECKS: { readonly [Name in keyof Required<ProviderOptions>]: Check } = {
     inputs: listFrom(INPUTS),
     maxOutputTokens: wholeNumber(1),
     contextTokens: wholeNumber(1),
+    longCacheWrites: yesOrNo,
   } satisfies { readonly [Name in keyof ModelCapabilities]-?: Check }),
   extraBody: anyObject,
 }

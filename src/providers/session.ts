@@ -70,7 +70,8 @@ export class WireSession implements ModelSession {
     checkEffort(model, capabilities, constants.settings.reasoningEffort)
     this.#encode(transcript, constants, options)
     const entries = transcript.length
-    const ask = (attempt: Attempt): Promise<DecodedReply> => this.#ask(entries, options, attempt)
+    const carried = this.#options.format.carried?.(transcript, constants) ?? {}
+    const ask = (attempt: Attempt): Promise<DecodedReply> => this.#ask({ entries, carried }, options, attempt)
     const reply = await withRetries(ask, { maxRetries, signal: options.signal, onRetry: options.onRetry })
     const { responseId } = reply
     this.#chainEnd = chain && responseId !== null ? { responseId, entries } : null
@@ -152,12 +153,17 @@ export class WireSession implements ModelSession {
     return [...messages, ...this.#options.format.encode(mendHistory(entries).entries, constants)]
   }
 
-  async #ask(entries: number, options: TurnOptions, attempt: Attempt): Promise<DecodedReply> {
+  async #ask(
+    { entries, carried }: { readonly entries: number; readonly carried: JsonObject },
+    options: TurnOptions,
+    attempt: Attempt,
+  ): Promise<DecodedReply> {
     const { format, transport, headers } = this.#options
     const { toolChoice, maxOutputTokens, signal, onDelta } = options
     const previousResponseId = this.#chainEnd?.responseId ?? null
     const tail = format.tail({ streamed: onDelta !== undefined, toolChoice, maxOutputTokens, previousResponseId })
-    const request: WireRequest = { path: format.path, headers, body: this.#messages.finish(tail), signal }
+    const body = this.#messages.finish({ ...carried, ...tail })
+    const request: WireRequest = { path: format.path, headers, body, signal }
     const callIdFor = (index: number): string => `call_${entries + 1}_${index + 1}`
     if (onDelta === undefined) return format.decode((await transport.send(request)).json, { callIdFor, onDelta })
     const ids = this.#callIds.forReply()
@@ -172,10 +178,13 @@ export class WireSession implements ModelSession {
 
   #toTurn(reply: DecodedReply): ModelTurn {
     const { provider, model } = this.#options
-    const { finishReason, nativeFinishReason, refusal, usage, responseId, responseModel, raw } = reply
+    const { finishReason, nativeFinishReason, refusal, usage, native, responseId, responseModel, raw } = reply
     const parts = this.#callIds.forReply().inParts(reply.parts)
     return {
-      entry: { role: 'assistant', parts, provider, model, finishReason, usage },
+      entry: {
+        ...{ role: 'assistant', parts, provider, model, finishReason, usage },
+        ...(native !== undefined && { native }),
+      },
       text: textOf(parts),
       toolCalls: toolCallsOf(parts).map(({ callId, name, arguments: text }) => ({ callId, name, arguments: text })),
       finishReason,

@@ -1,5 +1,5 @@
 import type { ModelDelta, RequestConstants, ToolChoice } from '../model/contracts.js'
-import type { AssistantPart, FinishReason, TokenUsage, TranscriptEntry } from '../transcript/entry.js'
+import type { AssistantPart, FinishReason, NativePart, TokenUsage, TranscriptEntry } from '../transcript/entry.js'
 import type { JsonObject } from '../util/json.js'
 
 /**
@@ -22,6 +22,8 @@ export interface WireFormat {
   encode(entries: readonly TranscriptEntry[], constants: RequestConstants): readonly JsonObject[]
   /** What differs between requests. */
   tail(options: TailOptions): JsonObject
+  /** Fields of a request that the conversation before it asks for, such as the container in which programs of it ran. */
+  carried?(transcript: readonly TranscriptEntry[], constants: RequestConstants): JsonObject
   /** A fresh fold over the chunks of one streamed reply. */
   fold(options: FoldOptions): ReplyFold
   /** A whole reply. Throws a `HarnessError` of code `provider_error` for an error in the guise of a reply. */
@@ -71,6 +73,8 @@ export interface DecodedReply {
   /** As in `ModelTurn`. */
   readonly refusal?: string
   readonly usage: TokenUsage
+  /** As in `AssistantEntry`. */
+  readonly native?: NativePart
   readonly responseId: string | null
   readonly responseModel: string | null
   readonly raw: unknown

@@ -4,9 +4,10 @@ import type { Envelope } from '../tools/envelope.js'
 import type { ToolOutcome } from '../tools/outcome.js'
 import type { ToolSpec } from '../tools/spec.js'
 import type { JsonObject } from '../util/json.js'
+import type { LeftRun } from './background-state.js'
 import type { RunContext } from './context.js'
 import type { HookContext } from './hooks.js'
-import type { BatchCall } from './state.js'
+import type { BatchCall } from './batch-call.js'
 import type { ContentSource } from '../transcript/entry.js'
 
 /** What the hooks before a call decided. */
@@ -52,6 +53,7 @@ export interface EndedCall {
   readonly outcome: ToolOutcome
   readonly told: Envelope
   readonly childUsage?: RunUsage
+  readonly background?: readonly LeftRun[]
   readonly source?: ContentSource
   /** The tool only reads, by its annotations. */
   readonly readOnly?: boolean

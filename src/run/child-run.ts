@@ -1,8 +1,8 @@
-import type { HarnessResult, ResumeState } from '../report.js'
+import type { ResumeState } from '../report.js'
 import type { SpawnOptions } from '../tools/spec.js'
-import type { RunAbort } from './abort.js'
 import type { Answer } from './answers.js'
 import type { RunContext } from './context.js'
+import type { StartedChild } from './started-child.js'
 
 /** A run to be started under a call. */
 export interface ChildStart {
@@ -12,15 +12,16 @@ export interface ChildStart {
   readonly stored: ResumeState | null
   /** What people have answered to it since. */
   readonly answers: readonly Answer[]
-  /** Aborted with the call. */
+  /** Aborted with the call; of a run in the background, with the run. */
   readonly signal: AbortSignal
+  /** When it may begin. Default: at once. */
+  readonly within?: Within
+  /** It is not begun where nothing is known of it. */
+  readonly isKnown?: boolean
 }
+
+/** Does work when its time has come. Rejects, without having done it, when `signal` is aborted before. */
+export type Within = <T>(signal: AbortSignal, work: () => Promise<T>) => Promise<T>
 
 /** Starts a run under a call of `parent`. */
 export type StartChild = (parent: RunContext, callId: string, start: ChildStart) => StartedChild
-
-/** A child run under way. */
-export interface StartedChild {
-  readonly abort: RunAbort
-  readonly outcome: Promise<HarnessResult<unknown>>
-}

@@ -3,11 +3,13 @@ import { HarnessError } from '../errors.js'
 import { NO_USAGE, withUsage } from '../report.js'
 import type { HarnessResult, PendingItem, ResumeState, RunUsage } from '../report.js'
 import type { ChildRun, SpawnOptions } from '../tools/spec.js'
+import { wholeStart } from '../tools/summaries.js'
 import { ChildPaused } from '../tools/suspension.js'
-import type { StartedChild } from './child-run.js'
+import type { BatchCall } from './batch-call.js'
+import type { ChildStart, Within } from './child-run.js'
 import type { RunContext } from './context.js'
 import type { Frozen } from './frozen.js'
-import type { BatchCall } from './state.js'
+import type { LeftChild, StartedChild } from './started-child.js'
 
 interface Child {
   readonly runId: string
@@ -23,22 +25,29 @@ interface ChildEnd {
   readonly state: () => ResumeState | null
 }
 
-/** The runs that one call starts: what they use, and what they ask of people, is the call's. */
+/** The call whose runs they are. */
+export type ParentCall = Pick<BatchCall, 'callId' | 'children' | 'answers'>
+
+/** The runs that one call starts: what they use, and what they ask of people, is the call's, but for those in the background. */
 export class CallChildren {
   readonly #context: RunContext
   readonly #frozen: Frozen
-  readonly #call: BatchCall
+  readonly #call: ParentCall
   readonly #children = new Map<string, Child>()
+  readonly #left = new Map<string, LeftChild>()
+  readonly #isAgain: boolean
 
-  constructor(context: RunContext, frozen: Frozen, call: BatchCall) {
+  /** `isAgain`: the call has ended before, so that whatever it waited for then is known. */
+  constructor(context: RunContext, frozen: Frozen, call: ParentCall, { isAgain = false } = {}) {
     this.#context = context
     this.#frozen = frozen
     this.#call = call
+    this.#isAgain = isAgain
   }
 
   /** Throws `invalid_options` for a key that was used already by this call. */
   spawn<Output>(options: SpawnOptions<Output>, signal: AbortSignal): ChildRun<Output> {
-    const key = options.key ?? String(this.#children.size + 1)
+    const key = options.key ?? String(this.#children.size + this.#left.size + 1)
     if (!/^[\w.:-]{1,64}$/.test(key)) {
       throw new HarnessError(
         'invalid_options',
@@ -46,31 +55,63 @@ export class CallChildren {
       )
     }
     const runId = childRunId(this.#context.runId, this.#call.callId, key)
-    if (this.#children.has(runId)) {
+    if (this.#children.has(runId) || this.#left.has(runId)) {
       throw new HarnessError(
         'invalid_options',
         `Call \`${this.#call.callId}\` has started a run with the key \`${key}\` already.`,
       )
     }
+    if ((options.background ?? false) !== false) return this.#leave(runId, key, options)
+    const started = this.#start(runId, key, { options, signal, ...(this.#isAgain && { isKnown: true }) })
+    const child: Child = { runId, started, end: null }
+    this.#children.set(runId, child)
+    const result = this.#watch(child, `${this.#call.callId}/${key}/`)
+    // A handler that does not look at it learns of it by the run's events.
+    result.catch(ignore)
+    return { runId, result: result as Promise<HarnessResult<Output>> }
+  }
+
+  #start(
+    runId: string,
+    key: string,
+    start: Pick<ChildStart, 'options' | 'signal' | 'within' | 'isKnown'>,
+  ): StartedChild {
     // In front of the call ids of a child, in what its parent asks of people.
     const prefix = `${this.#call.callId}/${key}/`
     const stored = this.#call.children.find((child) => child.runId === runId) ?? null
     const answers = this.#call.answers
       .filter(({ callId }) => callId.startsWith(prefix))
       .map((answer) => ({ ...answer, callId: answer.callId.slice(prefix.length) }))
-    const started = this.#frozen.startChild(this.#context, this.#call.callId, {
-      runId,
-      options,
-      stored,
-      answers,
-      signal,
-    })
-    const child: Child = { runId, started, end: null }
-    this.#children.set(runId, child)
-    const result = this.#watch(child, prefix)
-    // A handler that does not look at it learns of it by the run's events.
-    result.catch(() => undefined)
-    return { runId, result: result as Promise<HarnessResult<Output>> }
+    return this.#frozen.startChild(this.#context, this.#call.callId, { runId, stored, answers, ...start })
+  }
+
+  /** Its options are checked now; it begins when the call has ended well. */
+  #leave<Output>(runId: string, key: string, options: SpawnOptions<Output>): ChildRun<Output> {
+    const line = typeof options.background === 'object' ? options.background : null
+    const { opened, open, shut } = gate()
+    const within: Within = async (signal, work) => {
+      await opened
+      return line === null ? work() : line.within(this.#context.runId, signal, work)
+    }
+    const started = this.#start(runId, key, { options, signal: this.#context.signal, within })
+    started.outcome.catch(ignore)
+    const drop = (): void => {
+      started.abort.release()
+      shut(new HarnessError('cancelled', 'The call that would have left this run in the background did not succeed.'))
+    }
+    const { agentName: agent = 'default', prompt } = options
+    const said =
+      typeof prompt === 'string' ? prompt : prompt.map((part) => (part.type === 'text' ? part.text : '')).join(' ')
+    const task = wholeStart(said, LONGEST_TASK)
+    this.#left.set(runId, { key, childRunId: runId, agent, task, started, begin: open, drop })
+    const result = Promise.reject<HarnessResult<Output>>(notWaitedFor(runId))
+    result.catch(ignore)
+    return { runId, result }
+  }
+
+  /** Those for the background. */
+  get left(): readonly LeftChild[] {
+    return [...this.#left.values()]
   }
 
   /** Resolves when all have come to a pause or an end. */
@@ -108,7 +149,7 @@ export class CallChildren {
   async #watch(child: Child, prefix: string): Promise<HarnessResult<unknown>> {
     try {
       const result = await child.started.outcome
-      const pending = within(result.pending, prefix, this.#context.runId)
+      const pending = itemsWithin(result.pending, prefix, this.#context.runId)
       child.end = { usage: result.usage, pending, state: () => result.resumeState }
       if (pending.length > 0) throw new ChildPaused()
       return result
@@ -120,15 +161,36 @@ export class CallChildren {
   }
 }
 
+/** Characters of a task that are told with its report. */
+const LONGEST_TASK = 200
+
+function notWaitedFor(runId: string): HarnessError {
+  return new HarnessError(
+    'invalid_state',
+    `Run \`${runId}\` works in the background: it begins when the call has ended, and its report comes as a message.`,
+  )
+}
+
+function gate(): { opened: Promise<void>; open: () => void; shut: (reason: Error) => void } {
+  let [open, shut]: [() => void, (reason: Error) => void] = [ignore, ignore]
+  const opened = new Promise<void>((resolve, reject) => ([open, shut] = [resolve, reject]))
+  opened.catch(ignore)
+  return { opened, open, shut }
+}
+
 /** The same whenever the call comes to this child, so that a recovered parent finds it again. */
-function childRunId(parentRunId: string, callId: string, key: string): string {
+export function childRunId(parentRunId: string, callId: string, key: string): string {
   const digest = createHash('sha256')
     .update(JSON.stringify([parentRunId, callId, key]))
     .digest('hex')
   return `run_${digest.slice(0, 32)}`
 }
 
-function within(pending: readonly PendingItem[], prefix: string, parentRunId: string): readonly PendingItem[] {
+export function itemsWithin(
+  pending: readonly PendingItem[],
+  prefix: string,
+  parentRunId: string,
+): readonly PendingItem[] {
   return pending.map((item) => ({ ...item, callId: prefix + item.callId, path: [parentRunId, ...item.path] }))
 }
 

@@ -22,8 +22,7 @@ import type { Breach } from './limits.js'
 import { LiveEffects } from './live-effects.js'
 import type { LoadedRun } from './load.js'
 import type { FreshOpening, GoOnOpening, Opening, RunPlan } from './plan.js'
-import { RecordedEffects } from './recorded-effects.js'
-import { reportOf, resultOf, resumeStateOf } from './result.js'
+import { reportOf, resultOf, stateDocument } from './result.js'
 import type { RunRules } from './rules.js'
 import { spendingOf } from './spending.js'
 import type { Ended, RunState } from './state.js'
@@ -72,7 +71,7 @@ async function storedEnding<Output>(
   if (phase.at === 'ended' && phase.error !== undefined) {
     const { stopReason, error } = phase
     const run = reportOf(state, stopReason, responses, context.signingKey)
-    throw new HarnessError(error.code, error.message, { run })
+    throw new HarnessError(error.code, error.message, { ...error, run })
   }
   const text = lastTextOf(state)
   const output = phase.at === 'ended' ? await answerOf(plan, phase, text) : null
@@ -130,7 +129,7 @@ async function goOn(context: RunContext, plan: RunPlan, opening: GoOnOpening, fo
   if (context.parent === null) await checkAnswers(state, answers, frozen.tools)
   if (answers.length > 0) checkBudget(context, found, rules)
   // Made before the run takes the state over and goes on with it.
-  const before = found.isLogged ? {} : { state: resumeStateOf(state, null, responses) }
+  const before = found.isLogged ? {} : { state: stateDocument(state, responses) }
   context.adopt(state, responses, opening.metadata)
   context.trace = openTrace(plan.tracing, () => tracedRun(context, plan, state))
   const started = {
@@ -149,16 +148,18 @@ async function goOn(context: RunContext, plan: RunPlan, opening: GoOnOpening, fo
   })
 }
 
-function drive(context: RunContext, frozen: Frozen, content: readonly ContentPart[]): Promise<Ending> {
+async function drive(context: RunContext, frozen: Frozen, content: readonly ContentPart[]): Promise<Ending> {
   const { recording } = context
   const effects =
-    recording === null ? new LiveEffects(context, frozen) : new RecordedEffects(context, frozen, recording)
+    recording === null
+      ? new LiveEffects(context, frozen)
+      : new (await import('./recorded-effects.js')).RecordedEffects(context, frozen, recording)
   return new TurnDriver(context, frozen, effects, content).drive()
 }
 
 /** No call is run whose results could not be sent any more (H-12). */
 function checkBudget(context: RunContext, { state, responses }: LoadedRun, rules: RunRules): void {
-  const breach = requestBreach(rules, state.usage)
+  const breach = state.phase.at === 'batch' ? requestBreach(rules, state.usage) : undefined
   if (breach === undefined) return
   const { error } = failureError({ kind: 'limit', breach })
   const run = reportOf(state, 'limit_reached', responses, context.signingKey)
@@ -276,6 +277,7 @@ async function fail(context: RunContext, thrown: unknown): Promise<HarnessError>
   const { error, limit } = errorOf(context, thrown)
   const stopReason = stopReasonOf(error.code)
   if (context.hadEnded) return error
+  await context.background?.end().catch(() => undefined)
   context.replayGiven()
   if (limit !== null) await passingOver(context, 'limit_reached', tellLimit(context, limit))
   await passingOver(context, 'run_end', tellEnd(context, { result: null, error, stopReason }))

@@ -2,7 +2,8 @@ import { HarnessError } from '../errors.js'
 import { compareConfig } from './config-digest.js'
 import type { ConfigPolicy } from './config-digest.js'
 import type { Frozen } from './frozen.js'
-import type { BatchCall, RunState } from './state.js'
+import type { BatchCall } from './batch-call.js'
+import type { RunState } from './state.js'
 
 /** Refuses to go on with a configuration that the policy forbids, and with one that asks otherwise for approval. */
 export function checkConfig(state: RunState, { config, tools }: Frozen, policy: ConfigPolicy): void {

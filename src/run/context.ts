@@ -6,6 +6,7 @@ import type { Spending } from '../money/spending.js'
 import type { CheckedArguments } from '../tools/arguments.js'
 import type { Clock } from '../util/clock.js'
 import type { JsonObject, JsonValue } from '../util/json.js'
+import type { BackgroundWork } from './background-work.js'
 import type { ConfigPolicy } from './config-digest.js'
 import type { DurableEvent, DurablePayloads, EphemeralEvent, EphemeralPayloads, EventBase } from './events.js'
 import type { RunAbort } from './abort.js'
@@ -64,6 +65,8 @@ export class RunContext {
   trace: Required<RunTrace> | null = null
   /** Null where nobody asks what the run costs. */
   spending: Spending | null = null
+  /** Null while no call has left a run behind here. */
+  background: BackgroundWork | null = null
   /** What the run went on with, and the runs below it may. */
   configPolicy: ConfigPolicy = 'compatible'
   /** The `run_end` hooks have been asked. */
@@ -136,7 +139,7 @@ export class RunContext {
     if (this.#isOver) return Promise.reject(new RangeError(`Run \`${this.runId}\` is over: it tells nothing more.`))
     this.#lastSeq += 1
     const event = { kind, ...this.#base(this.#lastSeq, true), ...payload } as DurableEvent
-    if (event.kind === 'run_completed') keepShort(event, answerIn(this.state))
+    if (event.kind === 'run_completed') keepShort(event, answerIn(event.result.pending, this.state))
     if (this.recording !== null) return this.#replayMatching(event, this.recording)
     this.#isOver = isEnd(event)
     this.#gathering ??= this.#gather()
@@ -171,8 +174,9 @@ export class RunContext {
 
   /** The end of a run in an error. What the log cannot keep is told all the same: a stream always has its end. */
   async emitFailure(error: HarnessError, stopReason: StopReason): Promise<void> {
-    const { code, name: errorType, message } = error
-    const payload = { stopReason, code, errorType, message, usage: this.#state?.usage ?? NO_USAGE }
+    const { code, name: errorType, message, status, retryable } = error
+    const asked = { ...(status !== undefined && { status }), ...(retryable && { retryable: true as const }) }
+    const payload = { stopReason, code, errorType, message, ...asked, usage: this.#state?.usage ?? NO_USAGE }
     try {
       if (!this.hasBegun) throw error
       await this.emit('run_failed', payload)
@@ -268,7 +272,8 @@ function storeFailure(runId: string, cause: unknown): HarnessError {
 }
 
 /** The answer as JSON: what the caller's schema made of it need not be any. */
-function answerIn({ phase }: RunState): JsonValue | undefined {
+function answerIn({ length }: readonly unknown[], { phase }: RunState): JsonValue | undefined {
+  if (length > 0) return undefined
   return phase.at === 'answered' && phase.resolution.kind === 'final' ? phase.resolution.output : undefined
 }
 

@@ -1,10 +1,12 @@
 import type { PendingItem } from '../report.js'
+import { askedInBackground, worksInBackground } from './background-state.js'
+import type { BatchCall } from './batch-call.js'
 import type { RequestKind } from './events.js'
 import { limitNotices } from './limit-notices.js'
 import type { LimitNotice } from './limit-notices.js'
 import { batchBreach, closingBreach, mayPass, requestBreach, stallBreach } from './limits.js'
 import type { Breach, Standing } from './limits.js'
-import type { Batch, BatchCall, RunState } from './state.js'
+import type { Batch, RunState } from './state.js'
 import { unanswered } from './waiting.js'
 
 /** What must happen next in a run. */
@@ -25,6 +27,10 @@ export type Command =
   /** Calls that had started when the process that ran them ended: what became of them is not known. */
   | { readonly kind: 'settle_unknown'; readonly calls: readonly BatchCall[] }
   | { readonly kind: 'wait'; readonly items: readonly PendingItem[] }
+  /** There is an answer, and runs in the background are still at work: the next of them is waited for. */
+  | { readonly kind: 'await_background' }
+  /** There is an answer, for which there was hardly time: runs in the background end. */
+  | { readonly kind: 'end_background' }
   | { readonly kind: 'finish' }
   | { readonly kind: 'fail'; readonly failure: Failure }
   | { readonly kind: 'ended' }
@@ -73,11 +79,11 @@ function decideBatch(state: RunState, batch: Batch): Command {
   if (!batch.admitted) return overBudget(state, batch, open)
   const interrupted = open.filter((call) => call.started && call.waiting.length === 0)
   if (interrupted.length > 0) return { kind: 'settle_unknown', calls: interrupted }
-  const items = open.flatMap(unanswered)
+  const items = [...open.flatMap(unanswered), ...askedInBackground(state)]
   if (open.some(holdsAll)) return { kind: 'wait', items }
   const runnable = open.filter((call) => call.waiting.length > unanswered(call).length || call.waiting.length === 0)
   if (runnable.length > 0) return { kind: 'run_tools', calls: runnable }
-  if (items.length > 0) return { kind: 'wait', items }
+  if (open.length > 0) return { kind: 'wait', items }
   if (batch.exceeded !== null) return { kind: 'fail', failure: { kind: 'tool_retries', ...batch.exceeded } }
   return ask(state, batch.resumed ? 'approval_resume' : 'tool_outputs')
 }
@@ -102,7 +108,7 @@ function overLimit(breach: Breach): Command {
 function decideAnswer(state: RunState, { resolution }: RunState['phase'] & { at: 'answered' }): Command {
   switch (resolution.kind) {
     case 'final':
-      return { kind: 'finish' }
+      return decideFinal(state)
     case 'ask_again':
       return ask(state, resolution.reason === 'pause' ? 'pause_continuation' : 'empty_retry')
     case 'unexpected':
@@ -112,6 +118,20 @@ function decideAnswer(state: RunState, { resolution }: RunState['phase'] & { at:
     case 'retry_user_message':
       return correct(state, 'correction', { message: resolution.message, callId: null })
   }
+}
+
+/** A run does not end while runs in the background work, and their reports go before its answer where the budget allows it. */
+function decideFinal(state: RunState): Command {
+  const { background, closing } = state
+  if (background === undefined) return { kind: 'finish' }
+  const hasTime = closing?.kind !== 'time_ms'
+  if (background.reports.length > 0 && hasTime) {
+    const command = ask(state, 'background_report')
+    if (command.kind === 'ask') return command
+  }
+  if (background.runs.length === 0) return { kind: 'finish' }
+  if (!hasTime) return { kind: 'end_background' }
+  return worksInBackground(state) ? { kind: 'await_background' } : { kind: 'wait', items: askedInBackground(state) }
 }
 
 function correct(state: RunState, requestKind: RequestKind, correction: Correction): Command {

@@ -5,6 +5,7 @@ import type { PendingItem } from '../report.js'
 import { renderEnvelope } from '../tools/envelope.js'
 import { textOf } from '../transcript/entry.js'
 import type { ContentPart, ToolEntry, Unstamped, UserEntry } from '../transcript/entry.js'
+import { reportEntries } from './background-state.js'
 import { isSameConfig } from './config-digest.js'
 import type { ConfigDigest } from './config-digest.js'
 import type { RunContext } from './context.js'
@@ -17,7 +18,7 @@ import type { Frozen } from './frozen.js'
 import { contentOf } from './input.js'
 import { retryBudget } from './rules.js'
 import { entryId, lengthWhenClosed } from './state.js'
-import type { BatchCall } from './state.js'
+import type { BatchCall } from './batch-call.js'
 
 /** What a run came to, before it is a result. */
 export interface Ending {
@@ -52,6 +53,7 @@ export class TurnDriver {
   /** Rejects with whatever ended the run before its time. */
   async drive(): Promise<Ending> {
     for (;;) {
+      await this.#effects.tellBackground('now')
       this.#context.signal.throwIfAborted()
       const command = decide(this.#context.state)
       switch (command.kind) {
@@ -73,7 +75,15 @@ export class TurnDriver {
         case 'finish':
           if (await this.#steer()) break
           return { text: this.#lastText(), output: await this.#answer(), pending: [] }
+        case 'await_background':
+          if (!(await this.#steer())) await this.#effects.tellBackground('next')
+          break
+        case 'end_background':
+          await this.#effects.endBackground()
+          break
         case 'wait':
+          // What can go on without people does so first.
+          if (await this.#effects.tellBackground('all')) break
           return { text: this.#lastText(), output: null, pending: command.items }
         case 'fail':
           throw new RunStopped(command.failure)
@@ -101,6 +111,7 @@ export class TurnDriver {
     const said: Said[] = []
     if (requestKind === 'start' || requestKind === 'resume') said.push({ role: 'user', content: this.#prompt })
     if (correction !== null) said.push(correctionEntry(correction))
+    said.push(...reportEntries(this.#context.state))
     for (const message of this.#frozen.input?.take() ?? []) said.push({ role: 'user', content: contentOf(message) })
     return said
   }
@@ -180,6 +191,8 @@ function correctionEntry({ message, callId }: Correction): Said {
 function withNoticesLast(said: readonly Said[], notices: readonly Notice[]): readonly Said[] {
   if (notices.length === 0) return said
   const last = said.at(-1)
-  if (last?.role !== 'user') return [...said, { role: 'user', content: withNotices([], notices), notice: true }]
+  // A report stays as it is: it is another's word.
+  if (last?.role !== 'user' || last.source !== undefined)
+    return [...said, { role: 'user', content: withNotices([], notices), notice: true }]
   return [...said.slice(0, -1), { ...last, content: withNotices(last.content, notices) }]
 }

@@ -1,6 +1,7 @@
+import type { Until } from './background-work.js'
 import type { ConfigDigest } from './config-digest.js'
 import type { DurablePayloads, RequestKind } from './events.js'
-import type { BatchCall } from './state.js'
+import type { BatchCall } from './batch-call.js'
 
 /** What the loop performs: done here and now, or taken from a recording. */
 export interface Effects {
@@ -14,6 +15,10 @@ export interface Effects {
   refuseCalls(calls: readonly BatchCall[]): Promise<void>
   /** Settles calls that had started when the process that ran them ended. */
   settleUnknown(calls: readonly BatchCall[]): Promise<void>
+  /** Tells what runs in the background have come to. True when there was something. */
+  tellBackground(until: Until): Promise<boolean>
+  /** Ends the runs in the background, and tells that. */
+  endBackground(): Promise<void>
 }
 
 /** A reply, and what it means. */

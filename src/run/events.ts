@@ -13,6 +13,7 @@ import type {
 } from '../transcript/entry.js'
 import type { JsonObject, JsonValue } from '../util/json.js'
 import type { Answer } from './answers.js'
+import type { LeftRun } from './background-state.js'
 import type { ConfigDigest } from './config-digest.js'
 import type { Breach } from './limits.js'
 import type { LimitKind, RunRules } from './rules.js'
@@ -47,6 +48,7 @@ export type RequestKind =
   | 'steering'
   | 'pause_continuation'
   | 'empty_retry'
+  | 'background_report'
 
 /** What each durable kind carries, beside the fields of every event. */
 export interface DurablePayloads {
@@ -128,6 +130,8 @@ export interface DurablePayloads {
     readonly source?: ContentSource
     /** What the runs that the call started have used, when it started any. */
     readonly childUsage?: RunUsage
+    /** Runs that it left behind in the background: they begin now. */
+    readonly background?: readonly LeftRun[]
     /** It brought nothing that the calls before it had not brought; told where a run watches for that (`stall`). */
     readonly stale?: true
   }
@@ -149,8 +153,26 @@ export interface DurablePayloads {
     readonly items: readonly PendingItem[]
     /** The call that asks, when it has started: itself, or through runs that it started. */
     readonly callId?: string
-    /** The runs that it started, as they are now: those that wait, and those that have ended. */
+    /** The run in the background that asks, when it is one: the id of the call that left it, `/` and its key. */
+    readonly background?: string
+    /** The runs that the call started, as they are now: those that wait, and those that have ended; or the one in the background. */
     readonly children?: readonly ResumeState[]
+  }
+  /** A run in the background has ended; the model reads of it with the next request. */
+  background_reported: {
+    /** The call that left it. */
+    readonly callId: string
+    readonly toolName: string
+    readonly childRunId: string
+    readonly agent: string
+    readonly ok: boolean
+    /** Code of its error. */
+    readonly errorType: string | null
+    /** As the model reads it. */
+    readonly content: string
+    readonly source: ContentSource
+    /** What it and the runs below it have used. */
+    readonly childUsage: RunUsage
   }
   approval_resumed: { readonly decisions: readonly Answer[] }
   answer_received: { readonly callId: string; readonly answer: Answer }
@@ -163,6 +185,10 @@ export interface DurablePayloads {
     /** Name of the error that the caller gets. */
     readonly errorType: string
     readonly message: string
+    /** HTTP status of the provider's answer, where that was what failed. */
+    readonly status?: number
+    /** The same request may succeed later. */
+    readonly retryable?: true
     readonly usage: RunUsage
   }
 }

@@ -10,21 +10,28 @@ import { entryId } from './state.js'
  * call always gives the same conversation.
  */
 export function forkHistory({ transcript }: RunState, callId: string, at: string): readonly TranscriptEntry[] {
-  const last = transcript.at(-1)
-  const calls = last?.role === 'assistant' ? toolCallsOf(last.parts) : []
-  const answers = calls.map((call, index): TranscriptEntry => {
-    const content = call.callId === callId ? THIS_CALL : OTHER_CALL
-    return {
-      id: entryId(transcript.length + index),
-      at,
-      role: 'tool',
-      callId: call.callId,
-      name: call.name,
-      content: renderEnvelope({ ok: true, content, metadata: {} }),
-      isError: false,
-    }
-  })
-  return [...transcript, ...answers]
+  const reply = transcript.findLastIndex((entry) => callsIn(entry).some((call) => call.callId === callId))
+  const before = transcript.slice(0, reply + 1)
+  const answers = before
+    .slice(-1)
+    .flatMap(callsIn)
+    .map((call, index): TranscriptEntry => {
+      const content = call.callId === callId ? THIS_CALL : OTHER_CALL
+      return {
+        id: entryId(before.length + index),
+        at,
+        role: 'tool',
+        callId: call.callId,
+        name: call.name,
+        content: renderEnvelope({ ok: true, content, metadata: {} }),
+        isError: false,
+      }
+    })
+  return [...before, ...answers]
+}
+
+function callsIn(entry: TranscriptEntry): ReturnType<typeof toolCallsOf> {
+  return entry.role === 'assistant' ? toolCallsOf(entry.parts) : []
 }
 
 const THIS_CALL =

@@ -5,6 +5,7 @@ import type { ToolContext, ToolSpec } from '../tools/spec.js'
 import { outcomeOf } from '../tools/result.js'
 import type { JsonObject } from '../util/json.js'
 import type { GoOnOpening } from './plan.js'
+import { childRunId } from './children.js'
 import type { DurableEvent } from './events.js'
 import type { InputMessage } from './input.js'
 import { opened } from './load.js'
@@ -64,11 +65,21 @@ export function forkOpening(
 
 /** The state that a new run goes on from where another stood. Throws `invalid_options` where there is nothing to go on with. */
 function forkedState(state: RunState, runId: string): RunState {
-  const { phase } = state
-  if (phase.at === 'answered' && phase.resolution.kind === 'final') {
+  const { phase, background } = state
+  if (phase.at === 'answered' && phase.resolution.kind === 'final' && background === undefined) {
     throw new HarnessError('invalid_options', 'The run had its answer in this turn: give `prompt` to go on from there.')
   }
-  return { ...state, runId, parent: null, usage: NO_USAGE }
+  return { ...state, runId, parent: null, usage: NO_USAGE, ...begunAnew(state, runId) }
+}
+
+/** Those in the background begin anew, under the new run. */
+function begunAnew({ background }: RunState, runId: string): Pick<RunState, 'background'> {
+  if (background === undefined) return {}
+  const runs = background.runs.map((run) => {
+    const own = childRunId(runId, run.callId, run.key)
+    return { ...run, childRunId: own, waiting: [], answers: [], state: null }
+  })
+  return { background: { ...background, runs } }
 }
 
 /** The conversation up to where a run stood, closed, to go on from with another prompt. */

@@ -13,12 +13,15 @@ export interface InputPort {
   readonly waiting: number
   /** Takes everything that waits: for the run. */
   take(): readonly InputMessage[]
+  /** Calls `listener` at each message, also while the run waits for runs in the background; returns how to stop listening. */
+  onSend?(listener: () => void): () => void
 }
 
 /** A port to be given to `run` or `stream` as `input`. */
 export function inputPort(): InputPort {
   let waiting: InputMessage[] = []
   let closed = false
+  const listeners = new Set<() => void>()
   const takeAll = (): readonly InputMessage[] => {
     const taken = waiting
     waiting = []
@@ -28,6 +31,11 @@ export function inputPort(): InputPort {
     send(message) {
       if (closed) throw new TypeError('This input port is closed: the run no longer listens.')
       waiting.push(message)
+      for (const listener of listeners) listener()
+    },
+    onSend(listener) {
+      listeners.add(listener)
+      return () => listeners.delete(listener)
     },
     close() {
       closed = true

@@ -1,18 +1,20 @@
 import type { ModelTurn, TurnOptions } from '../model/contracts.js'
 import type { PaidReply } from '../money/spending.js'
-import type { OutputContext } from '../output/format.js'
+import type { OutputContext } from '../tools/output-type.js'
 import { resolveTurn } from '../output/resolve.js'
 import type { Resolved } from '../output/resolve.js'
 import { settle } from './abort.js'
+import type { Until } from './background-work.js'
 import type { ConfigDigest } from './config-digest.js'
 import { refusedContent } from './limit-notices.js'
 import type { RunContext } from './context.js'
 import type { Effects, Reply } from './effects.js'
 import type { RequestKind } from './events.js'
 import type { Frozen } from './frozen.js'
+import { backgroundOf } from './load-background.js'
 import { CallIds, normalizeTurn } from './normalize.js'
 import { entryId } from './state.js'
-import type { BatchCall } from './state.js'
+import type { BatchCall } from './batch-call.js'
 import { ReplyDeltas } from './reply-deltas.js'
 import { performStep } from './steps.js'
 import { ToolBatchExecutor } from './tool-batch.js'
@@ -104,6 +106,16 @@ export class LiveEffects implements Effects {
 
   settleUnknown(calls: readonly BatchCall[]): Promise<void> {
     return this.#batches.settleUnknown(calls)
+  }
+
+  async tellBackground(until: Until): Promise<boolean> {
+    if (this.#context.state.background === undefined) return false
+    const background = await backgroundOf(this.#context, this.#frozen)
+    return background.tell(until, this.#frozen.input)
+  }
+
+  async endBackground(): Promise<void> {
+    await (await backgroundOf(this.#context, this.#frozen)).end()
   }
 
   /** What heeds no signal, such as a model or a schema that asks somebody, is left behind when the run is aborted. */

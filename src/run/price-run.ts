@@ -15,7 +15,7 @@ export interface RunPrice {
 /**
  * Prices a recorded run again, at the prices of `model` (`provider:model`): its tokens stay what they were, and so does what
  * came from a cache. Runs below it count too: reply by reply where their events are in `log` (a stream has them), else by the
- * sums in their calls. Rejects with `invalid_options` when no price is known.
+ * sums in their calls, which do not say what was cached for an hour. Rejects with `invalid_options` when no price is known.
  */
 export async function priceRun(
   log: Iterable<RunEvent> | AsyncIterable<RunEvent>,
@@ -54,7 +54,8 @@ function repliesIn(events: readonly DurableEvent[]): readonly Replies[] {
   const callsWithRuns = new Set(events.map((event) => idOf(event.parentRunId, event.parentToolCallId)))
   return events.flatMap((event) => {
     if (event.kind === 'model_message') return [{ usage: event.entry.usage, count: 1 }]
-    if (event.kind !== 'tool_call_completed' || event.childUsage === undefined) return []
+    if (event.kind !== 'tool_call_completed' && event.kind !== 'background_reported') return []
+    if (event.childUsage === undefined) return []
     if (callsWithRuns.has(idOf(event.runId, event.callId))) return []
     const { modelRequests, children } = event.childUsage
     return [{ usage: event.childUsage, count: modelRequests + children.modelRequests }]

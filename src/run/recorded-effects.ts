@@ -1,3 +1,4 @@
+import type { Until } from './background-work.js'
 import type { ConfigDigest } from './config-digest.js'
 import type { RunContext } from './context.js'
 import type { Effects, Reply } from './effects.js'
@@ -14,6 +15,10 @@ const OF_BATCHES: ReadonlySet<DurableEvent['kind']> = new Set([
   'approval_requested',
   'hook_failed',
 ])
+
+function isAskedInBackground(event: DurableEvent | undefined): boolean {
+  return event?.kind === 'approval_requested' && event.background !== undefined
+}
 
 /** Gives what was recorded: no model is asked, and no tool is run. */
 export class RecordedEffects implements Effects {
@@ -77,6 +82,25 @@ export class RecordedEffects implements Effects {
 
   async settleUnknown(): Promise<void> {
     this.#replayBatch()
+  }
+
+  /** What it came to is in the recording, in its place. */
+  tellBackground(until: Until): Promise<boolean> {
+    const { seq } = this.#context.state
+    this.#context.replayGiven()
+    for (let next = this.#recording.next; isAskedInBackground(next); next = this.#recording.next) {
+      this.#context.replay(this.#recording.take())
+      this.#context.replayGiven()
+    }
+    const hasTold = this.#context.state.seq > seq
+    if (until === 'next' && !hasTold) this.#expected('background_reported')
+    return Promise.resolve(hasTold)
+  }
+
+  endBackground(): Promise<void> {
+    this.#context.replayGiven()
+    if ((this.#context.state.background?.runs.length ?? 0) > 0) this.#expected('background_reported')
+    return Promise.resolve()
   }
 
   #replayBatch(): void {

@@ -3,9 +3,15 @@ import { firstDifference } from '../util/first-difference.js'
 import { isObject } from '../util/json.js'
 import type { Answer } from './answers.js'
 import type { DurableEvent } from './events.js'
+import { endedError } from './settled.js'
 
 /** What other processes, people, hooks and adapters did: taken as it is. */
-const GIVEN: ReadonlySet<DurableEvent['kind']> = new Set(['hook_failed', 'transcript_repaired', 'cache_bust'])
+const GIVEN: ReadonlySet<DurableEvent['kind']> = new Set([
+  'hook_failed',
+  'transcript_repaired',
+  'cache_bust',
+  'background_reported',
+])
 
 /** Members that another time and place makes different, and what a caller gave to the run. */
 const INCIDENTAL: ReadonlySet<string> = new Set([
@@ -94,8 +100,9 @@ export class Recording {
 }
 
 /** What ended a recorded run. */
-export function recordedFailure({ code, message }: DurableEvent & { kind: 'run_failed' }): HarnessError {
-  return new HarnessError(code, message)
+export function recordedFailure(event: DurableEvent & { kind: 'run_failed' }): HarnessError {
+  const { code, message, ...asked } = endedError(event)
+  return new HarnessError(code, message, asked)
 }
 
 /** An event as JSON, without what another time and place makes different. */

@@ -18,6 +18,10 @@ export interface Stretch {
   readonly started: Started
   readonly recording: Recording
   readonly model: Model
+  /** It is in a log already. */
+  readonly log: RunLog
+  /** What people said to the run while it was under way. */
+  readonly input: InputPort
 }
 
 /** A stretch that is run again. */
@@ -42,7 +46,8 @@ export async function replayRun<Output>(
     if (started?.kind !== 'run_started') throw interrupted(recording.last)
     const before: RunContext | null = context
     const opening = openingOf(started, recording, before)
-    const stretch = run({ opening, started, recording, model: recordedModel(started, events) })
+    const model = recordedModel(started, events)
+    const stretch = run({ opening, started, recording, model, log: noLog, input: recordedInput(recording) })
     context = stretch.context
     const [outcome] = await Promise.allSettled([stretch.outcome])
     if (recording.mismatch !== null) throw recording.mismatch
@@ -68,7 +73,7 @@ export async function recordedEvents(
 }
 
 /** Steering as it was recorded: that something waited at the end, and what it was is in the recorded request. */
-export function recordedInput(recording: Recording): InputPort {
+function recordedInput(recording: Recording): InputPort {
   return {
     get waiting() {
       const { next } = recording
@@ -81,7 +86,7 @@ export function recordedInput(recording: Recording): InputPort {
 }
 
 /** A log for a run that is in one already. */
-export const noLog: RunLog = {
+const noLog: RunLog = {
   append: () => Promise.resolve(),
   read: async function* () {
     // Nothing is kept.

@@ -72,18 +72,24 @@ function pauseReason(pending: readonly PendingItem[]): HarnessResult['stopReason
 }
 
 /**
- * The state as a document of its own. A run that has its answer is closed in it, so that it can be continued at once.
- * The raw replies of a paused run go with it, since no event carries them.
+ * The state as a document for the caller. A run that has its answer, and no run in the background, is closed in it, so that
+ * it can be continued at once.
  */
-export function resumeStateOf(
+function resumeStateOf(
   state: RunState,
   signingKey: SigningKey | null,
   responses: readonly unknown[] = [],
 ): ResumeState {
-  const document = responses.length > 0 ? { ...state, responses } : state
-  const copy = JSON.parse(JSON.stringify(document)) as RunState & ResumeState
-  if (copy.phase.at === 'answered') end(copy, 'end_turn', copy.transcript.at(-1)?.at ?? copy.startedAt)
+  const copy = stateDocument(state, responses)
+  if (copy.phase.at === 'answered' && (copy.background?.runs ?? []).length === 0)
+    end(copy, 'end_turn', copy.transcript.at(-1)?.at ?? copy.startedAt)
   return signingKey === null ? copy : signed(copy, signingKey)
+}
+
+/** The state as it stands, as a document of its own. The raw replies of a paused run go with it, since no event carries them. */
+export function stateDocument(state: RunState, responses: readonly unknown[]): RunState & ResumeState {
+  const document = responses.length > 0 ? { ...state, responses } : state
+  return JSON.parse(JSON.stringify(document)) as RunState & ResumeState
 }
 
 /** Every call of the run that was answered, with what the model was told, in model order. */

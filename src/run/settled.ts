@@ -1,3 +1,4 @@
+import type { HarnessErrorCode } from '../errors.js'
 import { renderEnvelope } from '../tools/envelope.js'
 import type { ContentPart, ContentSource } from '../transcript/entry.js'
 
@@ -12,6 +13,26 @@ export interface SettledCall {
   readonly source?: ContentSource
   /** It brought nothing new. */
   readonly stale?: true
+}
+
+/** Why a run ended without an answer. */
+export interface EndedError {
+  readonly code: HarnessErrorCode
+  readonly message: string
+  /** HTTP status of the provider's answer, where that was what failed. */
+  readonly status?: number
+  /** The same request may succeed later. */
+  readonly retryable?: true
+}
+
+export function endedError({ code, message, status, retryable }: EndedError): EndedError {
+  return { code, message, ...(status !== undefined && { status }), ...(retryable === true && { retryable }) }
+}
+
+/** What is to be said of a call beside its entry. */
+export interface CallNote {
+  readonly cancelled?: true
+  readonly approval?: { readonly approved: boolean; readonly reason?: string }
 }
 
 /** The `final_result` call by which the answer was given. */

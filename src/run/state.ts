@@ -1,11 +1,20 @@
-import type { HarnessErrorCode } from '../errors.js'
 import { NO_USAGE, withTurn, withUsage } from '../report.js'
-import type { PendingItem, ResumeState, RunUsage, StopReason } from '../report.js'
+import type { RunUsage, StopReason } from '../report.js'
 import { toolCallsOf } from '../transcript/entry.js'
 import type { ContentPart, ToolEntry, TranscriptEntry, Unstamped } from '../transcript/entry.js'
 import type { JsonObject, JsonValue } from '../util/json.js'
 import { verdictOf } from './answers.js'
-import type { Answer, Verdict } from './answers.js'
+import type { Answer } from './answers.js'
+import {
+  answerInBackground,
+  forgetReports,
+  leaveInBackground,
+  reportEntries,
+  reportFromBackground,
+  waitInBackground,
+} from './background-state.js'
+import type { Background } from './background-state.js'
+import type { BatchCall } from './batch-call.js'
 import type { ConfigDigest } from './config-digest.js'
 import { FINAL_RESULT } from '../output/format.js'
 import type { Resolution } from '../output/resolve.js'
@@ -15,8 +24,8 @@ import type { Exceeded } from './batch-retries.js'
 import { batchBreach } from './limits.js'
 import type { Breach } from './limits.js'
 import type { RunRules } from './rules.js'
-import { acceptedAnswer, cutOff } from './settled.js'
-import type { SettledCall } from './settled.js'
+import { acceptedAnswer, cutOff, endedError } from './settled.js'
+import type { CallNote, EndedError, SettledCall } from './settled.js'
 import { asksVerdict } from './waiting.js'
 
 /** Version of the stored form; one that is not ours is refused. */
@@ -62,17 +71,14 @@ export interface RunState {
   readonly streaks: Record<string, number>
   /** What is to be said of a call beside its entry, by call id. */
   readonly notes: Record<string, CallNote>
+  /** Runs that ended calls have left behind, and what they have come to; absent while there is nothing of either. */
+  background?: Background
 }
 
 export interface RunParent {
   readonly runId: string
   readonly callId: string
   readonly agentName: string
-}
-
-export interface CallNote {
-  readonly cancelled?: true
-  readonly approval?: { readonly approved: boolean; readonly reason?: string }
 }
 
 /** Where a run stands: what `decide` looks at. */
@@ -90,7 +96,7 @@ export interface Ended {
   /** The answer, where it is not the text of the last reply. */
   readonly output?: JsonValue
   /** Why there is none. */
-  readonly error?: { readonly code: HarnessErrorCode; readonly message: string }
+  readonly error?: EndedError
 }
 
 /** The tool calls of one reply, in model order. */
@@ -103,25 +109,6 @@ export interface Batch {
   resumed: boolean
   /** A tool that failed more often in a row than its budget allows. */
   exceeded: Exceeded | null
-}
-
-export interface BatchCall {
-  readonly callId: string
-  readonly name: string
-  readonly arguments: string
-  /** Somebody began to perform it; unset when it may be begun anew. */
-  started: boolean
-  /** How often it was begun, with answers or anew. */
-  entries: number
-  /** What people have to answer before it can go on: what it asks itself, and what runs that it started ask. */
-  waiting: readonly PendingItem[]
-  /** What they have answered, also while it is performed with that. */
-  answers: readonly Answer[]
-  /** What a person said about an outcome that is not known. */
-  verdict: Verdict | null
-  /** Runs that it started, as they were when it had to wait: those that wait, and those that had ended. */
-  children: readonly ResumeState[]
-  settled: SettledCall | null
 }
 
 type Event<Kind extends DurableEvent['kind']> = DurableEvent & { kind: Kind }
@@ -200,13 +187,15 @@ function change(state: RunState, event: DurableEvent): void {
       return changeByCompletion(state, event)
     case 'approval_requested':
       return changeByQuestions(state, event)
+    case 'background_reported':
+      return reportFromBackground(state, event)
     case 'answer_received':
       return changeByAnswer(state, event.answer)
     case 'run_completed':
       if (event.result.pending.length === 0) end(state, event.result.stopReason, event.at)
       return
     case 'run_failed':
-      return end(state, event.stopReason, event.at, { code: event.code, message: event.message })
+      return end(state, event.stopReason, event.at, endedError(event))
     case 'run_started':
       return changeByGoingOn(state, event)
     case 'approval_resumed':
@@ -234,6 +223,7 @@ function changeByRequest(state: RunState, event: Event<'model_request_started'>)
   if (event.config !== undefined) state.config = event.config
   closeReply(state, event.at)
   for (const entry of event.entries) state.transcript.push(entry)
+  forgetReports(state)
   const retrying = event.requestKind === 'correction' || event.requestKind === 'output_retry_tool'
   if (retrying) state.usage = { ...state.usage, outputRetries: state.usage.outputRetries + 1 }
   state.closing = event.closing ?? null
@@ -273,7 +263,9 @@ function changeByStart(call: BatchCall): void {
   call.verdict = null
 }
 
-function changeByQuestions(state: RunState, { items, callId, children = [] }: Event<'approval_requested'>): void {
+function changeByQuestions(state: RunState, event: Event<'approval_requested'>): void {
+  const { items, callId, children = [] } = event
+  if (event.background !== undefined) return waitInBackground(state, event.background, items, children)
   if (callId === undefined) {
     for (const item of items) callOf(state, item.callId).waiting = [item]
     return
@@ -289,7 +281,7 @@ function changeByQuestions(state: RunState, { items, callId, children = [] }: Ev
 
 function changeByAnswer(state: RunState, answer: Answer): void {
   const { phase } = state
-  if (phase.at !== 'batch') return
+  if (answerInBackground(state, answer) || phase.at !== 'batch') return
   phase.resumed = true
   for (const call of phase.calls) {
     const item = call.waiting.find(({ callId }) => callId === answer.callId)
@@ -309,6 +301,7 @@ function changeByCompletion(state: RunState, event: Event<'tool_call_completed'>
   call.settled = { at, output, parts: parts ?? null, ok, cancelled, retryKind, ...marks }
   call.waiting = []
   call.children = []
+  leaveInBackground(state, event)
   if (childUsage !== undefined) state.usage = withUsage(state.usage, childUsage)
   if (cancelled) {
     state.usage = { ...state.usage, cancelledToolCalls: state.usage.cancelledToolCalls + 1 }
@@ -330,6 +323,9 @@ function closeBatch(state: RunState, batch: Batch): void {
 /** Closes a run: what is still open in its transcript is answered. */
 export function end(state: RunState, stopReason: StopReason, at: string, error?: Ended['error']): void {
   closeOpenCalls(state, at)
+  for (const entry of reportEntries(state))
+    state.transcript.push({ id: entryId(state.transcript.length), at, ...entry })
+  delete state.background
   const { phase } = state
   const isFinal = stopReason === 'end_turn' && phase.at === 'answered' && phase.resolution.kind === 'final'
   const output = isFinal ? phase.resolution.output : undefined

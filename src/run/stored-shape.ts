@@ -35,13 +35,16 @@ const assistantPart = taggedBy('type', {
   opaque: objectOf({ type: text }, { native }),
 })
 
-const tokenUsage = objectOf({
-  inputTokens: maybeCount,
-  outputTokens: maybeCount,
-  cacheReadTokens: maybeCount,
-  cacheWriteTokens: maybeCount,
-  reasoningTokens: maybeCount,
-})
+const tokenUsage = objectOf(
+  {
+    inputTokens: maybeCount,
+    outputTokens: maybeCount,
+    cacheReadTokens: maybeCount,
+    cacheWriteTokens: maybeCount,
+    reasoningTokens: maybeCount,
+  },
+  { longCacheWriteTokens: count },
+)
 
 const finishReason = oneOf('stop', 'tool_calls', 'length', 'refusal', 'content_filter', 'pause', 'error', 'other')
 const stamp = { id: text, at: text, role: text }
@@ -49,15 +52,11 @@ const stamp = { id: text, at: text, role: text }
 const source = objectOf({ kind: oneOf(...CONTENT_SOURCES) }, { name: text, tool: text })
 
 const entry = taggedBy('role', {
-  user: objectOf({ ...stamp, content: listOf(contentPart) }, { notice: oneOf(true) }),
-  assistant: objectOf({
-    ...stamp,
-    parts: listOf(assistantPart),
-    provider: text,
-    model: text,
-    finishReason,
-    usage: tokenUsage,
-  }),
+  user: objectOf({ ...stamp, content: listOf(contentPart) }, { notice: oneOf(true), callId: text, source }),
+  assistant: objectOf(
+    { ...stamp, parts: listOf(assistantPart), provider: text, model: text, finishReason, usage: tokenUsage },
+    { native },
+  ),
   tool: objectOf(
     { ...stamp, callId: text, name: text, content: either(listOf(contentPart), text), isError: flag },
     { source },
@@ -110,6 +109,8 @@ const batchCall = objectOf({
   settled: nullable(settled),
 })
 
+const endedError = objectOf({ code: text, message: text }, { status: number, retryable: oneOf(true) })
+
 const phase = taggedBy('at', {
   opening: objectOf({ at: text }),
   asking: objectOf({ at: text, requestKind: text, notices: listOf(text) }),
@@ -121,7 +122,7 @@ const phase = taggedBy('at', {
     resumed: flag,
     exceeded: nullable(objectOf({ toolName: text, budget: count, count })),
   }),
-  ended: objectOf({ at: text, stopReason: text }, { output: json, error: objectOf({ code: text, message: text }) }),
+  ended: objectOf({ at: text, stopReason: text }, { output: json, error: endedError }),
 })
 
 const limits = recordOf(nullable(number))
@@ -168,6 +169,31 @@ const usage = objectOf({
   byModel: recordOf(modelUsage),
 })
 
+const backgroundRun = objectOf(
+  {
+    ...{
+      id: text,
+      callId: text,
+      toolName: text,
+      key: text,
+      childRunId: text,
+      agent: text,
+      task: text,
+      arguments: text,
+    },
+    waiting: listOf(pendingItem),
+    answers: listOf(answer),
+    // Read as a state of its own when its run goes on.
+    state: nullable(recordOf(json)),
+  },
+  { answer: json },
+)
+
+const background = objectOf({
+  runs: listOf(backgroundRun),
+  reports: listOf(objectOf({ callId: text, content: text, source })),
+})
+
 /** The stored form of a run's state, version 1. */
 export const runStateShape: Shape = objectOf(
   {
@@ -196,5 +222,5 @@ export const runStateShape: Shape = objectOf(
     streaks: recordOf(count),
     notes: recordOf(objectOf({}, { cancelled: oneOf(true), approval: objectOf({ approved: flag }, { reason: text }) })),
   },
-  { traceparent: text, responses: listOf(anything), signature: text },
+  { traceparent: text, background, responses: listOf(anything), signature: text },
 )

@@ -55,7 +55,7 @@ export function readPaused(given: unknown, key: SigningKey | null): StoredState 
 
 /** What people have still to answer; empty unless the run waits. */
 export function pendingOf(state: RunState): readonly PendingItem[] {
-  if (state.phase.at !== 'batch') return []
+  if (state.phase.at !== 'batch' && state.background === undefined) return []
   const command = decide(state)
   return command.kind === 'wait' ? command.items : []
 }

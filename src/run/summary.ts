@@ -2,10 +2,12 @@ import type { HarnessErrorCode } from '../errors.js'
 import { NO_USAGE, withTurn, withUsage } from '../report.js'
 import type { PendingItem, RunUsage, StopReason } from '../report.js'
 import type { JsonObject } from '../util/json.js'
+import type { BatchCall } from './batch-call.js'
 import type { DurableEvent } from './events.js'
 import { batchBreach } from './limits.js'
 import type { RunRules } from './rules.js'
-import type { BatchCall, RunParent, RunState } from './state.js'
+import { askedInBackground } from './background-state.js'
+import type { RunParent, RunState } from './state.js'
 import { unanswered } from './waiting.js'
 
 /**
@@ -91,7 +93,7 @@ function digestBefore(runId: string, event: DurableEvent): RunDigest {
     model: null,
     metadata: {},
     usage: state?.usage ?? NO_USAGE,
-    pending: state?.phase.at === 'batch' ? state.phase.calls.flatMap(unanswered) : [],
+    pending: state === undefined ? [] : askedIn(state),
     parent:
       parentRunId === null ? null : { runId: parentRunId, callId: parentToolCallId ?? '', agentName: agentName ?? '' },
     error: null,
@@ -99,6 +101,11 @@ function digestBefore(runId: string, event: DurableEvent): RunDigest {
     rules: null,
     batch: state?.phase.at === 'batch' ? batchOf(state.phase.calls) : NO_BATCH,
   }
+}
+
+function askedIn({ phase, background }: RunState): readonly PendingItem[] {
+  const own = phase.at === 'batch' ? phase.calls.flatMap(unanswered) : []
+  return [...own, ...askedInBackground({ ...(background !== undefined && { background }) })]
 }
 
 function batchOf(calls: readonly BatchCall[]): RunDigest['batch'] {
@@ -124,6 +131,8 @@ function changes(known: RunDigest, event: DurableEvent): Partial<RunDigest> {
       return { pending: withoutCall(known.pending, event.callId) }
     case 'tool_call_completed':
       return changesByCompletion(known, event)
+    case 'background_reported':
+      return changesByReport(known, event)
     case 'approval_requested':
       return { pending: [...withoutAsked(known.pending, event), ...event.items] }
     case 'answer_received':
@@ -176,6 +185,12 @@ function changesByCompletion(known: RunDigest, event: Event<'tool_call_completed
   }
 }
 
+function changesByReport(known: RunDigest, event: Event<'background_reported'>): Partial<RunDigest> {
+  const { runId, childRunId, childUsage } = event
+  const pending = known.pending.filter(({ path }) => path[path.indexOf(runId) + 1] !== childRunId)
+  return { pending, usage: withUsage(known.usage, childUsage) }
+}
+
 function counted(counts: RunUsage['toolRetries'], names: readonly string[]): RunUsage['toolRetries'] {
   const sums = new Map(Object.entries(counts))
   for (const name of names) sums.set(name, (sums.get(name) ?? 0) + 1)
@@ -191,8 +206,9 @@ function withoutCall(pending: readonly PendingItem[], callId: string): readonly 
 /** Without what those calls asked before that ask now. */
 function withoutAsked(
   pending: readonly PendingItem[],
-  { items, callId }: Event<'approval_requested'>,
+  { items, callId, background }: Event<'approval_requested'>,
 ): readonly PendingItem[] {
+  if (background !== undefined) return withoutCall(pending, background)
   const callIds = callId === undefined ? items.map((item) => item.callId) : [callId]
   return callIds.reduce(withoutCall, pending)
 }

@@ -6,7 +6,8 @@ import type { JsonValue } from '../util/json.js'
 import { settle } from './abort.js'
 import type { RunContext } from './context.js'
 import type { Frozen } from './frozen.js'
-import type { BatchCall } from './state.js'
+import { backgroundOf } from './load-background.js'
+import type { BatchCall } from './batch-call.js'
 import { checkCall, performCall } from './tool-call.js'
 import { settleUnknown } from './unknown-outcome.js'
 
@@ -57,7 +58,8 @@ export class ToolBatchExecutor {
     const work = async (): Promise<void> => {
       for (let call = waiting.shift(); call !== undefined && !this.#context.signal.aborted; call = waiting.shift()) {
         try {
-          await performCall(this.#context, this.#frozen, call, this.#indexOf(call))
+          const left = await performCall(this.#context, this.#frozen, call, this.#indexOf(call))
+          if (left.length > 0) (await backgroundOf(this.#context, this.#frozen)).begin(call.callId, left)
         } catch (error) {
           failures.push(error)
           this.#context.abort.abort(error)

@@ -1,4 +1,3 @@
-import { HarnessError } from '../errors.js'
 import { checkArguments } from '../tools/arguments.js'
 import type { CheckedArguments } from '../tools/arguments.js'
 import { noteRepairs } from '../tools/call.js'
@@ -7,39 +6,43 @@ import { envelopeOf, renderEnvelope } from '../tools/envelope.js'
 import { failureOf } from '../tools/failure.js'
 import { invoke } from '../tools/invoke.js'
 import type { ToolOutcome } from '../tools/outcome.js'
-import { plainJson } from '../tools/plain-json.js'
-import { jsonSchemaOf } from '../tools/schema.js'
-import type { ToolContext, ToolSpec } from '../tools/spec.js'
-import { Suspension } from '../tools/suspension.js'
+import type { ToolSpec } from '../tools/spec.js'
 import type { SuspendedCall } from '../tools/suspension.js'
 import type { FinishReason } from '../transcript/entry.js'
 import type { JsonObject } from '../util/json.js'
 import { didYouMean } from '../util/suggest.js'
 import { settle } from './abort.js'
-import type { ApprovalAnswer, QuestionAnswer } from './answers.js'
+import type { ApprovalAnswer } from './answers.js'
+import type { LeftRun } from './background-state.js'
+import type { BatchCall } from './batch-call.js'
 import { askAfterCall, askBeforeCall } from './call-hooks.js'
 import type { EndedCall, ToldOfCall } from './call-hooks.js'
 import { CallChildren } from './children.js'
 import type { RunContext } from './context.js'
 import type { Frozen } from './frozen.js'
-import type { BatchCall } from './state.js'
+import type { LeftChild } from './started-child.js'
 import { performStep } from './steps.js'
+import { answerOf, toolContext } from './tool-context.js'
 import { outcomeBy } from './verdict.js'
 
 /**
- * Performs one call of a batch, from its start to its kept outcome, or to what it asks of people. Rejects only when the
- * run cannot go on; the call has its kept outcome then too, if the log can keep it.
+ * Performs one call of a batch, from its start to its kept outcome, or to what it asks of people. Gives the runs that it
+ * has left behind, which are to begin now. Rejects only when the run cannot go on; the call has its kept outcome then too,
+ * if the log can keep it.
  */
 export async function performCall(
   context: RunContext,
   frozen: Frozen,
   call: BatchCall,
   toolIndex: number,
-): Promise<void> {
+): Promise<readonly LeftChild[]> {
   const startedAt = performance.now()
   const { callId, name: toolName } = call
   const said = outcomeBy(call.verdict, frozen.tools.get(toolName), toolName)
-  if (said !== null) return completeUnrun(context, call, toolIndex, said)
+  if (said !== null) {
+    await completeUnrun(context, call, toolIndex, said)
+    return []
+  }
   await context.emit('tool_call_started', { callId, toolName, toolIndex, arguments: call.arguments })
   const children = new CallChildren(context, frozen, call)
   const ended = (outcome: ToolOutcome): EndedCall => {
@@ -52,18 +55,23 @@ export async function performCall(
     const beside = { ...(childUsage !== null && { childUsage }), ...(source !== undefined && { source }) }
     return { toolIndex, durationMs, outcome, told, readOnly, ...beside }
   }
+  let left: readonly LeftChild[] = []
   try {
-    const outcome = await outcomeOf(context, frozen, call, toolIndex, children)
+    const { background, ...outcome } = await outcomeOf(context, frozen, call, toolIndex, children)
     if (outcome.kind === 'suspended') {
       await suspend(context, call, outcome, children)
-      return
+      return left
     }
-    const end = ended(outcome)
+    const end = { ...ended(outcome), ...(background !== undefined && { background }) }
     await complete(context, call, end, await askAfterCall(context, call, end))
+    if (background !== undefined) left = children.left
+    return left
   } catch (error) {
     const end = ended(failureOf(error))
     await complete(context, call, end, { output: renderEnvelope(end.told), envelope: end.told }).catch(() => undefined)
     throw error
+  } finally {
+    for (const child of children.left) if (!left.includes(child)) child.drop()
   }
 }
 
@@ -82,7 +90,7 @@ export async function completeUnrun(
 async function complete(
   context: RunContext,
   call: BatchCall,
-  { toolIndex, durationMs, outcome, childUsage, source, readOnly = false }: EndedCall,
+  { toolIndex, durationMs, outcome, childUsage, background, source, readOnly = false }: EndedCall,
   { output, envelope }: ToldOfCall,
 ): Promise<void> {
   const { callId, name: toolName } = call
@@ -106,6 +114,7 @@ async function complete(
     ...(parts !== undefined && { parts }),
     ...(source !== undefined && { source }),
     ...(childUsage !== undefined && { childUsage }),
+    ...(background !== undefined && { background }),
     ...mark,
   })
 }
@@ -136,7 +145,7 @@ async function outcomeOf(
   call: BatchCall,
   toolIndex: number,
   children: CallChildren,
-): Promise<ToolOutcome | SuspendedCall> {
+): Promise<Performed> {
   const approval = approvalOf(call)
   if (approval !== null && !approval.approved) return { kind: 'rejected', reason: approval.reason ?? null }
   if (context.signal.aborted) return CANCELLED
@@ -175,7 +184,7 @@ function approvalOf({ callId, answers }: BatchCall): ApprovalAnswer | null {
 }
 
 /** The model is told that a person changed what it had asked for. */
-function noteEdit(outcome: ToolOutcome | SuspendedCall, args: JsonObject): ToolOutcome | SuspendedCall {
+function noteEdit(outcome: Performed, args: JsonObject): Performed {
   if (outcome.kind === 'suspended' || outcome.kind === 'rejected') return outcome
   return { ...outcome, metadata: { ...outcome.metadata, edited_arguments: args } }
 }
@@ -212,10 +221,8 @@ export function finishReasonOf({ state }: RunContext): FinishReason {
   return last?.role === 'assistant' ? last.finishReason : 'other'
 }
 
-/** The same for every attempt at a call. */
-export function idempotencyKey({ runId }: RunContext, { callId }: BatchCall): string {
-  return `${runId}:${callId}`
-}
+/** What a handler came to, and the runs that it left behind, where it succeeded. Plain JSON, as a step of an engine is. */
+type Performed = (ToolOutcome | SuspendedCall) & { readonly background?: readonly LeftRun[] }
 
 interface Running {
   readonly spec: ToolSpec
@@ -224,20 +231,19 @@ interface Running {
   readonly children: CallChildren
 }
 
-async function run(context: RunContext, frozen: Frozen, running: Running): Promise<ToolOutcome | SuspendedCall> {
+async function run(context: RunContext, frozen: Frozen, running: Running): Promise<Performed> {
   // The run may have been aborted while the hooks were asked: nothing starts behind that.
   if (context.signal.aborted) return CANCELLED
   const { spec, call, checked, children } = running
   const { timeoutMs } = spec
   let ended = false
-  const work = async (signal: AbortSignal): Promise<ToolOutcome | SuspendedCall> => {
-    const value = await performStep(frozen.steps, stepId(call), () =>
-      within(context, call, () =>
-        wrapped(context, running, signal, () =>
-          invoke(spec, checked.value, toolContext(context, frozen, running, { signal, hasEnded: () => ended })),
-        ),
-      ),
-    )
+  const work = async (signal: AbortSignal): Promise<Performed> => {
+    const life = { signal, hasEnded: () => ended, answer: answerOf(call), spawn: children.spawn.bind(children) }
+    const handle = () => invoke(spec, checked.value, toolContext(context, frozen, call, life))
+    const value = await performStep(frozen.steps, stepId(call), async () => {
+      const handled = await within(context, call, () => wrapped(context, running, signal, handle))
+      return leaving(handled, running)
+    })
     // Where one of its runs waits the call does, once the others have come to a pause or an end.
     if (children.waiting.length > 0) await children.settled()
     return value
@@ -247,10 +253,23 @@ async function run(context: RunContext, frozen: Frozen, running: Running): Promi
   await children.end()
   if (stopped === null && children.waiting.length > 0) return WAITS_FOR_CHILDREN
   if (stopped === null && value?.kind === 'suspended') return value
-  if (value !== undefined && value.kind !== 'suspended' && (stopped === null || value.kind === 'succeeded'))
-    return noteRepairs(value, checked.repairs)
+  if (value !== undefined && value.kind !== 'suspended' && (stopped === null || value.kind === 'succeeded')) {
+    const { background, ...outcome } = value
+    return { ...noteRepairs(outcome, checked.repairs), ...(background !== undefined && { background }) }
+  }
   if (stopped === 'timed_out') return timedOut(spec.name, timeoutMs ?? 0)
   return CANCELLED
+}
+
+/** With what a handler that succeeded leaves behind: what it takes to enter it again for that. */
+function leaving(handled: ToolOutcome | SuspendedCall, { call, checked, children }: Running): Performed {
+  if (handled.kind !== 'succeeded' || children.left.length === 0) return handled
+  const answer = answerOf(call)
+  const entered = { arguments: checked.text, ...(answer !== undefined && { answer }) }
+  const background = children.left.map(({ key, childRunId, agent, task }) => {
+    return { key, childRunId, agent, task, ...entered }
+  })
+  return { ...handled, background }
 }
 
 async function wrapped(
@@ -276,44 +295,6 @@ const WAITS_FOR_CHILDREN: SuspendedCall = { kind: 'suspended', payload: null, an
 /** A call that is entered again is another step. */
 function stepId({ callId, entries }: BatchCall): string {
   return entries > 1 ? `tool:${callId}#${entries}` : `tool:${callId}`
-}
-
-interface CallLife {
-  readonly signal: AbortSignal
-  readonly hasEnded: () => boolean
-}
-
-function toolContext(
-  context: RunContext,
-  frozen: Frozen,
-  { call, children }: Running,
-  { signal, hasEnded }: CallLife,
-): ToolContext {
-  const { runId, metadata } = context
-  const { callId, name: toolName } = call
-  const answer = call.answers.find((each): each is QuestionAnswer => each.callId === callId && 'answer' in each)
-  return {
-    runId,
-    callId,
-    toolName,
-    root: frozen.root,
-    depth: context.depth,
-    idempotencyKey: idempotencyKey(context, call),
-    metadata,
-    signal,
-    ...(answer !== undefined && { answer: answer.answer }),
-    progress: (update) => {
-      if (!signal.aborted && !hasEnded()) context.tell('tool_progress', { callId, toolName, update })
-    },
-    suspend: (payload, schema) => {
-      throw new Suspension(plainJson(payload), jsonSchemaOf(schema, `the schema of \`suspend\` in \`${toolName}\``))
-    },
-    spawn: (options) => {
-      if (hasEnded())
-        throw new HarnessError('invalid_state', `Call \`${callId}\` has ended: it starts no runs any more.`)
-      return children.spawn(options, signal)
-    },
-  }
 }
 
 const CANCELLED: ToolOutcome = { kind: 'cancelled', reason: 'The run was cancelled before this call had ended.' }

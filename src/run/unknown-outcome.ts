@@ -6,8 +6,9 @@ import type { Reconciliation, ToolSpec } from '../tools/spec.js'
 import { settle } from './abort.js'
 import type { RunContext } from './context.js'
 import type { Frozen } from './frozen.js'
-import type { BatchCall } from './state.js'
-import { checkCall, completeUnrun, finishReasonOf, idempotencyKey } from './tool-call.js'
+import type { BatchCall } from './batch-call.js'
+import { checkCall, completeUnrun, finishReasonOf } from './tool-call.js'
+import { idempotencyKey, whenUnknown } from './tool-context.js'
 
 /**
  * Settles a call that had started when the process that ran it ended. What its tool finds out by `reconcile` wins; else
@@ -53,9 +54,7 @@ function settledHow(
   if (isRejected(call)) return 'retry'
   if (found.outcome === 'happened') return 'reconcile'
   if (found.outcome === 'did_not_happen') return 'retry'
-  if (spec === undefined) return 'report'
-  const { readOnly, idempotent } = spec.annotations ?? {}
-  return spec.onUnknownOutcome ?? (readOnly === true || idempotent === true ? 'retry' : 'report')
+  return spec === undefined ? 'report' : whenUnknown(spec)
 }
 
 function isRejected({ callId, answers }: BatchCall): boolean {

@@ -5,11 +5,14 @@ import { FileFailure, isSystemError } from './failure.js'
 import { fileTool } from './file-tool.js'
 import type { FileCall } from './file-tool.js'
 import { FirstOf } from './first-of.js'
+import { FoundSoFar } from './found-so-far.js'
 import type { FileToolOptions } from './options.js'
 import { shownPath } from './path-text.js'
 import { scopeAt } from './scope.js'
+import type { CallTime } from './search/call-time.js'
 import { walk } from './walk.js'
 import type { WalkEntry } from './walk.js'
+import { withinTime } from './within-time.js'
 
 const DEFAULT_RESULTS = 200
 /** Entries whose time is asked for at once. */
@@ -50,36 +53,44 @@ export function globTool(options: FileToolOptions = {}): ToolSpec {
   })
 }
 
-async function findFiles({ workspace, args, context }: FileCall<GlobArguments>): Promise<ToolOutcome> {
-  const {
-    pattern,
-    path: raw = '.',
-    include_dirs: includeFolders = false,
-    max_results: maxResults = DEFAULT_RESULTS,
-  } = args
-  workspace.readPolicy.checkGlob(pattern)
+async function findFiles(call: FileCall<GlobArguments>): Promise<ToolOutcome> {
+  const { workspace, args } = call
+  workspace.readPolicy.checkGlob(args.pattern)
+  const { path: raw = '.' } = args
   const { path: start, isFolder } = await scopeAt(workspace, raw)
   if (!isFolder) throw new FileFailure('PathTypeError', `path is not a directory: ${shownPath(raw)}`)
 
-  const found = new FirstOf<Dated>(maxResults, compare)
-  let batch: WalkEntry[] = []
-  const settle = async (): Promise<void> => {
-    for (const dated of await Promise.all(batch.map(datedEntry))) if (dated !== undefined) found.add(dated)
-    batch = []
-  }
-  for await (const entry of walk(workspace, { start, glob: pattern, signal: context.signal })) {
-    if (entry.kind === 'folder' && !includeFolders) continue
-    batch.push(entry)
-    if (batch.length === BATCH) await settle()
-  }
-  await settle()
-
+  const found = await withinTime('glob', call, (time) => newestBelow(start, call, time))
   const entries = found.items()
   const omitted = found.total - entries.length
   const lines = entries.map(({ path, kind }) => workspace.display(path) + (kind === 'folder' ? '/' : ''))
   if (omitted > 0) lines.push(`... ${omitted} more result(s) omitted`)
   const content = lines.length === 0 ? 'no files' : lines.join('\n')
   return { kind: 'succeeded', content, metadata: { total: found.total, returned: entries.length } }
+}
+
+/** The newest of what matches below a folder. */
+async function newestBelow(
+  start: string,
+  { workspace, args, context }: FileCall<GlobArguments>,
+  { signal, deadline }: CallTime,
+): Promise<FirstOf<Dated>> {
+  const { pattern, include_dirs: includeFolders = false, max_results: maxResults = DEFAULT_RESULTS } = args
+  const found = new FirstOf<Dated>(maxResults, compare)
+  const soFar = new FoundSoFar(workspace, context)
+  let batch: WalkEntry[] = []
+  const settle = async (): Promise<void> => {
+    for (const dated of await Promise.all(batch.map(datedEntry))) if (dated !== undefined) found.add(dated)
+    batch = []
+  }
+  for await (const entry of walk(workspace, { start, glob: pattern, signal, deadline })) {
+    if (entry.kind === 'folder' && !includeFolders) continue
+    soFar.add(entry.path)
+    batch.push(entry)
+    if (batch.length === BATCH) await settle()
+  }
+  await settle()
+  return found
 }
 
 interface Dated {

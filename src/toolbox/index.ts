@@ -10,6 +10,7 @@ export type { FetchUrlOptions, HostAddress, Lookup } from './fetch-url/options.j
 export type { NamedVariables } from './process/environment.js'
 export { parallelLlm } from './parallel-llm/index.js'
 export type { ParallelLlmOptions } from './parallel-llm/options.js'
+export { defineSubagent } from '../tools/define-subagent.js'
 export { subagent } from './subagent/index.js'
 export type { DefaultSubagent, SubagentOptions, SubagentSpec } from '../tools/subagent-options.js'
 export { loadSkills } from './skills/load-skills.js'

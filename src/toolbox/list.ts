@@ -3,10 +3,12 @@ import type { ToolSpec } from '../tools/spec.js'
 import { fileTool } from './file-tool.js'
 import type { FileCall } from './file-tool.js'
 import { FirstOf } from './first-of.js'
+import { FoundSoFar } from './found-so-far.js'
 import type { FileToolOptions } from './options.js'
 import { scopeAt } from './scope.js'
 import { walk } from './walk.js'
 import type { WalkEntry } from './walk.js'
+import { withinTime } from './within-time.js'
 
 const DEFAULT_RESULTS = 200
 
@@ -48,17 +50,22 @@ export function listTool(options: FileToolOptions = {}): ToolSpec {
   })
 }
 
-async function listFolder({ workspace, args, context }: FileCall<ListArguments>): Promise<ToolOutcome> {
+async function listFolder(call: FileCall<ListArguments>): Promise<ToolOutcome> {
+  const { workspace, args, context } = call
   const { path: raw = '.', glob = '', recursive = false, max_results: maxResults = DEFAULT_RESULTS } = args
   if (glob !== '') workspace.readPolicy.checkGlob(glob)
   const { path: start, isFolder } = await scopeAt(workspace, raw)
 
   const found = new FirstOf<Listed>(maxResults, compare)
   const pattern = selector(glob, recursive && isFolder)
-  for await (const { path, kind } of walk(workspace, { start, glob: pattern, signal: context.signal })) {
-    const shown = workspace.display(path)
-    found.add({ kind, shown, folded: shown.toLowerCase() })
-  }
+  const soFar = new FoundSoFar(workspace, context)
+  await withinTime('list', call, async ({ signal, deadline }) => {
+    for await (const { path, kind } of walk(workspace, { start, glob: pattern, signal, deadline })) {
+      const shown = workspace.display(path)
+      found.add({ kind, shown, folded: shown.toLowerCase() })
+      soFar.add(path)
+    }
+  })
   const entries = found.items()
   const omitted = found.total - entries.length
   const lines = entries.map(({ kind, shown }) => `${kind === 'folder' ? 'dir  ' : 'file '}${shown}`)

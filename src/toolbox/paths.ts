@@ -61,17 +61,6 @@ export class PathPolicy {
     return path
   }
 
-  /** Whether `path` may be touched, as it is resolved now. */
-  async allows(path: string): Promise<boolean> {
-    try {
-      await this.resolve(path)
-      return true
-    } catch (error) {
-      if (error instanceof PathValidationError || isSystemError(error)) return false
-      throw error
-    }
-  }
-
   /** Whether a path that is absolute and free of links is allowed. Asks no file system. */
   covers(path: string): boolean {
     return this.#entries.some(

@@ -1,4 +1,4 @@
-import { join } from 'node:path'
+import { resolve } from 'node:path'
 import type { ToolReach } from '../tools/spec.js'
 import type { FileToolOptions } from './options.js'
 
@@ -9,7 +9,7 @@ export function fileReach(
 ): ToolReach {
   const { root, readPaths, writePaths } = options
   const within = (paths: readonly string[] = ['.']): readonly string[] =>
-    root === undefined ? paths : paths.map((path) => join(root, path))
+    root === undefined ? paths : paths.map((path) => resolve(root, path))
   return { ...(does.reads && { reads: within(readPaths) }), ...(does.writes && { writes: within(writePaths) }) }
 }
 

@@ -1,7 +1,7 @@
-import { closeSync, constants, openSync, readlinkSync } from 'node:fs'
+import { closeSync, constants, fstatSync, open as openDescriptor, openSync, read, readlinkSync } from 'node:fs'
 import { lstat, mkdir, open, readlink, realpath, stat } from 'node:fs/promises'
 import type { FileHandle } from 'node:fs/promises'
-import type { BigIntStats } from 'node:fs'
+import type { BigIntStats, Stats } from 'node:fs'
 import { basename, dirname, join } from 'node:path'
 import { FileFailure, isSystemError, PathValidationError } from './failure.js'
 
@@ -34,6 +34,19 @@ export interface OpenedFile {
   readonly path: string
   readonly handle: FileHandle
   readonly stats: BigIntStats
+}
+
+/** What reading the blocks of a file needs; a `FileHandle` has it. */
+export interface ReadableFile {
+  /** Reads at most `room` bytes from `position` of the file to `at` of `into`. */
+  read(into: Buffer, at: number, room: number, position: number): Promise<{ readonly bytesRead: number }>
+}
+
+/** A file that was opened by `openListed`. */
+export interface ListedFile extends ReadableFile {
+  /** In bytes, when it was opened. */
+  readonly size: number
+  close(): Promise<void> | void
 }
 
 /** The path was changed between the check and the opening: check again. */
@@ -92,6 +105,56 @@ export async function openFile(ground: Ground, path: string, shown: string): Pro
 }
 
 /**
+ * Opens a regular file whose name was just listed as one, for a look at very many of them: as safe as `openFile`, at a
+ * quarter of its price. Only what can wait for a disk (opening, reading) goes through the thread pool; what asks an open
+ * descriptor does not.
+ * @param path Absolute, links resolved, allowed.
+ */
+export async function openListed(ground: Ground, path: string): Promise<ListedFile> {
+  if (!ground.descriptors) {
+    const { handle, stats } = await openFile(ground, path, basename(path))
+    return { size: Number(stats.size), read: (...place) => handle.read(...place), close: () => handle.close() }
+  }
+  const descriptor = await descriptorOf(path)
+  try {
+    if (readlinkSync(`${DESCRIPTORS}/${descriptor}`) !== path) throw new PathChanged()
+    const stats = fstatSync(descriptor)
+    requireRegular(stats, basename(path))
+    return {
+      size: stats.size,
+      read: (into, at, room, position) => readAt(descriptor, into, at, room, position),
+      close: () => closeSync(descriptor),
+    }
+  } catch (error) {
+    closeSync(descriptor)
+    throw error
+  }
+}
+
+async function descriptorOf(path: string): Promise<number> {
+  const flags = constants.O_RDONLY | flag('O_NOFOLLOW') | flag('O_NONBLOCK')
+  return new Promise((resolve, reject) => {
+    openDescriptor(path, flags, (error, descriptor) => {
+      if (error === null) resolve(descriptor)
+      else reject(isSystemError(error, 'ELOOP', 'EMLINK') ? new PathChanged() : error)
+    })
+  })
+}
+
+async function readAt(
+  descriptor: number,
+  into: Buffer,
+  ...[at, room, position]: readonly [number, number, number]
+): Promise<{ readonly bytesRead: number }> {
+  return new Promise((resolve, reject) => {
+    read(descriptor, into, at, room, position, (error, bytesRead) => {
+      if (error === null) resolve({ bytesRead })
+      else reject(error)
+    })
+  })
+}
+
+/**
  * Opens a folder, and makes it and those above it where they are missing and `create` is set; to be called within
  * `withResolved`.
  * @param path Absolute, links resolved, inside the root.
@@ -116,7 +179,7 @@ export async function statIn(folder: Folder, name: string): Promise<BigIntStats 
 }
 
 /** @throws FileFailure `PathTypeError`; asks for another look when a link has come into its place. */
-export function requireRegular(stats: BigIntStats, shown: string): void {
+export function requireRegular(stats: BigIntStats | Stats, shown: string): void {
   if (stats.isSymbolicLink()) throw new PathChanged()
   if (stats.isDirectory()) throw new FileFailure('PathTypeError', `path is a directory: ${shown}`)
   if (!stats.isFile()) throw new FileFailure('PathTypeError', `path is not a regular file: ${shown}`)

@@ -9,10 +9,13 @@ import { IGNORE_FILES, ignoreVerdict, parseIgnoreFile } from './ignore-rules.js'
 import type { IgnoreFileName, IgnoreRule, IgnoreScope } from './ignore-rules.js'
 import { openFolder, openIn } from './safe-open.js'
 import type { Folder } from './safe-open.js'
+import { givingWay } from './search/call-time.js'
 import type { Workspace } from './workspace.js'
 
 /** Larger ignore files are no longer lists that somebody wrote. */
 const MAX_IGNORE_BYTES = 1_000_000
+/** Names between two looks at the clock. */
+const NAMES_BETWEEN_BREATHS = 256
 
 export interface WalkOptions {
   /** Where to look: absolute, links resolved, such as `readPolicy.resolveScope` gives it. A file is its own only entry. */
@@ -58,10 +61,13 @@ export async function* walk(workspace: Workspace, options: WalkOptions): AsyncGe
     yield { path: start, kind: 'file', link: false, target: start }
     return
   }
+  const giveWay = givingWay()
+  let met = 0
   const open: Visit[] = [await firstVisit(workspace, start, matcher)]
   for (let visit = open.pop(); visit !== undefined; visit = open.pop()) {
     const below: Visit[] = []
-    for (const found of await entriesOf(workspace, visit, { ...options, matcher })) {
+    for (const found of await entriesOf(workspace, visit, { ...options, matcher, giveWay })) {
+      if (++met % NAMES_BETWEEN_BREATHS === 0) await giveWay()
       requireTime(options)
       if (found.visit !== undefined) below.push(found.visit)
       const entry = found.matched ? await entryOf(workspace, found) : undefined
@@ -93,6 +99,8 @@ type EntryType = 'file' | 'folder' | 'link'
 
 interface Matching extends WalkOptions {
   readonly matcher: Glob | undefined
+  /** A folder may hold a million names. */
+  readonly giveWay: () => Promise<void>
 }
 
 async function firstVisit(workspace: Workspace, start: string, matcher: Glob | undefined): Promise<Visit> {
@@ -120,7 +128,8 @@ async function entriesOf(workspace: Workspace, visit: Visit, options: Matching):
       const scope = await scopeOf(folder, names, visit.segments.length, visit.scope)
       entries.sort((left, right) => (left.name < right.name ? -1 : 1))
       const found: Found[] = []
-      for (const entry of entries) {
+      for (const [index, entry] of entries.entries()) {
+        if (index % NAMES_BETWEEN_BREATHS === 0) await options.giveWay()
         const type = typeOf(entry) ?? (await typeAt(folder, entry.name))
         if (type === undefined) continue
         const each = foundAs(workspace, { ...visit, scope }, entry.name, type, options)

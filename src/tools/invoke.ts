@@ -31,7 +31,7 @@ export async function invoke(
 }
 
 /** An outcome within the tool's bounds. */
-export function withinBounds({ maxOutputChars }: ToolSpec, outcome: ToolOutcome): ToolOutcome {
+export function withinBounds({ maxOutputChars }: Pick<ToolSpec, 'maxOutputChars'>, outcome: ToolOutcome): ToolOutcome {
   return bounded(outcome, maxOutputChars ?? DEFAULT_MAX_OUTPUT_CHARS)
 }
 

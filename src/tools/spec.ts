@@ -1,10 +1,11 @@
-import type { Limits } from '../limits.js'
+import type { Limits, StallOptions } from '../limits.js'
 import type { Model, ModelSettings, StructuredOutputMode } from '../model/contracts.js'
 import type { ModelRef } from '../model/reference.js'
 import type { HarnessResult } from '../report.js'
 import type { ContentPart } from '../transcript/entry.js'
 import type { JsonObject, JsonSchema, JsonValue } from '../util/json.js'
 import type { ToolOutcome } from './outcome.js'
+import type { AgentOutputValidator, InferOutput, OutputType } from './output-type.js'
 import type { Schema } from './schema.js'
 import type { Validate } from './validation.js'
 
@@ -121,7 +122,16 @@ export interface ToolContext {
    * a crash or a pause the same `spawn` finds it again, as far as it had come. A handler that spawns is entered again
    * then: give its tool `onUnknownOutcome: 'retry'`.
    */
-  readonly spawn: <Output = string>(options: SpawnOptions<Output>) => ChildRun<Output>
+  readonly spawn: Spawn
+}
+
+/** Starts child runs, typed by their `outputType`. */
+export interface Spawn {
+  // Of two parameters, so that `spawn<Answer>(…)` means the one below.
+  <const Type extends JsonSchema | readonly Schema[], Output extends InferOutput<Type>>(
+    options: SpawnOptions<NoInfer<InferOutput<Type>>> & { readonly outputType: Type },
+  ): ChildRun<Output>
+  <Output = string>(options: SpawnOptions<Output>): ChildRun<Output>
 }
 
 /** What a child run is asked and given; what is left out is none, not the parent's, unless it says so. */
@@ -149,14 +159,28 @@ export interface SpawnOptions<Output = string> {
    * others is refused. Default false.
    */
   readonly fork?: boolean
-  readonly outputType?: Schema<Output>
+  /**
+   * The call does not wait for the run: it begins when the call has succeeded, and what it comes to is told to the model as
+   * a message at a later turn. It belongs to the parent run, which does not end before it. As an object: it also waits for
+   * its turn there. After a crash or a pause the handler is entered again, up to where it has spawned the same, so its tool
+   * must have `onUnknownOutcome: 'retry'`. Default false.
+   */
+  readonly background?: boolean | BackgroundLine
+  /** Schema of the answer, or several of which it may be any. Default: the answer is text. */
+  readonly outputType?: OutputType<Output>
   readonly outputMode?: StructuredOutputMode | 'auto'
+  /** Checks an answer that fits, of text too: throws `ModelRetry` to have it mended. Default: none. */
+  readonly outputValidator?: AgentOutputValidator<Output>
   /** Default: the parent's. */
   readonly outputRetries?: number
   /** Default: the parent's `toolRetries`. */
   readonly toolRetries?: number
   /** Budgets of its own. Default: those of the parent's harness. */
   readonly limits?: Limits
+  /** Default: the harness's. */
+  readonly onLimit?: 'fail' | 'answer'
+  /** Default: the harness's. */
+  readonly stall?: boolean | StallOptions
   /** Default: the parent's. */
   readonly settings?: ModelSettings
   /** Default: none. */
@@ -165,12 +189,18 @@ export interface SpawnOptions<Output = string> {
   readonly signal?: AbortSignal
 }
 
+/** Where runs in the background wait until there is room for them. */
+export interface BackgroundLine {
+  /** Does `work` once there is room under the run `parentRunId`. Rejects when `signal` is aborted before. */
+  within<T>(parentRunId: string, signal: AbortSignal, work: () => Promise<T>): Promise<T>
+}
+
 /** A run that a tool call started. */
 export interface ChildRun<Output = string> {
   readonly runId: string
   /**
    * What it comes to; rejects with its `HarnessError`. When it pauses, the call that started it pauses with it: then this
-   * rejects with what must not be caught.
+   * rejects with what must not be caught. Of a run in the background it rejects at once: nobody waits for that.
    */
   readonly result: Promise<HarnessResult<Output>>
 }

@@ -4,22 +4,25 @@ import { isObject } from '../util/json.js'
 import { unknownKey } from '../util/unknown-key.js'
 
 /** How a subagent works, as a child run is told it. */
-type AgentRun = Pick<
-  SpawnOptions<unknown>,
+type AgentRun<Output> = Pick<
+  SpawnOptions<Output>,
   | 'instructions'
   | 'tools'
   | 'fork'
   | 'model'
   | 'settings'
   | 'limits'
+  | 'onLimit'
+  | 'stall'
   | 'outputType'
   | 'outputMode'
+  | 'outputValidator'
   | 'outputRetries'
   | 'toolRetries'
 >
 
-/** An agent that the model can hand a task to, by name. */
-export interface SubagentSpec extends AgentRun {
+/** An agent that the model can hand a task to, by name. `defineSubagent` types its `outputValidator` by its `outputType`. */
+export interface SubagentSpec<Output = unknown> extends AgentRun<Output> {
   /** 1 to 64 letters, digits, `_`, `-` or `.`; not `default`. */
   readonly name: string
   /** What it is good for: one line, for the model that chooses. */
@@ -31,10 +34,12 @@ export interface SubagentSpec extends AgentRun {
   readonly tools?: NonNullable<SpawnOptions['tools']>
   /** Its runs under one calling run take turns: for agents that write to the same files. Default false. */
   readonly exclusive?: boolean
+  /** A call does not wait for its run, whose answer comes to the calling run as a message. Default false. */
+  readonly background?: boolean
 }
 
 /** The agent of a call that names none: it has the tools of the run that calls it. */
-export type DefaultSubagent = Omit<AgentRun, 'tools'> & Pick<SubagentSpec, 'exclusive'>
+export type DefaultSubagent = Omit<AgentRun<unknown>, 'tools'> & Pick<SubagentSpec, 'exclusive' | 'background'>
 
 /** What `subagent` can be told. */
 export interface SubagentOptions {
@@ -50,7 +55,7 @@ export interface SubagentOptions {
 
 const RUN_KEYS = [
   ...['instructions', 'fork', 'model', 'settings', 'limits', 'outputType', 'outputMode', 'outputRetries'],
-  ...['toolRetries', 'exclusive'],
+  ...['toolRetries', 'exclusive', 'background', 'outputValidator', 'onLimit', 'stall'],
 ]
 
 /** @throws HarnessError `invalid_options`, naming what is wrong. */
@@ -86,9 +91,20 @@ function checkSubagent(agent: unknown): void {
     throw invalid(`Expected the \`description\` of subagent \`${name}\` to be one line of text.`)
   }
   requireKnown(agent, ['name', 'description', 'tools', ...RUN_KEYS], `member of subagent \`${name}\``)
+  checkBackground(name, agent['background'])
   if (fork === true && tools !== undefined) throw invalid(`With \`fork\` subagent \`${name}\` has its caller's tools.`)
-  if (fork === true || tools === 'inherit' || Array.isArray(tools)) return
+  if (fork === true || tools === 'inherit' || (Array.isArray(tools) && tools.every(isTool))) return
   throw invalid(`Expected \`tools\` of subagent \`${name}\` to be a list of tools or \`inherit\`.`)
+}
+
+/** A tool's name is none: a subagent gets what its host hands it, never a tool by name. */
+function isTool(tool: unknown): boolean {
+  return isObject(tool) && typeof tool['call'] === 'function'
+}
+
+function checkBackground(name: string, background: unknown): void {
+  if (background === undefined || typeof background === 'boolean') return
+  throw invalid(`Expected \`background\` of subagent \`${name}\` to be a boolean, got ${typeof background}.`)
 }
 
 function requireKnown(options: unknown, known: readonly string[], what: string): void {

@@ -74,9 +74,15 @@ export function replyAttributes(event: EventOf<'model_message'>): Attributes {
     [ATTRIBUTE.finishReasons]: [entry.finishReason],
     [OWN.nativeFinishReason]: nativeFinishReason ?? undefined,
     ...usageAttributes(entry.usage),
+    [OWN.turnCost]: event.cost === undefined ? undefined : inDollars(event.cost),
     [OWN.outputMode]: finalizedOutputMode ?? undefined,
     [STATED.finalized]: finalized,
   }
+}
+
+/** Costs in events are whole micro-dollars. */
+export function inDollars(microDollars: number): number {
+  return microDollars / 1_000_000
 }
 
 function usageAttributes(usage: TokenUsage): Attributes {
@@ -166,5 +172,6 @@ export function endAttributes(stopReason: string, usage: RunUsage): Attributes {
     [OWN.stopReason]: stopReason,
     [OWN.modelRequests]: usage.modelRequests,
     [OWN.toolCalls]: usage.toolCalls,
+    [OWN.runCost]: usage.costUsd ?? undefined,
   }
 }

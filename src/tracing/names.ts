@@ -61,6 +61,9 @@ export const OWN = {
   stopReason: 'thinharness.run.stop_reason',
   modelRequests: 'thinharness.run.model_requests',
   toolCalls: 'thinharness.run.tool_calls',
+  /** US dollars of the run and the runs below it; in the span of a request those of its reply alone. */
+  runCost: 'thinharness.run.cost_usd',
+  turnCost: 'thinharness.model.cost_usd',
   paused: 'thinharness.approval.paused',
   pendingCallIds: 'thinharness.approval.pending_call_ids',
   requestKind: 'thinharness.model.request.kind',
@@ -98,6 +101,13 @@ export const METRIC = {
     unit: 's',
     description: 'Time from the start of an operation to its end.',
     boundaries: [0.01, 0.02, 0.04, 0.08, 0.16, 0.32, 0.64, 1.28, 2.56, 5.12, 10.24, 20.48, 40.96, 81.92],
+  },
+  /** The conventions have none; one is proposed (semantic-conventions-genai, pull request 443), for requests alone as here. */
+  cost: {
+    name: 'thinharness.client.operation.cost',
+    unit: '{USD}',
+    description: 'Cost of a request, where it is known.',
+    boundaries: [0.0001, 0.0003, 0.001, 0.003, 0.01, 0.03, 0.1, 0.3, 1, 3, 10, 30],
   },
 } as const
 

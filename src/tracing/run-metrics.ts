@@ -1,5 +1,5 @@
 import type { DurableEvent, RequestConstants, RunEvent, RunTrace, TokenUsage } from '../index.js'
-import { callErrorType } from './attributes.js'
+import { callErrorType, inDollars } from './attributes.js'
 import { ATTRIBUTE, METRIC, OPERATION, OTHER } from './names.js'
 import type { OtelAttributes, OtelHistogram, OtelMeter } from './otel-api.js'
 
@@ -9,15 +9,16 @@ type EventOf<Kind extends DurableEvent['kind']> = DurableEvent & { readonly kind
 export interface Histograms {
   readonly tokens: OtelHistogram
   readonly duration: OtelHistogram
+  readonly cost: OtelHistogram
 }
 
 export function histogramsOf(meter: OtelMeter): Histograms {
   const made = ({ name, unit, description, boundaries }: (typeof METRIC)[keyof typeof METRIC]): OtelHistogram =>
     meter.createHistogram(name, { unit, description, advice: { explicitBucketBoundaries: [...boundaries] } })
-  return { tokens: made(METRIC.tokens), duration: made(METRIC.duration) }
+  return { tokens: made(METRIC.tokens), duration: made(METRIC.duration), cost: made(METRIC.cost) }
 }
 
-/** Measures one run: tokens and time of each request, time of each tool call and of the run. */
+/** Measures one run: tokens, cost and time of each request, time of each tool call and of the run. */
 export class RunMetrics implements RunTrace {
   readonly #histograms: Histograms
   readonly #agent: OtelAttributes
@@ -48,9 +49,10 @@ export class RunMetrics implements RunTrace {
     if (event.kind === 'run_failed') this.#ended(event.at, event.code)
   }
 
-  #replied({ at, entry, responseModel }: EventOf<'model_message'>): void {
+  #replied({ at, entry, responseModel, cost }: EventOf<'model_message'>): void {
     const attributes = { ...this.#turn(), ...(responseModel !== null && { [ATTRIBUTE.responseModel]: responseModel }) }
     this.#tokens(entry.usage, attributes)
+    if (cost !== undefined) this.#histograms.cost.record(inDollars(cost), attributes)
     this.#measure(attributes, this.#askedAt ?? at, at)
     this.#askedAt = null
   }

@@ -18,8 +18,11 @@ export interface EntryStamp {
 export interface UserEntry extends EntryStamp {
   readonly role: 'user'
   readonly content: readonly ContentPart[]
-  /** Set when the harness wrote it (a limit notice, a correction), not a person. */
+  /** Set when the harness wrote it (a limit notice, a correction, a report), not a person. */
   readonly notice?: true
+  /** Of the report of a run in the background: the call that started it, and where its content comes from. */
+  readonly callId?: string
+  readonly source?: ContentSource
 }
 
 /** One reply of a model, its parts in the order in which the model gave them. */
@@ -32,6 +35,8 @@ export interface AssistantEntry extends EntryStamp {
   readonly model: string
   readonly finishReason: FinishReason
   readonly usage: TokenUsage
+  /** What the provider said of the reply as a whole and wants to hear again, such as the container of its programs. */
+  readonly native?: NativePart
 }
 
 /** The answer to one tool call. Every call of an assistant entry has exactly one before the next request. */
@@ -56,6 +61,13 @@ export interface ContentSource {
   readonly name?: string
   /** The server's own name of its tool. */
   readonly tool?: string
+}
+
+/** An entry of which it is known where its content comes from. */
+export type SourcedEntry = (ToolEntry | UserEntry) & { readonly callId: string; readonly source: ContentSource }
+
+export function isSourced(entry: TranscriptEntry): entry is SourcedEntry {
+  return entry.role !== 'assistant' && entry.source !== undefined && entry.callId !== undefined
 }
 
 /** An entry before the run has stamped it. */
@@ -100,7 +112,7 @@ export interface OpaquePart {
 }
 
 /**
- * A provider's own form of a part, replayed unchanged to the same provider and left out for another: signatures,
+ * A provider's own form of a part or of a reply, replayed unchanged to the same provider and left out for another: signatures,
  * encrypted reasoning, item ids, citations.
  */
 export interface NativePart {
@@ -121,6 +133,8 @@ export interface TokenUsage {
   readonly cacheReadTokens: number | null
   /** Part of `inputTokens`. */
   readonly cacheWriteTokens: number | null
+  /** Part of `cacheWriteTokens`: what is kept for an hour, where a provider charges more for that. */
+  readonly longCacheWriteTokens?: number
   /** Part of `outputTokens`. */
   readonly reasoningTokens: number | null
 }

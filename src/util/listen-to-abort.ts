@@ -21,7 +21,8 @@ interface SharedListener {
 function share(signal: AbortSignal): SharedListener {
   const listeners = new Set<() => void>()
   const tell = (): void => {
-    for (const listener of [...listeners]) listener()
+    // A listener that another one has stopped is not called any more, as the platform has it.
+    for (const listener of [...listeners]) if (listeners.has(listener)) listener()
   }
   signal.addEventListener('abort', tell)
   shared.set(signal, { listeners, tell })

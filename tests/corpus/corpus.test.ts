@@ -73,7 +73,14 @@ function toolsNow(): ToolSpec[] {
       return (await Promise.all(runs.map(({ result }) => result))).map(({ text }) => text)
     },
   })
-  return [...tools, delegate]
+  const leave = defineTool({
+    name: 'leave',
+    description: 'The tool leave.',
+    parameters,
+    onUnknownOutcome: 'retry',
+    handler: (_, { spawn }) => spawn({ prompt: 'first', agentName: 'first', tools, background: true }).runId,
+  })
+  return [...tools, delegate, leave]
 }
 
 function harnessFor({ plays, name }: Kept, log?: Awaited<ReturnType<typeof logWith>>): Harness<unknown> {

@@ -47,6 +47,20 @@ test('docs/subagents.md: tasks are handed over, one to a fork', async () => {
   expect(text).toBe('counter: {"count":3}\nsecond-opinion: "It is."\nThree. (3 requests, 2 by subagents)\n')
 })
 
+test('docs/subagents.md: an agent is checked by what is in stock', async () => {
+  const text = await asked('subagents/checked.ts', (provider) =>
+    provider
+      .calls('subagent', { task: 'What gives light?', agent: 'clerk' })
+      .calls('final_result', { value: { article: 'candle' } })
+      .replies(({ messages }) => {
+        expect(JSON.stringify(messages)).toContain('There is no candle.')
+        return { calls: [{ name: 'final_result', arguments: { value: { article: 'lamp' } } }] }
+      })
+      .says('We have four lamps.'),
+  )
+  expect(text).toBe('We have four lamps. (1 task handed over)\n')
+})
+
 test('docs/subagents.md: prompts are answered into a file', async () => {
   await writeFile('notes/prompts.json', '["Rain.","Bread."]')
   const text = await asked('subagents/parallel.ts', (provider) =>

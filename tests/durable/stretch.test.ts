@@ -11,6 +11,8 @@ const PLAYS = {
   go: [['once', 'safe'], ['once'], 'Done.'],
   ask: [['once', 'ask'], ['ask'], 'Thank you.'],
   fail: [['once']],
+  leave: [['leave'], 'I wait.', 'It is there.'],
+  below: [['ask'], 'Thank you.'],
 }
 const begin = (prompt: string): StretchWork => ({ kind: 'begin', runId: 'run_a', prompt })
 
@@ -72,6 +74,32 @@ describe('a stretch of a run', () => {
       // The second question has taken the place of the first.
       expect((await log.inspect('run_a'))?.pending.map(({ callId }) => callId)).toEqual(['call_3'])
     }
+  })
+
+  test('lasts until what works in the background has ended, or asks people', async () => {
+    const leave = tool(
+      'leave',
+      (_, context) => context.spawn({ prompt: 'below', background: true, tools: [ask] }).runId,
+      { onUnknownOutcome: 'retry' },
+    )
+    const log = memoryLog()
+    const harness = () => harnessThat([], { tools: [leave] })
+    const paused = await performStretch(begin('leave'), { harness: harness(), log })
+    const after = (paused as { seq: number }).seq
+    const [item] = (await log.inspect('run_a'))!.pending
+    const work: StretchWork = {
+      kind: 'answer',
+      runId: 'run_a',
+      answers: [{ callId: item!.callId, answer: 'x' }],
+      after,
+    }
+    const events = await eventsIn(log, 'run_a')
+    const ending = await performStretch(work, { harness: harness(), log })
+    const { seq } = ending as { seq: number }
+    expect(await endingOf({ harness: harness(), log }, 'run_a', seq)).toMatchObject({ text: 'It is there.' })
+    const cut = await cutAt(await eventsIn(log, 'run_a'), events.length + 3)
+    expect(await performStretch(work, { harness: harness(), log: cut })).toMatchObject({ kind: 'ended' })
+    expect((await cut.inspect('run_a'))?.status).toBe('completed')
   })
 
   test('waits while the run is another process’s, and gives what that one came to', async () => {

@@ -18,6 +18,26 @@ function answering(limits: Limits, options: HarnessOptions): ReturnType<typeof h
 const REFUSED = (left: number): string =>
   `This call was not run: 2 calls were asked for, and ${left} of 2 remain. Answer now with what you have, without tools.`
 
+describe('a limit, and what it does,', () => {
+  test('H-36 may be said for one run, also of a child; the harness keeps its own', async () => {
+    using model = new ScriptedModel().calls('a').says('What I have.').calls('a')
+    const harness = harnessOf({ model, tools: [tool('a')], limits: { modelRequests: 1 } })
+    const result = await harness.run('Go.', { limits: { modelRequests: 2 }, onLimit: 'answer' })
+    expect([result.text, model.requests.map(({ toolChoice }) => toolChoice)]).toEqual([
+      'What I have.',
+      [undefined, 'none'],
+    ])
+    expect((await failureOf(harness.run('Go.'))).code).toBe('limit_reached')
+    expect(() => harness.stream('Go.', { onLimit: 'stop' as never })).toThrow('Expected `onLimit` to be one of')
+    using child = new ScriptedModel().calls('b').says('Half of it.')
+    using parent = new ScriptedModel().calls('subagent', { task: 'Work.', agent: 'worker' }).says('Done.')
+    const worker = { name: 'worker', description: 'Works.', model: child, tools: [tool('b')] }
+    const subagents = [{ ...worker, limits: { modelRequests: 2 }, onLimit: 'answer' } as const]
+    const { toolCallRecords } = await harnessOf({ model: parent, subagents }).run('Go.')
+    expect(toolCallRecords[0]?.output).toContain('Half of it.')
+  })
+})
+
 describe("limits that ask for an answer (`onLimit: 'answer'`)", () => {
   test('H-36 a batch over the tool limit is answered call by call, none is run, and the model answers without tools', async () => {
     const ran: string[] = []

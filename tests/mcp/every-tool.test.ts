@@ -5,17 +5,26 @@ import { afterAll, beforeAll, expect, test } from 'vitest'
 import { Harness } from 'thinharness'
 import type { JsonObject, PendingItem } from 'thinharness'
 import { ScriptedModel } from 'thinharness/testing'
+import { mcpHttp, mcpSse } from '../../src/mcp/index.js'
 import type { McpServer } from '../../src/mcp/index.js'
-import { npmServer } from './support.js'
+import { npmServer, startedEverything } from './support.js'
 
 let folder = ''
+const origins = { http: '', sse: '' }
+const started: AsyncDisposable[] = []
 
 beforeAll(async () => {
+  const [http, sse] = await Promise.all([startedEverything('streamableHttp'), startedEverything('sse')])
+  started.push(http, sse)
+  Object.assign(origins, { http: http.origin, sse: sse.origin })
   folder = await mkdtemp(join(tmpdir(), 'thinharness-mcp-'))
   await writeFile(join(folder, 'a.txt'), 'hello\nworld\n')
 })
 
-afterAll(() => rm(folder, { recursive: true, force: true }))
+afterAll(async () => {
+  for (const server of started) await server[Symbol.asyncDispose]()
+  await rm(folder, { recursive: true, force: true })
+})
 
 /** A call, and what must be in its result; `fails`: the server refuses it. */
 type Row = readonly [name: string, args: () => JsonObject, expected: string, fails?: 'fails']
@@ -40,6 +49,8 @@ const EVERYTHING: readonly Row[] = [
   ['get-roots-list', () => ({}), 'file://'],
   ['trigger-elicitation-request', () => ({}), 'declined'],
   ['trigger-url-elicitation', () => ({ url: 'https://example.com/' }), 'declin'],
+  // A research task, which is an extension of the protocol: its server says that a plain call is none.
+  ['simulate-research-query', () => ({ topic: 'tea' }), 'requires task augmentation', 'fails'],
   ['trigger-sampling-request', () => ({ prompt: 'Say yes.', maxTokens: 10 }), 'Sampled.'],
 ]
 const FILES: readonly Row[] = [
@@ -78,19 +89,20 @@ const THINKING: readonly Row[] = [
   ],
 ]
 
-/** Not called: a research task, which is an extension of the protocol that no request of ours begins. */
-const LEFT_OUT = ['simulate-research-query']
+const EVERYTHING_ID = { id: 'everything', sampling: true } as const
 
-const SERVERS: readonly [string, () => McpServer, readonly Row[]][] = [
-  ['everything', () => npmServer('everything', ['stdio'], { sampling: true }), EVERYTHING],
-  ['filesystem', () => npmServer('filesystem', [folder]), FILES],
-  ['memory', () => npmServer('memory', [], { env: { MEMORY_FILE_PATH: at('memory.jsonl') } }), MEMORY],
-  ['sequential-thinking', () => npmServer('sequential-thinking'), THINKING],
+const SERVERS: readonly [string, string, () => McpServer, readonly Row[]][] = [
+  ['everything', 'stdio', () => npmServer('everything', ['stdio'], EVERYTHING_ID), EVERYTHING],
+  ['everything', 'streamable HTTP', () => mcpHttp({ ...EVERYTHING_ID, url: `${origins.http}/mcp` }), EVERYTHING],
+  ['everything', 'SSE', () => mcpSse({ ...EVERYTHING_ID, url: `${origins.sse}/sse` }), EVERYTHING],
+  ['filesystem', 'stdio', () => npmServer('filesystem', [folder]), FILES],
+  ['memory', 'stdio', () => npmServer('memory', [], { env: { MEMORY_FILE_PATH: at('memory.jsonl') } }), MEMORY],
+  ['sequential-thinking', 'stdio', () => npmServer('sequential-thinking'), THINKING],
 ]
 
 test.each(SERVERS)(
-  'MC-03 every tool of server-%s works in a run',
-  async (id, make, rows) => {
+  'MC-03 every tool of server-%s works in a run, over %s',
+  async (id, _transport, make, rows) => {
     const model = ScriptedModel.each(({ transcript }) => {
       const [first] = transcript
       if (!JSON.stringify(first).includes('Call them all.')) return new ScriptedModel().says('Sampled.')
@@ -108,9 +120,7 @@ test.each(SERVERS)(
     const results = result.transcript.filter((entry) => entry.role === 'tool')
 
     expect(result.text).toBe('Done.')
-    expect(new Set(rows.map(([name]) => name))).toEqual(
-      new Set(listed.map(({ name }) => name).filter((name) => !LEFT_OUT.includes(name))),
-    )
+    expect(new Set(rows.map(([name]) => name))).toEqual(new Set(listed.map(({ name }) => name)))
     expect(results.map(({ name, content, isError }) => ({ name, isError, content: JSON.stringify(content) }))).toEqual(
       rows.map(([name, , expected, fails]) => ({
         name,

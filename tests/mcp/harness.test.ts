@@ -94,3 +94,69 @@ test('MC-34 a run that is cancelled leaves the server to the next', async () => 
 
   expect((await harness.run('Work.')).text).toBe('Done.')
 })
+
+const SAMPLING = `{
+  'tools/list': () => ({ tools: [tool('sum_up')] }),
+  'tools/call': async ({ arguments: { of } }) => text(JSON.stringify(await ask('sampling/createMessage', {
+    systemPrompt: 'Be brief.', maxTokens: 50,
+    messages: [{ role: 'user', content: { type: 'text', text: 'Sum up: ' + of } }],
+  }))),
+}`
+
+/** Answers a server's request in one run, calls its tool in the other. */
+function summing(...calls: readonly string[]): ScriptedModel {
+  return ScriptedModel.each(({ transcript }) =>
+    JSON.stringify(transcript[0]).includes('Sum up')
+      ? new ScriptedModel().says('In short.')
+      : transcript.some(({ role }) => role === 'tool')
+        ? new ScriptedModel().says('Done.')
+        : new ScriptedModel().callsAll(calls.map((of) => ({ name: 'sum_up', arguments: { of } }))).says('Done.'),
+  )
+}
+
+test.each([
+  ['accept', 'In short.', 1],
+  ['decline', 'The request was refused.', 0],
+] as const)(
+  'with `sampling: ask` a person reads what the model would be asked, and says whether it is: %s',
+  async (action, told, children) => {
+    await using server = oddServer(SAMPLING, { sampling: 'ask' })
+    await using harness = new Harness({ model: summing('the news'), builtinTools: [], mcpServers: [server] })
+
+    const paused = await harness.run('Go.')
+    const [item] = paused.pending
+
+    expect(paused.usage.children.modelRequests).toBe(0)
+    expect(item).toMatchObject({
+      kind: 'question',
+      toolName: 'sum_up',
+      payload: {
+        kind: 'mcp_sampling',
+        server: 'odd',
+        instructions: 'Be brief.',
+        messages: [{ role: 'user', content: [{ type: 'text', text: 'Sum up: the news' }] }],
+        maxOutputTokens: 50,
+      },
+    })
+    if (paused.resumeState === null || item === undefined) throw new Error('not paused')
+    const result = await harness.resume(paused.resumeState, [{ callId: item.callId, answer: { action } }])
+    expect(result.text).toBe('Done.')
+    expect(result.usage.children.modelRequests).toBe(children)
+    expect(
+      result.transcript.flatMap((entry) => (entry.role === 'tool' ? [JSON.stringify(entry.content)] : [])),
+    ).toEqual([expect.stringContaining(told)])
+  },
+)
+
+test('calls of one reply that each have the model asked are answered one after the other', async () => {
+  await using server = oddServer(SAMPLING, { sampling: true })
+  await using harness = new Harness({ model: summing('a', 'b', 'c'), builtinTools: [], mcpServers: [server] })
+
+  const { text, transcript, usage } = await harness.run('Go.')
+
+  expect(text).toBe('Done.')
+  expect(usage.children.modelRequests).toBe(3)
+  expect(transcript.flatMap((entry) => (entry.role === 'tool' ? [JSON.stringify(entry.content)] : []))).toEqual(
+    [1, 2, 3].map(() => expect.stringContaining('In short.') as unknown),
+  )
+})

@@ -1,36 +1,34 @@
-import { spawn } from 'node:child_process'
-import type { ChildProcess } from 'node:child_process'
-import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'
-import { createServer } from 'node:net'
-import type { AddressInfo } from 'node:net'
-import { tmpdir } from 'node:os'
-import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { Harness } from 'thinharness'
-import { ScriptedModel } from 'thinharness/testing'
 import { mcpHttp, mcpSse } from '../../src/mcp/index.js'
 import type { McpServer } from '../../src/mcp/index.js'
 import { loadFirstSdk } from '../../src/mcp/first-sdk.js'
 import { childEnvironment } from '../../src/mcp/child-environment.js'
 import { resolveServerOptions } from '../../src/mcp/server-options.js'
 import { serverAt } from '../../src/mcp/server.js'
-import { calm, call, contextOf, hostOf, npmServer, programOf, textOf, toolNamed, toolsOf } from './support.js'
+import {
+  call,
+  contextOf,
+  hostOf,
+  npmServer,
+  programOf,
+  startedEverything,
+  textOf,
+  toolNamed,
+  toolsOf,
+} from './support.js'
 
-const started: ChildProcess[] = []
+const started: AsyncDisposable[] = []
 const urls = { http: '', sse: '' }
-let folder = ''
 
 beforeAll(async () => {
-  folder = await mkdtemp(join(tmpdir(), 'thinharness-mcp-'))
-  const [http, sse] = [await freePort(), await freePort()]
-  await Promise.all([startEverything('streamableHttp', http), startEverything('sse', sse)])
-  urls.http = `http://127.0.0.1:${http}/mcp`
-  urls.sse = `http://127.0.0.1:${sse}/sse`
+  const [http, sse] = await Promise.all([startedEverything('streamableHttp'), startedEverything('sse')])
+  started.push(http, sse)
+  urls.http = `${http.origin}/mcp`
+  urls.sse = `${sse.origin}/sse`
 })
 
 afterAll(async () => {
-  for (const child of started) child.kill('SIGKILL')
-  await rm(folder, { recursive: true, force: true })
+  for (const server of started) await server[Symbol.asyncDispose]()
 })
 
 const reached: [string, () => McpServer][] = [
@@ -109,56 +107,6 @@ describe.each(reached)('server-everything over %s', (_name, make) => {
   })
 })
 
-test('MC-03 a scripted run works with the filesystem server, which stays in its folder', async () => {
-  await writeFile(join(folder, 'a.txt'), 'hello')
-  await using server = npmServer('filesystem', [folder])
-  const model = new ScriptedModel()
-    .calls('write_file', { path: join(folder, 'b.txt'), content: 'written' })
-    .calls('read_text_file', { path: join(folder, 'a.txt') })
-    .calls('read_text_file', { path: join(folder, '..', 'outside.txt') })
-    .says('done')
-  await using harness = new Harness({
-    model,
-    builtinTools: [],
-    tools: await server.tools(hostOf({ roots: [folder] }), calm()),
-  })
-
-  const result = await harness.run('Copy.')
-
-  expect(result.text).toBe('done')
-  expect(await readFile(join(folder, 'b.txt'), 'utf8')).toBe('written')
-  expect(model.heard.flatMap((heard) => (heard.kind === 'tool_outputs' ? heard.outputs : []))).toMatchObject([
-    { ok: true },
-    { ok: true, content: expect.stringContaining('hello') as unknown },
-    { ok: false, metadata: { error_type: 'MCPToolError', source: 'mcp', mcp_server_id: 'filesystem' } },
-  ])
-})
-
-test('MC-03 the memory server remembers between calls', async () => {
-  await using server = npmServer('memory', [], { env: { MEMORY_FILE_PATH: join(folder, 'memory.jsonl') } })
-
-  await call(server, 'create_entities', {
-    entities: [{ name: 'Ann', entityType: 'person', observations: ['likes tea'] }],
-  })
-
-  expect(JSON.parse(await textOf(call(server, 'search_nodes', { query: 'tea' })))).toMatchObject({
-    entities: [{ name: 'Ann' }],
-  })
-})
-
-test('MC-03 the sequential-thinking server counts thoughts', async () => {
-  await using server = npmServer('sequential-thinking')
-
-  const thought = call(server, 'sequentialthinking', {
-    thought: 'x',
-    thoughtNumber: 1,
-    totalThoughts: 2,
-    nextThoughtNeeded: true,
-  })
-
-  expect(JSON.parse(await textOf(thought))).toMatchObject({ thoughtNumber: 1, totalThoughts: 2 })
-})
-
 test('resources and prompts are offered to a model where that is asked for', async () => {
   await using server = npmServer('everything', ['stdio'], {
     toolPrefix: 'ev',
@@ -194,29 +142,4 @@ function firstSdkServer(kind: 'stdio' | 'http' | 'sse'): McpServer {
       ? { kind, command, args, env: childEnvironment({}), cwd: null }
       : { kind, url: new URL(urls[kind]), fetch, auth: null }
   return serverAt(endpoint, settings, loadFirstSdk)
-}
-
-async function startEverything(transport: string, port: number): Promise<void> {
-  const env = { ...childEnvironment({}), PORT: String(port) }
-  const child = spawn(process.execPath, [programOf('everything'), transport], {
-    env,
-    stdio: ['ignore', 'pipe', 'pipe'],
-  })
-  started.push(child)
-  await new Promise<void>((resolve, reject) => {
-    const hear = (piece: Buffer): void => {
-      if (/listening|running|port/i.test(piece.toString())) resolve()
-    }
-    child.stdout.on('data', hear)
-    child.stderr.on('data', hear)
-    child.on('exit', (code) => reject(new Error(`server-everything ended with ${String(code)}`)))
-  })
-}
-
-async function freePort(): Promise<number> {
-  const server = createServer()
-  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
-  const { port } = server.address() as AddressInfo
-  await new Promise<void>((resolve) => server.close(() => resolve()))
-  return port
 }

@@ -57,6 +57,11 @@ test.each<[string, () => unknown, string]>([
     'Expected `timeouts.callMs` of an MCP server to be a whole number of ms from 1 to 2147483647, got `0`.',
   ],
   [
+    'sampling by nobody',
+    () => mcpHttp({ url: 'http://x', sampling: 'yes' as never }),
+    'Expected `sampling` of an MCP server to be `true`, `ask` or a function.',
+  ],
+  [
     'an offer that there is not',
     () => mcpHttp({ url: 'http://x', offer: ['roots' as never] }),
     'Expected `offer` of an MCP server to be one of `tools`, `resources`, `prompts`, got a text of 5 characters.',
@@ -93,6 +98,42 @@ test('headers go to the server itself and to nobody else', async () => {
   ])
 })
 
+test('they stay with it behind a redirect, and are sent on within its origin alone', async () => {
+  const heard: unknown[] = []
+  await using other = await listening((response, headers) => {
+    heard.push(['other', headers['x-key']])
+    response.end('ok')
+  })
+  const redirects: Record<string, [number, string]> = {
+    '/away': [307, other.url],
+    '/moved': [308, '/here'],
+    '/seen': [303, '/here'],
+    '/loop': [307, '/loop'],
+  }
+  await using server = await listening((response, headers, path) => {
+    const [status, location] = redirects[path] ?? [200, '']
+    heard.push([path, headers['x-key']])
+    response.writeHead(status, { location }).end('done')
+  })
+  const send = serverFetch(new URL(server.url), { 'x-key': 'secret' })
+  const at = (path: string): string => new URL(path, server.url).href
+  const post = { method: 'POST', body: '{}' }
+
+  await expect(send(at('/away'), post)).rejects.toThrow(`It redirects to \`${other.url}\`: give that as its \`url\`.`)
+  await expect(send(at('/seen'), post)).rejects.toThrow('It redirects to')
+  await expect(send(at('/loop'), post)).rejects.toThrow('It redirects more than 5 times.')
+  expect(await (await send(at('/moved'), post)).text()).toBe('done')
+  expect(await (await send(at('/seen'))).text()).toBe('done')
+  expect(heard.filter((each) => !JSON.stringify(each).includes('loop'))).toEqual([
+    ['/away', 'secret'],
+    ['/seen', 'secret'],
+    ['/moved', 'secret'],
+    ['/here', 'secret'],
+    ['/seen', 'secret'],
+    ['/here', 'secret'],
+  ])
+})
+
 test.each([
   ['application/json', [11], false],
   ['text/event-stream', [11], false],
@@ -118,9 +159,9 @@ test('a server that is not there is named, with the cause', async () => {
 })
 
 async function listening(
-  answer: (response: ServerResponse, headers: IncomingHttpHeaders) => void,
+  answer: (response: ServerResponse, headers: IncomingHttpHeaders, path: string) => void,
 ): Promise<AsyncDisposable & { readonly url: string }> {
-  const server = createServer((request, response) => answer(response, request.headers))
+  const server = createServer((request, response) => answer(response, request.headers, request.url ?? ''))
   server.listen(0, '127.0.0.1')
   await once(server, 'listening')
   const { port } = server.address() as AddressInfo

@@ -1,6 +1,8 @@
 import { describe, expect, test } from 'vitest'
 import { z } from 'zod'
 import { defineTool, Harness, ToolResult } from 'thinharness'
+import type { ToolSpec } from 'thinharness'
+import { fileTools } from 'thinharness/tools'
 import { ScriptedModel } from 'thinharness/testing'
 import { loadFirstSdk } from '../../src/mcp/first-sdk.js'
 import { loadSdk } from '../../src/mcp/load-sdk.js'
@@ -8,6 +10,8 @@ import { mcpHttp, serveMcp } from '../../src/mcp/index.js'
 import type { McpServer } from '../../src/mcp/index.js'
 import { resolveServerOptions } from '../../src/mcp/server-options.js'
 import { serverAt } from '../../src/mcp/server.js'
+import { tool } from '../harness/support.js'
+import { folderWith } from '../toolbox/support.js'
 import { call, contextOf, textOf, toolNamed, toolsOf } from './support.js'
 
 const clock = defineTool({
@@ -125,6 +129,49 @@ test('the newest revision is spoken where both sides can', async () => {
   await connection.close()
 })
 
+test('a chosen tool works in the root of the harness, within its time, and is not called where a person must agree', async () => {
+  const root = await folderWith({ 'a.txt': 'in the root' })
+  const called: unknown[] = []
+  const drop = (name: string, requiresApproval: NonNullable<ToolSpec['requiresApproval']>): ToolSpec =>
+    defineTool({
+      name,
+      description: 'Drops.',
+      parameters: z.object({ all: z.boolean().default(false) }),
+      requiresApproval,
+      handler: (args) => void called.push([name, args]),
+    })
+  const slow = tool('slow', () => new Promise(() => undefined), { timeoutMs: 50 })
+  const broken = (): never => {
+    throw new Error('no rule')
+  }
+  const tools = [
+    ...fileTools().slice(0, 1),
+    drop('never', true),
+    drop('ruled', ({ all }) => all === true),
+    drop('broken', broken),
+    slow,
+  ]
+  await using harness = new Harness({ model: new ScriptedModel(), root, builtinTools: [] })
+  await using serving = await serveMcp(harness, { transport: {}, tools })
+  await using server = mcpHttp({ url: serving.url ?? '' })
+  const asked = 'A person must agree to this call, and there is nobody to ask: it was not made.'
+
+  expect(await textOf(call(server, 'read', { path: 'a.txt' }))).toContain('in the root')
+  expect(await call(server, 'never')).toMatchObject({ kind: 'failed', content: asked })
+  expect(await call(server, 'ruled', { all: true })).toMatchObject({ kind: 'failed', content: asked })
+  expect(await call(server, 'broken')).toMatchObject({
+    kind: 'failed',
+    content: expect.stringContaining('no rule') as unknown,
+  })
+  expect(await call(server, 'slow')).toMatchObject({
+    kind: 'failed',
+    content: 'The tool was ended after 50 ms; whether it did its work is unknown.',
+  })
+  expect(called).toEqual([])
+  await call(server, 'ruled')
+  expect(called).toEqual([['ruled', { all: false }]])
+})
+
 test('a run that waits for a person is an error that says so', async () => {
   const drop = defineTool({
     name: 'drop',
@@ -157,6 +204,27 @@ test('only who has the token, the right host name and no foreign page is served'
   expect(await status({ authorization: 'Bearer t0ke' })).toBe(401)
   expect(await status({ authorization, origin: 'https://evil.test' })).toBe(403)
   expect(await status({ authorization }, url.replace('/mcp', '/other'))).toBe(404)
+})
+
+test('a request over 10 MiB is refused, and the next one is served', async () => {
+  await using harness = new Harness({ model: new ScriptedModel(), builtinTools: [] })
+  await using serving = await serveMcp(harness, { transport: {}, tools: [clock] })
+  const url = serving.url ?? ''
+  await using server = mcpHttp({ url })
+  const headers = { 'content-type': 'application/json', accept: 'application/json, text/event-stream' }
+  const status = async (nameChars: number): Promise<number | string> => {
+    const clientInfo = { name: 'x'.repeat(nameChars), version: '1' }
+    const params = { protocolVersion: '2025-11-25', capabilities: {}, clientInfo }
+    const body = JSON.stringify({ jsonrpc: '2.0', id: 1, method: 'initialize', params })
+    return fetch(url, { method: 'POST', headers, body }).then(
+      (response) => response.status,
+      () => 'cut off',
+    )
+  }
+
+  expect(await status(1024 * 1024)).toBe(200)
+  expect([400, 413, 'cut off']).toContain(await status(11 * 1024 * 1024))
+  expect(await textOf(call(server, 'clock', { zone: 'utc' }))).toContain('noon utc')
 })
 
 test('a token of an OAuth provider goes with every request', async () => {

@@ -1,6 +1,11 @@
+import { spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { createServer } from 'node:net'
+import type { AddressInfo } from 'node:net'
 import { fileURLToPath } from 'node:url'
 import type { JsonObject, JsonValue, ToolContext, ToolOutcome, ToolSpec } from 'thinharness'
 import { mcpStdio } from '../../src/mcp/index.js'
+import { childEnvironment } from '../../src/mcp/child-environment.js'
 import type { McpServer, McpStdioOptions } from '../../src/mcp/index.js'
 import type { ToolSourceHost } from '../../src/tools/source.js'
 
@@ -18,6 +23,39 @@ export function npmServer(
   options: Partial<McpStdioOptions> = {},
 ): McpServer {
   return mcpStdio({ id: name, command: process.execPath, args: [programOf(name), ...args], ...options })
+}
+
+/** server-everything as a server of HTTP on this machine. */
+export async function startedEverything(
+  transport: 'streamableHttp' | 'sse',
+): Promise<AsyncDisposable & { readonly origin: string }> {
+  const port = await freePort()
+  const env = { ...childEnvironment({}), PORT: String(port) }
+  const child = spawn(process.execPath, [programOf('everything'), transport], {
+    env,
+    stdio: ['ignore', 'pipe', 'pipe'],
+  })
+  await new Promise<void>((resolve, reject) => {
+    const hear = (piece: Buffer): void => {
+      if (/listening|running|port/i.test(piece.toString())) resolve()
+    }
+    child.stdout.on('data', hear)
+    child.stderr.on('data', hear)
+    child.on('exit', (code) => reject(new Error(`server-everything ended with ${String(code)}`)))
+  })
+  const end = async (): Promise<void> => {
+    const ended = once(child, 'exit')
+    if (child.kill('SIGKILL')) await ended
+  }
+  return { origin: `http://127.0.0.1:${port}`, [Symbol.asyncDispose]: end }
+}
+
+async function freePort(): Promise<number> {
+  const server = createServer()
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
+  const { port } = server.address() as AddressInfo
+  await new Promise<void>((resolve) => server.close(() => resolve()))
+  return port
 }
 
 /** A host that remembers what it was told. */

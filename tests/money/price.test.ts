@@ -1,7 +1,7 @@
 import { calcPrice } from '@pydantic/genai-prices'
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
-import { affordableOutput, costBound, costOf, inMicroDollars } from '../../src/money/price.js'
+import { affordableOutput, costBound, costOf, inMicroDollars, withoutLongCaching } from '../../src/money/price.js'
 import type { Price } from '../../src/money/price.js'
 import { priceOf } from '../../src/money/prices.js'
 import type { TokenUsage } from '../../src/transcript/entry.js'
@@ -14,6 +14,8 @@ const PRICE: Price = {
   tiers: [{ aboveInputTokens: 1000, inputPerMillion: 6, outputPerMillion: 22.5 }],
 }
 
+const LONG: Price = { ...PRICE, longCacheWritePerMillion: 6 }
+
 function usage(inputTokens: number | null, outputTokens: number | null, more: Partial<TokenUsage> = {}): TokenUsage {
   return { inputTokens, outputTokens, cacheReadTokens: null, cacheWriteTokens: null, reasoningTokens: null, ...more }
 }
@@ -25,6 +27,7 @@ const price: fc.Arbitrary<Price> = fc.record({
   outputPerMillion: rate,
   cacheReadPerMillion: rate,
   cacheWritePerMillion: rate,
+  longCacheWritePerMillion: rate,
   reasoningPerMillion: rate,
   tiers: fc.array(fc.record({ aboveInputTokens: count, inputPerMillion: rate, outputPerMillion: rate }), {
     maxLength: 3,
@@ -36,6 +39,14 @@ describe('the cost of a reply', () => {
     ['input and output', PRICE, usage(10, 5), 105],
     ['input from the cache', PRICE, usage(100, 0, { cacheReadTokens: 90 }), 57],
     ['input into the cache', PRICE, usage(100, 0, { cacheWriteTokens: 40 }), 330],
+    [
+      'input into the cache for an hour, at its own rate',
+      LONG,
+      usage(100, 0, { cacheWriteTokens: 40, longCacheWriteTokens: 30 }),
+      398,
+    ],
+    ['the same where it has none', PRICE, usage(100, 0, { cacheWriteTokens: 40, longCacheWriteTokens: 30 }), 330],
+    ['more for an hour than was written', LONG, usage(10, 0, { cacheWriteTokens: 5, longCacheWriteTokens: 50 }), 45],
     ['more cached than there is', PRICE, usage(10, 0, { cacheReadTokens: 100 }), 3],
     ['a fraction of a micro-dollar is a whole one', PRICE, usage(1, 0, { cacheReadTokens: 1 }), 1],
     ['no rounding where nothing is left over', { inputPerMillion: 1.1, outputPerMillion: 0 }, usage(10, 0), 11],
@@ -55,23 +66,35 @@ describe('the cost of a reply', () => {
         price,
         count,
         count,
-        fc.array(fc.double({ min: 0, max: 1, noNaN: true }), { minLength: 5 }),
+        fc.array(fc.double({ min: 0, max: 1, noNaN: true }), { minLength: 6 }),
         (of, input, output, shares) => {
           const part = (index: number, whole: number): number => Math.floor((shares[index] ?? 0) * whole)
           const [inputTokens, outputTokens] = [part(0, input), part(1, output)]
           const cacheReadTokens = part(2, inputTokens)
           const cacheWriteTokens = part(3, inputTokens - cacheReadTokens)
+          const longCacheWriteTokens = part(5, cacheWriteTokens)
           const tokens = {
             inputTokens,
             outputTokens,
             cacheReadTokens,
             cacheWriteTokens,
+            longCacheWriteTokens,
             reasoningTokens: part(4, outputTokens),
           }
           expect(costOf(of, tokens)).toBeLessThanOrEqual(costBound(of, input, output))
         },
       ),
     )
+  })
+
+  test('where nothing is cached for an hour, no rate for that counts', () => {
+    const tiered = { ...LONG, tiers: LONG.tiers!.map((tier) => ({ ...tier, longCacheWritePerMillion: 12 })) }
+    expect([costBound(tiered, 100, 0), costBound(withoutLongCaching(tiered), 100, 0)]).toEqual([600, 375])
+    expect([costBound(tiered, 2000, 0), costBound(withoutLongCaching(tiered), 2000, 0)]).toEqual([24_000, 12_000])
+    expect(withoutLongCaching({ inputPerMillion: 1, outputPerMillion: 2 })).toEqual({
+      inputPerMillion: 1,
+      outputPerMillion: 2,
+    })
   })
 
   test('an output that is affordable fits, and one token more does not', () => {
@@ -109,11 +132,20 @@ describe('the price of a model', () => {
     const price = await priceOf({ provider, id })
     const small = fc.integer({ min: 0, max: 600_000 })
     fc.assert(
-      fc.property(small, small, small, (inputTokens, outputTokens, cached) => {
+      fc.property(small, small, small, small, small, (inputTokens, outputTokens, cached, wrote, long) => {
         const cacheReadTokens = Math.min(cached, inputTokens)
-        const tokens = { ...usage(inputTokens, outputTokens), cacheReadTokens }
+        const cacheWriteTokens = Math.min(wrote, inputTokens - cacheReadTokens)
+        const longCacheWriteTokens = Math.min(long, cacheWriteTokens)
+        const cache = { cacheReadTokens, cacheWriteTokens, longCacheWriteTokens }
+        const tokens = usage(inputTokens, outputTokens, cache)
         const table = calcPrice(
-          { input_tokens: inputTokens, output_tokens: outputTokens, cache_read_tokens: cacheReadTokens },
+          {
+            input_tokens: inputTokens,
+            output_tokens: outputTokens,
+            cache_read_tokens: cacheReadTokens,
+            cache_write_tokens: cacheWriteTokens,
+            cache_write_1h_tokens: longCacheWriteTokens,
+          },
           id,
           { providerId: provider },
         )

@@ -110,7 +110,7 @@ async function spendAll({ limit, settings, requests, lengths, ownLimit }: Childr
   let charged = 0
   const child = async (count: number, index: number): Promise<void> => {
     const purse = new Purse(ownLimit, { outer: parent })
-    const spending = new Spending(purse, { price: PRICE, modelCap: undefined, stop: () => STOPPED })
+    const spending = new Spending(purse, { price: PRICE, modelCap: undefined, cachesLong: true, stop: () => STOPPED })
     const text = 'x'.repeat(lengths[index % lengths.length] ?? 0)
     const transcript: UserEntry[] = [{ role: 'user', id: 'e1', at: '', content: [{ type: 'text', text }] }]
     for (let turn = 0; turn < count; turn++) {

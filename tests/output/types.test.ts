@@ -1,7 +1,9 @@
 import { describe, expectTypeOf, test } from 'vitest'
 import { z } from 'zod'
 import { Harness, ModelRetry } from 'thinharness'
-import type { HarnessResult, InferOutput, JsonValue, RunEvent, Schema, StopReason } from 'thinharness'
+import type { HarnessResult, InferOutput, JsonValue, RunEvent, Schema, StopReason, ToolContext } from 'thinharness'
+import { defineSubagent, parallelLlm } from 'thinharness/tools'
+import type { SubagentSpec } from 'thinharness/tools'
 
 const person = z.object({ name: z.string(), age: z.number().optional() })
 const company = z.object({ company: z.string() })
@@ -14,6 +16,12 @@ const tree: Schema<Tree> = {
   type: 'object',
   properties: { label: { type: 'string' }, children: { type: 'array', items: { $ref: '#' } } },
   required: ['label', 'children'],
+}
+
+const AGENT = { name: 'a', description: 'Does it.', tools: [] }
+
+function named(name: string): void {
+  if (name === '') throw new ModelRetry('Name it.')
 }
 
 /** Never called: what it would give is looked at. */
@@ -80,6 +88,51 @@ describe('H-42 the type of an answer', () => {
       },
     })
     expectTypeOf(outputOf(text)).returns.resolves.toEqualTypeOf<string>()
+  })
+
+  test('is that of a child run, and what its own validator is given', () => {
+    const start = (context: ToolContext) => ({
+      text: context.spawn({ prompt: 'Go.' }),
+      one: context.spawn({ prompt: 'Go.', outputType: company, outputValidator: (answer) => named(answer.company) }),
+      several: context.spawn({
+        prompt: 'Go.',
+        outputType: [company, z.number()],
+        outputValidator: (answer) => {
+          expectTypeOf(answer).toEqualTypeOf<{ company: string } | number>()
+        },
+      }),
+      said: context.spawn<Tree>({ prompt: 'Go.', outputType: tree }),
+    })
+    expectTypeOf(start).parameter(0).toEqualTypeOf<ToolContext>()
+    type Output<Key extends keyof ReturnType<typeof start>> = Awaited<ReturnType<typeof start>[Key]['result']>['output']
+    expectTypeOf<Output<'text'>>().toEqualTypeOf<string>()
+    expectTypeOf<Output<'one'>>().toEqualTypeOf<{ company: string }>()
+    expectTypeOf<Output<'several'>>().toEqualTypeOf<{ company: string } | number>()
+    expectTypeOf<Output<'said'>>().toEqualTypeOf<Tree>()
+  })
+
+  test('is what the validators of agents and of batches are given', () => {
+    const make = (): unknown => {
+      const agents = [
+        defineSubagent({ ...AGENT, outputType: company, outputValidator: (answer) => named(answer.company) }),
+        defineSubagent({ ...AGENT, outputValidator: (answer) => named(answer.trim()) }),
+      ]
+      expectTypeOf(agents).items.toEqualTypeOf<SubagentSpec>()
+      const batch = parallelLlm({
+        outputType: [company, z.number()],
+        outputValidator: (answer) => {
+          expectTypeOf(answer).toEqualTypeOf<{ company: string } | number>()
+        },
+      })
+      // Said by hand, it needs no help.
+      const stated = {
+        ...AGENT,
+        outputType: company,
+        outputValidator: (answer: { company: string }) => named(answer.company),
+      }
+      return new Harness({ subagents: [...agents, stated], tools: [batch] })
+    }
+    expectTypeOf(make).toBeFunction()
   })
 
   test('takes no part in what is no type', () => {

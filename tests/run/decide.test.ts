@@ -1,5 +1,6 @@
 import { describe, expect, test } from 'vitest'
 import type { RunRules } from 'thinharness'
+import { NO_USAGE } from '../../src/report.js'
 import { decide, decideSteering } from '../../src/run/decide.js'
 import type { Command } from '../../src/run/decide.js'
 import { calls, RULES, Story, text, user } from './support.js'
@@ -188,5 +189,76 @@ describe('limits', () => {
     })
     expect(story.state.told).toEqual([])
     expect(decide(story.state)).toEqual({ kind: 'ask_again', requestKind: 'start' })
+  })
+})
+
+describe('work in the background', () => {
+  const left = { key: '1', childRunId: 'run_c', agent: 'worker', task: 'Work.', arguments: '{}' }
+  const item = { ...question, callId: 'call_1/1/call_1', path: ['run_t', 'run_c'] }
+  const reported = {
+    ...{ callId: 'call_1', toolName: 'a', childRunId: 'run_c', agent: 'worker', ok: true, errorType: null },
+    ...{ content: 'Worked.', source: { kind: 'agent' as const }, childUsage: NO_USAGE },
+  } as const
+  const leaving = (changes: Changes = {}): Story =>
+    new Story(rules(changes))
+      .asks()
+      .replies(calls('a'))
+      .starts('call_1')
+      .completes('call_1', { background: [left] })
+  const closing = { kind: 'time_ms', limit: 10, count: 9 } as const
+  const asking = (story: Story): Story =>
+    story.then('approval_requested', { items: [item], background: 'call_1/1', children: [] })
+
+  test.each<[string, Story, Command]>([
+    ['holds up no turn', leaving(), { ...ASK, requestKind: 'tool_outputs' }],
+    ['is waited for behind an answer', leaving().asks().replies(text('Done.')), { kind: 'await_background' }],
+    [
+      'is told once it has ended',
+      leaving().asks().replies(text('Done.')).then('background_reported', reported),
+      { ...ASK, requestKind: 'background_report' },
+    ],
+    [
+      'that has been told is waited for no more',
+      leaving().then('background_reported', reported).asks().replies(text('Done.')),
+      { kind: 'finish' },
+    ],
+    [
+      'that no request can tell any more leaves the answer as it is',
+      leaving({ limits: { modelRequests: 2 } })
+        .asks()
+        .replies(text('Done.'))
+        .then('background_reported', reported),
+      { kind: 'finish' },
+    ],
+    [
+      'that asks people has the run wait when it has its answer',
+      asking(leaving().asks().replies(text('Done.'))),
+      { kind: 'wait', items: [item] },
+    ],
+    ['that asks people holds up no turn', asking(leaving()), { ...ASK, requestKind: 'tool_outputs' }],
+    [
+      'that asks people is asked about with a batch that waits',
+      asking(
+        leaving()
+          .asks()
+          .replies([{ type: 'tool_call', callId: 'call_2', name: 'b', arguments: '{}' }]),
+      ).then('approval_requested', { items: [approval] }),
+      { kind: 'wait', items: [approval, item] },
+    ],
+    [
+      'that has its answer is at work again',
+      asking(leaving().asks().replies(text('Done.'))).then('answer_received', {
+        callId: item.callId,
+        answer: { callId: item.callId, answer: 'red' },
+      }),
+      { kind: 'await_background' },
+    ],
+    [
+      'is ended where the answer was asked for because time runs out',
+      leaving({ onLimit: 'answer' }).asks({ closing }).replies(text('Done.')),
+      { kind: 'end_background' },
+    ],
+  ])('%s', (_, { state }, command) => {
+    expect(decide(state)).toEqual(command)
   })
 })

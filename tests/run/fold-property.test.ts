@@ -73,8 +73,9 @@ function checkOutcome(run: RandomRun, { result, error, begunTooLate, log }: Play
   }
   expect(error).toBeInstanceOf(HarnessError)
   expect(last).toMatchObject({ kind: 'run_failed', code: error!.code, message: error!.message })
-  const { code, message } = error!
-  expect(final.phase).toEqual({ at: 'ended', stopReason: error!.run?.stopReason, error: { code, message } })
+  const { code, message, status, retryable } = error!
+  const why = { code, message, ...(status !== undefined && { status }), ...(retryable && { retryable }) }
+  expect(final.phase).toEqual({ at: 'ended', stopReason: error!.run?.stopReason, error: why })
   expect(error!.run?.usage).toEqual(final.usage)
   expect(error!.run?.transcript).toEqual(final.transcript)
   expect(error!.run?.resumeState).toEqual(asJson(final))

@@ -94,6 +94,7 @@ test('159 the random lives are worth their name: they are killed, aborted and re
   }
   const wanted = [
     ...['end_turn', 'cancelled', 'fresh', 'resumed', 'recovered', 'report', 'retry', 'pause', 'model_retry'],
+    'background_reported',
     ...['approval 1', 'approval 2', 'question 1', 'question 2', 'unknown_outcome 1', 'unknown_outcome 2'],
   ]
   expect(wanted.filter((each) => !seen.has(each))).toEqual([])

@@ -7,7 +7,7 @@ import { watchedLog } from '../harness/pause-support.js'
 import type { WatchedLog } from '../harness/pause-support.js'
 import { tool } from '../harness/support.js'
 
-const CALLS = ['safe', 'once', 'asks', 'held', 'unknown', 'fails', 'delegate', 'nobody'] as const
+const CALLS = ['safe', 'once', 'asks', 'held', 'unknown', 'fails', 'delegate', 'leave', 'nobody'] as const
 type Call = (typeof CALLS)[number]
 
 /** A run and what happens to it: plain data, so that one that fails can be shrunk and shown. */
@@ -138,5 +138,8 @@ function toolsOf(effects: string[]): ToolSpec[] {
     },
     { onUnknownOutcome: 'retry' },
   )
-  return [...tools, delegate]
+  const leave = tool('leave', (_, { spawn }) => spawn({ prompt: 'left', tools, background: true }).runId, {
+    onUnknownOutcome: 'retry',
+  })
+  return [...tools, delegate, leave]
 }

@@ -304,7 +304,7 @@ function planOf(
     provenance: null,
     instructionsFor: () => '',
     outputFor: () => output,
-    rulesFor: () => rulesOf(config, {}, tools, output),
+    rulesFor: () => rulesOf(config, config, tools, output),
     readAnswer: (json) => Promise.resolve(json),
     startChild: () => {
       throw new Error('No run is started here.')

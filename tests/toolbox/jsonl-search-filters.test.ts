@@ -202,9 +202,12 @@ describe('§6.7 the literal prefilter', () => {
   })
 
   test.each<[WhereFilter[], string[] | undefined]>([
-    [[{ field: 's', op: 'eq', value: 'paid' }], ['paid']],
+    [[{ field: 's', op: 'eq', value: 'paid' }], ['"paid"']],
+    [[{ field: 's', op: 'eq', value: 'true' }], ['true']],
+    [[{ field: 's', op: 'eq', value: '-12 percent' }], ['-12 percent']],
+    [[{ field: 's', op: 'contains', value: 'paid' }], ['paid']],
     [[{ field: 's', op: 'eq', value: 'http://a.example/path' }], ['a.example']],
-    [[{ field: 's', op: 'in', values: ['open', 'paid'] }], ['open', 'paid']],
+    [[{ field: 's', op: 'in', values: ['open', 'paid'] }], ['"open"', '"paid"']],
     [[{ field: 's', op: 'regex', value: 'x+needle[0-9]' }], ['needle']],
     [[{ field: 's', op: 'ne', value: 'paid' }], undefined],
     [[{ field: 's', op: 'contains', value: '"' }], undefined],
@@ -214,7 +217,7 @@ describe('§6.7 the literal prefilter', () => {
         { field: 's', op: 'eq', value: 'ab' },
         { field: 't', op: 'eq', value: 'abc' },
       ],
-      ['abc'],
+      ['"abc"'],
     ],
     [
       [
@@ -228,7 +231,7 @@ describe('§6.7 the literal prefilter', () => {
         { field: 's', op: 'eq', value: 'paid' },
         { field: 'n', op: 'gt', value: '1', type: 'number' },
       ],
-      ['paid'],
+      ['"paid"'],
     ],
   ])('of %j is %j', (where, texts) => {
     expect(needleOf(where.map(filterOf))?.texts.map(String)).toEqual(texts)

@@ -9,7 +9,7 @@ import { ScriptedModel } from 'thinharness/testing'
 import type { ModelRequest, Reply } from 'thinharness/testing'
 import { parallelLlm } from 'thinharness/tools'
 import type { ParallelLlmOptions } from 'thinharness/tools'
-import { mayHelp, retryDelayMs } from '../../src/toolbox/parallel-llm/ask-prompt.js'
+import { retryDelayMs } from '../../src/toolbox/parallel-llm/ask-prompt.js'
 import { envelopeIn } from '../harness/subagents-support.js'
 import { logWith, watchedLog } from '../harness/pause-support.js'
 import { eventsOf, failureOf, gate, ofKind } from '../harness/support.js'
@@ -205,15 +205,6 @@ describe('attempts', () => {
     expect(retryDelayMs(1, undefined, 1)).toBe(2_500)
     expect(retryDelayMs(0, 7, 1)).toBe(7)
     expect(retryDelayMs(0, 3_600_000, 1)).toBe(60_000)
-    const whole = await failureOf(calling(inline('a'), echo(), { beside: { limits: { modelRequests: 0 } } }).run('Go.'))
-    const of = (code: 'provider_error' | 'limit_reached', details: object) =>
-      mayHelp(new HarnessError(code, 'x', details))
-    expect(of('provider_error', { retryable: true, cause: 1 })).toBe(true)
-    expect(of('provider_error', { retryable: false, cause: 1 })).toBe(false)
-    const stored = new HarnessError('provider_error', 'x', { run: whole.run })
-    expect(of('provider_error', { cause: stored })).toBe(true)
-    expect(of('provider_error', { cause: new Error('x') })).toBe(false)
-    expect(of('limit_reached', {})).toBe(false)
   })
 
   test('PL-09 no more are asked at once than the call says', async () => {
@@ -286,6 +277,17 @@ describe('attempts', () => {
       expect(asked.length).toBeLessThanOrEqual(5 - answered)
     }
   })
+})
+
+test('PL-08 what failed for good is not asked again behind a crash', async () => {
+  const log = watchedLog()
+  const model = answering(() => new HarnessError('provider_error', 'No.', { status: 401 }))
+  const { runId } = await resultOf(inline('a'), model, { beside: { log } })
+  const failed = log.kept.findIndex(({ kind }) => kind === 'run_failed')
+  expect(log.kept[failed]).toMatchObject({ status: 401 })
+  const beside = { log: await logWith(log.kept.slice(0, failed + 1)), model: new ScriptedModel().says('Done.') }
+  await calling(inline('a'), model, { beside }).recover(runId).result
+  expect(model.requests.length).toBe(1)
 })
 
 describe('structured answers', () => {

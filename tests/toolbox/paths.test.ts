@@ -108,7 +108,6 @@ describe('spec §1.4 a policy', () => {
     const { root, policy } = await policyFor()
     await expect(policy.resolve(raw)).rejects.toThrow(new PathValidationError(message))
     expect(() => containedPath(root, raw)).toThrow(new PathValidationError(message))
-    expect(await policy.allows(raw)).toBe(false)
   })
 
   test('takes absolute paths inside the root, and `~` for the home folder', async () => {
@@ -133,7 +132,7 @@ describe('spec §1.4 a policy', () => {
       '.',
       'b.txt',
     ]
-    expect(await Promise.all(verdicts.map((path) => policy.allows(path)))).toEqual([
+    expect(await Promise.all(verdicts.map((path) => isAllowed(policy, path)))).toEqual([
       true,
       false,
       true,
@@ -208,3 +207,10 @@ describe('spec §1.4 a policy', () => {
     )
   })
 })
+
+async function isAllowed(policy: PathPolicy, path: string): Promise<boolean> {
+  return policy.resolve(path).then(
+    () => true,
+    () => false,
+  )
+}

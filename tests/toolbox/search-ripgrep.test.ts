@@ -29,10 +29,16 @@ async function writing(root: string, records: readonly object[], code: number, e
   return program(root, `cat '${output}'\nprintf '%s' '${errors}' >&2\nexit ${code}`)
 }
 
-function match(path: string, line: number, text: string): object {
+function match(path: string, line: number, text: string, offset?: number): object {
   return {
     type: 'match',
-    data: { path: { text: path }, lines: { text: `${text}\n` }, line_number: line, submatches: [] },
+    data: {
+      path: { text: path },
+      lines: { text: `${text}\n` },
+      line_number: line,
+      absolute_offset: offset,
+      submatches: [],
+    },
   }
 }
 
@@ -46,6 +52,7 @@ function requestFor(root: string, query: string, seconds = 20, signal = new Abor
     fileType: undefined,
     exclusions: exclusionsOf([]),
     keepLines: 3,
+    wantsLines: () => true,
     maxLineChars: 100,
     time: callTime(seconds, signal),
   }
@@ -75,11 +82,39 @@ describe.skipIf(process.platform === 'win32')('a program in the place of ripgrep
   })
 
   test('FT-30 matches out of order are sorted by line, and the first ones are kept', async () => {
-    const root = await folderWith({ 'a.txt': 'needle\n' })
-    const lines = [9, 2, 7, 1, 8, 3].map((line) => match('a.txt', line, `needle ${line}`))
+    const file = `${Array.from({ length: 9 }, (_, index) => `needle ${index + 1}\n`).join('')}${'x\n'.repeat(200_000)}`
+    const root = await folderWith({ 'a.txt': file })
+    const lines = [9, 2, 7, 1, 8, 3].map((line) => match('a.txt', line, `needle ${line}`, (line - 1) * 9))
     const ripgrep = await writing(root, lines, 0)
     const { content } = await call(searchTool({ root, ripgrep }), { query: 'needle', max_matches_per_file: 3 })
     expect(content).toContain('a.txt\n  1: needle 1\n  2: needle 2\n  3: needle 3\n  ... 3 more match(es)')
+  })
+
+  test.each<[string, string, number | undefined]>([
+    ['a small file', '', 0],
+    ['a large file, the line is elsewhere', 'x\n'.repeat(200_000), 4],
+    ['a large file, the place is not the start of a line', 'x\n'.repeat(200_000), 2],
+    ['a large file, the place lies behind its end', 'x\n'.repeat(200_000), 1e9],
+    ['a large file, no place is told', 'x\n'.repeat(200_000), undefined],
+  ])('H-33 what a program read elsewhere is not shown: %s', async (_, rest, offset) => {
+    const root = await folderWith({ 'a.txt': `hay\nneedle inside\n${rest}`, 'b.txt': 'hay\n' })
+    const told = [match('a.txt', 1, 'needle outside', offset), match('b.txt', 1, 'needle outside', 0)]
+    const ripgrep = await writing(root, told, 0)
+    const { content } = await call(searchTool({ root, ripgrep }), { query: 'needle' })
+    expect(content).toBe(
+      'summary:\n  query: needle\n  scope: all readable files\n  files: 1 total, 1 shown\n' +
+        '  matches: 1 shown, 0 omitted\n\na.txt\n  2: needle inside',
+    )
+  })
+
+  test('of files that will not be shown the matches are only counted', async () => {
+    const files = Array.from({ length: 9 }, (_, index) => [`${index}.txt`, 'needle\n'.repeat(index + 1)] as const)
+    const root = await folderWith(Object.fromEntries(files))
+    const search = searchTool({ root })
+    const { content } = await call(search, { query: 'needle', max_files: 1, max_matches_per_file: 2 })
+    expect(content).toContain(
+      'files: 9 total, 1 shown\n  matches: 1 shown, 44 omitted\n\n0.txt\n  1: needle\n\nnote: 8',
+    )
   })
 
   test('FT-31 exit code 2 without matches is a failure with the code and what the program said', async () => {
@@ -180,33 +215,31 @@ describe('H-14 the output of ripgrep', () => {
     const bytes = Buffer.from(text)
     for (let size = 1; size <= bytes.length; size++) {
       const cutter = new LineCutter(1_000)
-      const lines: (string | undefined)[] = []
-      for (let at = 0; at < bytes.length; at += size) lines.push(...cutter.push(bytes.subarray(at, at + size)))
-      lines.push(...cutter.end())
+      const lines: string[] = []
+      for (let at = 0; at < bytes.length; at += size) {
+        lines.push(...[...cutter.push(bytes.subarray(at, at + size))].map(String))
+      }
+      lines.push(...[...cutter.end()].map(String))
       expect(lines).toEqual(text.split('\n'))
     }
   })
 
   test('a line that is too long is left out, the next one is not', () => {
     const cutter = new LineCutter(4)
-    expect([...cutter.push(Buffer.from('12345\n1234\n123')), ...cutter.push(Buffer.from('45\nok\n'))]).toEqual([
-      undefined,
-      '1234',
-      undefined,
-      'ok',
-    ])
+    const lines = [...cutter.push(Buffer.from('12345\n1234\n123')), ...cutter.push(Buffer.from('45\nok\n'))]
+    expect(lines.map((line) => line?.toString())).toEqual([undefined, '1234', undefined, 'ok'])
   })
 
   test.each<[string, unknown, unknown]>([
     [
       'a match',
-      { type: 'match', data: { path: { text: 'a' }, lines: { text: 'é\n' }, line_number: 3 } },
-      { kind: 'match', path: 'a', line: 3, bytes: Buffer.from('é\n') },
+      { type: 'match', data: { path: { text: 'a' }, lines: { text: 'é\n' }, line_number: 3, absolute_offset: 7 } },
+      { kind: 'match', path: 'a', line: 3, offset: 7, bytes: Buffer.from('é\n') },
     ],
     [
       'bytes',
       { type: 'match', data: { path: { text: 'a' }, lines: { bytes: '/w==' }, line_number: 1 } },
-      { kind: 'match', path: 'a', line: 1, bytes: Buffer.from([0xff]) },
+      { kind: 'match', path: 'a', line: 1, offset: undefined, bytes: Buffer.from([0xff]) },
     ],
     ['a path that is no text', { type: 'begin', data: { path: { bytes: '/w==' } } }, undefined],
     ['a beginning', { type: 'begin', data: { path: { text: 'a' } } }, { kind: 'begin', path: 'a' }],
@@ -225,10 +258,10 @@ describe('H-14 the output of ripgrep', () => {
     ['no data', { type: 'match' }, undefined],
     ['no line', { type: 'match', data: { path: { text: 'a' } } }, undefined],
   ])('%s', (_, record, expected) => {
-    expect(parseRecord(JSON.stringify(record))).toEqual(expected)
+    expect(parseRecord(Buffer.from(JSON.stringify(record)))).toEqual(expected)
   })
 
   test('what is no JSON is passed over', () => {
-    expect(parseRecord('{"type":"match"')).toBeUndefined()
+    expect(parseRecord(Buffer.from('{"type":"match"'))).toBeUndefined()
   })
 })

@@ -1,5 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises'
-import { HarnessError, messageOf } from '../../errors.js'
+import { HarnessError } from '../../index.js'
 import { newOwner } from '../../run/owner.js'
 import { isObject } from '../../util/json.js'
 import type { DbosEngine } from './engine.js'
@@ -24,7 +24,7 @@ export async function launchDbos(dbos: DbosEngine, name: string, launch: DbosLau
       return
     } catch (cause) {
       if (attempt === LAUNCHES || !isClash(cause)) {
-        throw new HarnessError('store_failure', `DBOS could not be launched: ${messageOf(cause)}`, { cause })
+        throw new HarnessError('store_failure', `DBOS could not be launched: ${whyOf(cause)}`, { cause })
       }
       await dbos.shutdown({}).catch(() => undefined)
       await sleep(100 * attempt + Math.random() * 200)
@@ -72,7 +72,11 @@ function isClash(error: unknown): boolean {
     const { code } = cause as { readonly code?: unknown }
     if (typeof code === 'string' && CLASHES.has(code)) return true
   }
-  return /dbos_migrations|concurrently updated/.test(messageOf(error))
+  return /dbos_migrations|concurrently updated/.test(whyOf(error))
+}
+
+function whyOf(error: unknown): string {
+  return error instanceof Error ? error.message : String(error)
 }
 
 /** DBOS has what went wrong in `error`. */

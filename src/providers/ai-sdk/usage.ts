@@ -23,6 +23,7 @@ function nestedUsage(input: Fields, output: Fields, raw: unknown): TokenUsage {
     outputTokens: count(output['total']),
     cacheReadTokens: told(input['cacheRead'], /cache(?!.*(?:creat|writ))/i),
     cacheWriteTokens: told(input['cacheWrite'], /cache.*(?:creat|writ)/i),
+    ...longWrites(raw),
     reasoningTokens: told(output['reasoning'], /reason|th(?:ink|ought)/i),
   }
 }
@@ -46,8 +47,16 @@ function flatUsage(usage: Fields, providerMetadata: unknown): TokenUsage {
     outputTokens: count(usage['outputTokens']),
     cacheReadTokens,
     cacheWriteTokens,
+    ...longWrites(isObject(anthropic) ? anthropic['usage'] : undefined),
     reasoningTokens: count(usage['reasoningTokens']),
   }
+}
+
+/** What Anthropic's API says that is kept for an hour. */
+function longWrites(raw: unknown): Pick<TokenUsage, 'longCacheWriteTokens'> {
+  const creation = isObject(raw) ? raw['cache_creation'] : undefined
+  const longCacheWriteTokens = isObject(creation) ? (count(creation['ephemeral_1h_input_tokens']) ?? 0) : 0
+  return longCacheWriteTokens > 0 ? { longCacheWriteTokens } : {}
 }
 
 function count(value: unknown): number | null {

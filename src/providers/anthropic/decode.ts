@@ -6,6 +6,7 @@ import { errorFromBody, errorWithin } from '../errors.js'
 import type { DecodedReply, FoldOptions } from '../wire.js'
 import { argumentsOf, CallIds } from './calls.js'
 import type { NamedCall } from './calls.js'
+import { containerOf } from './container.js'
 import { finishReason } from './finish.js'
 import { PROVIDER } from './provider.js'
 import { tokenUsage } from './usage.js'
@@ -39,6 +40,7 @@ export function replyOf(message: WireObject, parts: readonly AssistantPart[]): D
     nativeFinishReason,
     ...refusalOf(message['stop_details']),
     usage: tokenUsage(message['usage']),
+    ...containerOf(message['container']),
     responseId: textOrNull(message['id']),
     responseModel: textOrNull(message['model']),
     raw: message,

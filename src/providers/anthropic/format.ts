@@ -1,4 +1,5 @@
 import type { WireFormat } from '../wire.js'
+import { containerFields } from './container.js'
 import { decodeMessage } from './decode.js'
 import { MessageFold } from './fold.js'
 import { encodeMessages } from './messages.js'
@@ -20,6 +21,7 @@ export function messagesFormat(options: RequestOptions): WireFormat {
       ...(maxOutputTokens !== undefined && cappedFields(maxOutputTokens, options)),
       ...(streamed && { stream: true }),
     }),
+    carried: (transcript, constants) => containerFields(transcript, settingFields(constants, options)),
     fold: (foldOptions) => new MessageFold(foldOptions),
     decode: decodeMessage,
   }

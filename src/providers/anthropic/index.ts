@@ -45,8 +45,13 @@ export function anthropic(id: string, options: AnthropicOptions = {}): Model {
     apiKeyVariables: ['ANTHROPIC_API_KEY'],
     auth: (key) => ({ 'x-api-key': key }),
     clientCall: 'messages.create',
-    capabilities: modelCapabilities(id),
+    capabilities: { ...modelCapabilities(id), longCacheWrites: cachesLong(defaults) },
   })
+}
+
+/** By its options; the settings of a run may ask for it too. */
+function cachesLong({ promptCache, extraBody = {} }: ProviderOptions): boolean {
+  return (typeof promptCache === 'object' && promptCache.ttl === '1h') || JSON.stringify(extraBody).includes('"1h"')
 }
 
 /** Bedrock and Vertex refuse a `cache_control` at the top of a request. */

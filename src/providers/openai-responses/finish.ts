@@ -15,14 +15,16 @@ interface Finish {
 export function finishOf(response: WireObject, parts: readonly AssistantPart[]): Finish {
   const status = typeof response['status'] === 'string' ? response['status'] : null
   if (status === 'incomplete') return incomplete(response['incomplete_details'])
-  // A compatible server may leave the status out; one that we do not know, or that says `queued`, is no clean end.
+  if (status === 'queued' || status === 'in_progress') return { finishReason: 'error', nativeFinishReason: status }
+  // A compatible server may leave the status out.
   const ended = status === null || status === 'completed'
   return { finishReason: ended ? completed(parts) : 'other', nativeFinishReason: status }
 }
 
+/** Whatever the reason, and where none is given: it is not the whole reply, and so no answer. */
 function incomplete(details: unknown): Finish {
   const reason = isObject(details) && typeof details['reason'] === 'string' ? details['reason'] : null
-  const finishReason = reason === null ? 'other' : (INCOMPLETE_REASONS.get(reason) ?? 'other')
+  const finishReason = INCOMPLETE_REASONS.get(reason ?? '') ?? 'error'
   return { finishReason, nativeFinishReason: reason === null ? 'incomplete' : `incomplete:${reason}` }
 }
 

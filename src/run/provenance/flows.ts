@@ -1,7 +1,8 @@
 import type { ContentFlow } from '../../report.js'
 import type { ToolOutcome } from '../../tools/outcome.js'
 import type { ToolSpec } from '../../tools/spec.js'
-import type { ContentSource, ToolEntry, TranscriptEntry } from '../../transcript/entry.js'
+import { isSourced } from '../../transcript/entry.js'
+import type { ContentSource, SourcedEntry, TranscriptEntry } from '../../transcript/entry.js'
 import { isObject, parseJson } from '../../util/json.js'
 import type { JsonValue } from '../../util/json.js'
 import type { ProvenanceOptions, ProvenanceRule } from './options.js'
@@ -10,24 +11,19 @@ import type { Fingerprint } from './overlap.js'
 
 const UNTRUSTED = ['web', 'server', 'agent'] as const
 
-type Labelled = ToolEntry & { readonly source: ContentSource }
-
 /** What a run holds to: its rules, and the untrusted content that was with the runs above it. */
 export interface Provenance {
   readonly options: ProvenanceOptions
-  readonly inherited: readonly ToolEntry[]
+  readonly inherited: readonly SourcedEntry[]
 }
 
 /** The entries whose content is not trusted; those of the runs above come first. */
 function untrustedEntries(
   { options, inherited }: Provenance,
   transcript: readonly TranscriptEntry[],
-): readonly Labelled[] {
+): readonly SourcedEntry[] {
   const { untrusted = UNTRUSTED } = options
-  return [...inherited, ...transcript].filter(
-    (entry): entry is Labelled =>
-      entry.role === 'tool' && entry.source !== undefined && isAmong(entry.source, untrusted),
-  )
+  return [...inherited, ...transcript.filter(isSourced)].filter(({ source }) => isAmong(source, untrusted))
 }
 
 /**
@@ -43,11 +39,8 @@ export function flowsInto(
   if (!isGuarded(spec, provenance.options)) return []
   const entries = untrustedEntries(provenance, transcript)
   if (entries.length === 0) return []
-  const parsed = parseJson(argumentsText)
-  const args =
-    parsed.ok && isObject(parsed.value) ? Object.entries(parsed.value) : [['arguments', argumentsText] as const]
-  return args.flatMap(([argument, value]) => {
-    const texts = textsIn(value as JsonValue)
+  return argumentsIn(argumentsText, mode).flatMap(([argument, value]) => {
+    const texts = textsIn(value)
     return entries.flatMap((entry) => {
       if (isAllowed(allow, { source: entry.source, tool: spec.name, argument })) return []
       const match = mode === 'taint' ? 'taint' : strongest(texts, fingerprint(entry))
@@ -56,15 +49,27 @@ export function flowsInto(
   })
 }
 
+/** The members of a call's arguments. A call without any is tainted as a whole: then it is one member without a name. */
+function argumentsIn(text: string, mode: 'match' | 'taint'): readonly (readonly [string, JsonValue])[] {
+  const parsed = parseJson(text)
+  if (!parsed.ok || !isObject(parsed.value)) return [['arguments', text]]
+  const members = Object.entries(parsed.value) as [string, JsonValue][]
+  return members.length === 0 && mode === 'taint' ? [['', null]] : members
+}
+
 /** What the model is told of a call that is refused for what it would carry. */
 export function refusedBy(flows: readonly ContentFlow[]): ToolOutcome {
   const [first] = flows
   const { argument = '', source } = first ?? {}
   const from = source === undefined ? 'a source' : [source.kind, source.name ?? ''].join(' ').trim().slice(0, 200)
+  const why =
+    argument === ''
+      ? `it comes behind content of an untrusted source (${from})`
+      : `\`${argument}\` has content of an untrusted source (${from}), which may not get there`
   return {
     kind: 'failed',
     errorType: 'UntrustedContent',
-    content: `The call was not made: \`${argument}\` has content of an untrusted source (${from}), which may not get there.`,
+    content: `The call was not made: ${why}.`,
     retry: false,
   }
 }
@@ -108,18 +113,20 @@ function textsIn(value: JsonValue): readonly string[] {
 }
 
 /** Made once an entry: it never changes. */
-const fingerprints = new WeakMap<ToolEntry, Fingerprint>()
+const fingerprints = new WeakMap<SourcedEntry, Fingerprint>()
 
-function fingerprint(entry: ToolEntry): Fingerprint {
+function fingerprint(entry: SourcedEntry): Fingerprint {
   let known = fingerprints.get(entry)
   if (known === undefined) fingerprints.set(entry, (known = fingerprintOf(contentOf(entry))))
   return known
 }
 
 /** What the model read, without the envelope around it. */
-function contentOf({ content }: ToolEntry): string {
-  const texts =
+function contentOf({ role, content }: SourcedEntry): string {
+  const whole =
     typeof content === 'string' ? [content] : content.flatMap((part) => (part.type === 'text' ? [part.text] : []))
+  // The envelope of a report is a line of a notice.
+  const texts = role === 'user' ? whole.flatMap((text) => text.split('\n')) : whole
   return texts
     .map((text) => {
       const parsed = parseJson(text)

@@ -1,3 +1,4 @@
+import { resolve } from 'node:path'
 import type { ToolReach, ToolSpec } from '../../tools/spec.js'
 import { failedOutcome } from '../failure.js'
 import type { FileToolOptions } from '../options.js'
@@ -49,10 +50,10 @@ export function bash(options: BashOptions = {}): ToolSpec {
   }
 }
 
-function reachOf({ sandbox, network, readPaths, writePaths, env }: BashSettings, root = '.'): ToolReach {
+function reachOf({ sandbox, network, readPaths, writePaths, env }: BashSettings, root?: string): ToolReach {
   const secrets = Object.keys(env)
   if (sandbox !== 'required') return { ...ANYTHING, secrets }
-  const writes = [root, ...writePaths]
+  const writes = [root === undefined ? '.' : resolve(root), ...writePaths]
   return { reads: [...writes, ...readPaths], writes, hosts: network ? ['*'] : [], programs: ['*'], secrets }
 }
 

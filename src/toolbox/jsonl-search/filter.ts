@@ -33,9 +33,10 @@ export interface Filter {
   readonly shown: string
   readonly isTyped: boolean
   /**
-   * Texts of which one at least is in the value's text in every row that passes; `undefined` when there is no such text.
+   * Texts of which one at least is in the value's text in every row that passes, or is that text (`isWhole`); `undefined`
+   * when there is no such text.
    */
-  readonly needs: readonly string[] | undefined
+  readonly needs: { readonly texts: readonly string[]; readonly isWhole: boolean } | undefined
   /** `onPause` is called when it takes long, and may throw. */
   test(row: Row, onPause: () => void): Verdict
 }
@@ -84,16 +85,19 @@ function untyped(where: WhereFilter, field: FieldPath): FilterResult {
   })
   switch (where.op) {
     case 'eq':
-      return make({ needs: [value], test: (row) => hasText(row, field, value) })
+      return make({ needs: { texts: [value], isWhole: true }, test: (row) => hasText(row, field, value) })
     case 'ne':
       return make({ needs: undefined, test: (row) => isPresent(row, field) && !hasText(row, field, value) })
     case 'in': {
       const values = (where.values ?? []).map(String)
       const test = (row: Row): boolean => values.some((each) => hasText(row, field, each))
-      return make({ needs: values, test }, `[${values.join(', ')}]`)
+      return make({ needs: { texts: values, isWhole: true }, test }, `[${values.join(', ')}]`)
     }
     case 'contains':
-      return make({ needs: [value], test: (row) => textAt(row, field)?.includes(value) === true })
+      return make({
+        needs: { texts: [value], isWhole: false },
+        test: (row) => textAt(row, field)?.includes(value) === true,
+      })
     case 'exists':
       return make({ needs: undefined, test: (row) => isPresent(row, field) }, '')
     case 'regex': {
@@ -111,7 +115,7 @@ function untyped(where: WhereFilter, field: FieldPath): FilterResult {
 
 function matching(pattern: Pattern, field: FieldPath): Pick<Filter, 'needs' | 'test'> {
   return {
-    needs: pattern.literal === undefined ? undefined : [pattern.literal.toString()],
+    needs: pattern.literal && { texts: [pattern.literal.toString()], isWhole: false },
     test(row, onPause) {
       const text = textAt(row, field)
       return text !== undefined && pattern.test(text, onPause)

@@ -20,7 +20,7 @@ export function needleOf(filters: readonly Filter[]): Needle | undefined {
   const asked = firstTyped === -1 ? filters : filters.slice(0, firstTyped)
   let best: readonly string[] | undefined
   for (const { needs } of asked) {
-    const texts = needs?.map(plainPart)
+    const texts = needs?.texts.map(needs.isWhole ? wholeString : plainPart)
     if (texts === undefined || texts.length > MAX_TEXTS || shortest(texts) === 0) continue
     if (best === undefined || shortest(texts) > shortest(best)) best = texts
   }
@@ -31,6 +31,13 @@ export function needleOf(filters: readonly Filter[]): Needle | undefined {
 
 function shortest(texts: readonly string[]): number {
   return Math.min(...texts.map(({ length }) => length))
+}
+
+/** A text that only a JSON string can be, with its quotes: a text beside it is then no reason to parse a line. */
+function wholeString(text: string): string {
+  const part = plainPart(text)
+  const mayBeNoString = /^(?:-?\d|-?Infinity$|NaN$|true$|false$)/.test(text)
+  return part === text && !mayBeNoString ? `"${text}"` : part
 }
 
 /**

@@ -9,14 +9,15 @@ export function pageCollector(shelf: Shelf, maxRows: number, view: RowView): Row
   return {
     openFile(path) {
       const lines: Line[] = []
+      const keepRows = shelf.wants(path) ? maxRows : 0
       let rows = 0
       return {
         add(row, number) {
           rows++
-          if (lines.length < maxRows) lines.push({ number, text: rowText(row, view) })
+          if (lines.length < keepRows) lines.push({ number, text: rowText(row, view) })
         },
         close() {
-          if (rows > 0) shelf.add({ path, matches: rows, lines })
+          if (rows > 0) shelf.add({ kind: 'read', path, matches: rows, lines })
         },
       }
     },

@@ -2,6 +2,7 @@ import type { ToolOutcome } from '../../tools/outcome.js'
 import type { JsonObject } from '../../util/json.js'
 import { DeadlinePassed, FileFailure, fileFailureOf, isMissing } from '../failure.js'
 import type { FileCall } from '../file-tool.js'
+import { FoundSoFar } from '../found-so-far.js'
 import { openFile } from '../safe-open.js'
 import { concurrently } from '../search/concurrently.js'
 import { Shelf } from '../search/shelf.js'
@@ -35,7 +36,8 @@ export async function runJsonlSearch(call: FileCall<JsonlSearchArguments>): Prom
   const time = callTime(args.timeout ?? workspace.limits.searchTimeoutMs / 1000, context.signal)
   try {
     const collection = collectionFor(workspace, args, plan, time)
-    const scanned = await scanAll(workspace, args.path ?? '.', plan, collection.collector, time)
+    const soFar = new FoundSoFar(workspace, context)
+    const scanned = await scanAll(call, plan, { collector: collection.collector, soFar }, time)
     return await outcomeOf(call, plan, scanned, collection.body(scanned.counts))
   } catch (error) {
     if (!(error instanceof DeadlinePassed)) throw error
@@ -75,21 +77,23 @@ interface Scanned {
 }
 
 async function scanAll(
-  workspace: Workspace,
-  path: string,
+  { workspace, args }: FileCall<JsonlSearchArguments>,
   plan: Plan,
-  collector: RowCollector,
+  { collector, soFar }: { readonly collector: RowCollector; readonly soFar: FoundSoFar },
   time: CallTime,
 ): Promise<Scanned> {
   const counts: ScanCounts = { rowsMatched: 0, compareWarnings: 0, parseErrors: 0, overlongLines: 0 }
   const unread = new UnreadFiles()
-  await concurrently(jsonlFiles(workspace, path, time), FILES_AT_ONCE, async (file) => {
+  await concurrently(jsonlFiles(workspace, args.path ?? '.', time), FILES_AT_ONCE, async (file) => {
     const shown = workspace.display(file)
     try {
       const { handle, stats } = await openFile(workspace, file, shown)
       const collected = collector.openFile(file)
       try {
-        const onRow: Parameters<typeof scanFile>[2]['onRow'] = (row, line) => collected.add(row, line)
+        const onRow: Parameters<typeof scanFile>[2]['onRow'] = (row, line) => {
+          soFar.add(file)
+          collected.add(row, line)
+        }
         await scanFile(handle, Number(stats.size), { query: plan.query, counts, time, onRow })
       } finally {
         collected.close()

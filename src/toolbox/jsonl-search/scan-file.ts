@@ -1,4 +1,4 @@
-import type { FileHandle } from 'node:fs/promises'
+import type { ReadableFile } from '../safe-open.js'
 import { blocksOf } from '../search/blocks.js'
 import type { Pattern } from '../search/pattern/pattern.js'
 import { eachMatchingLine, lineFeeds } from '../search/matching-lines.js'
@@ -41,7 +41,7 @@ const LF = 0x0a
 const ROWS_BETWEEN_BREATHS = 128
 
 /** Reads a JSONL file from front to back, in bounded memory. */
-export async function scanFile(file: FileHandle, size: number, scan: Scan): Promise<void> {
+export async function scanFile(file: ReadableFile, size: number, scan: Scan): Promise<void> {
   const lines = new LineScan(scan)
   for await (const block of blocksOf(file, { size })) {
     await scan.time.breathe()

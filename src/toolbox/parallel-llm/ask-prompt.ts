@@ -63,7 +63,7 @@ async function attemptOf(
 const STRAY_CALL = 'The model called a tool that it does not have: prompts are answered without tools.'
 
 function spawnOptionsOf({ settings, system }: Batch, prompt: string, key: string): SpawnOptions<unknown> {
-  const { name, model, settings: modelSettings, outputType, outputMode, outputRetries } = settings
+  const { name, model, settings: modelSettings, outputType, outputMode, outputValidator, outputRetries } = settings
   return {
     prompt,
     key,
@@ -73,7 +73,9 @@ function spawnOptionsOf({ settings, system }: Batch, prompt: string, key: string
     ...(system !== null && { instructions: system }),
     ...(model !== undefined && { model }),
     ...(modelSettings !== undefined && { settings: modelSettings }),
-    ...(outputType !== undefined && { outputType, outputMode: outputMode ?? 'auto', outputRetries }),
+    ...(outputType !== undefined && { outputType, outputMode: outputMode ?? 'auto' }),
+    ...(outputValidator !== undefined && { outputValidator }),
+    outputRetries,
   }
 }
 
@@ -82,12 +84,12 @@ function digestOf(prompt: string): string {
   return createHash('sha256').update(prompt).digest('hex').slice(0, 12)
 }
 
-/** Whether asking again could help. A failure from before a crash does not say: it could. */
-export function mayHelp(error: HarnessError): boolean {
-  return error.code === 'provider_error' && (error.retryable || isFromLog(error))
+/** Whether asking again could help. */
+function mayHelp({ code, retryable }: HarnessError): boolean {
+  return code === 'provider_error' && retryable
 }
 
-/** The run had failed before it was found here. */
+/** The run had failed before it was found here: what there was to wait for is over. */
 function isFromLog({ cause }: HarnessError): boolean {
   return cause instanceof HarnessError && cause.run !== undefined
 }

@@ -8,7 +8,7 @@ import type { FileCall } from '../file-tool.js'
 import { askPrompt } from './ask-prompt.js'
 import type { Batch, Entry } from './ask-prompt.js'
 import { parallelLlmSettings } from './options.js'
-import type { ParallelLlmOptions, ParallelLlmSettings } from './options.js'
+import type { ParallelLlm, ParallelLlmOptions, ParallelLlmSettings } from './options.js'
 import { readPrompts, writeResults } from './prompt-files.js'
 
 interface ParallelLlmArguments {
@@ -24,7 +24,7 @@ interface ParallelLlmArguments {
  * usage, events and traces are nested in the run that calls, and after a crash what was answered is not asked again.
  * @throws HarnessError `invalid_options`.
  */
-export function parallelLlm(options: ParallelLlmOptions = {}): ToolSpec {
+export const parallelLlm: ParallelLlm = (options: ParallelLlmOptions = {}): ToolSpec => {
   const settings = parallelLlmSettings(options)
   const { name, description = DESCRIPTION, instructions = usageOf(name) } = settings
   return fileTool<ParallelLlmArguments>(settings.files, {

@@ -2,12 +2,18 @@ import { HarnessError } from '../../errors.js'
 import type { ModelSettings, StructuredOutputMode } from '../../model/contracts.js'
 import type { Model } from '../../model/contracts.js'
 import type { ModelRef } from '../../model/reference.js'
+import type { AgentOutputValidator, InferOutput, OutputType } from '../../tools/output-type.js'
 import type { Schema } from '../../tools/schema.js'
+import type { JsonSchema } from '../../util/json.js'
+import type { ToolSpec } from '../../tools/spec.js'
 import { unknownKey } from '../../util/unknown-key.js'
 import type { FileToolOptions } from '../options.js'
 
 /** What `parallelLlm` can be told; every field is optional. */
-export interface ParallelLlmOptions extends Pick<FileToolOptions, 'root' | 'readPaths' | 'writePaths'> {
+export interface ParallelLlmOptions<Output = unknown> extends Pick<
+  FileToolOptions,
+  'root' | 'readPaths' | 'writePaths'
+> {
   /** Who is asked. Default: the model of the run that calls. */
   readonly model?: ModelRef | Model
   /** Default: those of the run that calls. */
@@ -21,11 +27,21 @@ export interface ParallelLlmOptions extends Pick<FileToolOptions, 'root' | 'read
   readonly maxPrompts?: number
   /** Runs that one prompt may take, 1 to 10, each behind the retries of the model's own transport. Default 4. */
   readonly maxAttempts?: number
-  /** What each answer is parsed as. Default: the answers are text. */
-  readonly outputType?: Schema
+  /** What each answer is parsed as; of several types, by the first that it fits. Default: the answers are text. */
+  readonly outputType?: OutputType<Output>
+  /** Checks each answer that fits, of text too: throws `ModelRetry` to have it mended. Default: none. */
+  readonly outputValidator?: AgentOutputValidator<Output>
   readonly outputMode?: Exclude<StructuredOutputMode, 'text'> | 'auto'
   /** Corrective requests after an answer that does not fit. Default 1. */
   readonly outputRetries?: number
+}
+
+/** Makes the tool, its check typed by its `outputType`. */
+export interface ParallelLlm {
+  <const Type extends JsonSchema | readonly Schema[]>(
+    options: ParallelLlmOptions<NoInfer<InferOutput<Type>>> & { readonly outputType: Type },
+  ): ToolSpec
+  <Output = string>(options?: ParallelLlmOptions<Output>): ToolSpec
 }
 
 /** The options with their defaults, as far as they have any. */
@@ -40,7 +56,7 @@ export interface ParallelLlmSettings extends ParallelLlmOptions {
 
 const KNOWN = [
   ...['model', 'settings', 'name', 'description', 'instructions', 'root', 'readPaths', 'writePaths', 'maxPrompts'],
-  ...['maxAttempts', 'outputType', 'outputMode', 'outputRetries'],
+  ...['maxAttempts', 'outputType', 'outputMode', 'outputRetries', 'outputValidator'],
 ]
 const MODES = ['auto', 'native', 'tool', 'prompted']
 

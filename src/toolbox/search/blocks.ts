@@ -1,4 +1,4 @@
-import type { FileHandle } from 'node:fs/promises'
+import type { ReadableFile } from '../safe-open.js'
 import { ByteSource } from './byte-source.js'
 
 /** A piece of a file. Its bytes are overwritten when the next one is asked for. */
@@ -23,7 +23,7 @@ const LF = 0x0a
  * The lines of a file as UTF-8, in blocks of about 1 MiB. Only LF ends a line (spec H-14). Memory is bounded by the
  * longest line that is held.
  */
-export async function* blocksOf(file: FileHandle, options: BlockOptions): AsyncGenerator<Block, void, undefined> {
+export async function* blocksOf(file: ReadableFile, options: BlockOptions): AsyncGenerator<Block, void, undefined> {
   const { size, maxLineBytes = MAX_LINE_BYTES } = options
   const source = new ByteSource(file)
   const capacity = maxLineBytes + 1

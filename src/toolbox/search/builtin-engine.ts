@@ -1,15 +1,18 @@
 import { basename, relative, sep } from 'node:path'
+import { Slots } from '../../util/slots.js'
 import { fileFailureOf, isMissing } from '../failure.js'
-import { openFile } from '../safe-open.js'
+import { openListed } from '../safe-open.js'
 import { walk } from '../walk.js'
 import { concurrently } from './concurrently.js'
 import type { SearchEngine, SearchRequest } from './engine.js'
-import type { FileHits } from './hits.js'
+import type { ReadHits } from './hits.js'
 import { searchFile } from './search-file.js'
 import { UnreadFiles } from './unread-files.js'
 
 /** Files that are open at once. */
-const FILES_AT_ONCE = 16
+const FILES_AT_ONCE = 32
+/** A larger file may hold a line that fills the memory of many: such are searched one after the other. In bytes. */
+const LARGE_BYTES = 4 << 20
 
 /** The engine that is always there: the one walker, and patterns that run in linear time. */
 export const builtinEngine: SearchEngine = {
@@ -19,10 +22,11 @@ export const builtinEngine: SearchEngine = {
 
   async search(request, onFile) {
     const unread = new UnreadFiles()
+    const largeFiles = new Slots(1)
     let filesFound = 0
     await concurrently(filesOf(request), FILES_AT_ONCE, async (path) => {
       try {
-        const hits = await searchPath(request, path)
+        const hits = await searchPath(request, path, largeFiles)
         if (hits.matches === 0) return
         filesFound++
         onFile(hits)
@@ -39,14 +43,17 @@ function command({ pattern, workspace, starts }: SearchRequest): readonly string
   return ['builtin-search', '--', pattern.source, ...starts.map((start) => workspace.display(start))]
 }
 
-/** Searches one file, as this engine does it. */
-export async function searchPath(request: SearchRequest, path: string): Promise<FileHits> {
-  const { workspace } = request
-  const { handle, stats } = await openFile(workspace, path, workspace.display(path))
+/** Searches one file, as this engine does it; a large one when it is its turn. */
+export async function searchPath(request: SearchRequest, path: string, largeFiles = new Slots(1)): Promise<ReadHits> {
+  const file = await openListed(request.workspace, path)
   try {
-    return { path, ...(await searchFile(handle, Number(stats.size), request)) }
+    const keepLines = request.wantsLines(path) ? request.keepLines : 0
+    const found = () => searchFile(file, { ...request, keepLines })
+    const isLarge = file.size > LARGE_BYTES
+    const hits = await (isLarge ? largeFiles.within('', request.time.signal, found) : found())
+    return { kind: 'read', path, ...hits }
   } finally {
-    await handle.close()
+    await file.close()
   }
 }
 

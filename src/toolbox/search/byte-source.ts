@@ -1,5 +1,5 @@
-import type { FileHandle } from 'node:fs/promises'
 import { TextDecoder } from 'node:util'
+import type { ReadableFile } from '../safe-open.js'
 
 interface BytesRead {
   readonly bytes: number
@@ -11,13 +11,13 @@ const RAW_BYTES = 1 << 16
 
 /** A file's text as UTF-8, from its beginning: UTF-16 is converted, a byte order mark is left out, as ripgrep does it. */
 export class ByteSource {
-  readonly #file: FileHandle
+  readonly #file: ReadableFile
   #position = 0
   #decoder: TextDecoder | undefined
   #decoded = Buffer.alloc(0)
   #isRead = false
 
-  constructor(file: FileHandle) {
+  constructor(file: ReadableFile) {
     this.#file = file
   }
 

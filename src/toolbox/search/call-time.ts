@@ -18,7 +18,7 @@ const HOLD_MS = 20
 
 export function callTime(seconds: number, signal: AbortSignal): CallTime {
   const deadline = Date.now() + seconds * 1000
-  let heldSince = Date.now()
+  const giveWay = givingWay()
   const check = (): void => {
     signal.throwIfAborted()
     if (Date.now() > deadline) throw new DeadlinePassed()
@@ -29,11 +29,18 @@ export function callTime(seconds: number, signal: AbortSignal): CallTime {
     seconds,
     check,
     async breathe() {
-      if (Date.now() - heldSince > HOLD_MS) {
-        await setImmediate()
-        heldSince = Date.now()
-      }
+      await giveWay()
       check()
     },
+  }
+}
+
+/** A function that lets others have their turn when the event loop has been held for a while since it last did. */
+export function givingWay(): () => Promise<void> {
+  let heldSince = Date.now()
+  return async () => {
+    if (Date.now() - heldSince <= HOLD_MS) return
+    await setImmediate()
+    heldSince = Date.now()
   }
 }

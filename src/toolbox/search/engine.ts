@@ -30,6 +30,8 @@ export interface SearchRequest {
   readonly exclusions: Exclusions
   /** Matching lines of a file whose text is wanted. */
   readonly keepLines: number
+  /** Whether the lines of a file are wanted at all; of the others the count is. */
+  readonly wantsLines: (path: string) => boolean
   readonly maxLineChars: number
   readonly time: CallTime
 }

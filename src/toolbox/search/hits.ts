@@ -6,14 +6,30 @@ export interface Line {
   readonly text: string
 }
 
+/** A line that a program told of. */
+export interface ToldLine extends Line {
+  /** Where it begins in the file, in bytes; `undefined` when the program did not say. */
+  readonly offset: number | undefined
+}
+
 /** What a search found in one file. */
-export interface FileHits {
+export type FileHits = ReadHits | ToldHits
+
+/** The file was read here, where it lies inside the root. */
+export interface ReadHits {
+  readonly kind: 'read'
   /** Absolute. */
   readonly path: string
   /** Lines that match; at most `MAX_MATCHES_COUNTED`, at which the counting ends. */
   readonly matches: number
-  /** The first of them, ascending. */
+  /** The first of them, ascending; none when nobody wants them. */
   readonly lines: readonly Line[]
+}
+
+/** A program that opens files by name read it: to be confirmed before any of it is shown. */
+export interface ToldHits extends Omit<ReadHits, 'kind' | 'lines'> {
+  readonly kind: 'told'
+  readonly lines: readonly ToldLine[]
 }
 
 /**

@@ -4,6 +4,7 @@ import { join } from 'node:path'
 import type { Readable } from 'node:stream'
 import { messageOf } from '../../errors.js'
 import { isObject } from '../../util/json.js'
+import { environmentOf } from '../process/environment.js'
 import { DeadlinePassed, fileFailureOf } from '../failure.js'
 import { builtinEngine, isWanted, searchPath } from './builtin-engine.js'
 import type { EngineEnd, SearchEngine, SearchRequest } from './engine.js'
@@ -68,13 +69,19 @@ class Run {
     this.#request = request
     this.#limits = limits
     this.#onFile = onFile
-    this.#files = new RipgrepFiles(request.keepLines, request.maxLineChars)
+    const wantsLines = (path: string): boolean => request.wantsLines(this.#absolute(path))
+    this.#files = new RipgrepFiles({ ...request, wantsLines })
   }
 
   async run(program: string, args: readonly string[]): Promise<Omit<EngineEnd, 'command'>> {
     const { time, workspace } = this.#request
     time.check()
-    const child = spawn(program, args, { cwd: workspace.root, stdio: ['ignore', 'pipe', 'pipe'], windowsHide: true })
+    const child = spawn(program, args, {
+      cwd: workspace.root,
+      env: environmentOf(),
+      stdio: ['ignore', 'pipe', 'pipe'],
+      windowsHide: true,
+    })
     const stop = (): void => stopProgram(child)
     const late = new AbortController()
     late.signal.addEventListener('abort', stop, { once: true })
@@ -85,7 +92,7 @@ class Run {
       time.check()
       // The timer may be a little ahead of the clock.
       if (late.signal.aborted) throw new DeadlinePassed()
-      await this.#take(this.#files.rest())
+      this.#take(this.#files.rest())
       await this.#searchAgain()
       return this.#endOf(exit, errors, overflow)
     } finally {
@@ -101,7 +108,7 @@ class Run {
     const cutter = new LineCutter(maxRecordBytes)
     let size = 0
     for await (const chunk of chunksOf(child.stdout)) {
-      await this.#addRecords(cutter.push(chunk))
+      this.#addRecords(cutter.push(chunk))
       await this.#request.time.breathe()
       size += chunk.length
       if (size > maxOutputBytes) {
@@ -109,23 +116,24 @@ class Run {
         return true
       }
     }
-    await this.#addRecords(cutter.end())
+    this.#addRecords(cutter.end())
     return false
   }
 
-  async #addRecords(lines: Iterable<string | undefined>): Promise<void> {
+  #addRecords(lines: Iterable<Buffer | undefined>): void {
     for (const line of lines) {
+      if (line !== undefined && this.#files.count(line)) continue
       const record = line === undefined ? 'too_long' : parseRecord(line)
       if (record === undefined) continue
       const seen = this.#files.add(record)
-      if (seen.hits.length + seen.again.length > 0) await this.#take(seen)
+      if (seen.hits.length + seen.again.length > 0) this.#take(seen)
     }
   }
 
-  async #take({ hits, again }: FilesSeen): Promise<void> {
+  #take({ hits, again }: FilesSeen): void {
     for (const each of hits) {
       const path = this.#absolute(each.path)
-      if (!(await this.#isAllowed(path))) continue
+      if (!this.#isAllowed(path)) continue
       this.#found = true
       this.#onFile({ ...each, path })
     }
@@ -135,7 +143,7 @@ class Run {
   async #searchAgain(): Promise<void> {
     for (const each of this.#again) {
       const path = this.#absolute(each)
-      if (!(await this.#isAllowed(path))) continue
+      if (!this.#isAllowed(path)) continue
       const hits = await searchPath(this.#request, path).catch(ignoreUnreadable)
       if (hits === undefined || hits.matches === 0) continue
       this.#found = true
@@ -147,11 +155,11 @@ class Run {
     return join(this.#request.workspace.root, path)
   }
 
-  /** ripgrep knows nothing of the read policy, nor of names that were swapped for links while it ran. */
-  async #isAllowed(path: string): Promise<boolean> {
+  /** ripgrep knows nothing of the read policy. Where a path truly leads is looked at before anything of it is shown. */
+  #isAllowed(path: string): boolean {
     const { workspace, starts } = this.#request
     if (!starts.includes(path) && (workspace.isOwn(path) || !isWanted(this.#request, path))) return false
-    return workspace.readPolicy.allows(path)
+    return workspace.readPolicy.covers(path)
   }
 
   #endOf({ code, signal }: Exit, errors: string, overflow: boolean): Omit<EngineEnd, 'command'> {

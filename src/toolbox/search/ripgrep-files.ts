@@ -1,31 +1,47 @@
 import { MAX_MATCHES_COUNTED } from './hits.js'
-import type { FileHits, Line } from './hits.js'
+import type { ToldHits, ToldLine } from './hits.js'
 import { lineText } from './line-text.js'
+import { isMatchRecord } from './ripgrep-output.js'
 import type { RipgrepRecord } from './ripgrep-output.js'
 
 export interface FilesSeen {
   /** Files whose records are complete, with the path as ripgrep gave it. */
-  readonly hits: readonly FileHits[]
+  readonly hits: readonly ToldHits[]
   /** Files that ripgrep's records do not do justice to: they are binary, or hold a line that is too long for a record. */
   readonly again: readonly string[]
 }
 
+export interface FilesWanted {
+  /** Matching lines of a file whose text is kept. */
+  readonly keepLines: number
+  readonly maxLineChars: number
+  /** Whether the lines of a file, its path as ripgrep gives it, are wanted at all; else they are only counted. */
+  readonly wantsLines: (path: string) => boolean
+}
+
 interface OpenFile {
   matches: number
-  lines: Line[]
+  lines: ToldLine[]
   isForAgain: boolean
 }
 
 /** Gathers records by file. What is kept is bounded by what was asked for. */
 export class RipgrepFiles {
-  readonly #keepLines: number
-  readonly #maxLineChars: number
+  readonly #wanted: FilesWanted
   readonly #open = new Map<string, OpenFile>()
   #current: string | undefined
+  /** The file at hand when its lines are only counted. */
+  #counted: OpenFile | undefined
 
-  constructor(keepLines: number, maxLineChars: number) {
-    this.#keepLines = keepLines
-    this.#maxLineChars = maxLineChars
+  constructor(wanted: FilesWanted) {
+    this.#wanted = wanted
+  }
+
+  /** Counts the text of a record without reading it, where that is all that is wanted of it; else gives `false`. */
+  count(text: Buffer): boolean {
+    if (this.#counted === undefined || !isMatchRecord(text)) return false
+    if (this.#counted.matches < MAX_MATCHES_COUNTED) this.#counted.matches++
+    return true
   }
 
   /** Takes a record, `undefined` for one that was too long; gives the file that it completes. */
@@ -38,11 +54,13 @@ export class RipgrepFiles {
     this.#current = record.path
     switch (record.kind) {
       case 'begin':
+        this.#counted = this.#wanted.wantsLines(record.path) ? undefined : file
         return NOTHING
       case 'match':
-        this.#addMatch(file, record.line, record.bytes)
+        this.#addMatch(file, record)
         return NOTHING
       case 'end':
+        this.#counted = undefined
         file.isForAgain ||= record.isBinary
         return this.#close(record.path, file)
     }
@@ -63,21 +81,21 @@ export class RipgrepFiles {
   }
 
   /** Lines come in order from ripgrep itself; whoever stands in for it may be less orderly (FT-30). */
-  #addMatch(file: OpenFile, number: number, bytes: Buffer): void {
+  #addMatch(file: OpenFile, { line: number, offset, bytes }: RipgrepRecord & { kind: 'match' }): void {
     if (file.matches < MAX_MATCHES_COUNTED) file.matches++
     const last = file.lines.at(-1)
-    const isFull = file.lines.length >= this.#keepLines
+    const isFull = file.lines.length >= this.#wanted.keepLines
     if (isFull && last !== undefined && number > last.number) return
     const end = bytes.at(-1) === LF ? bytes.length - 1 : bytes.length
-    file.lines.push({ number, text: lineText(bytes, 0, end, this.#maxLineChars) })
+    file.lines.push({ number, offset, text: lineText(bytes, 0, end, this.#wanted.maxLineChars) })
     if (last !== undefined && number < last.number) file.lines.sort((left, right) => left.number - right.number)
     if (isFull) file.lines.pop()
   }
 
-  #close(path: string, file: OpenFile): FilesSeen {
+  #close(path: string, { isForAgain, matches, lines }: OpenFile): FilesSeen {
     this.#open.delete(path)
-    if (file.isForAgain) return { hits: [], again: [path] }
-    return file.matches === 0 ? NOTHING : { hits: [{ path, matches: file.matches, lines: file.lines }], again: [] }
+    if (isForAgain) return { hits: [], again: [path] }
+    return matches === 0 ? NOTHING : { hits: [{ kind: 'told', path, matches, lines }], again: [] }
   }
 }
 

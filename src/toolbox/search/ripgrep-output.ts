@@ -3,13 +3,27 @@ import { isObject, parseJson } from '../../util/json.js'
 /** A record of ripgrep's, as far as it is of use here. */
 export type RipgrepRecord =
   | { readonly kind: 'begin'; readonly path: string }
-  | { readonly kind: 'match'; readonly path: string; readonly line: number; readonly bytes: Buffer }
+  | {
+      readonly kind: 'match'
+      readonly path: string
+      readonly line: number
+      /** Where the line begins in the file, in bytes. */
+      readonly offset: number | undefined
+      readonly bytes: Buffer
+    }
   /** A file is done. `isBinary`: a NUL was met in it. */
   | { readonly kind: 'end'; readonly path: string; readonly isBinary: boolean }
 
+const MATCH = Buffer.from('{"type":"match"')
+
+/** Whether the text of a record is that of a match, as ripgrep writes it. */
+export function isMatchRecord(text: Buffer): boolean {
+  return text.length > MATCH.length && text.compare(MATCH, 0, MATCH.length, 0, MATCH.length) === 0
+}
+
 /** A record of the output; `undefined` for those of other kinds, and for paths that are not UTF-8. */
-export function parseRecord(text: string): RipgrepRecord | undefined {
-  const parsed = parseJson(text)
+export function parseRecord(text: Buffer): RipgrepRecord | undefined {
+  const parsed = parseJson(text.toString())
   if (!parsed.ok || !isObject(parsed.value) || !isObject(parsed.value['data'])) return undefined
   const { type, data } = parsed.value
   if (!isObject(data) || !isObject(data['path'])) return undefined
@@ -20,7 +34,8 @@ export function parseRecord(text: string): RipgrepRecord | undefined {
   const line = data['line_number']
   const bytes = bytesOf(data['lines'])
   if (type !== 'match' || typeof line !== 'number' || bytes === undefined) return undefined
-  return { kind: 'match', path, line, bytes }
+  const offset = data['absolute_offset']
+  return { kind: 'match', path, line, offset: typeof offset === 'number' ? offset : undefined, bytes }
 }
 
 /** ripgrep gives text that is no UTF-8 as base64. */
@@ -42,8 +57,8 @@ export class LineCutter {
     this.#maxBytes = maxBytes
   }
 
-  /** The lines that a chunk completes; `undefined` in place of one that is too long. */
-  *push(chunk: Buffer): Generator<string | undefined, void, undefined> {
+  /** The lines that a chunk completes, without their line feed; `undefined` in place of one that is too long. */
+  *push(chunk: Buffer): Generator<Buffer | undefined, void, undefined> {
     let start = 0
     for (let end = chunk.indexOf(LF); end !== -1; end = chunk.indexOf(LF, start)) {
       yield this.#finish(chunk.subarray(start, end))
@@ -53,13 +68,14 @@ export class LineCutter {
   }
 
   /** The last line, when it has no line feed. */
-  *end(): Generator<string | undefined, void, undefined> {
+  *end(): Generator<Buffer | undefined, void, undefined> {
     if (this.#held > 0) yield this.#finish(Buffer.alloc(0))
   }
 
-  #finish(piece: Buffer): string | undefined {
+  #finish(piece: Buffer): Buffer | undefined {
+    if (this.#held === 0 && piece.length <= this.#maxBytes) return piece
     this.#hold(piece)
-    const line = this.#held > this.#maxBytes ? undefined : Buffer.concat(this.#pieces).toString()
+    const line = this.#held > this.#maxBytes ? undefined : Buffer.concat(this.#pieces)
     this.#pieces = []
     this.#held = 0
     return line

@@ -3,12 +3,14 @@ import type { ToolOutcome } from '../../tools/outcome.js'
 import type { JsonObject } from '../../util/json.js'
 import { DeadlinePassed, FileFailure } from '../failure.js'
 import type { FileCall } from '../file-tool.js'
+import { FoundSoFar } from '../found-so-far.js'
 import { shownPath } from '../path-text.js'
 import { scopeAt } from '../scope.js'
 import { spill } from '../spill.js'
 import type { Workspace } from '../workspace.js'
 import { DEFAULT_FILES, DEFAULT_MATCHES_PER_FILE } from './arguments.js'
 import type { SearchArguments } from './arguments.js'
+import { confirmedFile } from './confirm-file.js'
 import { contextLines } from './context-lines.js'
 import type { EngineEnd, SearchEngine, SearchRequest } from './engine.js'
 import { engineFor } from './engines.js'
@@ -20,24 +22,29 @@ import type { Pattern } from './pattern/pattern.js'
 import { renderFile, renderNothing, renderResult } from './render.js'
 import type { RenderedFile } from './render.js'
 import { Shelf } from './shelf.js'
+import type { ShownFile } from './shelf.js'
 import { callTime } from './call-time.js'
 
 const MAX_QUERY_SHOWN = 500
 const MAX_WARNING_CHARS = 400
 /** Longest text that is put together; the files behind it are omitted. */
 const MAX_TEXT_CHARS = 16_000_000
+/** Files that are looked at once more at once. */
+const CONFIRMED_AT_ONCE = 16
 
 /** `search` (spec §6.4). */
 export async function runSearch(call: FileCall<SearchArguments>): Promise<ToolOutcome> {
   const { workspace, args, context } = call
   const pattern = patternOf(args)
   const starts = await startsOf(workspace, args.path)
+  const shelf = new Shelf(workspace, args.max_files ?? DEFAULT_FILES)
   const request: SearchRequest = {
     workspace,
     starts,
     pattern,
     fileType: args.file_type === undefined || args.file_type === '' ? undefined : fileTypeOf(args.file_type),
     exclusions: exclusionsOf(workspace.limits.excludeGlobs),
+    wantsLines: (path) => shelf.wants(path),
     keepLines: args.max_matches_per_file ?? DEFAULT_MATCHES_PER_FILE,
     maxLineChars: args.max_line_chars ?? workspace.limits.maxSearchLineChars,
     time: callTime(args.timeout ?? workspace.limits.searchTimeoutMs / 1000, context.signal),
@@ -45,10 +52,13 @@ export async function runSearch(call: FileCall<SearchArguments>): Promise<ToolOu
   if (starts.length === 0) return nothingFound(call, { returncode: 1 })
 
   const engine = await engineFor(workspace.limits.ripgrep)
-  const shelf = new Shelf(workspace, args.max_files ?? DEFAULT_FILES)
+  const found = new FoundSoFar(workspace, context)
   try {
-    const end = await engine.search(request, (hits) => shelf.add(hits))
-    return await outcomeOf(call, engine, request, shelf, end)
+    const end = await engine.search(request, (hits) => {
+      shelf.add(hits)
+      found.add(hits.path)
+    })
+    return await outcomeOf(call, engine, request, await confirmedOn(shelf, request), end)
   } catch (error) {
     if (error instanceof DeadlinePassed) return timedOut(engine, request)
     throw error
@@ -76,33 +86,60 @@ async function startsOf(workspace: Workspace, path = '.'): Promise<string[]> {
   return [scope.path]
 }
 
+interface Found {
+  readonly files: readonly ShownFile[]
+  readonly totalFiles: number
+  readonly totalMatches: number
+}
+
+/** What is to be shown, and the sums of all that was found, by what the files themselves say. */
+async function confirmedOn(shelf: Shelf, request: SearchRequest): Promise<Found> {
+  const told = shelf.shown()
+  const files: ShownFile[] = []
+  for (let at = 0; at < told.length; at += CONFIRMED_AT_ONCE) {
+    await request.time.breathe()
+    const some = told.slice(at, at + CONFIRMED_AT_ONCE)
+    const confirmed = await Promise.all(some.map((file) => confirmedFile(request, file)))
+    files.push(...confirmed.filter((file) => file !== undefined))
+  }
+  return {
+    files,
+    totalFiles: shelf.totalFiles - told.length + files.length,
+    totalMatches: shelf.totalMatches - matchesOf(told) + matchesOf(files),
+  }
+}
+
+function matchesOf(files: readonly ShownFile[]): number {
+  return files.reduce((sum, { matches }) => sum + matches, 0)
+}
+
 async function outcomeOf(
   call: FileCall<SearchArguments>,
   engine: SearchEngine,
   request: SearchRequest,
-  shelf: Shelf,
+  found: Found,
   end: EngineEnd,
 ): Promise<ToolOutcome> {
   const { workspace, args } = call
   const metadata = { returncode: end.returncode, cmd: [...end.command], cwd: workspace.root }
   const detail = cutText(end.detail, MAX_WARNING_CHARS)
-  if (shelf.totalMatches === 0) {
-    if (end.returncode <= 1) return nothingFound(call, metadata)
+  const { totalFiles, totalMatches } = found
+  if (totalMatches === 0) {
+    if (end.returncode <= 1) return nothingFound(call, { ...metadata, returncode: 1 })
     throw new FileFailure('SearchFailed', `${engine.name} failed (rc=${end.returncode}): ${detail}`, { metadata })
   }
-  const files = await rendered(request, shelf, args.context_lines ?? 0)
-  const { totalFiles, totalMatches } = shelf
+  const files = await rendered(request, found.files, args.context_lines ?? 0)
   const text = renderResult({ query: shownQuery(args), scope: scopeText(call), totalFiles, totalMatches }, files)
   const spilled = await spill(workspace, { text, prefix: 'search', limit: limitOf(call) })
   const warning = end.returncode > 1 ? { warning: 'the search is not complete', warning_excerpt: detail } : {}
   return { kind: 'succeeded', content: spilled.content, metadata: { ...metadata, ...warning, ...spilled.metadata } }
 }
 
-async function rendered(request: SearchRequest, shelf: Shelf, around: number): Promise<RenderedFile[]> {
+async function rendered(request: SearchRequest, found: readonly ShownFile[], around: number): Promise<RenderedFile[]> {
   const { workspace, maxLineChars, time } = request
   const files: RenderedFile[] = []
   let chars = 0
-  for (const file of shelf.shown()) {
+  for (const file of found) {
     const context = around === 0 ? undefined : await contextLines(workspace, file, { around, maxLineChars, time })
     const text = renderFile(file, context)
     chars += text.length

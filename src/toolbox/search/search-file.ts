@@ -1,4 +1,4 @@
-import type { FileHandle } from 'node:fs/promises'
+import type { ListedFile } from '../safe-open.js'
 import { blocksOf } from './blocks.js'
 import { MAX_MATCHES_COUNTED } from './hits.js'
 import type { Line } from './hits.js'
@@ -21,13 +21,12 @@ const BINARY_BYTES = 1 << 16
 
 /** The matching lines of one file. A file that is not text has none. */
 export async function searchFile(
-  file: FileHandle,
-  size: number,
+  file: ListedFile,
   search: FileSearch,
 ): Promise<{ readonly matches: number; readonly lines: readonly Line[] }> {
   const found = new LineCollector(search)
   let offset = 0
-  for await (const block of blocksOf(file, { size })) {
+  for await (const block of blocksOf(file, file)) {
     search.time.check()
     if (block.kind === 'overlong') {
       found.skipLine()

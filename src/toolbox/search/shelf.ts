@@ -5,9 +5,7 @@ import type { FileHits } from './hits.js'
 const MAX_KEPT_CHARS = 16_000_000
 
 /** A file that is shown. */
-export interface ShownFile extends FileHits {
-  readonly shown: string
-}
+export type ShownFile = FileHits & { readonly shown: string }
 
 /** Collects files in any order, and keeps the first ones by name: memory is bounded, whatever is found. */
 export class Shelf {
@@ -15,6 +13,8 @@ export class Shelf {
   readonly #maxFiles: number
   #kept: ShownFile[] = []
   #keptChars = 0
+  /** The first file by name for which there was no room. */
+  #firstDropped: string | undefined
   #files = 0
   #matches = 0
 
@@ -31,9 +31,15 @@ export class Shelf {
     return this.#matches
   }
 
+  /** Whether a file may still be shown; of the others only the counts matter. */
+  wants(path: string): boolean {
+    return this.#firstDropped === undefined || this.#workspace.display(path) < this.#firstDropped
+  }
+
   add(hits: FileHits): void {
     this.#files++
     this.#matches += hits.matches
+    if (!this.wants(hits.path)) return
     this.#kept.push({ ...hits, shown: this.#workspace.display(hits.path) })
     this.#keptChars += charsOf(hits)
     if (this.#kept.length >= this.#maxFiles * 2 || this.#keptChars > MAX_KEPT_CHARS * 2) this.#trim()
@@ -52,7 +58,9 @@ export class Shelf {
       chars += charsOf(hits)
       return index >= this.#maxFiles || (index > 0 && chars > MAX_KEPT_CHARS)
     })
-    if (cut !== -1) this.#kept.length = cut
+    if (cut === -1) return
+    this.#firstDropped = this.#kept[cut]?.shown
+    this.#kept.length = cut
     this.#keptChars = this.#kept.reduce((sum, hits) => sum + charsOf(hits), 0)
   }
 }

@@ -1,7 +1,7 @@
 import { HarnessError } from '../../errors.js'
 import type { ToolOutcome } from '../../tools/outcome.js'
 import { plainJson } from '../../tools/plain-json.js'
-import type { SpawnOptions, ToolContext, ToolSpec } from '../../tools/spec.js'
+import type { BackgroundLine, SpawnOptions, ToolContext, ToolReach, ToolSpec } from '../../tools/spec.js'
 import type { JsonObject } from '../../util/json.js'
 import { Slots } from '../../util/slots.js'
 import { checkSubagentOptions } from '../../tools/subagent-options.js'
@@ -34,43 +34,85 @@ export function subagent(options: SubagentOptions = {}): ToolSpec {
   const turns = new Slots(1)
   return {
     name: NAME,
-    description: descriptionOf(agents, defaultAgent !== false),
+    description: descriptionOf(agents, defaultAgent),
     parameters: parametersOf(defaultAgent !== false),
     onUnknownOutcome: 'retry',
+    ...reachOf(agents),
     async call(args, context) {
       const { task, agent: name = 'default' } = args as unknown as SubagentArguments
       const agent = named.get(name)
       if (agent === undefined) return unknownAgent(name, [...named.keys()])
       if (context.depth >= maxDepth) return tooDeep(name, maxDepth)
-      const run = () => slots.within(context.runId, context.signal, () => runAgent(agent, task, context, maxDepth))
-      return agent.exclusive === true ? turns.within(context.runId, context.signal, run) : run()
+      const line: BackgroundLine = {
+        within(parentRunId, signal, work) {
+          const run = () => slots.within(parentRunId, signal, work)
+          return agent.exclusive === true ? turns.within(parentRunId, signal, run) : run()
+        },
+      }
+      const handed = { agent, options: spawnOptionsOf(agent, task, context, maxDepth), context }
+      if (agent.background === true) return answered(handed, () => started(handed, line))
+      return line.within(context.runId, context.signal, () => answered(handed, () => finished(handed)))
     },
   }
 }
 
-async function runAgent(agent: Agent, task: string, context: ToolContext, maxDepth: number): Promise<ToolOutcome> {
-  const { name } = agent
-  const about: JsonObject = { agent: name, tool_mode: toolModeOf(agent) }
+/** What its agents can touch beyond the run that calls it: what their own tools can. Not stated where one of them says nothing. */
+function reachOf(agents: readonly SubagentSpec[]): { readonly reach?: ToolReach } {
+  const own = agents.flatMap(({ tools = 'inherit' }) => (tools === 'inherit' ? [] : tools))
+  if (own.some(({ reach }) => reach === undefined)) return {}
+  const all = (kind: keyof ToolReach): readonly string[] => [
+    ...new Set(own.flatMap(({ reach }) => reach?.[kind] ?? [])),
+  ]
+  const kinds = ['reads', 'writes', 'hosts', 'programs', 'secrets'] as const
+  return { reach: Object.fromEntries(kinds.flatMap((kind) => (all(kind).length === 0 ? [] : [[kind, all(kind)]]))) }
+}
+
+interface HandedTask {
+  readonly agent: Agent
+  readonly options: SpawnOptions<unknown>
+  readonly context: ToolContext
+}
+
+async function finished({ agent, options, context }: HandedTask): Promise<ToolOutcome> {
+  const run = context.spawn<unknown>(options)
+  const { text, output, usage } = await run.result
+  const structured = typeof output !== 'string'
+  return {
+    kind: 'succeeded',
+    content: structured ? JSON.stringify(plainJson(output)) : text,
+    metadata: {
+      ...aboutAgent(agent),
+      run_id: run.runId,
+      model_requests: usage.modelRequests,
+      structured_output: structured,
+    },
+  }
+}
+
+async function started({ agent, options, context }: HandedTask, background: BackgroundLine): Promise<ToolOutcome> {
+  const { runId } = context.spawn<unknown>({ ...options, background })
+  return {
+    kind: 'succeeded',
+    content: `Started as ${runId}. It works in the background; its report comes as a message.`,
+    metadata: { ...aboutAgent(agent), run_id: runId, background: true },
+  }
+}
+
+/** What the model is told of a task, also of one that failed. */
+async function answered({ agent, context }: HandedTask, work: () => Promise<ToolOutcome>): Promise<ToolOutcome> {
   try {
-    const run = context.spawn<unknown>(spawnOptionsOf(agent, task, context, maxDepth))
-    const { text, output, usage } = await run.result
-    const structured = typeof output !== 'string'
-    return {
-      kind: 'succeeded',
-      content: structured ? JSON.stringify(plainJson(output)) : text,
-      metadata: { ...about, run_id: run.runId, model_requests: usage.modelRequests, structured_output: structured },
-    }
+    return await work()
   } catch (error) {
     // A pause is not to be caught, and who cancels the call wants no answer.
     if (!(error instanceof HarnessError) || context.signal.aborted) throw error
     const kept = error.code === 'cancelled_by_hook' && error.run === undefined
     const errorType = kept ? 'SubAgentCancelled' : error.code
-    return { kind: 'failed', errorType, content: error.message, retry: false, metadata: about }
+    return { kind: 'failed', errorType, content: error.message, retry: false, metadata: aboutAgent(agent) }
   }
 }
 
 function spawnOptionsOf(agent: Agent, task: string, context: ToolContext, maxDepth: number): SpawnOptions<unknown> {
-  const { name, tools, instructions, exclusive: _, ...run } = agent
+  const { name, tools, instructions, exclusive: _, background: __, ...run } = agent
   const { conversation_id: conversationId } = context.metadata
   const shared = {
     prompt: task,
@@ -102,6 +144,10 @@ function defaultOf(agent: DefaultSubagent): Agent {
   return { ...agent, name: 'default', tools: 'inherit' }
 }
 
+function aboutAgent(agent: Agent): JsonObject {
+  return { agent: agent.name, tool_mode: toolModeOf(agent) }
+}
+
 function toolModeOf({ fork = false, tools }: Agent): string {
   if (fork) return 'fork'
   return tools === 'inherit' ? 'inherited' : 'explicit'
@@ -126,17 +172,25 @@ function tooDeep(name: string, maxDepth: number): ToolOutcome {
   return { kind: 'failed', errorType: 'TooDeep', content, retry: false, metadata: { agent: name } }
 }
 
-function descriptionOf(agents: readonly SubagentSpec[], hasDefault: boolean): string {
+function descriptionOf(agents: readonly SubagentSpec[], defaultAgent: DefaultSubagent | false): string {
+  const isLeft = defaultAgent !== false && defaultAgent.background === true
+  const general = `Leave out \`agent\` for a general one that has your own tools${isLeft ? BACKGROUND : ''}.`
   return [
     'Hand one self-contained task to a subagent, which works on it alone and gives back its answer. It knows nothing of this conversation but the task, unless it says that it is a fork. Independent tasks can be handed over together.',
     ...(agents.length === 0 ? [] : ['Subagents:', ...agents.map(lineOf)]),
-    ...(hasDefault && agents.length > 0 ? ['Leave out `agent` for a general one that has your own tools.'] : []),
+    ...(defaultAgent !== false && (agents.length > 0 || isLeft) ? [general] : []),
+    ...(isLeft || agents.some(({ background }) => background === true) ? [REPORTS] : []),
   ].join('\n')
 }
 
-function lineOf({ name, description, fork = false }: SubagentSpec): string {
-  return `- ${name}: ${description}${fork ? ' (a fork: it knows this conversation)' : ''}`
+function lineOf({ name, description, fork = false, background = false }: SubagentSpec): string {
+  const how = `${fork ? ' (a fork: it knows this conversation)' : ''}${background ? BACKGROUND : ''}`
+  return `- ${name}: ${description}${how}`
 }
+
+const BACKGROUND = ' (in the background)'
+const REPORTS =
+  'A call of a subagent in the background only starts it; its report comes as a message when it has ended. Go on with other work until then, or end your turn to wait for it.'
 
 function parametersOf(hasDefault: boolean): ToolSpec['parameters'] {
   return {

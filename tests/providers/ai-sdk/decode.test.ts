@@ -183,6 +183,18 @@ describe('usage', () => {
     const { turn } = await turnOf({ ...reply([text('Hm.')]), usage, providerMetadata }, { version: 'v2' })
     expect(turn.usage).toMatchObject({ inputTokens: 37, cacheReadTokens: 10, cacheWriteTokens: 7 })
   })
+
+  test('PR-18 what Anthropic keeps for an hour is counted apart, in every version', async () => {
+    const raw = { cache_creation_input_tokens: 7, cache_creation: { ephemeral_1h_input_tokens: 4 } }
+    const written = { inputTokens: { total: 30, cacheWrite: 7 }, outputTokens: { total: 5 }, raw }
+    const v3 = await turnOf({ ...reply([text('Hm.')]), usage: written }, { version: 'v3' })
+    const providerMetadata = { anthropic: { cacheCreationInputTokens: 7, usage: raw } }
+    const usage = { inputTokens: 20, outputTokens: 5, totalTokens: 25 }
+    const v2 = await turnOf({ ...reply([text('Hm.')]), usage, providerMetadata }, { version: 'v2' })
+    for (const { turn } of [v2, v3]) {
+      expect(turn.usage).toMatchObject({ cacheWriteTokens: 7, longCacheWriteTokens: 4 })
+    }
+  })
 })
 
 test.each(VERSION_NAMES)('a stream ends in the same turn as the whole reply (%s)', async (version) => {

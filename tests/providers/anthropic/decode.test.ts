@@ -152,6 +152,14 @@ test.each<[string, unknown, Partial<TokenUsage>]>([
     { inputTokens: 321, cacheReadTokens: 20, cacheWriteTokens: 300, outputTokens: 4 },
   ],
   [
+    'with a part that is cached for an hour',
+    {
+      ...{ input_tokens: 1, cache_creation_input_tokens: 300, output_tokens: 4 },
+      cache_creation: { ephemeral_5m_input_tokens: 100, ephemeral_1h_input_tokens: 200 },
+    },
+    { inputTokens: 301, cacheWriteTokens: 300, longCacheWriteTokens: 200, outputTokens: 4 },
+  ],
+  [
     'with thoughts',
     { input_tokens: 1, output_tokens: 9, output_tokens_details: { thinking_tokens: 5 } },
     { inputTokens: 1, outputTokens: 9, reasoningTokens: 5 },

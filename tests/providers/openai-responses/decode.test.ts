@@ -76,10 +76,10 @@ test.each<[string, Fields, FinishReason, string | null]>([
   ],
   ['too long', incomplete('max_output_tokens'), 'length', 'incomplete:max_output_tokens'],
   ['filtered', incomplete('content_filter'), 'content_filter', 'incomplete:content_filter'],
-  ['cut for a new reason', incomplete('max_patience'), 'other', 'incomplete:max_patience'],
-  ['cut for no reason', response([message('Hi')], { status: 'incomplete' }), 'other', 'incomplete'],
-  ['queued', response([], { status: 'queued' }), 'other', 'queued'],
-  ['still running, with nothing yet', { id: 'r', status: 'in_progress' }, 'other', 'in_progress'],
+  ['cut for a new reason', incomplete('max_patience'), 'error', 'incomplete:max_patience'],
+  ['cut for no reason', response([message('Hi')], { status: 'incomplete' }), 'error', 'incomplete'],
+  ['queued', response([], { status: 'queued' }), 'error', 'queued'],
+  ['still running, with nothing yet', { id: 'r', status: 'in_progress' }, 'error', 'in_progress'],
   ['a status of tomorrow', response([message('Hi.')], { status: 'archived' }), 'other', 'archived'],
 ])('H-05 %s: one finish reason of ours, with the word of the API', (_name, reply, finishReason, nativeFinishReason) => {
   expect(decoded(reply)).toMatchObject({ finishReason, nativeFinishReason })

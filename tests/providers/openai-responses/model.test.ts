@@ -1,6 +1,7 @@
 import OpenAI from 'openai'
 import fc from 'fast-check'
 import { afterEach, describe, expect, test, vi } from 'vitest'
+import { Harness } from 'thinharness'
 import type { Model, ModelDelta, ModelTurn, RequestConstants, TurnOptions } from '../../../src/model/contracts.js'
 import { openai } from '../../../src/providers/openai-responses/index.js'
 import type { OpenAiOptions } from '../../../src/providers/openai-responses/index.js'
@@ -113,6 +114,20 @@ test('without a key in options or environment the request fails with the names o
     message: expect.stringMatching(/`OPENAI_API_KEY`.*`apiKey`/) as string,
   })
 })
+
+test.each([{}, { incomplete_details: { reason: 'max_patience' } }])(
+  'H-05 a reply that says that it is incomplete is no answer, whatever the reason: %j',
+  async (details) => {
+    const said = { type: 'message', id: 'm', role: 'assistant', content: [{ type: 'output_text', text: 'Half a' }] }
+    const reply = { id: 'r', status: 'incomplete', output: [said], ...details }
+    const model = openai('gpt-5.5', { apiKey: 'k', fetch: () => Promise.resolve(Response.json(reply)) })
+    await using harness = new Harness({ model, builtinTools: [] })
+    await expect(harness.run('Go.')).rejects.toMatchObject({
+      code: 'unexpected_model_behavior',
+      message: expect.stringMatching(/^The provider ended the reply with an error \(`incomplete/) as string,
+    })
+  },
+)
 
 test.each<[string, unknown, string]>([
   ['chain', 'yes', 'Expected `chain` to be true or false, got `yes`.'],

@@ -1,0 +1,121 @@
+import { execFile } from 'node:child_process'
+import { mkdtemp, readdir, readFile, rm } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { promisify } from 'node:util'
+import { afterAll, beforeAll, expect, test } from 'vitest'
+
+const run = promisify(execFile)
+let place: string
+
+beforeAll(async () => {
+  place = await mkdtemp(join(tmpdir(), 'examples-'))
+})
+afterAll(() => rm(place, { recursive: true, force: true }))
+
+interface Ended {
+  readonly stdout: string
+  readonly stderr: string
+  readonly code?: number
+}
+
+/** `npm run example -- NAME`, but for the build; the home of who runs it is a folder of the test. */
+function example(name: string, ...args: string[]): Promise<Ended> {
+  const env = { PATH: process.env['PATH'] ?? '', HOME: join(place, 'home'), EXAMPLE_FOLDER: join(place, name) }
+  return run(process.execPath, ['.build/examples/run.js', name, ...args], { env }).catch(
+    (error: unknown) => error as Ended,
+  )
+}
+
+const linesOf = ({ stdout }: Ended): readonly string[] => stdout.trimEnd().split('\n')
+
+test('approvals: a refund waits for a person, who answers another process', async () => {
+  expect(linesOf(await example('approvals'))).toEqual(['waits     refund {"orderId":"8","cents":6450}'])
+  expect(linesOf(await example('approvals', 'no'))).toEqual([
+    expect.stringMatching(/^called {4}refund \{"ok":true,"content":"Paid back 500 cents of order 7\."/),
+    expect.stringMatching(/^called {4}refund \{"ok":false,.*Refunds over 10 euros wait until Monday\./),
+    'answer    One of the two has to wait.',
+  ])
+  await example('approvals')
+  expect(linesOf(await example('approvals', 'yes')).at(-1)).toBe('answer    Both are paid back.')
+})
+
+test('durable: a run whose process died goes on in the next one, and no transfer is made twice', async () => {
+  expect(await example('durable', '--die')).toMatchObject({
+    code: 1,
+    stdout: expect.stringMatching(/^done {6}transfer/) as string,
+  })
+  expect(linesOf(await example('durable')).at(-1)).toBe('answer    Both suppliers are paid.')
+  expect(linesOf(await example('durable'))).toEqual(['answer    Both suppliers are paid.'])
+  const ledger = await readFile(join(place, 'durable', 'ledger.txt'), 'utf8')
+  expect(ledger.match(/^.*(?= transfers-)/gm)).toEqual(['Assam Estates 120000', 'Tin Works 45000'])
+})
+
+test('mcp: a harness uses another one as an MCP server, and says what that can touch', async () => {
+  const { stdout } = await example('mcp')
+
+  expect(stdout).toContain('secrets THINHARNESS_MODEL')
+  expect(stdout.slice(stdout.indexOf('→')).trimEnd().split('\n')).toEqual([
+    '→ warehouse_stock {"tea":"Assam"}',
+    '→ warehouse_run {"prompt":"When does Assam come? 0 in stock."}',
+    '  {"progress":1,"message":"Asking the model"}',
+    '  {"progress":2,"message":"Calling stock"}',
+    '  {"progress":3,"message":"stock has ended"}',
+    '  {"progress":4,"message":"Asking the model"}',
+    'The warehouse says: There is none, and more comes on Tuesday.',
+  ])
+})
+
+test('structured: an answer that does not fit its type is asked for again, and then typed', async () => {
+  expect(linesOf(await example('structured'))).toEqual([
+    '3 days late',
+    'Your order is three days late, since the carrier has lost it. A new one is under way.',
+    '3 requests',
+  ])
+})
+
+test('subagents: each note is read by a run of its own', async () => {
+  const lines = linesOf(await example('subagents'))
+
+  expect(lines.slice(0, 2).sort()).toEqual([
+    'reader: {"note":"storm.md","deadline":"October 20"}',
+    'reader: {"note":"tins.md","deadline":null}',
+  ])
+  expect(lines.slice(2)).toEqual(['1 of 2 notes names a deadline.', '3 requests, and 4 by subagents'])
+})
+
+test('EX-07 research: a report from files that its steps left behind; traces are in the home, not in the root', async () => {
+  const lines = linesOf(await example('research'))
+  const files = await readdir(join(place, 'research'), { recursive: true })
+  const traces = await readdir(join(place, 'home', '.thinharness', 'traces'), { recursive: true })
+
+  expect(lines.slice(-2)).toEqual(['The report is in report.md.', '8 requests, and 3 of parallel_llm'])
+  expect(await readFile(join(place, 'research', 'report.md'), 'utf8')).toBe(
+    [
+      '# How is oolong stored best?',
+      '',
+      '- Oolong keeps its aroma for two years in an opaque tin at 20 degrees, and for six months in paper.',
+      '- A lid with a rubber seal lets in a tenth of the moisture of one without.',
+      '',
+    ].join('\n'),
+  )
+  expect(traces.some((file) => file.endsWith('.jsonl'))).toBe(true)
+  expect(files.filter((file) => /trace|thinharness/.test(file))).toEqual([])
+})
+
+test('a name that there is not is answered with those that there are; a model that cannot be had with a line', async () => {
+  const unknown = await example('nothing')
+  const env = {
+    PATH: process.env['PATH'] ?? '',
+    EXAMPLE_FOLDER: join(place, 'no-key'),
+    THINHARNESS_MODEL: 'openai:gpt-5.5',
+  }
+  const keyless = run(process.execPath, ['.build/examples/run.js', 'structured'], { env })
+
+  expect(unknown).toMatchObject({ code: 1, stdout: '' })
+  expect(unknown.stderr).toContain('with NAME one of approvals, durable, mcp, research, structured, subagents.')
+  await expect(keyless).rejects.toMatchObject({
+    code: 1,
+    stderr: expect.stringMatching(/\n\nThere is no API key for `openai`: [^\n]*\n$/) as string,
+  })
+})

@@ -1,0 +1,37 @@
+// A run that outlives its process, in a database.
+//   npm run example -- durable --die      the process ends between two transfers, as if its machine had failed
+//   npm run example -- durable            another one goes on: what was done is not done again
+import { appendFileSync } from 'node:fs'
+import { defineTool, Harness } from 'thinharness'
+import { sqliteLog } from 'thinharness/store/sqlite'
+import { z } from 'zod'
+
+const RUN = 'transfers-2026-11'
+
+const transfer = defineTool({
+  name: 'transfer',
+  description: 'Transfer money to a supplier.',
+  parameters: z.object({ to: z.string(), cents: z.number().int().positive() }),
+  handler: ({ to, cents }, { idempotencyKey }) => {
+    // A bank takes the key too: a transfer that it has seen is not made again.
+    appendFileSync('ledger.txt', `${to} ${cents} ${idempotencyKey}\n`)
+    return `Transferred ${cents} cents to ${to}.`
+  },
+})
+
+await using log = sqliteLog('runs.db')
+await using harness = new Harness({ builtinTools: [], tools: [transfer], log })
+
+let transfers = 0
+const stream = (await isBegun()) ? harness.recover(RUN) : harness.stream('Pay our two suppliers.', { runId: RUN })
+for await (const event of stream) {
+  if (event.kind !== 'tool_call_completed' || !event.ok) continue
+  console.log(`done      ${event.toolName} ${event.callId}`)
+  if (process.argv.includes('--die') && ++transfers === 1) process.exit(1)
+}
+console.log(`answer    ${(await stream.result).text}`)
+
+async function isBegun(): Promise<boolean> {
+  for await (const { runId } of log.list()) if (runId === RUN) return true
+  return false
+}

@@ -1,0 +1,24 @@
+import { Harness } from 'thinharness'
+import type { HarnessOptions } from 'thinharness'
+import { parallelLlm } from 'thinharness/tools'
+import { localTraces } from 'thinharness/tracing'
+import { z } from 'zod'
+import { audit } from './audit.js'
+import { researchTools } from './tools.js'
+
+/** Our own `parallel_llm`, whose answers have a type, in place of the one that comes by name. */
+const perPage = parallelLlm({ outputType: z.object({ id: z.string(), claim: z.string().nullable() }) })
+
+export function researchHarness(options: HarnessOptions = {}): Harness {
+  return new Harness({
+    root: '.',
+    builtinTools: ['read', 'write', 'jsonl_search'],
+    tools: [...researchTools, perPage],
+    subagents: [],
+    hooks: [audit('audit.jsonl', ['search_library', 'fetch_pages', 'parallel_llm'])],
+    // Under the home of who runs this, where the model's file tools cannot see them.
+    tracing: [localTraces()],
+    limits: { modelRequests: 24 },
+    ...options,
+  })
+}

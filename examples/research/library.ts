@@ -1,0 +1,40 @@
+/** A page of the library. In your program: of a search service, and of the web. */
+export interface Page {
+  readonly url: string
+  readonly title: string
+  readonly text: string
+}
+
+export const PAGES: readonly Page[] = [
+  {
+    url: 'https://tea.example/oolong-storage',
+    title: 'How to store oolong',
+    text: 'Oolong keeps its aroma for two years in an opaque tin at 20 degrees, and for six months in paper.',
+  },
+  {
+    url: 'https://tea.example/tins',
+    title: 'Tins and their lids',
+    text: 'A lid with a rubber seal lets in a tenth of the moisture of one without. Seals last about five years.',
+  },
+  {
+    url: 'https://blog.example/my-teapot',
+    title: 'My teapot and me',
+    text: 'I bought a red teapot. It pours well. Storage is no subject of this page.',
+  },
+]
+
+/** The address of a page that the library lists and that is gone. */
+export const GONE = 'https://tea.example/old-storage-guide'
+
+/** Pages that have a word of the query, the best first. */
+export function found(query: string, most: number): readonly Omit<Page, 'text'>[] {
+  const words = query.toLowerCase().match(/\w{4,}/g) ?? []
+  const hits = ({ title, text }: Page): number =>
+    words.filter((word) => `${title} ${text}`.toLowerCase().includes(word)).length
+  const listed = [...PAGES, { url: GONE, title: 'The old storage guide', text: '' }]
+  return listed
+    .filter((page) => hits(page) > 0)
+    .sort((left, right) => hits(right) - hits(left))
+    .slice(0, most)
+    .map(({ url, title }) => ({ url, title }))
+}

@@ -1,0 +1,56 @@
+import type { JsonObject } from 'thinharness'
+import type { ProviderRequest, Reply } from 'thinharness/testing'
+
+const QUESTION = 'How is oolong stored best?'
+
+/** What is said where no model is named: by the researcher, and to each prompt of parallel_llm. */
+export function answer(request: ProviderRequest): Reply {
+  return request.tools.includes('search_library') ? researcher(request) : reader(request)
+}
+
+function researcher({ turn, heard }: ProviderRequest): Reply {
+  const outputs = heard.kind === 'tool_outputs' ? heard.outputs.map(({ content }) => content) : []
+  switch (turn) {
+    case 0:
+      return call('search_library', { queries: ['oolong storage', 'tins and seals'], per_query: 3 })
+    case 1:
+      return call('jsonl_search', { path: 'research/results.jsonl', fields: { id: 0, url: 0 } })
+    case 2:
+      return call('fetch_pages', { pages: pagesIn(outputs[0] ?? '') })
+    case 3:
+      return call('build_prompts', { question: QUESTION })
+    case 4:
+      return call('parallel_llm', {
+        source: { kind: 'file', path: 'research/prompts.json' },
+        output_file: 'research/answers.json',
+      })
+    case 5:
+      return call('read', { path: 'research/answers.json' })
+    case 6:
+      return call('write', { path: 'report.md', content: reportOf(outputs[0] ?? '') })
+    default:
+      return { text: 'The report is in report.md.' }
+  }
+}
+
+function reader({ messages }: ProviderRequest): Reply {
+  const asked = JSON.stringify(messages)
+  const [, id = ''] = /\\"id\\":\\+"(r\d+)/.exec(asked) ?? /"id\W+(r\d+)/.exec(asked) ?? []
+  const claim = /(Oolong keeps[^.]*|A lid with a rubber seal[^.]*)\./.exec(asked)?.[1] ?? null
+  return { calls: [{ name: 'final_result', arguments: { id, claim } }] }
+}
+
+function call(name: string, args: JsonObject): Reply {
+  return { calls: [{ name, arguments: args }] }
+}
+
+/** Each page once. */
+function pagesIn(rows: string): { id: string; url: string }[] {
+  const all = [...rows.matchAll(/"id": ?"(r\d+)".*?"url": ?"([^"]+)"/g)].map(([, id = '', url = '']) => ({ id, url }))
+  return all.filter(({ url }, index) => all.findIndex((page) => page.url === url) === index)
+}
+
+function reportOf(answers: string): string {
+  const claims = [...answers.matchAll(/"claim": ?"([^"]+)"/g)].map(([, claim = '']) => `- ${claim}.`)
+  return `# ${QUESTION}\n\n${claims.join('\n')}\n`
+}

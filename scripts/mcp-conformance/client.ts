@@ -1,0 +1,147 @@
+// The client that the official conformance suite starts for each scenario: connects to the server at its last argument,
+// calls every tool, and is authorized where it must be. The suite says in the environment what a scenario wants.
+import { ClientCredentialsProvider, PrivateKeyJwtProvider } from '@modelcontextprotocol/client'
+import type { JsonObject, ToolContext, ToolOutcome, ToolSpec } from 'thinharness'
+import { loadFirstSdk } from '../../src/mcp/first-sdk.js'
+import type { McpAuthProvider, McpServer } from '../../src/mcp/index.js'
+import { loadSdk } from '../../src/mcp/load-sdk.js'
+import { serverFetch } from '../../src/mcp/server-fetch.js'
+import { resolveServerOptions } from '../../src/mcp/server-options.js'
+import { serverAt } from '../../src/mcp/server.js'
+import { isObject } from '../../src/util/json.js'
+import { Person } from './person.js'
+
+/** What the suite tells beside the address. */
+interface Context {
+  readonly client_id?: string
+  readonly client_secret?: string
+  readonly private_key_pem?: string
+  readonly signing_algorithm?: string
+  readonly toolCalls?: readonly { readonly name: string; readonly arguments: JsonObject }[]
+}
+
+const { MCP_CONFORMANCE_SCENARIO: scenario = '', MCP_CONFORMANCE_CONTEXT = '{}', FIRST_SDK } = process.env
+const context = JSON.parse(MCP_CONFORMANCE_CONTEXT) as Context
+const url = new URL(process.argv.at(-1) ?? '')
+const person = new Person(scenario === 'auth/pre-registration' ? context : {})
+
+const server = serverAt(
+  { kind: 'http', url, fetch: serverFetch(url, {}), auth: scenario.startsWith('auth/') ? await provider() : null },
+  resolveServerOptions(
+    { id: 'suite', timeouts: { connectMs: 10_000, callMs: 15_000 } },
+    { factory: 'client', own: [], defaultId: '' },
+  ),
+  FIRST_SDK === undefined ? loadSdk : loadFirstSdk,
+)
+await callEverything(server)
+await server.close()
+
+async function provider(): Promise<McpAuthProvider> {
+  const { client_id: clientId = '', client_secret: clientSecret = '', private_key_pem: privateKey = '' } = context
+  switch (scenario) {
+    case 'auth/client-credentials-basic':
+      return new ClientCredentialsProvider({ clientId, clientSecret, expectedIssuer: await issuer() })
+    case 'auth/client-credentials-jwt':
+      return new PrivateKeyJwtProvider({
+        clientId,
+        privateKey,
+        algorithm: context.signing_algorithm ?? 'ES256',
+        expectedIssuer: await issuer(),
+      })
+    default:
+      return person
+  }
+}
+
+/** Where the server says that its tokens come from. A program of yours knows that without asking. */
+async function issuer(): Promise<string> {
+  const { headers } = await fetch(url, { method: 'POST' })
+  const [, metadata = ''] = /resource_metadata="([^"]+)"/.exec(headers.get('www-authenticate') ?? '') ?? []
+  const { authorization_servers: servers } = (await (await fetch(metadata)).json()) as {
+    authorization_servers: readonly string[]
+  }
+  return servers[0] ?? ''
+}
+
+async function callEverything(from: McpServer): Promise<void> {
+  const host = {
+    roots: [process.cwd()],
+    warn: (message: string) => console.error(message),
+    elicit: async () => ({ action: 'accept' as const, content: {} }),
+  }
+  const listed = (): Promise<readonly ToolSpec[]> => from.tools(host, new AbortController().signal)
+  const tools = await authorized(listed)
+  for (const tool of tools) {
+    for (const args of argumentsFor(tool, tools)) {
+      const outcome = await authorized(async () => tool.call(args, contextOf(tool.name)))
+      console.error(tool.name, JSON.stringify(args).slice(0, 200), outcome.kind)
+    }
+  }
+  await authorized(listed)
+}
+
+/** What the suite wants a tool to be called with; else something that fits its schema. */
+function argumentsFor({ name, parameters }: ToolSpec, tools: readonly ToolSpec[]): readonly JsonObject[] {
+  const wanted = (context.toolCalls ?? []).filter((call) => call.name === name).map((call) => call.arguments)
+  if (wanted.length > 0) return wanted
+  const other = tools.find((tool) => tool.name !== name)
+  if (name === 'json_schema_echo' && other !== undefined) return [{ schema: other.parameters }]
+  return [sample(parameters) as JsonObject]
+}
+
+function sample(schema: unknown): JsonObject[string] {
+  const { default: usual, enum: values, type, properties } = isObject(schema) ? schema : {}
+  if (usual !== undefined) return usual as JsonObject
+  if (Array.isArray(values)) return values[0] as string
+  switch (Array.isArray(type) ? (type[0] as unknown) : type) {
+    case 'number':
+    case 'integer':
+      return 5
+    case 'boolean':
+      return true
+    case 'array':
+      return []
+    case 'string':
+      return 'text'
+    default:
+      return Object.fromEntries(
+        Object.entries(isObject(properties) ? properties : {}).map(([key, each]) => [key, sample(each)]),
+      )
+  }
+}
+
+/** Does it again once the person has been to the page that they were sent to, twice at most. */
+async function authorized<T>(work: () => Promise<T>): Promise<T> {
+  for (let times = 0; ; times++) {
+    try {
+      const value = await work()
+      if (!isRefusal(value) || times === 2 || !person.wasSent) return value
+    } catch (error) {
+      if (times === 2 || !person.wasSent) throw error
+    }
+    await server.finishAuth(person.comesBack())
+  }
+}
+
+function isRefusal(value: unknown): boolean {
+  return isObject(value) && (value as Partial<ToolOutcome & { errorType: string }>).errorType === 'MCPError'
+}
+
+function contextOf(callId: string): ToolContext {
+  const impossible = (): never => {
+    throw new Error('There is no run here.')
+  }
+  return {
+    runId: 'run_1',
+    callId,
+    toolName: callId,
+    root: process.cwd(),
+    depth: 0,
+    idempotencyKey: callId,
+    metadata: {},
+    signal: new AbortController().signal,
+    progress: () => undefined,
+    suspend: impossible,
+    spawn: impossible,
+  }
+}

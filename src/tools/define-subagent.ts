@@ -1,0 +1,22 @@
+import type { JsonSchema } from '../util/json.js'
+import type { InferOutput } from './output-type.js'
+import type { Schema } from './schema.js'
+import { checkSubagents } from './subagent-options.js'
+import type { SubagentSpec } from './subagent-options.js'
+
+/** Makes agents, their checks typed by their `outputType`. */
+export interface DefineSubagent {
+  <const Type extends JsonSchema | readonly Schema[]>(
+    agent: SubagentSpec<NoInfer<InferOutput<Type>>> & { readonly outputType: Type },
+  ): SubagentSpec
+  <Output = string>(agent: SubagentSpec<Output>): SubagentSpec
+}
+
+/**
+ * An agent for `subagents`, and for `subagent` of `thinharness/tools`. Not needed, but where it has an `outputValidator`.
+ * @throws HarnessError `invalid_options`, naming what is wrong.
+ */
+export const defineSubagent: DefineSubagent = (agent: SubagentSpec): SubagentSpec => {
+  checkSubagents([agent])
+  return agent
+}
