@@ -1,0 +1,47 @@
+import { mkdtemp, rm } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { afterEach, beforeEach, expect, test, vi } from 'vitest'
+import { scriptedProvider } from 'thinharness/testing'
+import type { ScriptedProvider } from 'thinharness/testing'
+
+/** In this process, so that their runs are replayed behind each test as all others are. `mcp` starts a program that was built. */
+const EXAMPLES = {
+  approvals: [() => import('../examples/approvals/main.js'), () => import('../examples/approvals/script.js')],
+  durable: [() => import('../examples/durable/main.js'), () => import('../examples/durable/script.js')],
+  research: [() => import('../examples/research/main.js'), () => import('../examples/research/script.js')],
+  structured: [() => import('../examples/structured/main.js'), () => import('../examples/structured/script.js')],
+  subagents: [() => import('../examples/subagents/main.js'), () => import('../examples/subagents/script.js')],
+} as const
+
+const started = { folder: process.cwd(), argv: [...process.argv] }
+let place: string
+let provider: ScriptedProvider
+
+beforeEach(async () => {
+  place = await mkdtemp(join(tmpdir(), 'examples-'))
+  provider = await scriptedProvider()
+  process.argv.splice(2)
+  process.chdir(place)
+  vi.stubEnv('HOME', place)
+  vi.stubEnv('THINHARNESS_MODEL', `local:scripted@${provider.url.chat}`)
+  vi.spyOn(console, 'log').mockImplementation(() => undefined)
+})
+afterEach(async () => {
+  process.chdir(started.folder)
+  process.argv.splice(2, Infinity, ...started.argv.slice(2))
+  vi.unstubAllEnvs()
+  vi.restoreAllMocks()
+  await provider.close()
+  await rm(place, { recursive: true, force: true })
+})
+
+test.each(Object.keys(EXAMPLES) as (keyof typeof EXAMPLES)[])(
+  'the runs of the example `%s` replay to what they were',
+  async (name) => {
+    const [main, script] = EXAMPLES[name]
+    provider.always((await script()).answer)
+    await main()
+    expect(provider.requests).not.toHaveLength(0)
+  },
+)
