@@ -9,7 +9,8 @@ import { oddServer, toolsOf } from '../mcp/support.js'
 import { call, folderWith } from '../toolbox/support.js'
 import { INJECTIONS, isLong } from './support.js'
 
-const ROUNDS = isLong ? 1_000 : 15
+const ROUNDS = isLong ? 1_000 : 12
+const WARM_UP = 10
 const MB = 1 << 20
 
 async function usedBytes(): Promise<number> {
@@ -69,9 +70,9 @@ test('any number of calls leaves no memory and no open file behind', { timeout: 
       calls.push(['bash', { command: 'yes | head -c 300000' }], ['skill_run', { skill_name: 'demo', script: 'a.sh' }])
     for (const [name, args] of calls) await call(tools.get(name)!, args)
   }
-  for (let round = 0; round < 20; round++) await once(round, round % 5 === 0)
+  for (let round = 0; round < WARM_UP; round++) await once(round, round % 5 === 0)
   const before = { bytes: await usedBytes(), descriptors: await openDescriptors() }
-  for (let round = 20; round < 20 + ROUNDS; round++) await once(round, round % 5 === 0)
+  for (let round = WARM_UP; round < WARM_UP + ROUNDS; round++) await once(round, round % 5 === 0)
   const grownBytes = (await usedBytes()) - before.bytes
 
   // A few per cent of what went through; the caches of the engine itself are not still.

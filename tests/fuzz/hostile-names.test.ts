@@ -95,6 +95,6 @@ test('files of any name are found by every tool, each on a line of its own witho
       expect([...listed, ...globbed, ...searched].filter((line) => CONTROLS.test(line))).toEqual([])
       expect((await use('jsonl_search', {})).ok).toBe(true)
     }),
-    rounds(25, 600),
+    rounds(15, 600),
   )
 }, 300_000)

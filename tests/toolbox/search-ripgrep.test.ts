@@ -107,6 +107,21 @@ describe.skipIf(process.platform === 'win32')('a program in the place of ripgrep
     )
   })
 
+  test('H-33 of what the program complains of, only files count that are where it says', async () => {
+    const root = await folderWith({ 'a.txt': 'needle\n', 'b.txt': 'x' })
+    const gone = 'rg: c/only-outside.txt: Permission denied (os error 13)'
+    const elsewhere = 'rg: .gitignore: line 1: error parsing glob a line of elsewhere\nrg: ../x: Gone (os error 2)'
+    const search = async (errors: string) => {
+      const ripgrep = await writing(root, [match('a.txt', 1, 'needle', 0)], 2, errors)
+      const { ok, metadata } = await call(searchTool({ root, ripgrep }), { query: 'needle' })
+      return [ok, metadata['returncode'], metadata['warning_excerpt']]
+    }
+    const there = 'rg: b.txt: Permission denied (os error 13)'
+    expect(await search(`${gone}\n${there}\n${elsewhere}`)).toEqual([true, 2, there])
+    expect(await search(gone)).toEqual([true, 0, undefined])
+    expect(await search(`rg: ${'x'.repeat(3_000)}`)).toEqual([true, 2, ''])
+  })
+
   test('of files that will not be shown the matches are only counted', async () => {
     const files = Array.from({ length: 9 }, (_, index) => [`${index}.txt`, 'needle\n'.repeat(index + 1)] as const)
     const root = await folderWith(Object.fromEntries(files))

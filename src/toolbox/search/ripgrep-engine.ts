@@ -10,6 +10,7 @@ import { builtinEngine, isWanted, searchPath } from './builtin-engine.js'
 import type { EngineEnd, SearchEngine, SearchRequest } from './engine.js'
 import type { FileHits } from './hits.js'
 import { parentsToUse, ripgrepArguments } from './ripgrep-command.js'
+import { confirmedErrors } from './ripgrep-errors.js'
 import { RipgrepFiles } from './ripgrep-files.js'
 import type { FilesSeen } from './ripgrep-files.js'
 import { LineCutter, parseRecord } from './ripgrep-output.js'
@@ -94,7 +95,9 @@ class Run {
       if (late.signal.aborted) throw new DeadlinePassed()
       this.#take(this.#files.rest())
       await this.#searchAgain()
-      return this.#endOf(exit, errors, overflow)
+      const confirmed = await confirmedErrors(workspace, errors)
+      const isForgiven = exit.code === 2 && errors !== '' && confirmed === ''
+      return this.#endOf(isForgiven ? { ...exit, code: 1 } : exit, confirmed, overflow)
     } finally {
       clearTimeout(timer)
       time.signal.removeEventListener('abort', stop)
@@ -165,7 +168,7 @@ class Run {
   #endOf({ code, signal }: Exit, errors: string, overflow: boolean): Omit<EngineEnd, 'command'> {
     if (overflow) return { returncode: 2, detail: 'there was too much to read: the counts are too low' }
     if (code === null) return { returncode: 2, detail: `the program was ended by ${signal ?? 'a signal'}` }
-    if (code > 1) return { returncode: code, detail: errors.trim() }
+    if (code > 1) return { returncode: code, detail: errors }
     // What ripgrep found may not have been for us to see.
     return { returncode: this.#found ? 0 : 1, detail: '' }
   }
@@ -195,9 +198,10 @@ async function* chunksOf(stream: Readable): AsyncGenerator<Buffer, void, undefin
 async function textOf(stream: Readable): Promise<string> {
   let text = ''
   for await (const chunk of chunksOf(stream)) {
-    if (text.length < MAX_ERROR_CHARS) text += chunk.toString()
+    if (text.length <= MAX_ERROR_CHARS) text += chunk.toString()
   }
-  return text.slice(0, MAX_ERROR_CHARS)
+  // A line that is cut cannot be told for what it is.
+  return text.length > MAX_ERROR_CHARS ? text.slice(0, text.lastIndexOf('\n', MAX_ERROR_CHARS) + 1) : text
 }
 
 async function exitOf(child: ChildProcess): Promise<Exit> {
