@@ -84,6 +84,7 @@ export const SPAN_EVENT = {
   cacheBust: 'thinharness.cache_bust',
   hookFailed: 'thinharness.hook_failed',
   interrupted: 'thinharness.tool_call_interrupted',
+  background: 'thinharness.background_reported',
   exception: 'exception',
   exceptionType: 'exception.type',
   exceptionMessage: 'exception.message',

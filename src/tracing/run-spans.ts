@@ -23,7 +23,13 @@ import type { Attributes, Span, SpanError, SpanSink } from './spans.js'
 type EventOf<Kind extends RunEvent['kind']> = RunEvent & { readonly kind: Kind }
 /** What is told as an event on a span. */
 type Marked = EventOf<
-  'transport_retry' | 'model_retry' | 'limit_warning' | 'cache_bust' | 'hook_failed' | 'tool_call_interrupted'
+  | 'transport_retry'
+  | 'model_retry'
+  | 'limit_warning'
+  | 'cache_bust'
+  | 'hook_failed'
+  | 'tool_call_interrupted'
+  | 'background_reported'
 >
 type Completed = EventOf<'tool_call_completed'>
 
@@ -135,6 +141,7 @@ class RunSpans implements RunTrace {
       case 'cache_bust':
       case 'hook_failed':
       case 'tool_call_interrupted':
+      case 'background_reported':
         return this.#mark(event)
       case 'approval_requested':
       case 'approval_resumed':
@@ -298,6 +305,10 @@ class RunSpans implements RunTrace {
         return span.event(SPAN_EVENT.hookFailed, { hook: event.hookEvent }, event.at)
       case 'tool_call_interrupted':
         return span.event(SPAN_EVENT.interrupted, { call_id: event.callId, settled_by: event.settledBy }, event.at)
+      case 'background_reported': {
+        const { callId: call_id, childRunId: run_id, agent, ok } = event
+        return span.event(SPAN_EVENT.background, { call_id, run_id, agent, ok }, event.at)
+      }
     }
   }
 }
