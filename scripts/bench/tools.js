@@ -74,7 +74,7 @@ async function benchTree(root, files, rounds) {
       [
         { title: 'ripgrep by hand', contender: 'ripgrep by hand', args: byHand(String(query)) },
         { title: '`search`', contender: 'search', args: { query }, most: 1.3, mostMb: 150 },
-        { title: '`search` without ripgrep', contender: 'search, own engine', args: { query }, most: 4, mostMb: 150 },
+        { title: '`search` without ripgrep', contender: 'search, own engine', args: { query }, mostMb: 150 },
       ],
       { rounds },
     )

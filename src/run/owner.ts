@@ -1,6 +1,5 @@
 import { readFileSync, readlinkSync } from 'node:fs'
 import { hostname } from 'node:os'
-import { performance } from 'node:perf_hooks'
 
 /**
  * A name under which a run can be claimed: the place, the process and its start, and a random part, so that no two are

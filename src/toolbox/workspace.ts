@@ -80,6 +80,7 @@ function madeRoot(raw: string): string {
 }
 
 function displayed(root: string, path: string): string {
-  const inside = relative(root, path)
+  const below = root.endsWith(sep) ? root : root + sep
+  const inside = path.startsWith(below) ? path.slice(below.length) : relative(root, path)
   return inside === '' ? '.' : escapeControls(sep === '/' ? inside : inside.replaceAll(sep, '/'))
 }

@@ -225,6 +225,23 @@ describe.skipIf(process.platform === 'win32')('a program in the place of ripgrep
 })
 
 describe('H-14 the output of ripgrep', () => {
+  const never = (): boolean => false
+
+  test('leaves out the lines that are taken as they lie in a chunk', () => {
+    const cutter = new LineCutter(100)
+    const taken: string[] = []
+    const take = (chunk: Buffer, start: number, length: number): boolean => {
+      const text = chunk.toString('utf8', start, start + length)
+      if (text.startsWith('b')) taken.push(text)
+      return text.startsWith('b')
+    }
+    const lines = ['a1\nb1\nb', '2\nb3\nc1\n'].flatMap((text) => [...cutter.push(Buffer.from(text), take)].map(String))
+    expect([lines, taken]).toEqual([
+      ['a1', 'b2', 'c1'],
+      ['b1', 'b3'],
+    ])
+  })
+
   test('is cut at LF only, however it is chunked', () => {
     const text = 'one\u2028two\n\nthree\u0085\r\nfour'
     const bytes = Buffer.from(text)
@@ -232,7 +249,7 @@ describe('H-14 the output of ripgrep', () => {
       const cutter = new LineCutter(1_000)
       const lines: string[] = []
       for (let at = 0; at < bytes.length; at += size) {
-        lines.push(...[...cutter.push(bytes.subarray(at, at + size))].map(String))
+        lines.push(...[...cutter.push(bytes.subarray(at, at + size), never)].map(String))
       }
       lines.push(...[...cutter.end()].map(String))
       expect(lines).toEqual(text.split('\n'))
@@ -241,7 +258,8 @@ describe('H-14 the output of ripgrep', () => {
 
   test('a line that is too long is left out, the next one is not', () => {
     const cutter = new LineCutter(4)
-    const lines = [...cutter.push(Buffer.from('12345\n1234\n123')), ...cutter.push(Buffer.from('45\nok\n'))]
+    const pieces = ['12345\n1234\n123', '45\nok\n'].map((text) => Buffer.from(text))
+    const lines = pieces.flatMap((piece) => [...cutter.push(piece, never)])
     expect(lines.map((line) => line?.toString())).toEqual([undefined, '1234', undefined, 'ok'])
   })
 
@@ -257,6 +275,12 @@ describe('H-14 the output of ripgrep', () => {
       { kind: 'match', path: 'a', line: 1, offset: undefined, bytes: Buffer.from([0xff]) },
     ],
     ['a path that is no text', { type: 'begin', data: { path: { bytes: '/w==' } } }, undefined],
+    [
+      'a name like a record',
+      { type: 'end', data: { path: { text: '},"binary_offset":null,\\"é' }, binary_offset: null, stats: {} } },
+      { kind: 'end', path: '},"binary_offset":null,\\"é', isBinary: false },
+    ],
+    ['a name with quotes', { type: 'begin', data: { path: { text: 'a "b\\' } } }, { kind: 'begin', path: 'a "b\\' }],
     ['a beginning', { type: 'begin', data: { path: { text: 'a' } } }, { kind: 'begin', path: 'a' }],
     [
       'an end',

@@ -1,6 +1,6 @@
 import { spawn } from 'node:child_process'
 import type { ChildProcess, ChildProcessByStdio } from 'node:child_process'
-import { join } from 'node:path'
+import { join, sep } from 'node:path'
 import type { Readable } from 'node:stream'
 import { messageOf } from '../../errors.js'
 import { isObject } from '../../util/json.js'
@@ -109,9 +109,10 @@ class Run {
   async #readOutput(child: Program): Promise<boolean> {
     const { maxOutputBytes = MAX_OUTPUT_BYTES, maxRecordBytes = MAX_RECORD_BYTES } = this.#limits
     const cutter = new LineCutter(maxRecordBytes)
+    const isCounted = this.#files.count.bind(this.#files)
     let size = 0
     for await (const chunk of chunksOf(child.stdout)) {
-      this.#addRecords(cutter.push(chunk))
+      this.#addRecords(cutter.push(chunk, isCounted))
       await this.#request.time.breathe()
       size += chunk.length
       if (size > maxOutputBytes) {
@@ -125,7 +126,7 @@ class Run {
 
   #addRecords(lines: Iterable<Buffer | undefined>): void {
     for (const line of lines) {
-      if (line !== undefined && this.#files.count(line)) continue
+      if (line !== undefined && this.#files.count(line, 0, line.length)) continue
       const record = line === undefined ? 'too_long' : parseRecord(line)
       if (record === undefined) continue
       const seen = this.#files.add(record)
@@ -154,8 +155,11 @@ class Run {
     }
   }
 
+  /** Paths come as they were joined by ripgrep, below what it was told: nothing in them is left to be resolved. */
   #absolute(path: string): string {
-    return join(this.#request.workspace.root, path)
+    const { root } = this.#request.workspace
+    if (sep !== '/' || root.endsWith(sep)) return join(root, path)
+    return `${root}/${path.startsWith('./') ? path.slice(2) : path}`
   }
 
   /** ripgrep knows nothing of the read policy. Where a path truly leads is looked at before anything of it is shown. */

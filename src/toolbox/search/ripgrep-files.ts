@@ -37,9 +37,9 @@ export class RipgrepFiles {
     this.#wanted = wanted
   }
 
-  /** Counts the text of a record without reading it, where that is all that is wanted of it; else gives `false`. */
-  count(text: Buffer): boolean {
-    if (this.#counted === undefined || !isMatchRecord(text)) return false
+  /** Counts a record without reading it, where that is all that is wanted of it; else gives `false`. */
+  count(bytes: Buffer, start: number, length: number): boolean {
+    if (this.#counted === undefined || !isMatchRecord(bytes, start, length)) return false
     if (this.#counted.matches < MAX_MATCHES_COUNTED) this.#counted.matches++
     return true
   }

@@ -14,16 +14,47 @@ export type RipgrepRecord =
   /** A file is done. `isBinary`: a NUL was met in it. */
   | { readonly kind: 'end'; readonly path: string; readonly isBinary: boolean }
 
-const MATCH = Buffer.from('{"type":"match"')
+const MATCH = '{"type":"match"'
+/** Where the records of the kinds that there are differ first. */
+const KIND = MATCH.indexOf('m')
+const [M, A, B, E] = ['m', 'a', 'b', 'e'].map((letter) => letter.charCodeAt(0))
 
-/** Whether the text of a record is that of a match, as ripgrep writes it. */
-export function isMatchRecord(text: Buffer): boolean {
-  return text.length > MATCH.length && text.compare(MATCH, 0, MATCH.length, 0, MATCH.length) === 0
+/** Whether the record that begins at `start` and has so many bytes is that of a match, as ripgrep writes it. */
+export function isMatchRecord(bytes: Buffer, start: number, length: number): boolean {
+  return length > MATCH.length && bytes[start + KIND] === M && bytes[start + KIND + 1] === A
 }
 
+const BEGIN = '{"type":"begin","data":{"path":{"text":'
+const END = '{"type":"end","data":{"path":{"text":'
+const BEGIN_CLOSED = '}}}'.length
+/** Of a file that is not binary. No name can hold it: in JSON its quotes would have a backslash. */
+const BEHIND_NAME = Buffer.from('},"binary_offset":null,')
+
 /** A record of the output; `undefined` for those of other kinds, and for paths that are not UTF-8. */
-export function parseRecord(text: Buffer): RipgrepRecord | undefined {
-  const parsed = parseJson(text.toString())
+export function parseRecord(bytes: Buffer): RipgrepRecord | undefined {
+  return borderOf(bytes) ?? recordIn(bytes.toString())
+}
+
+/** The first or last record of a file, without the statistics in it: of many files there is nothing else to read. */
+function borderOf(bytes: Buffer): RipgrepRecord | undefined {
+  if (bytes[KIND] === B && bytes.toString('latin1', 0, BEGIN.length) === BEGIN) {
+    const path = stringIn(bytes.toString('utf8', BEGIN.length, bytes.length - BEGIN_CLOSED))
+    return path === undefined ? undefined : { kind: 'begin', path }
+  }
+  if (bytes[KIND] !== E || bytes.toString('latin1', 0, END.length) !== END) return undefined
+  const end = bytes.indexOf(BEHIND_NAME)
+  const path = end === -1 ? undefined : stringIn(bytes.toString('utf8', END.length, end))
+  return path === undefined ? undefined : { kind: 'end', path, isBinary: false }
+}
+
+function stringIn(json: string): string | undefined {
+  if (!json.includes('\\') && json.length > 1 && json.startsWith('"') && json.endsWith('"')) return json.slice(1, -1)
+  const parsed = parseJson(json)
+  return parsed.ok && typeof parsed.value === 'string' ? parsed.value : undefined
+}
+
+function recordIn(text: string): RipgrepRecord | undefined {
+  const parsed = parseJson(text)
   if (!parsed.ok || !isObject(parsed.value) || !isObject(parsed.value['data'])) return undefined
   const { type, data } = parsed.value
   if (!isObject(data) || !isObject(data['path'])) return undefined
@@ -57,11 +88,17 @@ export class LineCutter {
     this.#maxBytes = maxBytes
   }
 
-  /** The lines that a chunk completes, without their line feed; `undefined` in place of one that is too long. */
-  *push(chunk: Buffer): Generator<Buffer | undefined, void, undefined> {
+  /**
+   * The lines that a chunk completes, without their line feed; `undefined` in place of one that is too long. Those that
+   * `isDone` takes as they lie in the chunk are left out.
+   */
+  *push(
+    chunk: Buffer,
+    isDone: (chunk: Buffer, start: number, length: number) => boolean,
+  ): Generator<Buffer | undefined, void, undefined> {
     let start = 0
     for (let end = chunk.indexOf(LF); end !== -1; end = chunk.indexOf(LF, start)) {
-      yield this.#finish(chunk.subarray(start, end))
+      if (this.#held > 0 || !isDone(chunk, start, end - start)) yield this.#finish(chunk.subarray(start, end))
       start = end + 1
     }
     this.#hold(chunk.subarray(start))
