@@ -1,4 +1,4 @@
-import { describe, expect, test } from 'vitest'
+import { describe, expect, test, onTestFinished, vi } from 'vitest'
 import { z } from 'zod'
 import { inputPort } from 'thinharness'
 import { call, hand, played, reportsIn, topKinds, worker } from './background-support.js'
@@ -239,10 +239,13 @@ describe('the end of the run', () => {
       (_, { signal }) => new Promise((resolve) => signal.addEventListener('abort', resolve)),
       READ,
     )
-    const nap = tool('nap', () => new Promise((resolve) => setTimeout(resolve, 950)), READ)
+    // The clock says that a tenth of the time is left; the timer that would end the run is far away.
+    vi.useFakeTimers({ toFake: ['Date'] })
+    onTestFinished(() => void vi.useRealTimers())
+    const nap = tool('nap', () => void vi.setSystemTime(Date.now() + 95_000), READ)
     const { harness } = played(
       { 'Go.': [{ calls: [...hand('Work.').calls, { name: 'nap' }] }, 'In time.'], 'Work.': [call('slow')] },
-      { subagents: [worker([slow])], tools: [nap], limits: { timeMs: 1000 }, onLimit: 'answer' },
+      { subagents: [worker([slow])], tools: [nap], limits: { timeMs: 100_000 }, onLimit: 'answer' },
     )
     const result = await harness.run('Go.')
     expect(result.text).toBe('In time.')
@@ -257,7 +260,7 @@ describe('the end of the run', () => {
     )
     const { harness } = played(
       { 'Go.': [hand('Work.'), 'I wait.'], 'Work.': [call('slow')] },
-      { subagents: [worker([slow], { limits: {} })], limits: { timeMs: 150 } },
+      { subagents: [worker([slow], { limits: {} })], limits: { timeMs: 700 } },
     )
     const error = await failureOf(harness.run('Go.'))
     expect([error.code, reportsIn(error.run.transcript).length]).toEqual(['limit_reached', 1])
