@@ -2,13 +2,13 @@
 // calls every tool, and is authorized where it must be. The suite says in the environment what a scenario wants.
 import { ClientCredentialsProvider, PrivateKeyJwtProvider } from '@modelcontextprotocol/client'
 import type { JsonObject, ToolContext, ToolOutcome, ToolSpec } from 'thinharness'
-import { loadFirstSdk } from '../../src/mcp/first-sdk.js'
-import type { McpAuthProvider, McpServer } from '../../src/mcp/index.js'
-import { loadSdk } from '../../src/mcp/load-sdk.js'
-import { serverFetch } from '../../src/mcp/server-fetch.js'
-import { resolveServerOptions } from '../../src/mcp/server-options.js'
-import { serverAt } from '../../src/mcp/server.js'
-import { isObject } from '../../src/util/json.js'
+import { loadFirstSdk } from '#mcp/first-sdk.js'
+import type { McpAuthProvider, McpServer } from '#mcp/index.js'
+import { loadSdk } from '#mcp/load-sdk.js'
+import { serverFetch } from '#mcp/server-fetch.js'
+import { resolveServerOptions } from '#mcp/server-options.js'
+import { serverAt } from '#mcp/server.js'
+import { isObject } from '#util/json.js'
 import { Person } from './person.js'
 
 /** What the suite tells beside the address. */

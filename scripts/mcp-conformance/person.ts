@@ -1,4 +1,4 @@
-import type { McpAuthProvider } from '../../src/mcp/index.js'
+import type { McpAuthProvider } from '#mcp/index.js'
 
 /** Keeps what an authorization needs in memory, and goes to the page at once, as a person would who agrees. */
 export class Person implements McpAuthProvider {

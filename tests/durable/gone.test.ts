@@ -2,9 +2,9 @@ import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { describe, expect, test } from 'vitest'
 import type { RunStatus, RunStore } from 'thinharness'
-import type { DbosEngine, DbosWorkflow } from '../../src/durable/dbos/engine.js'
-import { TakeOver } from '../../src/durable/dbos/take-over.js'
-import { newOwner } from '../../src/run/owner.js'
+import type { DbosEngine, DbosWorkflow } from '#durable/dbos/engine.js'
+import { TakeOver } from '#durable/dbos/take-over.js'
+import { newOwner } from '#run/owner.js'
 
 const MINUTE = 60_000
 

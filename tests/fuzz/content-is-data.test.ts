@@ -9,7 +9,7 @@ import { anthropic, openai, openaiChat } from 'thinharness/providers'
 import { scriptedProvider } from 'thinharness/testing'
 import type { ScriptedProvider } from 'thinharness/testing'
 import { bash } from 'thinharness/tools'
-import type { McpServer } from '../../src/mcp/index.js'
+import type { McpServer } from '#mcp/index.js'
 import { oddServer } from '../mcp/support.js'
 import { INJECTIONS, rounds } from './support.js'
 

@@ -8,7 +8,7 @@ import { afterAll, beforeAll, expect, test } from 'vitest'
 import { callTool } from 'thinharness'
 import type { JsonObject, ToolSpec } from 'thinharness'
 import { bash, fetchUrl } from 'thinharness/tools'
-import { loadSkills } from '../../src/toolbox/skills/load-skills.js'
+import { loadSkills } from '#toolbox/skills/load-skills.js'
 import { oddServer, toolsOf } from '../mcp/support.js'
 import { argumentsOf, expectSound, INJECTIONS, malformedJson, NAUGHTY, naughtyText, rounds, SECRET } from './support.js'
 

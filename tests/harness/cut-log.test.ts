@@ -4,7 +4,7 @@ import { join } from 'node:path'
 import { afterEach, beforeEach, expect, test } from 'vitest'
 import { fileLog } from 'thinharness'
 import type { HarnessResult, RunStore, ToolSpec } from 'thinharness'
-import { isObject, parseJson } from '../../src/util/json.js'
+import { isObject, parseJson } from '#util/json.js'
 import { playing } from './children-support.js'
 import { failureOf, harnessOf, tool } from './support.js'
 

@@ -5,9 +5,9 @@ import type { JsonObject, ToolSpec } from 'thinharness'
 import { ScriptedModel } from 'thinharness/testing'
 import type { ModelRequest, Reply } from 'thinharness/testing'
 import { parallelLlm, subagent } from 'thinharness/tools'
-import { costOf } from '../../src/money/price.js'
-import type { Price } from '../../src/money/price.js'
-import { UNREPORTED_USAGE } from '../../src/transcript/entry.js'
+import { costOf } from '#money/price.js'
+import type { Price } from '#money/price.js'
+import { UNREPORTED_USAGE } from '#transcript/entry.js'
 import { harnessOf, tool } from './support.js'
 
 const RUNS = Number(process.env['THINHARNESS_LONG'] ?? 0) > 0 ? 300 : 12

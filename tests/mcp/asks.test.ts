@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest'
 import { ScriptedModel } from 'thinharness/testing'
-import { sampleWith } from '../../src/mcp/index.js'
+import { sampleWith } from '#mcp/index.js'
 import { call, contextOf, hostOf, oddServer, Paused, textOf, toolNamed } from './support.js'
 
 const SCHEMA = { type: 'object', properties: { name: { type: 'string' } }, required: ['name'] }

@@ -1,10 +1,10 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { mcpHttp, mcpSse } from '../../src/mcp/index.js'
-import type { McpServer } from '../../src/mcp/index.js'
-import { loadFirstSdk } from '../../src/mcp/first-sdk.js'
-import { childEnvironment } from '../../src/mcp/child-environment.js'
-import { resolveServerOptions } from '../../src/mcp/server-options.js'
-import { serverAt } from '../../src/mcp/server.js'
+import { mcpHttp, mcpSse } from '#mcp/index.js'
+import type { McpServer } from '#mcp/index.js'
+import { loadFirstSdk } from '#mcp/first-sdk.js'
+import { childEnvironment } from '#mcp/child-environment.js'
+import { resolveServerOptions } from '#mcp/server-options.js'
+import { serverAt } from '#mcp/server.js'
 import {
   call,
   contextOf,

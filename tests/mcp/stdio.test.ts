@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest'
 import { HarnessError } from 'thinharness'
-import { mcpStdio } from '../../src/mcp/index.js'
+import { mcpStdio } from '#mcp/index.js'
 import { calm, call, contextOf, hostOf, oddServer, textOf, toolNamed, toolsOf } from './support.js'
 
 const ECHO = `{

@@ -4,10 +4,10 @@ import { createServer } from 'node:net'
 import type { AddressInfo } from 'node:net'
 import { fileURLToPath } from 'node:url'
 import type { JsonObject, JsonValue, ToolContext, ToolOutcome, ToolSpec } from 'thinharness'
-import { mcpStdio } from '../../src/mcp/index.js'
-import { childEnvironment } from '../../src/mcp/child-environment.js'
-import type { McpServer, McpStdioOptions } from '../../src/mcp/index.js'
-import type { ToolSourceHost } from '../../src/tools/source.js'
+import { mcpStdio } from '#mcp/index.js'
+import { childEnvironment } from '#mcp/child-environment.js'
+import type { McpServer, McpStdioOptions } from '#mcp/index.js'
+import type { ToolSourceHost } from '#tools/source.js'
 
 /** The program of a server from npm. */
 export function programOf(name: string): string {

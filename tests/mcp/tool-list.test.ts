@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest'
 import type { JsonObject, ToolSpec } from 'thinharness'
-import { publicToolName } from '../../src/mcp/tool-name.js'
-import type { McpStdioOptions } from '../../src/mcp/index.js'
+import { publicToolName } from '#mcp/tool-name.js'
+import type { McpStdioOptions } from '#mcp/index.js'
 import { call, hostOf, oddServer, toolsOf } from './support.js'
 
 async function offered(

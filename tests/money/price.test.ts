@@ -1,10 +1,10 @@
 import { calcPrice } from '@pydantic/genai-prices'
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
-import { affordableOutput, costBound, costOf, inMicroDollars, withoutLongCaching } from '../../src/money/price.js'
-import type { Price } from '../../src/money/price.js'
-import { priceOf } from '../../src/money/prices.js'
-import type { TokenUsage } from '../../src/transcript/entry.js'
+import { affordableOutput, costBound, costOf, inMicroDollars, withoutLongCaching } from '#money/price.js'
+import type { Price } from '#money/price.js'
+import { priceOf } from '#money/prices.js'
+import type { TokenUsage } from '#transcript/entry.js'
 
 const PRICE: Price = {
   inputPerMillion: 3,

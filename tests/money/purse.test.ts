@@ -1,12 +1,12 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
-import { costBound, costOf } from '../../src/money/price.js'
-import type { Price } from '../../src/money/price.js'
-import { Purse } from '../../src/money/purse.js'
-import type { Hold, Shortage } from '../../src/money/purse.js'
-import { Spending } from '../../src/money/spending.js'
-import type { RequestConstants } from '../../src/model/contracts.js'
-import type { UserEntry } from '../../src/transcript/entry.js'
+import { costBound, costOf } from '#money/price.js'
+import type { Price } from '#money/price.js'
+import { Purse } from '#money/purse.js'
+import type { Hold, Shortage } from '#money/purse.js'
+import { Spending } from '#money/spending.js'
+import type { RequestConstants } from '#model/contracts.js'
+import type { UserEntry } from '#transcript/entry.js'
 
 const NEVER = new AbortController().signal
 

@@ -1,9 +1,9 @@
 import { expect, test } from 'vitest'
 import { anthropic } from 'thinharness/providers'
 import type { AnthropicOptions } from 'thinharness/providers'
-import { openSpending } from '../../src/money/open.js'
-import type { Price } from '../../src/money/price.js'
-import type { ModelSettings } from '../../src/model/contracts.js'
+import { openSpending } from '#money/open.js'
+import type { Price } from '#money/price.js'
+import type { ModelSettings } from '#model/contracts.js'
 
 const PRICE: Price = { inputPerMillion: 1, outputPerMillion: 0, longCacheWritePerMillion: 100 }
 

@@ -1,8 +1,8 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import type { JsonValue } from 'thinharness'
-import { followAnswer } from '../../src/output/follow.js'
-import { PartialJson } from '../../src/output/partial-json.js'
+import { followAnswer } from '#output/follow.js'
+import { PartialJson } from '#output/partial-json.js'
 
 function read(text: string): JsonValue | undefined {
   const json = new PartialJson()

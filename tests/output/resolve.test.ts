@@ -1,9 +1,9 @@
 import { describe, expect, test } from 'vitest'
 import { z } from 'zod'
 import type { FinishReason, ModelTurn } from 'thinharness'
-import type { OutputFormat } from '../../src/output/format.js'
-import { resolveTurn } from '../../src/output/resolve.js'
-import type { Resolution } from '../../src/output/resolve.js'
+import type { OutputFormat } from '#output/format.js'
+import { resolveTurn } from '#output/resolve.js'
+import type { Resolution } from '#output/resolve.js'
 import { CONTEXT, formatOf } from './support.js'
 import { USAGE } from '../run/support.js'
 

@@ -1,6 +1,6 @@
 import type { ModelCapabilities, OutputContext, OutputType, StructuredOutputMode } from 'thinharness'
-import type { OutputFormat } from '../../src/output/format.js'
-import { outputFormat } from '../../src/output/schema.js'
+import type { OutputFormat } from '#output/format.js'
+import { outputFormat } from '#output/schema.js'
 
 /** A run in which nothing has happened. */
 export const CONTEXT: OutputContext = {

@@ -1,9 +1,9 @@
-import { UNREPORTED_USAGE } from '../../src/transcript/entry.js'
-import type { AssistantPart, ToolEntry, TranscriptEntry, UserEntry } from '../../src/transcript/entry.js'
+import { UNREPORTED_USAGE } from '#transcript/entry.js'
+import type { AssistantPart, ToolEntry, TranscriptEntry, UserEntry } from '#transcript/entry.js'
 import type { RequestConstants } from 'thinharness'
-import type { DecodedReply, Transport, WireChunk, WireFormat, WireRequest } from '../../src/providers/wire.js'
-import { errorFromBody } from '../../src/providers/errors.js'
-import type { JsonObject } from '../../src/util/json.js'
+import type { DecodedReply, Transport, WireChunk, WireFormat, WireRequest } from '#providers/wire.js'
+import { errorFromBody } from '#providers/errors.js'
+import type { JsonObject } from '#util/json.js'
 
 /** A small API of the tests' own: a reply is `{ id, text?, call?: { id, args }, error? }`, an event is one of its fields. */
 export const echoFormat: WireFormat = {

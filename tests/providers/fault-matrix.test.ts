@@ -9,7 +9,7 @@ import { anthropic, openai, openaiChat, openrouter } from 'thinharness/providers
 import type { ProviderOptions } from 'thinharness/providers'
 import { scriptedProvider } from 'thinharness/testing'
 import type { ScriptedProvider } from 'thinharness/testing'
-import { isObject } from '../../src/util/json.js'
+import { isObject } from '#util/json.js'
 import { errorOf } from './support.js'
 
 type Connection = 'default' | 'fetch' | 'client'

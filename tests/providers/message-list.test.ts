@@ -1,7 +1,7 @@
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
-import { MessageList } from '../../src/providers/message-list.js'
-import type { JsonObject } from '../../src/util/json.js'
+import { MessageList } from '#providers/message-list.js'
+import type { JsonObject } from '#util/json.js'
 
 function textOf(list: MessageList, tail: JsonObject = {}): string {
   return Buffer.concat(list.finish(tail) as readonly Uint8Array[]).toString()

@@ -1,8 +1,8 @@
 import { describe, expect, test } from 'vitest'
 import type { RunRules } from 'thinharness'
-import { NO_USAGE } from '../../src/report.js'
-import { decide, decideSteering } from '../../src/run/decide.js'
-import type { Command } from '../../src/run/decide.js'
+import { NO_USAGE } from '#report.js'
+import { decide, decideSteering } from '#run/decide.js'
+import type { Command } from '#run/decide.js'
 import { calls, RULES, Story, text, user } from './support.js'
 
 const ASK = { kind: 'ask', correction: null, notices: [], closing: null } as const

@@ -1,9 +1,9 @@
 import { describe, expect, test } from 'vitest'
 import type { RunRules, RunUsage, StallRules } from 'thinharness'
-import { NO_USAGE } from '../../src/report.js'
-import { limitNotices } from '../../src/run/limit-notices.js'
-import { closingBreach, nearLimits } from '../../src/run/limits.js'
-import type { Breach, Standing } from '../../src/run/limits.js'
+import { NO_USAGE } from '#report.js'
+import { limitNotices } from '#run/limit-notices.js'
+import { closingBreach, nearLimits } from '#run/limits.js'
+import type { Breach, Standing } from '#run/limits.js'
 import { RULES } from './support.js'
 
 interface Given {

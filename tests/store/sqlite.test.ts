@@ -6,7 +6,7 @@ import { afterEach, beforeEach, describe, expect, onTestFinished, test } from 'v
 import type { DurableEvent, RunLog } from 'thinharness'
 import { sqliteLog } from 'thinharness/store/sqlite'
 import { ScriptedModel } from 'thinharness/testing'
-import { openDatabase } from '../../src/store/sqlite-database.js'
+import { openDatabase } from '#store/sqlite-database.js'
 import { harnessOf, tool } from '../harness/support.js'
 import { event } from '../run/support.js'
 import { bundleStores } from '../support/store-bundle.js'

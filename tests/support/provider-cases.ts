@@ -3,7 +3,7 @@ import { join } from 'node:path'
 import { expect } from 'vitest'
 import { HarnessError } from 'thinharness'
 import type { Model, ModelDelta, ModelTurn, RequestConstants } from 'thinharness'
-import { isObject } from '../../src/util/json.js'
+import { isObject } from '#util/json.js'
 
 /** Recorded provider answers beside the project; absent on a machine that has only the clone. */
 const FOLDER = new URL('../../../shared/fixtures/provider-cases/', import.meta.url).pathname

@@ -1,11 +1,11 @@
 import { afterEach } from 'vitest'
 import { HarnessError } from 'thinharness'
 import type { DurableEvent, RunEvent, ToolSpec } from 'thinharness'
-import { Launcher } from '../../src/launcher.js'
-import type { Launch } from '../../src/launcher.js'
-import { EventQueue } from '../../src/run/queue.js'
-import { replayRun } from '../../src/run/replay.js'
-import type { StreamedRun } from '../../src/run/stream.js'
+import { Launcher } from '#launcher.js'
+import type { Launch } from '#launcher.js'
+import { EventQueue } from '#run/queue.js'
+import { replayRun } from '#run/replay.js'
+import type { StreamedRun } from '#run/stream.js'
 
 /**
  * Every run of a test is run again behind it, by its events, with no request and no tool: it must tell the same events

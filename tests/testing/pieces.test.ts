@@ -1,7 +1,7 @@
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
-import { piecesOf } from '../../src/testing/pieces.js'
-import { isSealed, sealed } from '../../src/testing/wire/seals.js'
+import { piecesOf } from '#testing/pieces.js'
+import { isSealed, sealed } from '#testing/wire/seals.js'
 
 const anyText = fc.string({ unit: 'binary', maxLength: 200 })
 

@@ -1,9 +1,9 @@
 import { describe, expect, test } from 'vitest'
 import { scriptedProvider } from 'thinharness/testing'
-import { WireRefusal } from '../../src/testing/wire/api.js'
-import { readChatRequest } from '../../src/testing/wire/chat-request.js'
-import { readMessagesRequest } from '../../src/testing/wire/messages-request.js'
-import { readResponsesRequest } from '../../src/testing/wire/responses-request.js'
+import { WireRefusal } from '#testing/wire/api.js'
+import { readChatRequest } from '#testing/wire/chat-request.js'
+import { readMessagesRequest } from '#testing/wire/messages-request.js'
+import { readResponsesRequest } from '#testing/wire/responses-request.js'
 import { bytesOf, hasProviderCases, providerCases } from '../support/provider-cases.js'
 import { post, WIRE_CASES } from '../support/wire-requests.js'
 

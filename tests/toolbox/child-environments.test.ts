@@ -4,7 +4,7 @@ import { describe, expect, onTestFinished, test, vi } from 'vitest'
 import { callTool } from 'thinharness'
 import type { JsonObject } from 'thinharness'
 import { bash, fileTools } from 'thinharness/tools'
-import { loadSkills } from '../../src/toolbox/skills/load-skills.js'
+import { loadSkills } from '#toolbox/skills/load-skills.js'
 import { call as callServer, oddServer, textOf } from '../mcp/support.js'
 import { folderWith } from './support.js'
 

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import type { JsonObject } from '../../src/util/json.js'
+import type { JsonObject } from '#util/json.js'
 import { body, lines, searched, summary } from './jsonl-search-support.js'
 
 const text = ['Intro', 'The Invoice is late', 'x', 'see invoice 7', 'y', 'z', 'w', 'INVOICE again', 'end'].join('\n')

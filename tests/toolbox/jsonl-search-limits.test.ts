@@ -1,9 +1,9 @@
 import { open } from 'node:fs/promises'
 import { join } from 'node:path'
 import { describe, expect, test } from 'vitest'
-import { jsonlSearch } from '../../src/toolbox/jsonl-search/index.js'
-import { searchTool } from '../../src/toolbox/search/index.js'
-import type { JsonObject } from '../../src/util/json.js'
+import { jsonlSearch } from '#toolbox/jsonl-search/index.js'
+import { searchTool } from '#toolbox/search/index.js'
+import type { JsonObject } from '#util/json.js'
 import { body, lines, searched, summary } from './jsonl-search-support.js'
 import { call, folderWith } from './support.js'
 

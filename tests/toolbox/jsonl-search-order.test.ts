@@ -1,9 +1,9 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
-import { parseFieldPath } from '../../src/toolbox/jsonl-search/field-path.js'
-import { Groups } from '../../src/toolbox/jsonl-search/groups.js'
-import { parseRow } from '../../src/toolbox/jsonl-search/row.js'
-import type { JsonObject } from '../../src/util/json.js'
+import { parseFieldPath } from '#toolbox/jsonl-search/field-path.js'
+import { Groups } from '#toolbox/jsonl-search/groups.js'
+import { parseRow } from '#toolbox/jsonl-search/row.js'
+import type { JsonObject } from '#util/json.js'
 import { body, lines, searched, summary } from './jsonl-search-support.js'
 
 describe('`order_by`, `limit` and `offset`', () => {

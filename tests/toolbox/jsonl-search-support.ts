@@ -1,10 +1,10 @@
 import { chmod } from 'node:fs/promises'
 import { dirname } from 'node:path'
 import { isMainThread } from 'node:worker_threads'
-import type { Envelope } from '../../src/tools/envelope.js'
-import { jsonlSearch } from '../../src/toolbox/jsonl-search/index.js'
-import type { FileToolOptions } from '../../src/toolbox/options.js'
-import type { JsonObject } from '../../src/util/json.js'
+import type { Envelope } from '#tools/envelope.js'
+import { jsonlSearch } from '#toolbox/jsonl-search/index.js'
+import type { FileToolOptions } from '#toolbox/options.js'
+import type { JsonObject } from '#util/json.js'
 import { call, folderWith } from './support.js'
 
 /** Rows as the text of a file; a text is a line as it is. */

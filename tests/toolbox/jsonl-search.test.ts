@@ -1,8 +1,8 @@
 import { chmod, symlink, writeFile } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
 import { describe, expect, test } from 'vitest'
-import { jsonlSearch } from '../../src/toolbox/jsonl-search/index.js'
-import type { JsonObject } from '../../src/util/json.js'
+import { jsonlSearch } from '#toolbox/jsonl-search/index.js'
+import type { JsonObject } from '#util/json.js'
 import { body, canLoseRights, lines, searched, summary, withoutRights } from './jsonl-search-support.js'
 import { call, folderWith, textOf } from './support.js'
 

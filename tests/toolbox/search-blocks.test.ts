@@ -2,9 +2,9 @@ import { open } from 'node:fs/promises'
 import { join } from 'node:path'
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
-import { blocksOf } from '../../src/toolbox/search/blocks.js'
-import type { BlockOptions } from '../../src/toolbox/search/blocks.js'
-import { concurrently } from '../../src/toolbox/search/concurrently.js'
+import { blocksOf } from '#toolbox/search/blocks.js'
+import type { BlockOptions } from '#toolbox/search/blocks.js'
+import { concurrently } from '#toolbox/search/concurrently.js'
 import { folderWith } from './support.js'
 
 /** The blocks of a file with this content, as text; `null` for an overlong line. */

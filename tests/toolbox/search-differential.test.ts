@@ -1,7 +1,7 @@
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
-import { searchTool } from '../../src/toolbox/search/index.js'
-import { findRipgrep } from '../../src/toolbox/search/find-ripgrep.js'
+import { searchTool } from '#toolbox/search/index.js'
+import { findRipgrep } from '#toolbox/search/find-ripgrep.js'
 import { call, folderWith } from './support.js'
 
 const ripgrep = await findRipgrep()

@@ -1,8 +1,8 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
-import { NOT_FOUND } from '../../src/toolbox/search/pattern/matcher.js'
-import { compilePattern } from '../../src/toolbox/search/pattern/pattern.js'
-import type { Pattern, PatternOptions } from '../../src/toolbox/search/pattern/pattern.js'
+import { NOT_FOUND } from '#toolbox/search/pattern/matcher.js'
+import { compilePattern } from '#toolbox/search/pattern/pattern.js'
+import type { Pattern, PatternOptions } from '#toolbox/search/pattern/pattern.js'
 
 function patternOf(text: string, options: Partial<PatternOptions> = {}): Pattern {
   const compiled = compilePattern(text, { scope: 'line', ...options })

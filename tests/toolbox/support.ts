@@ -2,14 +2,14 @@ import { mkdir, mkdtemp, readFile, realpath, rm, writeFile } from 'node:fs/promi
 import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
 import { onTestFinished } from 'vitest'
-import { callTool } from '../../src/tools/call.js'
-import { parseEnvelope } from '../../src/tools/envelope.js'
-import type { Envelope } from '../../src/tools/envelope.js'
-import type { ToolContext, ToolSpec } from '../../src/tools/spec.js'
-import type { FileToolOptions } from '../../src/toolbox/options.js'
-import { workspaceOf } from '../../src/toolbox/workspace.js'
-import type { Workspace } from '../../src/toolbox/workspace.js'
-import type { JsonObject } from '../../src/util/json.js'
+import { callTool } from '#tools/call.js'
+import { parseEnvelope } from '#tools/envelope.js'
+import type { Envelope } from '#tools/envelope.js'
+import type { ToolContext, ToolSpec } from '#tools/spec.js'
+import type { FileToolOptions } from '#toolbox/options.js'
+import { workspaceOf } from '#toolbox/workspace.js'
+import type { Workspace } from '#toolbox/workspace.js'
+import type { JsonObject } from '#util/json.js'
 
 /** A fresh folder with files, removed when the test ends. What climbs out of it by a step or two does no harm. */
 export async function folderWith(files: Readonly<Record<string, string | Uint8Array>> = {}): Promise<string> {

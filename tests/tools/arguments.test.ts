@@ -1,10 +1,10 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import { z } from 'zod'
-import { checkArguments, previewArguments } from '../../src/tools/arguments.js'
-import { defineTool } from '../../src/tools/define.js'
-import { envelopeOf } from '../../src/tools/envelope.js'
-import type { ToolSpec } from '../../src/tools/spec.js'
+import { checkArguments, previewArguments } from '#tools/arguments.js'
+import { defineTool } from '#tools/define.js'
+import { envelopeOf } from '#tools/envelope.js'
+import type { ToolSpec } from '#tools/spec.js'
 import { message, refused } from './support/refused.js'
 
 const write = defineTool({

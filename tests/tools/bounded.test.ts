@@ -2,8 +2,8 @@ import { setFlagsFromString } from 'node:v8'
 import { runInNewContext } from 'node:vm'
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
-import { bounded } from '../../src/tools/bounded.js'
-import type { ToolOutcome } from '../../src/tools/outcome.js'
+import { bounded } from '#tools/bounded.js'
+import type { ToolOutcome } from '#tools/outcome.js'
 
 const succeeded = (content: string): ToolOutcome & { readonly kind: 'succeeded' } => ({ kind: 'succeeded', content })
 

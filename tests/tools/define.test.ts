@@ -1,11 +1,11 @@
 import { describe, expect, expectTypeOf, test } from 'vitest'
 import { z } from 'zod'
-import { HarnessError } from '../../src/errors.js'
-import { callTool } from '../../src/tools/call.js'
-import { defineTool } from '../../src/tools/define.js'
-import type { ToolOptions } from '../../src/tools/define.js'
-import type { ApprovalContext, ToolContext, ToolSpec } from '../../src/tools/spec.js'
-import type { JsonObject, JsonSchema } from '../../src/util/json.js'
+import { HarnessError } from '#errors.js'
+import { callTool } from '#tools/call.js'
+import { defineTool } from '#tools/define.js'
+import type { ToolOptions } from '#tools/define.js'
+import type { ApprovalContext, ToolContext, ToolSpec } from '#tools/spec.js'
+import type { JsonObject, JsonSchema } from '#util/json.js'
 import { libraryOf } from './support/standard-schema.js'
 
 const noArguments: JsonSchema = { type: 'object', properties: {} }

@@ -1,12 +1,12 @@
 import { describe, expect, test } from 'vitest'
 import { z } from 'zod'
-import { ModelRetry } from '../../src/errors.js'
-import { callTool } from '../../src/tools/call.js'
-import { defineTool } from '../../src/tools/define.js'
-import { parseEnvelope } from '../../src/tools/envelope.js'
-import { invoke } from '../../src/tools/invoke.js'
-import { ToolResult } from '../../src/tools/result.js'
-import type { ToolContext, ToolSpec } from '../../src/tools/spec.js'
+import { ModelRetry } from '#errors.js'
+import { callTool } from '#tools/call.js'
+import { defineTool } from '#tools/define.js'
+import { parseEnvelope } from '#tools/envelope.js'
+import { invoke } from '#tools/invoke.js'
+import { ToolResult } from '#tools/result.js'
+import type { ToolContext, ToolSpec } from '#tools/spec.js'
 
 const context: ToolContext = {
   runId: 'run_1',

@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
-import type { JsonObject, JsonValue } from '../../src/util/json.js'
+import type { JsonObject, JsonValue } from '#util/json.js'
 import { check, tools } from './support/edit-tools.js'
 
 describe.each(tools)('repairs by %s', (_name, spec) => {

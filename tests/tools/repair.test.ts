@@ -1,8 +1,8 @@
 import { describe, expect, test } from 'vitest'
-import { callTool } from '../../src/tools/call.js'
-import { defineTool } from '../../src/tools/define.js'
-import type { ToolSpec } from '../../src/tools/spec.js'
-import type { JsonObject, JsonSchema } from '../../src/util/json.js'
+import { callTool } from '#tools/call.js'
+import { defineTool } from '#tools/define.js'
+import type { ToolSpec } from '#tools/spec.js'
+import type { JsonObject, JsonSchema } from '#util/json.js'
 import { check, raw, tools } from './support/edit-tools.js'
 
 describe.each(tools)('repairs by %s', (_name, spec) => {

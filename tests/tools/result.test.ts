@@ -1,8 +1,8 @@
 import { describe, expect, test } from 'vitest'
-import { HarnessError, ModelRetry } from '../../src/errors.js'
-import { failureOf } from '../../src/tools/failure.js'
-import type { ToolOutcome } from '../../src/tools/outcome.js'
-import { outcomeOf, ToolResult } from '../../src/tools/result.js'
+import { HarnessError, ModelRetry } from '#errors.js'
+import { failureOf } from '#tools/failure.js'
+import type { ToolOutcome } from '#tools/outcome.js'
+import { outcomeOf, ToolResult } from '#tools/result.js'
 
 const succeeded = (content: string): ToolOutcome => ({ kind: 'succeeded', content })
 const image = { type: 'image', data: 'aGk=', mediaType: 'image/png' } as const

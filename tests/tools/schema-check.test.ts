@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest'
-import { issuesOf } from '../../src/tools/findings.js'
-import { schemaProblems } from '../../src/tools/schema-check.js'
-import type { JsonSchema } from '../../src/util/json.js'
+import { issuesOf } from '#tools/findings.js'
+import { schemaProblems } from '#tools/schema-check.js'
+import type { JsonSchema } from '#util/json.js'
 
 /** `path: message` of each issue; none for a value that fits. */
 async function issues(schema: JsonSchema, value: unknown): Promise<string[]> {

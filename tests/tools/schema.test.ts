@@ -1,8 +1,8 @@
 import { describe, expect, expectTypeOf, test } from 'vitest'
 import { z } from 'zod'
-import { jsonSchemaOf, parseWith } from '../../src/tools/schema.js'
-import type { InferSchema, Schema } from '../../src/tools/schema.js'
-import type { JsonObject, JsonSchema } from '../../src/util/json.js'
+import { jsonSchemaOf, parseWith } from '#tools/schema.js'
+import type { InferSchema, Schema } from '#tools/schema.js'
+import type { JsonObject, JsonSchema } from '#util/json.js'
 import { libraryOf } from './support/standard-schema.js'
 
 const of = (schema: Schema): JsonSchema => jsonSchemaOf(schema, 'it')

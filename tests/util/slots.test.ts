@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest'
-import { sleep } from '../../src/util/sleep.js'
-import { Slots } from '../../src/util/slots.js'
+import { sleep } from '#util/sleep.js'
+import { Slots } from '#util/slots.js'
 
 const quiet = new AbortController().signal
 

@@ -2,7 +2,7 @@ import { createAnthropic } from '@ai-sdk/anthropic'
 import { createOpenAI } from '@ai-sdk/openai'
 import { describe, expect, test } from 'vitest'
 import type { Model } from 'thinharness'
-import { fromAiSdk } from '../../../src/providers/ai-sdk/index.js'
+import { fromAiSdk } from '#providers/ai-sdk/index.js'
 import {
   answerOf,
   atRandom,

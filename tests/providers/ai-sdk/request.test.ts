@@ -1,8 +1,8 @@
 import type { LanguageModelV2, LanguageModelV3 } from '@ai-sdk/provider'
 import { describe, expect, expectTypeOf, test } from 'vitest'
 import type { ModelSettings, ReasoningEffort, RequestConstants, ToolChoice } from 'thinharness'
-import { fromAiSdk } from '../../../src/providers/ai-sdk/index.js'
-import type { AiSdkLanguageModel, AiSdkOptions } from '../../../src/providers/ai-sdk/index.js'
+import { fromAiSdk } from '#providers/ai-sdk/index.js'
+import type { AiSdkLanguageModel, AiSdkOptions } from '#providers/ai-sdk/index.js'
 import { Conversation, errorOf, FakeLanguageModel, LOOKUP, reply, text } from './support.js'
 import type { VersionName } from './support.js'
 

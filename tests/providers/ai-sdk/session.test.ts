@@ -1,7 +1,7 @@
 import { afterEach, describe, expect, test, vi } from 'vitest'
 import type { CacheBust, TranscriptRepair, TransportRetry } from 'thinharness'
-import { fromAiSdk } from '../../../src/providers/ai-sdk/index.js'
-import type { TranscriptEntry } from '../../../src/transcript/entry.js'
+import { fromAiSdk } from '#providers/ai-sdk/index.js'
+import type { TranscriptEntry } from '#transcript/entry.js'
 import {
   assistant,
   call,

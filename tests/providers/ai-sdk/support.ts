@@ -1,12 +1,12 @@
 import { HarnessError } from 'thinharness'
 import type { Model, ModelDelta, ModelSession, ModelTurn, RequestConstants, TurnOptions } from 'thinharness'
-import { encodeEntries } from '../../../src/providers/ai-sdk/encode.js'
-import type { EncodeRules } from '../../../src/providers/ai-sdk/encode.js'
-import { fromAiSdk } from '../../../src/providers/ai-sdk/index.js'
-import type { AiSdkLanguageModel, AiSdkOptions } from '../../../src/providers/ai-sdk/index.js'
-import type { PromptMessage } from '../../../src/providers/ai-sdk/prompt.js'
-import { traitsOf } from '../../../src/providers/ai-sdk/traits.js'
-import { VERSIONS } from '../../../src/providers/ai-sdk/versions.js'
+import { encodeEntries } from '#providers/ai-sdk/encode.js'
+import type { EncodeRules } from '#providers/ai-sdk/encode.js'
+import { fromAiSdk } from '#providers/ai-sdk/index.js'
+import type { AiSdkLanguageModel, AiSdkOptions } from '#providers/ai-sdk/index.js'
+import type { PromptMessage } from '#providers/ai-sdk/prompt.js'
+import { traitsOf } from '#providers/ai-sdk/traits.js'
+import { VERSIONS } from '#providers/ai-sdk/versions.js'
 import type {
   AssistantEntry,
   AssistantPart,
@@ -14,9 +14,9 @@ import type {
   ToolEntry,
   TranscriptEntry,
   UserEntry,
-} from '../../../src/transcript/entry.js'
-import { UNREPORTED_USAGE } from '../../../src/transcript/entry.js'
-import type { JsonObject } from '../../../src/util/json.js'
+} from '#transcript/entry.js'
+import { UNREPORTED_USAGE } from '#transcript/entry.js'
+import type { JsonObject } from '#util/json.js'
 
 const AT = '2026-01-01T00:00:00.000Z'
 export const NO_CONSTANTS: RequestConstants = { instructions: '', tools: [], structuredOutput: null, settings: {} }

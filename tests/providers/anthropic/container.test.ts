@@ -1,9 +1,9 @@
 import { expect, test } from 'vitest'
 import { Harness } from 'thinharness'
 import type { RequestConstants } from 'thinharness'
-import { anthropic } from '../../../src/providers/anthropic/index.js'
-import type { AssistantEntry, TranscriptEntry } from '../../../src/transcript/entry.js'
-import type { JsonObject } from '../../../src/util/json.js'
+import { anthropic } from '#providers/anthropic/index.js'
+import type { AssistantEntry, TranscriptEntry } from '#transcript/entry.js'
+import type { JsonObject } from '#util/json.js'
 import { expectValidRequest } from '../../support/request-schemas.js'
 import { CONSTANTS, user } from './support.js'
 

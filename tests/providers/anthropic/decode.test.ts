@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest'
-import type { AssistantPart, FinishReason, TokenUsage } from '../../../src/transcript/entry.js'
-import { UNREPORTED_USAGE } from '../../../src/transcript/entry.js'
-import type { JsonObject } from '../../../src/util/json.js'
+import type { AssistantPart, FinishReason, TokenUsage } from '#transcript/entry.js'
+import { UNREPORTED_USAGE } from '#transcript/entry.js'
+import type { JsonObject } from '#util/json.js'
 import { decoded, errorOf } from './support.js'
 
 const usage = { input_tokens: 3, output_tokens: 2 }

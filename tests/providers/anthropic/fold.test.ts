@@ -1,7 +1,7 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import type { ModelDelta } from 'thinharness'
-import type { JsonObject } from '../../../src/util/json.js'
+import type { JsonObject } from '#util/json.js'
 import { callIdFor, decoded, errorOf, events, folded, format } from './support.js'
 
 const text = (piece: string): JsonObject => ({ type: 'text_delta', text: piece })

@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest'
-import type { ContentPart, ToolEntry, TranscriptEntry } from '../../../src/transcript/entry.js'
-import type { JsonObject } from '../../../src/util/json.js'
+import type { ContentPart, ToolEntry, TranscriptEntry } from '#transcript/entry.js'
+import type { JsonObject } from '#util/json.js'
 import { expectValidRequest } from '../../support/request-schemas.js'
 import { assistant, bodyOf, call, errorOf, format, tool, user } from './support.js'
 

@@ -1,8 +1,8 @@
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
 import type { RequestConstants } from 'thinharness'
-import { MessageList } from '../../../src/providers/message-list.js'
-import type { AssistantPart, ContentPart, TranscriptEntry } from '../../../src/transcript/entry.js'
+import { MessageList } from '#providers/message-list.js'
+import type { AssistantPart, ContentPart, TranscriptEntry } from '#transcript/entry.js'
 import { expectValidRequest } from '../../support/request-schemas.js'
 import { assistant, bodyOf, CONSTANTS, format, tool, user } from './support.js'
 

@@ -1,9 +1,9 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import type { ModelSettings } from 'thinharness'
-import type { AssistantPart } from '../../../src/transcript/entry.js'
-import { toolUseId } from '../../../src/providers/anthropic/names.js'
-import type { JsonObject } from '../../../src/util/json.js'
+import type { AssistantPart } from '#transcript/entry.js'
+import { toolUseId } from '#providers/anthropic/names.js'
+import type { JsonObject } from '#util/json.js'
 import { expectValidRequest } from '../../support/request-schemas.js'
 import { assistant, bodyOf, call, CONSTANTS, decoded, format, tool, user } from './support.js'
 

@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest'
-import { inputSchema } from '../../../src/providers/input-schema.js'
-import { outputSchema } from '../../../src/providers/anthropic/output-schema.js'
-import type { JsonSchema } from '../../../src/util/json.js'
+import { inputSchema } from '#providers/input-schema.js'
+import { outputSchema } from '#providers/anthropic/output-schema.js'
+import type { JsonSchema } from '#util/json.js'
 
 const text = { type: 'string' }
 const number = { type: 'number' }

@@ -1,9 +1,9 @@
 import { HarnessError } from 'thinharness'
 import type { ModelDelta, RequestConstants } from 'thinharness'
-import { messagesFormat } from '../../../src/providers/anthropic/format.js'
-import type { RequestOptions } from '../../../src/providers/anthropic/request.js'
-import { MessageList } from '../../../src/providers/message-list.js'
-import type { DecodedReply, TailOptions, WireFormat } from '../../../src/providers/wire.js'
+import { messagesFormat } from '#providers/anthropic/format.js'
+import type { RequestOptions } from '#providers/anthropic/request.js'
+import { MessageList } from '#providers/message-list.js'
+import type { DecodedReply, TailOptions, WireFormat } from '#providers/wire.js'
 import type {
   AssistantEntry,
   AssistantPart,
@@ -11,9 +11,9 @@ import type {
   ToolEntry,
   TranscriptEntry,
   UserEntry,
-} from '../../../src/transcript/entry.js'
-import { UNREPORTED_USAGE } from '../../../src/transcript/entry.js'
-import type { JsonObject } from '../../../src/util/json.js'
+} from '#transcript/entry.js'
+import { UNREPORTED_USAGE } from '#transcript/entry.js'
+import type { JsonObject } from '#util/json.js'
 
 export const AT = '2026-01-01T00:00:00.000Z'
 

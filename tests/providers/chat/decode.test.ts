@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest'
-import type { AssistantPart, FinishReason, TokenUsage } from '../../../src/transcript/entry.js'
-import { UNREPORTED_USAGE } from '../../../src/transcript/entry.js'
+import type { AssistantPart, FinishReason, TokenUsage } from '#transcript/entry.js'
+import { UNREPORTED_USAGE } from '#transcript/entry.js'
 import { decode, replyOf } from './wire.js'
 
 const native = (form: string, value: unknown): { provider: string; data: never } => {

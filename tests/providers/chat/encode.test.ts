@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest'
-import type { AssistantPart, ContentPart } from '../../../src/transcript/entry.js'
-import type { JsonObject } from '../../../src/util/json.js'
+import type { AssistantPart, ContentPart } from '#transcript/entry.js'
+import type { JsonObject } from '#util/json.js'
 import { assistant, constants, decode, DIALECTS, formatOf, hear, chunksOf, replyOf, result, user } from './wire.js'
 
 const IMAGE = { type: 'image', data: 'aW1n', mediaType: 'image/png' } as const

@@ -1,7 +1,7 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
-import type { ModelDelta } from '../../../src/model/contracts.js'
-import { toolCallsOf } from '../../../src/transcript/entry.js'
+import type { ModelDelta } from '#model/contracts.js'
+import { toolCallsOf } from '#transcript/entry.js'
 import { chunksOf, decode, hear, replyOf } from './wire.js'
 
 describe('a streamed reply and a whole one', () => {

@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest'
-import type { RequestConstants } from '../../../src/model/contracts.js'
-import type { ProviderOptions } from '../../../src/providers/options.js'
+import type { RequestConstants } from '#model/contracts.js'
+import type { ProviderOptions } from '#providers/options.js'
 import { bodyOf, constants, DIALECTS, formatOf, user } from './wire.js'
 
 const TOOL = {

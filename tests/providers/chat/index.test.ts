@@ -1,8 +1,8 @@
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest'
 import { HarnessError } from 'thinharness'
 import type { Model } from 'thinharness'
-import { openaiChat, openaiCompatible, openrouter } from '../../../src/providers/chat/index.js'
-import type { OpenAiCompatibleOptions } from '../../../src/providers/chat/index.js'
+import { openaiChat, openaiCompatible, openrouter } from '#providers/chat/index.js'
+import type { OpenAiCompatibleOptions } from '#providers/chat/index.js'
 import {
   answerOf,
   atRandom,

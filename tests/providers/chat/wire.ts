@@ -1,11 +1,11 @@
-import { chatFormat } from '../../../src/providers/chat/format.js'
-import { OPENAI, OPENROUTER, dialectFor } from '../../../src/providers/chat/dialect.js'
-import type { ChatDialect } from '../../../src/providers/chat/dialect.js'
-import { EventReader } from '../../../src/providers/sse.js'
-import type { ProviderOptions } from '../../../src/providers/options.js'
-import type { DecodedReply, WireChunk, WireFormat } from '../../../src/providers/wire.js'
-import type { ModelDelta, RequestConstants } from '../../../src/model/contracts.js'
-import { UNREPORTED_USAGE } from '../../../src/transcript/entry.js'
+import { chatFormat } from '#providers/chat/format.js'
+import { OPENAI, OPENROUTER, dialectFor } from '#providers/chat/dialect.js'
+import type { ChatDialect } from '#providers/chat/dialect.js'
+import { EventReader } from '#providers/sse.js'
+import type { ProviderOptions } from '#providers/options.js'
+import type { DecodedReply, WireChunk, WireFormat } from '#providers/wire.js'
+import type { ModelDelta, RequestConstants } from '#model/contracts.js'
+import { UNREPORTED_USAGE } from '#transcript/entry.js'
 import type {
   AssistantEntry,
   AssistantPart,
@@ -13,8 +13,8 @@ import type {
   ToolEntry,
   TranscriptEntry,
   UserEntry,
-} from '../../../src/transcript/entry.js'
-import type { JsonObject } from '../../../src/util/json.js'
+} from '#transcript/entry.js'
+import type { JsonObject } from '#util/json.js'
 
 export const AT = '2026-01-01T00:00:00.000Z'
 

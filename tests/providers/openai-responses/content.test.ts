@@ -1,8 +1,8 @@
 import { describe, expect, test } from 'vitest'
-import { responsesFormat } from '../../../src/providers/openai-responses/format.js'
-import type { FormatOptions } from '../../../src/providers/openai-responses/format.js'
-import type { ContentPart, ToolEntry, UserEntry } from '../../../src/transcript/entry.js'
-import type { JsonObject } from '../../../src/util/json.js'
+import { responsesFormat } from '#providers/openai-responses/format.js'
+import type { FormatOptions } from '#providers/openai-responses/format.js'
+import type { ContentPart, ToolEntry, UserEntry } from '#transcript/entry.js'
+import type { JsonObject } from '#util/json.js'
 import { PIXEL, encoded, replied, result, user } from './entries.js'
 import { NO_CONSTANTS, call } from './replies.js'
 

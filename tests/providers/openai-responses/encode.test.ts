@@ -1,9 +1,9 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
-import { responsesFormat } from '../../../src/providers/openai-responses/format.js'
-import { without } from '../../../src/providers/openai-responses/native.js'
-import type { AssistantPart, TranscriptEntry } from '../../../src/transcript/entry.js'
-import type { JsonObject } from '../../../src/util/json.js'
+import { responsesFormat } from '#providers/openai-responses/format.js'
+import { without } from '#providers/openai-responses/native.js'
+import type { AssistantPart, TranscriptEntry } from '#transcript/entry.js'
+import type { JsonObject } from '#util/json.js'
 import { assistant, encoded, replied, result, user } from './entries.js'
 import { NO_CONSTANTS, call, decoded, message, reasoning, response } from './replies.js'
 

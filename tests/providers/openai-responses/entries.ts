@@ -1,6 +1,6 @@
-import { responsesFormat } from '../../../src/providers/openai-responses/format.js'
-import type { FormatOptions } from '../../../src/providers/openai-responses/format.js'
-import { UNREPORTED_USAGE } from '../../../src/transcript/entry.js'
+import { responsesFormat } from '#providers/openai-responses/format.js'
+import type { FormatOptions } from '#providers/openai-responses/format.js'
+import { UNREPORTED_USAGE } from '#transcript/entry.js'
 import type {
   AssistantEntry,
   AssistantPart,
@@ -8,8 +8,8 @@ import type {
   ToolEntry,
   TranscriptEntry,
   UserEntry,
-} from '../../../src/transcript/entry.js'
-import type { JsonObject } from '../../../src/util/json.js'
+} from '#transcript/entry.js'
+import type { JsonObject } from '#util/json.js'
 import { expectValidRequest } from '../../support/request-schemas.js'
 import { NO_CONSTANTS, decoded, response } from './replies.js'
 import type { Fields } from './replies.js'

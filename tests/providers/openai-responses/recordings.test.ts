@@ -1,11 +1,11 @@
 import { readdirSync, readFileSync } from 'node:fs'
 import { describe, expect, test } from 'vitest'
-import type { ModelTurn } from '../../../src/model/contracts.js'
-import { responsesFormat } from '../../../src/providers/openai-responses/format.js'
-import { openai } from '../../../src/providers/openai-responses/index.js'
-import { nativeDataOf } from '../../../src/providers/openai-responses/native.js'
-import { UNREPORTED_USAGE } from '../../../src/transcript/entry.js'
-import type { TranscriptEntry } from '../../../src/transcript/entry.js'
+import type { ModelTurn } from '#model/contracts.js'
+import { responsesFormat } from '#providers/openai-responses/format.js'
+import { openai } from '#providers/openai-responses/index.js'
+import { nativeDataOf } from '#providers/openai-responses/native.js'
+import { UNREPORTED_USAGE } from '#transcript/entry.js'
+import type { TranscriptEntry } from '#transcript/entry.js'
 import {
   answerOf,
   atRandom,

@@ -1,7 +1,7 @@
-import type { ModelDelta, RequestConstants } from '../../../src/model/contracts.js'
-import { responsesFormat } from '../../../src/providers/openai-responses/format.js'
-import { without } from '../../../src/providers/openai-responses/native.js'
-import type { DecodedReply, WireChunk } from '../../../src/providers/wire.js'
+import type { ModelDelta, RequestConstants } from '#model/contracts.js'
+import { responsesFormat } from '#providers/openai-responses/format.js'
+import { without } from '#providers/openai-responses/native.js'
+import type { DecodedReply, WireChunk } from '#providers/wire.js'
 
 export const NO_CONSTANTS: RequestConstants = { instructions: '', tools: [], structuredOutput: null, settings: {} }
 

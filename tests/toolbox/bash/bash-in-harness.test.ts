@@ -1,9 +1,9 @@
 import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
-import { Harness } from '../../../src/index.js'
-import { ScriptedModel } from '../../../src/testing/index.js'
-import { bash } from '../../../src/toolbox/bash/index.js'
+import { Harness } from '#index.js'
+import { ScriptedModel } from '#testing/index.js'
+import { bash } from '#toolbox/bash/index.js'
 import { folderWith } from '../support.js'
 
 test('BA-11 BA-12 BA-14 given as a tool it is the only one; by name it is none; a batch of it runs in order', async () => {

@@ -2,7 +2,7 @@ import { chmod, readFile, writeFile } from 'node:fs/promises'
 import { createServer } from 'node:net'
 import { join } from 'node:path'
 import { describe, expect, onTestFinished, test } from 'vitest'
-import { bash } from '../../../src/toolbox/bash/index.js'
+import { bash } from '#toolbox/bash/index.js'
 import { call, folderWith } from '../support.js'
 
 /** A `bwrap` that does what `script` says. */

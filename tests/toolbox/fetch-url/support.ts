@@ -1,11 +1,11 @@
 import { createServer } from 'node:http'
 import type { RequestListener } from 'node:http'
 import { onTestFinished } from 'vitest'
-import { fetchUrl } from '../../../src/toolbox/fetch-url/index.js'
-import type { FetchUrlOptions, HostAddress } from '../../../src/toolbox/fetch-url/options.js'
-import type { Envelope } from '../../../src/tools/envelope.js'
-import type { ToolContext } from '../../../src/tools/spec.js'
-import type { JsonObject } from '../../../src/util/json.js'
+import { fetchUrl } from '#toolbox/fetch-url/index.js'
+import type { FetchUrlOptions, HostAddress } from '#toolbox/fetch-url/options.js'
+import type { Envelope } from '#tools/envelope.js'
+import type { ToolContext } from '#tools/spec.js'
+import type { JsonObject } from '#util/json.js'
 import { call, folderWith } from '../support.js'
 
 /** A server on loopback until the test ends; gives its port. */

@@ -1,9 +1,9 @@
-import { loadSkills } from '../../../src/toolbox/skills/load-skills.js'
-import type { LoadedSkills } from '../../../src/toolbox/skills/load-skills.js'
-import type { SkillsOptions } from '../../../src/toolbox/skills/options.js'
-import type { Envelope } from '../../../src/tools/envelope.js'
-import type { ToolContext } from '../../../src/tools/spec.js'
-import type { JsonObject } from '../../../src/util/json.js'
+import { loadSkills } from '#toolbox/skills/load-skills.js'
+import type { LoadedSkills } from '#toolbox/skills/load-skills.js'
+import type { SkillsOptions } from '#toolbox/skills/options.js'
+import type { Envelope } from '#tools/envelope.js'
+import type { ToolContext } from '#tools/spec.js'
+import type { JsonObject } from '#util/json.js'
 import { call, folderWith } from '../support.js'
 
 export const HEADING =

@@ -1,9 +1,9 @@
 import { z } from 'zod'
-import { checkArguments } from '../../../src/tools/arguments.js'
-import type { CheckedArguments } from '../../../src/tools/arguments.js'
-import { defineTool } from '../../../src/tools/define.js'
-import type { ToolSpec } from '../../../src/tools/spec.js'
-import type { JsonSchema } from '../../../src/util/json.js'
+import { checkArguments } from '#tools/arguments.js'
+import type { CheckedArguments } from '#tools/arguments.js'
+import { defineTool } from '#tools/define.js'
+import type { ToolSpec } from '#tools/spec.js'
+import type { JsonSchema } from '#util/json.js'
 
 const editSchema = {
   type: 'object',

@@ -1,6 +1,6 @@
-import { checkArguments } from '../../../src/tools/arguments.js'
-import type { CheckedArguments } from '../../../src/tools/arguments.js'
-import type { ToolSpec } from '../../../src/tools/spec.js'
+import { checkArguments } from '#tools/arguments.js'
+import type { CheckedArguments } from '#tools/arguments.js'
+import type { ToolSpec } from '#tools/spec.js'
 
 type Refused = CheckedArguments & { readonly ok: false }
 
