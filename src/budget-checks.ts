@@ -1,4 +1,4 @@
-import type { Limits, StallOptions } from './limits.js'
+import type { Limits, StallOptions } from './contracts/limits.js'
 import type { Price, Rates } from './money/price.js'
 import type { Prices } from './money/prices.js'
 import {

@@ -1,5 +1,5 @@
 import { resolve, sep } from 'node:path'
-import { HarnessError } from './errors.js'
+import { HarnessError } from './contracts/errors.js'
 import type { ToolReach, ToolSpec } from './tools/spec.js'
 
 /**

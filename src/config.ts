@@ -1,6 +1,6 @@
 import { resolve } from 'node:path'
-import type { Model, ModelSettings, StructuredOutputMode } from './model/contracts.js'
-import type { ModelRef } from './model/reference.js'
+import type { Model, ModelSettings, StructuredOutputMode } from './contracts/model.js'
+import type { ModelRef } from './contracts/model-reference.js'
 import {
   FLAG,
   OBJECT,

@@ -9,11 +9,11 @@ export type {
   ResumeOptions,
   RunOptions,
 } from './options.js'
-export type { Limits, StallOptions } from './limits.js'
+export type { Limits, StallOptions } from './contracts/limits.js'
 export type { Price, PriceTier, Rates } from './money/price.js'
 export type { Prices } from './money/prices.js'
-export { HarnessError, ModelRetry } from './errors.js'
-export type { HarnessErrorCode } from './errors.js'
+export { HarnessError, ModelRetry } from './contracts/errors.js'
+export type { HarnessErrorCode } from './contracts/errors.js'
 export type {
   ContentFlow,
   HarnessResult,
@@ -24,17 +24,17 @@ export type {
   RunUsage,
   StopReason,
   ToolCallRecord,
-} from './report.js'
+} from './contracts/result.js'
 
-export { callTool } from './tools/call.js'
+export { callTool } from './tools/boundary/call.js'
 export { defineTool } from './tools/define.js'
 export { ToolResult } from './tools/result.js'
 export type { ToolSource, ToolSourceHost } from './tools/source.js'
 export type { ToolResultFields } from './tools/result.js'
 export type { ToolOptions } from './tools/define.js'
 export type { ToolOutcome } from './tools/outcome.js'
-export type { Envelope } from './tools/envelope.js'
-export type { InferSchema, Schema } from './tools/schema.js'
+export type { Envelope } from './tools/boundary/envelope.js'
+export type { InferSchema, Schema } from './schema/schema.js'
 export type {
   ApprovalContext,
   BackgroundLine,
@@ -46,7 +46,7 @@ export type {
   ToolReach,
   ToolSpec,
 } from './tools/spec.js'
-export type { ArgumentIssue, Validation } from './tools/validation.js'
+export type { ArgumentIssue, Validation } from './schema/validation.js'
 
 export type { Answer, ApprovalAnswer, QuestionAnswer, Verdict } from './run/answers.js'
 export type { DurableEvent, EphemeralEvent, RequestKind, RunEvent, RunEventKind } from './run/events.js'
@@ -91,8 +91,8 @@ export type {
   ToolDefinition,
   TransportRetry,
   TurnOptions,
-} from './model/contracts.js'
-export type { ModelRef } from './model/reference.js'
+} from './contracts/model.js'
+export type { ModelRef } from './contracts/model-reference.js'
 export type {
   AssistantEntry,
   AssistantPart,
@@ -108,9 +108,9 @@ export type {
   ToolEntry,
   TranscriptEntry,
   UserEntry,
-} from './transcript/entry.js'
-export type { TranscriptRepair } from './transcript/mend.js'
-export { evidence } from './output/evidence.js'
+} from './contracts/entry.js'
+export type { TranscriptRepair } from './contracts/mend.js'
+export { evidence } from './schema/evidence.js'
 export type { Resolution } from './output/resolve.js'
 export type { InferOutput, OutputContext, OutputType, OutputValidator } from './tools/output-type.js'
 export type { CallEvidence, Evidence, FileEvidence, RowEvidence } from './tools/evidence.js'

@@ -1,6 +1,6 @@
 import { checkToolNames } from './config.js'
 import type { Config } from './config.js'
-import { HarnessError } from './errors.js'
+import { HarnessError } from './contracts/errors.js'
 import type { Parts } from './parts.js'
 import { withEffects } from './run/fork.js'
 import type { ForkEffects } from './run/fork.js'

@@ -1,5 +1,5 @@
-import { messageOf } from '../errors.js'
-import { clipped } from '../tools/summaries.js'
+import { messageOf } from '../contracts/errors.js'
+import { clipped } from '../tools/boundary/summaries.js'
 import { isObject } from '../util/json.js'
 
 /** Why a request to a server failed, told from the errors of both SDKs. */

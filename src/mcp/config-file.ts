@@ -1,5 +1,5 @@
 import { readFile } from 'node:fs/promises'
-import { HarnessError, messageOf } from '../errors.js'
+import { HarnessError, messageOf } from '../contracts/errors.js'
 import { isObject } from '../util/json.js'
 import { unknownKey } from '../util/unknown-key.js'
 import { interpolate } from './interpolate.js'

@@ -1,6 +1,6 @@
-import { plainJsonText } from '../tools/plain-json.js'
+import { plainJsonText } from '../util/plain-json.js'
 import type { ToolOutcome } from '../tools/outcome.js'
-import type { ContentPart } from '../transcript/entry.js'
+import type { ContentPart } from '../contracts/entry.js'
 import { isObject } from '../util/json.js'
 import type { JsonObject } from '../util/json.js'
 

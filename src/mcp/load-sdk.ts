@@ -1,4 +1,4 @@
-import { HarnessError } from '../errors.js'
+import { HarnessError } from '../contracts/errors.js'
 import { isObject } from '../util/json.js'
 import type { McpSdk } from './connection.js'
 

@@ -1,7 +1,7 @@
 import { defineTool } from '../tools/define.js'
 import { ToolResult } from '../tools/result.js'
 import type { ToolSpec } from '../tools/spec.js'
-import type { ContentPart } from '../transcript/entry.js'
+import type { ContentPart } from '../contracts/entry.js'
 import { isObject } from '../util/json.js'
 import type { JsonObject, JsonSchema } from '../util/json.js'
 import { partsOf } from './content.js'

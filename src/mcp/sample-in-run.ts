@@ -1,7 +1,7 @@
-import { HarnessError } from '../errors.js'
+import { HarnessError } from '../contracts/errors.js'
 import type { SamplingMessage, SamplingReply, SamplingRequest } from '../tools/source.js'
 import type { ToolContext } from '../tools/spec.js'
-import type { ContentPart } from '../transcript/entry.js'
+import type { ContentPart } from '../contracts/entry.js'
 
 /**
  * Answers a server's request for a model's reply with the model of the run whose call it is working on: one request in a

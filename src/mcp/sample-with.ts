@@ -1,8 +1,8 @@
-import { HarnessError } from '../errors.js'
-import type { Model } from '../model/contracts.js'
+import { HarnessError } from '../contracts/errors.js'
+import type { Model } from '../contracts/model.js'
 import type { SamplingMessage, SamplingReply, SamplingRequest, SourceCall } from '../tools/source.js'
-import { UNREPORTED_USAGE } from '../transcript/entry.js'
-import type { ContentPart, TranscriptEntry } from '../transcript/entry.js'
+import { UNREPORTED_USAGE } from '../contracts/entry.js'
+import type { ContentPart, TranscriptEntry } from '../contracts/entry.js'
 
 export interface SampleOptions {
   /** Requests of servers that are answered, all together. Default 20. */

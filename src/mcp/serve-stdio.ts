@@ -1,6 +1,6 @@
 import { Writable } from 'node:stream'
 import type { McpServerFactory } from '@modelcontextprotocol/server'
-import { HarnessError } from '../errors.js'
+import { HarnessError } from '../contracts/errors.js'
 import type { McpServing } from './serving.js'
 
 /** Makes this process the server, until its client closes standard input. */

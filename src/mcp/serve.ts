@@ -1,5 +1,5 @@
 import type * as sdkModule from '@modelcontextprotocol/server'
-import { HarnessError } from '../errors.js'
+import { HarnessError } from '../contracts/errors.js'
 import type { ToolSpec } from '../tools/spec.js'
 import { unknownKey } from '../util/unknown-key.js'
 import { isMissing } from './load-sdk.js'

@@ -1,4 +1,4 @@
-import { HarnessError } from '../errors.js'
+import { HarnessError } from '../contracts/errors.js'
 import type { SamplingReply, SamplingRequest, SourceCall } from '../tools/source.js'
 import type { ToolAnnotations, ToolReach } from '../tools/spec.js'
 import { isObject } from '../util/json.js'

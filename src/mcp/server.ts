@@ -1,4 +1,4 @@
-import { HarnessError, messageOf } from '../errors.js'
+import { HarnessError, messageOf } from '../contracts/errors.js'
 import type { ToolOutcome } from '../tools/outcome.js'
 import type { ToolSource, ToolSourceHost } from '../tools/source.js'
 import type { ToolContext, ToolSpec } from '../tools/spec.js'

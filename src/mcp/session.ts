@@ -1,4 +1,4 @@
-import { HarnessError, messageOf } from '../errors.js'
+import { HarnessError, messageOf } from '../contracts/errors.js'
 import { isUnauthorized } from './call-failure.js'
 import type { ConnectionSetup, McpConnection, McpSdk } from './connection.js'
 

@@ -1,4 +1,4 @@
-import { messageOf } from '../errors.js'
+import { messageOf } from '../contracts/errors.js'
 import { isObject, parseJson } from '../util/json.js'
 import { LARGEST_MESSAGE } from './connection.js'
 

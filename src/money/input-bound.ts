@@ -1,5 +1,5 @@
-import type { RequestConstants } from '../model/contracts.js'
-import type { AssistantPart, ContentPart, TranscriptEntry } from '../transcript/entry.js'
+import type { RequestConstants } from '../contracts/model.js'
+import type { AssistantPart, ContentPart, TranscriptEntry } from '../contracts/entry.js'
 
 /** What providers add to a conversation by themselves, in tokens: words on tools, marks of roles and of ends. */
 const PER_REQUEST = 1024

@@ -1,5 +1,5 @@
-import { HarnessError } from '../errors.js'
-import type { Model } from '../model/contracts.js'
+import { HarnessError } from '../contracts/errors.js'
+import type { Model } from '../contracts/model.js'
 import { inDollars, inMicroDollars } from './price.js'
 import { priceOf } from './prices.js'
 import type { Prices } from './prices.js'

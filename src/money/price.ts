@@ -1,4 +1,4 @@
-import type { TokenUsage } from '../transcript/entry.js'
+import type { TokenUsage } from '../contracts/entry.js'
 
 /** What a million tokens cost, in US dollars. */
 export interface Rates {

@@ -1,10 +1,10 @@
-import { inlinedSchema } from '../tools/clean-schema.js'
+import { inlinedSchema } from '../schema/clean-schema.js'
 import type { CheckEvidence, Evidence } from '../tools/evidence.js'
-import { isList, isSchema, resolveReference } from '../tools/subschemas.js'
-import type { ArgumentIssue } from '../tools/validation.js'
+import { isList, isSchema, resolveReference } from '../schema/subschemas.js'
+import type { ArgumentIssue } from '../schema/validation.js'
 import { isObject } from '../util/json.js'
 import type { JsonObject, JsonSchema, JsonValue } from '../util/json.js'
-import { EVIDENCE_MARK } from './evidence.js'
+import { EVIDENCE_MARK } from '../schema/evidence.js'
 
 /** What is wrong with the evidence in an answer, by its place. */
 export async function evidenceIssues(

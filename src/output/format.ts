@@ -1,4 +1,4 @@
-import type { StructuredOutputMode, StructuredOutputRequest, ToolDefinition } from '../model/contracts.js'
+import type { StructuredOutputMode, StructuredOutputRequest, ToolDefinition } from '../contracts/model.js'
 import type { OutputContext } from '../tools/output-type.js'
 import type { JsonValue } from '../util/json.js'
 

@@ -1,4 +1,4 @@
-import type { ModelToolCall, ModelTurn } from '../model/contracts.js'
+import type { ModelToolCall, ModelTurn } from '../contracts/model.js'
 import type { OutputContext } from '../tools/output-type.js'
 import type { JsonValue } from '../util/json.js'
 import { FINAL_RESULT } from './format.js'

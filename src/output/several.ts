@@ -1,10 +1,10 @@
-import { inlinedSchema } from '../tools/clean-schema.js'
-import { isSchema, mapSubschemas } from '../tools/subschemas.js'
-import { jsonSchemaOf, parseWith } from '../tools/schema.js'
+import { inlinedSchema } from '../schema/clean-schema.js'
+import { isSchema, mapSubschemas } from '../schema/subschemas.js'
+import { jsonSchemaOf, parseWith } from '../schema/schema.js'
 import type { OutputType } from '../tools/output-type.js'
-import type { Schema } from '../tools/schema.js'
-import type { ArgumentIssue } from '../tools/validation.js'
-import { HarnessError } from '../errors.js'
+import type { Schema } from '../schema/schema.js'
+import type { ArgumentIssue } from '../schema/validation.js'
+import { HarnessError } from '../contracts/errors.js'
 import type { JsonSchema } from '../util/json.js'
 
 export type ParsedAnswer =

@@ -1,6 +1,6 @@
-import type { ModelDelta } from '../model/contracts.js'
-import type { AssistantPart, TranscriptEntry } from '../transcript/entry.js'
-import { toolCallsOf } from '../transcript/entry.js'
+import type { ModelDelta } from '../contracts/model.js'
+import type { AssistantPart, TranscriptEntry } from '../contracts/entry.js'
+import { toolCallsOf } from '../contracts/entry.js'
 
 /**
  * The ids of the tool calls of a transcript. Some servers number the calls of each reply anew, so that an id comes twice;

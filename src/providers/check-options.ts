@@ -1,5 +1,5 @@
-import { HarnessError } from '../errors.js'
-import type { ModelCapabilities, ReasoningEffort } from '../model/contracts.js'
+import { HarnessError } from '../contracts/errors.js'
+import type { ModelCapabilities, ReasoningEffort } from '../contracts/model.js'
 import { isObject } from '../util/json.js'
 import { unknownKey } from '../util/unknown-key.js'
 import type { ProviderOptions, Timeouts } from './options.js'

@@ -1,4 +1,4 @@
-import { HarnessError } from '../errors.js'
+import { HarnessError } from '../contracts/errors.js'
 import type { ClientCall } from './client-transport.js'
 
 /** The method of an official client at `path`, such as `responses.create`. Throws `invalid_options` where there is none. */

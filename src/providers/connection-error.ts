@@ -1,5 +1,5 @@
-import { messageOf } from '../errors.js'
-import type { HarnessError } from '../errors.js'
+import { messageOf } from '../contracts/errors.js'
+import type { HarnessError } from '../contracts/errors.js'
 import { isObject } from '../util/json.js'
 import { providerError } from './errors.js'
 

@@ -1,4 +1,4 @@
-import { HarnessError } from '../errors.js'
+import { HarnessError } from '../contracts/errors.js'
 import { dispatcherExchange } from './dispatcher-exchange.js'
 import type { Dispatcher } from './dispatcher-exchange.js'
 import type { Exchange } from './exchange.js'

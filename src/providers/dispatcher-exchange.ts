@@ -1,5 +1,5 @@
 import type { Readable } from 'node:stream'
-import { HarnessError } from '../errors.js'
+import { HarnessError } from '../contracts/errors.js'
 import { connectionError } from './connection-error.js'
 import type { Answer, Exchange } from './exchange.js'
 import { readableBody } from './readable-body.js'

@@ -1,5 +1,5 @@
-import { HarnessError } from '../errors.js'
-import type { HarnessErrorDetails } from '../errors.js'
+import { HarnessError } from '../contracts/errors.js'
+import type { HarnessErrorDetails } from '../contracts/errors.js'
 import { isObject, parseJson } from '../util/json.js'
 
 type Headers = Readonly<Record<string, string>>

@@ -1,6 +1,6 @@
-import { joinedBytes } from './bytes.js'
+import { joinedBytes } from '../util/bytes.js'
 import { errorFromBody, providerError } from './errors.js'
-import type { HarnessError } from '../errors.js'
+import type { HarnessError } from '../contracts/errors.js'
 import { parseJson } from '../util/json.js'
 import type { Answer, Exchange, PostRequest } from './exchange.js'
 import type { Endpoint } from './endpoint.js'

@@ -1,6 +1,6 @@
-import type { Model } from '../model/contracts.js'
-import { parseModelRef } from '../model/reference.js'
-import type { ModelRef } from '../model/reference.js'
+import type { Model } from '../contracts/model.js'
+import { parseModelRef } from '../contracts/model-reference.js'
+import type { ModelRef } from '../contracts/model-reference.js'
 
 /** Where a local server is looked for when the reference and `$THINHARNESS_LOCAL_URL` name none: Ollama's own port. */
 const LOCAL_URL = 'http://127.0.0.1:11434/v1'

@@ -1,5 +1,5 @@
-import { HarnessError } from '../errors.js'
-import type { Model, ModelCapabilities, ModelSession } from '../model/contracts.js'
+import { HarnessError } from '../contracts/errors.js'
+import type { Model, ModelCapabilities, ModelSession } from '../contracts/model.js'
 import { checkBaseUrl, checkEffort, checkOptions, isKey } from './check-options.js'
 import { clientCall } from './client-call.js'
 import type { Dispatcher } from './dispatcher-exchange.js'

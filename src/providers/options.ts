@@ -1,4 +1,4 @@
-import type { ModelCapabilities, ReasoningEffort } from '../model/contracts.js'
+import type { ModelCapabilities, ReasoningEffort } from '../contracts/model.js'
 import type { JsonObject } from '../util/json.js'
 
 /** What every model factory takes. */

@@ -7,8 +7,8 @@ import type {
   RequestConstants,
   StructuredOutputRequest,
   ToolDefinition,
-} from '../model/contracts.js'
-import type { TranscriptEntry, UserEntry } from '../transcript/entry.js'
+} from '../contracts/model.js'
+import type { TranscriptEntry, UserEntry } from '../contracts/entry.js'
 import { isObject, parseJson } from '../util/json.js'
 
 export type ProbeCheckName =

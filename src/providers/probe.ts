@@ -1,5 +1,5 @@
-import { HarnessError, messageOf } from '../errors.js'
-import type { Model, ModelCapabilities } from '../model/contracts.js'
+import { HarnessError, messageOf } from '../contracts/errors.js'
+import type { Model, ModelCapabilities } from '../contracts/model.js'
 import { isObject } from '../util/json.js'
 import { unknownKey } from '../util/unknown-key.js'
 import { CHECKS } from './probe-checks.js'

@@ -1,5 +1,5 @@
-import { HarnessError } from '../errors.js'
-import type { TransportRetry } from '../model/contracts.js'
+import { HarnessError } from '../contracts/errors.js'
+import type { TransportRetry } from '../contracts/model.js'
 
 interface RetryOptions {
   /** Repetitions allowed. */

@@ -1,6 +1,6 @@
-import { bufferOf, joinedBytes } from './bytes.js'
+import { bufferOf, joinedBytes } from '../util/bytes.js'
 import { errorFromBody, providerError } from './errors.js'
-import type { HarnessError } from '../errors.js'
+import type { HarnessError } from '../contracts/errors.js'
 import type { WireChunk } from './wire.js'
 
 /** Longest event, in bytes. */

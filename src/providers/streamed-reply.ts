@@ -1,5 +1,5 @@
-import type { ModelDelta } from '../model/contracts.js'
-import type { AssistantPart } from '../transcript/entry.js'
+import type { ModelDelta } from '../contracts/model.js'
+import type { AssistantPart } from '../contracts/entry.js'
 import { WHOLE_REPLY } from './wire.js'
 import type { DecodedReply, FoldOptions, WireChunk, WireFormat } from './wire.js'
 

@@ -1,5 +1,5 @@
-import type { ModelDelta, RequestConstants, ToolChoice } from '../model/contracts.js'
-import type { AssistantPart, FinishReason, NativePart, TokenUsage, TranscriptEntry } from '../transcript/entry.js'
+import type { ModelDelta, RequestConstants, ToolChoice } from '../contracts/model.js'
+import type { AssistantPart, FinishReason, NativePart, TokenUsage, TranscriptEntry } from '../contracts/entry.js'
 import type { JsonObject } from '../util/json.js'
 
 /**

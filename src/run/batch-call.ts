@@ -1,4 +1,4 @@
-import type { PendingItem, ResumeState } from '../report.js'
+import type { PendingItem, ResumeState } from '../contracts/result.js'
 import type { Answer, Verdict } from './answers.js'
 import type { SettledCall } from './settled.js'
 

@@ -1,4 +1,4 @@
-import type { RunUsage } from '../report.js'
+import type { RunUsage } from '../contracts/result.js'
 import { retryBudget } from './rules.js'
 import type { RunRules } from './rules.js'
 import type { SettledCall } from './settled.js'

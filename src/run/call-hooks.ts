@@ -1,6 +1,6 @@
-import type { RunUsage } from '../report.js'
-import { parseEnvelope, renderEnvelope } from '../tools/envelope.js'
-import type { Envelope } from '../tools/envelope.js'
+import type { RunUsage } from '../contracts/result.js'
+import { parseEnvelope, renderEnvelope } from '../tools/boundary/envelope.js'
+import type { Envelope } from '../tools/boundary/envelope.js'
 import type { ToolOutcome } from '../tools/outcome.js'
 import type { ToolSpec } from '../tools/spec.js'
 import type { JsonObject } from '../util/json.js'
@@ -8,7 +8,7 @@ import type { LeftRun } from './background-state.js'
 import type { RunContext } from './context.js'
 import type { HookContext } from './hooks.js'
 import type { BatchCall } from './batch-call.js'
-import type { ContentSource } from '../transcript/entry.js'
+import type { ContentSource } from '../contracts/entry.js'
 
 /** What the hooks before a call decided. */
 export interface BeforeCall {

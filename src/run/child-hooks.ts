@@ -1,6 +1,6 @@
-import { HarnessError } from '../errors.js'
-import { NO_USAGE } from '../report.js'
-import type { HarnessResult } from '../report.js'
+import { HarnessError } from '../contracts/errors.js'
+import { NO_USAGE } from '../contracts/result.js'
+import type { HarnessResult } from '../contracts/result.js'
 import type { RunContext } from './context.js'
 import type { HookContexts } from './hooks.js'
 

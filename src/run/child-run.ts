@@ -1,4 +1,4 @@
-import type { ResumeState } from '../report.js'
+import type { ResumeState } from '../contracts/result.js'
 import type { SpawnOptions } from '../tools/spec.js'
 import type { Answer } from './answers.js'
 import type { RunContext } from './context.js'

@@ -1,4 +1,4 @@
-import { HarnessError } from '../errors.js'
+import { HarnessError } from '../contracts/errors.js'
 import { compareConfig } from './config-digest.js'
 import type { ConfigPolicy } from './config-digest.js'
 import type { Frozen } from './frozen.js'

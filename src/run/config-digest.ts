@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto'
-import type { RequestConstants } from '../model/contracts.js'
+import type { RequestConstants } from '../contracts/model.js'
 import type { ToolSpec } from '../tools/spec.js'
 import type { RunLimits } from './rules.js'
 

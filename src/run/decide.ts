@@ -1,4 +1,4 @@
-import type { PendingItem } from '../report.js'
+import type { PendingItem } from '../contracts/result.js'
 import { askedInBackground, worksInBackground } from './background-state.js'
 import type { BatchCall } from './batch-call.js'
 import type { RequestKind } from './events.js'

@@ -1,8 +1,8 @@
-import type { HarnessErrorCode } from '../errors.js'
-import type { CacheBust, TransportRetry } from '../model/contracts.js'
-import type { TranscriptRepair } from '../transcript/mend.js'
+import type { HarnessErrorCode } from '../contracts/errors.js'
+import type { CacheBust, TransportRetry } from '../contracts/model.js'
+import type { TranscriptRepair } from '../contracts/mend.js'
 import type { Resolution } from '../output/resolve.js'
-import type { HarnessResult, PendingItem, ResumeState, RunUsage, StopReason } from '../report.js'
+import type { HarnessResult, PendingItem, ResumeState, RunUsage, StopReason } from '../contracts/result.js'
 import type {
   AssistantEntry,
   ContentPart,
@@ -10,7 +10,7 @@ import type {
   ToolEntry,
   TranscriptEntry,
   UserEntry,
-} from '../transcript/entry.js'
+} from '../contracts/entry.js'
 import type { JsonObject, JsonValue } from '../util/json.js'
 import type { Answer } from './answers.js'
 import type { LeftRun } from './background-state.js'

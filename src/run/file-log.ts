@@ -1,7 +1,7 @@
 import { fstatSync, unlinkSync } from 'node:fs'
 import { readdir } from 'node:fs/promises'
 import { join, resolve } from 'node:path'
-import { HarnessError } from '../errors.js'
+import { HarnessError } from '../contracts/errors.js'
 import { unknownKey } from '../util/unknown-key.js'
 import type { DurableEvent } from './events.js'
 import { FileLease, isClaimed, isInHand } from './file-lease.js'

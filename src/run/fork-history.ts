@@ -1,6 +1,6 @@
-import { renderEnvelope } from '../tools/envelope.js'
-import { toolCallsOf } from '../transcript/entry.js'
-import type { TranscriptEntry } from '../transcript/entry.js'
+import { renderEnvelope } from '../tools/boundary/envelope.js'
+import { toolCallsOf } from '../contracts/entry.js'
+import type { TranscriptEntry } from '../contracts/entry.js'
 import type { RunState } from './state.js'
 import { entryId } from './state.js'
 

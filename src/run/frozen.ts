@@ -1,4 +1,4 @@
-import type { Model, ModelSession, RequestConstants } from '../model/contracts.js'
+import type { Model, ModelSession, RequestConstants } from '../contracts/model.js'
 import type { OutputFormat } from '../output/format.js'
 import type { ToolSpec } from '../tools/spec.js'
 import type { StartChild } from './child-run.js'

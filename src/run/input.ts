@@ -1,4 +1,4 @@
-import type { ContentPart } from '../transcript/entry.js'
+import type { ContentPart } from '../contracts/entry.js'
 
 /** What one can say to a running model. */
 export type InputMessage = string | readonly ContentPart[]

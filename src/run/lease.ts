@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises'
-import { HarnessError } from '../errors.js'
-import type { RunAbort } from './abort.js'
+import { HarnessError } from '../contracts/errors.js'
+import type { RunAbort } from '../util/abort.js'
 import type { RunLog } from './log.js'
 import { newOwner } from './owner.js'
 

@@ -1,4 +1,4 @@
-import type { Notice } from '../model/notices.js'
+import type { Notice } from '../contracts/notices.js'
 import { nearLimits } from './limits.js'
 import type { Breach, NearLimit, Standing } from './limits.js'
 import type { LimitKind, RunRules } from './rules.js'

@@ -1,4 +1,4 @@
-import type { RunUsage } from '../report.js'
+import type { RunUsage } from '../contracts/result.js'
 import type { LimitKind, RunRules } from './rules.js'
 
 /** A budget that is used up. */

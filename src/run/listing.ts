@@ -1,4 +1,4 @@
-import { HarnessError } from '../errors.js'
+import { HarnessError } from '../contracts/errors.js'
 import { unknownKey } from '../util/unknown-key.js'
 import type { RunStatus, RunSummary } from './summary.js'
 

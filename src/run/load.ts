@@ -1,5 +1,5 @@
-import { HarnessError } from '../errors.js'
-import type { ResumeState } from '../report.js'
+import { HarnessError } from '../contracts/errors.js'
+import type { ResumeState } from '../contracts/result.js'
 import type { DurableEvent } from './events.js'
 import type { RunLog } from './log.js'
 import { apply, openState } from './state.js'

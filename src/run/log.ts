@@ -1,4 +1,4 @@
-import { HarnessError, messageOf } from '../errors.js'
+import { HarnessError, messageOf } from '../contracts/errors.js'
 import type { DurableEvent } from './events.js'
 import type { ListOptions, PruneOptions } from './listing.js'
 import type { RunSummary } from './summary.js'

@@ -1,9 +1,9 @@
-import type { ModelToolCall, ModelTurn } from '../model/contracts.js'
-import { previewArguments } from '../tools/arguments.js'
-import type { CheckedArguments } from '../tools/arguments.js'
+import type { ModelToolCall, ModelTurn } from '../contracts/model.js'
+import { previewArguments } from '../tools/boundary/arguments.js'
+import type { CheckedArguments } from '../tools/boundary/arguments.js'
 import type { ToolSpec } from '../tools/spec.js'
-import { toolCallsOf } from '../transcript/entry.js'
-import type { AssistantPart, ToolCallPart, TranscriptEntry } from '../transcript/entry.js'
+import { toolCallsOf } from '../contracts/entry.js'
+import type { AssistantPart, ToolCallPart, TranscriptEntry } from '../contracts/entry.js'
 import { checkCall } from './tool-call.js'
 
 export interface NormalizedTurn {

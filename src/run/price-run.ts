@@ -1,6 +1,6 @@
-import { HarnessError } from '../errors.js'
+import { HarnessError } from '../contracts/errors.js'
 import type { Prices } from '../money/prices.js'
-import type { TokenUsage } from '../transcript/entry.js'
+import type { TokenUsage } from '../contracts/entry.js'
 import type { DurableEvent, RunEvent } from './events.js'
 
 /** What a recorded run would have cost on a model. */

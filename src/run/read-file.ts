@@ -1,6 +1,6 @@
 import { createReadStream, existsSync } from 'node:fs'
 import { open } from 'node:fs/promises'
-import { HarnessError } from '../errors.js'
+import { HarnessError } from '../contracts/errors.js'
 import { isObject, parseJson } from '../util/json.js'
 import type { DurableEvent } from './events.js'
 

@@ -1,4 +1,4 @@
-import { HarnessError } from '../errors.js'
+import { HarnessError } from '../contracts/errors.js'
 import { firstDifference } from '../util/first-difference.js'
 import { isObject } from '../util/json.js'
 import type { Answer } from './answers.js'

@@ -1,4 +1,4 @@
-import type { ModelDelta } from '../model/contracts.js'
+import type { ModelDelta } from '../contracts/model.js'
 import { FINAL_RESULT } from '../output/format.js'
 import type { OutputFormat, PartialAnswer } from '../output/format.js'
 import type { RunContext } from './context.js'

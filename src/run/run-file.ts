@@ -2,7 +2,7 @@ import { closeSync, fdatasync, fstatSync, ftruncateSync, mkdirSync, openSync, re
 import { open } from 'node:fs/promises'
 import { dirname } from 'node:path'
 import { promisify } from 'node:util'
-import { HarnessError, messageOf } from '../errors.js'
+import { HarnessError, messageOf } from '../contracts/errors.js'
 import { isObject, parseJson } from '../util/json.js'
 import type { DurableEvent } from './events.js'
 import { lastSeqOf } from './log.js'

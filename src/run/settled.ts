@@ -1,6 +1,6 @@
-import type { HarnessErrorCode } from '../errors.js'
-import { renderEnvelope } from '../tools/envelope.js'
-import type { ContentPart, ContentSource } from '../transcript/entry.js'
+import type { HarnessErrorCode } from '../contracts/errors.js'
+import { renderEnvelope } from '../tools/boundary/envelope.js'
+import type { ContentPart, ContentSource } from '../contracts/entry.js'
 
 /** How a call of a batch ended: what its entry will say, and what counts. */
 export interface SettledCall {

@@ -1,6 +1,6 @@
 import { createHmac, timingSafeEqual } from 'node:crypto'
-import { HarnessError } from '../errors.js'
-import type { ResumeState } from '../report.js'
+import { HarnessError } from '../contracts/errors.js'
+import type { ResumeState } from '../contracts/result.js'
 import { isObject } from '../util/json.js'
 
 /** What a state is signed with: kept by the host, never given to who carries the state. At least 16 bytes. */

@@ -1,4 +1,4 @@
-import type { Model } from '../model/contracts.js'
+import type { Model } from '../contracts/model.js'
 import type { Spending } from '../money/spending.js'
 import type { RunContext } from './context.js'
 import { RunStopped } from './failure.js'

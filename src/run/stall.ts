@@ -1,5 +1,5 @@
-import { toolCallsOf } from '../transcript/entry.js'
-import type { ContentPart, ToolEntry, TranscriptEntry } from '../transcript/entry.js'
+import { toolCallsOf } from '../contracts/entry.js'
+import type { ContentPart, ToolEntry, TranscriptEntry } from '../contracts/entry.js'
 import { isObject, parseJson } from '../util/json.js'
 import type { RunState } from './state.js'
 

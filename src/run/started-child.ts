@@ -1,5 +1,5 @@
-import type { HarnessResult } from '../report.js'
-import type { RunAbort } from './abort.js'
+import type { HarnessResult } from '../contracts/result.js'
+import type { RunAbort } from '../util/abort.js'
 
 /** A child run under way. */
 export interface StartedChild {

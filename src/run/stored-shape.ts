@@ -12,7 +12,7 @@ import {
   taggedBy,
   text,
 } from '../util/shape.js'
-import { CONTENT_SOURCES } from '../transcript/entry.js'
+import { CONTENT_SOURCES } from '../contracts/entry.js'
 import type { Shape } from '../util/shape.js'
 import { RUN_STATE_VERSION } from './state.js'
 

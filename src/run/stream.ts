@@ -1,6 +1,6 @@
-import { HarnessError } from '../errors.js'
-import type { HarnessResult } from '../report.js'
-import type { RunAbort } from './abort.js'
+import { HarnessError } from '../contracts/errors.js'
+import type { HarnessResult } from '../contracts/result.js'
+import type { RunAbort } from '../util/abort.js'
 import type { RunEvent } from './events.js'
 import type { EventQueue } from './queue.js'
 

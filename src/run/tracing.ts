@@ -1,5 +1,5 @@
-import { messageOf } from '../errors.js'
-import type { RequestConstants } from '../model/contracts.js'
+import { messageOf } from '../contracts/errors.js'
+import type { RequestConstants } from '../contracts/model.js'
 import type { JsonObject } from '../util/json.js'
 import type { RequestKind, RunEvent } from './events.js'
 

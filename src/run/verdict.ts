@@ -1,4 +1,4 @@
-import { withinBounds } from '../tools/invoke.js'
+import { withinBounds } from '../tools/boundary/invoke.js'
 import type { ToolOutcome } from '../tools/outcome.js'
 import { outcomeOf } from '../tools/result.js'
 import type { ToolSpec } from '../tools/spec.js'

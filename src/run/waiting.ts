@@ -1,4 +1,4 @@
-import type { PendingItem } from '../report.js'
+import type { PendingItem } from '../contracts/result.js'
 import type { Answer, Verdict } from './answers.js'
 
 /** A call that people are asked about, and what they have said. */

@@ -1,4 +1,4 @@
-import { HarnessError } from '../errors.js'
+import { HarnessError } from '../contracts/errors.js'
 
 /** What is used of a pool of the package `pg`. */
 export interface PostgresPool {

@@ -1,4 +1,4 @@
-import { HarnessError } from '../errors.js'
+import { HarnessError } from '../contracts/errors.js'
 import type { DurableEvent } from '../run/events.js'
 import { prunables, removable } from '../run/listing.js'
 import type { ListOptions, PruneOptions } from '../run/listing.js'

@@ -1,6 +1,6 @@
 import { mkdirSync } from 'node:fs'
 import { dirname } from 'node:path'
-import { HarnessError } from '../errors.js'
+import { HarnessError } from '../contracts/errors.js'
 
 /** What is used of a database of `node:sqlite`, and of what has the same form. */
 export interface Database {

@@ -1,5 +1,5 @@
 import { resolve } from 'node:path'
-import { HarnessError } from '../errors.js'
+import { HarnessError } from '../contracts/errors.js'
 import type { DurableEvent } from '../run/events.js'
 import { prunables, removable } from '../run/listing.js'
 import type { ListOptions, Prunable, PruneOptions } from '../run/listing.js'

@@ -1,5 +1,5 @@
 import { normalize } from 'node:path'
-import { HarnessError } from '../errors.js'
+import { HarnessError } from '../contracts/errors.js'
 import { unknownKey } from '../util/unknown-key.js'
 import { PathValidationError } from './failure.js'
 import { globProblem } from './glob-pattern.js'

@@ -1,6 +1,6 @@
 import type { ToolOutcome } from '../tools/outcome.js'
 import type { ToolSpec } from '../tools/spec.js'
-import { hasLoneSurrogate } from './characters.js'
+import { hasLoneSurrogate } from '../util/characters.js'
 import { FileFailure } from './failure.js'
 import { fileTool } from './file-tool.js'
 import type { FileCall } from './file-tool.js'

@@ -1,4 +1,4 @@
-import type { ContentSource } from '../transcript/entry.js'
+import type { ContentSource } from '../contracts/entry.js'
 import type { JsonObject } from '../util/json.js'
 import type { ToolOutcome } from './outcome.js'
 import type { ToolSpec } from './spec.js'

@@ -1,6 +1,6 @@
 import type { JsonSchema } from '../util/json.js'
 import type { InferOutput } from './output-type.js'
-import type { Schema } from './schema.js'
+import type { Schema } from '../schema/schema.js'
 import { checkSubagents } from './subagent-options.js'
 import type { SubagentSpec } from './subagent-options.js'
 

@@ -1,7 +1,7 @@
 import type { JsonObject, JsonSchema, JsonValue } from '../util/json.js'
 import { outcomeOf } from './result.js'
-import { jsonSchemaOf, validatorOf } from './schema.js'
-import type { InferSchema, Schema } from './schema.js'
+import { jsonSchemaOf, validatorOf } from '../schema/schema.js'
+import type { InferSchema, Schema } from '../schema/schema.js'
 import type { ApprovalContext, ToolContext, ToolSpec } from './spec.js'
 import { checkFieldNames, checkParameters, checkToolOptions } from './tool-options.js'
 

@@ -1,4 +1,4 @@
-import type { ContentPart } from '../transcript/entry.js'
+import type { ContentPart } from '../contracts/entry.js'
 import type { JsonObject } from '../util/json.js'
 
 /** How one tool call ended, for the loop. The model reads its envelope. */

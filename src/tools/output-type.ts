@@ -1,6 +1,6 @@
-import type { TranscriptEntry } from '../transcript/entry.js'
+import type { TranscriptEntry } from '../contracts/entry.js'
 import type { JsonObject, JsonValue } from '../util/json.js'
-import type { Schema, StandardSchema } from './schema.js'
+import type { Schema, StandardSchema } from '../schema/schema.js'
 
 /** What an answer may be: of one schema, or of one of several. */
 export type OutputType<Output = unknown> = Schema<Output> | readonly Schema<Output>[]

@@ -1,10 +1,10 @@
-import { HarnessError } from '../errors.js'
-import type { ContentPart } from '../transcript/entry.js'
+import { HarnessError } from '../contracts/errors.js'
+import type { ContentPart } from '../contracts/entry.js'
 import { isObject } from '../util/json.js'
 import type { JsonObject } from '../util/json.js'
 import { unknownKey } from '../util/unknown-key.js'
 import type { ToolOutcome } from './outcome.js'
-import { plainJson, plainJsonText } from './plain-json.js'
+import { plainJson, plainJsonText } from '../util/plain-json.js'
 
 export interface ToolResultFields {
   /** What the model reads: a string as it is, anything else as JSON. */

@@ -1,4 +1,4 @@
-import type { ContentPart } from '../transcript/entry.js'
+import type { ContentPart } from '../contracts/entry.js'
 import type { JsonObject, JsonSchema } from '../util/json.js'
 import type { ToolSpec } from './spec.js'
 

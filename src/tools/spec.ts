@@ -1,13 +1,13 @@
-import type { Limits, StallOptions } from '../limits.js'
-import type { Model, ModelSettings, StructuredOutputMode } from '../model/contracts.js'
-import type { ModelRef } from '../model/reference.js'
-import type { HarnessResult } from '../report.js'
-import type { ContentPart } from '../transcript/entry.js'
+import type { Limits, StallOptions } from '../contracts/limits.js'
+import type { Model, ModelSettings, StructuredOutputMode } from '../contracts/model.js'
+import type { ModelRef } from '../contracts/model-reference.js'
+import type { HarnessResult } from '../contracts/result.js'
+import type { ContentPart } from '../contracts/entry.js'
 import type { JsonObject, JsonSchema, JsonValue } from '../util/json.js'
 import type { ToolOutcome } from './outcome.js'
 import type { AgentOutputValidator, InferOutput, OutputType } from './output-type.js'
-import type { Schema } from './schema.js'
-import type { Validate } from './validation.js'
+import type { Schema } from '../schema/schema.js'
+import type { Validate } from '../schema/validation.js'
 
 /** A tool: what the model is told of it, how the loop treats it, and what runs. Plain and immutable. */
 export interface ToolSpec {

@@ -1,11 +1,11 @@
-import { HarnessError } from '../errors.js'
+import { HarnessError } from '../contracts/errors.js'
 import { isObject } from '../util/json.js'
 import type { JsonSchema } from '../util/json.js'
 import { didYouMean } from '../util/suggest.js'
 import { unknownKey } from '../util/unknown-key.js'
-import { plainJsonText } from './plain-json.js'
+import { plainJsonText } from '../util/plain-json.js'
 import type { ToolSpec } from './spec.js'
-import { isSchema, schemasIn } from './subschemas.js'
+import { isSchema, schemasIn } from '../schema/subschemas.js'
 
 /** Refuses options of `defineTool` that are unknown or of a wrong kind. */
 export function checkToolOptions(tool: unknown): void {

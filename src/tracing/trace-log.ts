@@ -1,5 +1,5 @@
 import type { DurableEvent, RunEvent, RunTrace, RunUsage, TracedRun, Tracing } from '../index.js'
-import { NO_USAGE } from '../report.js'
+import { NO_USAGE } from '../contracts/result.js'
 
 /**
  * Traces runs from their events, long after they ran: spans have the times that the events state. `events` is what a log

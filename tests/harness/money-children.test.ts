@@ -7,7 +7,7 @@ import type { ModelRequest, Reply } from 'thinharness/testing'
 import { parallelLlm, subagent } from 'thinharness/tools'
 import { costOf } from '#money/price.js'
 import type { Price } from '#money/price.js'
-import { UNREPORTED_USAGE } from '#transcript/entry.js'
+import { UNREPORTED_USAGE } from '#contracts/entry.js'
 import { harnessOf, tool } from './support.js'
 
 const RUNS = Number(process.env['THINHARNESS_LONG'] ?? 0) > 0 ? 300 : 12

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest'
-import { renderNotice, renderNotices, withNotices, withText } from '#model/notices.js'
+import { renderNotice, renderNotices, withNotices, withText } from '#contracts/notices.js'
 
 const one = { key: 'a', kind: 'limit_warning', content: 'One left.' } as const
 const none = { key: 'b', kind: 'limit_warning', content: 'None left.' } as const

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest'
-import { parseModelRef } from '#model/reference.js'
+import { parseModelRef } from '#contracts/model-reference.js'
 
 describe('a model reference', () => {
   test.each<[string, ReturnType<typeof parseModelRef>]>([

@@ -4,7 +4,7 @@ import { describe, expect, test } from 'vitest'
 import { affordableOutput, costBound, costOf, inMicroDollars, withoutLongCaching } from '#money/price.js'
 import type { Price } from '#money/price.js'
 import { priceOf } from '#money/prices.js'
-import type { TokenUsage } from '#transcript/entry.js'
+import type { TokenUsage } from '#contracts/entry.js'
 
 const PRICE: Price = {
   inputPerMillion: 3,

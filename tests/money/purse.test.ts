@@ -5,8 +5,8 @@ import type { Price } from '#money/price.js'
 import { Purse } from '#money/purse.js'
 import type { Hold, Shortage } from '#money/purse.js'
 import { Spending } from '#money/spending.js'
-import type { RequestConstants } from '#model/contracts.js'
-import type { UserEntry } from '#transcript/entry.js'
+import type { RequestConstants } from '#contracts/model.js'
+import type { UserEntry } from '#contracts/entry.js'
 
 const NEVER = new AbortController().signal
 

@@ -3,7 +3,7 @@ import { anthropic } from 'thinharness/providers'
 import type { AnthropicOptions } from 'thinharness/providers'
 import { openSpending } from '#money/open.js'
 import type { Price } from '#money/price.js'
-import type { ModelSettings } from '#model/contracts.js'
+import type { ModelSettings } from '#contracts/model.js'
 
 const PRICE: Price = { inputPerMillion: 1, outputPerMillion: 0, longCacheWritePerMillion: 100 }
 

@@ -1,8 +1,8 @@
 import { describe, expect, test } from 'vitest'
 import type { JsonSchema, JsonValue } from 'thinharness'
-import { answerDocument } from '#output/document.js'
-import { withoutFillers } from '#output/fillers.js'
-import { strictSchema } from '#output/strict.js'
+import { answerDocument } from '#schema/document.js'
+import { withoutFillers } from '#schema/fillers.js'
+import { strictSchema } from '#schema/strict.js'
 
 const text = { type: 'string' }
 const closed = { additionalProperties: false }

@@ -1,5 +1,5 @@
-import { UNREPORTED_USAGE } from '#transcript/entry.js'
-import type { AssistantPart, ToolEntry, TranscriptEntry, UserEntry } from '#transcript/entry.js'
+import { UNREPORTED_USAGE } from '#contracts/entry.js'
+import type { AssistantPart, ToolEntry, TranscriptEntry, UserEntry } from '#contracts/entry.js'
 import type { RequestConstants } from 'thinharness'
 import type { DecodedReply, Transport, WireChunk, WireFormat, WireRequest } from '#providers/wire.js'
 import { errorFromBody } from '#providers/errors.js'

@@ -1,7 +1,7 @@
 import type { CacheBust, ModelDelta, TransportRetry, TurnOptions } from 'thinharness'
 import { WireSession } from '#providers/session.js'
 import type { WireSessionOptions } from '#providers/session.js'
-import type { TranscriptRepair } from '#transcript/mend.js'
+import type { TranscriptRepair } from '#contracts/mend.js'
 import { echoFormat } from './echo-format.js'
 import type { EchoTransport } from './echo-format.js'
 

@@ -5,7 +5,7 @@ import type { Model, ModelSession, RequestConstants, TranscriptEntry, Transcript
 import { anthropic, fromAiSdk, openai, openaiChat, openaiCompatible, openrouter } from 'thinharness/providers'
 import { scriptedProvider } from 'thinharness/testing'
 import type { ProviderApi, ScriptedProvider } from 'thinharness/testing'
-import { envelopeOf, renderEnvelope } from '#tools/envelope.js'
+import { envelopeOf, renderEnvelope } from '#tools/boundary/envelope.js'
 import type { ToolOutcome } from '#tools/outcome.js'
 
 /** Every kind of model, before one scripted provider, which is as strict as the APIs are. */

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest'
-import type { TranscriptEntry } from '#transcript/entry.js'
+import type { TranscriptEntry } from '#contracts/entry.js'
 import { assistant, call, constants, echoFormat, EchoTransport, result, user } from './echo-format.js'
 import { listening, sessionOver } from './echo-session.js'
 

@@ -4,7 +4,7 @@ import type { RequestConstants } from 'thinharness'
 import { describe, expect, test } from 'vitest'
 import type { WireSession } from '#providers/session.js'
 import { WHOLE_REPLY } from '#providers/wire.js'
-import type { AssistantEntry, TranscriptEntry } from '#transcript/entry.js'
+import type { AssistantEntry, TranscriptEntry } from '#contracts/entry.js'
 import { hearing, listening, sessionOver } from './echo-session.js'
 import { assistant, call, constants, echoFormat, EchoTransport, result, user } from './echo-format.js'
 

@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest'
 import type { RunRules } from 'thinharness'
-import { NO_USAGE } from '#report.js'
+import { NO_USAGE } from '#contracts/result.js'
 import { decide, decideSteering } from '#run/decide.js'
 import type { Command } from '#run/decide.js'
 import { calls, RULES, Story, text, user } from './support.js'

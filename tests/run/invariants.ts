@@ -1,6 +1,6 @@
 import { expect } from 'vitest'
 import type { DurableEvent, TranscriptEntry } from 'thinharness'
-import { toolCallsOf } from '#transcript/entry.js'
+import { toolCallsOf } from '#contracts/entry.js'
 
 /** H2 to H5 of a conversation that is closed: each call has one result, under its id, in the order of the calls. */
 export function checkTranscript(transcript: readonly TranscriptEntry[]): void {

@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest'
 import type { RunRules, RunUsage, StallRules } from 'thinharness'
-import { NO_USAGE } from '#report.js'
+import { NO_USAGE } from '#contracts/result.js'
 import { limitNotices } from '#run/limit-notices.js'
 import { closingBreach, nearLimits } from '#run/limits.js'
 import type { Breach, Standing } from '#run/limits.js'

@@ -1,7 +1,7 @@
 import { chmod } from 'node:fs/promises'
 import { dirname } from 'node:path'
 import { isMainThread } from 'node:worker_threads'
-import type { Envelope } from '#tools/envelope.js'
+import type { Envelope } from '#tools/boundary/envelope.js'
 import { jsonlSearch } from '#toolbox/jsonl-search/index.js'
 import type { FileToolOptions } from '#toolbox/options.js'
 import type { JsonObject } from '#util/json.js'

@@ -1,9 +1,9 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import { z } from 'zod'
-import { checkArguments, previewArguments } from '#tools/arguments.js'
+import { checkArguments, previewArguments } from '#tools/boundary/arguments.js'
 import { defineTool } from '#tools/define.js'
-import { envelopeOf } from '#tools/envelope.js'
+import { envelopeOf } from '#tools/boundary/envelope.js'
 import type { ToolSpec } from '#tools/spec.js'
 import { message, refused } from './support/refused.js'
 

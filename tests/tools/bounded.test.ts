@@ -2,7 +2,7 @@ import { setFlagsFromString } from 'node:v8'
 import { runInNewContext } from 'node:vm'
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
-import { bounded } from '#tools/bounded.js'
+import { bounded } from '#tools/boundary/bounded.js'
 import type { ToolOutcome } from '#tools/outcome.js'
 
 const succeeded = (content: string): ToolOutcome & { readonly kind: 'succeeded' } => ({ kind: 'succeeded', content })

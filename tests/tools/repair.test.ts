@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest'
-import { callTool } from '#tools/call.js'
+import { callTool } from '#tools/boundary/call.js'
 import { defineTool } from '#tools/define.js'
 import type { ToolSpec } from '#tools/spec.js'
 import type { JsonObject, JsonSchema } from '#util/json.js'

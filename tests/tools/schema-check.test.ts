@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest'
-import { issuesOf } from '#tools/findings.js'
-import { schemaProblems } from '#tools/schema-check.js'
+import { issuesOf } from '#schema/findings.js'
+import { schemaProblems } from '#schema/schema-check.js'
 import type { JsonSchema } from '#util/json.js'
 
 /** `path: message` of each issue; none for a value that fits. */

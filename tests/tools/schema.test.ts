@@ -1,7 +1,7 @@
 import { describe, expect, expectTypeOf, test } from 'vitest'
 import { z } from 'zod'
-import { jsonSchemaOf, parseWith } from '#tools/schema.js'
-import type { InferSchema, Schema } from '#tools/schema.js'
+import { jsonSchemaOf, parseWith } from '#schema/schema.js'
+import type { InferSchema, Schema } from '#schema/schema.js'
 import type { JsonObject, JsonSchema } from '#util/json.js'
 import { libraryOf } from './support/standard-schema.js'
 

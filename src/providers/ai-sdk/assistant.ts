@@ -1,4 +1,4 @@
-import type { AssistantEntry, AssistantPart, ToolCallPart } from '../../transcript/entry.js'
+import type { AssistantEntry, AssistantPart, ToolCallPart } from '../../contracts/entry.js'
 import { isObject, parseJson } from '../../util/json.js'
 import type { JsonObject, JsonValue } from '../../util/json.js'
 import { textPart } from './content.js'

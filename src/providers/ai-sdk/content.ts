@@ -1,5 +1,5 @@
-import { HarnessError } from '../../errors.js'
-import type { ContentPart } from '../../transcript/entry.js'
+import { HarnessError } from '../../contracts/errors.js'
+import type { ContentPart } from '../../contracts/entry.js'
 import type { PromptPart } from './prompt.js'
 import type { FileSource, PromptFile, Version } from './versions.js'
 

@@ -1,4 +1,4 @@
-import type { AssistantPart } from '../../transcript/entry.js'
+import type { AssistantPart } from '../../contracts/entry.js'
 import { isObject } from '../../util/json.js'
 import type { DecodedReply, FoldOptions } from '../wire.js'
 import { ReplyCalls } from './calls.js'

@@ -1,4 +1,4 @@
-import type { ToolEntry, TranscriptEntry } from '../../transcript/entry.js'
+import type { ToolEntry, TranscriptEntry } from '../../contracts/entry.js'
 import { assistantParts } from './assistant.js'
 import type { ReplayRules } from './assistant.js'
 import { userParts } from './content.js'

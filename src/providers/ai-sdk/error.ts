@@ -1,4 +1,4 @@
-import { HarnessError, messageOf } from '../../errors.js'
+import { HarnessError, messageOf } from '../../contracts/errors.js'
 import { isObject, parseJson } from '../../util/json.js'
 import { codeOf, connectionError } from '../connection-error.js'
 import { errorFromBody, providerError } from '../errors.js'

@@ -1,4 +1,4 @@
-import type { FinishReason } from '../../transcript/entry.js'
+import type { FinishReason } from '../../contracts/entry.js'
 import { isObject } from '../../util/json.js'
 import { stringIn } from './reply.js'
 

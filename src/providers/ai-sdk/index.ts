@@ -1,5 +1,5 @@
-import { HarnessError } from '../../errors.js'
-import type { Model, ModelCapabilities, ModelSession } from '../../model/contracts.js'
+import { HarnessError } from '../../contracts/errors.js'
+import type { Model, ModelCapabilities, ModelSession } from '../../contracts/model.js'
 import { checkEffort } from '../check-options.js'
 import { limitsOf } from '../request-guard.js'
 import { checkLanguageModel } from './language-model.js'

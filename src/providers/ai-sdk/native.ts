@@ -1,4 +1,4 @@
-import type { NativePart } from '../../transcript/entry.js'
+import type { NativePart } from '../../contracts/entry.js'
 import { isObject } from '../../util/json.js'
 import type { JsonObject, JsonValue } from '../../util/json.js'
 

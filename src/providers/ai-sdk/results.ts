@@ -1,4 +1,4 @@
-import type { ToolEntry } from '../../transcript/entry.js'
+import type { ToolEntry } from '../../contracts/entry.js'
 import { formOf, hasContent, filePart, textPart } from './content.js'
 import type { ContentRules } from './content.js'
 import { calledName } from '../called-name.js'

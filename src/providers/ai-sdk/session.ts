@@ -6,10 +6,10 @@ import type {
   ModelTurn,
   RequestConstants,
   TurnOptions,
-} from '../../model/contracts.js'
-import { textOf, toolCallsOf } from '../../transcript/entry.js'
-import type { TranscriptEntry } from '../../transcript/entry.js'
-import { mendHistory } from '../../transcript/mend.js'
+} from '../../contracts/model.js'
+import { textOf, toolCallsOf } from '../../contracts/entry.js'
+import type { TranscriptEntry } from '../../contracts/entry.js'
+import { mendHistory } from '../../contracts/mend.js'
 import { firstDifference } from '../../util/first-difference.js'
 import { CallIds } from '../call-ids.js'
 import { checkEffort } from '../check-options.js'

@@ -1,4 +1,4 @@
-import type { ReasoningEffort } from '../../model/contracts.js'
+import type { ReasoningEffort } from '../../contracts/model.js'
 import type { JsonObject } from '../../util/json.js'
 
 type Thought = Exclude<ReasoningEffort, 'none'>

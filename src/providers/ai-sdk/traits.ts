@@ -1,4 +1,4 @@
-import type { ModelCapabilities, ReasoningEffort } from '../../model/contracts.js'
+import type { ModelCapabilities, ReasoningEffort } from '../../contracts/model.js'
 import type { JsonObject } from '../../util/json.js'
 import type { ProviderOptions } from '../options.js'
 import { anthropicThinking, googleThinking } from './thinking.js'

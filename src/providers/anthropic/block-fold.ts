@@ -1,4 +1,4 @@
-import type { ModelDelta } from '../../model/contracts.js'
+import type { ModelDelta } from '../../contracts/model.js'
 import { isObject } from '../../util/json.js'
 import { argumentsOf, inputOf } from './calls.js'
 import type { CallIds, NamedCall } from './calls.js'

@@ -1,4 +1,4 @@
-import type { NativePart, TranscriptEntry } from '../../transcript/entry.js'
+import type { NativePart, TranscriptEntry } from '../../contracts/entry.js'
 import { isObject } from '../../util/json.js'
 import type { JsonObject } from '../../util/json.js'
 import { PROVIDER } from './provider.js'

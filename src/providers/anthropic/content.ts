@@ -1,6 +1,6 @@
 import type { DocumentBlockParam, ImageBlockParam, TextBlockParam } from '@anthropic-ai/sdk/resources/messages'
-import { HarnessError } from '../../errors.js'
-import type { ContentPart } from '../../transcript/entry.js'
+import { HarnessError } from '../../contracts/errors.js'
+import type { ContentPart } from '../../contracts/entry.js'
 import type { JsonObject } from '../../util/json.js'
 
 /** Blocks of a user message. Throws `invalid_options` for what the API does not take. */

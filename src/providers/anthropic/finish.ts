@@ -1,4 +1,4 @@
-import type { FinishReason } from '../../transcript/entry.js'
+import type { FinishReason } from '../../contracts/entry.js'
 
 const FINISH_REASONS = new Map<string, FinishReason>([
   ['end_turn', 'stop'],

@@ -1,5 +1,5 @@
 import type { MessageParam, ToolResultBlockParam } from '@anthropic-ai/sdk/resources/messages'
-import type { AssistantEntry, ToolEntry, TranscriptEntry, UserEntry } from '../../transcript/entry.js'
+import type { AssistantEntry, ToolEntry, TranscriptEntry, UserEntry } from '../../contracts/entry.js'
 import type { JsonObject } from '../../util/json.js'
 import { resultBlocks, userBlocks } from './content.js'
 import { toolUseId } from './names.js'

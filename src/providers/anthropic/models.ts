@@ -1,4 +1,4 @@
-import type { ModelCapabilities, ReasoningEffort } from '../../model/contracts.js'
+import type { ModelCapabilities, ReasoningEffort } from '../../contracts/model.js'
 
 /** How a family of models is told how much to think. */
 export interface ThinkingControl {

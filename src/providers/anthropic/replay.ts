@@ -1,5 +1,5 @@
 import type { ThinkingBlockParam, ToolUseBlockParam } from '@anthropic-ai/sdk/resources/messages'
-import type { AssistantEntry, AssistantPart, ReasoningPart, ToolCallPart } from '../../transcript/entry.js'
+import type { AssistantEntry, AssistantPart, ReasoningPart, ToolCallPart } from '../../contracts/entry.js'
 import { isObject } from '../../util/json.js'
 import type { JsonObject, JsonValue } from '../../util/json.js'
 import { calledName } from '../called-name.js'

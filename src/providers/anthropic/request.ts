@@ -1,5 +1,5 @@
-import { HarnessError } from '../../errors.js'
-import type { ModelSettings, RequestConstants, StructuredOutputRequest } from '../../model/contracts.js'
+import { HarnessError } from '../../contracts/errors.js'
+import type { ModelSettings, RequestConstants, StructuredOutputRequest } from '../../contracts/model.js'
 import { isObject } from '../../util/json.js'
 import type { JsonObject } from '../../util/json.js'
 import { mergeJson } from '../../util/merge-json.js'

@@ -1,7 +1,7 @@
 import type { Tool, ToolChoice as WireToolChoice } from '@anthropic-ai/sdk/resources/messages'
-import type { ToolChoice, ToolDefinition } from '../../model/contracts.js'
+import type { ToolChoice, ToolDefinition } from '../../contracts/model.js'
 import type { JsonObject } from '../../util/json.js'
-import { inputSchema } from '../input-schema.js'
+import { inputSchema } from '../../schema/input-schema.js'
 
 /** The tools as the API names them. With `cacheControl`, the last one ends what is cached of them. */
 export function wireTools(tools: readonly ToolDefinition[], cacheControl: JsonObject | null): readonly JsonObject[] {

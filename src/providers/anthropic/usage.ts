@@ -1,5 +1,5 @@
-import type { TokenUsage } from '../../transcript/entry.js'
-import { UNREPORTED_USAGE } from '../../transcript/entry.js'
+import type { TokenUsage } from '../../contracts/entry.js'
+import { UNREPORTED_USAGE } from '../../contracts/entry.js'
 import { isObject } from '../../util/json.js'
 
 /**

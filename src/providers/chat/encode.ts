@@ -1,4 +1,4 @@
-import type { ContentPart, ToolEntry, TranscriptEntry } from '../../transcript/entry.js'
+import type { ContentPart, ToolEntry, TranscriptEntry } from '../../contracts/entry.js'
 import type { JsonObject } from '../../util/json.js'
 import { assistantMessage } from './assistant.js'
 import { wireCallId } from './call-ids.js'

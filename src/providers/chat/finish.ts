@@ -1,4 +1,4 @@
-import type { FinishReason } from '../../transcript/entry.js'
+import type { FinishReason } from '../../contracts/entry.js'
 
 /** What a reply consists of, as far as it tells how it ended. */
 interface ReplyContent {

@@ -1,4 +1,4 @@
-import type { ModelDelta } from '../../model/contracts.js'
+import type { ModelDelta } from '../../contracts/model.js'
 import { isObject } from '../../util/json.js'
 import { errorFromBody } from '../errors.js'
 import type { DecodedReply, FoldOptions, ReplyFold, WireChunk } from '../wire.js'

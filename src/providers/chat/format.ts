@@ -1,4 +1,4 @@
-import type { ContentPart } from '../../transcript/entry.js'
+import type { ContentPart } from '../../contracts/entry.js'
 import type { JsonObject } from '../../util/json.js'
 import type { TailOptions, WireFormat } from '../wire.js'
 import { decodeReply } from './decode.js'

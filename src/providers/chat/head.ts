@@ -1,9 +1,9 @@
 import { createHash } from 'node:crypto'
-import { HarnessError } from '../../errors.js'
-import type { RequestConstants, StructuredOutputRequest, ToolChoice, ToolDefinition } from '../../model/contracts.js'
+import { HarnessError } from '../../contracts/errors.js'
+import type { RequestConstants, StructuredOutputRequest, ToolChoice, ToolDefinition } from '../../contracts/model.js'
 import type { JsonObject, JsonValue } from '../../util/json.js'
 import { mergeJson } from '../../util/merge-json.js'
-import { inputSchema } from '../input-schema.js'
+import { inputSchema } from '../../schema/input-schema.js'
 import type { ProviderOptions } from '../options.js'
 import type { ChatDialect } from './dialect.js'
 

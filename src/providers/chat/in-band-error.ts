@@ -1,4 +1,4 @@
-import type { HarnessError } from '../../errors.js'
+import type { HarnessError } from '../../contracts/errors.js'
 import { isObject } from '../../util/json.js'
 import { errorFromBody, errorWithin, providerError } from '../errors.js'
 import type { Fields } from './read.js'

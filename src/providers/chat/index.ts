@@ -1,5 +1,5 @@
-import { HarnessError } from '../../errors.js'
-import type { Model } from '../../model/contracts.js'
+import { HarnessError } from '../../contracts/errors.js'
+import type { Model } from '../../contracts/model.js'
 import { isObject } from '../../util/json.js'
 import { wireModel } from '../model.js'
 import type { WireModelSpec } from '../model.js'

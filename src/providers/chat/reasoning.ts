@@ -1,4 +1,4 @@
-import type { AssistantPart } from '../../transcript/entry.js'
+import type { AssistantPart } from '../../contracts/entry.js'
 import { isJsonObject, native, REASONING_FIELDS } from './native.js'
 import { listIn, stringIn } from './read.js'
 import type { Fields } from './read.js'

@@ -1,4 +1,4 @@
-import type { AssistantPart } from '../../transcript/entry.js'
+import type { AssistantPart } from '../../contracts/entry.js'
 import { isObject } from '../../util/json.js'
 import type { JsonObject } from '../../util/json.js'
 import { isJsonObject, native } from './native.js'

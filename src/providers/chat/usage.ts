@@ -1,5 +1,5 @@
-import { UNREPORTED_USAGE } from '../../transcript/entry.js'
-import type { TokenUsage } from '../../transcript/entry.js'
+import { UNREPORTED_USAGE } from '../../contracts/entry.js'
+import type { TokenUsage } from '../../contracts/entry.js'
 import { isObject } from '../../util/json.js'
 
 /** A server's usage object as token counts. Input tokens include what was read from and written to a cache (PR-20, PR-21). */

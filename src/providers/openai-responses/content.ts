@@ -1,5 +1,5 @@
-import { HarnessError } from '../../errors.js'
-import type { ContentPart } from '../../transcript/entry.js'
+import { HarnessError } from '../../contracts/errors.js'
+import type { ContentPart } from '../../contracts/entry.js'
 import type { JsonObject } from '../../util/json.js'
 import type * as Wire from 'openai/resources/responses/responses'
 

@@ -1,4 +1,4 @@
-import type { AssistantEntry, AssistantPart, ToolCallPart, ToolEntry, TranscriptEntry } from '../../transcript/entry.js'
+import type { AssistantEntry, AssistantPart, ToolCallPart, ToolEntry, TranscriptEntry } from '../../contracts/entry.js'
 import { isObject, parseJson } from '../../util/json.js'
 import type { JsonObject } from '../../util/json.js'
 import type * as Wire from 'openai/resources/responses/responses'

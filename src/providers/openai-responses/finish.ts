@@ -1,4 +1,4 @@
-import type { AssistantPart, FinishReason } from '../../transcript/entry.js'
+import type { AssistantPart, FinishReason } from '../../contracts/entry.js'
 import { isObject } from '../../util/json.js'
 import { nativeDataOf, stringOf } from './native.js'
 import type { WireObject } from './native.js'

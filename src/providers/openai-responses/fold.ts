@@ -1,5 +1,5 @@
-import { HarnessError } from '../../errors.js'
-import type { AssistantPart } from '../../transcript/entry.js'
+import { HarnessError } from '../../contracts/errors.js'
+import type { AssistantPart } from '../../contracts/entry.js'
 import { isObject } from '../../util/json.js'
 import { errorFromBody } from '../errors.js'
 import type { DecodedReply, FoldOptions, ReplyFold, WireChunk } from '../wire.js'

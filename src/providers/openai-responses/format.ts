@@ -1,4 +1,4 @@
-import type { ModelCapabilities } from '../../model/contracts.js'
+import type { ModelCapabilities } from '../../contracts/model.js'
 import type { WireFormat } from '../wire.js'
 import { API_INPUTS } from './content.js'
 import { decodeReply } from './decode.js'

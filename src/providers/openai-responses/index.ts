@@ -1,5 +1,5 @@
-import type { Model, ModelCapabilities } from '../../model/contracts.js'
-import { HarnessError } from '../../errors.js'
+import type { Model, ModelCapabilities } from '../../contracts/model.js'
+import { HarnessError } from '../../contracts/errors.js'
 import { checkOptions } from '../check-options.js'
 import { wireModel } from '../model.js'
 import type { ProviderOptions } from '../options.js'

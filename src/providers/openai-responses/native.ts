@@ -1,4 +1,4 @@
-import type { AssistantPart, NativePart } from '../../transcript/entry.js'
+import type { AssistantPart, NativePart } from '../../contracts/entry.js'
 import { isObject } from '../../util/json.js'
 import type { JsonObject } from '../../util/json.js'
 

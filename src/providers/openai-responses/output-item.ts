@@ -1,5 +1,5 @@
-import type { ModelDelta } from '../../model/contracts.js'
-import type { AssistantPart } from '../../transcript/entry.js'
+import type { ModelDelta } from '../../contracts/model.js'
+import type { AssistantPart } from '../../contracts/entry.js'
 import type { CallIds } from './call-ids.js'
 import { stringOf } from './native.js'
 import type { WireObject } from './native.js'

@@ -1,4 +1,4 @@
-import type { AssistantPart } from '../../transcript/entry.js'
+import type { AssistantPart } from '../../contracts/entry.js'
 import type { JsonObject } from '../../util/json.js'
 import { listOf, nativeOf, stringOf, without } from './native.js'
 import type { WireObject } from './native.js'

@@ -1,16 +1,16 @@
 import { createHash } from 'node:crypto'
-import { HarnessError } from '../../errors.js'
+import { HarnessError } from '../../contracts/errors.js'
 import type {
   ModelSettings,
   RequestConstants,
   StructuredOutputRequest,
   ToolChoice,
   ToolDefinition,
-} from '../../model/contracts.js'
+} from '../../contracts/model.js'
 import { isObject } from '../../util/json.js'
 import type { JsonObject, JsonValue } from '../../util/json.js'
 import { mergeJson } from '../../util/merge-json.js'
-import { inputSchema } from '../input-schema.js'
+import { inputSchema } from '../../schema/input-schema.js'
 import type { ProviderOptions } from '../options.js'
 import type { TailOptions } from '../wire.js'
 import { PROVIDER } from './native.js'

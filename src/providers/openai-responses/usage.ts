@@ -1,5 +1,5 @@
-import { UNREPORTED_USAGE } from '../../transcript/entry.js'
-import type { TokenUsage } from '../../transcript/entry.js'
+import { UNREPORTED_USAGE } from '../../contracts/entry.js'
+import type { TokenUsage } from '../../contracts/entry.js'
 import { isObject } from '../../util/json.js'
 
 /** Token counts of a reply's `usage`; null where it says nothing or no whole number (PR-19, PR-21). Input includes the cache's. */

@@ -1,5 +1,5 @@
-import { HarnessError } from '../../errors.js'
-import { CONTENT_SOURCES } from '../../transcript/entry.js'
+import { HarnessError } from '../../contracts/errors.js'
+import { CONTENT_SOURCES } from '../../contracts/entry.js'
 import { isObject } from '../../util/json.js'
 import { unknownKey } from '../../util/unknown-key.js'
 

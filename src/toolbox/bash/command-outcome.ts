@@ -1,7 +1,7 @@
 import { stripVTControlCharacters } from 'node:util'
 import type { ToolOutcome } from '../../tools/outcome.js'
 import type { JsonObject } from '../../util/json.js'
-import { firstCharacters } from '../characters.js'
+import { firstCharacters } from '../../util/characters.js'
 import { excerptOf } from '../process/excerpt.js'
 import type { OutputStream, ProcessEnd } from '../process/run-process.js'
 import { spill } from '../spill.js'

@@ -1,5 +1,5 @@
 import { isAbsolute } from 'node:path'
-import { HarnessError } from '../../errors.js'
+import { HarnessError } from '../../contracts/errors.js'
 import { isObject } from '../../util/json.js'
 import { unknownKey } from '../../util/unknown-key.js'
 import { expandHome } from '../path-text.js'

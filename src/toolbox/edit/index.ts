@@ -1,7 +1,7 @@
 import type { ToolOutcome } from '../../tools/outcome.js'
 import type { ToolSpec } from '../../tools/spec.js'
 import type { JsonObject } from '../../util/json.js'
-import { hasLoneSurrogate } from '../characters.js'
+import { hasLoneSurrogate } from '../../util/characters.js'
 import { FileFailure, fileFailureOf } from '../failure.js'
 import { fileTool } from '../file-tool.js'
 import type { FileCall } from '../file-tool.js'

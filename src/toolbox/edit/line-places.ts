@@ -1,4 +1,4 @@
-import { firstCharacters } from '../characters.js'
+import { firstCharacters } from '../../util/characters.js'
 import { splitLines } from '../lines.js'
 import type { Change } from './replace-text.js'
 

@@ -1,5 +1,5 @@
 import type { CallEvidence } from '../../tools/evidence.js'
-import type { ContentPart, ToolEntry } from '../../transcript/entry.js'
+import type { ContentPart, ToolEntry } from '../../contracts/entry.js'
 import { isObject, parseJson } from '../../util/json.js'
 import type { EvidenceSources, Quoted } from './sources.js'
 

@@ -1,4 +1,4 @@
-import type { TranscriptEntry } from '../../transcript/entry.js'
+import type { TranscriptEntry } from '../../contracts/entry.js'
 
 /** Where quotations can come from. */
 export interface EvidenceSources {

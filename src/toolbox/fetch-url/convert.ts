@@ -1,7 +1,7 @@
 import { createRequire } from 'node:module'
 import { pathToFileURL } from 'node:url'
 import { Worker } from 'node:worker_threads'
-import { messageOf } from '../../errors.js'
+import { messageOf } from '../../contracts/errors.js'
 import { isObject } from '../../util/json.js'
 import { fetchFailure } from './failure.js'
 

@@ -1,5 +1,5 @@
 import type { IncomingMessage } from 'node:http'
-import { firstCharacters } from '../characters.js'
+import { firstCharacters } from '../../util/characters.js'
 import { readBody } from './body.js'
 import type { Body } from './body.js'
 import { contentTypeOf, decodedText, kindOf, kindOfType, refuseBinary } from './content.js'

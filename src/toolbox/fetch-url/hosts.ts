@@ -1,4 +1,4 @@
-import { HarnessError } from '../../errors.js'
+import { HarnessError } from '../../contracts/errors.js'
 
 /** Whether a host (of a parsed URL) is one of `hosts`: by name, by `*.` and the name above it, by address. */
 export function isAmong(host: string, hosts: readonly string[]): boolean {

@@ -1,4 +1,4 @@
-import { firstCharacters, isLonger } from '../characters.js'
+import { firstCharacters, isLonger } from '../../util/characters.js'
 import { splitLines } from '../lines.js'
 import { compilePattern } from '../search/pattern/pattern.js'
 import type { Pattern } from '../search/pattern/pattern.js'

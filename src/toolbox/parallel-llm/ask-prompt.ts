@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto'
-import { HarnessError } from '../../errors.js'
-import { plainJson } from '../../tools/plain-json.js'
+import { HarnessError } from '../../contracts/errors.js'
+import { plainJson } from '../../util/plain-json.js'
 import type { SpawnOptions, ToolContext } from '../../tools/spec.js'
 import type { JsonValue } from '../../util/json.js'
 import { sleep } from '../../util/sleep.js'

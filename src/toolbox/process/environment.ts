@@ -1,4 +1,4 @@
-import { HarnessError } from '../../errors.js'
+import { HarnessError } from '../../contracts/errors.js'
 import { isObject } from '../../util/json.js'
 
 /** Variables of a command beside the usual ones, by name; those that are `undefined` are left out. */

@@ -1,4 +1,4 @@
-import { firstCharacters, isLonger } from '../characters.js'
+import { firstCharacters, isLonger } from '../../util/characters.js'
 
 const CR = 0x0d
 

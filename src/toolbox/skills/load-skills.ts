@@ -1,5 +1,5 @@
 import { join, resolve } from 'node:path'
-import { HarnessError } from '../../errors.js'
+import { HarnessError } from '../../contracts/errors.js'
 import type { ToolSpec } from '../../tools/spec.js'
 import { didYouMean } from '../../util/suggest.js'
 import { expandHome } from '../path-text.js'

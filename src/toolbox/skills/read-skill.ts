@@ -1,6 +1,6 @@
 import { basename } from 'node:path'
 import { isObject } from '../../util/json.js'
-import { firstCharacters } from '../characters.js'
+import { firstCharacters } from '../../util/characters.js'
 import { fileFailureOf } from '../failure.js'
 import { escapeControls } from '../path-text.js'
 import { parseFrontMatter } from './front-matter.js'

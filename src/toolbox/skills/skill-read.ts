@@ -1,6 +1,6 @@
 import type { ToolOutcome } from '../../tools/outcome.js'
 import type { ToolSpec } from '../../tools/spec.js'
-import { characterCount } from '../characters.js'
+import { characterCount } from '../../util/characters.js'
 import { shownPath } from '../path-text.js'
 import { excerptOf } from '../process/excerpt.js'
 import { readSkillFile } from './skill-file.js'

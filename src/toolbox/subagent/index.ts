@@ -1,6 +1,6 @@
-import { HarnessError } from '../../errors.js'
+import { HarnessError } from '../../contracts/errors.js'
 import type { ToolOutcome } from '../../tools/outcome.js'
-import { plainJson } from '../../tools/plain-json.js'
+import { plainJson } from '../../util/plain-json.js'
 import type { BackgroundLine, SpawnOptions, ToolContext, ToolReach, ToolSpec } from '../../tools/spec.js'
 import type { JsonObject } from '../../util/json.js'
 import { Slots } from '../../util/slots.js'

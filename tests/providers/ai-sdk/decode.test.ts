@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest'
-import type { AssistantPart, FinishReason, TokenUsage } from '#transcript/entry.js'
+import type { AssistantPart, FinishReason, TokenUsage } from '#contracts/entry.js'
 import { errorOf, finished, own, reply, text, turnOf, VERSION_NAMES } from './support.js'
 import type { VersionName } from './support.js'
 

@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
-import type { AssistantPart, ContentPart, TranscriptEntry } from '#transcript/entry.js'
+import type { AssistantPart, ContentPart, TranscriptEntry } from '#contracts/entry.js'
 import type { JsonObject } from '#util/json.js'
 import { assistant, call, encoded, errorOf, own, result, user, VERSION_NAMES } from './support.js'
 import type { VersionName } from './support.js'

@@ -1,7 +1,7 @@
 import { afterEach, describe, expect, test, vi } from 'vitest'
 import type { CacheBust, TranscriptRepair, TransportRetry } from 'thinharness'
 import { fromAiSdk } from '#providers/ai-sdk/index.js'
-import type { TranscriptEntry } from '#transcript/entry.js'
+import type { TranscriptEntry } from '#contracts/entry.js'
 import {
   assistant,
   call,

@@ -14,8 +14,8 @@ import type {
   ToolEntry,
   TranscriptEntry,
   UserEntry,
-} from '#transcript/entry.js'
-import { UNREPORTED_USAGE } from '#transcript/entry.js'
+} from '#contracts/entry.js'
+import { UNREPORTED_USAGE } from '#contracts/entry.js'
 import type { JsonObject } from '#util/json.js'
 
 const AT = '2026-01-01T00:00:00.000Z'

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest'
-import type { AssistantPart, FinishReason, TokenUsage } from '#transcript/entry.js'
-import { UNREPORTED_USAGE } from '#transcript/entry.js'
+import type { AssistantPart, FinishReason, TokenUsage } from '#contracts/entry.js'
+import { UNREPORTED_USAGE } from '#contracts/entry.js'
 import type { JsonObject } from '#util/json.js'
 import { decoded, errorOf } from './support.js'
 

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest'
-import type { ContentPart, ToolEntry, TranscriptEntry } from '#transcript/entry.js'
+import type { ContentPart, ToolEntry, TranscriptEntry } from '#contracts/entry.js'
 import type { JsonObject } from '#util/json.js'
 import { expectValidRequest } from '../../support/request-schemas.js'
 import { assistant, bodyOf, call, errorOf, format, tool, user } from './support.js'

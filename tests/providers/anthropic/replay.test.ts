@@ -1,7 +1,7 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import type { ModelSettings } from 'thinharness'
-import type { AssistantPart } from '#transcript/entry.js'
+import type { AssistantPart } from '#contracts/entry.js'
 import { toolUseId } from '#providers/anthropic/names.js'
 import type { JsonObject } from '#util/json.js'
 import { expectValidRequest } from '../../support/request-schemas.js'

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { inputSchema } from '#providers/input-schema.js'
+import { inputSchema } from '#schema/input-schema.js'
 import { outputSchema } from '#providers/anthropic/output-schema.js'
 import type { JsonSchema } from '#util/json.js'
 

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest'
-import { toolCallsOf } from '#transcript/entry.js'
+import { toolCallsOf } from '#contracts/entry.js'
 import { chunksOf, hear } from './wire.js'
 
 type Call = readonly [callId: string, name: string, text: string]

@@ -1,8 +1,8 @@
 import { existsSync, readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, expect, test } from 'vitest'
-import { UNREPORTED_USAGE } from '#transcript/entry.js'
-import type { ContentPart, TranscriptEntry } from '#transcript/entry.js'
+import { UNREPORTED_USAGE } from '#contracts/entry.js'
+import type { ContentPart, TranscriptEntry } from '#contracts/entry.js'
 import { AT, constants, decode, DIALECTS, formatOf, hearBytes } from './wire.js'
 
 const FOLDER = new URL('../../../../shared/fixtures/provider-cases/conversations/', import.meta.url).pathname

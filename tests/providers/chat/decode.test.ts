@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest'
-import type { AssistantPart, FinishReason, TokenUsage } from '#transcript/entry.js'
-import { UNREPORTED_USAGE } from '#transcript/entry.js'
+import type { AssistantPart, FinishReason, TokenUsage } from '#contracts/entry.js'
+import { UNREPORTED_USAGE } from '#contracts/entry.js'
 import { decode, replyOf } from './wire.js'
 
 const native = (form: string, value: unknown): { provider: string; data: never } => {

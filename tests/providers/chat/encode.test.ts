@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest'
-import type { AssistantPart, ContentPart } from '#transcript/entry.js'
+import type { AssistantPart, ContentPart } from '#contracts/entry.js'
 import type { JsonObject } from '#util/json.js'
 import { assistant, constants, decode, DIALECTS, formatOf, hear, chunksOf, replyOf, result, user } from './wire.js'
 

@@ -1,7 +1,7 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
-import type { ModelDelta } from '#model/contracts.js'
-import { toolCallsOf } from '#transcript/entry.js'
+import type { ModelDelta } from '#contracts/model.js'
+import { toolCallsOf } from '#contracts/entry.js'
 import { chunksOf, decode, hear, replyOf } from './wire.js'
 
 describe('a streamed reply and a whole one', () => {

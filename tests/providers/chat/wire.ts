@@ -4,8 +4,8 @@ import type { ChatDialect } from '#providers/chat/dialect.js'
 import { EventReader } from '#providers/sse.js'
 import type { ProviderOptions } from '#providers/options.js'
 import type { DecodedReply, WireChunk, WireFormat } from '#providers/wire.js'
-import type { ModelDelta, RequestConstants } from '#model/contracts.js'
-import { UNREPORTED_USAGE } from '#transcript/entry.js'
+import type { ModelDelta, RequestConstants } from '#contracts/model.js'
+import { UNREPORTED_USAGE } from '#contracts/entry.js'
 import type {
   AssistantEntry,
   AssistantPart,
@@ -13,7 +13,7 @@ import type {
   ToolEntry,
   TranscriptEntry,
   UserEntry,
-} from '#transcript/entry.js'
+} from '#contracts/entry.js'
 import type { JsonObject } from '#util/json.js'
 
 export const AT = '2026-01-01T00:00:00.000Z'

@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest'
 import { responsesFormat } from '#providers/openai-responses/format.js'
 import type { FormatOptions } from '#providers/openai-responses/format.js'
-import type { ContentPart, ToolEntry, UserEntry } from '#transcript/entry.js'
+import type { ContentPart, ToolEntry, UserEntry } from '#contracts/entry.js'
 import type { JsonObject } from '#util/json.js'
 import { PIXEL, encoded, replied, result, user } from './entries.js'
 import { NO_CONSTANTS, call } from './replies.js'

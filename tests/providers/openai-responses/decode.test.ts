@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest'
-import { HarnessError } from '#errors.js'
-import type { FinishReason } from '#transcript/entry.js'
+import { HarnessError } from '#contracts/errors.js'
+import type { FinishReason } from '#contracts/entry.js'
 import { call, decoded, message, reasoning, response } from './replies.js'
 import type { Fields } from './replies.js'
 

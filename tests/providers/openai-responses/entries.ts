@@ -1,6 +1,6 @@
 import { responsesFormat } from '#providers/openai-responses/format.js'
 import type { FormatOptions } from '#providers/openai-responses/format.js'
-import { UNREPORTED_USAGE } from '#transcript/entry.js'
+import { UNREPORTED_USAGE } from '#contracts/entry.js'
 import type {
   AssistantEntry,
   AssistantPart,
@@ -8,7 +8,7 @@ import type {
   ToolEntry,
   TranscriptEntry,
   UserEntry,
-} from '#transcript/entry.js'
+} from '#contracts/entry.js'
 import type { JsonObject } from '#util/json.js'
 import { expectValidRequest } from '../../support/request-schemas.js'
 import { NO_CONSTANTS, decoded, response } from './replies.js'

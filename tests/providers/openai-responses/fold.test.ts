@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
-import { HarnessError } from '#errors.js'
+import { HarnessError } from '#contracts/errors.js'
 import { responsesFormat } from '#providers/openai-responses/format.js'
 import { without } from '#providers/openai-responses/native.js'
 import { assistant } from './entries.js'

@@ -1,4 +1,4 @@
-import type { ModelDelta, RequestConstants } from '#model/contracts.js'
+import type { ModelDelta, RequestConstants } from '#contracts/model.js'
 import { responsesFormat } from '#providers/openai-responses/format.js'
 import { without } from '#providers/openai-responses/native.js'
 import type { DecodedReply, WireChunk } from '#providers/wire.js'

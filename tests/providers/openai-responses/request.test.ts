@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest'
-import type { ModelSettings, RequestConstants } from '#model/contracts.js'
+import type { ModelSettings, RequestConstants } from '#contracts/model.js'
 import { responsesFormat } from '#providers/openai-responses/format.js'
 import type { FormatOptions } from '#providers/openai-responses/format.js'
 import { isReasoningModel } from '#providers/openai-responses/reasoning-models.js'

@@ -1,7 +1,7 @@
 import { loadSkills } from '#toolbox/skills/load-skills.js'
 import type { LoadedSkills } from '#toolbox/skills/load-skills.js'
 import type { SkillsOptions } from '#toolbox/skills/options.js'
-import type { Envelope } from '#tools/envelope.js'
+import type { Envelope } from '#tools/boundary/envelope.js'
 import type { ToolContext } from '#tools/spec.js'
 import type { JsonObject } from '#util/json.js'
 import { call, folderWith } from '../support.js'

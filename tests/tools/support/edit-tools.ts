@@ -1,6 +1,6 @@
 import { z } from 'zod'
-import { checkArguments } from '#tools/arguments.js'
-import type { CheckedArguments } from '#tools/arguments.js'
+import { checkArguments } from '#tools/boundary/arguments.js'
+import type { CheckedArguments } from '#tools/boundary/arguments.js'
 import { defineTool } from '#tools/define.js'
 import type { ToolSpec } from '#tools/spec.js'
 import type { JsonSchema } from '#util/json.js'

@@ -1,5 +1,5 @@
-import { checkArguments } from '#tools/arguments.js'
-import type { CheckedArguments } from '#tools/arguments.js'
+import { checkArguments } from '#tools/boundary/arguments.js'
+import type { CheckedArguments } from '#tools/boundary/arguments.js'
 import type { ToolSpec } from '#tools/spec.js'
 
 type Refused = CheckedArguments & { readonly ok: false }

@@ -1,7 +1,7 @@
-import type { JsonObject, JsonValue } from '../util/json.js'
-import { isObject } from '../util/json.js'
-import type { ToolOutcome } from './outcome.js'
-import { plainJson } from './plain-json.js'
+import type { JsonObject, JsonValue } from '../../util/json.js'
+import { isObject } from '../../util/json.js'
+import type { ToolOutcome } from '../outcome.js'
+import { plainJson } from '../../util/plain-json.js'
 import { wholeEnd, wholeStart } from './summaries.js'
 
 /**

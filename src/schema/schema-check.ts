@@ -1,5 +1,5 @@
 import type { OutputUnit, SchemaDraft } from '@cfworker/json-schema'
-import { messageOf } from '../errors.js'
+import { messageOf } from '../contracts/errors.js'
 import { isObject } from '../util/json.js'
 import type { JsonSchema } from '../util/json.js'
 import type { Finding } from './findings.js'

@@ -1,4 +1,4 @@
-import { HarnessError } from '../errors.js'
+import { HarnessError } from './errors.js'
 import { didYouMean } from '../util/suggest.js'
 
 /** `provider:model`, such as `anthropic:claude-sonnet-5`; for a local server `local:NAME@http://127.0.0.1:8080/v1`. */

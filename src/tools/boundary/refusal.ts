@@ -1,10 +1,10 @@
-import type { JsonObject, JsonValue } from '../util/json.js'
-import { isObject } from '../util/json.js'
-import { MOST_FINDINGS, valueAt } from './findings.js'
-import type { ToolOutcome } from './outcome.js'
-import { openPlaces } from './places.js'
-import type { ToolSpec } from './spec.js'
-import type { ArgumentIssue } from './validation.js'
+import type { JsonObject, JsonValue } from '../../util/json.js'
+import { isObject } from '../../util/json.js'
+import { MOST_FINDINGS, valueAt } from '../../schema/findings.js'
+import type { ToolOutcome } from '../outcome.js'
+import { openPlaces } from '../../schema/places.js'
+import type { ToolSpec } from '../spec.js'
+import type { ArgumentIssue } from '../../schema/validation.js'
 import { clipped, dotted, inputAt, shownName, summaryOf } from './summaries.js'
 
 /** A call whose arguments cannot be used. */

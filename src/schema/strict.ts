@@ -1,4 +1,4 @@
-import { isList, isSchema } from '../tools/subschemas.js'
+import { isList, isSchema } from './subschemas.js'
 import { isObject } from '../util/json.js'
 import type { JsonSchema, JsonValue } from '../util/json.js'
 import { both } from './document.js'

@@ -1,11 +1,11 @@
-import type { JsonObject } from '../util/json.js'
+import type { JsonObject } from '../../util/json.js'
 import { bounded } from './bounded.js'
 import { failureOf } from './failure.js'
-import type { ToolOutcome } from './outcome.js'
-import { isOutcome, outcomeOf } from './result.js'
-import type { ToolContext, ToolSpec } from './spec.js'
-import { ChildPaused, Suspension } from './suspension.js'
-import type { SuspendedCall } from './suspension.js'
+import type { ToolOutcome } from '../outcome.js'
+import { isOutcome, outcomeOf } from '../result.js'
+import type { ToolContext, ToolSpec } from '../spec.js'
+import { ChildPaused, Suspension } from '../suspension.js'
+import type { SuspendedCall } from '../suspension.js'
 
 /** Characters that the model gets of one result, where the tool does not say otherwise. */
 const DEFAULT_MAX_OUTPUT_CHARS = 200_000

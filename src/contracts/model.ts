@@ -1,5 +1,5 @@
-import type { TranscriptRepair } from '../transcript/mend.js'
-import type { AssistantEntry, FinishReason, TokenUsage, TranscriptEntry, Unstamped } from '../transcript/entry.js'
+import type { TranscriptRepair } from './mend.js'
+import type { AssistantEntry, FinishReason, TokenUsage, TranscriptEntry, Unstamped } from './entry.js'
 import type { JsonObject, JsonSchema } from '../util/json.js'
 
 /** A model that can be asked, by any number of runs at once. It holds no conversation. */

@@ -1,6 +1,6 @@
-import { ModelRetry } from '../errors.js'
-import type { ToolOutcome } from './outcome.js'
-import { errorName, errorText } from './plain-json.js'
+import { ModelRetry } from '../../contracts/errors.js'
+import type { ToolOutcome } from '../outcome.js'
+import { errorName, errorText } from '../../util/plain-json.js'
 import { clipped } from './summaries.js'
 
 /** Characters of a message that a thrown error gets. */

@@ -1,5 +1,5 @@
-import type { ContentSource, TokenUsage, TranscriptEntry } from './transcript/entry.js'
-import type { JsonObject, JsonSchema, JsonValue } from './util/json.js'
+import type { ContentSource, TokenUsage, TranscriptEntry } from './entry.js'
+import type { JsonObject, JsonSchema, JsonValue } from '../util/json.js'
 
 /** How a run ended (spec/harness-behaviour.md §2.7). The first three come with a result, the others with an error. */
 export type StopReason =

@@ -1,6 +1,6 @@
-import { isObject, parseJson } from '../util/json.js'
-import type { JsonObject } from '../util/json.js'
-import type { ToolOutcome } from './outcome.js'
+import { isObject, parseJson } from '../../util/json.js'
+import type { JsonObject } from '../../util/json.js'
+import type { ToolOutcome } from '../outcome.js'
 
 /** What the model reads of a tool call: `{"ok","content","metadata"}`, the same in every API (spec §5.4). */
 export interface Envelope {

@@ -1,4 +1,4 @@
-import type { RunReport } from './report.js'
+import type { RunReport } from './result.js'
 
 /** Why a call of this library failed. The list is closed. */
 export type HarnessErrorCode =

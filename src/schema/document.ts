@@ -1,8 +1,8 @@
-import { inlinedSchema } from '../tools/clean-schema.js'
-import { isList, isSchema, mapSubschemas, withoutKeywords } from '../tools/subschemas.js'
+import { inlinedSchema } from './clean-schema.js'
+import { isList, isSchema, mapSubschemas, withoutKeywords } from './subschemas.js'
 import { isObject } from '../util/json.js'
 import type { JsonSchema, JsonValue } from '../util/json.js'
-import { modernSchema } from '../util/modern-schema.js'
+import { modernSchema } from './modern-schema.js'
 import { toldAsEvidence } from './evidence.js'
 
 /**

@@ -1,12 +1,12 @@
-import { HarnessError } from '../errors.js'
-import type { JsonObject } from '../util/json.js'
+import { HarnessError } from '../../contracts/errors.js'
+import type { JsonObject } from '../../util/json.js'
 import { checkArguments } from './arguments.js'
 import { envelopeOf, renderEnvelope } from './envelope.js'
 import { invoke } from './invoke.js'
-import type { ToolOutcome } from './outcome.js'
-import { jsonSchemaOf } from './schema.js'
-import type { ToolContext, ToolSpec } from './spec.js'
-import { Suspension } from './suspension.js'
+import type { ToolOutcome } from '../outcome.js'
+import { jsonSchemaOf } from '../../schema/schema.js'
+import type { ToolContext, ToolSpec } from '../spec.js'
+import { Suspension } from '../suspension.js'
 
 /**
  * Calls a tool outside a run, for tests and hosts (spec §5.5): arguments are checked and repaired, the result is

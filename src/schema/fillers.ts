@@ -1,4 +1,4 @@
-import { isList, isSchema, resolveReference } from '../tools/subschemas.js'
+import { isList, isSchema, resolveReference } from './subschemas.js'
 import type { JsonObject, JsonSchema, JsonValue } from '../util/json.js'
 
 /**

@@ -1,5 +1,5 @@
 import { setMaxListeners } from 'node:events'
-import { listenToAbort } from '../util/listen-to-abort.js'
+import { listenToAbort } from './listen-to-abort.js'
 
 /** How long a tool may take to clean up after its signal was aborted, before the run goes on without it, in ms. */
 const GRACE_MS = 250

@@ -1,4 +1,4 @@
-import { HarnessError, messageOf } from '../errors.js'
+import { HarnessError, messageOf } from '../contracts/errors.js'
 import { isObject } from '../util/json.js'
 import type { JsonObject, JsonSchema } from '../util/json.js'
 import { cleanSchema } from './clean-schema.js'

@@ -1,11 +1,11 @@
-import { firstDifference } from '../util/first-difference.js'
-import { isObject } from '../util/json.js'
-import type { JsonObject, JsonValue } from '../util/json.js'
-import { openPlaces } from './places.js'
-import type { Place } from './places.js'
-import type { ToolSpec } from './spec.js'
-import type { ArgumentIssue } from './validation.js'
-import { isList } from './subschemas.js'
+import { firstDifference } from '../../util/first-difference.js'
+import { isObject } from '../../util/json.js'
+import type { JsonObject, JsonValue } from '../../util/json.js'
+import { openPlaces } from '../../schema/places.js'
+import type { Place } from '../../schema/places.js'
+import type { ToolSpec } from '../spec.js'
+import type { ArgumentIssue } from '../../schema/validation.js'
+import { isList } from '../../schema/subschemas.js'
 
 /** Arguments with every repair applied that session-behaviour §11.3 allows; the same object when there is none. */
 export interface Repaired {

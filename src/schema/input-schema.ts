@@ -1,6 +1,6 @@
 import { isObject } from '../util/json.js'
 import type { JsonObject, JsonSchema, JsonValue } from '../util/json.js'
-import { modernSchema } from '../util/modern-schema.js'
+import { modernSchema } from './modern-schema.js'
 
 /**
  * A tool's schema as APIs take it: an object at its root, with no `oneOf`, `anyOf`, `allOf`, `not` or `enum` there, which

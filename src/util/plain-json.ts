@@ -1,4 +1,4 @@
-import type { JsonValue } from '../util/json.js'
+import type { JsonValue } from './json.js'
 
 /**
  * Any value as plain JSON: what a handler returned, for a model. Never throws: what JSON has no form

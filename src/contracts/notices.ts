@@ -1,4 +1,4 @@
-import type { ContentPart } from '../transcript/entry.js'
+import type { ContentPart } from './entry.js'
 
 /** Something that the harness tells the model beside the conversation. */
 export interface Notice {

@@ -1,4 +1,4 @@
-import { schemasIn } from '../tools/subschemas.js'
+import { schemasIn } from './subschemas.js'
 import type { JsonSchema } from '../util/json.js'
 
 export const EVIDENCE_MARK = 'x-evidence'

@@ -1,5 +1,5 @@
-import { kindOf } from './findings.js'
-import type { Path } from './findings.js'
+import { kindOf } from '../../schema/findings.js'
+import type { Path } from '../../schema/findings.js'
 
 /** A value of a call in a few words, for a message: never a large text, never a secret (session-behaviour §11.5). */
 export function summaryOf(name: string, value: unknown): string {
