@@ -1,7 +1,7 @@
 // Fills the marked blocks of README.md and docs/ from the files that they show, so that what a page says is what was
 // compiled and run:
 //   <!-- snippet: docs/snippets/first.ts -->      the file
-//   <!-- event: run_started -->                   the fields of an event, from src/run/events.ts
+//   <!-- event: run_started -->                   the fields of an event, from src/run/machine/events.ts
 // each followed by a ```ts block. With `--check` nothing is written, and what differs fails. Links to files of this
 // project are looked up in both cases.
 import { existsSync, readFileSync, readdirSync, writeFileSync } from 'node:fs'

@@ -2,7 +2,7 @@ import { readFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import ts from 'typescript'
 
-const SOURCE = 'src/run/events.ts'
+const SOURCE = 'src/run/machine/events.ts'
 
 /** What each kind of event carries, by kind, as a TypeScript declaration to be read by people. */
 export function eventDeclarations() {

@@ -13,7 +13,7 @@ import {
   wholeNumber,
 } from './option-checks.js'
 import type { RunOptions } from './options.js'
-import type { RunLimits, StallRules } from './run/rules.js'
+import type { RunLimits, StallRules } from './run/machine/rules.js'
 
 /** What holds a run up, and how. */
 export interface Budgets {

@@ -1,6 +1,6 @@
 import type { Config } from './config.js'
-import type { Offer } from './run/frozen.js'
-import type { RunLimits } from './run/rules.js'
+import type { Offer } from './run/core/frozen.js'
+import type { RunLimits } from './run/machine/rules.js'
 import type { ToolSource } from './tools/source.js'
 import type { ToolAnnotations, ToolReach, ToolSpec } from './tools/spec.js'
 

@@ -16,18 +16,18 @@ import { Launcher } from './launcher.js'
 import type { ForkOptions, HarnessOptions, ReplayOptions, ResumeOptions, RunOptions } from './options.js'
 import { RunOffers } from './offers.js'
 import type { HarnessResult, ResumeState } from './contracts/result.js'
-import { readAnswers } from './run/answer-check.js'
-import type { Answer, ApprovalAnswer } from './run/answers.js'
-import type { GoOnOpening } from './run/plan.js'
-import type { DurableEvent, RunEvent } from './run/events.js'
-import { forkOpening } from './run/fork.js'
-import type { ForkPoint } from './run/fork.js'
-import type { Offer } from './run/frozen.js'
-import { loadRun, loadStored } from './run/load.js'
-import { pendingOf, readHistory, readPaused } from './run/stored-state.js'
-import { openStream } from './run/stream.js'
-import type { HarnessStream, StreamedRun } from './run/stream.js'
-import { flushTracing } from './run/tracing.js'
+import { readAnswers } from './run/resume/answer-check.js'
+import type { Answer, ApprovalAnswer } from './run/machine/answers.js'
+import type { GoOnOpening } from './run/core/plan.js'
+import type { DurableEvent, RunEvent } from './run/machine/events.js'
+import { forkOpening } from './run/replay/fork.js'
+import type { ForkPoint } from './run/replay/fork.js'
+import type { Offer } from './run/core/frozen.js'
+import { loadRun, loadStored } from './run/core/load.js'
+import { pendingOf, readHistory, readPaused } from './run/resume/stored-state.js'
+import { openStream } from './run/stream/stream.js'
+import type { HarnessStream, StreamedRun } from './run/stream/stream.js'
+import { flushTracing } from './run/core/tracing.js'
 import type { InferOutput } from './tools/output-type.js'
 import type { Schema } from './schema/schema.js'
 import type { ToolSpec } from './tools/spec.js'
@@ -138,7 +138,7 @@ class OpenHarness<Output = string> implements AsyncDisposable {
   ): Promise<HarnessResult<Output>> {
     this.#assertOpen()
     checkReplayOptions(options)
-    const { recordedEvents, replayRun } = await import('./run/replay.js')
+    const { recordedEvents, replayRun } = await import('./run/replay/replay.js')
     const events = await recordedEvents(log)
     return replayRun<Output>(events, (stretch) => this.#launcher.replay(stretch, options, this.#tools))
   }
@@ -261,7 +261,7 @@ class OpenHarness<Output = string> implements AsyncDisposable {
 }
 
 async function recordedIn(log: Iterable<RunEvent> | AsyncIterable<RunEvent>): Promise<readonly DurableEvent[]> {
-  const { recordedEvents } = await import('./run/replay.js')
+  const { recordedEvents } = await import('./run/replay/replay.js')
   return recordedEvents(log)
 }
 

@@ -5,21 +5,21 @@ import type { ReplayOptions, RunOptions } from './options.js'
 import { Parts } from './parts.js'
 import { childPlanOf, planOf, toolsOfChild } from './plan.js'
 import { RunAbort } from './util/abort.js'
-import type { ChildStart } from './run/child-run.js'
-import { askBeforeChild, toldAfterChild } from './run/child-hooks.js'
-import { conduct } from './run/conduct.js'
-import type { GoOnOpening, Opening, RunPlan } from './run/plan.js'
-import { RunContext } from './run/context.js'
-import type { RunSurroundings } from './run/context.js'
-import type { ForkEffects } from './run/fork.js'
-import type { Frozen } from './run/frozen.js'
-import { HookSet } from './run/hooks.js'
-import { loadChild } from './run/load.js'
+import type { ChildStart } from './run/core/child-run.js'
+import { askBeforeChild, toldAfterChild } from './run/children/child-hooks.js'
+import { conduct } from './run/loop/conduct.js'
+import type { GoOnOpening, Opening, RunPlan } from './run/core/plan.js'
+import { RunContext } from './run/core/context.js'
+import type { RunSurroundings } from './run/core/context.js'
+import type { ForkEffects } from './run/replay/fork.js'
+import type { Frozen } from './run/core/frozen.js'
+import { HookSet } from './run/hooks/hooks.js'
+import { loadChild } from './run/core/load.js'
 import type { Provenance } from './run/provenance/flows.js'
-import { EventQueue } from './run/queue.js'
-import type { ReplayedStretch, Stretch } from './run/replay.js'
-import type { StartedChild } from './run/started-child.js'
-import type { StreamedRun } from './run/stream.js'
+import { EventQueue } from './run/stream/queue.js'
+import type { ReplayedStretch, Stretch } from './run/replay/replay.js'
+import type { StartedChild } from './run/core/started-child.js'
+import type { StreamedRun } from './run/stream/stream.js'
 import type { ToolSpec } from './tools/spec.js'
 import { isSourced } from './contracts/entry.js'
 import type { TranscriptEntry } from './contracts/entry.js'
@@ -155,7 +155,7 @@ export class Launcher<Output> {
   }
 
   async #forkHistory({ state }: RunContext, callId: string): Promise<readonly TranscriptEntry[]> {
-    const { forkHistory } = await import('./run/fork-history.js')
+    const { forkHistory } = await import('./run/children/fork-history.js')
     return forkHistory(state, callId, this.clock.iso())
   }
 

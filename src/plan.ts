@@ -1,5 +1,5 @@
 import { ownBudgets } from './budget-checks.js'
-import { checkGrants } from './child-grants.js'
+import { checkGrants } from './run/children/grants.js'
 import { checkToolNames, rulesOf } from './config.js'
 import type { Config } from './config.js'
 import { HarnessError } from './contracts/errors.js'
@@ -14,8 +14,8 @@ import { outputSchemaOf, parseAnswer } from './output/several.js'
 import { RunOffers } from './offers.js'
 import type { OffersSetup } from './offers.js'
 import type { Parts } from './parts.js'
-import type { Opening, RunPlan } from './run/plan.js'
-import type { Frozen, Offer } from './run/frozen.js'
+import type { Opening, RunPlan } from './run/core/plan.js'
+import type { Frozen, Offer } from './run/core/frozen.js'
 import type { SpawnOptions, ToolSpec } from './tools/spec.js'
 
 type StartChild = RunPlan['startChild']

@@ -1,9 +1,9 @@
 import { HarnessError } from '../contracts/errors.js'
-import type { DurableEvent } from '../run/events.js'
-import { listFilter, statusesOf } from '../run/listing.js'
-import type { ListOptions, ListPlace } from '../run/listing.js'
-import { digestAfter, summaryOf } from '../run/summary.js'
-import type { RunDigest, RunSummary } from '../run/summary.js'
+import type { DurableEvent } from '../run/machine/events.js'
+import { listFilter, statusesOf } from '../run/log/listing.js'
+import type { ListOptions, ListPlace } from '../run/log/listing.js'
+import { digestAfter, summaryOf } from '../run/log/summary.js'
+import type { RunDigest, RunSummary } from '../run/log/summary.js'
 import { isObject, parseJson } from '../util/json.js'
 
 /** Rows that are fetched together. */

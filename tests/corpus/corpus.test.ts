@@ -7,8 +7,8 @@ import type { Answer, DurableEvent, PendingItem, ResumeState, ToolSpec } from 't
 import { ScriptedModel } from 'thinharness/testing'
 import { eventsIn, logWith } from '../harness/pause-support.js'
 import { failureOf } from '../harness/support.js'
-import { fold } from '#run/state.js'
-import { readState } from '#run/stored-state.js'
+import { fold } from '#run/machine/state.js'
+import { readState } from '#run/resume/stored-state.js'
 
 const HERE = fileURLToPath(new URL('.', import.meta.url))
 

@@ -4,7 +4,7 @@ import { describe, expect, test } from 'vitest'
 import type { RunStatus, RunStore } from 'thinharness'
 import type { DbosEngine, DbosWorkflow } from '#durable/dbos/engine.js'
 import { TakeOver } from '#durable/dbos/take-over.js'
-import { newOwner } from '#run/owner.js'
+import { newOwner } from '#run/log/owner.js'
 
 const MINUTE = 60_000
 

@@ -5,7 +5,7 @@ import { HarnessError } from 'thinharness'
 import type { ToolReach, ToolSpec } from 'thinharness'
 import { fetchUrl, fileTools, subagent } from 'thinharness/tools'
 import { ScriptedModel } from 'thinharness/testing'
-import { checkGrants } from '#child-grants.js'
+import { checkGrants } from '#run/children/grants.js'
 import { harnessOf, tool } from './support.js'
 
 const ROOT = '/work/space'

@@ -1,8 +1,8 @@
 import { describe, expect, test } from 'vitest'
 import type { RunRules } from 'thinharness'
 import { NO_USAGE } from '#contracts/result.js'
-import { decide, decideSteering } from '#run/decide.js'
-import type { Command } from '#run/decide.js'
+import { decide, decideSteering } from '#run/machine/decide.js'
+import type { Command } from '#run/machine/decide.js'
 import { calls, RULES, Story, text, user } from './support.js'
 
 const ASK = { kind: 'ask', correction: null, notices: [], closing: null } as const

@@ -272,7 +272,7 @@ describe('a disk that fails', () => {
     '160 a disk that fills up in the middle of an append keeps nothing of it',
     async () => {
       await build({
-        entry: { log: new URL('../../src/run/file-log.ts', import.meta.url).pathname },
+        entry: { log: new URL('../../src/store/file-log.ts', import.meta.url).pathname },
         outDir: folder,
         format: 'esm',
         outExtension: () => ({ js: '.mjs' }),

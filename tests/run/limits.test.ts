@@ -1,9 +1,9 @@
 import { describe, expect, test } from 'vitest'
 import type { RunRules, RunUsage, StallRules } from 'thinharness'
 import { NO_USAGE } from '#contracts/result.js'
-import { limitNotices } from '#run/limit-notices.js'
-import { closingBreach, nearLimits } from '#run/limits.js'
-import type { Breach, Standing } from '#run/limits.js'
+import { limitNotices } from '#run/machine/limit-notices.js'
+import { closingBreach, nearLimits } from '#run/machine/limits.js'
+import type { Breach, Standing } from '#run/machine/limits.js'
 import { RULES } from './support.js'
 
 interface Given {

@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest'
 import type { RunEvent } from 'thinharness'
-import { EventQueue } from '#run/queue.js'
+import { EventQueue } from '#run/stream/queue.js'
 import { ticks } from '../harness/support.js'
 import { AT, event } from './support.js'
 

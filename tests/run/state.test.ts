@@ -1,8 +1,8 @@
 import { describe, expect, test } from 'vitest'
 import type { TranscriptEntry } from 'thinharness'
-import { apply, fold, lengthWhenClosed, openState } from '#run/state.js'
-import type { BatchCall } from '#run/batch-call.js'
-import type { RunState } from '#run/state.js'
+import { apply, fold, lengthWhenClosed, openState } from '#run/machine/state.js'
+import type { BatchCall } from '#run/machine/batch-call.js'
+import type { RunState } from '#run/machine/state.js'
 import { AT, calls, event, RULES, Story, text, USAGE, user } from './support.js'
 
 const OPENED: RunState = {

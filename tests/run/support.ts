@@ -1,7 +1,7 @@
 import type { DurableEvent, RunRules, TokenUsage } from 'thinharness'
-import type { DurablePayloads } from '#run/events.js'
-import { apply, openState } from '#run/state.js'
-import type { RunState } from '#run/state.js'
+import type { DurablePayloads } from '#run/machine/events.js'
+import { apply, openState } from '#run/machine/state.js'
+import type { RunState } from '#run/machine/state.js'
 import type { AssistantPart, UserEntry } from '#contracts/entry.js'
 
 export const AT = '2026-01-01T00:00:00.000Z'

@@ -3,9 +3,9 @@ import { HarnessError } from 'thinharness'
 import type { DurableEvent, RunEvent, ToolSpec } from 'thinharness'
 import { Launcher } from '#launcher.js'
 import type { Launch } from '#launcher.js'
-import { EventQueue } from '#run/queue.js'
-import { replayRun } from '#run/replay.js'
-import type { StreamedRun } from '#run/stream.js'
+import { EventQueue } from '#run/stream/queue.js'
+import { replayRun } from '#run/replay/replay.js'
+import type { StreamedRun } from '#run/stream/stream.js'
 
 /**
  * Every run of a test is run again behind it, by its events, with no request and no tool: it must tell the same events

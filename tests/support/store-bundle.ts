@@ -13,8 +13,8 @@ export async function bundleStores(): Promise<string> {
   mkdirSync(place, { recursive: true })
   const outDir = mkdtempSync(`${place}stores-`)
   const entry = {
-    index: source('run/file-log.ts'),
-    owner: source('run/owner.ts'),
+    index: source('store/file-log.ts'),
+    owner: source('run/log/owner.ts'),
     'store/sqlite': source('store/sqlite.ts'),
     'store/postgres': source('store/postgres.ts'),
   }

@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { HarnessError } from '../../index.js'
-import { newOwner } from '../../run/owner.js'
+import { newOwner } from '../../run/log/owner.js'
 import { isObject } from '../../util/json.js'
 import type { DbosEngine } from './engine.js'
 import type { DbosLaunch } from './options.js'

@@ -1,5 +1,5 @@
 import type { RunStatus, RunStore } from '../../index.js'
-import { hasEnded } from '../../run/owner.js'
+import { hasEnded } from '../../run/log/owner.js'
 import type { DbosEngine, DbosWorkflow } from './engine.js'
 import { stretchOf } from './stretches.js'
 

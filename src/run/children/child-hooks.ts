@@ -1,0 +1,70 @@
+import { HarnessError } from '../../contracts/errors.js'
+import { NO_USAGE } from '../../contracts/result.js'
+import type { HarnessResult } from '../../contracts/result.js'
+import type { RunContext } from '../core/context.js'
+import type { HookContexts } from '../hooks/hooks.js'
+
+/** What the hooks are told of a run under a call. */
+export type AboutChild = HookContexts['before_subagent_run']
+
+/**
+ * Asks the `before_subagent_run` hooks of the run that starts a child; rejects with `cancelled_by_hook` when one does not
+ * let it begin.
+ */
+export async function askBeforeChild(parent: RunContext, about: AboutChild): Promise<void> {
+  if (!parent.hooks.has('before_subagent_run')) return
+  let cancel: string | true | undefined
+  const asked = { ...parent.hookBase('before_subagent_run'), ...about }
+  await failingParent(
+    parent,
+    parent.hooks.ask(asked, parent, (same, answer) => {
+      cancel = answer.cancel
+      return cancel === undefined ? same : null
+    }),
+  )
+  if (cancel === undefined) return
+  const why = cancel === true || cancel === '' ? 'unspecified' : cancel
+  throw new HarnessError('cancelled_by_hook', `Subagent execution blocked by hook: ${why}`)
+}
+
+/**
+ * What a child came to, once the `after_subagent_run` hooks of its parent have been told. They are told of a run that
+ * went on here and has ended, not of one that pauses, was not let begin, or had ended before.
+ */
+export async function toldAfterChild<Output>(
+  parent: RunContext,
+  about: AboutChild,
+  child: RunContext,
+  outcome: Promise<HarnessResult<Output>>,
+): Promise<HarnessResult<Output>> {
+  const [settled] = await Promise.allSettled([outcome])
+  const isOver = settled.status === 'rejected' || settled.value.pending.length === 0
+  if (isOver && child.hasBegun && parent.hooks.has('after_subagent_run')) await tellAfterChild(parent, about, settled)
+  if (settled.status === 'rejected') throw settled.reason
+  return settled.value
+}
+
+async function tellAfterChild(
+  parent: RunContext,
+  about: AboutChild,
+  settled: PromiseSettledResult<HarnessResult<unknown>>,
+): Promise<void> {
+  const result = settled.status === 'fulfilled' ? settled.value : null
+  const error = settled.status === 'rejected' && settled.reason instanceof HarnessError ? settled.reason : null
+  const usage = result?.usage ?? error?.run?.usage ?? NO_USAGE
+  const asked = { ...parent.hookBase('after_subagent_run'), ...about, result, error, usage }
+  await failingParent(
+    parent,
+    parent.hooks.ask(asked, parent, (same) => same),
+  )
+}
+
+/** A hook that fails in strict mode is the end of the run that asks it, not of the child alone. */
+async function failingParent(parent: RunContext, asked: Promise<void>): Promise<void> {
+  try {
+    await asked
+  } catch (error) {
+    parent.abort.abort(error)
+    throw error
+  }
+}

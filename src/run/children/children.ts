@@ -1,0 +1,199 @@
+import { createHash } from 'node:crypto'
+import { HarnessError } from '../../contracts/errors.js'
+import { NO_USAGE, withUsage } from '../../contracts/result.js'
+import type { HarnessResult, PendingItem, ResumeState, RunUsage } from '../../contracts/result.js'
+import type { ChildRun, SpawnOptions } from '../../tools/spec.js'
+import { wholeStart } from '../../tools/boundary/summaries.js'
+import { ChildPaused } from '../../tools/suspension.js'
+import type { BatchCall } from '../machine/batch-call.js'
+import type { ChildStart, Within } from '../core/child-run.js'
+import type { RunContext } from '../core/context.js'
+import type { Frozen } from '../core/frozen.js'
+import type { LeftChild, StartedChild } from '../core/started-child.js'
+
+interface Child {
+  readonly runId: string
+  readonly started: StartedChild
+  /** How it ended; null while it runs. */
+  end: ChildEnd | null
+}
+
+interface ChildEnd {
+  readonly usage: RunUsage
+  readonly pending: readonly PendingItem[]
+  /** With which the call finds it again; null for a run that never began. */
+  readonly state: () => ResumeState | null
+}
+
+/** The call whose runs they are. */
+export type ParentCall = Pick<BatchCall, 'callId' | 'children' | 'answers'>
+
+/** The runs that one call starts: what they use, and what they ask of people, is the call's, but for those in the background. */
+export class CallChildren {
+  readonly #context: RunContext
+  readonly #frozen: Frozen
+  readonly #call: ParentCall
+  readonly #children = new Map<string, Child>()
+  readonly #left = new Map<string, LeftChild>()
+  readonly #isAgain: boolean
+
+  /** `isAgain`: the call has ended before, so that whatever it waited for then is known. */
+  constructor(context: RunContext, frozen: Frozen, call: ParentCall, { isAgain = false } = {}) {
+    this.#context = context
+    this.#frozen = frozen
+    this.#call = call
+    this.#isAgain = isAgain
+  }
+
+  /** Throws `invalid_options` for a key that was used already by this call. */
+  spawn<Output>(options: SpawnOptions<Output>, signal: AbortSignal): ChildRun<Output> {
+    const key = options.key ?? String(this.#children.size + this.#left.size + 1)
+    if (!/^[\w.:-]{1,64}$/.test(key)) {
+      throw new HarnessError(
+        'invalid_options',
+        `Expected \`key\` to be 1 to 64 letters, digits, \`_\`, \`-\`, \`.\` or \`:\`, got \`${key}\`.`,
+      )
+    }
+    const runId = childRunId(this.#context.runId, this.#call.callId, key)
+    if (this.#children.has(runId) || this.#left.has(runId)) {
+      throw new HarnessError(
+        'invalid_options',
+        `Call \`${this.#call.callId}\` has started a run with the key \`${key}\` already.`,
+      )
+    }
+    if ((options.background ?? false) !== false) return this.#leave(runId, key, options)
+    const started = this.#start(runId, key, { options, signal, ...(this.#isAgain && { isKnown: true }) })
+    const child: Child = { runId, started, end: null }
+    this.#children.set(runId, child)
+    const result = this.#watch(child, `${this.#call.callId}/${key}/`)
+    // A handler that does not look at it learns of it by the run's events.
+    result.catch(ignore)
+    return { runId, result: result as Promise<HarnessResult<Output>> }
+  }
+
+  #start(
+    runId: string,
+    key: string,
+    start: Pick<ChildStart, 'options' | 'signal' | 'within' | 'isKnown'>,
+  ): StartedChild {
+    // In front of the call ids of a child, in what its parent asks of people.
+    const prefix = `${this.#call.callId}/${key}/`
+    const stored = this.#call.children.find((child) => child.runId === runId) ?? null
+    const answers = this.#call.answers
+      .filter(({ callId }) => callId.startsWith(prefix))
+      .map((answer) => ({ ...answer, callId: answer.callId.slice(prefix.length) }))
+    return this.#frozen.startChild(this.#context, this.#call.callId, { runId, stored, answers, ...start })
+  }
+
+  /** Its options are checked now; it begins when the call has ended well. */
+  #leave<Output>(runId: string, key: string, options: SpawnOptions<Output>): ChildRun<Output> {
+    const line = typeof options.background === 'object' ? options.background : null
+    const { opened, open, shut } = gate()
+    const within: Within = async (signal, work) => {
+      await opened
+      return line === null ? work() : line.within(this.#context.runId, signal, work)
+    }
+    const started = this.#start(runId, key, { options, signal: this.#context.signal, within })
+    started.outcome.catch(ignore)
+    const drop = (): void => {
+      started.abort.release()
+      shut(new HarnessError('cancelled', 'The call that would have left this run in the background did not succeed.'))
+    }
+    const { agentName: agent = 'default', prompt } = options
+    const said =
+      typeof prompt === 'string' ? prompt : prompt.map((part) => (part.type === 'text' ? part.text : '')).join(' ')
+    const task = wholeStart(said, LONGEST_TASK)
+    this.#left.set(runId, { key, childRunId: runId, agent, task, started, begin: open, drop })
+    const result = Promise.reject<HarnessResult<Output>>(notWaitedFor(runId))
+    result.catch(ignore)
+    return { runId, result }
+  }
+
+  /** Those for the background. */
+  get left(): readonly LeftChild[] {
+    return [...this.#left.values()]
+  }
+
+  /** Resolves when all have come to a pause or an end. */
+  async settled(): Promise<void> {
+    await Promise.all([...this.#children.values()].map(({ started }) => started.outcome.then(ignore, ignore)))
+  }
+
+  /** The call has ended: those that it has not waited for, or was stopped under, end with it. */
+  async end(): Promise<void> {
+    for (const { started, end } of this.#children.values()) {
+      if (end === null) started.abort.abort(new HarnessError('cancelled', 'The call that started this run has ended.'))
+    }
+    await this.settled()
+  }
+
+  /** What the children that have paused ask, as items of the run that their call is in. */
+  get waiting(): readonly PendingItem[] {
+    return [...this.#children.values()].flatMap(({ end }) => end?.pending ?? [])
+  }
+
+  /** All that have come to a pause or an end: where the call is entered again, there may be no log that knows them. */
+  get states(): readonly ResumeState[] {
+    return [...this.#children.values()].flatMap(({ end }) => end?.state() ?? [])
+  }
+
+  /** What they have used; null when there are none. */
+  get usage(): RunUsage | null {
+    if (this.#children.size === 0) return null
+    return [...this.#children.values()].reduce(
+      (sum, { end }) => (end === null ? sum : withUsage(sum, end.usage)),
+      NO_USAGE,
+    )
+  }
+
+  async #watch(child: Child, prefix: string): Promise<HarnessResult<unknown>> {
+    try {
+      const result = await child.started.outcome
+      const pending = itemsWithin(result.pending, prefix, this.#context.runId)
+      child.end = { usage: result.usage, pending, state: () => result.resumeState }
+      if (pending.length > 0) throw new ChildPaused()
+      return result
+    } catch (error) {
+      const run = error instanceof HarnessError ? error.run : undefined
+      child.end ??= { usage: run?.usage ?? NO_USAGE, pending: [], state: () => run?.resumeState ?? null }
+      throw error
+    }
+  }
+}
+
+/** Characters of a task that are told with its report. */
+const LONGEST_TASK = 200
+
+function notWaitedFor(runId: string): HarnessError {
+  return new HarnessError(
+    'invalid_state',
+    `Run \`${runId}\` works in the background: it begins when the call has ended, and its report comes as a message.`,
+  )
+}
+
+function gate(): { opened: Promise<void>; open: () => void; shut: (reason: Error) => void } {
+  let [open, shut]: [() => void, (reason: Error) => void] = [ignore, ignore]
+  const opened = new Promise<void>((resolve, reject) => ([open, shut] = [resolve, reject]))
+  opened.catch(ignore)
+  return { opened, open, shut }
+}
+
+/** The same whenever the call comes to this child, so that a recovered parent finds it again. */
+export function childRunId(parentRunId: string, callId: string, key: string): string {
+  const digest = createHash('sha256')
+    .update(JSON.stringify([parentRunId, callId, key]))
+    .digest('hex')
+  return `run_${digest.slice(0, 32)}`
+}
+
+export function itemsWithin(
+  pending: readonly PendingItem[],
+  prefix: string,
+  parentRunId: string,
+): readonly PendingItem[] {
+  return pending.map((item) => ({ ...item, callId: prefix + item.callId, path: [parentRunId, ...item.path] }))
+}
+
+function ignore(): void {
+  return undefined
+}

@@ -1,0 +1,27 @@
+import type { ResumeState } from '../../contracts/result.js'
+import type { SpawnOptions } from '../../tools/spec.js'
+import type { Answer } from '../machine/answers.js'
+import type { RunContext } from './context.js'
+import type { StartedChild } from './started-child.js'
+
+/** A run to be started under a call. */
+export interface ChildStart {
+  readonly runId: string
+  readonly options: SpawnOptions<unknown>
+  /** Its state when the call last waited; the log may know more. */
+  readonly stored: ResumeState | null
+  /** What people have answered to it since. */
+  readonly answers: readonly Answer[]
+  /** Aborted with the call; of a run in the background, with the run. */
+  readonly signal: AbortSignal
+  /** When it may begin. Default: at once. */
+  readonly within?: Within
+  /** It is not begun where nothing is known of it. */
+  readonly isKnown?: boolean
+}
+
+/** Does work when its time has come. Rejects, without having done it, when `signal` is aborted before. */
+export type Within = <T>(signal: AbortSignal, work: () => Promise<T>) => Promise<T>
+
+/** Starts a run under a call of `parent`. */
+export type StartChild = (parent: RunContext, callId: string, start: ChildStart) => StartedChild

@@ -1,0 +1,291 @@
+import { HarnessError, messageOf } from '../../contracts/errors.js'
+import { NO_USAGE } from '../../contracts/result.js'
+import type { RunReport, StopReason } from '../../contracts/result.js'
+import type { Purse } from '../../money/purse.js'
+import type { Spending } from '../../money/spending.js'
+import type { CheckedArguments } from '../../tools/boundary/arguments.js'
+import type { Clock } from '../../util/clock.js'
+import type { JsonObject, JsonValue } from '../../util/json.js'
+import type { BackgroundWork } from './background-work.js'
+import type { ConfigPolicy } from '../machine/config-digest.js'
+import type { DurableEvent, DurablePayloads, EphemeralEvent, EphemeralPayloads, EventBase } from '../machine/events.js'
+import type { RunAbort } from '../../util/abort.js'
+import type { HookSet } from '../hooks/hooks.js'
+import { Lease } from '../log/lease.js'
+import type { RunLog } from '../log/log.js'
+import type { EventQueue } from '../stream/queue.js'
+import type { Recording } from './recording.js'
+import { reportOf } from './result.js'
+import type { SigningKey } from './signature.js'
+import { apply, openState } from '../machine/state.js'
+import type { RunParent, RunState } from '../machine/state.js'
+import type { RunTrace } from './tracing.js'
+
+/** What a run is given at its start, alive or not. */
+export interface RunSurroundings {
+  readonly runId: string
+  readonly parent: RunParent | null
+  /** How many runs it is under. Default 0: it is at the top. */
+  readonly depth?: number
+  readonly metadata: JsonObject
+  /** The money of the run above, where that is counted. */
+  readonly outerPurse?: Purse | null
+  readonly log: RunLog
+  readonly clock: Clock
+  readonly hooks: HookSet
+  readonly queue: EventQueue
+  /** Where runs that calls of this one start tell their events. Default: where this one does. */
+  readonly childQueue?: EventQueue
+  readonly abort: RunAbort
+  /** What stored states are signed with. */
+  readonly signingKey: SigningKey | null
+  /** What the run did when it was recorded: it is run again by that, and must tell the same. */
+  readonly recording?: Recording
+}
+
+/** One run: its state, log, clock, ids and abort signal. The only one that emits. */
+export class RunContext {
+  readonly runId: string
+  readonly parent: RunParent | null
+  readonly depth: number
+  readonly outerPurse: Purse | null
+  readonly log: RunLog
+  readonly queue: EventQueue
+  readonly childQueue: EventQueue
+  readonly clock: Clock
+  readonly hooks: HookSet
+  readonly abort: RunAbort
+  readonly signingKey: SigningKey | null
+  readonly recording: Recording | null
+  /** The provider's raw replies: kept beside the state, since no event carries them. */
+  readonly responses: unknown[] = []
+  /** The checked arguments of the batch in hand, by call id: made when the reply came, used when its calls run. */
+  checked: ReadonlyMap<string, CheckedArguments> = new Map()
+  /** Null where nobody traces. */
+  trace: Required<RunTrace> | null = null
+  /** Null where nobody asks what the run costs. */
+  spending: Spending | null = null
+  /** Null while no call has left a run behind here. */
+  background: BackgroundWork | null = null
+  /** What the run went on with, and the runs below it may. */
+  configPolicy: ConfigPolicy = 'compatible'
+  /** The `run_end` hooks have been asked. */
+  endTold = false
+  #metadata: JsonObject
+  #lease: Lease | null = null
+  #state: RunState | null = null
+  #lastSeq = 0
+  /** Events that go to the log together, and the promise of their being kept. */
+  #gathering: { readonly events: DurableEvent[]; readonly kept: Promise<void> } | null = null
+  #lastAppend: Promise<void> = Promise.resolve()
+  #storeFailure: HarnessError | null = null
+  /** The last event of the run has been emitted: what a model or a tool that was left behind still tells is not heard. */
+  #isOver = false
+  #hadEnded = false
+
+  constructor(surroundings: RunSurroundings) {
+    this.runId = surroundings.runId
+    this.parent = surroundings.parent
+    this.depth = surroundings.depth ?? 0
+    this.#metadata = surroundings.metadata
+    this.outerPurse = surroundings.outerPurse ?? null
+    this.log = surroundings.log
+    this.queue = surroundings.queue
+    this.childQueue = surroundings.childQueue ?? surroundings.queue
+    this.clock = surroundings.clock
+    this.hooks = surroundings.hooks
+    this.abort = surroundings.abort
+    this.signingKey = surroundings.signingKey
+    this.recording = surroundings.recording ?? null
+  }
+
+  /** Makes the run this process's own, where its log knows owners. Rejects when it is another's. */
+  async claim(begins: boolean): Promise<void> {
+    this.#lease = await Lease.take(this.log, this.runId, this.abort, { begins, waits: this.parent !== null })
+  }
+
+  async release(): Promise<void> {
+    await this.#lease?.release()
+  }
+
+  /** The run goes on from a state that it takes over. `metadata` replaces what the run had. */
+  adopt(state: RunState, responses: readonly unknown[], metadata: JsonObject | null): void {
+    this.#state = state
+    this.#lastSeq = state.seq
+    this.#metadata = metadata ?? state.metadata
+    this.responses.push(...responses)
+  }
+
+  get metadata(): JsonObject {
+    return this.#metadata
+  }
+
+  get state(): RunState {
+    if (this.#state === null) throw new RangeError(`Expected run \`${this.runId}\` to have begun.`)
+    return this.#state
+  }
+
+  get hasBegun(): boolean {
+    return this.#state !== null
+  }
+
+  /**
+   * Keeps an event, then changes the state by it, then tells it. Resolves when all three are done and the reader has
+   * room; events emitted while an append is under way are kept together. Rejects with `store_failure` when the log
+   * cannot keep it, and from then on for every event.
+   */
+  emit<Kind extends keyof DurablePayloads>(kind: Kind, payload: DurablePayloads[Kind]): Promise<void> {
+    if (this.#storeFailure !== null) return Promise.reject(this.#storeFailure)
+    if (this.#isOver) return Promise.reject(new RangeError(`Run \`${this.runId}\` is over: it tells nothing more.`))
+    this.#lastSeq += 1
+    const event = { kind, ...this.#base(this.#lastSeq, true), ...payload } as DurableEvent
+    if (event.kind === 'run_completed') keepShort(event, answerIn(event.result.pending, this.state))
+    if (this.recording !== null) return this.#replayMatching(event, this.recording)
+    this.#isOver = isEnd(event)
+    this.#gathering ??= this.#gather()
+    this.#gathering.events.push(event)
+    return this.#gathering.kept
+  }
+
+  /** Takes an event as it was recorded. */
+  replay(event: DurableEvent): void {
+    this.#lastSeq = event.seq
+    if (this.#state !== null) apply(this.#state, event)
+    else if (event.kind === 'run_started') this.#state = openState(event)
+    void this.queue.push(event)
+  }
+
+  /** Takes what was recorded of others up to here. */
+  replayGiven(): void {
+    for (let event = this.recording?.takeGiven(); event !== undefined; event = this.recording?.takeGiven())
+      this.replay(event)
+  }
+
+  async #replayMatching(told: DurableEvent, recording: Recording): Promise<void> {
+    this.replayGiven()
+    this.replay(recording.matching(told))
+    this.#isOver = isEnd(told)
+  }
+
+  /** The run had ended before it was found here, and its end has been told. */
+  get hadEnded(): boolean {
+    return this.#hadEnded
+  }
+
+  /** The end of a run in an error. What the log cannot keep is told all the same: a stream always has its end. */
+  async emitFailure(error: HarnessError, stopReason: StopReason): Promise<void> {
+    const { code, name: errorType, message, status, retryable } = error
+    const asked = { ...(status !== undefined && { status }), ...(retryable && { retryable: true as const }) }
+    const payload = { stopReason, code, errorType, message, ...asked, usage: this.#state?.usage ?? NO_USAGE }
+    try {
+      if (!this.hasBegun) throw error
+      await this.emit('run_failed', payload)
+    } catch {
+      this.tell('run_failed', payload)
+    }
+  }
+
+  /** Tells the end of a run that had ended before: it is in the log already. */
+  tellStored(ending: DurableEvent): void {
+    this.#hadEnded = true
+    this.#isOver = true
+    void this.queue.push(ending)
+  }
+
+  /** Tells listeners something that is never stored. */
+  tell<Kind extends keyof EphemeralPayloads>(kind: Kind, payload: EphemeralPayloads[Kind]): void {
+    if (this.#isOver && kind !== 'run_failed') return
+    const event = { kind, ...this.#base(this.#state?.seq ?? 0, false), ...payload } as EphemeralEvent
+    if (kind === 'transport_retry' || kind === 'run_failed') this.trace?.event(event)
+    void this.queue.push(event)
+  }
+
+  get signal(): AbortSignal {
+    return this.abort.signal
+  }
+
+  /** Tells of a hook that failed and was passed over. */
+  readonly hookFailed = (hookEvent: string, message: string): Promise<void> =>
+    this.emit('hook_failed', { hookEvent, message })
+
+  /** The fields that every hook gets. */
+  hookBase<Event extends string>(event: Event): { event: Event; runId: string; metadata: JsonObject } {
+    return { event, runId: this.runId, metadata: this.metadata }
+  }
+
+  /** What the run had done when it failed; nothing when it had not begun. */
+  report(stopReason: StopReason): RunReport | undefined {
+    if (this.#state === null) return undefined
+    return reportOf(this.#state, stopReason, this.responses, this.signingKey)
+  }
+
+  #base(seq: number, durable: boolean): EventBase {
+    const { runId, parent } = this
+    return {
+      runId,
+      seq,
+      at: this.clock.iso(),
+      durable,
+      parentRunId: parent?.runId ?? null,
+      parentToolCallId: parent?.callId ?? null,
+      agentName: parent?.agentName ?? null,
+    }
+  }
+
+  #gather(): { readonly events: DurableEvent[]; readonly kept: Promise<void> } {
+    const events: DurableEvent[] = []
+    const kept = this.#lastAppend.then(() => {
+      this.#gathering = null
+      return this.#keep(events)
+    })
+    // The next append waits for this one, however it ends.
+    this.#lastAppend = kept.then(undefined, () => undefined)
+    return { events, kept }
+  }
+
+  async #keep(events: readonly DurableEvent[]): Promise<void> {
+    if (this.#storeFailure !== null) throw this.#storeFailure
+    try {
+      await this.log.append(this.runId, events, this.#lease?.owner)
+    } catch (cause) {
+      this.#storeFailure = storeFailure(this.runId, cause)
+      // What is under way is stopped now, and nothing more begins.
+      this.abort.abort(this.#storeFailure)
+      throw this.#storeFailure
+    }
+    let room: Promise<void> | undefined
+    for (const event of events) {
+      if (this.#state !== null) apply(this.#state, event)
+      else if (event.kind === 'run_started') this.#state = openState(event)
+      this.trace?.event(event)
+      room = this.queue.push(event) ?? room
+    }
+    if (room !== undefined) await room
+  }
+}
+
+function storeFailure(runId: string, cause: unknown): HarnessError {
+  if (cause instanceof HarnessError) return cause
+  return new HarnessError('store_failure', `The log could not keep an event of run \`${runId}\`: ${messageOf(cause)}`, {
+    cause,
+  })
+}
+
+/** The answer as JSON: what the caller's schema made of it need not be any. */
+function answerIn({ length }: readonly unknown[], { phase }: RunState): JsonValue | undefined {
+  if (length > 0) return undefined
+  return phase.at === 'answered' && phase.resolution.kind === 'final' ? phase.resolution.output : undefined
+}
+
+/** As JSON a result is told in short: its transcript, records and state are in the events before it. */
+function keepShort(event: DurableEvent & { kind: 'run_completed' }, answer: JsonValue | undefined): void {
+  const toJSON = () => {
+    const { runId, text, output, stopReason, usage, pending } = event.result
+    return { ...event, result: { runId, text, output: answer ?? output, stopReason, usage, pending } }
+  }
+  Object.defineProperty(event, 'toJSON', { value: toJSON, enumerable: false })
+}
+
+function isEnd({ kind }: DurableEvent): boolean {
+  return kind === 'run_completed' || kind === 'run_failed'
+}

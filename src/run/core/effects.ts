@@ -1,0 +1,29 @@
+import type { Until } from './background-work.js'
+import type { ConfigDigest } from '../machine/config-digest.js'
+import type { DurablePayloads, RequestKind } from '../machine/events.js'
+import type { BatchCall } from '../machine/batch-call.js'
+
+/** What the loop performs: done here and now, or taken from a recording. */
+export interface Effects {
+  /** Before each turn: what the run is configured with by now, since servers may offer something else than before. */
+  configure(): Promise<ConfigDigest>
+  /** Asks the model for the next reply. */
+  ask(requestKind: RequestKind): Promise<Reply>
+  /** Runs the calls of a batch, to their outcomes or to what they ask of people. */
+  runTools(calls: readonly BatchCall[]): Promise<void>
+  /** Answers the calls of a batch that is over its budget; none of them is run. */
+  refuseCalls(calls: readonly BatchCall[]): Promise<void>
+  /** Settles calls that had started when the process that ran them ended. */
+  settleUnknown(calls: readonly BatchCall[]): Promise<void>
+  /** Tells what runs in the background have come to. True when there was something. */
+  tellBackground(until: Until): Promise<boolean>
+  /** Ends the runs in the background, and tells that. */
+  endBackground(): Promise<void>
+}
+
+/** A reply, and what it means. */
+export interface Reply {
+  readonly message: DurablePayloads['model_message']
+  /** The answer as the caller's schema parsed it; of a final reply only. */
+  readonly value: unknown
+}

@@ -1,0 +1,91 @@
+import { HarnessError, messageOf } from '../../contracts/errors.js'
+import type { HarnessErrorCode } from '../../contracts/errors.js'
+import type { RunReport, StopReason } from '../../contracts/result.js'
+import type { Failure } from '../machine/decide.js'
+import type { Breach } from '../machine/limits.js'
+import type { LimitKind } from '../machine/rules.js'
+
+/** Thrown through the loop when the run's own rules end it; never seen outside. */
+export class RunStopped extends Error {
+  readonly failure: Failure
+
+  constructor(failure: Failure) {
+    super(failure.kind)
+    this.failure = failure
+  }
+}
+
+/** The error of a run that its own rules end, and the limit that the `limit_reached` hooks are told. */
+export function failureError(failure: Failure): { readonly error: HarnessError; readonly limit: Breach | null } {
+  switch (failure.kind) {
+    case 'limit': {
+      return { error: new HarnessError('limit_reached', limitMessage(failure.breach)), limit: failure.breach }
+    }
+    case 'tool_retries': {
+      const { toolName, budget, count } = failure
+      const message = `Tool \`${toolName}\` failed ${count} ${count === 1 ? 'time' : 'times'} in a row; its budget is ${budget} ${budget === 1 ? 'retry' : 'retries'}.`
+      return {
+        error: new HarnessError('tool_retries_exceeded', message),
+        limit: { kind: 'tool_retries', limit: budget, count },
+      }
+    }
+    case 'output': {
+      const { retries, message: why } = failure
+      const message = `The final answer did not fit after ${retries} corrective ${retries === 1 ? 'request' : 'requests'}: ${why}`
+      return { error: new HarnessError('output_validation_failed', message), limit: null }
+    }
+    case 'unexpected':
+      return { error: new HarnessError('unexpected_model_behavior', failure.message), limit: null }
+  }
+}
+
+function limitMessage({ kind, limit, count }: Breach): string {
+  if (kind === 'stall') return `The run was stopped: ${count} turns in a row brought nothing new.`
+  const isNeeded = kind === 'cost_usd' && count > limit
+  const used =
+    kind === 'tool_calls' ? `${count} calls would be needed` : `${count} ${isNeeded ? 'would be needed' : 'used'}`
+  return `The run reached its limit: ${LIMIT_NAMES[kind]}=${limit} (${used}).`
+}
+
+const LIMIT_NAMES: Readonly<Record<LimitKind, string>> = {
+  model_requests: 'max_model_requests',
+  tool_calls: 'max_tool_calls',
+  tool_retries: 'tool_retries',
+  input_tokens: 'input_tokens',
+  output_tokens: 'output_tokens',
+  time_ms: 'time_ms',
+  cost_usd: 'cost_usd',
+  stall: 'stall',
+}
+
+/** How a run is said to have ended that an error of this code ended. */
+export function stopReasonOf(code: HarnessErrorCode): StopReason {
+  return STOP_REASONS.find((reason) => reason === code) ?? 'error'
+}
+
+const STOP_REASONS = [
+  'provider_error',
+  'limit_reached',
+  'tool_retries_exceeded',
+  'output_validation_failed',
+  'unexpected_model_behavior',
+  'cancelled_by_hook',
+  'cancelled',
+] as const satisfies readonly (StopReason & HarnessErrorCode)[]
+
+/** `thrown` as the error that the caller gets, with what the run had done. The original is its cause, or itself. */
+export function toHarnessError(thrown: unknown, run: RunReport | undefined): HarnessError {
+  const details = run === undefined ? {} : { run }
+  if (!(thrown instanceof HarnessError)) {
+    return new HarnessError('error', `The run failed: ${messageOf(thrown)}`, { ...details, cause: thrown })
+  }
+  const { code, message, status, retryable, retryAfterMs } = thrown
+  return new HarnessError(code, message, {
+    ...(thrown.run !== undefined && { run: thrown.run }),
+    ...details,
+    cause: thrown.cause ?? thrown,
+    retryable,
+    ...(status !== undefined && { status }),
+    ...(retryAfterMs !== undefined && { retryAfterMs }),
+  })
+}

@@ -1,0 +1,103 @@
+import { HarnessError } from '../../contracts/errors.js'
+import type { ResumeState } from '../../contracts/result.js'
+import type { DurableEvent } from '../machine/events.js'
+import type { RunLog } from '../log/log.js'
+import { apply, openState } from '../machine/state.js'
+import type { RunState } from '../machine/state.js'
+import { readState } from '../resume/stored-state.js'
+
+/** A run as it was found: its state, the raw replies kept beside it, and the last event, when it came from a log. */
+export interface LoadedRun {
+  readonly state: RunState
+  readonly responses: readonly unknown[]
+  readonly last: DurableEvent | null
+  /** The log that the run goes on in holds it from its beginning. */
+  readonly isLogged: boolean
+  /** Call ids of the answers that it has had since it was stored: they are not given to it again. */
+  readonly answered?: readonly string[]
+}
+
+/** Folds what the log has of a run; null when it has nothing. `storedSeq` is the last event of what was stored of it. */
+export async function loadRun(log: RunLog, runId: string, storedSeq = 0): Promise<LoadedRun | null> {
+  let found: ReturnType<typeof opened> | undefined
+  let last: DurableEvent | null = null
+  const answered: string[] = []
+  for await (const event of log.read(runId)) {
+    if (found === undefined) found = opened(event)
+    else apply(found.state, event)
+    if (event.kind === 'answer_received' && event.seq > storedSeq) answered.push(event.callId)
+    last = event
+  }
+  return found === undefined ? null : { ...found, last, isLogged: true, answered }
+}
+
+/** The state at the first event of a log: of a run that begins there, or goes on there from a stored state. */
+export function opened(event: DurableEvent): { readonly state: RunState; readonly responses: readonly unknown[] } {
+  if (event.kind !== 'run_started') {
+    throw new HarnessError(
+      'invalid_log',
+      `The log of run \`${event.runId}\` begins with \`${event.kind}\`, not with \`run_started\`.`,
+    )
+  }
+  if (event.state === undefined) return { state: openState(event), responses: [] }
+  const { state, responses } = readState(event.state, `The log of run \`${event.runId}\``, null)
+  return { state: apply(state, event), responses }
+}
+
+/**
+ * The stored state of a run that waits, unless the log knows that it went on since. What the pause itself told after the
+ * state was made is no going on: a `run_end` hook can be what stores it.
+ */
+export async function loadStored(
+  log: RunLog,
+  stored: { readonly state: RunState; readonly responses: readonly unknown[] },
+): Promise<LoadedRun> {
+  const { runId, seq } = stored.state
+  let isLogged = false
+  for await (const event of log.read(runId, seq)) {
+    if (event.seq > seq) {
+      if (event.kind !== 'run_completed' && event.kind !== 'hook_failed') throw stale(runId)
+      apply(stored.state, event)
+    }
+    isLogged = true
+  }
+  return { ...stored, last: null, isLogged }
+}
+
+/** A run under a call: what the log has of it, unless what the call has kept of it is newer. */
+export async function loadChild(log: RunLog, runId: string, stored: ResumeState | null): Promise<LoadedRun | null> {
+  if (stored === null) return loadBegun(log, runId)
+  const kept = readState(stored, `The state of run \`${runId}\``, null)
+  const logged = await loadBegun(log, runId, kept.state.seq)
+  if (logged !== null && logged.state.seq >= kept.state.seq) return logged
+  return { ...kept, last: null, isLogged: logged !== null }
+}
+
+function stale(runId: string): HarnessError {
+  return new HarnessError(
+    'invalid_state',
+    `resume: the state is stale: run \`${runId}\` has gone on since it was stored.`,
+  )
+}
+
+/**
+ * A run whose log was cut within its first event had not done anything: it is none, and begins anew. A log that holds more
+ * takes no beginning.
+ */
+async function loadBegun(log: RunLog, runId: string, storedSeq = 0): Promise<LoadedRun | null> {
+  try {
+    return await loadRun(log, runId, storedSeq)
+  } catch (error) {
+    if (error instanceof HarnessError && error.code === 'invalid_log' && !(await hasEvents(log, runId))) return null
+    throw error
+  }
+}
+
+async function hasEvents(log: RunLog, runId: string): Promise<boolean> {
+  try {
+    const first = await log.read(runId)[Symbol.asyncIterator]().next()
+    return first.done !== true
+  } catch {
+    return false
+  }
+}

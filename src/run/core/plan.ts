@@ -1,0 +1,67 @@
+import type { Model, ModelSettings, RequestConstants } from '../../contracts/model.js'
+import type { Prices } from '../../money/prices.js'
+import type { OutputFormat } from '../../output/format.js'
+import type { TranscriptEntry } from '../../contracts/entry.js'
+import type { JsonObject, JsonValue } from '../../util/json.js'
+import type { Answer } from '../machine/answers.js'
+import type { ChildStart } from './child-run.js'
+import type { ConfigPolicy } from '../machine/config-digest.js'
+import type { RunContext } from './context.js'
+import type { Frozen, Offer } from './frozen.js'
+import type { InputMessage, InputPort } from '../stream/input.js'
+import type { LoadedRun } from './load.js'
+import type { Provenance } from '../provenance/flows.js'
+import type { RunRules } from '../machine/rules.js'
+import type { StartedChild } from './started-child.js'
+import type { StepRunner } from './steps.js'
+import type { Tracing } from './tracing.js'
+
+/** What a run is to do and with what. The parts that cost loading are loaded when the run comes to them. */
+export interface RunPlan {
+  readonly opening: Opening
+  readonly root: string
+  readonly provenance: Provenance | null
+  readonly settings: ModelSettings
+  readonly steps: StepRunner
+  readonly tracing: readonly Tracing[]
+  /** What models cost; null where nobody asks, unless a limit does. */
+  readonly prices: Prices | null
+  readonly input: InputPort | null
+  readonly deltas: boolean
+  readonly sequential: boolean
+  readonly loadModel: () => Promise<Model>
+  readonly loadOffer: (signal: AbortSignal) => Promise<Offer>
+  /** What is offered now, to be asked at turn boundaries: `before` itself while nothing has changed. Null where nothing can. */
+  readonly refreshOffer: ((signal: AbortSignal, before: Offer) => Promise<Offer>) | null
+  readonly instructionsFor: (offer: Offer) => string
+  readonly outputFor: (model: Model) => OutputFormat | null
+  readonly rulesFor: (output: OutputFormat | null) => RunRules
+  readonly readAnswer: (json: JsonValue) => Promise<unknown>
+  /** Those of the run that this one is a fork of, taken as they are. Default: made of what else is here. */
+  readonly constants?: RequestConstants
+  readonly startChild: (parent: RunContext, frozen: Frozen, callId: string, start: ChildStart) => StartedChild
+}
+
+/** How a run begins: with a prompt, or where an earlier process left it. */
+export type Opening = FreshOpening | GoOnOpening
+
+export interface FreshOpening {
+  readonly kind: 'fresh'
+  readonly prompt: InputMessage
+  /** The conversation that it goes on from. */
+  readonly history: readonly TranscriptEntry[]
+}
+
+export interface GoOnOpening {
+  readonly kind: 'go_on'
+  /** Finds the run; null when there is none. */
+  readonly load: () => Promise<LoadedRun | null>
+  readonly answers: readonly Answer[]
+  readonly configPolicy: ConfigPolicy
+  /** In place of the run's own; null to keep them. */
+  readonly metadata: JsonObject | null
+  /** What it goes on after. */
+  readonly begun: 'resumed' | 'recovered' | 'forked'
+  /** How it begins when there is none. */
+  readonly otherwise: (() => Promise<FreshOpening>) | null
+}

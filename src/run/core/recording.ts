@@ -1,0 +1,126 @@
+import { HarnessError } from '../../contracts/errors.js'
+import { firstDifference } from '../../util/first-difference.js'
+import { isObject } from '../../util/json.js'
+import type { Answer } from '../machine/answers.js'
+import type { DurableEvent } from '../machine/events.js'
+import { endedError } from '../machine/settled.js'
+
+/** What other processes, people, hooks and adapters did: taken as it is. */
+const GIVEN: ReadonlySet<DurableEvent['kind']> = new Set([
+  'hook_failed',
+  'transcript_repaired',
+  'cache_bust',
+  'background_reported',
+])
+
+/** Members that another time and place makes different, and what a caller gave to the run. */
+const INCIDENTAL: ReadonlySet<string> = new Set([
+  'at',
+  'durationMs',
+  'root',
+  'state',
+  'seq',
+  'metadata',
+  'history',
+  'traceparent',
+])
+
+/** The recording ends here, or goes on in another process. */
+export class RecordingCut extends Error {
+  constructor() {
+    super('The recording ends here.')
+  }
+}
+
+/** The events of a run that was recorded, and how far it has been run again. */
+export class Recording {
+  readonly #events: readonly DurableEvent[]
+  #index = 0
+  /** Where the run differs from what was recorded. */
+  mismatch: HarnessError | null = null
+
+  constructor(events: readonly DurableEvent[]) {
+    this.#events = events
+  }
+
+  /** The next event; undefined at the end. */
+  get next(): DurableEvent | undefined {
+    return this.#events[this.#index]
+  }
+
+  get last(): DurableEvent | null {
+    return this.#events[this.#index - 1] ?? null
+  }
+
+  /** What people answered when the run went on at the next event. */
+  get answersAhead(): readonly Answer[] {
+    const ahead = this.#events.slice(this.#index + 1).find(({ kind }) => !GIVEN.has(kind))
+    return ahead?.kind === 'approval_resumed' ? ahead.decisions : []
+  }
+
+  take(): DurableEvent {
+    const event = this.next
+    if (event === undefined) throw new RecordingCut()
+    this.#index += 1
+    return event
+  }
+
+  /** What is to be taken as it was recorded before the run tells something of its own. */
+  takeGiven(): DurableEvent | undefined {
+    return this.next !== undefined && GIVEN.has(this.next.kind) ? this.take() : undefined
+  }
+
+  /**
+   * The recorded event in place of `told`. Throws what ended the run when it had ended here, a `RecordingCut` where
+   * another process went on, and `replay_mismatch`, which names the first difference, when they are not the same.
+   */
+  matching(told: DurableEvent): DurableEvent {
+    const { next } = this
+    const begins = told.kind === 'run_started'
+    if (next === undefined || (next.kind === 'run_started' && !begins)) throw new RecordingCut()
+    if (next.kind === 'run_failed' && told.kind !== 'run_failed') throw recordedFailure(next)
+    const difference = firstDifference(comparable(told), comparable(next))
+    if (difference !== undefined) throw this.differs(next, told, difference)
+    return this.take()
+  }
+
+  /** The refusal of a run that does something else than was recorded. */
+  differs(recorded: DurableEvent, told: { readonly kind: string }, path: string): HarnessError {
+    const where = `event ${recorded.seq}`
+    const what =
+      recorded.kind === told.kind
+        ? `\`${recorded.kind}\` differs at \`${path.slice(1)}\`: recorded ${shown(recorded, path)}, now ${shown(told, path)}`
+        : `\`${recorded.kind}\` was recorded, and now comes \`${told.kind}\``
+    this.mismatch ??= new HarnessError(
+      'replay_mismatch',
+      `The run is not what was recorded. First difference, ${where}: ${what}.`,
+    )
+    return this.mismatch
+  }
+}
+
+/** What ended a recorded run. */
+export function recordedFailure(event: DurableEvent & { kind: 'run_failed' }): HarnessError {
+  const { code, message, ...asked } = endedError(event)
+  return new HarnessError(code, message, asked)
+}
+
+/** An event as JSON, without what another time and place makes different. */
+function comparable(event: DurableEvent): unknown {
+  const json = JSON.parse(
+    JSON.stringify(event, (key, value: unknown) => (INCIDENTAL.has(key) ? undefined : value)),
+  ) as Record<string, unknown>
+  if (event.kind !== 'model_request_started') return json
+  // What people said comes with the recording; what the harness itself says must be the same.
+  const ours = event.entries.filter((entry) => entry.role === 'tool' || entry.notice === true)
+  return { ...json, entries: ours.map(({ at: _, id: __, ...entry }) => entry) }
+}
+
+function shown(event: unknown, path: string): string {
+  let value: unknown = JSON.parse(JSON.stringify(event))
+  for (const [, key, index] of path.matchAll(/\.([^.[]+)|\[(\d+)\]/g)) {
+    if (Array.isArray(value)) value = value[Number(index)]
+    else value = isObject(value) && key !== undefined ? value[key] : undefined
+  }
+  return value === undefined ? 'nothing' : `\`${JSON.stringify(value).slice(0, 120)}\``
+}

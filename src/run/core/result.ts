@@ -1,0 +1,112 @@
+import type { HarnessResult, PendingItem, ResumeState, RunReport, StopReason, ToolCallRecord } from '../../contracts/result.js'
+import { toolCallsOf } from '../../contracts/entry.js'
+import { FINAL_RESULT } from '../../output/format.js'
+import type { ToolEntry } from '../../contracts/entry.js'
+import { signed } from './signature.js'
+import type { SigningKey } from './signature.js'
+import { end } from '../machine/state.js'
+import type { RunState } from '../machine/state.js'
+
+/** What the caller gets. `state` is the run's own: it is copied only when the resume state is asked for. */
+export function resultOf<Output>(
+  state: RunState,
+  answer: { text: string; output: Output; pending: readonly PendingItem[] },
+  responses: readonly unknown[],
+  signingKey: SigningKey | null,
+): HarnessResult<Output> {
+  let resumeState: { readonly seq: number; readonly document: ResumeState } | undefined
+  let records: readonly ToolCallRecord[] | undefined
+  const { text, output, pending } = answer
+  return {
+    runId: state.runId,
+    text,
+    output,
+    stopReason: pauseReason(pending),
+    // A hook that is asked at the end of the run can still fail, and is counted.
+    get usage() {
+      return state.usage
+    },
+    get toolCallRecords() {
+      return (records ??= recordsOf(state))
+    },
+    pending,
+    get resumeState() {
+      // Made anew when the end of the run has been told since: a hook may have asked for it before that.
+      if (resumeState?.seq !== state.seq) {
+        const document = resumeStateOf(state, signingKey, pending.length > 0 ? responses : [])
+        resumeState = { seq: state.seq, document }
+      }
+      return resumeState.document
+    },
+    transcript: state.transcript,
+    responses,
+  }
+}
+
+/** What a run that failed had done. Its transcript is closed, also when the log could not keep its end. */
+export function reportOf(
+  state: RunState,
+  stopReason: StopReason,
+  responses: readonly unknown[],
+  signingKey: SigningKey | null,
+): RunReport {
+  const closed = state.phase.at === 'ended' ? state : structuredClone(state)
+  if (closed.phase.at !== 'ended') end(closed, stopReason, closed.transcript.at(-1)?.at ?? closed.startedAt)
+  let resumeState: ResumeState | undefined
+  return {
+    runId: closed.runId,
+    stopReason,
+    usage: closed.usage,
+    toolCallRecords: recordsOf(closed),
+    transcript: closed.transcript,
+    responses,
+    get resumeState() {
+      return (resumeState ??= resumeStateOf(closed, signingKey))
+    },
+  }
+}
+
+function pauseReason(pending: readonly PendingItem[]): HarnessResult['stopReason'] {
+  if (pending.length === 0) return 'end_turn'
+  return pending.some((item) => item.kind === 'approval') ? 'approval_required' : 'input_required'
+}
+
+/**
+ * The state as a document for the caller. A run that has its answer, and no run in the background, is closed in it, so that
+ * it can be continued at once.
+ */
+function resumeStateOf(
+  state: RunState,
+  signingKey: SigningKey | null,
+  responses: readonly unknown[] = [],
+): ResumeState {
+  const copy = stateDocument(state, responses)
+  if (copy.phase.at === 'answered' && (copy.background?.runs ?? []).length === 0)
+    end(copy, 'end_turn', copy.transcript.at(-1)?.at ?? copy.startedAt)
+  return signingKey === null ? copy : signed(copy, signingKey)
+}
+
+/** The state as it stands, as a document of its own. The raw replies of a paused run go with it, since no event carries them. */
+export function stateDocument(state: RunState, responses: readonly unknown[]): RunState & ResumeState {
+  const document = responses.length > 0 ? { ...state, responses } : state
+  return JSON.parse(JSON.stringify(document)) as RunState & ResumeState
+}
+
+/** Every call of the run that was answered, with what the model was told, in model order. */
+function recordsOf(state: RunState): ToolCallRecord[] {
+  const entries = state.transcript.slice(state.firstEntry)
+  const answers = new Map(entries.filter((entry) => entry.role === 'tool').map((entry) => [entry.callId, entry]))
+  return entries
+    .flatMap((entry) => (entry.role === 'assistant' ? toolCallsOf(entry.parts) : []))
+    .flatMap(({ callId, name, arguments: text }) => {
+      const answer = answers.get(callId)
+      if (answer === undefined || (state.rules.answersByTool && name === FINAL_RESULT)) return []
+      return [{ call: { id: callId, name, arguments: text }, output: envelopeText(answer), ...state.notes[callId] }]
+    })
+}
+
+function envelopeText({ content }: ToolEntry): string {
+  if (typeof content === 'string') return content
+  const first = content[0]
+  return first?.type === 'text' ? first.text : ''
+}

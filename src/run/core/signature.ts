@@ -1,0 +1,38 @@
+import { createHmac, timingSafeEqual } from 'node:crypto'
+import { HarnessError } from '../../contracts/errors.js'
+import type { ResumeState } from '../../contracts/result.js'
+import { isObject } from '../../util/json.js'
+
+/** What a state is signed with: kept by the host, never given to who carries the state. At least 16 bytes. */
+export type SigningKey = string | Uint8Array
+
+/** The state with an HMAC-SHA256 over all of it, independent of the order of its keys. */
+export function signed(state: ResumeState, key: SigningKey): ResumeState {
+  return { ...state, signature: macOf(state, key) }
+}
+
+/** Refuses a state that was not signed with `key`, or was changed since. */
+export function checkSignature(state: ResumeState, key: SigningKey): void {
+  const { signature } = state
+  const given = typeof signature === 'string' ? Buffer.from(signature) : undefined
+  const made = Buffer.from(macOf(state, key))
+  if (given?.length === made.length && timingSafeEqual(given, made)) return
+  const why =
+    given === undefined
+      ? 'it carries no signature'
+      : 'its signature does not fit: it was changed, or signed with another key'
+  throw new HarnessError('invalid_state', `The stored state of run \`${state.runId}\` is not to be trusted: ${why}.`)
+}
+
+function macOf(state: ResumeState, key: SigningKey): string {
+  return createHmac('sha256', key)
+    .update(canonical({ ...state, signature: undefined }))
+    .digest('base64url')
+}
+
+/** JSON text with sorted keys: a store may have changed their order. */
+function canonical(value: unknown): string {
+  return JSON.stringify(value, (_, member: unknown) =>
+    isObject(member) ? Object.fromEntries(Object.entries(member).sort(([a], [b]) => (a < b ? -1 : 1))) : member,
+  )
+}

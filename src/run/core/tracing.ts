@@ -1,0 +1,172 @@
+import { messageOf } from '../../contracts/errors.js'
+import type { RequestConstants } from '../../contracts/model.js'
+import type { JsonObject } from '../../util/json.js'
+import type { RequestKind, RunEvent } from '../machine/events.js'
+
+/**
+ * Sees runs and makes a trace of them. A reader of the log: it changes nothing, and what it throws never ends a run.
+ * One object may serve any number of runs and harnesses at once.
+ */
+export interface Tracing {
+  /**
+   * Loads what it needs. Awaited once before the first run, in the caller's own context. A rejection, such as of a
+   * package that is not installed, fails the run.
+   */
+  load?(): Promise<void>
+  /** A run begins, or goes on. Called where the caller's own (OpenTelemetry) context is active, after `load`. */
+  startRun(run: TracedRun): RunTrace
+  /** Resolves when what was traced until now has been handed on. Called when a harness is closed. */
+  flush?(): Promise<void>
+}
+
+/** What a trace knows of a run at its start. */
+export interface TracedRun {
+  readonly runId: string
+  /** The run whose tool call started this one; null at the top. */
+  readonly parentRunId: string | null
+  readonly parentToolCallId: string | null
+  /** Name of the subagent; null at the top. */
+  readonly agentName: string | null
+  readonly metadata: JsonObject
+  /** Absolute path of the workspace. */
+  readonly root: string
+  /** When it begins or goes on, as in events. */
+  readonly at: string
+  /** The run goes on after a pause or a crash: it has been traced before under the same run id. */
+  readonly resumed: boolean
+  /** What the run's first trace gave to be kept (`RunTrace.traceparent`), when the run goes on; else null. */
+  readonly traceparent: string | null
+}
+
+/** The trace of one run. Nothing in it may wait: each call returns at once. */
+export interface RunTrace {
+  /** Every durable event in order, once it is kept; of the ephemeral ones `transport_retry` and an unkept `run_failed`. */
+  event(event: RunEvent): void
+  /** W3C `traceparent` of the run's span, kept in `run_started`: with it the trace goes on after a pause or a crash. */
+  readonly traceparent?: string | null
+  /** What every request of the run carries beside the transcript. */
+  constants?(constants: RequestConstants): void
+  /**
+   * Does `work` inside the context of its span, so that spans of the code in it nest rightly. Calls `work` exactly once,
+   * at once, and returns what it returns.
+   */
+  within?<T>(scope: TraceScope, work: () => T): T
+}
+
+/** What `within` wraps: a request to the model, or the handler of a tool call. */
+export type TraceScope =
+  { readonly kind: 'turn'; readonly requestKind: RequestKind } | { readonly kind: 'tool'; readonly callId: string }
+
+/** Loads what every tracing needs. */
+export async function loadTracing(tracings: readonly Tracing[]): Promise<void> {
+  for (const tracing of tracings) await tracing.load?.()
+}
+
+/**
+ * One trace out of all, in which a failure of one is told once and harms nobody; null where there are none. To be called
+ * in the caller's own context.
+ */
+export function openTrace(tracings: readonly Tracing[], run: () => TracedRun): Required<RunTrace> | null {
+  return tracings.length === 0 ? null : joined(tracings, run())
+}
+
+function joined(tracings: readonly Tracing[], run: TracedRun): Required<RunTrace> {
+  const traces = tracings.flatMap((tracing): SafeTrace[] => {
+    try {
+      return [new SafeTrace(tracing, tracing.startRun(run))]
+    } catch (thrown) {
+      tellOnce(tracing, thrown)
+      return []
+    }
+  })
+  return {
+    traceparent: traces.map((trace) => trace.traceparent).find((given) => given !== null) ?? null,
+    event: (event) => traces.forEach((trace) => trace.event(event)),
+    constants: (constants) => traces.forEach((trace) => trace.constants(constants)),
+    within: (scope, work) => traces.reduceRight((inner, trace) => () => trace.within(scope, inner), work)(),
+  }
+}
+
+/** Flushes every tracing. Never rejects. */
+export async function flushTracing(tracings: readonly Tracing[]): Promise<void> {
+  const flush = async (tracing: Tracing): Promise<void> => {
+    try {
+      await tracing.flush?.()
+    } catch (thrown) {
+      tellOnce(tracing, thrown)
+    }
+  }
+  await Promise.all(tracings.map(flush))
+}
+
+/** A trace that cannot fail. */
+class SafeTrace {
+  readonly #tracing: Tracing
+  readonly #trace: RunTrace
+
+  constructor(tracing: Tracing, trace: RunTrace) {
+    this.#tracing = tracing
+    this.#trace = trace
+  }
+
+  get traceparent(): string | null {
+    let given: string | null = null
+    this.#safely(() => (given = this.#trace.traceparent ?? null))
+    return given
+  }
+
+  event(event: RunEvent): void {
+    this.#safely(() => this.#trace.event(event))
+  }
+
+  constants(constants: RequestConstants): void {
+    this.#safely(() => this.#trace.constants?.(constants))
+  }
+
+  within<T>(scope: TraceScope, work: () => T): T {
+    if (this.#trace.within === undefined) return work()
+    let done: { readonly value: T } | { readonly thrown: unknown } | undefined
+    const once = (): T => {
+      done = outcomeOf(work)
+      return valueOf(done)
+    }
+    // Whatever the trace does with it: the work is done once, and its outcome is the one that counts.
+    this.#safely(
+      () => this.#trace.within?.(scope, once),
+      () => done !== undefined && 'thrown' in done,
+    )
+    return done === undefined ? work() : valueOf(done)
+  }
+
+  #safely(traced: () => unknown, isExpected: () => boolean = () => false): void {
+    try {
+      traced()
+    } catch (thrown) {
+      if (!isExpected()) tellOnce(this.#tracing, thrown)
+    }
+  }
+}
+
+type Outcome<T> = { readonly value: T } | { readonly thrown: unknown }
+
+function outcomeOf<T>(work: () => T): Outcome<T> {
+  try {
+    return { value: work() }
+  } catch (thrown) {
+    return { thrown }
+  }
+}
+
+function valueOf<T>(outcome: Outcome<T>): T {
+  if ('value' in outcome) return outcome.value
+  throw outcome.thrown
+}
+
+const told = new WeakSet<Tracing>()
+
+/** Tracing is no part of the run, so its log hears nothing of this. */
+function tellOnce(tracing: Tracing, thrown: unknown): void {
+  if (told.has(tracing)) return
+  told.add(tracing)
+  process.emitWarning(`Tracing failed, and the run goes on without it: ${messageOf(thrown)}`, 'TracingWarning')
+}

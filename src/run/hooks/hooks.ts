@@ -1,0 +1,309 @@
+import { HarnessError, messageOf } from '../../contracts/errors.js'
+import type { HarnessErrorCode } from '../../contracts/errors.js'
+import type { HarnessResult, RunUsage, StopReason } from '../../contracts/result.js'
+import type { Envelope } from '../../tools/boundary/envelope.js'
+import type { ToolAnnotations } from '../../tools/spec.js'
+import type { ContentPart } from '../../contracts/entry.js'
+import { isObject } from '../../util/json.js'
+import type { JsonObject } from '../../util/json.js'
+import { withTimeout } from '../../util/timeout.js'
+import { didYouMean } from '../../util/suggest.js'
+import { unknownKey } from '../../util/unknown-key.js'
+import type { RunAbort } from '../../util/abort.js'
+import { checkedAnswer } from './hook-answer.js'
+import type { LimitKind } from '../machine/rules.js'
+import type { Wraps } from './wraps.js'
+
+/** What each hook is told, beside `event`, `runId` and `metadata`. All of it is read-only data. */
+export interface HookContexts {
+  run_start: {
+    readonly prompt: string | readonly ContentPart[]
+    readonly root: string
+    readonly maxModelRequests: number | null
+    readonly maxToolCalls: number | null
+  }
+  user_prompt_submit: { readonly prompt: string | readonly ContentPart[] }
+  before_tool_call: {
+    readonly callId: string
+    readonly toolName: string
+    /** Raw JSON text. */
+    readonly arguments: string
+    readonly toolIndex: number
+    /** Null for a tool that does not exist. */
+    readonly tool: { readonly name: string; readonly description: string; readonly annotations: ToolAnnotations } | null
+  }
+  after_tool_call: {
+    readonly callId: string
+    readonly toolName: string
+    readonly arguments: string
+    readonly toolIndex: number
+    /** The envelope's JSON text, before any hook. */
+    readonly originalOutput: string
+    /** The same, as the hooks before this one left it. */
+    readonly output: string
+    readonly envelope: Envelope
+    readonly durationMs: number
+  }
+  before_subagent_run: ChildAbout
+  after_subagent_run: ChildAbout & {
+    readonly result: HarnessResult<unknown> | null
+    readonly error: HarnessError | null
+    readonly usage: RunUsage
+  }
+  limit_reached: { readonly limitKind: LimitKind; readonly limitValue: number; readonly currentCount: number }
+  run_end: {
+    readonly result: HarnessResult<unknown> | null
+    readonly error: HarnessError | null
+    readonly stopReason: StopReason
+    readonly usage: RunUsage
+  }
+}
+
+/** A run that a call of this one starts. */
+interface ChildAbout {
+  /** Name of the agent; `default` for one without a name. */
+  readonly agent: string
+  readonly prompt: string | readonly ContentPart[]
+  readonly childRunId: string
+  /** The call that starts it. */
+  readonly callId: string
+  /** Names of the tools that it gets. */
+  readonly tools: readonly string[]
+}
+
+/** What each hook may return. Nothing, for all of them. */
+export interface HookAnswers {
+  run_start: unknown
+  /** `context` is put behind the prompt; `cancel` ends the run, with the reason given. */
+  user_prompt_submit: { readonly context?: string | readonly string[]; readonly cancel?: string | true } | undefined
+  /** `cancel` answers the call in place of the tool; `args` replace the model's arguments and are checked like them. */
+  before_tool_call: { readonly cancel?: string | true; readonly args?: JsonObject } | undefined
+  /** What the model reads; `output` wins over `envelope`. */
+  after_tool_call: { readonly output?: string; readonly envelope?: Envelope } | undefined
+  /** `cancel` keeps the run from beginning; its call learns of it as of a run that failed. */
+  before_subagent_run: { readonly cancel?: string | true } | undefined
+  after_subagent_run: unknown
+  limit_reached: unknown
+  run_end: unknown
+}
+
+export type HookEvent = keyof HookContexts
+
+const HOOK_EVENTS: readonly HookEvent[] = [
+  'run_start',
+  'user_prompt_submit',
+  'before_tool_call',
+  'after_tool_call',
+  'before_subagent_run',
+  'after_subagent_run',
+  'limit_reached',
+  'run_end',
+]
+
+export type HookContext<Event extends HookEvent> = HookContexts[Event] & {
+  readonly event: Event
+  readonly runId: string
+  /** The run's metadata, a copy for each firing. */
+  readonly metadata: JsonObject
+}
+
+type HookOf<Event extends HookEvent> = {
+  readonly event: Event
+  readonly handler: (context: HookContext<Event>) => HookAnswers[Event] | Promise<HookAnswers[Event]>
+  /** Names of the tools to fire for; for the tool events only. Default: all. */
+  readonly tools?: readonly string[]
+  /**
+   * Names of the agents whose runs to fire for, `*` for all. Default: the run itself, not those that its tools start. For
+   * the subagent events: of the agents that are started, by whatever run. Default: all.
+   */
+  readonly agents?: readonly string[]
+  /**
+   * Longest time the handler may take, in ms; then it has failed. Default: none. Once the run has been aborted it waits
+   * for a handler no longer than 250 ms, and 2 s for one of `run_end`.
+   */
+  readonly timeoutMs?: number
+}
+
+/** Asked at a fixed point of a run. Hooks of one event are asked in order, each awaited. */
+export type Hook = { [Event in HookEvent]: HookOf<Event> }[HookEvent]
+
+/** The run that asks. */
+interface Asking {
+  readonly abort: RunAbort
+  /** Tells of a hook that failed and was passed over. */
+  readonly hookFailed: (hookEvent: HookEvent, message: string) => Promise<void>
+}
+
+/** How long hooks may still take once their run was aborted, in ms; at the end of a run there may be something to write. */
+const GRACE_MS = 250
+const LAST_GRACE_MS = 2_000
+
+const NO_WRAPS = { model: [], tool: [] }
+
+/** The hooks of a harness, by event, and its middleware; asking costs nothing where there are none. */
+export class HookSet {
+  readonly #byEvent = new Map<HookEvent, Hook[]>()
+  readonly #ofAgents = new Map<string, HookSet>()
+  readonly #strict: boolean
+  readonly wraps: Wraps
+
+  constructor(hooks: readonly Hook[], strict: boolean, { model, tool }: Pick<Wraps, 'model' | 'tool'> = NO_WRAPS) {
+    this.#strict = strict
+    this.wraps = { model, tool, strict }
+    for (const hook of hooks) {
+      checkHook(hook)
+      this.#byEvent.set(hook.event, [...(this.#byEvent.get(hook.event) ?? []), hook])
+    }
+  }
+
+  /** Those that fire for the runs of an agent; null is the run at the top. */
+  of(agentName: string | null): HookSet {
+    if (this.#byEvent.size === 0) return this
+    const key = agentName ?? ''
+    let set = this.#ofAgents.get(key)
+    if (set === undefined) {
+      const hooks = [...this.#byEvent.values()]
+        .flat()
+        .filter(({ event, agents }) => isOfChildren(event) || firesFor(agents, agentName))
+      this.#ofAgents.set(key, (set = new HookSet(hooks, this.#strict, this.wraps)))
+    }
+    return set
+  }
+
+  /** At which some hook is asked. */
+  get events(): readonly HookEvent[] {
+    return [...this.#byEvent.keys()]
+  }
+
+  has(event: HookEvent): boolean {
+    return this.#byEvent.has(event)
+  }
+
+  /**
+   * Asks the hooks of `event` in order, each with the context that `fold` made of the answers before; stops when
+   * `fold` returns null. A hook that fails, or answers what cannot be used, is told of and passed over; in strict mode
+   * it fails the run. One that does not end when the run is aborted is left behind.
+   */
+  async ask<Event extends HookEvent>(
+    context: HookContext<Event>,
+    run: Asking,
+    fold: (context: HookContext<Event>, answer: NonNullable<HookAnswers[Event]>) => HookContext<Event> | null,
+  ): Promise<void> {
+    let current = context
+    for (const hook of (this.#byEvent.get(context.event) ?? []) as readonly unknown[] as readonly HookOf<Event>[]) {
+      if (hook.tools !== undefined && !('toolName' in current && hook.tools.includes(current.toolName))) continue
+      if ('agent' in current && hook.agents !== undefined && !firesFor(hook.agents, current.agent)) continue
+      const answer = await this.#askOne(hook, current, run)
+      if (answer === undefined) continue
+      const next = fold(current, answer)
+      if (next === null) return
+      current = next
+    }
+  }
+
+  async #askOne<Event extends HookEvent>(
+    hook: HookOf<Event>,
+    context: HookContext<Event>,
+    run: Asking,
+  ): Promise<NonNullable<HookAnswers[Event]> | undefined> {
+    try {
+      const fresh = { ...context, metadata: structuredClone(context.metadata) }
+      return checkedAnswer(context.event, await patiently(hook, fresh, run.abort))
+    } catch (cause) {
+      if (this.#strict && !(cause instanceof LeftBehind)) {
+        const code: HarnessErrorCode = 'hook_failed'
+        throw new HarnessError(code, `A \`${context.event}\` hook failed: ${messageOf(cause)}`, { cause })
+      }
+      await run.hookFailed(context.event, messageOf(cause))
+      return undefined
+    }
+  }
+}
+
+/** Thrown in place of the answer of a hook that had not ended when its run was aborted. */
+class LeftBehind extends Error {}
+
+/** What a hook answers, waited for as long as it and its run allow. */
+function patiently<Event extends HookEvent>(
+  { handler, timeoutMs }: HookOf<Event>,
+  context: HookContext<Event>,
+  abort: RunAbort,
+): Promise<unknown> {
+  const answered = Promise.resolve(handler(context))
+  const inTime = timeoutMs === undefined ? answered : withTimeout(answered, timeoutMs)
+  return new Promise((resolve, reject) => {
+    let timer: NodeJS.Timeout | undefined
+    const graceMs = context.event === 'run_end' ? LAST_GRACE_MS : GRACE_MS
+    const stopListening = abort.onAbort(() => {
+      timer = setTimeout(() => reject(new LeftBehind('It had not ended when the run was aborted.')), graceMs)
+    })
+    const finish = (): void => {
+      clearTimeout(timer)
+      stopListening()
+    }
+    void inTime.finally(finish).then(resolve, reject)
+  })
+}
+
+function checkHook(hook: unknown): void {
+  if (!isObject(hook)) {
+    throw invalid(
+      `Expected a hook to be an object \`{ event, handler }\`, got ${hook === null ? 'null' : typeof hook}.`,
+    )
+  }
+  const { event, handler, tools, agents, timeoutMs } = hook
+  if (!isHookEvent(event)) {
+    const known = HOOK_EVENTS.map((name) => `\`${name}\``).join(', ')
+    throw invalid(`Unknown hook event \`${String(event)}\`.${didYouMean(String(event), HOOK_EVENTS)} Known: ${known}.`)
+  }
+  const unknown = unknownKey(
+    hook,
+    ['event', 'handler', 'tools', 'agents', 'timeoutMs'],
+    `member of a \`${event}\` hook`,
+  )
+  if (unknown !== undefined) throw invalid(unknown)
+  if (typeof handler !== 'function')
+    throw invalid(`Expected the handler of a \`${event}\` hook to be a function, got ${typeof handler}.`)
+  checkTimeout(event, timeoutMs)
+  checkFilter(event, tools)
+  if (agents === undefined || (Array.isArray(agents) && agents.length > 0)) return
+  throw invalid(`Expected \`agents\` of a \`${event}\` hook to be a list of names with at least one in it.`)
+}
+
+function isHookEvent(event: unknown): event is HookEvent {
+  return (HOOK_EVENTS as readonly unknown[]).includes(event)
+}
+
+/** Longest wait that a timer of the platform knows, in ms. */
+const LONGEST_TIMEOUT_MS = 2_147_483_647
+
+function checkTimeout(event: HookEvent, timeoutMs: unknown): void {
+  if (timeoutMs === undefined) return
+  if (Number.isSafeInteger(timeoutMs) && Number(timeoutMs) >= 1 && Number(timeoutMs) <= LONGEST_TIMEOUT_MS) return
+  throw invalid(
+    `Expected \`timeoutMs\` of a \`${event}\` hook to be a whole number of milliseconds from 1 to ${LONGEST_TIMEOUT_MS}, got ${JSON.stringify(timeoutMs)}.`,
+  )
+}
+
+function checkFilter(event: HookEvent, tools: unknown): void {
+  if (tools === undefined) return
+  if (event !== 'before_tool_call' && event !== 'after_tool_call') {
+    throw invalid(`\`tools\` filters tool events only; a \`${event}\` hook cannot have it.`)
+  }
+  if (!Array.isArray(tools)) throw invalid(`Expected \`tools\` of a \`${event}\` hook to be a list of names.`)
+  if (tools.length === 0) throw invalid(`The \`tools\` filter of a \`${event}\` hook is empty, so it would never fire.`)
+}
+
+function invalid(message: string): HarnessError {
+  return new HarnessError('invalid_options', message)
+}
+
+/** Asked by the run that starts another. */
+function isOfChildren(event: HookEvent): boolean {
+  return event === 'before_subagent_run' || event === 'after_subagent_run'
+}
+
+function firesFor(agents: readonly string[] | undefined, agentName: string | null): boolean {
+  if (agents === undefined) return agentName === null
+  return agents.includes('*') || (agentName !== null && agents.includes(agentName))
+}

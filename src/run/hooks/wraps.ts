@@ -1,0 +1,120 @@
+import { HarnessError, ModelRetry, messageOf } from '../../contracts/errors.js'
+import type { ModelTurn, RequestConstants } from '../../contracts/model.js'
+import { failureOf } from '../../tools/boundary/failure.js'
+import { withinBounds } from '../../tools/boundary/invoke.js'
+import type { ToolOutcome } from '../../tools/outcome.js'
+import { isOutcome, outcomeOf } from '../../tools/result.js'
+import type { ToolSpec } from '../../tools/spec.js'
+import type { SuspendedCall } from '../../tools/suspension.js'
+import type { TranscriptEntry } from '../../contracts/entry.js'
+import type { JsonObject } from '../../util/json.js'
+import type { RequestKind } from '../machine/events.js'
+
+/** A request to the model, as middleware sees it. */
+export interface ModelCall {
+  readonly runId: string
+  /** Null for the run at the top. */
+  readonly agentName: string | null
+  readonly metadata: JsonObject
+  readonly requestKind: RequestKind
+  readonly transcript: readonly TranscriptEntry[]
+  readonly constants: RequestConstants
+  readonly signal: AbortSignal
+}
+
+/**
+ * Middleware around every request to a model, also of runs that calls start. `next` asks, with the call that it is given;
+ * what is returned is the reply that the run records, and a replay does not come by here. What a further `next` costs is
+ * not counted. What it throws is the end of the run.
+ */
+export type WrapModelCall = (call: ModelCall, next: (call: ModelCall) => Promise<ModelTurn>) => Promise<ModelTurn>
+
+/** A tool call whose arguments have been checked, as middleware sees it. */
+export interface ToolCall {
+  readonly runId: string
+  readonly agentName: string | null
+  readonly metadata: JsonObject
+  readonly callId: string
+  readonly tool: ToolSpec
+  /** As the tool gets them. To change them, use a `before_tool_call` hook: it is before their check. */
+  readonly args: JsonObject
+  readonly signal: AbortSignal
+}
+
+/**
+ * Middleware around every call of a tool, also in runs that calls start. `next` runs the tool; what is returned, an outcome
+ * or what a handler may return, is what the run records. A call that waits for a person passes by it. What it throws is a
+ * failed result that is told and counted as a hook's, in strict mode the end of the run; a `ModelRetry` asks the model to
+ * try again.
+ */
+export type WrapToolCall = (call: ToolCall, next: () => Promise<ToolOutcome>) => unknown
+
+/** Middleware of a harness; the first is the outermost. */
+export interface Wraps {
+  readonly model: readonly WrapModelCall[]
+  readonly tool: readonly WrapToolCall[]
+  /** What fails ends the run. */
+  readonly strict: boolean
+}
+
+/** A reply to `call`, by way of the middleware. */
+export async function wrappedTurn(
+  { model }: Wraps,
+  call: ModelCall,
+  ask: (call: ModelCall) => Promise<ModelTurn>,
+): Promise<ModelTurn> {
+  /** What asking failed with: not the middleware's own. */
+  const failures = new Set<unknown>()
+  const innermost = (asked: ModelCall): Promise<ModelTurn> =>
+    ask(asked).catch((error: unknown) => {
+      failures.add(error)
+      throw error
+    })
+  const chain = model.reduceRight<(call: ModelCall) => Promise<ModelTurn>>(
+    (next, wrap) => async (asked) => wrap(asked, next),
+    innermost,
+  )
+  try {
+    return await chain(call)
+  } catch (error) {
+    if (failures.has(error) || error instanceof HarnessError || call.signal.aborted) throw error
+    throw failed('wrapModelCall', error)
+  }
+}
+
+/** What a call comes to, by way of the middleware. */
+export async function wrappedCall(
+  { tool: wraps, strict }: Wraps,
+  hookFailed: (name: string, message: string) => Promise<void>,
+  call: ToolCall,
+  work: () => Promise<ToolOutcome | SuspendedCall>,
+): Promise<ToolOutcome | SuspendedCall> {
+  const waits: SuspendedCall[] = []
+  const innermost = async (): Promise<ToolOutcome> => {
+    const value = await work()
+    if (value.kind !== 'suspended') return value
+    waits.push(value)
+    throw new Error('The call waits for a person.')
+  }
+  const chain = wraps.reduceRight<() => Promise<ToolOutcome>>(
+    (next, wrap) => async () => {
+      const returned = await wrap(call, next)
+      return withinBounds(call.tool, isOutcome(returned) ? returned : outcomeOf(returned))
+    },
+    innermost,
+  )
+  try {
+    const outcome = await chain()
+    return waits[0] ?? outcome
+  } catch (error) {
+    if (waits[0] !== undefined) return waits[0]
+    if (error instanceof ModelRetry || call.signal.aborted) return failureOf(error)
+    if (strict) throw failed('wrapToolCall', error)
+    await hookFailed('wrapToolCall', messageOf(error))
+    return failureOf(error)
+  }
+}
+
+function failed(name: string, cause: unknown): HarnessError {
+  return new HarnessError('hook_failed', `A \`${name}\` failed: ${messageOf(cause)}`, { cause })
+}

@@ -1,0 +1,136 @@
+import { withUsage } from '../../contracts/result.js'
+import type { PendingItem, ResumeState, RunUsage } from '../../contracts/result.js'
+import type { ContentSource, UserEntry, Unstamped } from '../../contracts/entry.js'
+import type { JsonValue } from '../../util/json.js'
+import type { Answer } from './answers.js'
+import { unanswered } from './waiting.js'
+
+/** A run that a call left behind in the background when it ended. */
+export interface LeftRun {
+  /** Tells the runs of one call apart. */
+  readonly key: string
+  readonly childRunId: string
+  readonly agent: string
+  /** The beginning of its prompt. */
+  readonly task: string
+  /** What the call's handler was entered with: with that it is entered again to start the run after a crash. JSON text. */
+  readonly arguments: string
+  /** A person's answer that the handler had, if any. */
+  readonly answer?: JsonValue
+}
+
+/** A run in the background whose report has not come yet. */
+export interface BackgroundRun extends LeftRun {
+  /** The call's id, `/` and the key: the beginning of the ids of what it asks people. */
+  readonly id: string
+  readonly callId: string
+  readonly toolName: string
+  readonly waiting: readonly PendingItem[]
+  /** What people have answered since it waited. */
+  readonly answers: readonly Answer[]
+  /** Its state when it last waited. */
+  readonly state: ResumeState | null
+}
+
+/** What is to be said to the model with the next request. */
+export interface BackgroundReport {
+  readonly callId: string
+  readonly content: string
+  readonly source: ContentSource
+}
+
+/** Of a run that has, or had, runs in the background. */
+export interface Background {
+  readonly runs: readonly BackgroundRun[]
+  readonly reports: readonly BackgroundReport[]
+}
+
+/** A state as far as this file changes it. */
+interface WithBackground {
+  background?: Background
+  usage: RunUsage
+  staleTurns: number
+}
+
+const NOTHING: Background = { runs: [], reports: [] }
+
+/** What people have still to answer to runs in the background. */
+export function askedInBackground({
+  background = NOTHING,
+}: Pick<WithBackground, 'background'>): readonly PendingItem[] {
+  return background.runs.flatMap(waitingOf)
+}
+
+/** Whether some run in the background goes on without anybody's answer. */
+export function worksInBackground({ background = NOTHING }: Pick<WithBackground, 'background'>): boolean {
+  return background.runs.some((run) => waitingOf(run).length === 0)
+}
+
+function waitingOf({ id: callId, waiting, answers }: BackgroundRun): readonly PendingItem[] {
+  return unanswered({ callId, waiting, answers, verdict: null })
+}
+
+/** A call has ended and left runs behind. */
+export function leaveInBackground(
+  state: WithBackground,
+  { callId, toolName, background = [] }: { callId: string; toolName: string; background?: readonly LeftRun[] },
+): void {
+  if (background.length === 0) return
+  const { runs, reports } = state.background ?? NOTHING
+  const left = background.map((run): BackgroundRun => {
+    return { ...run, id: `${callId}/${run.key}`, callId, toolName, waiting: [], answers: [], state: null }
+  })
+  state.background = { runs: [...runs, ...left], reports }
+}
+
+/** A run in the background asks people. */
+export function waitInBackground(
+  state: WithBackground,
+  id: string,
+  items: readonly PendingItem[],
+  children: readonly ResumeState[],
+): void {
+  changeRun(state, id, (run) => ({ ...run, waiting: items, answers: [], state: children[0] ?? null }))
+}
+
+/** Whether the answer was for a run in the background, which has it now. */
+export function answerInBackground(state: WithBackground, answer: Answer): boolean {
+  const run = state.background?.runs.find(({ waiting }) => waiting.some(({ callId }) => callId === answer.callId))
+  if (run === undefined) return false
+  changeRun(state, run.id, (known) => ({ ...known, answers: [...known.answers, answer] }))
+  return true
+}
+
+function changeRun(state: WithBackground, id: string, changed: (run: BackgroundRun) => BackgroundRun): void {
+  const { runs, reports } = state.background ?? NOTHING
+  state.background = { runs: runs.map((run) => (run.id === id ? changed(run) : run)), reports }
+}
+
+/** A run in the background has ended: what it used counts, and what it came to is said with the next request. */
+export function reportFromBackground(
+  state: WithBackground,
+  told: { callId: string; childRunId: string; content: string; source: ContentSource; childUsage: RunUsage },
+): void {
+  const { callId, childRunId, content, source, childUsage } = told
+  const { runs, reports } = state.background ?? NOTHING
+  const left = runs.filter((run) => run.childRunId !== childRunId)
+  state.background = { runs: left, reports: [...reports, { callId, content, source }] }
+  state.usage = withUsage(state.usage, childUsage)
+  state.staleTurns = 0
+}
+
+/** What has been reported is in the transcript now. */
+export function forgetReports(state: WithBackground): void {
+  if (state.background === undefined) return
+  if (state.background.runs.length === 0) delete state.background
+  else state.background = { runs: state.background.runs, reports: [] }
+}
+
+/** What the model reads of runs in the background, in order. */
+export function reportEntries({
+  background = NOTHING,
+}: Pick<WithBackground, 'background'>): readonly Unstamped<UserEntry>[] {
+  return background.reports.map(({ callId, content, source }) => {
+    return { role: 'user', content: [{ type: 'text', text: content }], notice: true, callId, source }
+  })
+}

@@ -1,0 +1,80 @@
+import { createHash } from 'node:crypto'
+import type { RequestConstants } from '../../contracts/model.js'
+import type { ToolSpec } from '../../tools/spec.js'
+import type { RunLimits } from './rules.js'
+
+/** What a run was configured with, as digests: enough to notice that a run goes on with something else. */
+export interface ConfigDigest {
+  readonly instructions: string
+  /** Of each tool, what the model is told of it. */
+  readonly tools: Readonly<Record<string, string>>
+  /** Of the form of the answer. */
+  readonly output: string
+  readonly limits: string
+}
+
+/**
+ * What a run may be configured with when it goes on: exactly what it had (`same`); anything, as long as the tools whose
+ * calls are still to be run are what they were (`compatible`); anything at all (`any`).
+ */
+export type ConfigPolicy = 'same' | 'compatible' | 'any'
+
+/** How the configuration that a run goes on with compares to the one it had. */
+export interface ConfigChange {
+  readonly kind: 'same' | 'compatible' | 'breaking'
+  /** What is different, in plain words. */
+  readonly differences: readonly string[]
+}
+
+export function configDigest(
+  { instructions, structuredOutput, tools }: RequestConstants,
+  specs: Iterable<ToolSpec>,
+  limits: RunLimits,
+): ConfigDigest {
+  const digests: Record<string, string> = Object.create(null) as Record<string, string>
+  for (const spec of specs) digests[spec.name] = toolDigest(spec)
+  const answerTool = tools.filter(({ name }) => digests[name] === undefined)
+  return {
+    instructions: digestOf(instructions),
+    tools: { ...digests },
+    output: digestOf([structuredOutput, answerTool]),
+    limits: digestOf(limits),
+  }
+}
+
+export function isSameConfig(a: ConfigDigest, b: ConfigDigest): boolean {
+  return a === b || JSON.stringify(a) === JSON.stringify(b)
+}
+
+/** `needed` are the tools whose calls are still to be run: a change of one of them is breaking. */
+export function compareConfig(before: ConfigDigest, now: ConfigDigest, needed: Iterable<string>): ConfigChange {
+  const breaking = [...new Set(needed)].flatMap((name) => {
+    const [was, is] = [own(before.tools, name), own(now.tools, name)]
+    if (was === is) return []
+    return [is === undefined ? `tool \`${name}\` is gone` : `tool \`${name}\` has changed`]
+  })
+  const names = new Set([...Object.keys(before.tools), ...Object.keys(now.tools)])
+  const tools = [...names].filter((name) => own(before.tools, name) !== own(now.tools, name))
+  const others = (['instructions', 'output', 'limits'] as const).filter((part) => before[part] !== now[part])
+  const differences = [...others, ...tools.map((name) => `tool \`${name}\``)]
+  if (breaking.length > 0) return { kind: 'breaking', differences: breaking }
+  return { kind: differences.length === 0 ? 'same' : 'compatible', differences }
+}
+
+function own(digests: Readonly<Record<string, string>>, name: string): string | undefined {
+  return Object.hasOwn(digests, name) ? digests[name] : undefined
+}
+
+/** Made once a tool: they are the same in every run. */
+const ofTools = new WeakMap<ToolSpec, string>()
+
+function toolDigest(spec: ToolSpec): string {
+  let digest = ofTools.get(spec)
+  if (digest === undefined) ofTools.set(spec, (digest = digestOf([spec.name, spec.description, spec.parameters])))
+  return digest
+}
+
+/** 96 bits: enough to tell two configurations apart. */
+function digestOf(value: unknown): string {
+  return createHash('sha256').update(JSON.stringify(value)).digest('hex').slice(0, 24)
+}

@@ -1,0 +1,174 @@
+import type { PendingItem } from '../../contracts/result.js'
+import { askedInBackground, worksInBackground } from './background-state.js'
+import type { BatchCall } from './batch-call.js'
+import type { RequestKind } from './events.js'
+import { limitNotices } from './limit-notices.js'
+import type { LimitNotice } from './limit-notices.js'
+import { batchBreach, closingBreach, mayPass, requestBreach, stallBreach } from './limits.js'
+import type { Breach, Standing } from './limits.js'
+import type { Batch, RunState } from './state.js'
+import { unanswered } from './waiting.js'
+
+/** What must happen next in a run. */
+export type Command =
+  | {
+      readonly kind: 'ask'
+      readonly requestKind: RequestKind
+      readonly correction: Correction | null
+      readonly notices: readonly LimitNotice[]
+      /** Why this is the last request, without tools; null for any other. */
+      readonly closing: Breach | null
+    }
+  /** The request was begun and never answered: ask again, with nothing new. */
+  | { readonly kind: 'ask_again'; readonly requestKind: RequestKind }
+  | { readonly kind: 'run_tools'; readonly calls: readonly BatchCall[] }
+  /** Calls of a batch that is over its budget: they are answered with that. */
+  | { readonly kind: 'refuse_calls'; readonly calls: readonly BatchCall[] }
+  /** Calls that had started when the process that ran them ended: what became of them is not known. */
+  | { readonly kind: 'settle_unknown'; readonly calls: readonly BatchCall[] }
+  | { readonly kind: 'wait'; readonly items: readonly PendingItem[] }
+  /** There is an answer, and runs in the background are still at work: the next of them is waited for. */
+  | { readonly kind: 'await_background' }
+  /** There is an answer, for which there was hardly time: runs in the background end. */
+  | { readonly kind: 'end_background' }
+  | { readonly kind: 'finish' }
+  | { readonly kind: 'fail'; readonly failure: Failure }
+  | { readonly kind: 'ended' }
+
+/** What to tell a model whose final answer does not fit; `callId` names the `final_result` call that it answers. */
+export interface Correction {
+  readonly message: string
+  readonly callId: string | null
+}
+
+/** Why a run cannot go on, by its own rules. */
+export type Failure =
+  | { readonly kind: 'limit'; readonly breach: Breach }
+  | { readonly kind: 'tool_retries'; readonly toolName: string; readonly budget: number; readonly count: number }
+  | { readonly kind: 'output'; readonly message: string; readonly retries: number }
+  | { readonly kind: 'unexpected'; readonly message: string }
+
+/** What must happen next. Pure: the same state gives the same command, here and after a crash. */
+export function decide(state: RunState): Command {
+  const { phase } = state
+  switch (phase.at) {
+    case 'opening':
+      return ask(state, state.transcript.length > 0 ? 'resume' : 'start')
+    case 'asking':
+      return { kind: 'ask_again', requestKind: phase.requestKind }
+    case 'batch':
+      return decideBatch(state, phase)
+    case 'answered':
+      return decideAnswer(state, phase)
+    case 'ended':
+      return { kind: 'ended' }
+  }
+}
+
+/** What must happen when somebody says something to a model that has just given its answer. */
+export function decideSteering(state: RunState): Command {
+  return ask(state, 'steering')
+}
+
+function decideBatch(state: RunState, batch: Batch): Command {
+  // Tools were asked for where there was to be an answer.
+  if (state.closing !== null && state.closing.kind !== 'stall') {
+    return overLimit(requestBreach(state.rules, state.usage) ?? state.closing)
+  }
+  const open = batch.calls.filter((call) => call.settled === null)
+  if (!batch.admitted) return overBudget(state, batch, open)
+  const interrupted = open.filter((call) => call.started && call.waiting.length === 0)
+  if (interrupted.length > 0) return { kind: 'settle_unknown', calls: interrupted }
+  const items = [...open.flatMap(unanswered), ...askedInBackground(state)]
+  if (open.some(holdsAll)) return { kind: 'wait', items }
+  const runnable = open.filter((call) => call.waiting.length > unanswered(call).length || call.waiting.length === 0)
+  if (runnable.length > 0) return { kind: 'run_tools', calls: runnable }
+  if (open.length > 0) return { kind: 'wait', items }
+  if (batch.exceeded !== null) return { kind: 'fail', failure: { kind: 'tool_retries', ...batch.exceeded } }
+  return ask(state, batch.resumed ? 'approval_resume' : 'tool_outputs')
+}
+
+/** A batch with a call that is not to begin yet is held whole, and so is one with a call of which nobody knows what it did. */
+function holdsAll(call: BatchCall): boolean {
+  const own = unanswered(call).filter(({ callId }) => callId === call.callId)
+  return own.some(({ kind }) => kind !== 'question')
+}
+
+function overBudget(state: RunState, batch: Batch, open: readonly BatchCall[]): Command {
+  const breach = batchBreach(state.rules, state.usage, batch.calls.length)
+  if (breach === undefined) throw new RangeError('Expected a batch that was not admitted to be over its budget.')
+  if (state.rules.onLimit !== 'answer') return overLimit(breach)
+  return open.length > 0 ? { kind: 'refuse_calls', calls: open } : ask(state, 'tool_outputs')
+}
+
+function overLimit(breach: Breach): Command {
+  return { kind: 'fail', failure: { kind: 'limit', breach } }
+}
+
+function decideAnswer(state: RunState, { resolution }: RunState['phase'] & { at: 'answered' }): Command {
+  switch (resolution.kind) {
+    case 'final':
+      return decideFinal(state)
+    case 'ask_again':
+      return ask(state, resolution.reason === 'pause' ? 'pause_continuation' : 'empty_retry')
+    case 'unexpected':
+      return { kind: 'fail', failure: { kind: 'unexpected', message: resolution.message } }
+    case 'retry_tool_output':
+      return correct(state, 'output_retry_tool', { message: resolution.message, callId: resolution.callId })
+    case 'retry_user_message':
+      return correct(state, 'correction', { message: resolution.message, callId: null })
+  }
+}
+
+/** A run does not end while runs in the background work, and their reports go before its answer where the budget allows it. */
+function decideFinal(state: RunState): Command {
+  const { background, closing } = state
+  if (background === undefined) return { kind: 'finish' }
+  const hasTime = closing?.kind !== 'time_ms'
+  if (background.reports.length > 0 && hasTime) {
+    const command = ask(state, 'background_report')
+    if (command.kind === 'ask') return command
+  }
+  if (background.runs.length === 0) return { kind: 'finish' }
+  if (!hasTime) return { kind: 'end_background' }
+  return worksInBackground(state) ? { kind: 'await_background' } : { kind: 'wait', items: askedInBackground(state) }
+}
+
+function correct(state: RunState, requestKind: RequestKind, correction: Correction): Command {
+  const retries = state.rules.outputRetries
+  if (state.usage.outputRetries >= retries) {
+    return { kind: 'fail', failure: { kind: 'output', message: correction.message, retries } }
+  }
+  return ask(state, requestKind, correction)
+}
+
+function ask(state: RunState, requestKind: RequestKind, correction: Correction | null = null): Command {
+  const standing = standingOf(state)
+  const closing = closingBreach(standing)
+  const breach = requestBreach(state.rules, state.usage) ?? stallBreach(standing)
+  const isLast = closing !== undefined && state.closing === null && state.rules.onLimit === 'answer'
+  if (breach !== undefined && !(isLast && mayPass(breach))) return overLimit(breach)
+  const notices = limitNotices(standing, closing, state.told)
+  return { kind: 'ask', requestKind, correction, notices, closing: closing ?? null }
+}
+
+function standingOf({
+  rules,
+  usage,
+  phase,
+  transcript,
+  firstEntry,
+  staleTurns,
+  begunAt,
+  updatedAt,
+}: RunState): Standing {
+  const last = transcript.findLast((entry, index) => entry.role === 'assistant' && index >= firstEntry)
+  return {
+    rules,
+    usage,
+    staleTurns,
+    elapsedMs: Date.parse(updatedAt) - Date.parse(begunAt),
+    lastInputTokens: last?.role === 'assistant' ? (last.usage.inputTokens ?? 0) : 0,
+    refusedCalls: phase.at === 'batch' && !phase.admitted ? phase.calls.length : null,
+  }
+}

@@ -1,0 +1,107 @@
+import type { RunUsage } from '../../contracts/result.js'
+import type { LimitKind, RunRules } from './rules.js'
+
+/** A budget that is used up. */
+export interface Breach {
+  readonly kind: LimitKind
+  /** What was allowed. */
+  readonly limit: number
+  /** What has been used, or would be. */
+  readonly count: number
+}
+
+/** What forbids one more request, if anything does. */
+export function requestBreach(rules: RunRules, usage: RunUsage): Breach | undefined {
+  const { modelRequests, inputTokens, outputTokens, costUsd } = rules.limits
+  return (
+    breach('model_requests', modelRequests, usage.modelRequests) ??
+    breach('input_tokens', inputTokens, usage.inputTokens) ??
+    breach('output_tokens', outputTokens, usage.outputTokens) ??
+    breach('cost_usd', costUsd, usage.costUsd ?? 0)
+  )
+}
+
+/** What forbids a batch of `size` calls: it is run whole or not at all. */
+export function batchBreach(rules: RunRules, usage: RunUsage, size: number): Breach | undefined {
+  const limit = rules.limits.toolCalls
+  const count = usage.toolCalls + size
+  return limit !== null && count > limit ? { kind: 'tool_calls', limit, count } : undefined
+}
+
+function breach(kind: LimitKind, limit: number | null, used: number): Breach | undefined {
+  return limit !== null && used >= limit ? { kind, limit, count: used } : undefined
+}
+
+/** How far a run has come with its budgets. */
+export interface Standing {
+  readonly rules: RunRules
+  readonly usage: RunUsage
+  /** Since the run was begun, or gone on with, here. */
+  readonly elapsedMs: number
+  /** Of the last reply: the next request will have as many at least. */
+  readonly lastInputTokens: number
+  /** Turns in a row that brought nothing new. */
+  readonly staleTurns: number
+  /** Calls of a batch that is over its budget. */
+  readonly refusedCalls: number | null
+}
+
+/** A budget that is nearly used up, and how much of it is left. */
+export interface NearLimit extends Breach {
+  readonly remaining: number
+}
+
+/** Share of a budget that is its end. */
+const NEAR = 0.1
+
+/** Budgets of tokens, time and money of which a tenth is left, or too little for another request as long as the last one. */
+export function nearLimits({ rules, usage, elapsedMs, lastInputTokens }: Standing): readonly NearLimit[] {
+  const { inputTokens, outputTokens, timeMs, costUsd } = rules.limits
+  return [
+    near('input_tokens', inputTokens, usage.inputTokens, lastInputTokens),
+    near('output_tokens', outputTokens, usage.outputTokens),
+    near('time_ms', timeMs, elapsedMs),
+    near('cost_usd', costUsd, usage.costUsd ?? 0),
+  ].filter((each) => each !== undefined)
+}
+
+/** Nothing is near its limit of which nothing has been used. */
+function near(kind: LimitKind, limit: number | null, count: number, least = 0): NearLimit | undefined {
+  if (limit === null || count === 0) return undefined
+  const remaining = Math.max(0, Number((limit - count).toFixed(6)))
+  return remaining <= Math.max(limit * NEAR, least) ? { kind, limit, count, remaining } : undefined
+}
+
+/**
+ * Why the next request is to be the last, without tools: the end of a budget, where the model is to answer then
+ * (`onLimit: 'answer'`), or too many turns without news.
+ */
+export function closingBreach(standing: Standing): Breach | undefined {
+  const { rules, usage, staleTurns, refusedCalls } = standing
+  const answerAfter = rules.stall?.answerAfter ?? null
+  if (answerAfter !== null && staleTurns >= answerAfter) return { kind: 'stall', limit: answerAfter, count: staleTurns }
+  if (rules.onLimit !== 'answer') return undefined
+  const { modelRequests, toolCalls } = rules.limits
+  const [nearest] = nearLimits(standing)
+  return (
+    (refusedCalls === null ? undefined : batchBreach(rules, usage, refusedCalls)) ??
+    lastRequest(modelRequests, usage.modelRequests) ??
+    breach('tool_calls', toolCalls, usage.toolCalls) ??
+    (nearest === undefined ? undefined : { kind: nearest.kind, limit: nearest.limit, count: nearest.count })
+  )
+}
+
+function lastRequest(limit: number | null, count: number): Breach | undefined {
+  return limit !== null && count >= limit - 1 ? { kind: 'model_requests', limit, count } : undefined
+}
+
+/** What ends a run that has gone on too long without anything new. */
+export function stallBreach({ rules, staleTurns }: Standing): Breach | undefined {
+  const limit = rules.stall?.stopAfter ?? null
+  return limit !== null && staleTurns >= limit ? { kind: 'stall', limit, count: staleTurns } : undefined
+}
+
+/** Limits that one last request may pass: of what it will use nobody knows beforehand, and it is not dear. */
+export function mayPass({ kind }: Breach): boolean {
+  return kind === 'input_tokens' || kind === 'output_tokens'
+}

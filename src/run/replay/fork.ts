@@ -1,0 +1,114 @@
+import { HarnessError } from '../../contracts/errors.js'
+import { NO_USAGE } from '../../contracts/result.js'
+import { plainJsonText } from '../../util/plain-json.js'
+import type { ToolContext, ToolSpec } from '../../tools/spec.js'
+import { outcomeOf } from '../../tools/result.js'
+import type { JsonObject } from '../../util/json.js'
+import type { GoOnOpening } from '../core/plan.js'
+import { childRunId } from '../children/children.js'
+import type { DurableEvent } from '../machine/events.js'
+import type { InputMessage } from '../stream/input.js'
+import { opened } from '../core/load.js'
+import { apply, end } from '../machine/state.js'
+import type { RunState } from '../machine/state.js'
+
+/**
+ * The state of a recorded run behind its reply number `afterTurn`, with the results of the calls that the reply made.
+ * Throws `invalid_options` when it had no such turn.
+ */
+function stateAfterTurn(events: readonly DurableEvent[], afterTurn: number): RunState {
+  const [first, ...rest] = events
+  if (first === undefined) throw new HarnessError('invalid_log', 'There is no event in the log that was given.')
+  const { state } = opened(first)
+  let turns = state.usage.modelRequests
+  for (const event of rest) {
+    const isBehind =
+      event.kind === 'model_request_started' || event.kind === 'run_completed' || event.kind === 'run_failed'
+    if (turns >= afterTurn && isBehind) break
+    apply(state, event)
+    if (event.kind === 'model_message') turns += 1
+  }
+  if (turns === afterTurn) return state
+  throw new HarnessError(
+    'invalid_options',
+    `Expected \`afterTurn\` to be a turn of the run, from 0 to ${turns}, got \`${afterTurn}\`.`,
+  )
+}
+
+/** Where a new run begins in a recorded one. */
+export interface ForkPoint {
+  /** Behind which reply of the model, counted from 1 over the whole run; 0 is before the first. */
+  readonly afterTurn: number
+  /** What is said there. Default: nothing, the run goes on as it stood; needed where it had come to its answer. */
+  readonly prompt?: InputMessage
+}
+
+/** How a run begins that goes on from a point of a recorded one. */
+export function forkOpening(
+  recorded: Promise<readonly DurableEvent[]>,
+  { afterTurn, prompt, runId }: { afterTurn: number; prompt: InputMessage | null; runId: string },
+): GoOnOpening {
+  const state = recorded.then((events) => stateAfterTurn(events, afterTurn))
+  // Awaited when the run has begun; without this a bad log would also be an unhandled rejection.
+  state.catch(() => undefined)
+  return {
+    kind: 'go_on',
+    begun: 'forked',
+    answers: [],
+    configPolicy: 'any',
+    metadata: null,
+    load: async () =>
+      prompt === null ? { state: forkedState(await state, runId), responses: [], last: null, isLogged: false } : null,
+    otherwise: prompt === null ? null : async () => ({ kind: 'fresh', prompt, history: closedTranscript(await state) }),
+  }
+}
+
+/** The state that a new run goes on from where another stood. Throws `invalid_options` where there is nothing to go on with. */
+function forkedState(state: RunState, runId: string): RunState {
+  const { phase, background } = state
+  if (phase.at === 'answered' && phase.resolution.kind === 'final' && background === undefined) {
+    throw new HarnessError('invalid_options', 'The run had its answer in this turn: give `prompt` to go on from there.')
+  }
+  return { ...state, runId, parent: null, usage: NO_USAGE, ...begunAnew(state, runId) }
+}
+
+/** Those in the background begin anew, under the new run. */
+function begunAnew({ background }: RunState, runId: string): Pick<RunState, 'background'> {
+  if (background === undefined) return {}
+  const runs = background.runs.map((run) => {
+    const own = childRunId(runId, run.callId, run.key)
+    return { ...run, childRunId: own, waiting: [], answers: [], state: null }
+  })
+  return { background: { ...background, runs } }
+}
+
+/** The conversation up to where a run stood, closed, to go on from with another prompt. */
+function closedTranscript(state: RunState): RunState['transcript'] {
+  if (state.phase.at !== 'ended') end(state, 'end_turn', state.transcript.at(-1)?.at ?? state.startedAt)
+  return state.transcript
+}
+
+/** What the tools of a fork do. */
+export interface ForkEffects {
+  /** `live` (default): what they do. `dry`: those that are not read-only are not run; the model is told what they would have done. */
+  readonly effects?: 'live' | 'dry'
+  /** In place of tools, by name; what they return or throw is treated like a handler's. */
+  readonly mocks?: Readonly<Record<string, (args: JsonObject, context: ToolContext) => unknown>>
+}
+
+export function withEffects(
+  tools: readonly ToolSpec[],
+  { effects = 'live', mocks = {} }: ForkEffects,
+): readonly ToolSpec[] {
+  return tools.map((spec) => {
+    const mock = Object.hasOwn(mocks, spec.name) ? mocks[spec.name] : undefined
+    if (mock !== undefined) return { ...spec, call: async (args, context) => outcomeOf(await mock(args, context)) }
+    if (effects === 'live' || spec.annotations?.readOnly === true) return spec
+    return { ...spec, call: async (args) => wouldDo(spec.name, args) }
+  })
+}
+
+function wouldDo(name: string, args: JsonObject): ReturnType<typeof outcomeOf> {
+  const content = `This is a dry run: \`${name}\` was not run. It would have been called with ${plainJsonText(args)}`
+  return { kind: 'succeeded', content, metadata: { would_do: true } }
+}

@@ -1,0 +1,121 @@
+import type { Until } from '../core/background-work.js'
+import type { ConfigDigest } from '../machine/config-digest.js'
+import type { RunContext } from '../core/context.js'
+import type { Effects, Reply } from '../core/effects.js'
+import type { DurableEvent } from '../machine/events.js'
+import type { Frozen } from '../core/frozen.js'
+import { RecordingCut, recordedFailure } from '../core/recording.js'
+import type { Recording } from '../core/recording.js'
+
+/** What tools and people did in a batch. */
+const OF_BATCHES: ReadonlySet<DurableEvent['kind']> = new Set([
+  'tool_call_started',
+  'tool_call_completed',
+  'tool_call_interrupted',
+  'approval_requested',
+  'hook_failed',
+])
+
+function isAskedInBackground(event: DurableEvent | undefined): boolean {
+  return event?.kind === 'approval_requested' && event.background !== undefined
+}
+
+/** Gives what was recorded: no model is asked, and no tool is run. */
+export class RecordedEffects implements Effects {
+  readonly #context: RunContext
+  readonly #frozen: Frozen
+  readonly #recording: Recording
+
+  constructor(context: RunContext, frozen: Frozen, recording: Recording) {
+    this.#context = context
+    this.#frozen = frozen
+    this.#recording = recording
+  }
+
+  /** What servers offered then is as it was recorded: they are not asked again. */
+  configure(): Promise<ConfigDigest> {
+    this.#context.replayGiven()
+    const { config, refresh } = this.#frozen
+    const { next } = this.#recording
+    const recorded = (next?.kind === 'model_request_started' ? next.config : undefined) ?? this.#context.state.config
+    if (refresh === null || recorded === null) return Promise.resolve(config)
+    const { instructions, tools } = recorded
+    return Promise.resolve({ ...config, instructions, tools: { ...tools, ...config.tools } })
+  }
+
+  async ask(): Promise<Reply> {
+    this.#context.replayGiven()
+    const next = this.#expected('model_message')
+    const {
+      text,
+      toolCalls,
+      finalizedOutputMode,
+      entry,
+      resolution,
+      nativeFinishReason,
+      responseId,
+      responseModel,
+      cost,
+    } = next
+    const message = {
+      text,
+      toolCalls,
+      finalizedOutputMode,
+      entry,
+      resolution,
+      nativeFinishReason,
+      responseId,
+      responseModel,
+      ...(cost !== undefined && { cost }),
+    }
+    const isAnswer = resolution.kind === 'final' && resolution.output !== undefined
+    return { message, value: isAnswer ? await this.#frozen.readAnswer(resolution.output) : text }
+  }
+
+  async runTools(): Promise<void> {
+    this.#replayBatch()
+  }
+
+  async refuseCalls(): Promise<void> {
+    this.#replayBatch()
+  }
+
+  async settleUnknown(): Promise<void> {
+    this.#replayBatch()
+  }
+
+  /** What it came to is in the recording, in its place. */
+  tellBackground(until: Until): Promise<boolean> {
+    const { seq } = this.#context.state
+    this.#context.replayGiven()
+    for (let next = this.#recording.next; isAskedInBackground(next); next = this.#recording.next) {
+      this.#context.replay(this.#recording.take())
+      this.#context.replayGiven()
+    }
+    const hasTold = this.#context.state.seq > seq
+    if (until === 'next' && !hasTold) this.#expected('background_reported')
+    return Promise.resolve(hasTold)
+  }
+
+  endBackground(): Promise<void> {
+    this.#context.replayGiven()
+    if ((this.#context.state.background?.runs.length ?? 0) > 0) this.#expected('background_reported')
+    return Promise.resolve()
+  }
+
+  #replayBatch(): void {
+    let count = 0
+    for (; this.#recording.next !== undefined && OF_BATCHES.has(this.#recording.next.kind); count++) {
+      this.#context.replay(this.#recording.take())
+    }
+    if (count === 0) this.#expected('tool_call_started')
+  }
+
+  #expected<Kind extends DurableEvent['kind']>(kind: Kind): DurableEvent & { kind: Kind } {
+    const { next } = this.#recording
+    if (next?.kind === kind) return next as DurableEvent & { kind: Kind }
+    if (next === undefined || next.kind === 'run_started') throw new RecordingCut()
+    if (next.kind === 'run_failed') throw recordedFailure(next)
+    throw this.#recording.differs(next, { kind }, '')
+  }
+}

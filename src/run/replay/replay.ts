@@ -1,0 +1,131 @@
+import { HarnessError } from '../../contracts/errors.js'
+import type { Model, ModelCapabilities } from '../../contracts/model.js'
+import type { HarnessResult } from '../../contracts/result.js'
+import type { Opening } from '../core/plan.js'
+import type { RunContext } from '../core/context.js'
+import type { DurableEvent, RunEvent } from '../machine/events.js'
+import type { InputPort } from '../stream/input.js'
+import type { LoadedRun } from '../core/load.js'
+import type { RunLog } from '../log/log.js'
+import { Recording } from '../core/recording.js'
+import { readState } from '../resume/stored-state.js'
+
+type Started = DurableEvent & { kind: 'run_started' }
+
+/** A stretch of a recorded run, from where one process began with it to where it ended or gave it up. */
+export interface Stretch {
+  readonly opening: Opening
+  readonly started: Started
+  readonly recording: Recording
+  readonly model: Model
+  /** It is in a log already. */
+  readonly log: RunLog
+  /** What people said to the run while it was under way. */
+  readonly input: InputPort
+}
+
+/** A stretch that is run again. */
+export interface ReplayedStretch<Output> {
+  readonly context: RunContext
+  readonly outcome: Promise<HarnessResult<Output>>
+}
+
+/**
+ * Runs a recorded run again, by what was recorded: no model is asked and no tool is run. Every event that the loop tells
+ * must be the one that was recorded; the first that is not rejects with `replay_mismatch`. Else it comes to what the run
+ * came to, its error included.
+ */
+export async function replayRun<Output>(
+  events: readonly DurableEvent[],
+  run: (stretch: Stretch) => ReplayedStretch<Output>,
+): Promise<HarnessResult<Output>> {
+  const recording = new Recording(events)
+  let context: RunContext | null = null
+  for (;;) {
+    const started = recording.next
+    if (started?.kind !== 'run_started') throw interrupted(recording.last)
+    const before: RunContext | null = context
+    const opening = openingOf(started, recording, before)
+    const model = recordedModel(started, events)
+    const stretch = run({ opening, started, recording, model, log: noLog, input: recordedInput(recording) })
+    context = stretch.context
+    const [outcome] = await Promise.allSettled([stretch.outcome])
+    if (recording.mismatch !== null) throw recording.mismatch
+    const { last, next } = recording
+    if (next !== undefined && next.kind !== 'run_started') throw recording.differs(next, { kind: 'nothing more' }, '')
+    if (next !== undefined) continue
+    if (last?.kind !== 'run_completed' && last?.kind !== 'run_failed') throw interrupted(last)
+    if (outcome.status === 'rejected') throw outcome.reason
+    return outcome.value
+  }
+}
+
+/** The durable events of the run that comes first; those of the runs that it started are not needed. */
+export async function recordedEvents(
+  log: Iterable<RunEvent> | AsyncIterable<RunEvent>,
+): Promise<readonly DurableEvent[]> {
+  const events: DurableEvent[] = []
+  for await (const event of log) {
+    if (event.durable && event.runId === (events[0]?.runId ?? event.runId)) events.push(event)
+  }
+  if (events[0] === undefined) throw new HarnessError('invalid_log', 'There is no event in the log that was given.')
+  return events
+}
+
+/** Steering as it was recorded: that something waited at the end, and what it was is in the recorded request. */
+function recordedInput(recording: Recording): InputPort {
+  return {
+    get waiting() {
+      const { next } = recording
+      return next?.kind === 'model_request_started' && next.requestKind === 'steering' ? 1 : 0
+    },
+    take: () => [],
+    close: () => [],
+    send: () => undefined,
+  }
+}
+
+/** A log for a run that is in one already. */
+const noLog: RunLog = {
+  append: () => Promise.resolve(),
+  read: async function* () {
+    // Nothing is kept.
+  },
+}
+
+function openingOf(started: Started, recording: Recording, before: RunContext | null): Opening {
+  const { begun, prompt, history } = started
+  if (begun === 'fresh') return { kind: 'fresh', prompt: prompt ?? '', history }
+  const found: LoadedRun =
+    before === null
+      ? { ...readState(started.state, `The log of run \`${started.runId}\``, null), last: null, isLogged: false }
+      : { state: before.state, responses: [], last: recording.last, isLogged: true }
+  const answers = begun === 'resumed' ? recording.answersAhead : []
+  return {
+    kind: 'go_on',
+    begun,
+    load: () => Promise.resolve(found),
+    answers,
+    configPolicy: 'any',
+    metadata: started.metadata,
+    otherwise: null,
+  }
+}
+
+/** The model as far as a run can tell it from another without asking it. */
+function recordedModel({ provider, model, rules }: Started, events: readonly DurableEvent[]): Model {
+  const settled = events.find((event) => event.kind === 'model_message' && event.finalizedOutputMode !== null)
+  const mode = settled?.kind === 'model_message' ? settled.finalizedOutputMode : null
+  const capabilities: ModelCapabilities = {
+    supportsTools: true,
+    supportsJsonSchemaOutput: true,
+    defaultStructuredOutputMode: rules.answersByTool ? 'tool' : mode === 'native' ? 'native' : 'prompted',
+  }
+  const turn = (): Promise<never> => Promise.reject(new RangeError('A recorded run asks no model.'))
+  return { provider, id: model, capabilities, openSession: () => ({ turn }) }
+}
+
+function interrupted(last: DurableEvent | null): HarnessError {
+  const where = last === null ? 'It holds no run' : `Run \`${last.runId}\` was interrupted behind event ${last.seq}`
+  return new HarnessError('invalid_log', `The log has no ending to come to. ${where}.`)
+}

@@ -1,0 +1,113 @@
+import { HarnessError } from '../../contracts/errors.js'
+import type { PendingItem, ResumeState } from '../../contracts/result.js'
+import { toolCallsOf } from '../../contracts/entry.js'
+import type { TranscriptEntry } from '../../contracts/entry.js'
+import { isObject, parseJson } from '../../util/json.js'
+import { decide } from '../machine/decide.js'
+import { batchBreach } from '../machine/limits.js'
+import { checkSignature } from '../core/signature.js'
+import type { SigningKey } from '../core/signature.js'
+import { RUN_STATE_VERSION } from '../machine/state.js'
+import type { RunParent, RunState } from '../machine/state.js'
+import { runStateShape } from './stored-shape.js'
+
+/** A stored state, read: the run's state, and the raw replies that were kept beside it. */
+export interface StoredState {
+  readonly state: RunState
+  readonly responses: readonly unknown[]
+}
+
+/**
+ * Reads a stored state, strictly: a copy that is the run's own. Throws `invalid_state`, beginning with `where`, for what
+ * is none, is of another version, was changed in a way that cannot be, or is not signed as it must be.
+ */
+export function readState(given: unknown, where: string, key: SigningKey | null): StoredState {
+  const document = copyOf(given, where)
+  if (document['kind'] !== 'run_state')
+    throw invalid(where, 'it is no stored state of a run: `kind` is not `run_state`')
+  if (document['version'] !== RUN_STATE_VERSION) throw invalid(where, otherVersion(document['version']))
+  const problem = runStateShape(document, '') ?? impossible(document as unknown as RunState)
+  if (problem !== undefined) throw invalid(where, problem)
+  if (key !== null) checkSignature(document as ResumeState, key)
+  const { responses, signature, ...state } = document
+  return { state: state as unknown as RunState, responses: Array.isArray(responses) ? responses : [] }
+}
+
+/** The conversation of a run that has ended, to go on from with a new prompt. */
+export function readHistory(given: unknown, key: SigningKey | null): readonly TranscriptEntry[] {
+  const { state } = readState(given, 'resumeFrom', key)
+  if (state.phase.at === 'ended') return state.transcript
+  const items = pendingOf(state)
+  const what = items.length > 0 ? 'waits for answers: give it to `resume` with them' : 'has not ended: use `recover`'
+  throw invalid('resumeFrom', `run \`${state.runId}\` ${what}`)
+}
+
+/** The state of a run that waits for people, to go on from with their answers. */
+export function readPaused(given: unknown, key: SigningKey | null): StoredState {
+  const stored = readState(given, 'resume', key)
+  const { runId, phase, parent } = stored.state
+  if (parent !== null) throw belowAnother(runId, parent)
+  if (pendingOf(stored.state).length > 0) return stored
+  const what =
+    phase.at === 'ended' ? 'has ended: give it to `resumeFrom` with a new prompt' : 'waits for nobody: use `recover`'
+  throw invalid('resume', `run \`${runId}\` ${what}`)
+}
+
+/** What people have still to answer; empty unless the run waits. */
+export function pendingOf(state: RunState): readonly PendingItem[] {
+  if (state.phase.at !== 'batch' && state.background === undefined) return []
+  const command = decide(state)
+  return command.kind === 'wait' ? command.items : []
+}
+
+/** A run under a call goes on when that call does, with what its parent gives it. */
+export function belowAnother(runId: string, parent: RunParent): HarnessError {
+  const message = `Run \`${runId}\` was started by a call of run \`${parent.runId}\`, and goes on with that one alone.`
+  return new HarnessError('invalid_state', message)
+}
+
+function copyOf(given: unknown, where: string): Record<string, unknown> {
+  let text: string
+  try {
+    text = JSON.stringify(given)
+  } catch {
+    throw invalid(where, 'it is not plain JSON')
+  }
+  const parsed = parseJson(text)
+  if (parsed.ok && isObject(parsed.value)) return parsed.value
+  throw invalid(where, 'expected the `resumeState` of a result, an object')
+}
+
+function otherVersion(version: unknown): string {
+  return `it is of version \`${String(version)}\`, and this package reads version ${RUN_STATE_VERSION}; run again to make a new one`
+}
+
+/** What fits the shape and was still not written by a run. */
+function impossible(state: RunState): string | undefined {
+  const { phase, transcript, firstEntry } = state
+  if (firstEntry > transcript.length) return '`firstEntry` lies behind the transcript'
+  const ids = transcript
+    .flatMap((entry) => (entry.role === 'assistant' ? toolCallsOf(entry.parts) : []))
+    .map(({ callId }) => callId)
+  if (new Set(ids).size < ids.length) return 'a call id is in `transcript` twice'
+  if (phase.at !== 'batch') return undefined
+  const last = transcript.at(-1)
+  const made = last?.role === 'assistant' ? toolCallsOf(last.parts) : []
+  const same =
+    made.length === phase.calls.length &&
+    made.every(({ callId, name, arguments: text }, index) => {
+      const call = phase.calls[index]
+      return call?.callId === callId && call.name === name && call.arguments === text
+    })
+  if (!same) return 'the calls of `phase` are not those of the last reply'
+  if (!phase.admitted && batchBreach(state.rules, state.usage, phase.calls.length) === undefined)
+    return '`phase` is over a budget that is not used up'
+  const astray = phase.calls.find(({ callId, waiting }) =>
+    waiting.some((item) => item.callId !== callId && !item.callId.startsWith(`${callId}/`)),
+  )
+  return astray === undefined ? undefined : `\`phase\` waits at call \`${astray.callId}\` for the answer to another`
+}
+
+function invalid(where: string, problem: string): HarnessError {
+  return new HarnessError('invalid_state', `${where}: ${problem}.`)
+}

@@ -1,0 +1,54 @@
+import type { ContentPart } from '../../contracts/entry.js'
+
+/** What one can say to a running model. */
+export type InputMessage = string | readonly ContentPart[]
+
+/** Steering messages for a run, taken at turn boundaries, in order. */
+export interface InputPort {
+  /** Says something to the running model. Throws once the port is closed. */
+  send(message: InputMessage): void
+  /** No more is said; gives back what the run has not taken. */
+  close(): readonly InputMessage[]
+  /** How many messages wait. */
+  readonly waiting: number
+  /** Takes everything that waits: for the run. */
+  take(): readonly InputMessage[]
+  /** Calls `listener` at each message, also while the run waits for runs in the background; returns how to stop listening. */
+  onSend?(listener: () => void): () => void
+}
+
+/** A port to be given to `run` or `stream` as `input`. */
+export function inputPort(): InputPort {
+  let waiting: InputMessage[] = []
+  let closed = false
+  const listeners = new Set<() => void>()
+  const takeAll = (): readonly InputMessage[] => {
+    const taken = waiting
+    waiting = []
+    return taken
+  }
+  return {
+    send(message) {
+      if (closed) throw new TypeError('This input port is closed: the run no longer listens.')
+      waiting.push(message)
+      for (const listener of listeners) listener()
+    },
+    onSend(listener) {
+      listeners.add(listener)
+      return () => listeners.delete(listener)
+    },
+    close() {
+      closed = true
+      return takeAll()
+    },
+    get waiting() {
+      return waiting.length
+    },
+    take: takeAll,
+  }
+}
+
+/** A message as content parts of its own: what its sender does with the parts afterwards changes nothing. */
+export function contentOf(message: InputMessage): readonly ContentPart[] {
+  return typeof message === 'string' ? [{ type: 'text', text: message }] : message.map((part) => ({ ...part }))
+}

@@ -1,0 +1,122 @@
+import { HarnessError } from '../../contracts/errors.js'
+import type { HarnessResult } from '../../contracts/result.js'
+import type { RunAbort } from '../../util/abort.js'
+import type { RunEvent } from '../machine/events.js'
+import type { EventQueue } from './queue.js'
+
+/**
+ * A run, told as it happens. The run has begun when the stream is there. A reader that stops before the end must say so
+ * (`break` out of `for await`, `close()` or `await using` do): the run is cancelled then. A slow reader slows the run
+ * down; one who only wants `result` need not read at all.
+ */
+export interface HarnessStream<Output = string> extends AsyncIterable<RunEvent>, AsyncDisposable {
+  readonly runId: string
+  /** What the run comes to; rejects with the `HarnessError` that also ends the iteration. */
+  readonly result: Promise<HarnessResult<Output>>
+  /** The same events as the iteration, all that wait at once: for readers of many small deltas. */
+  batches(): AsyncIterable<readonly RunEvent[]>
+  /** Cancels the run, unless it has ended, and resolves when it has cleaned up. Never rejects. */
+  close(): Promise<void>
+}
+
+/** What `openStream` needs of a run. */
+export interface StreamedRun<Output> {
+  readonly runId: string
+  readonly queue: EventQueue
+  readonly abort: RunAbort
+  readonly outcome: Promise<HarnessResult<Output>>
+}
+
+export function openStream<Output>(run: StreamedRun<Output>): HarnessStream<Output> {
+  return new RunStream(run)
+}
+
+class RunStream<Output> implements HarnessStream<Output> {
+  readonly runId: string
+  readonly #run: StreamedRun<Output>
+  #closing: Promise<void> | null = null
+
+  constructor(run: StreamedRun<Output>) {
+    this.runId = run.runId
+    this.#run = run
+    // Who only reads the events learns of a failure there; without this it would also be an unhandled rejection.
+    run.outcome.catch(() => undefined)
+  }
+
+  get result(): Promise<HarnessResult<Output>> {
+    this.#run.queue.keepUnread()
+    return this.#run.outcome
+  }
+
+  batches(): AsyncIterable<readonly RunEvent[]> {
+    return { [Symbol.asyncIterator]: () => this.#readBatches() }
+  }
+
+  [Symbol.asyncIterator](): AsyncIterator<RunEvent, undefined> {
+    const batches = this.#readBatches()
+    let events: readonly RunEvent[] = []
+    let index = 0
+    let reading: Promise<unknown> = Promise.resolve()
+    const read = async (): Promise<IteratorResult<RunEvent, undefined>> => {
+      for (;;) {
+        const event = events[index++]
+        if (event !== undefined) return { done: false, value: event }
+        const batch = await batches.next()
+        if (batch.done === true) return { done: true, value: undefined }
+        events = batch.value
+        index = 0
+      }
+    }
+    let asked = 0
+    // One after the other, also for who asks for several at once: each event is given once, in order.
+    const next = (): Promise<IteratorResult<RunEvent, undefined>> => {
+      const event = asked === 0 ? events[index] : undefined
+      if (event !== undefined) {
+        index += 1
+        return Promise.resolve({ done: false, value: event })
+      }
+      asked += 1
+      const result = reading.then(read).finally(() => (asked -= 1))
+      reading = result.catch(() => undefined)
+      return result
+    }
+    return { next, return: () => this.#return() }
+  }
+
+  async close(): Promise<void> {
+    this.#closing ??= this.#cancel()
+    await this.#closing
+  }
+
+  [Symbol.asyncDispose](): Promise<void> {
+    return this.close()
+  }
+
+  #readBatches(): AsyncIterator<readonly RunEvent[], undefined> {
+    const { queue } = this.#run
+    queue.startReading()
+    const next = async (): Promise<IteratorResult<readonly RunEvent[], undefined>> => {
+      const value = this.#closing === null ? await queue.take() : []
+      if (value.length > 0) return { done: false, value }
+      // The last event has been read: a run that failed fails its reader too.
+      if (this.#closing === null) await this.#run.outcome
+      return { done: true, value: undefined }
+    }
+    return { next, return: () => this.#return() }
+  }
+
+  async #return(): Promise<{ done: true; value: undefined }> {
+    await this.close()
+    return { done: true, value: undefined }
+  }
+
+  async #cancel(): Promise<void> {
+    const { queue, abort, outcome } = this.#run
+    queue.drop()
+    abort.cancel(new HarnessError('cancelled', 'The stream was closed by its reader.'))
+    await outcome.then(
+      () => undefined,
+      () => undefined,
+    )
+  }
+}

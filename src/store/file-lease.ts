@@ -1,0 +1,231 @@
+import { closeSync, existsSync, fstatSync, fsyncSync, futimesSync, mkdirSync, openSync, readdirSync } from 'node:fs'
+import { readFileSync, readSync, renameSync, rmdirSync, statSync, unlinkSync, writeSync } from 'node:fs'
+import { join } from 'node:path'
+import { isObject, parseJson } from '../util/json.js'
+import { hasEnded } from '../run/log/owner.js'
+import { mendTail } from './run-file.js'
+
+/** How long a lease is taken for held whose maker has not yet written what it says, in ms. */
+const BEING_WRITTEN_MS = 5000
+/** How often a claim is tried again because somebody else was in the middle of one. */
+const ATTEMPTS = 20
+const COPY_BYTES = 1 << 20
+
+interface LeaseText {
+  readonly owner: string
+  readonly ttlMs: number
+}
+
+/**
+ * A claim on a run's file: a numbered file in a folder beside it, which says whose it is and how long it lasts from its
+ * time of change on. Who takes a run over makes the file of the next number, and removes the others. So a lease stands
+ * as long as its file has a name, which one `fstat` shows and which nobody else's file can feign.
+ * See docs/decisions/0010-who-owns-a-run.md.
+ */
+export class FileLease {
+  readonly owner: string
+  readonly #folder: string
+  readonly #name: string
+  readonly #fd: number
+  readonly #ttlMs: number
+  /** The file that is to become the log: made with the lease, so that it is gone with the lease. */
+  #copy: { readonly name: string; readonly fd: number } | null = null
+
+  private constructor(folder: string, name: string, { owner, ttlMs }: LeaseText) {
+    this.owner = owner
+    this.#folder = folder
+    this.#name = name
+    this.#ttlMs = ttlMs
+    this.#fd = openSync(join(folder, name), 'wx+', 0o600)
+  }
+
+  /** Takes the lease in `folder` on the log at `logPath`; null when it is another's. */
+  static take(folder: string, text: LeaseText, logPath: string): FileLease | null {
+    for (let attempt = 0; attempt < ATTEMPTS; attempt++) {
+      const seen = leasesIn(folder)
+      if (seen.some((lease) => lease.owner !== text.owner && isHeld(lease))) return null
+      const lease = FileLease.#create(folder, Math.max(0, ...seen.map(({ number }) => number)) + 1, text)
+      if (lease === null) continue
+      try {
+        if (seen.length > 0 || existsSync(logPath)) lease.#prepareCopy()
+        if (lease.stands && lease.#isAlone()) {
+          lease.#removeOthers()
+          return lease
+        }
+      } catch (error) {
+        lease.release()
+        throw error
+      }
+      lease.release()
+    }
+    return null
+  }
+
+  static #create(folder: string, number: number, text: LeaseText): FileLease | null {
+    try {
+      mkdirSync(folder, { recursive: true })
+      const lease = new FileLease(folder, `${number}`, text)
+      lease.#write(text)
+      return lease
+    } catch (error) {
+      const { code } = error as NodeJS.ErrnoException
+      // Somebody was quicker, or has just removed the folder.
+      if (code === 'EEXIST' || code === 'ENOENT') return null
+      throw error
+    }
+  }
+
+  get stands(): boolean {
+    return fstatSync(this.#fd).nlink > 0
+  }
+
+  /** Makes it last `ttlMs` from now on. False when it has been taken over. */
+  renew(ttlMs: number): boolean {
+    const now = Date.now()
+    futimesSync(this.#fd, now / 1000, (now + ttlMs - this.#ttlMs) / 1000)
+    return this.stands && this.#isAlone()
+  }
+
+  /**
+   * Makes the log a file of its own, of the same whole records: who has the old one open, and was paused, writes into a
+   * file without a name. False when the run was taken over meanwhile: then the copy has no name either.
+   */
+  replaceLog(logPath: string, { runId, sync }: { readonly runId: string; readonly sync: boolean }): boolean {
+    if (this.#copy === null) return true
+    const { fd, name } = this.#copy
+    try {
+      if (!copyInto(fd, logPath)) return true
+      mendTail(fd, runId)
+      if (sync) fsyncSync(fd)
+      renameSync(join(this.#folder, name), logPath)
+      return true
+    } catch (error) {
+      if ((error as NodeJS.ErrnoException).code === 'ENOENT') return false
+      throw error
+    } finally {
+      this.#dropCopy()
+    }
+  }
+
+  /** Gives it back. */
+  release(): void {
+    this.#dropCopy()
+    try {
+      if (this.stands) removeIfThere(join(this.#folder, this.#name))
+      rmdirSync(this.#folder)
+    } catch {
+      // Somebody else has claimed it already, or left something there: the next claim takes that away.
+    } finally {
+      closeSync(this.#fd)
+    }
+  }
+
+  #write(text: LeaseText): void {
+    try {
+      writeSync(this.#fd, JSON.stringify(text))
+    } catch (error) {
+      this.release()
+      throw error
+    }
+  }
+
+  #prepareCopy(): void {
+    const name = `log-${globalThis.crypto.randomUUID()}`
+    this.#copy = { name, fd: openSync(join(this.#folder, name), 'ax+', 0o600) }
+  }
+
+  #dropCopy(): void {
+    if (this.#copy === null) return
+    removeIfThere(join(this.#folder, this.#copy.name))
+    closeSync(this.#copy.fd)
+    this.#copy = null
+  }
+
+  /** Who began before us may come later: whoever sees another then lets go. */
+  #isAlone(): boolean {
+    const others = leasesIn(this.#folder).filter(({ number }) => `${number}` !== this.#name)
+    return !others.some((lease) => lease.owner !== this.owner && isHeld(lease))
+  }
+
+  #removeOthers(): void {
+    const own = [this.#name, this.#copy?.name]
+    for (const name of readdirSync(this.#folder)) if (!own.includes(name)) removeIfThere(join(this.#folder, name))
+  }
+}
+
+/** Whether anybody has claimed what the folder stands for, be it that the time of the claim is over. */
+export function isClaimed(folder: string): boolean {
+  return statSync(folder, { throwIfNoEntry: false }) !== undefined && leasesIn(folder).length > 0
+}
+
+/** Whether somebody has it in hand: the claim's time is not over, and its process not known to have ended. */
+export function isInHand(folder: string): boolean {
+  return leasesIn(folder).some(isHeld)
+}
+
+interface FoundLease extends LeaseText {
+  readonly number: number
+  readonly sinceMs: number
+}
+
+function leasesIn(folder: string): FoundLease[] {
+  return namesIn(folder).flatMap((name) => {
+    if (!/^\d+$/.test(name)) return []
+    const path = join(folder, name)
+    const stat = statSync(path, { throwIfNoEntry: false })
+    const text = stat === undefined ? undefined : textIn(path)
+    return stat === undefined || text === undefined ? [] : [{ ...text, number: Number(name), sinceMs: stat.mtimeMs }]
+  })
+}
+
+function namesIn(folder: string): readonly string[] {
+  try {
+    return readdirSync(folder)
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code === 'ENOENT') return []
+    throw error
+  }
+}
+
+function textIn(path: string): LeaseText | undefined {
+  try {
+    const parsed = parseJson(readFileSync(path, 'utf8'))
+    const { owner, ttlMs } = parsed.ok && isObject(parsed.value) ? parsed.value : {}
+    if (typeof owner === 'string' && typeof ttlMs === 'number') return { owner, ttlMs }
+    return { owner: '', ttlMs: BEING_WRITTEN_MS }
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code === 'ENOENT') return undefined
+    throw error
+  }
+}
+
+function isHeld({ owner, ttlMs, sinceMs }: FoundLease): boolean {
+  return sinceMs + ttlMs > Date.now() && !hasEnded(owner)
+}
+
+/** Copies what is in the file now; false when there is none. */
+function copyInto(target: number, path: string): boolean {
+  if (!existsSync(path)) return false
+  const source = openSync(path, 'r')
+  try {
+    let left = fstatSync(source).size
+    const buffer = Buffer.alloc(Math.min(COPY_BYTES, left))
+    while (left > 0) {
+      const length = readSync(source, buffer, 0, Math.min(buffer.length, left), null)
+      if (length === 0) break
+      left -= length
+      for (let written = 0; written < length;) written += writeSync(target, buffer, written, length - written)
+    }
+    return true
+  } finally {
+    closeSync(source)
+  }
+}
+
+function removeIfThere(path: string): void {
+  try {
+    unlinkSync(path)
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code !== 'ENOENT') throw error
+  }
+}

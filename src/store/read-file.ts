@@ -1,0 +1,98 @@
+import { createReadStream, existsSync } from 'node:fs'
+import { open } from 'node:fs/promises'
+import { HarnessError } from '../contracts/errors.js'
+import { isObject, parseJson } from '../util/json.js'
+import type { DurableEvent } from '../run/machine/events.js'
+
+/**
+ * The events in a log file with `seq >= from`. A torn last line is none. Throws `invalid_log` with the number and the
+ * byte of a record that is damaged, or that does not follow the one before.
+ */
+export async function* readEvents(path: string, runId: string, from: number): AsyncGenerator<DurableEvent> {
+  if (!existsSync(path)) return
+  const lines = new Lines(runId)
+  for await (const chunk of createReadStream(path) as AsyncIterable<Buffer>) {
+    for (const event of lines.in(chunk)) if (event.seq >= from) yield event
+  }
+  const last = lines.last()
+  if (last !== undefined && last.seq >= from) yield last
+}
+
+/** The first event in a log file; nothing where there is none. Reads no more of the file than that. */
+export async function readFirst(path: string, runId: string): Promise<DurableEvent | undefined> {
+  const file = await open(path)
+  try {
+    const lines = new Lines(runId)
+    for (;;) {
+      const { bytesRead, buffer } = await file.read({ buffer: Buffer.alloc(4096) })
+      if (bytesRead === 0) return lines.last()
+      for (const event of lines.in(buffer.subarray(0, bytesRead))) return event
+    }
+  } finally {
+    await file.close()
+  }
+}
+
+/** Cuts a file into its records, and checks each. */
+class Lines {
+  readonly #runId: string
+  #rest: Buffer[] = []
+  #record = 0
+  #offset = 0
+  #lastSeq = 0
+
+  constructor(runId: string) {
+    this.#runId = runId
+  }
+
+  /** The events that end in the next piece of the file. */
+  *in(chunk: Buffer): Generator<DurableEvent> {
+    let start = 0
+    for (let end = chunk.indexOf(10); end >= 0; end = chunk.indexOf(10, start)) {
+      const line = Buffer.concat([...this.#rest, chunk.subarray(start, end)])
+      this.#rest = []
+      start = end + 1
+      yield this.#checked(eventIn(line), line.length + 1)
+    }
+    this.#rest.push(chunk.subarray(start))
+  }
+
+  /** The event in a last line that does not end as one; nothing in a torn one. */
+  last(): DurableEvent | undefined {
+    const line = Buffer.concat(this.#rest)
+    const event = eventIn(line)
+    if (event !== undefined) return this.#checked(event, line.length)
+    if (this.#record === 0) throw cutWithinFirst(this.#runId)
+    return undefined
+  }
+
+  #checked(event: DurableEvent | undefined, length: number): DurableEvent {
+    const offset = this.#offset
+    this.#record += 1
+    this.#offset += length
+    if (event === undefined) throw this.#damaged(offset, 'cannot be read')
+    if (this.#lastSeq !== 0 && event.seq !== this.#lastSeq + 1) {
+      throw this.#damaged(offset, `is event ${event.seq} where ${this.#lastSeq + 1} was to come`)
+    }
+    this.#lastSeq = event.seq
+    return event
+  }
+
+  #damaged(offset: number, what: string): HarnessError {
+    const message = `The log of run \`${this.#runId}\` is damaged: record ${this.#record}, at byte ${offset}, ${what}.`
+    return new HarnessError('invalid_log', message)
+  }
+}
+
+function eventIn(line: Buffer): DurableEvent | undefined {
+  const parsed = parseJson(line.toString())
+  const isEvent = parsed.ok && isObject(parsed.value) && typeof parsed.value['seq'] === 'number'
+  return isEvent ? (parsed.value as unknown as DurableEvent) : undefined
+}
+
+function cutWithinFirst(runId: string): HarnessError {
+  return new HarnessError(
+    'invalid_log',
+    `The log of run \`${runId}\` was cut within its first record: nothing of the run was kept, so it cannot go on.`,
+  )
+}

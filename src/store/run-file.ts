@@ -1,0 +1,168 @@
+import { closeSync, fdatasync, fstatSync, ftruncateSync, mkdirSync, openSync, readSync, writeSync } from 'node:fs'
+import { open } from 'node:fs/promises'
+import { dirname } from 'node:path'
+import { promisify } from 'node:util'
+import { HarnessError, messageOf } from '../contracts/errors.js'
+import { isObject, parseJson } from '../util/json.js'
+import type { DurableEvent } from '../run/machine/events.js'
+import { lastSeqOf } from '../run/log/log.js'
+
+const SYNC_EVERY_MS = 1000
+const TAIL_BYTES = 65_536
+const flush = promisify(fdatasync)
+
+/** Throws when whoever writes may not, or no longer. Asked before and after each write to the file `fd`; null: before there is one. */
+export type WriteCheck = (fd: number | null) => void
+
+/** The file of one run's log, open for appending. */
+export class RunFile {
+  readonly #fd: number
+  readonly #path: string
+  readonly #runId: string
+  readonly #check: WriteCheck
+  #lastSeq: number
+  #isNew: boolean
+  #timer: NodeJS.Timeout | undefined
+  #syncing: Promise<void> = Promise.resolve()
+  #failure: HarnessError | undefined
+
+  private constructor(path: string, runId: string, check: WriteCheck) {
+    this.#path = path
+    this.#runId = runId
+    this.#check = check
+    this.#fd = openSync(path, 'a+', 0o600)
+    try {
+      // Not before the file is open: from here on it is ours, or one that another has left behind.
+      check(this.#fd)
+      this.#lastSeq = mendTail(this.#fd, runId)
+      this.#isNew = this.#lastSeq === 0
+    } catch (error) {
+      closeSync(this.#fd)
+      throw error
+    }
+  }
+
+  /** Opens the file, which it creates with its folder, readable by its owner alone. A torn last line is cut off. */
+  static open(path: string, runId: string, check: WriteCheck): RunFile {
+    check(null)
+    mkdirSync(dirname(path), { recursive: true })
+    return new RunFile(path, runId, check)
+  }
+
+  /** Hands events to the operating system, in one write. Throws with nothing of them kept. */
+  append(events: readonly DurableEvent[]): void {
+    if (this.#failure !== undefined) throw this.#failure
+    const lastSeq = lastSeqOf(this.#runId, this.#lastSeq, events)
+    const bytes = Buffer.from(events.map((event) => `${JSON.stringify(event)}\n`).join(''))
+    this.#check(this.#fd)
+    let written = 0
+    try {
+      while (written < bytes.length) written += writeSync(this.#fd, bytes, written)
+      this.#check(this.#fd)
+    } catch (error) {
+      this.#takeBack(written)
+      throw error
+    }
+    this.#lastSeq = lastSeq
+  }
+
+  /** Resolves when everything so far is on the disk. */
+  sync(): Promise<void> {
+    clearTimeout(this.#timer)
+    this.#timer = undefined
+    this.#syncing = this.#syncing.then(() => this.#sync())
+    return this.#syncing
+  }
+
+  /** Syncs within a second. A failure is thrown by the next append. */
+  syncSoon(): void {
+    this.#timer ??= setTimeout(() => {
+      this.sync().catch((error: unknown) => {
+        this.#failure = new HarnessError('store_failure', `The log could not be synced: ${messageOf(error)}`, {
+          cause: error,
+        })
+      })
+    }, SYNC_EVERY_MS).unref()
+  }
+
+  /** Syncs first what was to be synced soon: after this nobody would. Throws when that fails; the file is closed in any case. */
+  async close(): Promise<void> {
+    try {
+      await (this.#timer === undefined ? this.#syncing.catch(() => undefined) : this.sync())
+    } finally {
+      closeSync(this.#fd)
+    }
+  }
+
+  async #sync(): Promise<void> {
+    await flush(this.#fd)
+    if (!this.#isNew) return
+    this.#isNew = false
+    await syncFolder(dirname(this.#path))
+  }
+
+  /** What was written of some events may be whole ones and a torn one: neither has been kept. */
+  #takeBack(bytes: number): void {
+    try {
+      if (bytes > 0) ftruncateSync(this.#fd, fstatSync(this.#fd).size - bytes)
+    } catch {
+      // Whoever opens the file next cuts off the torn one at least; what is told is why the write failed.
+    }
+  }
+}
+
+/** Puts the names in a folder on the disk: without it a new file may be gone after a crash of the machine. */
+async function syncFolder(path: string): Promise<void> {
+  // Windows opens no folders, and needs none of this.
+  if (process.platform === 'win32') return
+  const folder = await open(path)
+  try {
+    await folder.sync()
+  } finally {
+    await folder.close()
+  }
+}
+
+/** Cuts off what was not wholly written, and gives the number of the last event; 0 for an empty file. */
+export function mendTail(fd: number, runId: string): number {
+  const { size } = fstatSync(fd)
+  if (size === 0) return 0
+  const tail = readTail(fd, size)
+  const ends = tail.at(-1) === 10
+  const lines = ends ? tail.subarray(0, -1) : tail
+  const lineStart = lines.lastIndexOf(10) + 1
+  const offset = size - tail.length + lineStart
+  const seq = seqIn(lines.subarray(lineStart))
+  if (seq !== undefined) {
+    if (!ends) writeSync(fd, '\n')
+    return seq
+  }
+  if (ends) throw unreadable(runId, offset)
+  const whole = lines.subarray(0, Math.max(0, lineStart - 1))
+  const previous = whole.lastIndexOf(10) + 1
+  const lastSeq = lineStart === 0 ? 0 : seqIn(whole.subarray(previous))
+  if (lastSeq === undefined) throw unreadable(runId, size - tail.length + previous)
+  ftruncateSync(fd, offset)
+  return lastSeq
+}
+
+function unreadable(runId: string, offset: number): HarnessError {
+  const message = `The log of run \`${runId}\` is damaged: its last record, at byte ${offset}, cannot be read.`
+  return new HarnessError('invalid_log', message)
+}
+
+/** The end of the file, from the beginning of its last whole line or before. */
+function readTail(fd: number, size: number): Buffer {
+  for (let length = Math.min(TAIL_BYTES, size); ; length = Math.min(length * 4, size)) {
+    const tail = Buffer.alloc(length)
+    readSync(fd, tail, 0, length, size - length)
+    const lines = tail.toString('latin1').split('\n').length - 1
+    if (length === size || lines > 2) return tail
+  }
+}
+
+function seqIn(line: Buffer): number | undefined {
+  const parsed = parseJson(line.toString())
+  const seq = parsed.ok && isObject(parsed.value) ? parsed.value['seq'] : undefined
+  return typeof seq === 'number' ? seq : undefined
+}
