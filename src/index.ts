@@ -1,6 +1,6 @@
-export { Harness } from './harness.js'
-export type { HarnessConstructor, Prompt } from './harness.js'
-export type { HarnessDescription, ServerDescription, ToolDescription } from './describe.js'
+export { Harness } from './harness/harness.js'
+export type { HarnessConstructor, Prompt } from './harness/harness.js'
+export type { HarnessDescription, ServerDescription, ToolDescription } from './harness/describe.js'
 export type {
   BuiltinToolName,
   ForkOptions,
@@ -8,7 +8,7 @@ export type {
   ReplayOptions,
   ResumeOptions,
   RunOptions,
-} from './options.js'
+} from './harness/options.js'
 export type { Limits, StallOptions } from './contracts/limits.js'
 export type { Price, PriceTier, Rates } from './money/price.js'
 export type { Prices } from './money/prices.js'

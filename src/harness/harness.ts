@@ -11,28 +11,28 @@ import {
 } from './config.js'
 import type { Config } from './config.js'
 import type { HarnessDescription } from './describe.js'
-import { HarnessError } from './contracts/errors.js'
-import { Launcher } from './launcher.js'
+import { HarnessError } from '../contracts/errors.js'
+import { Launcher } from './runs.js'
 import type { ForkOptions, HarnessOptions, ReplayOptions, ResumeOptions, RunOptions } from './options.js'
-import { RunOffers } from './offers.js'
-import type { HarnessResult, ResumeState } from './contracts/result.js'
-import { readAnswers } from './run/resume/answer-check.js'
-import type { Answer, ApprovalAnswer } from './run/machine/answers.js'
-import type { GoOnOpening } from './run/core/plan.js'
-import type { DurableEvent, RunEvent } from './run/machine/events.js'
-import { forkOpening } from './run/replay/fork.js'
-import type { ForkPoint } from './run/replay/fork.js'
-import type { Offer } from './run/core/frozen.js'
-import { loadRun, loadStored } from './run/core/load.js'
-import { pendingOf, readHistory, readPaused } from './run/resume/stored-state.js'
-import { openStream } from './run/stream/stream.js'
-import type { HarnessStream, StreamedRun } from './run/stream/stream.js'
-import { flushTracing } from './run/core/tracing.js'
-import type { InferOutput } from './tools/output-type.js'
-import type { Schema } from './schema/schema.js'
-import type { ToolSpec } from './tools/spec.js'
-import type { ContentPart } from './contracts/entry.js'
-import type { JsonSchema } from './util/json.js'
+import { RunOffers } from './toolset.js'
+import type { HarnessResult, ResumeState } from '../contracts/result.js'
+import { readAnswers } from '../run/resume/answer-check.js'
+import type { Answer, ApprovalAnswer } from '../run/machine/answers.js'
+import type { GoOnOpening } from '../run/core/plan.js'
+import type { DurableEvent, RunEvent } from '../run/machine/events.js'
+import { forkOpening } from '../run/replay/fork.js'
+import type { ForkPoint } from '../run/replay/fork.js'
+import type { Offer } from '../run/core/frozen.js'
+import { loadRun, loadStored } from '../run/core/load.js'
+import { pendingOf, readHistory, readPaused } from '../run/resume/stored-state.js'
+import { openStream } from '../run/stream/stream.js'
+import type { HarnessStream, StreamedRun } from '../run/stream/stream.js'
+import { flushTracing } from '../run/core/tracing.js'
+import type { InferOutput } from '../tools/output-type.js'
+import type { Schema } from '../schema/schema.js'
+import type { ToolSpec } from '../tools/spec.js'
+import type { ContentPart } from '../contracts/entry.js'
+import type { JsonSchema } from '../util/json.js'
 
 /** What a run is asked: text, or parts with images and files among them. */
 export type Prompt = string | readonly ContentPart[]
@@ -138,7 +138,7 @@ class OpenHarness<Output = string> implements AsyncDisposable {
   ): Promise<HarnessResult<Output>> {
     this.#assertOpen()
     checkReplayOptions(options)
-    const { recordedEvents, replayRun } = await import('./run/replay/replay.js')
+    const { recordedEvents, replayRun } = await import('../run/replay/replay.js')
     const events = await recordedEvents(log)
     return replayRun<Output>(events, (stretch) => this.#launcher.replay(stretch, options, this.#tools))
   }
@@ -261,7 +261,7 @@ class OpenHarness<Output = string> implements AsyncDisposable {
 }
 
 async function recordedIn(log: Iterable<RunEvent> | AsyncIterable<RunEvent>): Promise<readonly DurableEvent[]> {
-  const { recordedEvents } = await import('./run/replay/replay.js')
+  const { recordedEvents } = await import('../run/replay/replay.js')
   return recordedEvents(log)
 }
 

@@ -1,11 +1,11 @@
-import { HarnessError } from './contracts/errors.js'
-import type { Limits } from './contracts/limits.js'
-import type { Model, ModelSettings } from './contracts/model.js'
-import { parseModelRef } from './contracts/model-reference.js'
-import type { ModelRef } from './contracts/model-reference.js'
-import { isObject } from './util/json.js'
-import { didYouMean } from './util/suggest.js'
-import { unknownKey } from './util/unknown-key.js'
+import { HarnessError } from '../contracts/errors.js'
+import type { Limits } from '../contracts/limits.js'
+import type { Model, ModelSettings } from '../contracts/model.js'
+import { parseModelRef } from '../contracts/model-reference.js'
+import type { ModelRef } from '../contracts/model-reference.js'
+import { isObject } from '../util/json.js'
+import { didYouMean } from '../util/suggest.js'
+import { unknownKey } from '../util/unknown-key.js'
 
 /** What an option may be; `expected` says it to somebody who wrote something else. */
 export interface OptionRule {

@@ -1,12 +1,12 @@
 import { checkToolNames } from './config.js'
 import type { Config } from './config.js'
-import { HarnessError } from './contracts/errors.js'
-import type { Parts } from './parts.js'
-import { withEffects } from './run/replay/fork.js'
-import type { ForkEffects } from './run/replay/fork.js'
-import type { Offer } from './run/core/frozen.js'
-import { FINAL_RESULT } from './output/format.js'
-import type { ToolSpec } from './tools/spec.js'
+import { HarnessError } from '../contracts/errors.js'
+import type { Parts } from './loader.js'
+import { withEffects } from '../run/replay/fork.js'
+import type { ForkEffects } from '../run/replay/fork.js'
+import type { Offer } from '../run/core/frozen.js'
+import { FINAL_RESULT } from '../output/format.js'
+import type { ToolSpec } from '../tools/spec.js'
 
 export interface OffersSetup {
   readonly config: Config<unknown>

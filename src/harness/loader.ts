@@ -1,14 +1,14 @@
 import type { Config } from './config.js'
-import { HarnessError, messageOf } from './contracts/errors.js'
-import type { Model } from './contracts/model.js'
-import type { ModelRef } from './contracts/model-reference.js'
-import type { Offer } from './run/core/frozen.js'
-import type { EvidenceSources } from './toolbox/evidence/sources.js'
-import type { LoadedSkills } from './toolbox/skills/load-skills.js'
-import type { CheckEvidence } from './tools/evidence.js'
-import { withUniqueIds } from './tools/source-ids.js'
-import type { ToolSource, ToolSourceHost } from './tools/source.js'
-import type { ToolSpec } from './tools/spec.js'
+import { HarnessError, messageOf } from '../contracts/errors.js'
+import type { Model } from '../contracts/model.js'
+import type { ModelRef } from '../contracts/model-reference.js'
+import type { Offer } from '../run/core/frozen.js'
+import type { EvidenceSources } from '../toolbox/evidence/sources.js'
+import type { LoadedSkills } from '../toolbox/skills/load-skills.js'
+import type { CheckEvidence } from '../tools/evidence.js'
+import { withUniqueIds } from '../tools/source-ids.js'
+import type { ToolSource, ToolSourceHost } from '../tools/source.js'
+import type { ToolSpec } from '../tools/spec.js'
 
 /**
  * What a harness loads when it is first needed, shared by all its runs, and its to close: adapters, built-in tools, skills,
@@ -49,7 +49,7 @@ export class Parts {
   builtinTools(): Promise<readonly ToolSpec[]> {
     const { builtinTools: names, subagents } = this.#config
     if (names.length === 0 && subagents === null) return Promise.resolve([])
-    this.#builtinTools ??= import('./toolbox/builtin.js').then(({ builtinTools }) => builtinTools(names, subagents))
+    this.#builtinTools ??= import('../toolbox/builtin.js').then(({ builtinTools }) => builtinTools(names, subagents))
     return this.#builtinTools
   }
 
@@ -57,7 +57,7 @@ export class Parts {
   skills(): Promise<LoadedSkills | null> {
     const { skills, root } = this.#config
     if (skills === null) return Promise.resolve(null)
-    this.#skills ??= import('./toolbox/skills/load-skills.js').then(async ({ loadSkills }) => {
+    this.#skills ??= import('../toolbox/skills/load-skills.js').then(async ({ loadSkills }) => {
       const loaded = await loadSkills(skills, root)
       for (const warning of loaded.warnings) this.#host.warn(warning)
       return loaded
@@ -97,7 +97,7 @@ export class Parts {
     if (typeof model !== 'string') return Promise.resolve(model)
     let loading = this.#models.get(model)
     if (loading === undefined) {
-      loading = import('./providers/infer.js').then(({ inferModel }) => inferModel(model))
+      loading = import('../providers/infer.js').then(({ inferModel }) => inferModel(model))
       this.#models.set(model, loading)
       // What could not be loaded is tried again by the next run.
       loading.catch(() => this.#models.delete(model))
@@ -107,7 +107,7 @@ export class Parts {
 
   /** Says of a quotation whether it stands where it is said to. */
   async evidenceCheck(sources: EvidenceSources): Promise<CheckEvidence> {
-    const { evidenceCheck } = await import('./toolbox/evidence/index.js')
+    const { evidenceCheck } = await import('../toolbox/evidence/index.js')
     return evidenceCheck(sources)
   }
 

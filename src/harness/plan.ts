@@ -1,22 +1,22 @@
 import { ownBudgets } from './budget-checks.js'
-import { checkGrants } from './run/children/grants.js'
+import { checkGrants } from '../run/children/grants.js'
 import { checkToolNames, rulesOf } from './config.js'
 import type { Config } from './config.js'
-import { HarnessError } from './contracts/errors.js'
-import type { Model } from './contracts/model.js'
-import type { ModelRef } from './contracts/model-reference.js'
+import { HarnessError } from '../contracts/errors.js'
+import type { Model } from '../contracts/model.js'
+import type { ModelRef } from '../contracts/model-reference.js'
 import type { RunOptions } from './options.js'
-import type { OutputFormat } from './output/format.js'
-import { demandsEvidence } from './schema/evidence.js'
-import { anyText, outputFormat } from './output/schema.js'
-import type { AskedOutput } from './output/schema.js'
-import { outputSchemaOf, parseAnswer } from './output/several.js'
-import { RunOffers } from './offers.js'
-import type { OffersSetup } from './offers.js'
-import type { Parts } from './parts.js'
-import type { Opening, RunPlan } from './run/core/plan.js'
-import type { Frozen, Offer } from './run/core/frozen.js'
-import type { SpawnOptions, ToolSpec } from './tools/spec.js'
+import type { OutputFormat } from '../output/format.js'
+import { demandsEvidence } from '../schema/evidence.js'
+import { anyText, outputFormat } from '../output/schema.js'
+import type { AskedOutput } from '../output/schema.js'
+import { outputSchemaOf, parseAnswer } from '../output/several.js'
+import { RunOffers } from './toolset.js'
+import type { OffersSetup } from './toolset.js'
+import type { Parts } from './loader.js'
+import type { Opening, RunPlan } from '../run/core/plan.js'
+import type { Frozen, Offer } from '../run/core/frozen.js'
+import type { SpawnOptions, ToolSpec } from '../tools/spec.js'
 
 type StartChild = RunPlan['startChild']
 
@@ -166,7 +166,7 @@ function evidenceOf(type: AskedOutput['type'], parts: Parts): NonNullable<AskedO
   const schema = outputSchemaOf(type)
   if (!demandsEvidence(schema)) return null
   return async (json, context) => {
-    const { evidenceIssues } = await import('./output/evidence-issues.js')
+    const { evidenceIssues } = await import('../output/evidence-issues.js')
     return evidenceIssues(schema, json, await parts.evidenceCheck(context))
   }
 }

@@ -1,30 +1,30 @@
 import { checkSpawnOptions, ownMetadata, ownPrompt } from './config.js'
 import type { Config } from './config.js'
-import { HarnessError } from './contracts/errors.js'
+import { HarnessError } from '../contracts/errors.js'
 import type { ReplayOptions, RunOptions } from './options.js'
-import { Parts } from './parts.js'
+import { Parts } from './loader.js'
 import { childPlanOf, planOf, toolsOfChild } from './plan.js'
-import { RunAbort } from './util/abort.js'
-import type { ChildStart } from './run/core/child-run.js'
-import { askBeforeChild, toldAfterChild } from './run/children/child-hooks.js'
-import { conduct } from './run/loop/conduct.js'
-import type { GoOnOpening, Opening, RunPlan } from './run/core/plan.js'
-import { RunContext } from './run/core/context.js'
-import type { RunSurroundings } from './run/core/context.js'
-import type { ForkEffects } from './run/replay/fork.js'
-import type { Frozen } from './run/core/frozen.js'
-import { HookSet } from './run/hooks/hooks.js'
-import { loadChild } from './run/core/load.js'
-import type { Provenance } from './run/provenance/flows.js'
-import { EventQueue } from './run/stream/queue.js'
-import type { ReplayedStretch, Stretch } from './run/replay/replay.js'
-import type { StartedChild } from './run/core/started-child.js'
-import type { StreamedRun } from './run/stream/stream.js'
-import type { ToolSpec } from './tools/spec.js'
-import { isSourced } from './contracts/entry.js'
-import type { TranscriptEntry } from './contracts/entry.js'
-import { systemClock } from './util/clock.js'
-import type { JsonObject } from './util/json.js'
+import { RunAbort } from '../util/abort.js'
+import type { ChildStart } from '../run/core/child-run.js'
+import { askBeforeChild, toldAfterChild } from '../run/children/child-hooks.js'
+import { conduct } from '../run/loop/conduct.js'
+import type { GoOnOpening, Opening, RunPlan } from '../run/core/plan.js'
+import { RunContext } from '../run/core/context.js'
+import type { RunSurroundings } from '../run/core/context.js'
+import type { ForkEffects } from '../run/replay/fork.js'
+import type { Frozen } from '../run/core/frozen.js'
+import { HookSet } from '../run/hooks/hooks.js'
+import { loadChild } from '../run/core/load.js'
+import type { Provenance } from '../run/provenance/flows.js'
+import { EventQueue } from '../run/stream/queue.js'
+import type { ReplayedStretch, Stretch } from '../run/replay/replay.js'
+import type { StartedChild } from '../run/core/started-child.js'
+import type { StreamedRun } from '../run/stream/stream.js'
+import type { ToolSpec } from '../tools/spec.js'
+import { isSourced } from '../contracts/entry.js'
+import type { TranscriptEntry } from '../contracts/entry.js'
+import { systemClock } from '../util/clock.js'
+import type { JsonObject } from '../util/json.js'
 
 /** A run to be begun or gone on with. */
 export interface Launch {
@@ -155,7 +155,7 @@ export class Launcher<Output> {
   }
 
   async #forkHistory({ state }: RunContext, callId: string): Promise<readonly TranscriptEntry[]> {
-    const { forkHistory } = await import('./run/children/fork-history.js')
+    const { forkHistory } = await import('../run/children/fork-history.js')
     return forkHistory(state, callId, this.clock.iso())
   }
 

@@ -1,6 +1,6 @@
-import type { Limits, StallOptions } from './contracts/limits.js'
-import type { Price, Rates } from './money/price.js'
-import type { Prices } from './money/prices.js'
+import type { Limits, StallOptions } from '../contracts/limits.js'
+import type { Price, Rates } from '../money/price.js'
+import type { Prices } from '../money/prices.js'
 import {
   anything,
   checkLimits,
@@ -13,7 +13,7 @@ import {
   wholeNumber,
 } from './option-checks.js'
 import type { RunOptions } from './options.js'
-import type { RunLimits, StallRules } from './run/machine/rules.js'
+import type { RunLimits, StallRules } from '../run/machine/rules.js'
 
 /** What holds a run up, and how. */
 export interface Budgets {

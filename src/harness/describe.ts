@@ -1,8 +1,8 @@
 import type { Config } from './config.js'
-import type { Offer } from './run/core/frozen.js'
-import type { RunLimits } from './run/machine/rules.js'
-import type { ToolSource } from './tools/source.js'
-import type { ToolAnnotations, ToolReach, ToolSpec } from './tools/spec.js'
+import type { Offer } from '../run/core/frozen.js'
+import type { RunLimits } from '../run/machine/rules.js'
+import type { ToolSource } from '../tools/source.js'
+import type { ToolAnnotations, ToolReach, ToolSpec } from '../tools/spec.js'
 
 /** What a run of a harness can do, as data; `String(description)` is the same for people. Holds no secret, only their names. */
 export interface HarnessDescription {
