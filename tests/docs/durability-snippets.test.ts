@@ -11,7 +11,7 @@ import { answerTo } from '../../docs/snippets/durability/answers.js'
 import { research } from '../../docs/snippets/durability/child-run.js'
 import { recoverAll } from '../../docs/snippets/durability/recover-all.js'
 import { transferTool } from '../../docs/snippets/durability/safe-tool.js'
-import { goOn, putAway } from '../../docs/snippets/durability/store-and-resume.js'
+import { resumeRun, savePausedRun } from '../../docs/snippets/durability/store-and-resume.js'
 
 const BEGAN_IN = process.cwd()
 let folder: string
@@ -25,7 +25,7 @@ afterEach(async () => {
   await rm(folder, { recursive: true, force: true })
 })
 
-/** A bank that carries out each order once, whatever it is asked. */
+/** A bank that executes each idempotency key once. */
 function bank() {
   const done = new Map<string, string>()
   return {
@@ -46,17 +46,17 @@ function transferring(log: RunStore, ours: ReturnType<typeof bank>): Harness {
   return new Harness({ builtinTools: [], model, tools: [transferTool(ours)], log })
 }
 
-test('store-and-resume.ts, answers.ts and safe-tool.ts: a run waits in a file and goes on in another process', async () => {
+test('store-and-resume.ts, answers.ts and safe-tool.ts: a paused run is stored in a file and resumed in another process', async () => {
   const ours = bank()
   const paused = await transferring(memoryLog(), ours).run('Send five.', { runId: 'run_send' })
-  await putAway(paused)
+  await savePausedRun(paused)
   const answers = paused.pending.map((item) => answerTo(item, true))
-  const result = await goOn(transferring(memoryLog(), ours), 'run_send', answers)
+  const result = await resumeRun(transferring(memoryLog(), ours), 'run_send', answers)
   expect(result.text).toBe('Sent.')
   expect([...ours.done]).toEqual([['run_send:call_1', '5 to Ann']])
 })
 
-test('recover-all.ts and safe-tool.ts: what a process has left is found out and brought to its end, once', async () => {
+test('recover-all.ts and safe-tool.ts: interrupted runs are recovered once', async () => {
   const ours = bank()
   const first = memoryLog()
   const paused = await transferring(first, ours).run('Send five.', { runId: 'run_send' })
@@ -73,7 +73,7 @@ test('recover-all.ts and safe-tool.ts: what a process has left is found out and 
   expect(await recoverAll(transferring(log, ours), log)).toEqual([])
 })
 
-test('child-run.ts: questions are looked into side by side', async () => {
+test('child-run.ts: questions are researched in parallel', async () => {
   const model = new ScriptedModel().always(({ turn, messages }) => {
     const [prompt] = messages.flatMap((message) => (message.role === 'user' ? [String(message.content)] : []))
     if (prompt !== 'Compare.') return `${prompt} Yes.`

@@ -44,7 +44,7 @@ const PROGRAMS: Readonly<Record<string, Program>> = {
         ])
         return { reasoning: 'Euclid.', text: 'Take them all.', usage: { outputTokens: 60, reasoningTokens: 42 } }
       }),
-    prints: 'Take them all.\n42 tokens of thought\n',
+    prints: 'Take them all.\n42 reasoning tokens\n',
   },
   'anthropic.ts': {
     before: async () => {

@@ -27,7 +27,7 @@ afterEach(async () => {
   await rm(folder, { recursive: true, force: true })
 })
 
-/** A snippet that runs as it is written: in a folder with these files, with every provider at this script. */
+/** How a snippet is run: unchanged, in a folder with these files, with a scripted provider. */
 interface Program {
   readonly files?: Readonly<Record<string, string>>
   readonly before?: () => Promise<void>
@@ -58,7 +58,7 @@ const PROGRAMS: Readonly<Record<string, Program>> = {
   },
   'replay/replay.ts': {
     script: (provider) => provider.calls('lookup_order', { id: '1042' }).says('It is in transit.'),
-    prints: 'The same, and nobody was asked.\n',
+    prints: 'The results are equal.\n',
   },
   'replay/fork.ts': {
     script: (provider) =>
@@ -72,7 +72,7 @@ const PROGRAMS: Readonly<Record<string, Program>> = {
   'steering/steer.ts': {
     files: { 'notes/a.md': 'We ship in May.\n' },
     script: (provider) => provider.calls('list', {}).says('May is the deadline.'),
-    prints: 'May is the deadline.\n0 messages came too late.\n',
+    prints: 'May is the deadline.\n0 messages arrived too late.\n',
   },
   'readme/streaming.ts': {
     files: { 'notes/meeting.md': 'We ship in May.\n' },
@@ -116,12 +116,12 @@ Tools that had run: read
         const [paid] = heard.kind === 'tool_outputs' ? heard.outputs : []
         return paid?.content ?? 'Nothing was paid.'
       }),
-    prints: 'refund {"orderId":"1042","cents":6450}: approved\nPaid back 6450 cents of order 1042.\n',
+    prints: 'refund {"orderId":"1042","cents":6450}: approved\nRefunded 6450 cents of order 1042.\n',
   },
   'readme/conversation.ts': {
     script: (provider) =>
       provider.says('Ada and Grace.').replies(({ turn, heard }) => {
-        expect([turn, heard]).toMatchObject([1, { prompt: 'Write them an agenda, to agenda.md.' }])
+        expect([turn, heard]).toMatchObject([1, { prompt: 'Write an agenda for them to agenda.md.' }])
         return 'Done.'
       }),
     prints: 'Done.\n',
@@ -179,23 +179,23 @@ test('every snippet that is a program is run', () => {
   expect(programs.sort()).toEqual([...Object.keys(PROGRAMS), ...tools].sort())
 })
 
-test('the tool with a raw schema is checked by it', async () => {
-  const told = JSON.parse(await callTool(now, { zone: 'Europe/Berlin' })) as { ok: boolean; content: string }
-  expect(told.ok).toBe(true)
-  expect(told.content).toMatch(/\d\d:\d\d:\d\d (CET|CEST|GMT\+\d)/)
+test('arguments are validated by a plain JSON Schema', async () => {
+  const result = JSON.parse(await callTool(now, { zone: 'Europe/Berlin' })) as { ok: boolean; content: string }
+  expect(result.ok).toBe(true)
+  expect(result.content).toMatch(/\d\d:\d\d:\d\d (CET|CEST|GMT\+\d)/)
   expect(JSON.parse(await callTool(now, {}))).toMatchObject({ ok: false, metadata: { retry: true } })
 })
 
 test.each([
-  ['2026-Q3', { ok: true, content: 'The chart of 2026-Q3.', metadata: { byte_count: 3 } }],
-  ['2026-Q4', { ok: false, content: 'There is no chart of 2026-Q4.', metadata: { error_type: 'NotFound' } }],
-  ['Q3', { ok: false, content: '`Q3` is no quarter. Write it as 2026-Q3.', metadata: { retry: true } }],
-])('the tool with results of its own answers %s', async (quarter, expected) => {
+  ['2026-Q3', { ok: true, content: 'The chart for 2026-Q3.', metadata: { byte_count: 3 } }],
+  ['2026-Q4', { ok: false, content: 'There is no chart for 2026-Q4.', metadata: { error_type: 'NotFound' } }],
+  ['Q3', { ok: false, content: '`Q3` is not a quarter. Write it as 2026-Q3.', metadata: { retry: true } }],
+])('a handler that returns a ToolResult: %s', async (quarter, expected) => {
   await writeFile('2026-Q3.png', Buffer.from([1, 2, 3]))
   expect(JSON.parse(await callTool(chart, { quarter }, { root: folder }))).toMatchObject(expected)
 })
 
-/** Leaves in `runs` what a process that died leaves there: a log that ends while the model is asked for the second time. */
+/** Creates the log of a crashed run in `runs`: it ends during the second model request. */
 async function interruptedRun(): Promise<void> {
   const runId = 'tidy-2026-11-21'
   const model = new ScriptedModel()
@@ -212,7 +212,7 @@ async function interruptedRun(): Promise<void> {
   }
 }
 
-test('the tool that asks the customer pauses the run, and goes on with the answer', async () => {
+test('a tool that asks a question pauses the run, and continues with the answer', async () => {
   const model = new ScriptedModel().calls('choose_slot', { days: ['Monday', 'Friday'] }).says('Friday it is.')
   await using harness = new Harness({ model, builtinTools: [], tools: [chooseSlot] })
 
@@ -233,7 +233,7 @@ test('the tool that asks the customer pauses the run, and goes on with the answe
   ])
 })
 
-/** What is printed from here on. */
+/** Captures everything printed from now on. */
 function listen(): () => string {
   let text = ''
   vi.spyOn(console, 'log').mockImplementation((...values: unknown[]) => void (text += `${values.join(' ')}\n`))
@@ -244,7 +244,7 @@ function listen(): () => string {
   return () => text
 }
 
-/** Every provider that a snippet can name is this one. */
+/** Points every provider at the scripted one. */
 function useProvider({ url }: ScriptedProvider): void {
   vi.stubEnv('ANTHROPIC_API_KEY', 'test-key')
   vi.stubEnv('ANTHROPIC_BASE_URL', url.messages)

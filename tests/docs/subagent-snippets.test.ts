@@ -32,7 +32,7 @@ async function asked(snippet: string, script: (provider: ScriptedProvider) => vo
   return printed
 }
 
-test('docs/subagents.md: tasks are handed over, one to a fork', async () => {
+test('docs/subagents.md: tasks are delegated, one to a fork', async () => {
   const text = await asked('subagents/delegate.ts', (provider) =>
     provider
       .calls('subagent', { task: 'Count the notes with a deadline.', agent: 'counter' })
@@ -47,7 +47,7 @@ test('docs/subagents.md: tasks are handed over, one to a fork', async () => {
   expect(text).toBe('counter: {"count":3}\nsecond-opinion: "It is."\nThree. (3 requests, 2 by subagents)\n')
 })
 
-test('docs/subagents.md: an agent is checked by what is in stock', async () => {
+test('docs/subagents.md: answers of a subagent are validated against the stock', async () => {
   const text = await asked('subagents/checked.ts', (provider) =>
     provider
       .calls('subagent', { task: 'What gives light?', agent: 'clerk' })
@@ -58,10 +58,10 @@ test('docs/subagents.md: an agent is checked by what is in stock', async () => {
       })
       .says('We have four lamps.'),
   )
-  expect(text).toBe('We have four lamps. (1 task handed over)\n')
+  expect(text).toBe('We have four lamps. (1 task delegated)\n')
 })
 
-test('docs/subagents.md: prompts are answered into a file', async () => {
+test('docs/subagents.md: answers to prompts are written to a file', async () => {
   await writeFile('notes/prompts.json', '["Rain.","Bread."]')
   const text = await asked('subagents/parallel.ts', (provider) =>
     provider.always(({ turn, messages, tools }) => {
@@ -85,7 +85,7 @@ test('docs/subagents.md: prompts are answered into a file', async () => {
   })
 })
 
-test('docs/hooks.md: a policy keeps a file safe, and keys out of what the model reads', async () => {
+test('docs/hooks.md: a hook protects a file and redacts keys', async () => {
   await writeFile('notes/keys.md', 'sk-secret\n')
   const text = await asked('hooks/policy.ts', (provider) =>
     provider
@@ -99,7 +99,7 @@ test('docs/hooks.md: a policy keeps a file safe, and keys out of what the model 
   expect(text).toBe('Tidy. 1 call cancelled, 0 hooks failed\n')
 })
 
-test('docs/hooks.md: middleware tells of requests and keeps answers', async () => {
+test('docs/hooks.md: middleware logs requests and caches results', async () => {
   await writeFile('notes/a.md', 'A.\n')
   const usage = { outputTokens: 7 }
   const text = await asked('hooks/middleware.ts', (provider) =>

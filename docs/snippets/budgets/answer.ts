@@ -7,6 +7,6 @@ await using harness = new Harness({
   onLimit: 'answer',
 })
 
-const { text, usage } = await harness.run('Which notes name a deadline?')
+const { text, usage } = await harness.run('Which notes mention a deadline?')
 console.log(text)
 console.log(`${usage.toolCalls} tool call`)

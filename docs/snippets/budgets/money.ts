@@ -7,10 +7,10 @@ await using harness = new Harness({
 })
 
 try {
-  const { text, usage } = await harness.run('Which notes name a deadline?')
+  const { text, usage } = await harness.run('Which notes mention a deadline?')
   console.log(text)
   console.log(`$${usage.costUsd}`, Object.keys(usage.byModel))
 } catch (error) {
   if (!(error instanceof HarnessError) || error.code !== 'limit_reached') throw error
-  console.log(`${error.message} $${error.run?.usage.costUsd} were spent.`)
+  console.log(`${error.message} $${error.run?.usage.costUsd} spent.`)
 }

@@ -6,7 +6,7 @@ await using harness = new Harness({
   stall: { noticeAfter: 2, answerAfter: 3, ignore: ['wait_for_build'] },
 })
 
-const stream = harness.stream('Which notes name a deadline?')
+const stream = harness.stream('Which notes mention a deadline?')
 for await (const event of stream) {
   if (event.kind === 'limit_warning') console.log(`${event.limitKind}: ${event.content}`)
 }

@@ -1,9 +1,9 @@
 import type { Answer, PendingItem } from 'thinharness'
 
-/** What the person at the screen said to an item: yes or no, a text, or what became of a call. */
-type Said = boolean | string | { outcome: 'happened' | 'did_not_happen' | 'run_again' }
+/** A person's response: yes or no, an answer, or the outcome of a call. */
+type Response = boolean | string | { outcome: 'happened' | 'did_not_happen' | 'run_again' }
 
-export function answerTo({ kind, callId }: PendingItem, said: Said): Answer {
-  if (kind === 'approval') return { callId, approved: said === true }
-  return { callId, answer: said }
+export function answerTo({ kind, callId }: PendingItem, response: Response): Answer {
+  if (kind === 'approval') return { callId, approved: response === true }
+  return { callId, answer: response }
 }

@@ -3,9 +3,9 @@ import { z } from 'zod'
 
 export const research = defineTool({
   name: 'research',
-  description: 'Look into several questions at once.',
+  description: 'Research several questions at once.',
   parameters: z.object({ questions: z.array(z.string()).min(1).max(8) }),
-  // The handler is entered again after a pause or a crash; each `spawn` finds its run as far as it had come.
+  // After a pause or a crash the handler runs again; each `spawn` then finds its existing run.
   onUnknownOutcome: 'retry',
   handler: async ({ questions }, { spawn }) => {
     const runs = questions.map((prompt, index) => spawn({ prompt, key: `q${index}`, tools: 'inherit' }))

@@ -1,7 +1,7 @@
 import { HarnessError } from 'thinharness'
 import type { Harness, HarnessResult, RunStore } from 'thinharness'
 
-/** When a service starts: goes on with all that the last process left. What another process has is left to it. */
+/** At startup: recovers every interrupted run. Runs that another process owns are skipped. */
 export async function recoverAll(harness: Harness, log: RunStore): Promise<HarnessResult[]> {
   const results: HarnessResult[] = []
   for await (const { runId } of log.list({ status: 'interrupted', parentRunId: null })) {

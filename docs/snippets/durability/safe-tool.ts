@@ -4,24 +4,24 @@ import { z } from 'zod'
 
 interface Bank {
   transfer(order: { cents: number; to: string; idempotencyKey: string }): Promise<string>
-  /** The receipt of an order that was carried out. */
+  /** The receipt of a completed transfer; undefined if there was none. */
   find(idempotencyKey: string): Promise<string | undefined>
 }
 
 export function transferTool(bank: Bank): ToolSpec {
   return defineTool({
     name: 'transfer',
-    description: 'Transfer money to somebody.',
+    description: 'Transfer money to a recipient.',
     parameters: z.object({ cents: z.number().int().positive(), to: z.string() }),
     requiresApproval: true,
-    // The key is the same for every attempt at this call: the bank carries it out once.
+    // The key is the same for every attempt at this call, so the bank executes it once.
     handler: (order, { idempotencyKey }) => bank.transfer({ ...order, idempotencyKey }),
-    // Asked when a process ended under the call, in place of guessing.
+    // Called after a crash during the call, to find out what happened.
     reconcile: async (idempotencyKey) => {
       const receipt = await bank.find(idempotencyKey)
       return receipt === undefined ? { outcome: 'did_not_happen' } : { outcome: 'happened', result: receipt }
     },
-    // When the bank cannot be asked either, a person decides.
+    // If the bank cannot be reached, a person decides.
     onUnknownOutcome: 'pause',
   })
 }

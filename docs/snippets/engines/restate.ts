@@ -2,7 +2,7 @@ import type { Harness, RunStore } from 'thinharness'
 import { performStretch } from 'thinharness/durable'
 import type { StretchEnding, StretchWork } from 'thinharness/durable'
 
-/** What is used of the `Context` of `@restatedev/restate-sdk`. */
+/** The part of `Context` of `@restatedev/restate-sdk` that is used here. */
 interface RestateContext {
   run(name: string, work: () => Promise<StretchEnding>): Promise<StretchEnding>
 }

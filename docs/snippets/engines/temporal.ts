@@ -2,7 +2,7 @@ import type { Harness, RunStore } from 'thinharness'
 import { performStretch } from 'thinharness/durable'
 import type { StretchEnding, StretchWork } from 'thinharness/durable'
 
-/** What is used of `Context.current()` of `@temporalio/activity`. */
+/** The part of `Context.current()` of `@temporalio/activity` that is used here. */
 interface TemporalContext {
   readonly cancellationSignal: AbortSignal
   heartbeat(): void
@@ -10,7 +10,7 @@ interface TemporalContext {
 
 const HEARTBEAT_MS = 10_000
 
-/** Activities for the worker; the workflow proxies them with a `heartbeatTimeout` of a minute and retries. */
+/** Activities for the worker. The workflow proxies them with a `heartbeatTimeout` of one minute, and retries. */
 export function runActivities(harness: Harness, log: RunStore, current: () => TemporalContext) {
   return {
     async carryOut(work: StretchWork): Promise<StretchEnding> {

@@ -1,10 +1,10 @@
 import type { Answer, PendingItem } from 'thinharness'
 import type { DbosRuns } from 'thinharness/durable/dbos'
 
-/** What the people of an office are asked, and say. */
+/** Shows pending items to people and returns their answers. */
 type Ask = (pending: readonly PendingItem[]) => Promise<readonly Answer[]>
 
-/** From the prompt to the answer, whatever processes it takes. */
+/** Runs a prompt to its answer, in however many processes. */
 export async function tidyUp(runs: DbosRuns, ask: Ask): Promise<string> {
   let run = await runs.start('Sort the notes into folders by subject.', { metadata: { user: 'u1' } })
   let result = await run.result()

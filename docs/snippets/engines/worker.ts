@@ -5,7 +5,7 @@ import { postgresLog } from 'thinharness/store/postgres'
 
 const databaseUrl = process.env['DATABASE_URL'] ?? ''
 
-/** In each process that is to carry out runs, before `DBOS.launch()`. */
+/** In every worker process, before `DBOS.launch()`. */
 export const runs = await dbosRuns({
   dbos: DBOS,
   harness: new Harness({ model: 'anthropic:claude-sonnet-5', root: './workspace' }),

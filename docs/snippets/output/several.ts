@@ -5,7 +5,7 @@ const refund = z.object({ kind: z.literal('refund'), amount: z.number() })
 const question = z.object({ kind: z.literal('question'), text: z.string() })
 
 await using harness = new Harness({ model: 'openai:gpt-5.5', builtinTools: [], outputType: [refund, question] })
-const { output } = await harness.run('The lamp arrived broken. It was 39 euro.')
+const { output } = await harness.run('The lamp arrived broken. It cost 39 euros.')
 
 switch (output.kind) {
   case 'refund':

@@ -8,7 +8,7 @@ await using harness = new Harness({
   builtinTools: [],
   outputType: z.object({ order: z.string() }),
   outputValidator({ order }) {
-    if (!known.has(order)) throw new ModelRetry(`There is no ${order}. There are: ${[...known].join(', ')}.`)
+    if (!known.has(order)) throw new ModelRetry(`There is no ${order}. Known orders: ${[...known].join(', ')}.`)
   },
   outputRetries: 2,
 })

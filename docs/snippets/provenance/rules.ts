@@ -5,7 +5,7 @@ export const harness = new Harness({
   root: './workspace',
   tools: [fetchUrl({ allowHosts: ['*.example.com'] })],
   provenance: {
-    // Notes of what was found on the web may be written; nothing of it becomes a path.
+    // Web content may be written to files, but never used as a path.
     allow: [{ from: ['web'], tools: ['write'], arguments: ['content'] }],
     otherwise: 'ask',
   },

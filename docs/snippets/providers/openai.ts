@@ -6,4 +6,4 @@ await using harness = new Harness({ model, builtinTools: [] })
 
 const { text, usage } = await harness.run('Prove that there are infinitely many primes, in three sentences.')
 console.log(text)
-console.log(`${usage.reasoningTokens} tokens of thought`)
+console.log(`${usage.reasoningTokens} reasoning tokens`)

@@ -4,14 +4,14 @@ import { z } from 'zod'
 
 const refund = defineTool({
   name: 'refund',
-  description: 'Pay an order back, in part or whole.',
+  description: 'Refund an order, in full or in part.',
   parameters: z.object({ orderId: z.string(), cents: z.number().int().positive() }),
   requiresApproval: ({ cents }) => cents > 1000,
-  handler: ({ orderId, cents }) => `Paid back ${cents} cents of order ${orderId}.`,
+  handler: ({ orderId, cents }) => `Refunded ${cents} cents of order ${orderId}.`,
 })
 
 await using harness = new Harness({ model: 'anthropic:claude-sonnet-5', builtinTools: [], tools: [refund] })
-let result = await harness.run('Order 1042 came broken. It cost 64.50 euros: pay it back.')
+let result = await harness.run('Order 1042 arrived broken. It cost 64.50 euros. Please refund it.')
 
 while (result.stopReason === 'approval_required') {
   const stored = JSON.stringify(result.resumeState)

@@ -10,4 +10,4 @@ await using harness = new Harness({
 })
 
 const { output } = await harness.run('Is order 1042 late? Today is 2026-11-20.')
-console.log(output.late ? `Late: ${output.reason}` : 'In time.')
+console.log(output.late ? `Late: ${output.reason}` : 'On time.')

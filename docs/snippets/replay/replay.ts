@@ -7,4 +7,4 @@ await using harness = new Harness({ model: 'openai:gpt-5.5', builtinTools: [], t
 const result = await harness.run('Why is order 1042 late?', { runId: 'run_1042' })
 const again = await harness.replay(log.read('run_1042'))
 
-console.log(again.text === result.text ? 'The same, and nobody was asked.' : 'Something is different.')
+console.log(again.text === result.text ? 'The results are equal.' : 'The results differ.')

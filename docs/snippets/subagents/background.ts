@@ -6,14 +6,14 @@ await using harness = new Harness({
   subagents: [
     {
       name: 'archivist',
-      description: 'Looks a question up in the archive. Takes minutes.',
+      description: 'Researches a question in the archive. Takes minutes.',
       tools: 'inherit',
       background: true,
     },
   ],
 })
 
-const stream = harness.stream('Ask the archivist how it was done before, and write a first plan meanwhile.')
+const stream = harness.stream('Ask the archivist how this was done before, and draft a plan in the meantime.')
 for await (const event of stream) {
   if (event.kind === 'background_reported') console.log(`${event.agent} has ${event.ok ? 'answered' : 'failed'}`)
 }

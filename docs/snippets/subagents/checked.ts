@@ -6,7 +6,7 @@ const stock = new Map([['lamp', 4]])
 
 const clerk = defineSubagent({
   name: 'clerk',
-  description: 'Finds the article that a customer means.',
+  description: 'Finds the article that a customer describes.',
   tools: [],
   outputType: [z.object({ article: z.string() }), z.object({ question: z.string() })],
   outputValidator: (answer) => {
@@ -18,4 +18,4 @@ const clerk = defineSubagent({
 
 await using harness = new Harness({ model: 'anthropic:claude-sonnet-5', builtinTools: [], subagents: [clerk] })
 const { text, toolCallRecords } = await harness.run('Do we have the thing that gives light?')
-console.log(text, `(${toolCallRecords.length} task handed over)`)
+console.log(text, `(${toolCallRecords.length} task delegated)`)

@@ -7,16 +7,16 @@ await using harness = new Harness({
   subagents: [
     {
       name: 'counter',
-      description: 'Counts what is asked for in the notes.',
+      description: 'Counts things in the notes.',
       tools: 'inherit',
       outputType: z.object({ count: z.number() }),
       limits: { modelRequests: 8, timeMs: 60_000 },
     },
-    { name: 'second-opinion', description: 'Looks at what we have found with fresh eyes.', fork: true },
+    { name: 'second-opinion', description: 'Reviews our findings with fresh eyes.', fork: true },
   ],
 })
 
-const stream = harness.stream('How many notes name a deadline? Ask for a second opinion.')
+const stream = harness.stream('How many notes mention a deadline? Ask for a second opinion.')
 for await (const event of stream) {
   if (event.kind === 'run_completed' && event.agentName !== null)
     console.log(`${event.agentName}: ${JSON.stringify(event.result.output)}`)

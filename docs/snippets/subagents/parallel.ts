@@ -13,5 +13,5 @@ await using harness = new Harness({
   ],
 })
 
-const { text } = await harness.run('Find the topic of every prompt in prompts.json, into topics.json.')
+const { text } = await harness.run('Find the topic of every prompt in prompts.json and write them to topics.json.')
 console.log(text)

@@ -4,7 +4,7 @@ import { z } from 'zod'
 
 export const reindex = defineTool({
   name: 'reindex',
-  description: 'Build the search index anew. Takes some seconds.',
+  description: 'Rebuild the search index. Takes a few seconds.',
   parameters: z.object({ shards: z.number().int().min(1).max(64).default(4) }),
   annotations: { idempotent: true },
   sequential: true,

@@ -2,7 +2,7 @@ import { defineTool } from 'thinharness'
 
 export const now = defineTool({
   name: 'now',
-  description: 'The time in a time zone.',
+  description: 'Get the current time in a time zone.',
   parameters: {
     type: 'object',
     properties: { zone: { type: 'string', description: 'An IANA name, such as Europe/Berlin.' } },

@@ -3,7 +3,7 @@ import { z } from 'zod'
 
 export const chooseSlot = defineTool({
   name: 'choose_slot',
-  description: 'Let the customer choose a day of delivery.',
+  description: 'Let the customer choose a delivery day.',
   parameters: z.object({ days: z.array(z.string()).min(1) }),
   handler: ({ days }, context) => {
     if (context.answer === undefined) context.suspend({ days }, z.object({ day: z.enum(days) }))

@@ -9,6 +9,6 @@ const tracing = openTelemetry({
 })
 
 await using harness = new Harness({ model: 'anthropic:claude-sonnet-5', root: './notes', tracing: [tracing] })
-const result = await harness.run('Which notes name a deadline?', { metadata: { conversation_id: 'chat-17' } })
+const result = await harness.run('Which notes mention a deadline?', { metadata: { conversation_id: 'chat-17' } })
 
 console.log(result.text)
