@@ -2,12 +2,12 @@
 // calls every tool, and is authorized where it must be. The suite says in the environment what a scenario wants.
 import { ClientCredentialsProvider, PrivateKeyJwtProvider } from '@modelcontextprotocol/client'
 import type { JsonObject, ToolContext, ToolOutcome, ToolSpec } from 'thinharness'
-import { loadFirstSdk } from '#mcp/first-sdk.js'
+import { loadFirstSdk } from '#mcp/sdk/first-sdk.js'
 import type { McpAuthProvider, McpServer } from '#mcp/index.js'
-import { loadSdk } from '#mcp/load-sdk.js'
-import { serverFetch } from '#mcp/server-fetch.js'
-import { resolveServerOptions } from '#mcp/server-options.js'
-import { serverAt } from '#mcp/server.js'
+import { loadSdk } from '#mcp/sdk/load-sdk.js'
+import { serverFetch } from '#mcp/client/server-fetch.js'
+import { resolveServerOptions } from '#mcp/client/server-options.js'
+import { serverAt } from '#mcp/client/server.js'
 import { isObject } from '#util/json.js'
 import { Person } from './person.js'
 

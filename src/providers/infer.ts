@@ -12,7 +12,7 @@ export async function inferModel(ref: ModelRef): Promise<Model> {
     case 'anthropic':
       return (await import('./anthropic/index.js')).anthropic(id)
     case 'openai':
-      return (await import('./openai-responses/index.js')).openai(id)
+      return (await import('./openai/index.js')).openai(id)
     case 'openrouter':
       return (await import('./chat/index.js')).openrouter(id)
     case 'local': {

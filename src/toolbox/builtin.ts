@@ -1,5 +1,5 @@
 import type { ToolSpec } from '../tools/spec.js'
-import { fileTools } from './file-tools.js'
+import { fileTools } from './files/file-tools.js'
 import type { SubagentSpec } from '../tools/subagent-options.js'
 
 /**
@@ -11,8 +11,8 @@ export async function builtinTools(
   agents: readonly SubagentSpec[] | null = null,
 ): Promise<readonly ToolSpec[]> {
   const tools: ToolSpec[] = [...fileTools()]
-  if (names.includes('jsonl_search')) tools.push((await import('./jsonl-search/index.js')).jsonlSearch())
-  if (names.includes('parallel_llm')) tools.push((await import('./parallel-llm/index.js')).parallelLlm())
+  if (names.includes('jsonl_search')) tools.push((await import('./jsonl/index.js')).jsonlSearch())
+  if (names.includes('parallel_llm')) tools.push((await import('./agents/parallel-llm/index.js')).parallelLlm())
   const named = names.flatMap((name) => tools.find((tool) => tool.name === name) ?? [])
-  return agents === null ? named : [...named, (await import('./subagent/index.js')).subagent({ agents })]
+  return agents === null ? named : [...named, (await import('./agents/subagent.js')).subagent({ agents })]
 }

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest'
 import type { ToolOutcome } from 'thinharness'
-import { outcomeOfResult } from '#mcp/content.js'
+import { outcomeOfResult } from '#mcp/client/content.js'
 
 const source = { source: 'mcp', mcp_server_id: 's', mcp_tool_name: 't' }
 

@@ -1,10 +1,10 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { mcpHttp, mcpSse } from '#mcp/index.js'
 import type { McpServer } from '#mcp/index.js'
-import { loadFirstSdk } from '#mcp/first-sdk.js'
-import { childEnvironment } from '#mcp/child-environment.js'
-import { resolveServerOptions } from '#mcp/server-options.js'
-import { serverAt } from '#mcp/server.js'
+import { loadFirstSdk } from '#mcp/sdk/first-sdk.js'
+import { childEnvironment } from '#mcp/client/child-environment.js'
+import { resolveServerOptions } from '#mcp/client/server-options.js'
+import { serverAt } from '#mcp/client/server.js'
 import {
   call,
   contextOf,

@@ -3,10 +3,10 @@ import { createServer } from 'node:http'
 import type { IncomingHttpHeaders, ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { expect, test } from 'vitest'
-import { childEnvironment } from '#mcp/child-environment.js'
+import { childEnvironment } from '#mcp/client/child-environment.js'
 import { mcpHttp, mcpSse, mcpStdio } from '#mcp/index.js'
-import { loadSdk } from '#mcp/load-sdk.js'
-import { serverFetch } from '#mcp/server-fetch.js'
+import { loadSdk } from '#mcp/sdk/load-sdk.js'
+import { serverFetch } from '#mcp/client/server-fetch.js'
 import { toolsOf } from './support.js'
 
 test('MC-40 servers are made without an SDK, and connecting without one says what to install', async () => {

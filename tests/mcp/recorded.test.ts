@@ -4,10 +4,10 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import type { JsonObject } from 'thinharness'
-import { outcomeOfResult } from '#mcp/content.js'
+import { outcomeOfResult } from '#mcp/client/content.js'
 import { mcpHttp, mcpSse } from '#mcp/index.js'
 import type { McpServer } from '#mcp/index.js'
-import { publicToolName } from '#mcp/tool-name.js'
+import { publicToolName } from '#mcp/client/tool-name.js'
 import { contextOf, hostOf, npmServer, startedEverything, toolNamed, toolsOf } from './support.js'
 
 /** Answers of the servers from npm, recorded beside the project; absent on a machine that has only the clone. */

@@ -5,7 +5,7 @@ import type { AddressInfo } from 'node:net'
 import { fileURLToPath } from 'node:url'
 import type { JsonObject, JsonValue, ToolContext, ToolOutcome, ToolSpec } from 'thinharness'
 import { mcpStdio } from '#mcp/index.js'
-import { childEnvironment } from '#mcp/child-environment.js'
+import { childEnvironment } from '#mcp/client/child-environment.js'
 import type { McpServer, McpStdioOptions } from '#mcp/index.js'
 import type { ToolSourceHost } from '#tools/source.js'
 

@@ -1,6 +1,6 @@
 import type { CacheBust, ModelDelta, TransportRetry, TurnOptions } from 'thinharness'
-import { WireSession } from '#providers/session.js'
-import type { WireSessionOptions } from '#providers/session.js'
+import { WireSession } from '#providers/wire/session.js'
+import type { WireSessionOptions } from '#providers/wire/session.js'
 import type { TranscriptRepair } from '#contracts/mend.js'
 import { echoFormat } from './echo-format.js'
 import type { EchoTransport } from './echo-format.js'

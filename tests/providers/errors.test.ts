@@ -2,8 +2,8 @@ import { existsSync, readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import type { HarnessError } from 'thinharness'
 import { describe, expect, test } from 'vitest'
-import { connectionError } from '#providers/connection-error.js'
-import { errorFromBody } from '#providers/errors.js'
+import { connectionError } from '#providers/http/connection-error.js'
+import { errorFromBody } from '#providers/http/errors.js'
 
 /** What of an error a caller sees. */
 function seen({ code, message, status, retryable, retryAfterMs }: HarnessError): unknown {

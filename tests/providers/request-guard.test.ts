@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, expect, test, vi } from 'vitest'
-import { limitsOf, RequestGuard } from '#providers/request-guard.js'
-import type { Timeouts } from '#providers/options.js'
+import { limitsOf, RequestGuard } from '#providers/http/request-guard.js'
+import type { Timeouts } from '#providers/wire/options.js'
 
 beforeEach(() => void vi.useFakeTimers())
 afterEach(() => void vi.useRealTimers())

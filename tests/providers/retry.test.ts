@@ -1,8 +1,8 @@
 import { HarnessError } from 'thinharness'
 import type { TransportRetry } from 'thinharness'
 import { afterEach, beforeEach, expect, test, vi } from 'vitest'
-import { withRetries } from '#providers/retry.js'
-import type { Attempt } from '#providers/retry.js'
+import { withRetries } from '#providers/http/retry.js'
+import type { Attempt } from '#providers/http/retry.js'
 
 beforeEach(() => void vi.useFakeTimers())
 afterEach(() => void vi.useRealTimers())

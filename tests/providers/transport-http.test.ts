@@ -6,7 +6,7 @@ import type { AddressInfo } from 'node:net'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { Worker } from 'node:worker_threads'
 import { afterEach, describe, expect, test, vi } from 'vitest'
-import { limitsOf, RequestGuard } from '#providers/request-guard.js'
+import { limitsOf, RequestGuard } from '#providers/http/request-guard.js'
 import { loopback, rawLoopback } from '../support/loopback.js'
 import { CERTIFICATE, KEY } from '../support/certificate.js'
 import { errorOf, readStream, requestOf, transportTo } from './support.js'
@@ -96,7 +96,7 @@ describe('kept connections', () => {
   test('the last user that closes gives them back; others lose nothing', async () => {
     // Other tests of this file have left users behind: a fresh copy of the module has none.
     vi.resetModules()
-    const { httpExchange } = await import('#providers/http-exchange.js')
+    const { httpExchange } = await import('#providers/http/http-exchange.js')
     await using server = await loopback((response) => response.end('{}'))
     const [first, second] = [httpExchange(), httpExchange()]
     const post = async (exchange: typeof first): Promise<void> => {

@@ -3,7 +3,7 @@ import type { ServerResponse } from 'node:http'
 import { brotliCompressSync, deflateSync, gzipSync } from 'node:zlib'
 import { HarnessError } from 'thinharness'
 import { describe, expect, test } from 'vitest'
-import { WHOLE_REPLY } from '#providers/wire.js'
+import { WHOLE_REPLY } from '#providers/wire/wire.js'
 import { loopback, rawLoopback } from '../support/loopback.js'
 import { errorOf, EXCHANGES, readStream, requestOf, transportTo } from './support.js'
 
@@ -286,7 +286,7 @@ describe.each(EXCHANGES)('over the %s exchange', (kind) => {
 
 test('an error of the endpoint is thrown as it is, before anything is sent', async () => {
   const error = new HarnessError('missing_key', 'No key.')
-  const { openTransport } = await import('#providers/transport.js')
+  const { openTransport } = await import('#providers/http/transport.js')
   const transport = openTransport({
     over: {
       kind: 'default',

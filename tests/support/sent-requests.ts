@@ -1,8 +1,8 @@
 import { appendFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { expect, inject, vi } from 'vitest'
-import type * as TransportModule from '#providers/transport.js'
-import type { Transport, WireRequest } from '#providers/wire.js'
+import type * as TransportModule from '#providers/http/transport.js'
+import type { Transport, WireRequest } from '#providers/wire/wire.js'
 
 declare module 'vitest' {
   interface ProvidedContext {
@@ -15,7 +15,7 @@ declare module 'vitest' {
  * Loaded before each file of tests: what an adapter sends, over whatever connection, is written down as
  * `scripts/check-requests.js` reads it, and checked behind all tests (`checked-requests.ts`).
  */
-vi.mock('#providers/transport.js', async (original) => {
+vi.mock('#providers/http/transport.js', async (original) => {
   const { openTransport } = await original<typeof TransportModule>()
   const opened: typeof openTransport = (settings) => recording(openTransport(settings))
   return { openTransport: opened }

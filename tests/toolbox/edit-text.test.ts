@@ -1,8 +1,8 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
-import { changedLines, lineNumbers, nearestLines, smallDiff } from '#toolbox/edit/line-places.js'
-import { replaceText } from '#toolbox/edit/replace-text.js'
-import type { Replaced, Replacement } from '#toolbox/edit/replace-text.js'
+import { changedLines, lineNumbers, nearestLines, smallDiff } from '#toolbox/files/edit/line-places.js'
+import { replaceText } from '#toolbox/files/edit/replace-text.js'
+import type { Replaced, Replacement } from '#toolbox/files/edit/replace-text.js'
 
 describe('session §11.7 replacing text (checks 155, 156)', () => {
   const plan = (from: string, to: string, more: Partial<Replacement> = {}): Replacement => ({

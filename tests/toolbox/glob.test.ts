@@ -1,7 +1,7 @@
 import { symlink, utimes } from 'node:fs/promises'
 import { join } from 'node:path'
 import { describe, expect, test } from 'vitest'
-import { globTool } from '#toolbox/glob.js'
+import { globTool } from '#toolbox/files/glob.js'
 import { call, folderWith } from './support.js'
 
 /** Files that were changed one after the other, the last one last. */

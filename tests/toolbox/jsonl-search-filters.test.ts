@@ -1,12 +1,12 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
-import { parseFieldPath } from '#toolbox/jsonl-search/field-path.js'
-import type { FieldPath } from '#toolbox/jsonl-search/field-path.js'
-import { compileFilter } from '#toolbox/jsonl-search/filter.js'
-import type { Filter, WhereFilter } from '#toolbox/jsonl-search/filter.js'
-import { needleOf } from '#toolbox/jsonl-search/needle.js'
-import { parseRow, textAt } from '#toolbox/jsonl-search/row.js'
-import type { Row } from '#toolbox/jsonl-search/row.js'
+import { parseFieldPath } from '#toolbox/jsonl/field-path.js'
+import type { FieldPath } from '#toolbox/jsonl/field-path.js'
+import { compileFilter } from '#toolbox/jsonl/filter.js'
+import type { Filter, WhereFilter } from '#toolbox/jsonl/filter.js'
+import { needleOf } from '#toolbox/jsonl/needle.js'
+import { parseRow, textAt } from '#toolbox/jsonl/row.js'
+import type { Row } from '#toolbox/jsonl/row.js'
 
 const noPause = (): void => undefined
 

@@ -1,7 +1,7 @@
 import { open } from 'node:fs/promises'
 import { join } from 'node:path'
 import { describe, expect, test } from 'vitest'
-import { jsonlSearch } from '#toolbox/jsonl-search/index.js'
+import { jsonlSearch } from '#toolbox/jsonl/index.js'
 import { searchTool } from '#toolbox/search/index.js'
 import type { JsonObject } from '#util/json.js'
 import { body, lines, searched, summary } from './jsonl-search-support.js'

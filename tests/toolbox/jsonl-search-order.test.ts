@@ -1,8 +1,8 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
-import { parseFieldPath } from '#toolbox/jsonl-search/field-path.js'
-import { Groups } from '#toolbox/jsonl-search/groups.js'
-import { parseRow } from '#toolbox/jsonl-search/row.js'
+import { parseFieldPath } from '#toolbox/jsonl/field-path.js'
+import { Groups } from '#toolbox/jsonl/groups.js'
+import { parseRow } from '#toolbox/jsonl/row.js'
 import type { JsonObject } from '#util/json.js'
 import { body, lines, searched, summary } from './jsonl-search-support.js'
 

@@ -1,12 +1,12 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
-import { compareDates, orderDates, parseDate } from '#toolbox/jsonl-search/date-value.js'
-import { compareDecimals, parseDecimal } from '#toolbox/jsonl-search/decimal.js'
-import { parseFieldPath, valueAt } from '#toolbox/jsonl-search/field-path.js'
-import type { FieldPath } from '#toolbox/jsonl-search/field-path.js'
-import { normalizedJson, sourceAt, withoutNonFinite } from '#toolbox/jsonl-search/json-source.js'
-import { parseRow } from '#toolbox/jsonl-search/row.js'
-import type { Row } from '#toolbox/jsonl-search/row.js'
+import { compareDates, orderDates, parseDate } from '#toolbox/jsonl/date-value.js'
+import { compareDecimals, parseDecimal } from '#toolbox/jsonl/decimal.js'
+import { parseFieldPath, valueAt } from '#toolbox/jsonl/field-path.js'
+import type { FieldPath } from '#toolbox/jsonl/field-path.js'
+import { normalizedJson, sourceAt, withoutNonFinite } from '#toolbox/jsonl/json-source.js'
+import { parseRow } from '#toolbox/jsonl/row.js'
+import type { Row } from '#toolbox/jsonl/row.js'
 
 function pathOf(text: string): FieldPath {
   const parsed = parseFieldPath(text)

@@ -2,7 +2,7 @@ import { execFileSync } from 'node:child_process'
 import { symlink } from 'node:fs/promises'
 import { join } from 'node:path'
 import { describe, expect, test } from 'vitest'
-import { listTool } from '#toolbox/list.js'
+import { listTool } from '#toolbox/files/list.js'
 import { call, folderWith } from './support.js'
 
 const TREE = {

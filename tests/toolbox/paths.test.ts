@@ -3,9 +3,9 @@ import { homedir } from 'node:os'
 import { join } from 'node:path'
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
-import { PathValidationError } from '#toolbox/failure.js'
-import { pathProblem, shownPath } from '#toolbox/path-text.js'
-import { containedPath, PathPolicy } from '#toolbox/paths.js'
+import { PathValidationError } from '#toolbox/workspace/failure.js'
+import { pathProblem, shownPath } from '#toolbox/workspace/path-text.js'
+import { containedPath, PathPolicy } from '#toolbox/workspace/paths.js'
 import { folderWith } from './support.js'
 
 describe('H-33 what is wrong with a path as it is written', () => {

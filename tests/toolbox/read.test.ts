@@ -2,8 +2,8 @@ import { open, symlink } from 'node:fs/promises'
 import { join } from 'node:path'
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
-import { readLineRange, splitLines } from '#toolbox/lines.js'
-import { readTool } from '#toolbox/read.js'
+import { readLineRange, splitLines } from '#toolbox/workspace/lines.js'
+import { readTool } from '#toolbox/files/read.js'
 import { call, folderWith } from './support.js'
 
 const TEN = Array.from({ length: 10 }, (_, index) => `line ${index + 1}`)

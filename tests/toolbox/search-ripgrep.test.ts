@@ -11,7 +11,7 @@ import { compilePattern } from '#toolbox/search/pattern/pattern.js'
 import { LineCutter, parseRecord } from '#toolbox/search/ripgrep-output.js'
 import { ripgrepEngine, RipgrepUnavailable } from '#toolbox/search/ripgrep-engine.js'
 import type { RipgrepLimits } from '#toolbox/search/ripgrep-engine.js'
-import { callTime } from '#toolbox/search/call-time.js'
+import { callTime } from '#toolbox/workspace/call-time.js'
 import { call, folderWith, workspaceIn } from './support.js'
 
 /** A program that stands in for ripgrep. */

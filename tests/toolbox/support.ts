@@ -6,9 +6,9 @@ import { callTool } from '#tools/boundary/call.js'
 import { parseEnvelope } from '#tools/boundary/envelope.js'
 import type { Envelope } from '#tools/boundary/envelope.js'
 import type { ToolContext, ToolSpec } from '#tools/spec.js'
-import type { FileToolOptions } from '#toolbox/options.js'
-import { workspaceOf } from '#toolbox/workspace.js'
-import type { Workspace } from '#toolbox/workspace.js'
+import type { FileToolOptions } from '#toolbox/workspace/options.js'
+import { workspaceOf } from '#toolbox/workspace/workspace.js'
+import type { Workspace } from '#toolbox/workspace/workspace.js'
 import type { JsonObject } from '#util/json.js'
 
 /** A fresh folder with files, removed when the test ends. What climbs out of it by a step or two does no harm. */

@@ -3,7 +3,7 @@ import { relative } from 'node:path'
 import { promisify } from 'node:util'
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
-import { walk } from '#toolbox/walk.js'
+import { walk } from '#toolbox/workspace/walk.js'
 import { folderWith, workspaceIn } from './support.js'
 
 const ripgrep = await import('@vscode/ripgrep').then(

@@ -1,7 +1,7 @@
 import { chmod, link, lstat, mkdir, readdir, readlink, stat, symlink, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
-import { writeTool } from '#toolbox/write.js'
+import { writeTool } from '#toolbox/files/write.js'
 import { call, folderWith, textOf } from './support.js'
 
 test('FT-03 write creates a file and the folders above it', async () => {

@@ -2,7 +2,7 @@ import type { AssistantEntry, AssistantPart, ToolCallPart } from '../../contract
 import { isObject, parseJson } from '../../util/json.js'
 import type { JsonObject, JsonValue } from '../../util/json.js'
 import { textPart } from './content.js'
-import { calledName } from '../called-name.js'
+import { calledName } from '../wire/called-name.js'
 import { promptCallId } from './names.js'
 import { nativeData } from './native.js'
 import type { PromptPart } from './prompt.js'

@@ -1,7 +1,7 @@
 import { HarnessError, messageOf } from '../../contracts/errors.js'
 import { isObject, parseJson } from '../../util/json.js'
-import { codeOf, connectionError } from '../connection-error.js'
-import { errorFromBody, providerError } from '../errors.js'
+import { codeOf, connectionError } from '../http/connection-error.js'
+import { errorFromBody, providerError } from '../http/errors.js'
 import { stringIn } from './reply.js'
 import type { Fields } from './reply.js'
 

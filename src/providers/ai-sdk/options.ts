@@ -2,8 +2,8 @@ import { HarnessError } from '../../contracts/errors.js'
 import { isObject } from '../../util/json.js'
 import type { JsonObject } from '../../util/json.js'
 import { unknownKey } from '../../util/unknown-key.js'
-import { checkOptions } from '../check-options.js'
-import type { ProviderOptions } from '../options.js'
+import { checkOptions } from '../wire/check-options.js'
+import type { ProviderOptions } from '../wire/options.js'
 
 /** Options of every model that make sense where the AI SDK's provider sends the requests, and its own. */
 export interface AiSdkOptions extends Pick<ProviderOptions, (typeof SHARED)[number]> {

@@ -1,7 +1,7 @@
 import type { ToolEntry } from '../../contracts/entry.js'
 import { formOf, hasContent, filePart, textPart } from './content.js'
 import type { ContentRules } from './content.js'
-import { calledName } from '../called-name.js'
+import { calledName } from '../wire/called-name.js'
 import { promptCallId } from './names.js'
 import type { PromptMessage, PromptPart } from './prompt.js'
 import type { ProviderTraits } from './traits.js'

@@ -2,7 +2,7 @@ import type { ThinkingBlockParam, ToolUseBlockParam } from '@anthropic-ai/sdk/re
 import type { AssistantEntry, AssistantPart, ReasoningPart, ToolCallPart } from '../../contracts/entry.js'
 import { isObject } from '../../util/json.js'
 import type { JsonObject, JsonValue } from '../../util/json.js'
-import { calledName } from '../called-name.js'
+import { calledName } from '../wire/called-name.js'
 import { inputOf } from './calls.js'
 import { textBlock } from './content.js'
 import { toolUseId } from './names.js'

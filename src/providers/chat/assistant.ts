@@ -1,7 +1,7 @@
 import type { AssistantEntry, AssistantPart, ToolCallPart } from '../../contracts/entry.js'
 import { isObject, parseJson } from '../../util/json.js'
 import type { JsonObject, JsonValue } from '../../util/json.js'
-import { calledName } from '../called-name.js'
+import { calledName } from '../wire/called-name.js'
 import { wireCallId } from './call-ids.js'
 import { textPart } from './content.js'
 import type { ChatDialect } from './dialect.js'

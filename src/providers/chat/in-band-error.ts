@@ -1,6 +1,6 @@
 import type { HarnessError } from '../../contracts/errors.js'
 import { isObject } from '../../util/json.js'
-import { errorFromBody, errorWithin, providerError } from '../errors.js'
+import { errorFromBody, errorWithin, providerError } from '../http/errors.js'
 import type { Fields } from './read.js'
 
 /** Throws when `body`, a reply of status 200 or an event of its stream, is or holds an error (H-05). */

@@ -4,8 +4,8 @@ import type { JsonObject } from '../../util/json.js'
 import { firstCharacters } from '../../util/characters.js'
 import { excerptOf } from '../process/excerpt.js'
 import type { OutputStream, ProcessEnd } from '../process/run-process.js'
-import { spill } from '../spill.js'
-import type { Workspace } from '../workspace.js'
+import { spill } from '../workspace/spill.js'
+import type { Workspace } from '../workspace/workspace.js'
 import type { Launch } from './launch.js'
 
 type Ended = ProcessEnd & { readonly kind: 'ended' }

@@ -1,5 +1,5 @@
 import type { CheckEvidence, Evidence } from '../../tools/evidence.js'
-import { FileFailure, isMissing, isSystemError, PathValidationError } from '../failure.js'
+import { FileFailure, isMissing, isSystemError, PathValidationError } from '../workspace/failure.js'
 import { quotedLines } from './quoted-lines.js'
 import { quotedResult } from './quoted-result.js'
 import { quotedRow } from './quoted-row.js'

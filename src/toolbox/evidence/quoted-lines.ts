@@ -1,8 +1,8 @@
 import type { FileEvidence } from '../../tools/evidence.js'
-import { readLineRange, splitLines } from '../lines.js'
-import { shownPath } from '../path-text.js'
-import { openFile, withResolved } from '../safe-open.js'
-import { workspaceOf } from '../workspace.js'
+import { readLineRange, splitLines } from '../workspace/lines.js'
+import { shownPath } from '../workspace/path-text.js'
+import { openFile, withResolved } from '../workspace/safe-open.js'
+import { workspaceOf } from '../workspace/workspace.js'
 import type { EvidenceSources, Quoted } from './sources.js'
 
 /** The lines of a file that a quotation is said to be from. */

@@ -1,6 +1,6 @@
 import type { RowEvidence } from '../../tools/evidence.js'
 import { parseJson } from '../../util/json.js'
-import { parseFieldPath, valueAt } from '../jsonl-search/field-path.js'
+import { parseFieldPath, valueAt } from '../jsonl/field-path.js'
 import type { EvidenceSources, Quoted } from './sources.js'
 import { linesOf } from './quoted-lines.js'
 

@@ -1,6 +1,6 @@
 import { spawn } from 'node:child_process'
 import type { ChildProcess } from 'node:child_process'
-import { isSystemError } from '../failure.js'
+import { isSystemError } from '../workspace/failure.js'
 import { Capture } from './capture.js'
 import type { Environment } from './environment.js'
 import { LineFeed } from './line-feed.js'

@@ -1,4 +1,4 @@
-import type { ReadableFile } from '../safe-open.js'
+import type { ReadableFile } from '../workspace/safe-open.js'
 import { ByteSource } from './byte-source.js'
 
 /** A piece of a file. Its bytes are overwritten when the next one is asked for. */

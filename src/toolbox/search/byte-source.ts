@@ -1,5 +1,5 @@
 import { TextDecoder } from 'node:util'
-import type { ReadableFile } from '../safe-open.js'
+import type { ReadableFile } from '../workspace/safe-open.js'
 
 interface BytesRead {
   readonly bytes: number

@@ -1,12 +1,12 @@
 import type { FileHandle } from 'node:fs/promises'
-import { fileFailureOf } from '../failure.js'
-import { openFile } from '../safe-open.js'
-import type { Workspace } from '../workspace.js'
+import { fileFailureOf } from '../workspace/failure.js'
+import { openFile } from '../workspace/safe-open.js'
+import type { Workspace } from '../workspace/workspace.js'
 import { blocksOf } from './blocks.js'
 import type { Line } from './hits.js'
 import { lineText } from './line-text.js'
 import type { ShownFile } from './shelf.js'
-import type { CallTime } from './call-time.js'
+import type { CallTime } from '../workspace/call-time.js'
 
 interface ContextOptions {
   /** Lines before and after each match. */

@@ -1,5 +1,5 @@
-import type { CallTime } from './call-time.js'
-import type { Workspace } from '../workspace.js'
+import type { CallTime } from '../workspace/call-time.js'
+import type { Workspace } from '../workspace/workspace.js'
 import type { Exclusions } from './exclusions.js'
 import type { FileType } from './file-types.js'
 import type { FileHits } from './hits.js'

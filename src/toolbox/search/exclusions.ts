@@ -1,4 +1,4 @@
-import { ignoreVerdict, parseIgnoreFile } from '../ignore-rules.js'
+import { ignoreVerdict, parseIgnoreFile } from '../workspace/ignore-rules.js'
 
 /** What the host keeps out of searches. */
 export interface Exclusions {

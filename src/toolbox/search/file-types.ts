@@ -1,5 +1,5 @@
-import { segmentPattern } from '../glob-segment.js'
-import { FileFailure } from '../failure.js'
+import { segmentPattern } from '../workspace/glob-segment.js'
+import { FileFailure } from '../workspace/failure.js'
 import { didYouMean } from '../../util/suggest.js'
 
 /** A kind of files, told by their names. */

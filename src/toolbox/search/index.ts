@@ -1,6 +1,6 @@
 import type { ToolSpec } from '../../tools/spec.js'
-import { fileTool } from '../file-tool.js'
-import type { FileToolOptions } from '../options.js'
+import { fileTool } from '../workspace/file-tool.js'
+import type { FileToolOptions } from '../workspace/options.js'
 import { SEARCH_PARAMETERS } from './arguments.js'
 import type { SearchArguments } from './arguments.js'
 import { runSearch } from './run-search.js'

@@ -1,4 +1,4 @@
-import type { CallTime } from './call-time.js'
+import type { CallTime } from '../workspace/call-time.js'
 import { NOT_FOUND } from './pattern/matcher.js'
 import type { Pattern } from './pattern/pattern.js'
 

@@ -1,8 +1,8 @@
 import { access } from 'node:fs/promises'
 import { dirname, join, relative } from 'node:path'
-import { IGNORE_FILES } from '../ignore-rules.js'
-import { isInside } from '../paths.js'
-import { OWN_FOLDER } from '../workspace.js'
+import { IGNORE_FILES } from '../workspace/ignore-rules.js'
+import { isInside } from '../workspace/paths.js'
+import { OWN_FOLDER } from '../workspace/workspace.js'
 import type { SearchRequest } from './engine.js'
 import { MAX_MATCHES_COUNTED } from './hits.js'
 

@@ -1,7 +1,7 @@
 import { basename, dirname, join } from 'node:path'
-import { fileFailureOf } from '../failure.js'
-import { openFolder, statIn } from '../safe-open.js'
-import type { Workspace } from '../workspace.js'
+import { fileFailureOf } from '../workspace/failure.js'
+import { openFolder, statIn } from '../workspace/safe-open.js'
+import type { Workspace } from '../workspace/workspace.js'
 
 /** `rg: path: what was wrong with it (os error 13)`. */
 const OF_A_FILE = /^rg: (.+): [^:]+ \(os error \d+\)$/

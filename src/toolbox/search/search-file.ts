@@ -1,11 +1,11 @@
-import type { ListedFile } from '../safe-open.js'
+import type { ListedFile } from '../workspace/safe-open.js'
 import { blocksOf } from './blocks.js'
 import { MAX_MATCHES_COUNTED } from './hits.js'
 import type { Line } from './hits.js'
 import { lineText } from './line-text.js'
 import { eachMatchingLine, lineFeeds } from './matching-lines.js'
 import type { Pattern } from './pattern/pattern.js'
-import type { CallTime } from './call-time.js'
+import type { CallTime } from '../workspace/call-time.js'
 
 interface FileSearch {
   readonly pattern: Pattern

@@ -1,4 +1,4 @@
-import type { Workspace } from '../workspace.js'
+import type { Workspace } from '../workspace/workspace.js'
 import type { FileHits } from './hits.js'
 
 /** Characters of lines that are kept in all. */

@@ -1,7 +1,7 @@
 import type { Dirent } from 'node:fs'
 import { readdir, realpath } from 'node:fs/promises'
 import { join } from 'node:path'
-import { isSystemError } from '../failure.js'
+import { isSystemError } from '../workspace/failure.js'
 import { SKILL_FILE } from './skill.js'
 
 export interface Discovery {

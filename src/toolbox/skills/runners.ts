@@ -1,5 +1,5 @@
 import { extname } from 'node:path'
-import { FileFailure } from '../failure.js'
+import { FileFailure } from '../workspace/failure.js'
 import type { Environment } from '../process/environment.js'
 import { findProgram } from '../process/find-program.js'
 import type { SkillsOptions } from './options.js'

@@ -1,6 +1,6 @@
-import { FileFailure } from '../failure.js'
-import { shownPath } from '../path-text.js'
-import { openFile, withResolved } from '../safe-open.js'
+import { FileFailure } from '../workspace/failure.js'
+import { shownPath } from '../workspace/path-text.js'
+import { openFile, withResolved } from '../workspace/safe-open.js'
 import { MAX_SKILL_FILE_BYTES, workspaceOfSkill } from './skill.js'
 
 /**

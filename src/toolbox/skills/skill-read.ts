@@ -1,7 +1,7 @@
 import type { ToolOutcome } from '../../tools/outcome.js'
 import type { ToolSpec } from '../../tools/spec.js'
 import { characterCount } from '../../util/characters.js'
-import { shownPath } from '../path-text.js'
+import { shownPath } from '../workspace/path-text.js'
 import { excerptOf } from '../process/excerpt.js'
 import { readSkillFile } from './skill-file.js'
 import { skillTool } from './skill-tool.js'

@@ -1,7 +1,7 @@
 import type { ToolOutcome } from '../../tools/outcome.js'
 import type { ToolContext, ToolSpec } from '../../tools/spec.js'
-import { FileFailure, failedOutcome } from '../failure.js'
-import { shownPath } from '../path-text.js'
+import { FileFailure, failedOutcome } from '../workspace/failure.js'
+import { shownPath } from '../workspace/path-text.js'
 import type { Skill } from './skill.js'
 
 export interface SkillCall<Arguments> {

@@ -1,8 +1,8 @@
 import type { Dirent } from 'node:fs'
 import { readdir } from 'node:fs/promises'
 import { join } from 'node:path'
-import { isSystemError } from '../failure.js'
-import { shownPath } from '../path-text.js'
+import { isSystemError } from '../workspace/failure.js'
+import { shownPath } from '../workspace/path-text.js'
 import { PASSED_OVER } from './discover.js'
 
 const MAX_ENTRIES = 200

@@ -1,6 +1,6 @@
-import type { FileToolOptions } from '../options.js'
-import { workspaceOf } from '../workspace.js'
-import type { Workspace } from '../workspace.js'
+import type { FileToolOptions } from '../workspace/options.js'
+import { workspaceOf } from '../workspace/workspace.js'
+import type { Workspace } from '../workspace/workspace.js'
 
 /** A folder of instructions, and of what they need, that a model reads when a task calls for it. */
 export interface Skill {

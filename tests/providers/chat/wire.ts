@@ -1,9 +1,9 @@
 import { chatFormat } from '#providers/chat/format.js'
 import { OPENAI, OPENROUTER, dialectFor } from '#providers/chat/dialect.js'
 import type { ChatDialect } from '#providers/chat/dialect.js'
-import { EventReader } from '#providers/sse.js'
-import type { ProviderOptions } from '#providers/options.js'
-import type { DecodedReply, WireChunk, WireFormat } from '#providers/wire.js'
+import { EventReader } from '#providers/http/sse.js'
+import type { ProviderOptions } from '#providers/wire/options.js'
+import type { DecodedReply, WireChunk, WireFormat } from '#providers/wire/wire.js'
 import type { ModelDelta, RequestConstants } from '#contracts/model.js'
 import { UNREPORTED_USAGE } from '#contracts/entry.js'
 import type {

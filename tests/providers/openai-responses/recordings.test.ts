@@ -1,9 +1,9 @@
 import { readdirSync, readFileSync } from 'node:fs'
 import { describe, expect, test } from 'vitest'
 import type { ModelTurn } from '#contracts/model.js'
-import { responsesFormat } from '#providers/openai-responses/format.js'
-import { openai } from '#providers/openai-responses/index.js'
-import { nativeDataOf } from '#providers/openai-responses/native.js'
+import { responsesFormat } from '#providers/openai/format.js'
+import { openai } from '#providers/openai/index.js'
+import { nativeDataOf } from '#providers/openai/native.js'
 import { UNREPORTED_USAGE } from '#contracts/entry.js'
 import type { TranscriptEntry } from '#contracts/entry.js'
 import {

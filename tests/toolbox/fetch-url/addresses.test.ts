@@ -1,8 +1,8 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
-import { isPublicAddress } from '#toolbox/fetch-url/addresses.js'
-import { fetchUrl } from '#toolbox/fetch-url/index.js'
-import type { FetchUrlOptions } from '#toolbox/fetch-url/options.js'
+import { isPublicAddress } from '#toolbox/web/addresses.js'
+import { fetchUrl } from '#toolbox/web/index.js'
+import type { FetchUrlOptions } from '#toolbox/web/options.js'
 import { fetched, LOOPBACK, serve } from './support.js'
 
 test.each([

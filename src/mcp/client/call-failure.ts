@@ -1,0 +1,66 @@
+import { messageOf } from '../../contracts/errors.js'
+import { clipped } from '../../tools/boundary/summaries.js'
+import { isObject } from '../../util/json.js'
+
+/** Why a request to a server failed, told from the errors of both SDKs. */
+export interface CallFailure {
+  /** For the model: short, without a stack. */
+  readonly message: string
+  /** The connection is not to be used again. */
+  readonly lost: boolean
+  /** The server has not seen the request: it can be sent again over a new connection. */
+  readonly unseen: boolean
+}
+
+export function callFailure(error: unknown, timeoutMs: number, lastProblem: string): CallFailure {
+  const code = codeOf(error)
+  if (code === 'REQUEST_TIMEOUT' || (code === TIMEOUT && isProtocolError(error))) {
+    const noise = lastProblem === '' ? '' : ` It sent what is no message: ${lastProblem}`
+    const message = `The server did not answer within ${timeoutMs} ms; whether it did the work is unknown.${noise}`
+    return { message, lost: false, unseen: false }
+  }
+  if (code === 'CONNECTION_CLOSED' || (code === CLOSED && isProtocolError(error))) {
+    const message = 'The connection to the server ended before it answered; whether it did the work is unknown.'
+    return { message, lost: true, unseen: false }
+  }
+  if (isUnauthorized(error)) {
+    const message = 'The server wants to be authorized anew, by a person. It did nothing.'
+    return { message, lost: false, unseen: false }
+  }
+  const unseen = code === 'NOT_CONNECTED' || statusOf(error) === NOT_FOUND
+  const answered = isProtocolError(error) || code === 'INVALID_RESULT' || code === 'CAPABILITY_NOT_SUPPORTED'
+  return { message: clipped(messageWithCause(error), LONGEST_MESSAGE), lost: unseen || !answered, unseen }
+}
+
+/** Whether a person has to authorize us first. The first SDK's error has no name of its own. */
+export function isUnauthorized(error: unknown): boolean {
+  return error instanceof Error && [error.name, error.constructor.name].includes('UnauthorizedError')
+}
+
+/** Codes that the first SDK gives to its own errors, among those that servers send. */
+const CLOSED = -32000
+const TIMEOUT = -32001
+/** A server that has forgotten the session says so. */
+const NOT_FOUND = 404
+const LONGEST_MESSAGE = 1_000
+
+/** An answer of the server: JSON-RPC's codes are negative numbers. */
+function isProtocolError(error: unknown): boolean {
+  const code = codeOf(error)
+  return typeof code === 'number' && code < 0
+}
+
+function codeOf(error: unknown): unknown {
+  return isObject(error) ? error['code'] : undefined
+}
+
+function statusOf(error: unknown): unknown {
+  if (!isObject(error)) return undefined
+  return error['status'] ?? error['code']
+}
+
+/** `fetch failed` says nothing; its cause does. */
+function messageWithCause(error: unknown): string {
+  const cause = error instanceof Error ? error.cause : undefined
+  return cause instanceof Error ? `${messageOf(error)}: ${cause.message}` : messageOf(error)
+}

@@ -1,0 +1,113 @@
+import { readFile } from 'node:fs/promises'
+import { HarnessError, messageOf } from '../../contracts/errors.js'
+import { isObject } from '../../util/json.js'
+import { unknownKey } from '../../util/unknown-key.js'
+import { interpolate } from './interpolate.js'
+import type { McpServer } from './server.js'
+import { invalid } from './server-options.js'
+import type { McpServerOptions } from './server-options.js'
+import { mcpHttp, mcpSse, mcpStdio } from './servers.js'
+
+export interface LoadMcpServersOptions extends Omit<McpServerOptions, 'id' | 'toolPrefix'> {
+  /** What `${NAME}` stands for. Default: the environment of this process. */
+  readonly env?: Readonly<Record<string, string | undefined>>
+  /** Tools are called `<server>_<tool>`. Default true. */
+  readonly prefix?: boolean
+}
+
+/**
+ * The servers of a configuration as other tools write it: `.mcp.json` with `mcpServers`, also `servers` and `mcp_servers`, as an
+ * object by name or a list with names; JSON, or YAML in a file that ends in `.yaml` or `.yml`. `${NAME}` and
+ * `${NAME:-default}` in its texts stand for variables of the environment: a server gets those that are named for it and no
+ * other. The other options hold for every server. Starts nothing. Rejects with `invalid_options`, naming the file, the
+ * server and the field.
+ *
+ * @example
+ * const mcpServers = await loadMcpServers('.mcp.json')
+ */
+export async function loadMcpServers(path: string, options: LoadMcpServersOptions = {}): Promise<McpServer[]> {
+  const { env = process.env, prefix = true, ...shared } = options
+  const document = await parsed(path)
+  return serversIn(document, path).flatMap(([name, entry]) => {
+    try {
+      return serverOf(name, entry, env, { ...shared, id: name, ...(prefix && { toolPrefix: name }) })
+    } catch (error) {
+      throw invalid(`\`${path}\`: server \`${name}\`: ${messageOf(error)}${error instanceof RangeError ? '.' : ''}`)
+    }
+  })
+}
+
+const LIST_KEYS = ['mcpServers', 'servers', 'mcp_servers'] as const
+
+async function parsed(path: string): Promise<unknown> {
+  const text = await readFile(path, 'utf8').catch((error: unknown) => {
+    throw new HarnessError('invalid_options', `\`${path}\` could not be read: ${messageOf(error)}`, { cause: error })
+  })
+  try {
+    if (!/\.ya?ml$/i.test(path)) return JSON.parse(text)
+    const { parse } = await import('yaml')
+    return parse(text)
+  } catch (error) {
+    throw new HarnessError('invalid_options', `\`${path}\` is broken: ${messageOf(error)}`, { cause: error })
+  }
+}
+
+function serversIn(document: unknown, path: string): [string, unknown][] {
+  const list = isObject(document) ? LIST_KEYS.map((key) => document[key]).find((each) => each !== undefined) : undefined
+  if (Array.isArray(list)) return list.map((entry: unknown, index) => [nameOf(entry, path, index), entry])
+  if (isObject(list)) return Object.entries(list)
+  throw invalid(`Expected \`${path}\` to hold \`mcpServers\`: an object of servers by name.`)
+}
+
+function nameOf(entry: unknown, path: string, index: number): string {
+  const name = isObject(entry) ? entry['name'] : undefined
+  if (typeof name === 'string' && name !== '') return name
+  throw invalid(`Expected server ${index + 1} of \`${path}\` to have a \`name\`.`)
+}
+
+const KNOWN = ['name', 'type', 'transport', 'command', 'args', 'env', 'cwd', 'url', 'headers', 'enabled', 'disabled']
+
+function serverOf(
+  name: string,
+  entry: unknown,
+  env: Readonly<Record<string, string | undefined>>,
+  shared: McpServerOptions,
+): McpServer[] {
+  if (!isObject(entry)) throw invalid('Expected an object.')
+  if (entry['enabled'] === false || entry['disabled'] === true) return []
+  const problem = unknownKey(entry, KNOWN, `field of server \`${name}\``)
+  if (problem !== undefined) throw invalid(problem)
+  const { command, args = [], env: named = {}, cwd, url, headers = {}, ...rest } = fields(interpolate(entry, env))
+  const kind = kindOf(rest['type'] ?? rest['transport'], url)
+  // What is of a wrong kind is refused by the factories, which name the field.
+  if (kind !== 'stdio') {
+    const options = { ...shared, url, headers } as Parameters<typeof mcpHttp>[0]
+    return [kind === 'sse' ? mcpSse(options) : mcpHttp(options)]
+  }
+  const [program, ...first] = Array.isArray(command) ? (command as unknown[]) : [command]
+  const all = Array.isArray(args) ? [...first, ...(args as unknown[])] : args
+  const options = { ...shared, command: program, args: all, env: named, ...(cwd !== undefined && { cwd }) }
+  return [mcpStdio(options as Parameters<typeof mcpStdio>[0])]
+}
+
+function fields(entry: unknown): Readonly<Record<string, unknown>> {
+  return isObject(entry) ? entry : {}
+}
+
+function kindOf(stated: unknown, url: unknown): 'stdio' | 'http' | 'sse' {
+  switch (stated) {
+    case undefined:
+      return url === undefined ? 'stdio' : 'http'
+    case 'stdio':
+      return 'stdio'
+    case 'sse':
+      return 'sse'
+    case 'http':
+    case 'streamable-http':
+    case 'streamableHttp':
+    case 'streamable_http':
+      return 'http'
+    default:
+      throw invalid(`Expected \`type\` to be \`stdio\`, \`http\` or \`sse\`, got ${JSON.stringify(stated)}.`)
+  }
+}

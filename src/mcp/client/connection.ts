@@ -1,0 +1,101 @@
+import type { JsonObject } from '../../util/json.js'
+
+/** One live connection to a server, whichever SDK speaks for us. Requests reject with the SDK's own errors. */
+export interface McpConnection {
+  /** The revision that both sides speak, such as `2025-11-25`. */
+  readonly protocolVersion: string
+  readonly offers: { readonly tools: boolean; readonly resources: boolean; readonly prompts: boolean }
+  /** What the server says of itself to a model; may be empty. */
+  readonly instructions: string
+  /** The definitions of all pages, without those that the revision forbids to use. */
+  listTools(options: RequestOptions): Promise<readonly JsonObject[]>
+  /** Sends one request; the result is as it came. */
+  request(method: string, params: JsonObject, options: RequestOptions): Promise<unknown>
+  /** Calls the tool of a definition that the server has listed. */
+  callTool(definition: JsonObject, args: JsonObject, options: RequestOptions): Promise<unknown>
+  /** Ends the connection, and the server's process where it is ours. Never rejects. */
+  close(): Promise<void>
+}
+
+export interface RequestOptions {
+  readonly signal?: AbortSignal
+  /** Longest wait for a sign of life, in ms: progress starts it anew. */
+  readonly timeoutMs: number
+  readonly onProgress?: (progress: McpProgress) => void
+}
+
+export interface McpProgress {
+  readonly progress: number
+  readonly total?: number | undefined
+  readonly message?: string | undefined
+}
+
+/** How a server is reached. */
+export type McpEndpoint =
+  | {
+      readonly kind: 'stdio'
+      readonly command: string
+      readonly args: readonly string[]
+      /** The whole environment of the process. */
+      readonly env: Readonly<Record<string, string>>
+      readonly cwd: string | null
+    }
+  | {
+      readonly kind: 'http' | 'sse'
+      readonly url: URL
+      readonly fetch: typeof fetch
+      readonly auth: McpAuthProvider | null
+    }
+
+/**
+ * An `OAuthClientProvider` of the SDK that is installed, such as `ClientCredentialsProvider` or one of your own: keeps
+ * tokens, and sends a person to the page where access is granted.
+ */
+export interface McpAuthProvider {
+  readonly redirectUrl: unknown
+  readonly clientMetadata: object
+  clientInformation(): unknown
+  tokens(): unknown
+}
+
+/** What a connection needs to be opened, and whom it tells. */
+export interface ConnectionSetup {
+  readonly endpoint: McpEndpoint
+  /** Longest time to a usable connection, in ms. */
+  readonly connectMs: number
+  /** What the server may ask of us; what is null is not offered. */
+  readonly asks: {
+    readonly elicit: ((params: JsonObject, signal: AbortSignal) => Promise<JsonObject>) | null
+    readonly sample: ((params: JsonObject, signal: AbortSignal) => Promise<SamplingResult>) | null
+    readonly roots: (() => RootsResult) | null
+  }
+  readonly onToolsChanged: () => void
+  readonly onClosed: () => void
+  /** What a process writes to its standard error. */
+  readonly onStderr: (text: string) => void
+  /** What came and was no message, and what else goes wrong beside the requests. */
+  readonly onProblem: (problem: string) => void
+}
+
+/** The answer to `sampling/createMessage`. */
+export type SamplingResult = {
+  role: 'assistant'
+  content: { type: 'text'; text: string }
+  model: string
+  stopReason: 'endTurn' | 'maxTokens'
+}
+
+/** The answer to `roots/list`. */
+export type RootsResult = {
+  roots: { uri: string; name: string }[]
+}
+
+/** One of the two SDKs. */
+export interface McpSdk {
+  open(setup: ConnectionSetup): Promise<McpConnection>
+  /** Trades the authorization code of a callback address for tokens, which go to the provider. */
+  finishAuth(endpoint: McpEndpoint & { readonly kind: 'http' | 'sse' }, callback: URLSearchParams): Promise<void>
+}
+
+/** Largest message of a server, in bytes: a larger one ends the connection. */
+export const LARGEST_MESSAGE = 10 * 1024 * 1024

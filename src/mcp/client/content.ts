@@ -1,0 +1,105 @@
+import { plainJsonText } from '../../util/plain-json.js'
+import type { ToolOutcome } from '../../tools/outcome.js'
+import type { ContentPart } from '../../contracts/entry.js'
+import { isObject } from '../../util/json.js'
+import type { JsonObject } from '../../util/json.js'
+
+/**
+ * What a server answered to `tools/call`, as an outcome (spec §6.13, H-27): structured content as JSON, else the texts of
+ * all blocks; images, audio and files also as parts, which the model and the host get whole. A result that is an error
+ * is a failure; with `retryErrors` it counts against the tool's retry budget.
+ */
+export function outcomeOfResult(result: unknown, metadata: JsonObject, retryErrors: boolean): ToolOutcome {
+  const { content: list, structuredContent, isError } = isObject(result) ? result : {}
+  const blocks = Array.isArray(list) ? list.map(readBlock) : []
+  const parts = blocks.flatMap(({ part }) => (part === undefined ? [] : [part]))
+  const links = blocks.flatMap(({ link }) => (link === undefined ? [] : [link])).slice(0, MOST_LINKS)
+  const text = blocks.map((block) => block.text).join('\n')
+  const rest = {
+    content: structuredContent === undefined ? text || EMPTY : plainJsonText(structuredContent),
+    metadata: { ...metadata, ...(links.length > 0 && { resource_links: links }) },
+    ...(parts.length > 0 && { parts }),
+  }
+  if (isError !== true) return { kind: 'succeeded', ...rest }
+  return { kind: 'failed', errorType: 'MCPToolError', retry: retryErrors, ...rest, content: text || rest.content }
+}
+
+/** Content of a prompt or a message, as parts for a model. */
+export function partsOf(content: unknown): ContentPart[] {
+  const blocks = (Array.isArray(content) ? content : [content]).map(readBlock)
+  return blocks.map(({ text, part }) => part ?? { type: 'text', text })
+}
+
+const EMPTY = 'The tool ran and returned nothing.'
+const MOST_LINKS = 50
+/** Characters of base64: a larger part is told of, not passed on. */
+const LARGEST_PART = 8 * 1024 * 1024
+
+/** A block for the model to read, and what else it holds. */
+interface ReadBlock {
+  readonly text: string
+  readonly part?: ContentPart
+  readonly link?: JsonObject
+}
+
+function readBlock(block: unknown): ReadBlock {
+  if (!isObject(block)) return { text: '' }
+  const { type, text, data, mimeType, resource } = block
+  switch (type) {
+    case 'text':
+      return { text: typeof text === 'string' ? text : '' }
+    case 'image':
+    case 'audio':
+      return typeof data === 'string' ? media(type, data, typeOf(mimeType)) : { text: `[${type}]` }
+    case 'resource':
+      return isObject(resource) ? readResource(resource) : { text: '[resource]' }
+    case 'resource_link':
+      return readLink(block)
+    default:
+      return { text: `[content of an unknown type: ${String(type).slice(0, 60)}]` }
+  }
+}
+
+function media(type: 'image' | 'audio', data: string, mediaType: string): ReadBlock {
+  if (data.length > LARGEST_PART) return tooLarge(`${type}: ${mediaType}`, data)
+  const text = `[${type}: ${mediaType}]`
+  return type === 'image' ? { text, part: { type, data, mediaType } } : { text, part: { type, data, mediaType } }
+}
+
+function readResource({ uri, mimeType, text, blob }: Readonly<Record<string, unknown>>): ReadBlock {
+  const label = `[resource: ${String(uri)}]`
+  if (typeof text === 'string') return { text: `${label}\n${text}` }
+  if (typeof blob !== 'string') return { text: label }
+  const mediaType = typeOf(mimeType)
+  if (blob.length > LARGEST_PART) return tooLarge(`resource: ${String(uri)}`, blob)
+  if (mediaType.startsWith('image/')) return { text: label, part: { type: 'image', data: blob, mediaType } }
+  if (mediaType.startsWith('audio/')) return { text: label, part: { type: 'audio', data: blob, mediaType } }
+  return { text: label, part: { type: 'file', data: blob, mediaType, name: lastStep(String(uri)) } }
+}
+
+function readLink({ uri, name, description, mimeType }: Readonly<Record<string, unknown>>): ReadBlock {
+  const told = [name, description].filter((each) => typeof each === 'string' && each !== '').join(': ')
+  const link: JsonObject = {
+    uri: String(uri),
+    ...(typeof name === 'string' && { name }),
+    ...(typeof mimeType === 'string' && { mime_type: mimeType }),
+  }
+  return { text: `[resource: ${String(uri)}]${told === '' ? '' : ` ${told}`}`, link }
+}
+
+function tooLarge(what: string, data: string): ReadBlock {
+  return { text: `[${what}; left out: ${Math.round((data.length * 3) / 4)} bytes are too many]` }
+}
+
+function typeOf(mimeType: unknown): string {
+  return typeof mimeType === 'string' ? mimeType : 'application/octet-stream'
+}
+
+function lastStep(uri: string): string {
+  return (
+    uri
+      .split(/[?#]/, 1)[0]
+      ?.split('/')
+      .findLast((step) => step !== '') ?? uri
+  )
+}

@@ -1,0 +1,85 @@
+import type { SamplingRequest, SourceCall, SourceQuestion, ToolSourceHost } from '../../tools/source.js'
+import type { JsonObject } from '../../util/json.js'
+import { pathToFileURL } from 'node:url'
+import { basename } from 'node:path'
+import { answerResult, readQuestion, readSampling, samplingResult } from './asks.js'
+import type { ConnectionSetup, RootsResult, SamplingResult } from './connection.js'
+import type { OpenCalls, PersonQuestion } from '../sdk/open-calls.js'
+import { sampleInRun } from './sample-in-run.js'
+import type { ServerSettings } from './server-options.js'
+
+/** How a server's requests to us are answered. */
+export function serverAsks(
+  settings: ServerSettings,
+  hosts: ReadonlySet<ToolSourceHost>,
+  calls: OpenCalls,
+): ConnectionSetup['asks'] {
+  const callNow = (signal: AbortSignal): SourceCall => {
+    const { runId = null, callId = null } = calls.only ?? {}
+    return { sourceId: settings.id, runId, callId, signal }
+  }
+  return {
+    elicit: settings.elicitation
+      ? (params, signal) => elicit(readQuestion(params), { serverId: settings.id, hosts, calls, signal, callNow })
+      : null,
+    sample:
+      settings.sampling === null
+        ? null
+        : (params, signal) => sample(params, settings, { hosts, calls, call: callNow(signal) }),
+    roots: () => ({ roots: (settings.roots ?? rootsOf(hosts)).map(rootOf) }),
+  }
+}
+
+interface Asking {
+  readonly serverId: string
+  readonly hosts: ReadonlySet<ToolSourceHost>
+  readonly calls: OpenCalls
+  readonly signal: AbortSignal
+  readonly callNow: (signal: AbortSignal) => SourceCall
+}
+
+async function elicit(
+  question: SourceQuestion,
+  { serverId, hosts, calls, signal, callNow }: Asking,
+): Promise<JsonObject> {
+  const live = [...hosts].map((host) => host.elicit).findLast((each) => each !== undefined)
+  const answer =
+    live === undefined
+      ? await calls.ask(elicitation(question, serverId), signal)
+      : await live(question, callNow(signal))
+  return answerResult(answer, question)
+}
+
+function elicitation({ message, schema, url }: SourceQuestion, server: string): PersonQuestion {
+  return { payload: { kind: 'mcp_elicitation', server, message, schema, url }, content: schema }
+}
+
+async function sample(
+  params: JsonObject,
+  { id, sampling }: ServerSettings,
+  { hosts, calls, call }: { hosts: ReadonlySet<ToolSourceHost>; calls: OpenCalls; call: SourceCall },
+): Promise<SamplingResult> {
+  const ask = typeof sampling === 'function' ? sampling : [...hosts].map((host) => host.sample).findLast((each) => each)
+  const request = readSampling(params)
+  if (sampling === 'ask') {
+    const { action } = await calls.ask(leaveToSample(request, id), call.signal)
+    if (action !== 'accept') throw new Error('The request was refused.')
+  }
+  const reply = await (ask === undefined ? sampleInRun(request, await calls.whose(call.signal)) : ask(request, call))
+  if (reply === null) throw new Error('The request was refused.')
+  return samplingResult(reply)
+}
+
+/** A person reads all that the model would be asked. */
+function leaveToSample({ instructions, messages, maxOutputTokens }: SamplingRequest, server: string): PersonQuestion {
+  const said = messages.map(({ role, content }) => ({ role, content: content.map((part) => ({ ...part })) }))
+  return { payload: { kind: 'mcp_sampling', server, instructions, messages: said, maxOutputTokens }, content: null }
+}
+
+function rootsOf(hosts: ReadonlySet<ToolSourceHost>): readonly string[] {
+  return [...new Set([...hosts].flatMap(({ roots }) => roots))]
+}
+
+function rootOf(path: string): RootsResult['roots'][number] {
+  return { uri: pathToFileURL(path).href, name: basename(path) }
+}

@@ -1,0 +1,277 @@
+import { HarnessError, messageOf } from '../../contracts/errors.js'
+import type { ToolOutcome } from '../../tools/outcome.js'
+import type { ToolSource, ToolSourceHost } from '../../tools/source.js'
+import type { ToolContext, ToolSpec } from '../../tools/spec.js'
+import type { JsonObject } from '../../util/json.js'
+import { abortable } from '../sdk/abortable.js'
+import { callFailure } from './call-failure.js'
+import type { McpConnection, McpEndpoint, McpSdk } from './connection.js'
+import { outcomeOfResult } from './content.js'
+import { loadSdk } from '../sdk/load-sdk.js'
+import { OpenCalls } from '../sdk/open-calls.js'
+import { Pins } from './pins.js'
+import { promptsOf } from './prompts.js'
+import type { McpPrompts } from './prompts.js'
+import { resourcesOf } from './resources.js'
+import type { McpResources } from './resources.js'
+import { serverAsks } from './server-asks.js'
+import type { ServerSettings } from './server-options.js'
+import { McpSession } from './session.js'
+import { listTools } from './tool-list.js'
+import type { McpTool } from './tool-list.js'
+import { sourceOf, toolSpecOf } from './tool-spec.js'
+
+/**
+ * An MCP server whose tools a harness can offer (`mcpServers`). Connects when first used; serves any number of runs, also of
+ * several harnesses, over one connection.
+ */
+export interface McpServer extends ToolSource, AsyncDisposable {
+  /** What the server has to read. */
+  readonly resources: McpResources
+  /** The server's prompt templates. */
+  readonly prompts: McpPrompts
+  /** The server's words on itself for a model; may be empty. Text of the server, not to be trusted more than it is. */
+  instructions(): Promise<string>
+  /** Digests of the definitions of all wanted tools, as they are now, by the server's names: for `pins` and `pin`. */
+  digests(): Promise<Readonly<Record<string, string>>>
+  /** Trusts these definitions from now on. */
+  pin(digests: Readonly<Record<string, string>>): void
+  /**
+   * Ends an authorization in which a person was sent to a page: the parameters of the address that they came back to.
+   * Compare their `state` with yours before.
+   */
+  finishAuth(callback: URLSearchParams): Promise<void>
+}
+
+/** A server at an endpoint, spoken to through the SDK that is installed. Does no I/O. */
+export function serverAt(
+  endpoint: McpEndpoint,
+  settings: ServerSettings,
+  load: () => Promise<McpSdk> = loadSdk,
+): McpServer {
+  let loaded: Promise<McpSdk> | null = null
+  // One for the server's whole life: it knows what a refused connection said of its authorization.
+  const loadOnce = (): Promise<McpSdk> => {
+    loaded ??= load().catch((error: unknown) => {
+      loaded = null
+      throw error
+    })
+    return loaded
+  }
+  return new ServerAtEndpoint(endpoint, settings, loadOnce)
+}
+
+class ServerAtEndpoint implements McpServer {
+  readonly id: string
+  readonly required: boolean
+  readonly resources: McpResources
+  readonly prompts: McpPrompts
+  readonly #endpoint: McpEndpoint
+  readonly #settings: ServerSettings
+  readonly #loadSdk: () => Promise<McpSdk>
+  readonly #session: McpSession
+  readonly #calls = new OpenCalls()
+  readonly #hosts = new Set<ToolSourceHost>()
+  readonly #pins: Pins
+  /** All that are wanted. */
+  #listed: readonly McpTool[] = []
+  /** Those of them that the pins let through. */
+  #offered: readonly McpTool[] = []
+  #specs: readonly ToolSpec[] | null = null
+  /** The tools may be others than those that were listed. */
+  #stale = true
+  #refreshing: Promise<readonly ToolSpec[]> | null = null
+
+  constructor(endpoint: McpEndpoint, settings: ServerSettings, load: () => Promise<McpSdk>) {
+    this.id = settings.id
+    this.required = settings.required
+    this.#endpoint = endpoint
+    this.#settings = settings
+    this.#loadSdk = load
+    this.#pins = new Pins(settings.pins, settings.changedTools)
+    this.#session = new McpSession({
+      serverId: settings.id,
+      loadSdk: load,
+      endpoint,
+      connectMs: settings.connectMs,
+      asks: serverAsks(settings, this.#hosts, this.#calls),
+      onToolsChanged: () => (this.#stale = true),
+      onOpened: () => (this.#stale = true),
+    })
+    const use = { settings, request: this.#request.bind(this) }
+    this.resources = resourcesOf(use)
+    this.prompts = promptsOf(use)
+  }
+
+  tools(host: ToolSourceHost, signal: AbortSignal): Promise<readonly ToolSpec[]> {
+    this.#hosts.add(host)
+    return abortable(this.#current(), signal)
+  }
+
+  async instructions(): Promise<string> {
+    return (await this.#session.connection()).instructions
+  }
+
+  async digests(): Promise<Readonly<Record<string, string>>> {
+    await this.#current()
+    return Object.fromEntries(this.#listed.map(({ name, digest }) => [name, digest]))
+  }
+
+  pin(digests: Readonly<Record<string, string>>): void {
+    this.#pins.pin(digests)
+    this.#stale = true
+  }
+
+  async finishAuth(callback: URLSearchParams): Promise<void> {
+    const endpoint = this.#endpoint
+    if (endpoint.kind === 'stdio') {
+      throw new HarnessError('invalid_options', `MCP server \`${this.id}\` is a process: it has no authorization.`)
+    }
+    const sdk = await this.#loadSdk()
+    try {
+      await sdk.finishAuth(endpoint, callback)
+    } catch (error) {
+      const message = `MCP server \`${this.id}\` could not be authorized: ${messageOf(error)}`
+      throw new HarnessError('error', message, { cause: error, retryable: false })
+    }
+    await this.#session.close()
+  }
+
+  async close(host?: ToolSourceHost): Promise<void> {
+    if (host === undefined) this.#hosts.clear()
+    else this.#hosts.delete(host)
+    if (this.#hosts.size > 0) return
+    await this.#refreshing?.catch(() => undefined)
+    await this.#session.close()
+  }
+
+  [Symbol.asyncDispose](): Promise<void> {
+    return this.close()
+  }
+
+  #current(): Promise<readonly ToolSpec[]> {
+    if (this.#specs !== null && !this.#stale) return Promise.resolve(this.#specs)
+    this.#refreshing ??= this.#refresh().finally(() => (this.#refreshing = null))
+    return this.#refreshing
+  }
+
+  async #refresh(): Promise<readonly ToolSpec[]> {
+    const connection = await this.#session.connection()
+    // A change that is told while the list is read makes it stale again.
+    this.#stale = false
+    try {
+      const tools = await this.#list(connection)
+      const admitted = this.#pins.admitted(tools, (message) => this.#warn(message))
+      this.#listed = tools
+      if (this.#specs !== null && sameTools(admitted, this.#offered)) return this.#specs
+      this.#offered = admitted
+      this.#specs = this.#specsOf(admitted, connection)
+      return this.#specs
+    } catch (error) {
+      this.#stale = true
+      throw this.#listFailure(error, connection)
+    }
+  }
+
+  #list(connection: McpConnection): Promise<readonly McpTool[]> {
+    const { id, toolPrefix: prefix, includeTools: include, excludeTools: exclude, connectMs, offer } = this.#settings
+    if (!offer.includes('tools')) return Promise.resolve([])
+    const options = { timeoutMs: connectMs, warn: (message: string) => this.#warn(message) }
+    return listTools(connection, id, { prefix, include, exclude }, options)
+  }
+
+  #listFailure(error: unknown, connection: McpConnection): HarnessError {
+    if (error instanceof HarnessError) return error
+    const failure = callFailure(error, this.#settings.connectMs, this.#session.lastProblem)
+    if (failure.lost) this.#session.drop(connection)
+    const message = `MCP server \`${this.id}\` could not list its tools: ${failure.message}`
+    return new HarnessError('error', message, { cause: error, retryable: true })
+  }
+
+  #specsOf(tools: readonly McpTool[], { offers, instructions }: McpConnection): readonly ToolSpec[] {
+    const { offer, useInstructions } = this.#settings
+    const specs = [
+      ...tools.map((tool) => toolSpecOf(tool, this.#settings, (args, context) => this.#call(tool, args, context))),
+      ...(offers.resources && offer.includes('resources') ? this.resources.asTools() : []),
+      ...(offers.prompts && offer.includes('prompts') ? this.prompts.asTools() : []),
+    ]
+    const [first, ...others] = specs
+    if (!useInstructions || instructions === '' || first === undefined) return specs
+    return [{ ...first, instructions: instructions.slice(0, LONGEST_INSTRUCTIONS) }, ...others]
+  }
+
+  async #call(tool: McpTool, args: JsonObject, context: ToolContext): Promise<ToolOutcome> {
+    if (this.#settings.changedTools === 'refuse' && this.#stale) await this.#current().catch(() => undefined)
+    const now = this.#listed.find(({ name }) => name === tool.name) ?? tool
+    if (!this.#pins.admits(now)) return this.#failed(tool, 'Its definition has changed: it was not run.')
+    const metadata = sourceOf(this.id, tool.name)
+    const sent = await this.#sent(context, (connection, signal) =>
+      connection.callTool(tool.definition, args, {
+        signal,
+        timeoutMs: this.#settings.callMs,
+        onProgress: (progress) => context.progress({ ...progress }),
+      }),
+    )
+    return sent.ok
+      ? outcomeOfResult(sent.result, metadata, this.#settings.retryErrors)
+      : this.#failed(tool, sent.problem)
+  }
+
+  /** Sends a call, a second time over a new connection where the server cannot have seen it. */
+  async #sent(context: ToolContext, send: Send, isLastAttempt = false): Promise<Sent> {
+    let connection: McpConnection
+    try {
+      connection = await abortable(this.#session.connection(), context.signal)
+    } catch (error) {
+      context.signal.throwIfAborted()
+      return { ok: false, problem: `The server could not be reached: ${messageOf(error)}` }
+    }
+    const sent = await this.#calls.during<Sent & { unseen?: boolean }>(context, async (signal) => {
+      try {
+        return { ok: true, result: await send(connection, signal) }
+      } catch (error) {
+        const failure = callFailure(error, this.#settings.callMs, this.#session.lastProblem)
+        // What was aborted on our side says nothing of the connection.
+        if (failure.lost && !signal.aborted) this.#session.drop(connection)
+        return { ok: false, problem: failure.message, unseen: failure.unseen }
+      }
+    })
+    context.signal.throwIfAborted()
+    return sent.unseen === true && !isLastAttempt ? this.#sent(context, send, true) : sent
+  }
+
+  /** A request of the host, not of a run. */
+  async #request<T>(work: (connection: McpConnection, timeoutMs: number) => Promise<T>): Promise<T> {
+    const connection = await this.#session.connection()
+    try {
+      return await work(connection, this.#settings.callMs)
+    } catch (error) {
+      if (error instanceof HarnessError) throw error
+      const failure = callFailure(error, this.#settings.callMs, this.#session.lastProblem)
+      if (failure.lost) this.#session.drop(connection)
+      throw new HarnessError('error', `MCP server \`${this.id}\`: ${failure.message}`, { cause: error })
+    }
+  }
+
+  #failed({ name }: McpTool, problem: string): ToolOutcome {
+    return { kind: 'failed', errorType: 'MCPError', content: problem, retry: false, metadata: sourceOf(this.id, name) }
+  }
+
+  #warn(message: string): void {
+    for (const host of this.#hosts) host.warn(`MCP server \`${this.id}\`: ${message}`)
+  }
+}
+
+type Send = (connection: McpConnection, signal: AbortSignal) => Promise<unknown>
+
+type Sent = { readonly ok: true; readonly result: unknown } | { readonly ok: false; readonly problem: string }
+
+/** Characters of a server's own words that join the system prompt. */
+const LONGEST_INSTRUCTIONS = 4_000
+
+function sameTools(left: readonly McpTool[], right: readonly McpTool[]): boolean {
+  return (
+    left.length === right.length &&
+    left.every(({ name, digest }, index) => name === right[index]?.name && digest === right[index].digest)
+  )
+}

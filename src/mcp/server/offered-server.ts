@@ -1,0 +1,127 @@
+import type { CallToolResult, ListToolsResult, McpServerFactory, ServerContext } from '@modelcontextprotocol/server'
+import type * as sdkModule from '@modelcontextprotocol/server'
+import { callTool } from '../../tools/boundary/call.js'
+import { parseEnvelope } from '../../tools/boundary/envelope.js'
+import type { ToolOutcome } from '../../tools/outcome.js'
+import type { ToolAnnotations, ToolContext, ToolSpec } from '../../tools/spec.js'
+import type { ContentPart } from '../../contracts/entry.js'
+import { isObject } from '../../util/json.js'
+import type { JsonObject, JsonValue } from '../../util/json.js'
+import { didYouMean } from '../../util/suggest.js'
+import { abortable } from '../sdk/abortable.js'
+import { CLIENT_INFO } from '../sdk/sdk-client.js'
+
+type ServerSdk = typeof sdkModule
+
+/** What is served, and for how long. */
+export interface Offered {
+  readonly name: string
+  readonly tools: readonly ToolSpec[]
+  /** Workspace of tools that were given no root of their own. */
+  readonly root: string
+  readonly closing: AbortSignal
+}
+
+/** Makes servers that offer these tools: one a connection, or one a request. */
+export function offeredServer(sdk: ServerSdk, offered: Offered): McpServerFactory {
+  const { name, tools } = offered
+  const definitions = tools.map(definitionOf)
+  return () => {
+    const { server } = new sdk.McpServer({ name, version: CLIENT_INFO.version }, { capabilities: { tools: {} } })
+    server.setRequestHandler('tools/list', () => ({ tools: definitions }) as unknown as ListToolsResult)
+    server.setRequestHandler('tools/call', async ({ params }, context) => {
+      const spec = tools.find((tool) => tool.name === params.name)
+      if (spec !== undefined) return answered(spec, (params.arguments ?? {}) as JsonObject, context, offered)
+      const known = tools.map((tool) => tool.name)
+      throw new sdk.ProtocolError(
+        sdk.ProtocolErrorCode.InvalidParams,
+        `There is no tool \`${params.name}\`.${didYouMean(params.name, known)}`,
+      )
+    })
+    return server
+  }
+}
+
+function definitionOf({ name, description, parameters, annotations = {} }: ToolSpec): JsonObject {
+  return { name, description, inputSchema: parameters, annotations: hintsOf(annotations) }
+}
+
+function hintsOf({ readOnly, destructive, idempotent, openWorld }: ToolAnnotations): JsonObject {
+  return {
+    ...(readOnly !== undefined && { readOnlyHint: readOnly }),
+    ...(destructive !== undefined && { destructiveHint: destructive }),
+    ...(idempotent !== undefined && { idempotentHint: idempotent }),
+    ...(openWorld !== undefined && { openWorldHint: openWorld }),
+  }
+}
+
+async function answered(
+  spec: ToolSpec,
+  args: JsonObject,
+  { mcpReq }: ServerContext,
+  { root, closing }: Offered,
+): Promise<CallToolResult> {
+  let outcome: ToolOutcome | undefined
+  // An envelope has no images: they are taken from the outcome as it passes.
+  const call: ToolSpec['call'] = async (given, context) => {
+    outcome = (await asksPerson(spec, given, context)) ? NOBODY_TO_ASK : await spec.call(given, context)
+    return outcome
+  }
+  const limit = spec.timeoutMs === undefined ? [] : [AbortSignal.timeout(spec.timeoutMs)]
+  const signal = AbortSignal.any([mcpReq.signal, closing, ...limit])
+  const context = { root, signal, progress: (update: JsonValue) => tell(mcpReq, update) }
+  try {
+    const envelope = parseEnvelope(await abortable(callTool({ ...spec, call }, args, context), signal))
+    const parts = outcome?.kind === 'succeeded' || outcome?.kind === 'failed' ? (outcome.parts ?? []) : []
+    return {
+      content: [{ type: 'text', text: envelope.content }, ...parts.map(blockOf)],
+      _meta: { 'thinharness/metadata': { ...envelope.metadata } },
+      ...(!envelope.ok && { isError: true }),
+    }
+  } catch (error) {
+    if (limit[0]?.aborted !== true) throw error
+    const text = `The tool was ended after ${spec.timeoutMs ?? 0} ms; whether it did its work is unknown.`
+    return { content: [{ type: 'text', text }], isError: true }
+  }
+}
+
+async function asksPerson(
+  { requiresApproval = false }: ToolSpec,
+  args: JsonObject,
+  { runId, callId, metadata }: ToolContext,
+): Promise<boolean> {
+  return typeof requiresApproval === 'function' ? requiresApproval(args, { runId, callId, metadata }) : requiresApproval
+}
+
+const NOBODY_TO_ASK: ToolOutcome = {
+  kind: 'failed',
+  errorType: 'ApprovalRequired',
+  content: 'A person must agree to this call, and there is nobody to ask: it was not made.',
+  retry: false,
+}
+
+/** Progress goes to a client that has asked for it; one that cannot be reached any more is no concern of the tool's. */
+function tell({ _meta, notify }: ServerContext['mcpReq'], update: JsonValue): void {
+  const progressToken = _meta?.progressToken
+  if (progressToken === undefined || !isObject(update) || typeof update['progress'] !== 'number') return
+  const message = typeof update['message'] === 'string' ? { message: update['message'] } : {}
+  const params = { progressToken, progress: update['progress'], ...message }
+  notify({ method: 'notifications/progress', params }).catch(() => undefined)
+}
+
+function blockOf(part: ContentPart): CallToolResult['content'][number] {
+  switch (part.type) {
+    case 'text':
+      return { type: 'text', text: part.text }
+    case 'image':
+      return 'url' in part
+        ? { type: 'resource_link', uri: part.url, name: 'image' }
+        : { type: 'image', data: part.data, mimeType: part.mediaType }
+    case 'audio':
+      return { type: 'audio', data: part.data, mimeType: part.mediaType }
+    case 'file': {
+      const uri = `file:///${encodeURIComponent(part.name ?? 'file')}`
+      return { type: 'resource', resource: { uri, blob: part.data, mimeType: part.mediaType } }
+    }
+  }
+}

@@ -1,0 +1,95 @@
+import { defineTool } from '../../tools/define.js'
+import { ToolResult } from '../../tools/result.js'
+import type { ToolContext, ToolSpec } from '../../tools/spec.js'
+import type { JsonSchema } from '../../util/json.js'
+
+/** What is needed of a harness to be served; every `Harness` fits. */
+export interface ServedHarness {
+  /** Absolute path of its workspace. */
+  readonly root: string
+  stream(prompt: string, options: { readonly signal: AbortSignal }): ServedRun
+}
+
+interface ServedRun extends AsyncIterable<ServedEvent> {
+  readonly runId: string
+  readonly result: Promise<ServedResult>
+}
+
+interface ServedEvent {
+  readonly kind: string
+  readonly toolName?: string
+}
+
+interface ServedResult {
+  readonly text: string
+  readonly output: unknown
+  readonly stopReason: string
+}
+
+export interface RunToolOptions {
+  readonly description: string
+  readonly maxRuns: number
+  /** Ends all runs. */
+  readonly signal: AbortSignal
+}
+
+/** A harness as a tool: one call is one run. */
+export function runTool(harness: ServedHarness, { description, maxRuns, signal }: RunToolOptions): ToolSpec {
+  let runs = 0
+  return defineTool({
+    name: 'run',
+    description,
+    parameters: {
+      type: 'object',
+      properties: { prompt: { type: 'string', description: 'The task, with all that the agent must know of it.' } },
+      required: ['prompt'],
+      additionalProperties: false,
+    } satisfies JsonSchema,
+    handler: async ({ prompt }, context) => {
+      if (runs >= maxRuns)
+        return new ToolResult({ ok: false, content: `${maxRuns} runs are under way. Try again later.` })
+      runs += 1
+      try {
+        return await ran(
+          harness.stream(typeof prompt === 'string' ? prompt : '', {
+            signal: AbortSignal.any([context.signal, signal]),
+          }),
+          context,
+        )
+      } finally {
+        runs -= 1
+      }
+    },
+  })
+}
+
+async function ran(run: ServedRun, context: ToolContext): Promise<ToolResult> {
+  let steps = 0
+  for await (const event of run) {
+    const message = messageOf(event)
+    if (message !== undefined) context.progress({ progress: ++steps, message })
+  }
+  const { text, output, stopReason } = await run.result
+  const metadata = { run_id: run.runId, stop_reason: stopReason }
+  if (stopReason === 'end_turn')
+    return new ToolResult({ content: typeof output === 'string' ? text : output, metadata })
+  return new ToolResult({
+    ok: false,
+    content: `The run waits for a person and has no answer yet (${stopReason}). ${text}`.trim(),
+    metadata: { ...metadata, error_type: 'RunPaused' },
+  })
+}
+
+/** What a client is told of an event: what the run does, nothing of what it reads. */
+function messageOf({ kind, toolName }: ServedEvent): string | undefined {
+  switch (kind) {
+    case 'model_request_started':
+      return 'Asking the model'
+    case 'tool_call_started':
+      return `Calling ${toolName ?? 'a tool'}`
+    case 'tool_call_completed':
+      return `${toolName ?? 'A tool'} has ended`
+    default:
+      return undefined
+  }
+}

@@ -1,0 +1,40 @@
+import { Writable } from 'node:stream'
+import type { McpServerFactory } from '@modelcontextprotocol/server'
+import { HarnessError } from '../../contracts/errors.js'
+import type { McpServing } from './serving.js'
+
+/** Makes this process the server, until its client closes standard input. */
+export async function serveOverStdio(factory: McpServerFactory, closing: AbortController): Promise<McpServing> {
+  const { serveStdio, StdioServerTransport } = await import('@modelcontextprotocol/server/stdio')
+  const { protocol, giveBack } = takeOutput()
+  const handle = serveStdio(factory, { transport: new StdioServerTransport(process.stdin, protocol) })
+  let isClosed = (): void => undefined
+  const closed = new Promise<void>((resolve) => (isClosed = resolve))
+  const close = async (): Promise<void> => {
+    closing.abort(new HarnessError('closed', 'The server was closed.'))
+    await handle.close()
+    giveBack()
+    isClosed()
+  }
+  const gone = (): void => void close()
+  process.stdin.once('end', gone).once('close', gone)
+  return { url: null, closed, close, [Symbol.asyncDispose]: close }
+}
+
+/** Standard output belongs to the protocol: what else the process writes there, as `console.log` does, goes to standard error. */
+function takeOutput(): { readonly protocol: Writable; readonly giveBack: () => void } {
+  const { stdout, stderr } = process
+  const write = stdout.write.bind(stdout)
+  const protocol = new Writable({
+    write: (chunk: Uint8Array, _encoding, done) => void write(chunk, undefined, done),
+  })
+  stdout.write = stderr.write.bind(stderr)
+  // A client that is gone is told by the write that failed.
+  const passedOver = (): void => undefined
+  stdout.on('error', passedOver)
+  const giveBack = (): void => {
+    stdout.write = write
+    stdout.off('error', passedOver)
+  }
+  return { protocol, giveBack }
+}

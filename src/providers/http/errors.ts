@@ -1,0 +1,189 @@
+import { HarnessError } from '../../contracts/errors.js'
+import type { HarnessErrorDetails } from '../../contracts/errors.js'
+import { isObject, parseJson } from '../../util/json.js'
+
+type Headers = Readonly<Record<string, string>>
+
+/** Longest message of a `provider_error`, in characters. */
+const LONGEST_MESSAGE = 1000
+
+/**
+ * The error in a provider's error body: `provider_error` with the provider's own words, its status, whether asking again
+ * could help, and how long it asks to wait. `body` is the parsed JSON, or the text where it is none; `headers` have
+ * lower-case names. Also for errors in the guise of a reply (status 200) and for error events of a stream: what the
+ * error says of itself decides then, and one that says nothing is taken for a passing fault of the server.
+ */
+export function errorFromBody(status: number, headers: Headers, body: unknown): HarnessError {
+  const found = findError(body) ?? NOTHING_FOUND
+  const ownStatus = status >= 400 ? status : found.status
+  const details: HarnessErrorDetails = {
+    ...(ownStatus !== undefined && { status: ownStatus }),
+    retryable: isRetryable(ownStatus, headers, found),
+    ...retryAfter(headers),
+  }
+  return providerError(messageFor(found, ownStatus, body), details)
+}
+
+/** The error that a body with status 200 is, where it says in words what went wrong; undefined for one that says nothing. */
+export function errorWithin(body: unknown): HarnessError | undefined {
+  return isObject(body) && findError(body)?.message !== undefined ? errorFromBody(200, {}, body) : undefined
+}
+
+/** A `provider_error` whose message is bounded and holds no key. */
+export function providerError(message: string, details: HarnessErrorDetails): HarnessError {
+  return new HarnessError('provider_error', bounded(withoutKeys(message)), details)
+}
+
+/** What an error body says, wherever it says it. */
+interface FoundError {
+  readonly message: string | undefined
+  /** Its type and code, where they are words. */
+  readonly words: readonly string[]
+  readonly status: number | undefined
+}
+
+const NOTHING_FOUND: FoundError = { message: undefined, words: [], status: undefined }
+
+/** How deep an error may lie: gateways wrap the errors of gateways. */
+const DEEPEST = 5
+
+function findError(body: unknown, depth = 0): FoundError | undefined {
+  if (depth > DEEPEST) return undefined
+  if (typeof body === 'string') return ofText(body, depth)
+  if (Array.isArray(body)) return firstOf(body, depth)
+  if (!isObject(body)) return undefined
+  const { error, errors, detail, details, message, base_resp: base } = body
+  const own = ofObject(body)
+  if (isObject(error) || Array.isArray(error)) return merged(findError(error, depth + 1), own)
+  if (own.message !== undefined)
+    return textIn(error) === undefined ? own : { ...own, words: [...own.words, String(error)] }
+  return merged(firstOf([error, errors, detail, details, base, isObject(message) ? message : undefined], depth), own)
+}
+
+/** The inner error is the one that went wrong; what is around it says more about it. */
+function merged(inner: FoundError | undefined, outer: FoundError): FoundError {
+  if (inner === undefined) return outer
+  const { message, words, status } = inner
+  return { message: message ?? outer.message, words: [...words, ...outer.words], status: status ?? outer.status }
+}
+
+function firstOf(list: readonly unknown[], depth: number): FoundError | undefined {
+  return list.map((each) => findError(each, depth + 1)).find((found) => found !== undefined)
+}
+
+function ofText(text: string, depth: number): FoundError | undefined {
+  const trimmed = text.trim()
+  if (trimmed === '') return undefined
+  const parsed = /^[[{]/.test(trimmed) ? parseJson(trimmed) : undefined
+  if (parsed?.ok === true) return findError(parsed.value, depth + 1)
+  return { ...NOTHING_FOUND, message: trimmed.startsWith('<') ? textOfHtml(trimmed) : trimmed }
+}
+
+function ofObject(body: Readonly<Record<string, unknown>>): FoundError {
+  const message = ['message', 'msg', 'error_message', 'error_msg', 'status_msg', 'Message']
+    .map((name) => textIn(body[name]))
+    .find(isText)
+  const upstream = isObject(body['metadata']) ? textIn(body['metadata']['raw']) : undefined
+  const names = [body['code'], body['type'], body['status']].filter(isText).filter((word) => !/^\d*$/.test(word))
+  return {
+    message: message === undefined || upstream === undefined ? message : `${message}: ${upstream}`,
+    // `error` is what the envelope is, not what went wrong.
+    words: names.filter((word) => word !== 'error'),
+    status: [body['status_code'], body['status'], body['code']].map(statusIn).find((status) => status !== undefined),
+  }
+}
+
+function isText(value: unknown): value is string {
+  return typeof value === 'string'
+}
+
+function textIn(value: unknown): string | undefined {
+  return typeof value === 'string' && value.trim() !== '' ? value.trim() : undefined
+}
+
+function statusIn(value: unknown): number | undefined {
+  const number = typeof value === 'string' && /^\d{3}$/.test(value) ? Number(value) : value
+  return typeof number === 'number' && number >= 400 && number < 600 ? number : undefined
+}
+
+/** The title of an HTML page, or its first heading, or its text. */
+function textOfHtml(html: string): string {
+  const start = html.slice(0, 4096)
+  const title = /<title[^>]*>([^<]*)/i.exec(start)?.[1] ?? /<h1[^>]*>([^<]*)/i.exec(start)?.[1] ?? ''
+  const text = title.trim() === '' ? start.replace(/<(style|script)[^]*?<\/\1>/gi, ' ').replace(/<[^>]*>/g, ' ') : title
+  return text.replace(/\s+/g, ' ').trim()
+}
+
+function messageFor(found: FoundError, status: number | undefined, body: unknown): string {
+  if (found.message === undefined || found.message === '') return messageWithout(found, status, body)
+  const word = found.words.find((each) => !found.message?.includes(each))
+  return word === undefined ? found.message : `${bounded(found.message, LONGEST_MESSAGE - 100)} (${word.slice(0, 80)})`
+}
+
+function messageWithout(found: FoundError, status: number | undefined, body: unknown): string {
+  const who = status === undefined ? 'The provider reported an error' : `The provider answered with status ${status}`
+  const rest = found.words[0] ?? textOfJson(body)
+  return rest === undefined ? `${who}.` : `${who}: ${rest}`
+}
+
+function textOfJson(body: unknown): string | undefined {
+  if (!isObject(body) || Object.keys(body).length === 0) return undefined
+  try {
+    return JSON.stringify(body)
+  } catch {
+    // Nested too deeply, or made by a client of something that is no JSON.
+    return undefined
+  }
+}
+
+/** Never worth a repetition, whatever the status: someone has to pay first. */
+const UNPAID = /insufficient_(quota|balance|credits?|funds)|billing|payment|credit_balance|out_of_credits/i
+
+/** Errors of a stream or a 200 body that would come again. */
+const LASTING =
+  /invalid|unsupported|not_supported|missing|not_?found|permission|forbidden|auth|too_large|too_many_prompt|context_length|bad_request|policy|safety|filter|moderation|tool_use_failed/i
+
+function isRetryable(status: number | undefined, headers: Headers, { words }: FoundError): boolean {
+  const told = headers['x-should-retry']
+  if (told === 'true' || told === 'false') return told === 'true'
+  if (words.some((word) => UNPAID.test(word))) return false
+  if (status !== undefined) return isRetryableStatus(status)
+  return !words.some((word) => LASTING.test(word))
+}
+
+/** 408, 409 (a lock that was not free), 425, 429, and all of the server's own faults but those that are not going to change. */
+function isRetryableStatus(status: number): boolean {
+  if (status >= 500) return status !== 501 && status !== 505
+  return status === 408 || status === 409 || status === 425 || status === 429
+}
+
+/** How long a server asks to wait: `retry-after-ms`, or `retry-after` in seconds or as a date. */
+function retryAfter(headers: Headers): { readonly retryAfterMs?: number } {
+  const retryAfterMs = inMs(headers['retry-after-ms']) ?? inSeconds(headers['retry-after'])
+  return retryAfterMs === undefined ? {} : { retryAfterMs: Math.ceil(Math.max(0, retryAfterMs)) }
+}
+
+function inMs(text: string | undefined): number | undefined {
+  return text !== undefined && /^\s*\d+(\.\d+)?\s*$/.test(text) ? Number(text) : undefined
+}
+
+function inSeconds(text: string | undefined): number | undefined {
+  const seconds = inMs(text)
+  if (seconds !== undefined) return seconds * 1000
+  // A date of HTTP begins with the day of the week; `Date.parse` would take bare numbers and more.
+  const date = /^\s*[a-z]{3}/i.test(text ?? '') ? Date.parse(text ?? '') : Number.NaN
+  return Number.isNaN(date) ? undefined : date - Date.now()
+}
+
+const KEYS = /\b(?:sk|pk|rk|gsk|xai|hf|pplx|nvapi|AIza|AKIA)[-_]?[\w-]{16,}|(?<=\bBearer\s+)[^\s"',]{8,}/g
+
+/** What looks like a key is blotted out: some providers repeat the key that they refuse. */
+function withoutKeys(text: string): string {
+  return text.slice(0, 4 * LONGEST_MESSAGE).replace(KEYS, '***')
+}
+
+function bounded(text: string, longest = LONGEST_MESSAGE): string {
+  if (text.length <= longest) return text
+  // A surrogate pair is not cut in two.
+  return `${text.slice(0, longest - 1).replace(/[\uD800-\uDBFF]$/, '')}…`
+}

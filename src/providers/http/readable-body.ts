@@ -1,0 +1,110 @@
+import { pipeline } from 'node:stream'
+import type { Readable, Transform } from 'node:stream'
+import { joinedBytes } from '../../util/bytes.js'
+import { connectionError } from './connection-error.js'
+import { providerError } from './errors.js'
+import type { Answer } from './exchange.js'
+import type { RequestGuard } from './request-guard.js'
+
+/**
+ * A body that comes as a Node stream, decompressed and read piece by piece as it arrives: its events are taken as they
+ * come, which costs less than its async iterator.
+ */
+export async function readableBody(
+  stream: Readable,
+  origin: { readonly host: string; readonly encoding: string | undefined },
+  guard: RequestGuard,
+): Promise<Pick<Answer, 'read'>> {
+  const { host, encoding } = origin
+  const source = encoding === undefined || isIdentity(encoding) ? stream : await decompressed(stream, encoding)
+  const body = new ReadableBody(source, host)
+  return { read: () => body.next() ?? guard.wait('idleMs', body.wait()) }
+}
+
+/** Bytes that may wait to be read, before the sender is held back. */
+const MOST_WAITING = 1024 * 1024
+
+class ReadableBody {
+  readonly #source: Readable
+  #waiting: Uint8Array[] = []
+  #length = 0
+  #ended = false
+  #failure: Error | null = null
+  #wake: (() => void) | null = null
+
+  constructor(source: Readable, host: string) {
+    this.#source = source
+    const fail = (error: Error): void => {
+      this.#failure ??= connectionError(error, host, true)
+      this.#wakeReader()
+    }
+    source.on('data', (bytes: Uint8Array) => {
+      this.#waiting.push(bytes)
+      this.#length += bytes.length
+      if (this.#length > MOST_WAITING) source.pause()
+      this.#wakeReader()
+    })
+    source.on('end', () => {
+      this.#ended = true
+      this.#wakeReader()
+    })
+    source.on('error', fail)
+    source.on('close', () => {
+      if (!this.#ended) fail(new Error('the answer was cut short'))
+    })
+  }
+
+  /** All that is there already, in one piece; undefined when there is nothing yet. */
+  next(): Promise<Uint8Array | null> | undefined {
+    if (this.#waiting.length > 0) {
+      const bytes = joinedBytes(this.#waiting)
+      this.#waiting = []
+      this.#length = 0
+      if (this.#source.isPaused()) this.#source.resume()
+      return Promise.resolve(bytes)
+    }
+    if (this.#ended) return Promise.resolve(null)
+    return this.#failure === null ? undefined : Promise.reject(this.#failure)
+  }
+
+  async wait(): Promise<Uint8Array | null> {
+    for (;;) {
+      await new Promise<void>((resolve) => (this.#wake = resolve))
+      const next = this.next()
+      if (next !== undefined) return next
+    }
+  }
+
+  /** Once: many pieces of a stream come before the reader is there. */
+  #wakeReader(): void {
+    const wake = this.#wake
+    this.#wake = null
+    wake?.()
+  }
+}
+
+function isIdentity(encoding: string): boolean {
+  return /^\s*(identity)?\s*$/i.test(encoding)
+}
+
+async function decompressed(stream: Readable, encoding: string): Promise<Readable> {
+  // While the library loads, nobody else listens.
+  stream.on('error', () => undefined)
+  const decompressor = await decompressorFor(encoding.trim().toLowerCase())
+  return pipeline(stream, decompressor, () => undefined)
+}
+
+async function decompressorFor(encoding: string): Promise<Transform> {
+  const zlib = await import('node:zlib')
+  switch (encoding) {
+    case 'gzip':
+    case 'x-gzip':
+      return zlib.createGunzip()
+    case 'br':
+      return zlib.createBrotliDecompress()
+    case 'deflate':
+      return zlib.createInflate()
+    default:
+      throw providerError(`The provider's answer is compressed in an unknown way, \`${encoding.slice(0, 50)}\`.`, {})
+  }
+}

@@ -1,0 +1,104 @@
+import { createHash } from 'node:crypto'
+import { HarnessError } from '../../../contracts/errors.js'
+import { plainJson } from '../../../util/plain-json.js'
+import type { SpawnOptions, ToolContext } from '../../../tools/spec.js'
+import type { JsonValue } from '../../../util/json.js'
+import { sleep } from '../../../util/sleep.js'
+import type { Slots } from '../../../util/slots.js'
+import type { ParallelLlmSettings } from './options.js'
+
+/** What one prompt came to. */
+export type Entry =
+  | { readonly index: number; readonly ok: true; readonly result: JsonValue }
+  | { readonly index: number; readonly ok: false; readonly error: string }
+
+/** A call under way. */
+export interface Batch {
+  readonly settings: ParallelLlmSettings
+  readonly system: string | null
+  readonly context: ToolContext
+  /** Who may ask now. */
+  readonly slots: Slots
+  /** Requests that were begun. */
+  requests: number
+}
+
+/**
+ * Asks one prompt, as a run of its own without tools, again while that could help. Rejects only when the call is
+ * cancelled, or no prompt could be asked this way.
+ */
+export async function askPrompt(batch: Batch, prompt: string, index: number): Promise<Entry> {
+  const { settings, context, slots } = batch
+  for (let attempt = 0; ; attempt++) {
+    const failed = await slots.within(context.callId, context.signal, () => attemptOf(batch, prompt, index, attempt))
+    if ('index' in failed) return failed
+    const { error } = failed
+    if (attempt + 1 >= settings.maxAttempts || !mayHelp(error)) return { index, ok: false, error: error.message }
+    const delayMs = isFromLog(error) ? 0 : retryDelayMs(attempt, error.retryAfterMs, Math.random())
+    await sleep(delayMs, context.signal)
+  }
+}
+
+async function attemptOf(
+  batch: Batch,
+  prompt: string,
+  index: number,
+  attempt: number,
+): Promise<Entry | { readonly error: HarnessError }> {
+  const { context } = batch
+  try {
+    const run = context.spawn<unknown>(spawnOptionsOf(batch, prompt, `${index}-${digestOf(prompt)}.${attempt}`))
+    const { output, toolCallRecords, usage } = await run.result
+    batch.requests += usage.modelRequests
+    return toolCallRecords.length > 0
+      ? { index, ok: false, error: STRAY_CALL }
+      : { index, ok: true, result: plainJson(output) }
+  } catch (error) {
+    if (!(error instanceof HarnessError) || error.code === 'invalid_options' || context.signal.aborted) throw error
+    batch.requests += (error.run?.usage.modelRequests ?? 0) + (error.code === 'provider_error' ? 1 : 0)
+    return { error }
+  }
+}
+
+const STRAY_CALL = 'The model called a tool that it does not have: prompts are answered without tools.'
+
+function spawnOptionsOf({ settings, system }: Batch, prompt: string, key: string): SpawnOptions<unknown> {
+  const { name, model, settings: modelSettings, outputType, outputMode, outputValidator, outputRetries } = settings
+  return {
+    prompt,
+    key,
+    agentName: name,
+    // Room for a reply that is empty, and for a first request without a notice that it is the last.
+    limits: { modelRequests: outputRetries + 2, toolCalls: null, timeMs: null },
+    ...(system !== null && { instructions: system }),
+    ...(model !== undefined && { model }),
+    ...(modelSettings !== undefined && { settings: modelSettings }),
+    ...(outputType !== undefined && { outputType, outputMode: outputMode ?? 'auto' }),
+    ...(outputValidator !== undefined && { outputValidator }),
+    outputRetries,
+  }
+}
+
+/** A prompt that is another after a crash, since its file was changed, is another run. */
+function digestOf(prompt: string): string {
+  return createHash('sha256').update(prompt).digest('hex').slice(0, 12)
+}
+
+/** Whether asking again could help. */
+function mayHelp({ code, retryable }: HarnessError): boolean {
+  return code === 'provider_error' && retryable
+}
+
+/** The run had failed before it was found here: what there was to wait for is over. */
+function isFromLog({ cause }: HarnessError): boolean {
+  return cause instanceof HarnessError && cause.run !== undefined
+}
+
+/** Longest that a provider is waited for, in ms. */
+const LONGEST_DELAY_MS = 60_000
+
+/** How long to wait behind attempt number `attempt`, from 0: what the provider asks for, else 1, 2, 4 … s and up to a quarter more. */
+export function retryDelayMs(attempt: number, retryAfterMs: number | undefined, random: number): number {
+  const delay = retryAfterMs ?? 1_000 * 2 ** attempt * (1 + random / 4)
+  return Math.min(delay, LONGEST_DELAY_MS)
+}

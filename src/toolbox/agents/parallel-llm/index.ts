@@ -1,0 +1,120 @@
+import type { ToolOutcome } from '../../../tools/outcome.js'
+import type { ToolSpec } from '../../../tools/spec.js'
+import type { JsonObject } from '../../../util/json.js'
+import { Slots } from '../../../util/slots.js'
+import { FileFailure } from '../../workspace/failure.js'
+import { fileTool } from '../../workspace/file-tool.js'
+import type { FileCall } from '../../workspace/file-tool.js'
+import { askPrompt } from './ask-prompt.js'
+import type { Batch, Entry } from './ask-prompt.js'
+import { parallelLlmSettings } from './options.js'
+import type { ParallelLlm, ParallelLlmOptions, ParallelLlmSettings } from './options.js'
+import { readPrompts, writeResults } from './prompt-files.js'
+
+interface ParallelLlmArguments {
+  readonly source:
+    { readonly kind: 'inline'; readonly prompts: readonly string[] } | { readonly kind: 'file'; readonly path: string }
+  readonly system?: string
+  readonly output_file?: string
+  readonly max_concurrency?: number
+}
+
+/**
+ * `parallel_llm`: asks a model many independent prompts at once (spec §6.11). Each is a run of its own, without tools: its
+ * usage, events and traces are nested in the run that calls, and after a crash what was answered is not asked again.
+ * @throws HarnessError `invalid_options`.
+ */
+export const parallelLlm: ParallelLlm = (options: ParallelLlmOptions = {}): ToolSpec => {
+  const settings = parallelLlmSettings(options)
+  const { name, description = DESCRIPTION, instructions = usageOf(name) } = settings
+  return fileTool<ParallelLlmArguments>(settings.files, {
+    name,
+    description,
+    instructions,
+    parameters: PARAMETERS,
+    onUnknownOutcome: 'retry',
+    pathFields: ['path', 'output_file'],
+    run: (call) => askAll(settings, call),
+  })
+}
+
+async function askAll(
+  settings: ParallelLlmSettings,
+  { workspace, args, context }: FileCall<ParallelLlmArguments>,
+): Promise<ToolOutcome> {
+  const { source, system = '', output_file: outputFile = '', max_concurrency: most = 8 } = args
+  const prompts = source.kind === 'inline' ? source.prompts : await readPrompts(workspace, source.path)
+  if (prompts.length > settings.maxPrompts) {
+    throw new FileFailure('ValueError', `${settings.name} prompts exceed configured limit ${settings.maxPrompts}`)
+  }
+  // Refused before anything is asked.
+  if (outputFile !== '') await workspace.writePolicy.resolve(outputFile)
+  const batch: Batch = { settings, system: system === '' ? null : system, context, slots: new Slots(most), requests: 0 }
+  const done = { done: 0, failed: 0, total: prompts.length }
+  const ask = async (prompt: string, index: number): Promise<Entry> => {
+    const entry = await askPrompt(batch, prompt, index)
+    done.done += 1
+    if (!entry.ok) done.failed += 1
+    context.progress({ ...done })
+    return entry
+  }
+  const entries = await Promise.all(prompts.map(ask))
+  const failed = entries.flatMap(({ ok, index }) => (ok ? [] : [index]))
+  const counts = {
+    total: entries.length,
+    succeeded: entries.length - failed.length,
+    failed: failed.length,
+    model_requests: batch.requests,
+  }
+  const payload: JsonObject = { ...counts, results: entries }
+  if (outputFile === '') return { kind: 'succeeded', content: JSON.stringify(payload), metadata: counts }
+  const written = await writeResults(workspace, outputFile, payload, context.signal)
+  const summary = { ...counts, output_file: written }
+  const content = JSON.stringify({ ...summary, ...(failed.length > 0 && { failed_indices: failed }) })
+  return { kind: 'succeeded', content, metadata: summary }
+}
+
+const DESCRIPTION =
+  'Ask a model many independent prompts at once. Each is answered alone: no tools, no memory, no system prompt but `system`.'
+
+function usageOf(name: string): string {
+  return [
+    `\`${name}\`: use it for independent prompts only; work of several steps is for a subagent.`,
+    '- `source` is `{"kind":"inline","prompts":[…]}` or `{"kind":"file","path":"…"}`, a file that holds a JSON array of strings.',
+    '- Put what all prompts share into `system`. Leave out what you do not need.',
+    '- For many prompts give `output_file`, and read it afterwards.',
+  ].join('\n')
+}
+
+const PARAMETERS = {
+  type: 'object',
+  properties: {
+    source: {
+      anyOf: [
+        {
+          type: 'object',
+          properties: {
+            kind: { type: 'string', const: 'inline' },
+            prompts: { type: 'array', items: { type: 'string' }, minItems: 1 },
+          },
+          required: ['kind', 'prompts'],
+          additionalProperties: false,
+        },
+        {
+          type: 'object',
+          properties: {
+            kind: { type: 'string', const: 'file' },
+            path: { type: 'string', description: 'File with a JSON array of strings, relative to the workspace root.' },
+          },
+          required: ['kind', 'path'],
+          additionalProperties: false,
+        },
+      ],
+    },
+    system: { type: 'string', description: 'Instructions for every prompt.' },
+    output_file: { type: 'string', description: 'JSON file for the results, relative to the workspace root.' },
+    max_concurrency: { type: 'integer', minimum: 1, maximum: 32, description: 'Prompts asked at once. Default 8.' },
+  },
+  required: ['source'],
+  additionalProperties: false,
+} as const

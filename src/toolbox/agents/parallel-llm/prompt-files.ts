@@ -1,0 +1,53 @@
+import { parseJson } from '../../../util/json.js'
+import type { JsonObject } from '../../../util/json.js'
+import { FileFailure } from '../../workspace/failure.js'
+import { shownPath } from '../../workspace/path-text.js'
+import { replaceFile, withTarget, writableStats } from '../../workspace/replace-file.js'
+import { openFile, withResolved } from '../../workspace/safe-open.js'
+import type { Workspace } from '../../workspace/workspace.js'
+
+const MAX_PROMPT_BYTES = 32 * 1024 * 1024
+
+/** The prompts of a file: a JSON list of texts. @throws FileFailure, PathValidationError. */
+export async function readPrompts(workspace: Workspace, path: string): Promise<readonly string[]> {
+  const text = await withResolved(
+    () => workspace.readPolicy.resolve(path),
+    async (resolved) => {
+      const { handle, stats } = await openFile(workspace, resolved, shownPath(path))
+      try {
+        if (stats.size > MAX_PROMPT_BYTES) throw invalid(`a file of prompts may have ${MAX_PROMPT_BYTES} bytes`)
+        return await handle.readFile('utf8')
+      } finally {
+        await handle.close()
+      }
+    },
+  )
+  const parsed = parseJson(text)
+  const prompts = parsed.ok ? parsed.value : null
+  if (Array.isArray(prompts) && prompts.length > 0 && prompts.every((prompt) => typeof prompt === 'string'))
+    return prompts
+  throw invalid('a file of prompts must hold a JSON array of strings, with at least one in it')
+}
+
+/** Writes all results in one step; the folders above are made. @throws FileFailure, PathValidationError. */
+export async function writeResults(
+  workspace: Workspace,
+  path: string,
+  results: JsonObject,
+  signal: AbortSignal,
+): Promise<string> {
+  const text = `${JSON.stringify(results, null, 2)}\n`
+  return withResolved(
+    () => workspace.writePolicy.resolve(path),
+    async (resolved) => {
+      await withTarget(workspace, { path: resolved, shown: shownPath(path), signal, create: true }, async (target) => {
+        await replaceFile(target, await writableStats(target), (file) => file.writeFile(text))
+      })
+      return workspace.display(resolved)
+    },
+  )
+}
+
+function invalid(message: string): FileFailure {
+  return new FileFailure('ValueError', message)
+}

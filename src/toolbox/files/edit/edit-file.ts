@@ -1,0 +1,143 @@
+import { constants } from 'node:fs'
+import type { BigIntStats } from 'node:fs'
+import { FileFailure, notFound } from '../../workspace/failure.js'
+import { readLineRange } from '../../workspace/lines.js'
+import { replaceFile, withTarget, writableStats } from '../../workspace/replace-file.js'
+import type { Target } from '../../workspace/replace-file.js'
+import { openIn, statIn } from '../../workspace/safe-open.js'
+import type { Workspace } from '../../workspace/workspace.js'
+import { changedLines, lineNumbers, nearestLines, smallDiff } from './line-places.js'
+import { replaceText } from './replace-text.js'
+import type { Replaced, Replacement } from './replace-text.js'
+
+const MAX_EDIT_BYTES = 10_000_000
+
+export interface FileEdit {
+  /** Absolute, links resolved, allowed. */
+  readonly path: string
+  /** The file as the model knows it. */
+  readonly shown: string
+  readonly replacement: Replacement
+  readonly signal: AbortSignal
+}
+
+export interface FileEdited {
+  readonly replacements: number
+  /** First and last line of the first few changes, in the file as it is now. */
+  readonly lines: readonly (readonly [number, number])[]
+  /** The first few changes; empty where the file may not be read. */
+  readonly diff: string
+  readonly repaired: boolean
+}
+
+/**
+ * Replaces text in one file, in one step; to be called within `withResolved`.
+ * @throws FileFailure for all that the model can be told.
+ */
+export async function editFile(workspace: Workspace, edit: FileEdit): Promise<FileEdited> {
+  const { path, shown, signal, replacement } = edit
+  return withTarget(workspace, { path, shown, signal }, async (target) => {
+    const old = await editableStats(target)
+    const before = await readBytes(target)
+    const text = decoded(before, shown)
+    const mayBeRead = workspace.readPolicy.covers(path)
+    const result = replaceText(text, replacement)
+    if (result.kind !== 'replaced') throw refusal(result, { text, shown, mayBeRead, replacement })
+
+    const after = Buffer.from(result.text)
+    await replaceFile(
+      target,
+      old,
+      (file) => file.writeFile(after),
+      async () => {
+        if (!(await readBytes(target)).equals(before)) throw changed(shown)
+      },
+    )
+    return {
+      replacements: result.count,
+      lines: changedLines(result.text, result.changes),
+      diff: mayBeRead ? smallDiff(text, result.text, result.changes) : '',
+      repaired: result.repaired,
+    }
+  })
+}
+
+async function editableStats(target: Target): Promise<BigIntStats> {
+  const { folder, name, shown } = target
+  const there = await statIn(folder, name)
+  if (there !== undefined && !there.isFile() && !there.isSymbolicLink()) {
+    throw new FileFailure('PathTypeError', `path is not a file: ${shown}`)
+  }
+  const stats = await writableStats(target)
+  if (stats === undefined) throw notFound(shown)
+  return stats
+}
+
+async function readBytes({ folder, name, shown, signal }: Target): Promise<Buffer> {
+  const file = await openIn(folder, name, constants.O_RDONLY)
+  try {
+    if (!(await file.stat()).isFile()) throw changed(shown)
+    const range = { offset: 1, limit: Infinity, maxBytes: MAX_EDIT_BYTES, signal }
+    const { bytes, end } = await readLineRange(file, range)
+    if (end === 'file') return bytes
+    throw refused(`${shown} has more than the ${MAX_EDIT_BYTES} bytes that can be edited`)
+  } finally {
+    await file.close()
+  }
+}
+
+/** Bytes that are no text must come out as they went in, so they are not touched at all. */
+function decoded(bytes: Buffer, shown: string): string {
+  if (bytes.includes(0)) throw refused(`${shown} is a binary file`)
+  try {
+    return new TextDecoder('utf-8', { fatal: true, ignoreBOM: true }).decode(bytes)
+  } catch {
+    throw refused(`${shown} is not UTF-8 text`)
+  }
+}
+
+interface Refused {
+  readonly text: string
+  readonly shown: string
+  readonly mayBeRead: boolean
+  readonly replacement: Replacement
+}
+
+type Refusal = Exclude<Replaced, { readonly kind: 'replaced' }>
+
+function refusal(result: Refusal, { text, shown, mayBeRead, replacement }: Refused): FileFailure {
+  switch (result.kind) {
+    case 'equal':
+      return refused('old_string and new_string are equal: there is nothing to change')
+    case 'not_found':
+      return refused(`old_string not found in ${shown}.${mayBeRead ? nearest(text, replacement.oldText) : ''}`)
+    case 'unexpected_count':
+      return refused(`expected ${result.expected} replacement(s), found ${result.count} match(es)`, result.count)
+    case 'ambiguous': {
+      const lines = lineNumbers(text, result.offsets).join(', ')
+      const more = result.count > result.offsets.length ? ', …' : ''
+      const advice = 'give more of the text around the one that is meant, or set replace_all'
+      return refused(`old_string matches ${result.count} times, in lines ${lines}${more}: ${advice}`, result.count)
+    }
+    case 'too_large':
+      return refused(`${shown} would become too large`)
+  }
+}
+
+function nearest(text: string, wanted: string): string {
+  const lines = nearestLines(text, wanted).map(({ line, text }) => `${line}: ${text}`)
+  const near = lines.length === 0 ? '' : ` The nearest lines are ${lines.map((line) => `\`${line}\``).join(', ')}.`
+  const mixed = /(?<!\r)\n/.test(text) && text.includes('\r\n') ? ' The file has both LF and CRLF line endings.' : ''
+  return `${near}${mixed} Read the file again and copy the text exactly.`
+}
+
+function changed(shown: string): FileFailure {
+  return refused(`${shown} was changed by somebody else meanwhile: read it again`)
+}
+
+function refused(message: string, matches?: number): FileFailure {
+  return new FileFailure('InvalidInput', message, {
+    retry: true,
+    ...(matches !== undefined && { metadata: { matches } }),
+  })
+}

@@ -1,0 +1,161 @@
+import type { ToolOutcome } from '../../../tools/outcome.js'
+import type { ToolSpec } from '../../../tools/spec.js'
+import type { JsonObject } from '../../../util/json.js'
+import { hasLoneSurrogate } from '../../../util/characters.js'
+import { FileFailure, fileFailureOf } from '../../workspace/failure.js'
+import { fileTool } from '../../workspace/file-tool.js'
+import type { FileCall } from '../../workspace/file-tool.js'
+import type { FileToolOptions } from '../../workspace/options.js'
+import { shownPath } from '../../workspace/path-text.js'
+import { withResolved } from '../../workspace/safe-open.js'
+import { editFile } from './edit-file.js'
+import type { FileEdited } from './edit-file.js'
+
+/** What all diffs of one call may have together. */
+const MAX_DIFF_CHARS = 4_000
+
+interface EditArguments {
+  readonly edits: readonly EditOperation[]
+}
+
+interface EditOperation {
+  readonly path: string
+  readonly old_string: string
+  readonly new_string: string
+  readonly replace_all?: boolean
+  readonly expected_replacements?: number
+}
+
+/** `edit`: one or more exact replacements, each on its own (spec §6.3, session §11.7). */
+export function editTool(options: FileToolOptions = {}): ToolSpec {
+  return fileTool<EditArguments>(options, {
+    name: 'edit',
+    description:
+      'Make one or more exact text replacements in files. `old_string` must match once, unless `replace_all` is set.',
+    instructions: [
+      '`edit`: give a list `edits` with `path`, `old_string` and `new_string` for each.',
+      '- Edits are applied in order, each to the file as those before it left it. Put independent edits in one call; order edits that build on each other.',
+      '- `old_string` is exact text, spaces and indentation included, and long enough to be unique. Set `replace_all` only when every occurrence shall change.',
+      '- `expected_replacements` only checks the number of matches.',
+      '- Edits that fail do not undo the others: repeat only those that failed.',
+    ].join('\n'),
+    parameters: {
+      type: 'object',
+      properties: { edits: { type: 'array', minItems: 1, items: OPERATION } },
+      required: ['edits'],
+      additionalProperties: false,
+    },
+    annotations: { readOnly: false, destructive: true, idempotent: false, openWorld: false },
+    sequential: true,
+    aliases: { all: 'replace_all', file: 'path', filename: 'path' },
+    pathFields: ['path'],
+    run: runEdits,
+  })
+}
+
+const OPERATION = {
+  type: 'object',
+  properties: {
+    path: { type: 'string', description: 'File to edit, relative to the workspace root.' },
+    old_string: { type: 'string', description: 'The exact text to replace.' },
+    new_string: { type: 'string', description: 'The text to put in its place.' },
+    replace_all: { type: 'boolean', description: 'Replace every occurrence. Default false.' },
+    expected_replacements: { type: 'integer', minimum: 1, description: 'Fail unless there are this many matches.' },
+  },
+  required: ['path', 'old_string', 'new_string'],
+  additionalProperties: false,
+}
+
+type EditResult =
+  | { readonly ok: true; readonly path: string; readonly edited: FileEdited }
+  | { readonly ok: false; readonly path: string; readonly failure: FileFailure }
+
+async function runEdits(call: FileCall<EditArguments>): Promise<ToolOutcome> {
+  const results: EditResult[] = []
+  for (const operation of call.args.edits) {
+    call.context.signal.throwIfAborted()
+    results.push(await runEdit(call, operation))
+  }
+  const failures = results.flatMap((result) => (result.ok ? [] : [result.failure]))
+  const content = results.map(lineOf).join('\n')
+  const metadata = {
+    applied: results.length - failures.length,
+    failed: failures.length,
+    results: describe(results),
+  }
+  // What the model can mend tells more than what it cannot.
+  const failure = failures.find(({ retry }) => retry) ?? failures[0]
+  if (failure === undefined) return { kind: 'succeeded', content, metadata }
+  return { kind: 'failed', errorType: failure.errorType, content, retry: failure.retry, metadata }
+}
+
+async function runEdit(call: FileCall<EditArguments>, operation: EditOperation): Promise<EditResult> {
+  const { path } = operation
+  try {
+    return { ok: true, path, edited: await applyEdit(call, operation) }
+  } catch (error) {
+    call.context.signal.throwIfAborted()
+    const failure = fileFailureOf(error, shownPath(path))
+    if (failure === undefined) throw error
+    return { ok: false, path, failure }
+  }
+}
+
+async function applyEdit(
+  { workspace, context }: FileCall<EditArguments>,
+  operation: EditOperation,
+): Promise<FileEdited> {
+  const { path: raw, old_string: oldText, new_string: newText } = operation
+  return withResolved(
+    () => workspace.writePolicy.resolve(raw),
+    async (path) => {
+      if (oldText === '') throw invalid('old_string is empty: use `write` to create a file')
+      if (hasLoneSurrogate(newText)) throw invalid('new_string has half of a surrogate pair, which is no text in UTF-8')
+      const replacement = {
+        oldText,
+        newText,
+        replaceAll: operation.replace_all ?? false,
+        expected: operation.expected_replacements,
+      }
+      return editFile(workspace, { path, shown: shownPath(raw), replacement, signal: context.signal })
+    },
+  )
+}
+
+function lineOf(result: EditResult, index: number): string {
+  const start = `${index + 1}. ${result.ok ? 'ok' : 'FAILED'} ${shownPath(result.path)}: `
+  if (!result.ok) return start + result.failure.message
+  const { replacements, repaired, lines } = result.edited
+  const done = `${start}replaced ${replacements} occurrence(s)`
+  if (!repaired) return done
+  const [first = 0, last = 0] = lines[0] ?? []
+  return `${done}; old_string matched only after its JSON escapes were decoded: check lines ${first} to ${last}`
+}
+
+/** The results for the metadata; diffs come until their room is used up. */
+function describe(results: readonly EditResult[]): JsonObject[] {
+  let room = MAX_DIFF_CHARS
+  return results.map((result, index) => {
+    const { ok, path } = result
+    if (!result.ok) {
+      const { message, errorType, metadata } = result.failure
+      return { index: index + 1, ok, path, replacements: 0, error: message, error_type: errorType, ...metadata }
+    }
+    const { replacements, lines, diff, repaired } = result.edited
+    const isShown = diff !== '' && diff.length <= room
+    if (isShown) room -= diff.length
+    return {
+      index: index + 1,
+      ok,
+      path,
+      replacements,
+      lines,
+      ...(isShown && { diff }),
+      ...(repaired && { repaired }),
+    }
+  })
+}
+
+function invalid(message: string): FileFailure {
+  return new FileFailure('InvalidInput', message, { retry: true })
+}

@@ -1,0 +1,127 @@
+import { hasLoneSurrogate } from '../../../util/characters.js'
+
+export interface Replacement {
+  readonly oldText: string
+  readonly newText: string
+  readonly replaceAll: boolean
+  /** How many matches there have to be; `undefined` for no demand. */
+  readonly expected: number | undefined
+}
+
+export type Replaced =
+  | {
+      readonly kind: 'replaced'
+      readonly text: string
+      readonly count: number
+      /** The first few changes, in order. */
+      readonly changes: readonly Change[]
+      /** `oldText` only matched once its JSON escapes were decoded. */
+      readonly repaired: boolean
+    }
+  | { readonly kind: 'equal' }
+  | { readonly kind: 'not_found' }
+  | { readonly kind: 'unexpected_count'; readonly count: number; readonly expected: number }
+  | { readonly kind: 'ambiguous'; readonly count: number; readonly offsets: readonly number[] }
+  | { readonly kind: 'too_large' }
+
+/** One replaced place: where it begins in the text before and in the text after, and how long it is in both. */
+export interface Change {
+  readonly oldAt: number
+  readonly newAt: number
+  readonly oldLength: number
+  readonly newLength: number
+}
+
+const FIRST_MATCHES = 5
+const MAX_TEXT_CHARS = 100_000_000
+
+/**
+ * Replaces exact text, never similar text (spec session §11.7). In a text that ends all its lines with CRLF, LF in the
+ * arguments stands for CRLF; any other text is matched as it is.
+ */
+export function replaceText(text: string, { oldText, newText, replaceAll, expected }: Replacement): Replaced {
+  if (oldText === newText) return { kind: 'equal' }
+  const adapt = endsLinesWithCrlf(text) ? withCrlf : asItIs
+  const exact = { old: adapt(oldText), new: adapt(newText) }
+  const found = matchesOf(text, exact.old)
+  if (found.count === 0) return replaceRepaired(text, { oldText, newText, expected }, adapt)
+  if (expected !== undefined && found.count !== expected) {
+    return { kind: 'unexpected_count', count: found.count, expected }
+  }
+  if (found.count > 1 && !replaceAll) return { kind: 'ambiguous', ...found }
+  return replaced(text, exact, found, false)
+}
+
+interface Pair {
+  readonly old: string
+  readonly new: string
+}
+
+interface Matches {
+  readonly count: number
+  /** Of the first few. */
+  readonly offsets: readonly number[]
+}
+
+/** Models sometimes escape what needed no escape. That is undone only where it leads to one place and no other. */
+function replaceRepaired(
+  text: string,
+  { oldText, newText, expected }: Omit<Replacement, 'replaceAll'>,
+  adapt: (text: string) => string,
+): Replaced {
+  const decoded = decodedEscapes(oldText)
+  if (decoded === undefined || decoded === oldText) return { kind: 'not_found' }
+  const pair = { old: adapt(decoded), new: adapt(decodedEscapes(newText) ?? newText) }
+  if (pair.old === pair.new) return { kind: 'equal' }
+  const found = matchesOf(text, pair.old)
+  if (found.count !== 1) return { kind: 'not_found' }
+  if (expected !== undefined && expected !== 1) return { kind: 'unexpected_count', count: 1, expected }
+  return replaced(text, pair, found, true)
+}
+
+function replaced(text: string, pair: Pair, found: Matches, repaired: boolean): Replaced {
+  const growth = pair.new.length - pair.old.length
+  if (text.length + found.count * growth > MAX_TEXT_CHARS) return { kind: 'too_large' }
+  const changes = found.offsets.map((oldAt, index) => ({
+    oldAt,
+    newAt: oldAt + index * growth,
+    oldLength: pair.old.length,
+    newLength: pair.new.length,
+  }))
+  const after = text.replaceAll(pair.old, () => pair.new)
+  return { kind: 'replaced', text: after, count: found.count, changes, repaired }
+}
+
+function matchesOf(text: string, wanted: string): Matches {
+  const offsets: number[] = []
+  let count = 0
+  if (wanted === '') return { count, offsets }
+  for (let at = text.indexOf(wanted); at !== -1; at = text.indexOf(wanted, at + wanted.length)) {
+    if (count < FIRST_MATCHES) offsets.push(at)
+    count++
+  }
+  return { count, offsets }
+}
+
+/** A text as the inside of a JSON string, decoded once; a raw line break or a bare quote is none. */
+function decodedEscapes(text: string): string | undefined {
+  if (!text.includes('\\')) return undefined
+  try {
+    const decoded: unknown = JSON.parse(`"${text}"`)
+    return typeof decoded === 'string' && !hasLoneSurrogate(decoded) ? decoded : undefined
+  } catch {
+    return undefined
+  }
+}
+
+function endsLinesWithCrlf(text: string): boolean {
+  return text.includes('\r\n') && !/(?<!\r)\n|\r(?!\n)/.test(text)
+}
+
+function withCrlf(text: string): string {
+  return text.replace(/\r?\n/g, '\r\n')
+}
+
+function asItIs(text: string): string {
+  return text
+}

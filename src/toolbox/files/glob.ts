@@ -1,0 +1,115 @@
+import { lstat } from 'node:fs/promises'
+import type { ToolOutcome } from '../../tools/outcome.js'
+import type { ToolSpec } from '../../tools/spec.js'
+import { FileFailure, isSystemError } from '../workspace/failure.js'
+import { fileTool } from '../workspace/file-tool.js'
+import type { FileCall } from '../workspace/file-tool.js'
+import { FirstOf } from '../../util/first-of.js'
+import { FoundSoFar } from '../workspace/found-so-far.js'
+import type { FileToolOptions } from '../workspace/options.js'
+import { shownPath } from '../workspace/path-text.js'
+import { scopeAt } from '../workspace/scope.js'
+import type { CallTime } from '../workspace/call-time.js'
+import { walk } from '../workspace/walk.js'
+import type { WalkEntry } from '../workspace/walk.js'
+import { withinTime } from '../workspace/within-time.js'
+
+const DEFAULT_RESULTS = 200
+/** Entries whose time is asked for at once. */
+const BATCH = 64
+
+interface GlobArguments {
+  readonly pattern: string
+  readonly path?: string
+  readonly include_dirs?: boolean
+  readonly max_results?: number
+}
+
+/** `glob`: files by pattern, the newest first (spec §6.6). */
+export function globTool(options: FileToolOptions = {}): ToolSpec {
+  return fileTool<GlobArguments>(options, {
+    name: 'glob',
+    description: 'Find files by glob pattern, the newest first. Hidden and ignored entries are left out.',
+    instructions: [
+      '`glob`: use it to find files by name before you read them, such as `**/*.md`; `*` stays within one folder.',
+      '- A name that begins with a dot must be spelled out, such as `.github/**`.',
+      '- Set `include_dirs` only when directories matter.',
+    ].join('\n'),
+    parameters: {
+      type: 'object',
+      properties: {
+        pattern: { type: 'string', minLength: 1, description: 'Relative glob; `**` stands for any directories.' },
+        path: { type: 'string', description: 'Directory to start from, relative to the workspace root. Default `.`.' },
+        include_dirs: { type: 'boolean', description: 'Also return directories. Default false.' },
+        max_results: { type: 'integer', minimum: 1, description: `Most paths to return. Default ${DEFAULT_RESULTS}.` },
+      },
+      required: ['pattern'],
+      additionalProperties: false,
+    },
+    annotations: { readOnly: true, idempotent: true, openWorld: false },
+    aliases: { glob: 'pattern', directory: 'path', dir: 'path' },
+    pathFields: ['path'],
+    run: findFiles,
+  })
+}
+
+async function findFiles(call: FileCall<GlobArguments>): Promise<ToolOutcome> {
+  const { workspace, args } = call
+  workspace.readPolicy.checkGlob(args.pattern)
+  const { path: raw = '.' } = args
+  const { path: start, isFolder } = await scopeAt(workspace, raw)
+  if (!isFolder) throw new FileFailure('PathTypeError', `path is not a directory: ${shownPath(raw)}`)
+
+  const found = await withinTime('glob', call, (time) => newestBelow(start, call, time))
+  const entries = found.items()
+  const omitted = found.total - entries.length
+  const lines = entries.map(({ path, kind }) => workspace.display(path) + (kind === 'folder' ? '/' : ''))
+  if (omitted > 0) lines.push(`... ${omitted} more result(s) omitted`)
+  const content = lines.length === 0 ? 'no files' : lines.join('\n')
+  return { kind: 'succeeded', content, metadata: { total: found.total, returned: entries.length } }
+}
+
+/** The newest of what matches below a folder. */
+async function newestBelow(
+  start: string,
+  { workspace, args, context }: FileCall<GlobArguments>,
+  { signal, deadline }: CallTime,
+): Promise<FirstOf<Dated>> {
+  const { pattern, include_dirs: includeFolders = false, max_results: maxResults = DEFAULT_RESULTS } = args
+  const found = new FirstOf<Dated>(maxResults, compare)
+  const soFar = new FoundSoFar(workspace, context)
+  let batch: WalkEntry[] = []
+  const settle = async (): Promise<void> => {
+    for (const dated of await Promise.all(batch.map(datedEntry))) if (dated !== undefined) found.add(dated)
+    batch = []
+  }
+  for await (const entry of walk(workspace, { start, glob: pattern, signal, deadline })) {
+    if (entry.kind === 'folder' && !includeFolders) continue
+    soFar.add(entry.path)
+    batch.push(entry)
+    if (batch.length === BATCH) await settle()
+  }
+  await settle()
+  return found
+}
+
+interface Dated {
+  readonly path: string
+  readonly kind: WalkEntry['kind']
+  readonly changedNs: bigint
+}
+
+/** `undefined` for what is gone meanwhile. */
+async function datedEntry({ path, kind, target }: WalkEntry): Promise<Dated | undefined> {
+  try {
+    return { path, kind, changedNs: (await lstat(target, { bigint: true })).mtimeNs }
+  } catch (error) {
+    if (isSystemError(error)) return undefined
+    throw error
+  }
+}
+
+function compare(left: Dated, right: Dated): number {
+  if (left.changedNs !== right.changedNs) return left.changedNs > right.changedNs ? -1 : 1
+  return left.path < right.path ? -1 : 1
+}

@@ -1,0 +1,223 @@
+import { basename } from 'node:path'
+import type { ToolOutcome } from '../../tools/outcome.js'
+import type { ToolSpec } from '../../tools/spec.js'
+import type { JsonObject } from '../../util/json.js'
+import { characterCount, firstCharacters, isLonger } from '../../util/characters.js'
+import { FileFailure } from '../workspace/failure.js'
+import { fileTool } from '../workspace/file-tool.js'
+import type { FileCall } from '../workspace/file-tool.js'
+import { readLineRange, splitLines } from '../workspace/lines.js'
+import type { LinesRead } from '../workspace/lines.js'
+import type { FileToolOptions } from '../workspace/options.js'
+import { shownPath } from '../workspace/path-text.js'
+import { openFile, withResolved } from '../workspace/safe-open.js'
+import type { OpenedFile } from '../workspace/safe-open.js'
+import { isArtifact, mayBeArtifact, spill } from '../workspace/spill.js'
+import type { Workspace } from '../workspace/workspace.js'
+
+interface ReadArguments {
+  readonly path: string
+  readonly offset?: number
+  readonly limit?: number
+  readonly max_chars?: number
+}
+
+/** What a page of a saved output leaves for the line that says what it is. */
+const NOTE_CHARS = 200
+
+/** `read`: a text file with line numbers, or a range of its lines (spec §6.1). */
+export function readTool(options: FileToolOptions = {}): ToolSpec {
+  return fileTool<ReadArguments>(options, {
+    name: 'read',
+    description: 'Read a UTF-8 text file with line numbers, whole or a range of its lines.',
+    instructions: [
+      '`read`: use it when you know the path.',
+      '- Leave out `offset` and `limit` to read the whole file up to the cap; give both for a part of a large file.',
+      '- Give `max_chars` only when a shorter excerpt is enough.',
+    ].join('\n'),
+    parameters: {
+      type: 'object',
+      properties: {
+        path: { type: 'string', description: 'File to read, relative to the workspace root.' },
+        offset: { type: 'integer', minimum: 1, description: 'First line to read, counted from 1. Default 1.' },
+        limit: { type: 'integer', minimum: 1, description: 'Most lines to read. Default: to the end of the file.' },
+        max_chars: { type: 'integer', minimum: 1, description: 'Most characters to return, below the usual cap.' },
+      },
+      required: ['path'],
+      additionalProperties: false,
+    },
+    annotations: { readOnly: true, idempotent: true, openWorld: false },
+    aliases: { file: 'path', filename: 'path' },
+    pathFields: ['path'],
+    run: readFile,
+  })
+}
+
+interface Reading {
+  readonly call: FileCall<ReadArguments>
+  readonly file: OpenedFile
+  /** Line from which to read, from 1. */
+  readonly offset: number
+  /** Longest result, in characters. */
+  readonly maxChars: number
+  /** The file as the model knows it. */
+  readonly shown: string
+}
+
+async function readFile(call: FileCall<ReadArguments>): Promise<ToolOutcome> {
+  const { workspace, args } = call
+  return withResolved(
+    () => readablePath(workspace, args.path),
+    async (path) => {
+      const file = await openFile(workspace, path, shownPath(args.path))
+      try {
+        const own = mayBeArtifact(workspace, path) && (await isArtifact(basename(path), file.handle))
+        // Named like an artifact and none: then it is a file like any other, and must be allowed like any other.
+        if (!own) workspace.readPolicy.requireCovered(path, args.path)
+        const maxChars = Math.min(args.max_chars ?? Infinity, workspace.limits.maxReadChars)
+        const reading = { call, file, offset: args.offset ?? 1, maxChars, shown: workspace.display(path) }
+        return own ? await readArtifact(reading) : await readOrdinary(reading)
+      } finally {
+        await file.handle.close()
+      }
+    },
+  )
+}
+
+async function readablePath(workspace: Workspace, raw: string): Promise<string> {
+  const path = await workspace.rootPolicy.resolve(raw)
+  if (!mayBeArtifact(workspace, path)) workspace.readPolicy.requireCovered(path, raw)
+  return path
+}
+
+async function readOrdinary(reading: Reading): Promise<ToolOutcome> {
+  const { workspace, args } = reading.call
+  const text = await wholeText(reading)
+  if (text !== undefined) return spilled(reading, wholeResult(reading, splitLines(text)))
+  if (args.limit !== undefined) return spilled(reading, await rangeResult(reading, args.limit))
+  const size = Number(reading.file.stats.size)
+  const { maxReadBytes } = workspace.limits
+  throw new FileFailure(
+    'FileTooLarge',
+    `${reading.shown} has ${size} bytes, more than the ${maxReadBytes} that are read at once: give \`offset\` and \`limit\`.`,
+    { metadata: { size_bytes: size, max_read_bytes: maxReadBytes } },
+  )
+}
+
+/** A saved output is never saved again: as many whole lines as fit, and where to go on (spec H-17). */
+async function readArtifact(reading: Reading): Promise<ToolOutcome> {
+  const text = await wholeText(reading)
+  if (text !== undefined) {
+    const result = wholeResult(reading, splitLines(text))
+    if (!isLonger(result.content, reading.maxChars)) return outcomeOf(reading, result)
+  }
+  return outcomeOf(reading, await pageResult(reading))
+}
+
+interface ReadResult {
+  readonly content: string
+  readonly totalLines: number | null
+  readonly returnedLines: number
+}
+
+/** `undefined` for a file that is larger than what is read at once. */
+async function wholeText({ call, file }: Reading): Promise<string | undefined> {
+  const { maxReadBytes } = call.workspace.limits
+  if (file.stats.size > maxReadBytes) return undefined
+  const range = { offset: 1, limit: Infinity, maxBytes: maxReadBytes, signal: call.context.signal }
+  const read = await readLineRange(file.handle, range)
+  return read.end === 'file' ? decoded(read) : undefined
+}
+
+function wholeResult({ call, offset, shown }: Reading, lines: readonly string[]): ReadResult {
+  const { limit = Infinity } = call.args
+  const chosen = lines.slice(offset - 1, offset - 1 + limit)
+  const next = offset + chosen.length
+  const more = chosen.length > 0 && next <= lines.length ? `; more lines are available from offset=${next}` : ''
+  const note = `read ${chosen.length} of ${lines.length} lines from ${shown}${more}`
+  return { content: numbered(note, chosen, offset), totalLines: lines.length, returnedLines: chosen.length }
+}
+
+async function rangeResult({ call, file, offset, shown }: Reading, limit: number): Promise<ReadResult> {
+  const { maxReadBytes } = call.workspace.limits
+  const read = await readLineRange(file.handle, { offset, limit, maxBytes: maxReadBytes, signal: call.context.signal })
+  const { lines, cut } = wholeLines(read)
+  const next = offset + lines.length
+  const note = [
+    `read ${lines.length} line(s) from large file ${shown} starting at line ${offset}`,
+    ...(cut ? [`line ${offset} is cut after ${maxReadBytes} bytes`] : []),
+    ...(read.end === 'bytes' ? [`the range has more than ${maxReadBytes} bytes, go on from offset=${next}`] : []),
+    ...(read.end !== 'bytes' && lines.length === limit ? [`more lines may be available from offset=${next}`] : []),
+  ].join('; ')
+  return { content: numbered(note, lines, offset), totalLines: null, returnedLines: lines.length }
+}
+
+async function pageResult({ call, file, offset, maxChars, shown }: Reading): Promise<ReadResult> {
+  const { limit = Infinity } = call.args
+  // A character has at most four bytes.
+  const range = { offset, limit, maxBytes: maxChars * 4, signal: call.context.signal }
+  const read = await readLineRange(file.handle, range)
+  const { lines, cut } = wholeLines(read)
+  const budget = Math.max(1, maxChars - NOTE_CHARS)
+  const page = fitting(lines, budget, offset)
+  const next = offset + page.length
+  const isCut = cut || (page.length === 1 && page[0] !== lines[0])
+  const more = page.length < lines.length || read.end !== 'file'
+  const note = [
+    `read ${page.length} line(s) from saved output ${shown} starting at line ${offset}`,
+    ...(isCut ? [`line ${offset} is cut after ${characterCount(page[0] ?? '')} characters`] : []),
+    ...(more ? [`more lines are available from offset=${next}`] : []),
+  ].join('; ')
+  return { content: numbered(note, page, offset), totalLines: null, returnedLines: page.length }
+}
+
+/** As many lines as fit, and at least one, cut where it is too long alone. */
+function fitting(lines: readonly string[], budget: number, offset: number): string[] {
+  const page: string[] = []
+  let left = budget
+  for (const [index, line] of lines.entries()) {
+    left -= characterCount(line) + String(offset + index).length + 2
+    if (left < 0) break
+    page.push(line)
+  }
+  const [first] = lines
+  if (page.length === 0 && first !== undefined) page.push(firstCharacters(first, budget))
+  return page
+}
+
+/** The lines of a range; when its bytes were cut, without the last one, unless that is the only one. */
+function wholeLines(read: LinesRead): { readonly lines: readonly string[]; readonly cut: boolean } {
+  const text = decoded(read)
+  const lines = splitLines(text)
+  if (read.end !== 'bytes' || /[\r\n]$/.test(text)) return { lines, cut: false }
+  return lines.length > 1 ? { lines: lines.slice(0, -1), cut: false } : { lines, cut: true }
+}
+
+/** Invalid bytes are replaced; a byte order mark at the start, and a character cut at the end of a range, are left out. */
+function decoded({ bytes, end }: LinesRead): string {
+  return new TextDecoder().decode(bytes, { stream: end === 'bytes' })
+}
+
+function numbered(note: string, lines: readonly string[], offset: number): string {
+  return [note, ...lines.map((line, index) => `${offset + index}\t${line}`)].join('\n')
+}
+
+async function spilled(reading: Reading, result: ReadResult): Promise<ToolOutcome> {
+  const limit = reading.maxChars
+  const { content, metadata } = await spill(reading.call.workspace, { text: result.content, prefix: 'read', limit })
+  return outcomeOf(reading, { ...result, content }, metadata)
+}
+
+function outcomeOf({ file }: Reading, result: ReadResult, metadata: JsonObject = {}): ToolOutcome {
+  return {
+    kind: 'succeeded',
+    content: result.content,
+    metadata: {
+      path: file.path,
+      total_lines: result.totalLines,
+      returned_lines: result.returnedLines,
+      size_bytes: Number(file.stats.size),
+      ...metadata,
+    },
+  }
+}

@@ -1,0 +1,135 @@
+import type { ReadableFile } from '../workspace/safe-open.js'
+import { blocksOf } from '../search/blocks.js'
+import type { Pattern } from '../search/pattern/pattern.js'
+import { eachMatchingLine, lineFeeds } from '../search/matching-lines.js'
+import type { CallTime } from '../workspace/call-time.js'
+import type { Filter } from './filter.js'
+import type { Needle } from './needle.js'
+import { Occurrences } from './occurrences.js'
+import { parseRow } from './row.js'
+import type { Row } from './row.js'
+
+/** Which rows are wanted. */
+export interface RowQuery {
+  /** Only lines that it matches are rows. */
+  readonly pattern: Pattern | undefined
+  readonly filters: readonly Filter[]
+  readonly needle: Needle | undefined
+}
+
+/** What was met on the way. Sums of many files; only ever added to. */
+export interface ScanCounts {
+  rowsMatched: number
+  /** Rows that a typed filter could not compare. */
+  compareWarnings: number
+  /** Lines that are no JSON. Those that cannot pass the filters anyway are only looked at from both ends. */
+  parseErrors: number
+  /** Lines that are too long to be held. */
+  overlongLines: number
+}
+
+interface Scan {
+  readonly query: RowQuery
+  readonly counts: ScanCounts
+  readonly time: CallTime
+  /** Takes each row that passes, with the number of its line. */
+  readonly onRow: (row: Row, line: number) => void
+}
+
+const LF = 0x0a
+/** Rows between two looks at the clock. */
+const ROWS_BETWEEN_BREATHS = 128
+
+/** Reads a JSONL file from front to back, in bounded memory. */
+export async function scanFile(file: ReadableFile, size: number, scan: Scan): Promise<void> {
+  const lines = new LineScan(scan)
+  for await (const block of blocksOf(file, { size })) {
+    await scan.time.breathe()
+    if (block.kind === 'overlong') lines.skipLine()
+    else if (scan.query.pattern === undefined) await lines.scanAll(block.bytes)
+    else await lines.scanMatching(block.bytes, scan.query.pattern)
+  }
+}
+
+class LineScan {
+  readonly #scan: Scan
+  /** Lines before the block at hand. */
+  #lines = 0
+  #rows = 0
+
+  constructor(scan: Scan) {
+    this.#scan = scan
+  }
+
+  skipLine(): void {
+    this.#lines++
+    this.#scan.counts.overlongLines++
+  }
+
+  async scanAll(bytes: Buffer): Promise<void> {
+    const mayPass = needleTest(bytes, this.#scan.query.needle)
+    for (let start = 0; start < bytes.length;) {
+      const lineFeed = bytes.indexOf(LF, start)
+      const end = lineFeed === -1 ? bytes.length : lineFeed
+      this.#lines++
+      if (mayPass(start, end) || !looksWhole(bytes, start, end)) {
+        this.#takeLine(bytes, start, end, this.#lines)
+        if (++this.#rows % ROWS_BETWEEN_BREATHS === 0) await this.#scan.time.breathe()
+      }
+      start = end + 1
+    }
+  }
+
+  async scanMatching(bytes: Buffer, pattern: Pattern): Promise<void> {
+    await eachMatchingLine(bytes, pattern, this.#scan.time, (start, end, linesBefore) => {
+      this.#takeLine(bytes, start, end, this.#lines + linesBefore + 1)
+      return true
+    })
+    this.#lines += lineFeeds(bytes, 0, bytes.length)
+  }
+
+  #takeLine(bytes: Buffer, start: number, end: number, line: number): void {
+    const first = firstVisible(bytes, start, end)
+    if (first === end) return
+    const row = parseRow(bytes.toString('utf8', first, end))
+    if (row === undefined) this.#scan.counts.parseErrors++
+    else if (this.#passes(row)) {
+      this.#scan.counts.rowsMatched++
+      this.#scan.onRow(row, line)
+    }
+  }
+
+  /** The first filter that a row does not pass ends it. */
+  #passes(row: Row): boolean {
+    for (const filter of this.#scan.query.filters) {
+      const verdict = filter.test(row, this.#scan.time.check)
+      if (verdict === 'incomparable') this.#scan.counts.compareWarnings++
+      if (verdict !== true) return false
+    }
+    return true
+  }
+}
+
+function needleTest(bytes: Buffer, needle: Needle | undefined): (start: number, end: number) => boolean {
+  if (needle === undefined) return () => true
+  const [first, ...others] = [...needle.texts, needle.marker].map((text) => new Occurrences(bytes, text))
+  return (start, end) => first?.isWithin(start, end) === true || others.some((each) => each.isWithin(start, end))
+}
+
+/** Whether a line at least begins and ends like an object or an array: one that was cut off does not. */
+function looksWhole(bytes: Buffer, start: number, end: number): boolean {
+  const first = bytes[firstVisible(bytes, start, end)]
+  let last = end - 1
+  while (last > start && isSpace(bytes[last])) last--
+  return (first === 0x7b && bytes[last] === 0x7d) || (first === 0x5b && bytes[last] === 0x5d)
+}
+
+function firstVisible(bytes: Buffer, start: number, end: number): number {
+  let at = start
+  while (at < end && isSpace(bytes[at])) at++
+  return at
+}
+
+function isSpace(byte: number | undefined): boolean {
+  return byte === 0x20 || byte === 0x09 || byte === 0x0d
+}

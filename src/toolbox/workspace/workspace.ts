@@ -1,0 +1,86 @@
+import { mkdirSync, realpathSync, statSync } from 'node:fs'
+import { join, relative, resolve, sep } from 'node:path'
+import { HarnessError, messageOf } from '../../contracts/errors.js'
+import { checkFileToolOptions } from './options.js'
+import type { FileToolLimits, FileToolOptions } from './options.js'
+import { escapeControls, expandHome } from './path-text.js'
+import { containedPath, isInside, PathPolicy } from './paths.js'
+import { descriptorsWork } from './safe-open.js'
+import type { Ground } from './safe-open.js'
+
+/** The harness's own folder in a root: never listed, never searched, not for the model to write to. */
+export const OWN_FOLDER = '.thinharness'
+
+/** Roots that one set of tools remembers; the oldest is made anew when it is met again. */
+const MAX_ROOTS = 64
+
+/** One root as the file tools see it. Made once a root. */
+export interface Workspace extends Ground {
+  readonly readPolicy: PathPolicy
+  readonly writePolicy: PathPolicy
+  /** The root and nothing but: for what the tools themselves keep there. */
+  readonly rootPolicy: PathPolicy
+  /** Absolute; made when it is first written to. */
+  readonly outputDir: string
+  readonly limits: FileToolLimits
+  /** A path as the model sees it: relative to the root, with `/`; the root itself is `.`. */
+  display(path: string): string
+  /** Whether an absolute path is the harness's own folder or lies in it. */
+  isOwn(path: string): boolean
+}
+
+const cache = new WeakMap<FileToolOptions, Map<string, Workspace>>()
+
+/**
+ * The workspace of `options.root`, or of `contextRoot` where the options name none.
+ * @throws HarnessError `invalid_options`; PathValidationError when an allow-list or the output folder leaves the root.
+ */
+export function workspaceOf(options: FileToolOptions, contextRoot: string): Workspace {
+  const root = options.root ?? contextRoot
+  const known = cache.get(options) ?? new Map<string, Workspace>()
+  cache.set(options, known)
+  const found = known.get(root)
+  if (found !== undefined) return found
+  const made = createWorkspace(options, root)
+  const oldest = known.size >= MAX_ROOTS ? known.keys().next().value : undefined
+  if (oldest !== undefined) known.delete(oldest)
+  known.set(root, made)
+  return made
+}
+
+function createWorkspace(options: FileToolOptions, rawRoot: string): Workspace {
+  const limits = checkFileToolOptions(options)
+  const root = madeRoot(rawRoot)
+  const own = join(root, OWN_FOLDER)
+  return {
+    root,
+    descriptors: descriptorsWork(root),
+    readPolicy: new PathPolicy(root, options.readPaths, 'read paths'),
+    writePolicy: new PathPolicy(root, options.writePaths, 'write paths', own),
+    rootPolicy: new PathPolicy(root, undefined, 'root'),
+    outputDir: containedPath(root, options.outputDir ?? `${OWN_FOLDER}/outputs`),
+    limits,
+    display: (path) => displayed(root, path),
+    isOwn: (path) => path === own || isInside(own, path),
+  }
+}
+
+function madeRoot(raw: string): string {
+  try {
+    const path = resolve(expandHome(raw))
+    mkdirSync(path, { recursive: true })
+    const root = realpathSync.native(path)
+    if (statSync(root).isDirectory()) return root
+  } catch (error) {
+    throw new HarnessError('invalid_options', `Cannot use \`${raw}\` as \`root\`: ${messageOf(error)}`, {
+      cause: error,
+    })
+  }
+  throw new HarnessError('invalid_options', `Expected \`root\` to be a folder, got the file \`${raw}\`.`)
+}
+
+function displayed(root: string, path: string): string {
+  const below = root.endsWith(sep) ? root : root + sep
+  const inside = path.startsWith(below) ? path.slice(below.length) : relative(root, path)
+  return inside === '' ? '.' : escapeControls(sep === '/' ? inside : inside.replaceAll(sep, '/'))
+}
