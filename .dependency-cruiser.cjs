@@ -1,84 +1,53 @@
-/** Which folders may import which, type imports included. The order is that of the house: what stands below knows nothing of what stands above. */
-const core = ['limits', 'money', 'tools', 'model', 'errors', 'report', 'transcript', 'util']
+/**
+ * Which folders may import which; type imports count. One row per folder, in the order of the architecture: a folder
+ * imports only from rows above it.
+ */
+const vocabulary = ['util', 'contracts', 'schema']
+const definitions = [...vocabulary, 'tools', 'output', 'money']
+const machine = [...definitions, 'run/machine']
+const run = [...machine, 'run/log', 'run/hooks', 'run/stream', 'run/provenance', 'run/resume', 'run/core']
 
 const below = {
   util: [],
-  limits: [],
-  transcript: ['util'],
-  report: ['transcript', 'util'],
-  errors: ['report'],
-  model: ['errors', 'report', 'transcript', 'util'],
-  tools: ['limits', 'model', 'errors', 'report', 'transcript', 'util'],
-  output: ['limits', 'tools', 'model', 'errors', 'report', 'transcript', 'util'],
-  'option-checks': ['limits', 'model', 'errors', 'report', 'transcript', 'util'],
-  money: ['errors', 'model', 'report', 'transcript', 'util'],
-  run: ['limits', 'money', 'output', 'tools', 'model', 'errors', 'report', 'transcript', 'util'],
-  providers: ['model', 'errors', 'report', 'transcript', 'util'],
-  toolbox: ['limits', 'tools', 'model', 'errors', 'report', 'transcript', 'util'],
-  mcp: ['tools', 'model', 'errors', 'report', 'transcript', 'util', 'limits'],
-  options: [...core, 'output', 'run', 'toolbox'],
-  'budget-checks': [...core, 'run', 'options', 'option-checks'],
-  config: [...core, 'output', 'run', 'options', 'option-checks', 'budget-checks', 'toolbox'],
-  parts: [...core, 'config', 'run', 'providers', 'toolbox'],
-  offers: [...core, 'output', 'run', 'config', 'parts'],
-  'child-grants': ['errors', 'tools', 'util'],
-  plan: [...core, 'budget-checks', 'child-grants', 'output', 'run', 'options', 'config', 'parts', 'offers'],
-  launcher: [...core, 'output', 'run', 'options', 'config', 'parts', 'plan'],
-  describe: [...core, 'run', 'config'],
-  harness: [...core, 'output', 'run', 'options', 'config', 'parts', 'offers', 'describe', 'launcher'],
+  contracts: ['util'],
+  schema: ['util', 'contracts'],
+  tools: vocabulary,
+  output: [...vocabulary, 'tools'],
+  money: vocabulary,
+  'run/machine': definitions,
+  'run/log': machine,
+  'run/hooks': machine,
+  'run/stream': machine,
+  'run/provenance': machine,
+  'run/resume': [...machine, 'run/log', 'run/core'],
+  'run/core': [...machine, 'run/log', 'run/hooks', 'run/stream', 'run/provenance', 'run/resume'],
+  'run/children': run,
+  'run/calls': [...run, 'run/children'],
+  'run/replay': [...run, 'run/children'],
+  'run/loop': [...run, 'run/children', 'run/calls', 'run/replay'],
+  store: ['util', 'contracts', 'run/machine', 'run/log'],
+  'providers/http': vocabulary,
+  'providers/wire': [...vocabulary, 'providers/http'],
+  'providers/anthropic': [...vocabulary, 'providers/http', 'providers/wire'],
+  'providers/openai': [...vocabulary, 'providers/http', 'providers/wire'],
+  'providers/chat': [...vocabulary, 'providers/http', 'providers/wire'],
+  'providers/ai-sdk': [...vocabulary, 'providers/http', 'providers/wire'],
+  toolbox: [...vocabulary, 'tools'],
+  mcp: [...vocabulary, 'tools'],
+  harness: [...definitions, 'run', 'store', 'providers', 'toolbox'],
+  testing: ['index', 'providers/index'],
+  tracing: ['util', 'contracts', 'index'],
+  durable: ['util', 'run/log', 'index'],
 }
 
 const place = (name) => `^src/${name}(/|\\.ts$)`
 
 const directions = Object.entries(below).map(([name, allowed]) => ({
-  name: `${name}-knows-only-what-is-below`,
+  name: `${name}-imports-only-what-is-below`,
   severity: 'error',
   from: { path: place(name) },
   to: { path: '^src/', pathNot: [name, ...allowed].map(place) },
 }))
-
-/** Adapters do not know each other. */
-const siblings = {
-  name: 'no-adapter-imports-another',
-  severity: 'error',
-  from: { path: '^src/providers/([^/]+)/' },
-  to: { path: '^src/providers/([^/]+)/', pathNot: '^src/providers/$1/' },
-}
-
-/** Optional folders stand on top: they use the core as any user would. */
-const onTop = {
-  name: 'optional-folders-use-the-public-face',
-  severity: 'error',
-  from: { path: '^src/testing/' },
-  to: { path: '^src/', pathNot: '^src/(testing/|index\\.ts$|providers/index\\.ts$)' },
-}
-
-/** The same for tracing, which has the words and the plain values of the lowest layers besides. */
-const tracing = {
-  name: 'tracing-uses-the-public-face',
-  severity: 'error',
-  from: { path: '^src/tracing/' },
-  to: { path: '^src/', pathNot: '^src/(tracing/|index\\.ts$|report\\.ts$|util/)' },
-}
-
-/** Stores keep what a run says of itself: they know the words of a log, and nothing of what makes runs. */
-const stores = {
-  name: 'stores-know-logs-only',
-  severity: 'error',
-  from: { path: '^src/store/' },
-  to: {
-    path: '^src/',
-    pathNot: '^src/(store|util)/|^src/(report|errors)\\.ts$|^src/run/(log|events|state|summary|listing|owner)\\.ts$',
-  },
-}
-
-/** The engines use runs as any host does, and know from an owner's name whether its process is there. */
-const durable = {
-  name: 'durable-uses-the-public-face',
-  severity: 'error',
-  from: { path: '^src/durable/' },
-  to: { path: '^src/', pathNot: '^src/(durable/|index\\.ts$|run/owner\\.ts$|util/)' },
-}
 
 module.exports = {
   forbidden: [
@@ -94,7 +63,7 @@ module.exports = {
       severity: 'error',
       comment: 'What `import "thinharness"` reaches loads packages by import() only, when they are first used.',
       from: {
-        path: '^src/(util|transcript|model|money|tools|output|run|report|errors|limits|option-checks|options|config|parts|plan|launcher|harness|index)',
+        path: '^src/(util|contracts|schema|money|tools|output|run|harness|index)',
       },
       to: {
         dependencyTypes: ['npm', 'npm-dev', 'npm-optional', 'npm-peer'],
@@ -118,11 +87,6 @@ module.exports = {
       from: { path: '^src/' },
       to: { path: '^(tests|e2e|examples|scripts|bench)/' },
     },
-    siblings,
-    stores,
-    onTop,
-    durable,
-    tracing,
     ...directions,
   ],
   options: {

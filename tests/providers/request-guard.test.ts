@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, expect, test, vi } from 'vitest'
 import { limitsOf, RequestGuard } from '#providers/http/request-guard.js'
-import type { Timeouts } from '#providers/wire/options.js'
+import type { Timeouts } from '#providers/http/options.js'
 
 beforeEach(() => void vi.useFakeTimers())
 afterEach(() => void vi.useRealTimers())

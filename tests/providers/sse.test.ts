@@ -2,7 +2,7 @@ import { createParser } from 'eventsource-parser'
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import { EventReader } from '#providers/http/sse.js'
-import type { WireChunk } from '#providers/wire/wire.js'
+import type { WireChunk } from '#providers/http/wire.js'
 
 /** What a reader makes of a stream that comes in these pieces. */
 function read(pieces: readonly Uint8Array[]): { events: WireChunk[]; failure: string | null } {

@@ -1,9 +1,9 @@
 import { Agent } from 'undici'
 import { HarnessError } from 'thinharness'
 import { Endpoint } from '#providers/http/endpoint.js'
-import type { Timeouts } from '#providers/wire/options.js'
+import type { Timeouts } from '#providers/http/options.js'
 import { openTransport } from '#providers/http/transport.js'
-import type { Transport, WireChunk, WireRequest } from '#providers/wire/wire.js'
+import type { Transport, WireChunk, WireRequest } from '#providers/http/wire.js'
 
 export const EXCHANGES = ['default', 'fetch', 'dispatcher'] as const
 

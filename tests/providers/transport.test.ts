@@ -3,7 +3,7 @@ import type { ServerResponse } from 'node:http'
 import { brotliCompressSync, deflateSync, gzipSync } from 'node:zlib'
 import { HarnessError } from 'thinharness'
 import { describe, expect, test } from 'vitest'
-import { WHOLE_REPLY } from '#providers/wire/wire.js'
+import { WHOLE_REPLY } from '#providers/http/wire.js'
 import { loopback, rawLoopback } from '../support/loopback.js'
 import { errorOf, EXCHANGES, readStream, requestOf, transportTo } from './support.js'
 

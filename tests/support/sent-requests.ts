@@ -2,7 +2,7 @@ import { appendFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { expect, inject, vi } from 'vitest'
 import type * as TransportModule from '#providers/http/transport.js'
-import type { Transport, WireRequest } from '#providers/wire/wire.js'
+import type { Transport, WireRequest } from '#providers/http/wire.js'
 
 declare module 'vitest' {
   interface ProvidedContext {

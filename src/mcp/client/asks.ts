@@ -1,4 +1,10 @@
-import type { SamplingMessage, SamplingReply, SamplingRequest, SourceAnswer, SourceQuestion } from '../../tools/source.js'
+import type {
+  SamplingMessage,
+  SamplingReply,
+  SamplingRequest,
+  SourceAnswer,
+  SourceQuestion,
+} from '../../tools/source.js'
 import { isObject } from '../../util/json.js'
 import type { JsonObject, JsonValue } from '../../util/json.js'
 import type { SamplingResult } from './connection.js'

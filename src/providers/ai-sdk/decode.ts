@@ -1,6 +1,6 @@
 import type { AssistantPart } from '../../contracts/entry.js'
 import { isObject } from '../../util/json.js'
-import type { DecodedReply, FoldOptions } from '../wire/wire.js'
+import type { DecodedReply, FoldOptions } from '../http/wire.js'
 import { ReplyCalls } from './calls.js'
 import { providerError } from '../http/errors.js'
 import { finishOf } from './finish.js'

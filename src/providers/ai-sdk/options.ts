@@ -3,7 +3,7 @@ import { isObject } from '../../util/json.js'
 import type { JsonObject } from '../../util/json.js'
 import { unknownKey } from '../../util/unknown-key.js'
 import { checkOptions } from '../wire/check-options.js'
-import type { ProviderOptions } from '../wire/options.js'
+import type { ProviderOptions } from '../http/options.js'
 
 /** Options of every model that make sense where the AI SDK's provider sends the requests, and its own. */
 export interface AiSdkOptions extends Pick<ProviderOptions, (typeof SHARED)[number]> {

@@ -1,6 +1,6 @@
 import type { ModelCapabilities, ReasoningEffort } from '../../contracts/model.js'
 import type { JsonObject } from '../../util/json.js'
-import type { ProviderOptions } from '../wire/options.js'
+import type { ProviderOptions } from '../http/options.js'
 import { anthropicThinking, googleThinking } from './thinking.js'
 
 /**

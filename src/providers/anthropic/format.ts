@@ -1,4 +1,4 @@
-import type { WireFormat } from '../wire/wire.js'
+import type { WireFormat } from '../http/wire.js'
 import { containerFields } from './container.js'
 import { decodeMessage } from './decode.js'
 import { MessageFold } from './fold.js'

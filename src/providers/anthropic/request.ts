@@ -3,7 +3,7 @@ import type { ModelSettings, RequestConstants, StructuredOutputRequest } from '.
 import { isObject } from '../../util/json.js'
 import type { JsonObject } from '../../util/json.js'
 import { mergeJson } from '../../util/merge-json.js'
-import type { ProviderOptions } from '../wire/options.js'
+import type { ProviderOptions } from '../http/options.js'
 import { textBlock } from './content.js'
 import { outputSchema } from './output-schema.js'
 import { PROVIDER } from './provider.js'

@@ -1,7 +1,7 @@
 import type { AssistantPart } from '../../contracts/entry.js'
 import { isObject, parseJson } from '../../util/json.js'
 import type { JsonObject } from '../../util/json.js'
-import type { DecodedReply } from '../wire/wire.js'
+import type { DecodedReply } from '../http/wire.js'
 import { finishReasonOf } from './finish.js'
 import { cutReply, endedInError, noAnswer, refuseErrorIn, refuseError } from './in-band-error.js'
 import { isJsonObject, native } from './native.js'

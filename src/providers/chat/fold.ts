@@ -1,7 +1,7 @@
 import type { ModelDelta } from '../../contracts/model.js'
 import { isObject } from '../../util/json.js'
 import { errorFromBody } from '../http/errors.js'
-import type { DecodedReply, FoldOptions, ReplyFold, WireChunk } from '../wire/wire.js'
+import type { DecodedReply, FoldOptions, ReplyFold, WireChunk } from '../http/wire.js'
 import { CallsFold } from './calls-fold.js'
 import { ContentFold } from './content-fold.js'
 import { decodeReply } from './decode.js'

@@ -1,6 +1,6 @@
 import type { ContentPart } from '../../contracts/entry.js'
 import type { JsonObject } from '../../util/json.js'
-import type { TailOptions, WireFormat } from '../wire/wire.js'
+import type { TailOptions, WireFormat } from '../http/wire.js'
 import { decodeReply } from './decode.js'
 import type { ChatDialect } from './dialect.js'
 import { encodeEntries } from './encode.js'

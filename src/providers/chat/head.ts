@@ -4,7 +4,7 @@ import type { RequestConstants, StructuredOutputRequest, ToolChoice, ToolDefinit
 import type { JsonObject, JsonValue } from '../../util/json.js'
 import { mergeJson } from '../../util/merge-json.js'
 import { inputSchema } from '../../schema/input-schema.js'
-import type { ProviderOptions } from '../wire/options.js'
+import type { ProviderOptions } from '../http/options.js'
 import type { ChatDialect } from './dialect.js'
 
 /** What all requests to one model have in common. */

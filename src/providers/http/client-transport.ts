@@ -5,8 +5,8 @@ import { codeOf, connectionError } from './connection-error.js'
 import { errorFromBody, providerError } from './errors.js'
 import { RequestGuard } from './request-guard.js'
 import type { Limits } from './request-guard.js'
-import { WHOLE_REPLY } from '../wire/wire.js'
-import type { Transport, WireChunk, WireReply, WireRequest } from '../wire/wire.js'
+import { WHOLE_REPLY } from './wire.js'
+import type { Transport, WireChunk, WireReply, WireRequest } from './wire.js'
 
 /** A method of an official client: resolves to the parsed reply, or to an async iterable of a stream's parsed events. */
 export type ClientCall = (body: JsonObject, options: ClientCallOptions) => PromiseLike<unknown>

@@ -7,8 +7,8 @@ import type { Endpoint } from './endpoint.js'
 import { RequestGuard } from './request-guard.js'
 import type { Limits } from './request-guard.js'
 import { EventReader } from './sse.js'
-import { WHOLE_REPLY } from '../wire/wire.js'
-import type { Transport, WireChunk, WireReply, WireRequest } from '../wire/wire.js'
+import { WHOLE_REPLY } from './wire.js'
+import type { Transport, WireChunk, WireReply, WireRequest } from './wire.js'
 
 /** Longest whole reply, in bytes. */
 const LONGEST_REPLY = 64 * 1024 * 1024

@@ -1,5 +1,5 @@
 import { providerError } from './errors.js'
-import type { Timeouts } from '../wire/options.js'
+import type { Timeouts } from './options.js'
 
 export type Limits = { readonly [Name in keyof Timeouts]-?: number | null }
 

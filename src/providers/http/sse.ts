@@ -1,7 +1,7 @@
 import { bufferOf, joinedBytes } from '../../util/bytes.js'
 import { errorFromBody, providerError } from './errors.js'
 import type { HarnessError } from '../../contracts/errors.js'
-import type { WireChunk } from '../wire/wire.js'
+import type { WireChunk } from './wire.js'
 
 /** Longest event, in bytes. */
 const LONGEST_EVENT = 64 * 1024 * 1024

@@ -1,7 +1,7 @@
 import type { ModelDelta } from '../../contracts/model.js'
 import type { AssistantPart } from '../../contracts/entry.js'
-import { WHOLE_REPLY } from '../wire/wire.js'
-import type { DecodedReply, FoldOptions, WireChunk, WireFormat } from '../wire/wire.js'
+import { WHOLE_REPLY } from './wire.js'
+import type { DecodedReply, FoldOptions, WireChunk, WireFormat } from './wire.js'
 
 /** The reply that a stream's events add up to. A server may have sent it whole all the same: then it is told in one go. */
 export async function streamedReply(

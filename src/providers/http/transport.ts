@@ -6,9 +6,9 @@ import type { Dispatcher } from './dispatcher-exchange.js'
 import type { Endpoint } from './endpoint.js'
 import { fetchExchange } from './fetch-exchange.js'
 import { HttpTransport } from './http-transport.js'
-import type { Timeouts } from '../wire/options.js'
+import type { Timeouts } from './options.js'
 import { limitsOf } from './request-guard.js'
-import type { Transport } from '../wire/wire.js'
+import type { Transport } from './wire.js'
 
 interface TransportSettings {
   readonly timeouts?: Timeouts

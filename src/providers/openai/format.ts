@@ -1,5 +1,5 @@
 import type { ModelCapabilities } from '../../contracts/model.js'
-import type { WireFormat } from '../wire/wire.js'
+import type { WireFormat } from '../http/wire.js'
 import { API_INPUTS } from './content.js'
 import { decodeReply } from './decode.js'
 import { encodeEntries } from './encode.js'

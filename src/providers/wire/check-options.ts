@@ -2,7 +2,7 @@ import { HarnessError } from '../../contracts/errors.js'
 import type { ModelCapabilities, ReasoningEffort } from '../../contracts/model.js'
 import { isObject } from '../../util/json.js'
 import { unknownKey } from '../../util/unknown-key.js'
-import type { ProviderOptions, Timeouts } from './options.js'
+import type { ProviderOptions, Timeouts } from '../http/options.js'
 
 /** Refuses options of a model factory that cannot be right. Throws `invalid_options`, which names the option. */
 export function checkOptions(options: ProviderOptions, ownOptions: readonly string[] = []): void {

@@ -1,5 +1,5 @@
 import type { JsonObject } from '../../util/json.js'
-import type { Transport } from './wire.js'
+import type { Transport } from '../http/wire.js'
 
 /**
  * The messages of a conversation, in the form that the transport takes. As bytes they only grow: each message is

@@ -4,11 +4,11 @@ import { checkBaseUrl, checkEffort, checkOptions, isKey } from './check-options.
 import { clientCall } from '../http/client-call.js'
 import type { Dispatcher } from '../http/dispatcher-exchange.js'
 import { Endpoint } from '../http/endpoint.js'
-import type { ProviderOptions } from './options.js'
+import type { ProviderOptions } from '../http/options.js'
 import { WireSession } from './session.js'
 import { openTransport } from '../http/transport.js'
 import type { Connection } from '../http/transport.js'
-import type { Transport, WireFormat } from './wire.js'
+import type { Transport, WireFormat } from '../http/wire.js'
 
 /** What an adapter knows of its provider; all that `wireModel` needs to make a model of it. */
 export interface WireModelSpec {

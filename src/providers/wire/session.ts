@@ -18,7 +18,7 @@ import { MessageList } from './message-list.js'
 import { withRetries } from '../http/retry.js'
 import type { Attempt } from '../http/retry.js'
 import { streamedReply } from '../http/streamed-reply.js'
-import type { DecodedReply, Transport, WireFormat, WireRequest } from './wire.js'
+import type { DecodedReply, Transport, WireFormat, WireRequest } from '../http/wire.js'
 
 export interface WireSessionOptions {
   readonly provider: string

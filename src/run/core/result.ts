@@ -1,4 +1,11 @@
-import type { HarnessResult, PendingItem, ResumeState, RunReport, StopReason, ToolCallRecord } from '../../contracts/result.js'
+import type {
+  HarnessResult,
+  PendingItem,
+  ResumeState,
+  RunReport,
+  StopReason,
+  ToolCallRecord,
+} from '../../contracts/result.js'
 import { toolCallsOf } from '../../contracts/entry.js'
 import { FINAL_RESULT } from '../../output/format.js'
 import type { ToolEntry } from '../../contracts/entry.js'

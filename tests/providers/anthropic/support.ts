@@ -3,7 +3,7 @@ import type { ModelDelta, RequestConstants } from 'thinharness'
 import { messagesFormat } from '#providers/anthropic/format.js'
 import type { RequestOptions } from '#providers/anthropic/request.js'
 import { MessageList } from '#providers/wire/message-list.js'
-import type { DecodedReply, TailOptions, WireFormat } from '#providers/wire/wire.js'
+import type { DecodedReply, TailOptions, WireFormat } from '#providers/http/wire.js'
 import type {
   AssistantEntry,
   AssistantPart,

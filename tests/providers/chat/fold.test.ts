@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest'
-import type { WireChunk } from '#providers/wire/wire.js'
+import type { WireChunk } from '#providers/http/wire.js'
 import { chunksOf, hear } from './wire.js'
 
 describe('RF-03 reasoning in pieces', () => {

@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest'
 import type { RequestConstants } from '#contracts/model.js'
-import type { ProviderOptions } from '#providers/wire/options.js'
+import type { ProviderOptions } from '#providers/http/options.js'
 import { bodyOf, constants, DIALECTS, formatOf, user } from './wire.js'
 
 const TOOL = {

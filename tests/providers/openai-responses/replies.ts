@@ -1,7 +1,7 @@
 import type { ModelDelta, RequestConstants } from '#contracts/model.js'
 import { responsesFormat } from '#providers/openai/format.js'
 import { without } from '#providers/openai/native.js'
-import type { DecodedReply, WireChunk } from '#providers/wire/wire.js'
+import type { DecodedReply, WireChunk } from '#providers/http/wire.js'
 
 export const NO_CONSTANTS: RequestConstants = { instructions: '', tools: [], structuredOutput: null, settings: {} }
 
