@@ -9,7 +9,23 @@ export default tseslint.config(
   { ignores: ['dist/', '.build/', 'coverage/', 'node_modules/'] },
   tseslint.configs.strictTypeChecked,
   {
-    languageOptions: { parserOptions: { projectService: { allowDefaultProject: ['*.js', '*.cjs', 'scripts/*.js'] } } },
+    languageOptions: {
+      parserOptions: {
+        projectService: {
+          allowDefaultProject: [
+            '*.js',
+            '*.cjs',
+            'scripts/*.js',
+            'bench/*.js',
+            'bench/contenders/*.js',
+            'rigs/*.js',
+            'rigs/crash/*.js',
+            'conformance/*.js',
+            'tests/corpus/*.js',
+          ],
+        },
+      },
+    },
     linterOptions: { reportUnusedDisableDirectives: 'error' },
     rules: {
       ...size(60),
@@ -35,7 +51,15 @@ export default tseslint.config(
   },
   {
     // What speaks to a terminal.
-    files: ['examples/**', 'scripts/**', 'docs/**', 'bench/**'],
+    files: [
+      'examples/**',
+      'scripts/**',
+      'docs/**',
+      'bench/**',
+      'rigs/**',
+      'conformance/**',
+      'tests/corpus/make-corpus.*',
+    ],
     rules: {
       'no-console': 'off',
       // Who reads events takes those that matter to it.

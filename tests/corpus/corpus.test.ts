@@ -25,7 +25,7 @@ interface Kept {
   } | null
 }
 
-/** What earlier versions have written (`scripts/make-corpus.js`). */
+/** What earlier versions have written (`tests/corpus/make-corpus.js`). */
 const KEPT = readdirSync(HERE)
   .filter((folder) => /^v\d+$/.test(folder))
   .flatMap((folder) =>

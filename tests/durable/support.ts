@@ -76,7 +76,7 @@ export class Worker {
     const args = Object.entries(options).flatMap(([name, value]) => [`--${name}`, value])
     // The engine uses `pg` in a way that version 9 of it will not take any more.
     const worker = new Worker(
-      fork(fromRoot('scripts/engine-worker.js'), args, { stdio: 'inherit', execArgv: ['--no-deprecation'] }),
+      fork(fromRoot('rigs/engine-worker.js'), args, { stdio: 'inherit', execArgv: ['--no-deprecation'] }),
     )
     await new Promise((resolve, reject) => worker.#open.set(0, { resolve, reject }))
     return worker

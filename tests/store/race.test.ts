@@ -6,7 +6,7 @@ import { afterAll, describe, expect, test } from 'vitest'
 import { bundleStores } from '../support/store-bundle.js'
 import { startPostgres } from '../support/postgres.js'
 
-const script = fileURLToPath(new URL('../../scripts/race.js', import.meta.url))
+const script = fileURLToPath(new URL('../../rigs/race.js', import.meta.url))
 const [server, bundle] = await Promise.all([startPostgres(), bundleStores()])
 
 afterAll(() => {
@@ -14,7 +14,7 @@ afterAll(() => {
   rmSync(bundle, { recursive: true })
 })
 
-/** The short form: `node scripts/race.js` without arguments is the long one. */
+/** The short form: `node rigs/race.js` without arguments is the long one. */
 async function race(...args: readonly string[]): Promise<string> {
   const command = [script, '--processes', '8', '--rounds', '20', '--package', bundle, ...args]
   return (await promisify(execFile)(process.execPath, command, { timeout: 100_000 })).stdout

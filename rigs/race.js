@@ -1,5 +1,5 @@
 // Many processes race to take over one run, again and again: one wins, the log is whole, and nobody else gets into it.
-//   node scripts/race.js [--processes 64] [--rounds 500] [--store file|sqlite|postgres] [--url postgres://…] [--package <folder>]
+//   node rigs/race.js [--processes 64] [--rounds 500] [--store file|sqlite|postgres] [--url postgres://…] [--package <folder>]
 import { fork } from 'node:child_process'
 import { once } from 'node:events'
 import { mkdtemp, rm } from 'node:fs/promises'

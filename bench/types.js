@@ -9,7 +9,7 @@ import { promisify } from 'node:util'
 
 const TOOLS = 30
 const MOST = 15_000
-const ROOT = fileURLToPath(new URL('../..', import.meta.url))
+const ROOT = fileURLToPath(new URL('..', import.meta.url))
 const TSC = join(ROOT, 'node_modules/typescript/bin/tsc')
 const run = promisify(execFile)
 

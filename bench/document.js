@@ -1,7 +1,7 @@
 import { writeFile } from 'node:fs/promises'
 import { format } from 'prettier'
 
-const FILE = new URL('../../docs/performance.md', import.meta.url)
+const FILE = new URL('../docs/performance.md', import.meta.url)
 
 /** @typedef {{ title: string, table: string, missed: readonly string[] }} Section */
 

@@ -1,14 +1,14 @@
 // Writes logs and stored states as this version of the package makes them: tests/corpus/v<version>/<name>.jsonl has all
 // events of a run and of those below it, <name>.json its state, index.json how each ended. They are kept: every later
 // version must read them (tests/corpus/corpus.test.ts). Made once for each version of the format:
-//   npm run build && node scripts/make-corpus.js [--package <folder>]
+//   npm run build && node tests/corpus/make-corpus.js [--package <folder>]
 import { mkdir, rm, writeFile } from 'node:fs/promises'
 import { fileURLToPath } from 'node:url'
 import { parseArgs } from 'node:util'
 import { z } from 'zod'
 
 const { values } = parseArgs({
-  options: { package: { type: 'string', default: fileURLToPath(new URL('../dist', import.meta.url)) } },
+  options: { package: { type: 'string', default: fileURLToPath(new URL('../../dist', import.meta.url)) } },
 })
 const { Harness, defineTool, memoryLog, ModelRetry } = await import(`${values.package}/index.js`)
 const { ScriptedModel } = await import(`${values.package}/testing/index.js`)
@@ -53,7 +53,7 @@ const CASES = {
 }
 
 const format = await formatVersion()
-const folder = fileURLToPath(new URL(`../tests/corpus/v${format}/`, import.meta.url))
+const folder = fileURLToPath(new URL(`v${format}/`, import.meta.url))
 await rm(folder, { recursive: true, force: true })
 await mkdir(folder, { recursive: true })
 const index = []

@@ -23,7 +23,7 @@ const KNOWN = 'sdk auth/scope-step-up'
 const { values, positionals } = parseArgs({ allowPositionals: true, options: { suite: { type: 'string' } } })
 const suite = installed(resolve(values.suite ?? PLACE))
 await build({
-  entry: { client: 'scripts/mcp-conformance/client.ts' },
+  entry: { client: 'conformance/client.ts' },
   outDir: `${PLACE}/client`,
   format: 'esm',
   target: 'node20',
