@@ -6,7 +6,7 @@ import { dbosRuns } from 'thinharness/durable/dbos'
 import type { DbosRuns } from 'thinharness/durable/dbos'
 import { postgresLog } from 'thinharness/store/postgres'
 import { ScriptedModel } from 'thinharness/testing'
-import { ask, playing } from '../harness/children-support.js'
+import { ask, playing } from '../run/children/children-support.js'
 import { failureOf, gate, harnessOf, kinds, tool } from '../harness/support.js'
 import { engineDatabase } from './support.js'
 

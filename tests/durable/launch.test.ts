@@ -2,7 +2,7 @@ import { DBOS } from '@dbos-inc/dbos-sdk'
 import { afterAll, describe, expect, test } from 'vitest'
 import { dbosRuns } from 'thinharness/durable/dbos'
 import { postgresLog } from 'thinharness/store/postgres'
-import { playing } from '../harness/children-support.js'
+import { playing } from '../run/children/children-support.js'
 import { gate, harnessOf, tool } from '../harness/support.js'
 import { engineDatabase } from './support.js'
 

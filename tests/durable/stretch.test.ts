@@ -3,8 +3,8 @@ import { HarnessError, memoryLog } from 'thinharness'
 import type { DurableEvent, HarnessOptions, RunLog, RunStore } from 'thinharness'
 import { endingOf, endOfStretch, followRun, performStretch } from 'thinharness/durable'
 import type { StretchWork } from 'thinharness/durable'
-import { ask, playing } from '../harness/children-support.js'
-import { eventsIn, logWith } from '../harness/pause-support.js'
+import { ask, playing } from '../run/children/children-support.js'
+import { eventsIn, logWith } from '../run/resume/pause-support.js'
 import { failureOf, gate, harnessOf, kinds, tool } from '../harness/support.js'
 
 const PLAYS = {

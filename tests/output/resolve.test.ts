@@ -5,7 +5,7 @@ import type { OutputFormat } from '#output/format.js'
 import { resolveTurn } from '#output/resolve.js'
 import type { Resolution } from '#output/resolve.js'
 import { CONTEXT, formatOf } from './support.js'
-import { USAGE } from '../run/support.js'
+import { USAGE } from '../run/machine/support.js'
 
 type Parts = ModelTurn['entry']['parts']
 

@@ -4,7 +4,7 @@ import type { DurableEvent, RunLog } from 'thinharness'
 import { postgresLog } from 'thinharness/store/postgres'
 import type { PostgresLog } from 'thinharness/store/postgres'
 import { runLogContract } from 'thinharness/testing'
-import { event } from '../run/support.js'
+import { event } from '../run/machine/support.js'
 import { startPostgres } from '../support/postgres.js'
 import type { PostgresServer } from '../support/postgres.js'
 

@@ -8,7 +8,7 @@ import { sqliteLog } from 'thinharness/store/sqlite'
 import { ScriptedModel } from 'thinharness/testing'
 import { openDatabase } from '#store/sqlite-database.js'
 import { harnessOf, tool } from '../harness/support.js'
-import { event } from '../run/support.js'
+import { event } from '../run/machine/support.js'
 import { bundleStores } from '../support/store-bundle.js'
 
 let folder: string

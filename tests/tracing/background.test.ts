@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest'
 import { openTelemetry } from 'thinharness/tracing'
-import { hand, played, worker } from '../harness/background-support.js'
+import { hand, played, worker } from '../run/children/background-support.js'
 import { otel } from './support.js'
 
 test('TC-06 a run in the background lies in the run that it works for, which is told when its report comes', async () => {

@@ -2,7 +2,7 @@ import { expect, test } from 'vitest'
 import { Harness, HarnessError } from 'thinharness'
 import { ScriptedModel } from 'thinharness/testing'
 import { bash } from 'thinharness/tools'
-import { envelopeIn } from '../../harness/subagents-support.js'
+import { envelopeIn } from '../../run/children/subagents-support.js'
 import { folderWith } from '../support.js'
 
 const COMMAND = { name: 'bash', arguments: { command: 'echo ran' } }

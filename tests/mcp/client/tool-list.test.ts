@@ -1,0 +1,121 @@
+import { expect, test } from 'vitest'
+import type { JsonObject, ToolSpec } from 'thinharness'
+import { publicToolName } from '#mcp/client/tool-name.js'
+import type { McpStdioOptions } from '#mcp/index.js'
+import { call, hostOf, oddServer, toolsOf } from '../support.js'
+
+async function offered(
+  tools: readonly JsonObject[],
+  options: Partial<McpStdioOptions> = {},
+): Promise<readonly ToolSpec[]> {
+  const server = oddServer(`{ 'tools/list': () => ({ tools: ${JSON.stringify(tools)} }) }`, options)
+  try {
+    return await toolsOf(server)
+  } finally {
+    await server.close()
+  }
+}
+
+function tool(name: string, more: JsonObject = {}): JsonObject {
+  return { name, inputSchema: { type: 'object' }, ...more }
+}
+
+test('MC-01 H-27 names get the prefix and safe characters, schemas stay as they came, hints become ours', async () => {
+  const inputSchema = {
+    $schema: 'http://json-schema.org/draft-07/schema#',
+    title: 'In',
+    type: 'object',
+    properties: { a: { $ref: '#/definitions/a' } },
+    definitions: { a: { type: 'string' } },
+  }
+  const annotations = { readOnlyHint: true, destructiveHint: false, idempotentHint: true, openWorldHint: 'yes' }
+
+  const [spec] = await offered([{ name: 'read file/now', description: 'Reads.', inputSchema, annotations }], {
+    toolPrefix: 'files',
+  })
+
+  expect(spec).toMatchObject({
+    name: 'files_read_file_now',
+    description: 'Reads.',
+    parameters: inputSchema,
+    annotations: { readOnly: true, destructive: false, idempotent: true },
+    metadata: { source: 'mcp', mcp_server_id: 'odd', mcp_tool_name: 'read file/now' },
+  })
+  expect(spec?.sequential).toBeUndefined()
+})
+
+test('MC-01 every result says where it comes from', async () => {
+  const server = oddServer(`{ 'tools/list': () => ({ tools: [tool('a b')] }), 'tools/call': ({ name }) => text(name) }`)
+
+  expect(await call(server, 'a_b')).toEqual({
+    kind: 'succeeded',
+    content: 'a b',
+    metadata: { source: 'mcp', mcp_server_id: 'odd', mcp_tool_name: 'a b' },
+  })
+  await server.close()
+})
+
+test('MC-02 filters go by the names before the prefix, and one that names nothing is told of', async () => {
+  const host = hostOf()
+  const server = oddServer(`{ 'tools/list': () => ({ tools: [tool('read'), tool('write'), tool('drop')] }) }`, {
+    toolPrefix: 'x',
+    includeTools: ['read', 'drop', 'wrote'],
+    excludeTools: ['drop'],
+  })
+
+  expect((await toolsOf(server, host)).map(({ name }) => name)).toEqual(['x_read'])
+  expect(host.warnings).toEqual(['MCP server `odd`: It has no tool `wrote`. Did you mean `write`?'])
+  await server.close()
+})
+
+test('MC-07 a schema that is no object is refused, naming the tool; one that is left out is not', async () => {
+  const tools = [tool('good'), { name: 'bad', inputSchema: { type: 'string' } }]
+
+  await expect(offered(tools)).rejects.toThrow(
+    'MCP server `odd` lists the tool `bad` with an `inputSchema` that is not of type `object`.',
+  )
+  expect(await offered(tools, { excludeTools: ['bad'] })).toHaveLength(1)
+})
+
+test('MC-08 two tools that a model would call the same are refused, naming both', async () => {
+  await expect(offered([tool('a.b'), tool('a_b')])).rejects.toThrow(
+    'has two tools, `a.b` and `a_b`, that a model would call `a_b`',
+  )
+})
+
+test.each([
+  ['MC-09 leading marks survive', '_-x', '', '_-x'],
+  ['an empty name is a name', '', '', 'mcp_tool'],
+  ['a name of 64 characters is whole', 'n'.repeat(64), '', 'n'.repeat(64)],
+  ['H-27 a longer one is cut and hashed', 'n'.repeat(65), '', `${'n'.repeat(55)}_1e3fb6d5`],
+])('%s', (_case, name, prefix, expected) => {
+  expect(publicToolName(name, prefix)).toBe(expected)
+})
+
+test('H-27 names that are equal for 64 characters stay apart', () => {
+  const [left, right] = [publicToolName(`${'n'.repeat(70)}1`, 'p'), publicToolName(`${'n'.repeat(70)}2`, 'p')]
+
+  expect(left).not.toBe(right)
+  expect([left, right].map((name) => name.length)).toEqual([64, 64])
+})
+
+test('MCP-4 two servers with the same tool live beside each other by their prefixes', async () => {
+  const [left] = await offered([tool('search')], { toolPrefix: 'web' })
+  const [right] = await offered([tool('search')], { toolPrefix: 'mail' })
+
+  expect([left?.name, right?.name]).toEqual(['web_search', 'mail_search'])
+})
+
+test('a person can be asked before calls that the host picks', async () => {
+  const [spec] = await offered([tool('drop', { annotations: { destructiveHint: true } })], {
+    requiresApproval: ({ toolName, annotations, args }) =>
+      toolName === 'drop' && annotations.destructive === true && args['all'] === true,
+  })
+  const rule = spec?.requiresApproval
+  const context = { runId: 'r', callId: 'c', metadata: {} }
+
+  expect(typeof rule === 'function' && [await rule({ all: true }, context), await rule({}, context)]).toEqual([
+    true,
+    false,
+  ])
+})

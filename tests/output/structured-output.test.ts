@@ -1,0 +1,256 @@
+import { describe, expect, expectTypeOf, test, vi } from 'vitest'
+import { z } from 'zod'
+import { fileLog, memoryLog } from 'thinharness'
+import type { Hook, RunEvent } from 'thinharness'
+import { ScriptedModel } from 'thinharness/testing'
+import type { HeardRequest } from 'thinharness/testing'
+import { mkdtemp, rm } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { eventsOf, failureOf, harnessOf, kinds, output, tool } from '../harness/support.js'
+
+const answer = z.object({ answer: z.string() })
+const FAILED = 'Validation of the structured output failed.'
+const NATIVE = { supportsJsonSchemaOutput: true, defaultStructuredOutputMode: 'native' } as const
+
+function toolsOffered({ constants }: HeardRequest): string[] {
+  return constants.tools.map(({ name }) => name)
+}
+
+describe('an answer of a schema', () => {
+  test('SO-07 SO-22 is parsed; its text is kept; ordinary tools before it are the only calls counted and recorded', async () => {
+    using model = new ScriptedModel().calls('a').calls('final_result', { answer: 'yes' }, { text: 'Here it is.' })
+    const result = await harnessOf({ model, tools: [tool('a')], outputType: answer }).run('Go.')
+    expectTypeOf(result.output).toEqualTypeOf<{ answer: string }>()
+    expect(result).toMatchObject({ output: { answer: 'yes' }, text: 'Here it is.', stopReason: 'end_turn' })
+    expect(result.usage).toMatchObject({ modelRequests: 2, toolCalls: 1, outputRetries: 0 })
+    expect(result.toolCallRecords.map(({ call }) => call.name)).toEqual(['a'])
+    expect(model.requests.map(toolsOffered)).toEqual([
+      ['a', 'final_result'],
+      ['a', 'final_result'],
+    ])
+  })
+
+  test('SO-07 H-22 given by a call leaves a transcript that can be continued', async () => {
+    using model = new ScriptedModel().calls('final_result', { answer: 'yes' })
+    const result = await harnessOf({ model, outputType: answer }).run('Go.')
+    expect(result.transcript.at(-1)).toMatchObject({ role: 'tool', callId: 'call_1', isError: false })
+    expect(result.resumeState).toMatchObject({ phase: { at: 'ended', stopReason: 'end_turn' } })
+    expect(JSON.parse(JSON.stringify(result.resumeState))).toMatchObject({ transcript: [{}, {}, { callId: 'call_1' }] })
+  })
+
+  test('SO-08 a capable model is asked natively, without a synthetic tool', async () => {
+    using model = new ScriptedModel({ capabilities: NATIVE }).says('{"answer":"yes"}')
+    const result = await harnessOf({ model, outputType: answer }).run('Go.')
+    expect(result).toMatchObject({ output: { answer: 'yes' }, text: '{"answer":"yes"}' })
+    expect(model.requests[0]?.constants).toMatchObject({
+      tools: [],
+      structuredOutput: { name: 'final_result', strict: true },
+    })
+  })
+
+  test('SO-09 prompted mode strips a code fence, and puts the schema behind the instructions', async () => {
+    using model = new ScriptedModel().says('```json\n{"answer":"yes"}\n```')
+    const harness = harnessOf({ model, outputType: answer, outputMode: 'prompted', instructions: 'Be brief.' })
+    const result = await harness.run('Go.')
+    expect(result).toMatchObject({ output: { answer: 'yes' }, text: '```json\n{"answer":"yes"}\n```' })
+    expect(model.requests[0]?.constants.instructions).toMatch(/^Be brief\.\n\nGive the final answer as JSON only/)
+  })
+
+  test('SO-10 a list is wrapped for the model and unwrapped for the caller', async () => {
+    using model = new ScriptedModel().calls('final_result', { value: ['a', 'b'] })
+    expect((await harnessOf({ model, outputType: z.array(z.string()) }).run('Go.')).output).toEqual(['a', 'b'])
+  })
+
+  test('SO-24 a string type gives the text and no synthetic tool', async () => {
+    using model = new ScriptedModel().says('yes')
+    expect(await harnessOf({ model, outputType: z.string() }).run('Go.')).toMatchObject({ output: 'yes', text: 'yes' })
+    expect(model.requests.map(toolsOffered)).toEqual([[]])
+  })
+
+  test('SO-07 what a schema makes of an answer is the caller’s, JSON is what a log keeps of it', async () => {
+    const folder = await mkdtemp(join(tmpdir(), 'thinharness-output-'))
+    try {
+      const outputType = z.object({ n: z.string().transform((digits) => BigInt(digits)) })
+      using model = new ScriptedModel().calls('final_result', { n: '12' })
+      const log = fileLog(folder)
+      const result = await harnessOf({ model, outputType, log }).run('Go.', { runId: 'run_big' })
+      expect(result.output).toEqual({ n: 12n })
+      const kept: RunEvent[] = []
+      for await (const event of log.read('run_big')) kept.push(event)
+      expect(kept.at(-1)).toMatchObject({ kind: 'run_completed', result: { output: { n: '12' } } })
+    } finally {
+      await rm(folder, { recursive: true })
+    }
+  })
+})
+
+describe('an answer that does not fit', () => {
+  test('SO-12 is corrected once; requests, retries and both raw replies are reported', async () => {
+    using model = new ScriptedModel({ capabilities: NATIVE }).says('{"answer":5}').says('{"answer":"yes"}')
+    const result = await harnessOf({ model, outputType: answer }).run('Go.')
+    expect(result.output).toEqual({ answer: 'yes' })
+    expect(result.usage).toMatchObject({ modelRequests: 2, outputRetries: 1 })
+    expect(result.responses).toHaveLength(2)
+  })
+
+  test('SO-13 H-41 given by a call is corrected in an envelope of that call, not by a message', async () => {
+    using model = new ScriptedModel().calls('final_result', { answer: 5 }).calls('final_result', { answer: 'yes' })
+    await harnessOf({ model, outputType: answer }).run('Go.')
+    const content = `${FAILED}\n\n- answer: expected a string, got a number\n\nCall \`final_result\` again with valid arguments.`
+    expect(model.heard[1]).toEqual({
+      kind: 'tool_outputs',
+      outputs: [output('call_1', content, { ok: false, error_type: 'ValidationError', retry: true })],
+    })
+  })
+
+  test.each<[string, string, z.ZodType]>([
+    ['no JSON', '{"answer":', answer],
+    ['no object', '"yes"', answer],
+    // What the history shows of arguments that are no JSON is an object: it must not be taken for the answer.
+    ['no JSON, for a type that takes every object', '{"a":"x"', z.record(z.string(), z.string())],
+  ])('SO-13 arguments that are %s are corrected, never accepted', async (_name, args, outputType) => {
+    const good = outputType === answer ? { answer: 'yes' } : { a: 'x' }
+    using model = new ScriptedModel().calls('final_result', args).calls('final_result', good)
+    const result = await harnessOf<unknown>({ model, outputType }).run('Go.')
+    expect(result.output).toEqual(good)
+    expect(result.usage.outputRetries).toBe(1)
+    expect(model.heard[1]).toMatchObject({ outputs: [{ ok: false, metadata: { error_type: 'ValidationError' } }] })
+    expect(result.transcript[1]).toMatchObject({ parts: [{ arguments: JSON.stringify({ invalid_arguments: args }) }] })
+  })
+
+  test('SO-14 text in place of final_result is corrected by a message', async () => {
+    using model = new ScriptedModel().says('Yes.').calls('final_result', { answer: 'yes' })
+    const result = await harnessOf({ model, outputType: answer }).run('Go.')
+    expect(model.heard[1]).toEqual({
+      kind: 'correction',
+      prompt: `${FAILED}\n\nCall \`final_result\` with the final answer.`,
+    })
+    expect(result.transcript[2]).toMatchObject({ role: 'user', notice: true })
+  })
+
+  test('SO-15 fails when no retry is left, and run_end is told the reason and no retries', async () => {
+    const ends: unknown[] = []
+    const hook: Hook = {
+      event: 'run_end',
+      handler: ({ stopReason, usage }) => void ends.push([stopReason, usage.outputRetries]),
+    }
+    using model = new ScriptedModel().calls('final_result', { answer: 5 })
+    const error = await failureOf(harnessOf({ model, outputType: answer, outputRetries: 0, hooks: [hook] }).run('Go.'))
+    expect(error).toMatchObject({ code: 'output_validation_failed', run: { stopReason: 'output_validation_failed' } })
+    expect(error.message).toMatch(
+      /^The final answer did not fit after 0 corrective requests: Validation of the structured/,
+    )
+    expect(ends).toEqual([['output_validation_failed', 0]])
+  })
+
+  test('SO-16 HC-05 a retry that the budget of requests forbids is not counted', async () => {
+    using model = new ScriptedModel().calls('final_result', { answer: 5 })
+    const error = await failureOf(harnessOf({ model, outputType: answer, limits: { modelRequests: 1 } }).run('Go.'))
+    expect(error).toMatchObject({ code: 'limit_reached', run: { usage: { outputRetries: 0, modelRequests: 1 } } })
+  })
+
+  test('SO-17 a notice is not repeated with a correction', async () => {
+    using model = new ScriptedModel().says('Yes.').calls('final_result', { answer: 'yes' })
+    const stream = harnessOf({ model, outputType: answer, limits: { toolCalls: 0 } }).stream('Go.')
+    expect(kinds(await eventsOf(stream)).match(/limit_warning/g)).toHaveLength(1)
+    expect(model.heard[1]).toEqual({
+      kind: 'correction',
+      prompt: `${FAILED}\n\nCall \`final_result\` with the final answer.`,
+    })
+  })
+
+  test('SO-18 SO-19 a correction carries a notice that is due, in the wording of its mode, and counts no tool call', async () => {
+    using model = new ScriptedModel().calls('final_result', { answer: 5 }).calls('final_result', { answer: 'yes' })
+    const result = await harnessOf({
+      model,
+      outputType: answer,
+      outputRetries: 5,
+      limits: { modelRequests: 2, toolCalls: 9 },
+    }).run('Go.')
+    const notice =
+      'This is the final model request of this run: give the final answer now by calling `final_result`, and request no other tools.'
+    expect(model.heard[1]).toMatchObject({
+      kind: 'tool_outputs',
+      prompt: `<harness_notice kind="limit_warning">\n${notice}\n</harness_notice>`,
+    })
+    expect(result.usage).toMatchObject({ toolCalls: 0, outputRetries: 1 })
+  })
+})
+
+describe('notices', () => {
+  const yes = '{"answer":"yes"}'
+  test.each<[string, object, ScriptedModel, boolean]>([
+    [
+      'tool',
+      { outputType: answer, outputMode: 'tool' },
+      new ScriptedModel().calls('final_result', { answer: 'yes' }),
+      true,
+    ],
+    ['native', { outputType: answer }, new ScriptedModel({ capabilities: NATIVE }).says(yes), false],
+    ['prompted', { outputType: answer, outputMode: 'prompted' }, new ScriptedModel().says(yes), false],
+    ['text', { outputType: z.string() }, new ScriptedModel().says(yes), false],
+    ['no', {}, new ScriptedModel().says(yes), false],
+  ])('SO-20 of %s mode mention final_result only where it is a tool', async (_name, options, model, mentions) => {
+    for (const toolCalls of [0, 1]) {
+      const script = new ScriptedModel({ capabilities: model.capabilities }).replies(() =>
+        mentions ? { calls: [{ name: 'final_result', arguments: { answer: 'yes' } }] } : yes,
+      )
+      await harnessOf<unknown>({ model: script, ...options, limits: { modelRequests: 1, toolCalls } }).run('Go.')
+      const told = JSON.stringify(script.heard)
+      expect(told.match(/harness_notice kind/g)).toHaveLength(2)
+      expect(told.match(/final_result/g)?.length ?? 0).toBe(mentions ? 2 : 0)
+    }
+  })
+})
+
+describe('final_result', () => {
+  test.each<[string, { name: string; arguments?: object }[]]>([
+    ['SO-21 beside another call', [{ name: 'final_result', arguments: { answer: 'yes' } }, { name: 'a' }]],
+    ['SO-23 twice', [1, 2].map((n) => ({ name: 'final_result', arguments: { answer: String(n) } }))],
+  ])('%s is unexpected behaviour, and runs neither tool nor hook', async (_name, calls) => {
+    const ran = vi.fn()
+    const hook: Hook = { event: 'before_tool_call', handler: () => void ran('hook') }
+    using model = new ScriptedModel().callsAll(calls as [])
+    const harness = harnessOf({ model, tools: [tool('a', ran)], outputType: answer, hooks: [hook] })
+    const error = await failureOf(harness.run('Go.'))
+    expect(error).toMatchObject({
+      code: 'unexpected_model_behavior',
+      message: 'The model called `final_result` beside other calls; it must be the only call of a reply.',
+      run: { usage: { modelRequests: 1, toolCalls: 0 } },
+    })
+    expect(ran).not.toHaveBeenCalled()
+    expect(error.run.transcript.map(({ role }) => role)).toEqual(['user', 'assistant', 'tool', 'tool'])
+  })
+
+  test('SO-25 SO-26 H-37 is refused as a name of a tool beside an output type, whenever it is added, and free without one', async () => {
+    const taken = 'With an `outputType` no tool can be called `final_result`: the model gives its answer by that name.'
+    const own = tool('final_result', () => 'mine')
+    expect(() => harnessOf({ outputType: answer, tools: [own] })).toThrow(taken)
+    const harness = harnessOf({ model: new ScriptedModel(), outputType: answer })
+    expect(() => harness.addTool(own)).toThrow(taken)
+    expect(() => harness.stream('Go.', { tools: [own] })).toThrow(taken)
+    using model = new ScriptedModel().calls('final_result').says('Done.')
+    const result = await harnessOf({ model, tools: [own] }).run('Go.')
+    expect(result).toMatchObject({ text: 'Done.', usage: { toolCalls: 1 } })
+    expect(result.toolCallRecords.map(({ call }) => call.name)).toEqual(['final_result'])
+  })
+
+  test('SO-27 a hook filtered to it is allowed and never fires', async () => {
+    const fired = vi.fn()
+    const hook: Hook = { event: 'before_tool_call', tools: ['final_result'], handler: fired }
+    using model = new ScriptedModel().calls('final_result', { answer: 'yes' })
+    await harnessOf({ model, outputType: answer, hooks: [hook] }).run('Go.')
+    expect(fired).not.toHaveBeenCalled()
+  })
+
+  test('SO-28 a mode that the model cannot have is a construction error, and one of a run’s own model is thrown at once', () => {
+    const message =
+      '`outputMode` cannot be `native`: the model cannot be held to a JSON Schema by its provider; use `tool` or `prompted`.'
+    const options = { outputType: answer, outputMode: 'native' } as const
+    expect(() => harnessOf({ model: new ScriptedModel(), ...options })).toThrow(message)
+    const harness = harnessOf({ model: new ScriptedModel({ capabilities: NATIVE }), ...options, log: memoryLog() })
+    expect(() => harness.stream('Go.', { model: new ScriptedModel() })).toThrow(message)
+    expect(() => harnessOf({ outputType: z.date() })).toThrow('`outputType` cannot be given to a model')
+  })
+})

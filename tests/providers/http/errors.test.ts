@@ -1,0 +1,260 @@
+import { existsSync, readdirSync, readFileSync } from 'node:fs'
+import { join } from 'node:path'
+import type { HarnessError } from 'thinharness'
+import { describe, expect, test } from 'vitest'
+import { connectionError } from '#providers/http/connection-error.js'
+import { errorFromBody } from '#providers/http/errors.js'
+
+/** What of an error a caller sees. */
+function seen({ code, message, status, retryable, retryAfterMs }: HarnessError): unknown {
+  return { code, message, status, retryable, retryAfterMs }
+}
+
+const refusal = (status: number, body: unknown, headers: Record<string, string> = {}): HarnessError =>
+  errorFromBody(status, headers, body)
+
+test('PR-24 an error has the status and the words of the provider', () => {
+  const body = { type: 'error', error: { type: 'overloaded_error', message: 'Overloaded' }, request_id: 'req_1' }
+  expect(seen(refusal(529, body))).toEqual({
+    code: 'provider_error',
+    message: 'Overloaded (overloaded_error)',
+    status: 529,
+    retryable: true,
+    retryAfterMs: undefined,
+  })
+})
+
+test.each<[string, unknown, string]>([
+  ['OpenAI', { error: { message: 'No such model.', type: 'x_error', code: 'no_model' } }, 'No such model. (no_model)'],
+  [
+    'a code that the message names',
+    { error: { message: 'Error no_model here', code: 'no_model' } },
+    'Error no_model here',
+  ],
+  ['a numeric code', { error: { message: 'Too long.', code: 400 } }, 'Too long.'],
+  ['the inner object alone', { message: 'No such model.', type: 'x_error' }, 'No such model. (x_error)'],
+  ['a text as error', { error: 'model not loaded' }, 'model not loaded'],
+  ['a word as error beside a message', { error: 'not_loaded', message: 'No model.' }, 'No model. (not_loaded)'],
+  ['FastAPI, a text', { detail: 'Not authenticated' }, 'Not authenticated'],
+  [
+    'FastAPI, a list',
+    { detail: [{ loc: ['body'], msg: 'field required', type: 'value_error' }] },
+    'field required (value_error)',
+  ],
+  [
+    'a list of errors',
+    [{ error: { code: 400, message: 'Bad schema.', status: 'INVALID_ARGUMENT' } }],
+    'Bad schema. (INVALID_ARGUMENT)',
+  ],
+  ['errors inside', { success: false, errors: [{ code: 7003, message: 'No route.' }] }, 'No route.'],
+  ['an error in an error', { error: { error: { message: 'Inner.' } } }, 'Inner.'],
+  [
+    'the upstream’s words',
+    { error: { message: 'Provider returned error', metadata: { raw: 'slow down' } } },
+    'Provider returned error: slow down',
+  ],
+  ['JSON as a text', '{"error":{"message":"No such model."}}', 'No such model.'],
+  ['plain text', '  upstream connect error\n', 'upstream connect error'],
+  [
+    'a page with a title',
+    '<!DOCTYPE html><html><head><title>502 Bad\n Gateway</title></head><body><h1>x</h1>',
+    '502 Bad Gateway',
+  ],
+  ['a page with a heading', '<html><body><h1>Sorry</h1><p>Later.</p></body></html>', 'Sorry'],
+  ['a page with neither', '<div><style>p { color: red }</style>We are <b>down</b>.</div>', 'We are down .'],
+  ['nothing', '', 'The provider answered with status 400.'],
+  ['an empty object', {}, 'The provider answered with status 400.'],
+  ['an object of another kind', { reason: 'mood' }, 'The provider answered with status 400: {"reason":"mood"}'],
+  ['null', null, 'The provider answered with status 400.'],
+  ['a type alone', { error: { type: 'x_error' } }, 'The provider answered with status 400: x_error'],
+])('the message is found in the body: %s', (_name, body, message) => {
+  expect(refusal(400, body).message).toBe(message)
+})
+
+test('an error without status says so', () => {
+  expect(seen(refusal(200, { error: {} }))).toMatchObject({
+    message: 'The provider reported an error: {"error":{}}',
+    status: undefined,
+  })
+})
+
+describe('what a message never is', () => {
+  test('longer than 1,000 characters, nor cut within a character', () => {
+    const { message } = refusal(400, { error: { message: '😀'.repeat(5000), type: 'long_error' } })
+    expect(message.length).toBeLessThanOrEqual(1000)
+    expect(Buffer.from(message).toString()).toBe(message)
+    expect(message.endsWith('… (long_error)')).toBe(true)
+    expect(refusal(400, 'x'.repeat(5000)).message).toHaveLength(1000)
+  })
+
+  test.each([
+    ['Incorrect API key provided: sk-proj-abcdefghijklmnop1234.', 'Incorrect API key provided: ***.'],
+    ['Bad header "Authorization: Bearer abcdefgh12345678"', 'Bad header "Authorization: Bearer ***"'],
+    ['Key gsk_aBcDeFgHiJkLmNoPqRsT is unknown', 'Key *** is unknown'],
+    ['The task-force-of-many-members failed', 'The task-force-of-many-members failed'],
+  ])('a key: %s', (given, shown) => {
+    expect(refusal(401, { error: { message: given } }).message).toBe(shown)
+  })
+
+  test('a wrapping without end', () => {
+    let body: unknown = { message: 'deep' }
+    for (let depth = 0; depth < 10_000; depth++) body = { error: body }
+    expect(refusal(500, body).status).toBe(500)
+  })
+})
+
+describe('whether asking again could help', () => {
+  test.each([
+    [400, false],
+    [401, false],
+    [402, false],
+    [403, false],
+    [404, false],
+    [408, true],
+    [409, true],
+    [413, false],
+    [422, false],
+    [425, true],
+    [429, true],
+    [500, true],
+    [501, false],
+    [502, true],
+    [503, true],
+    [504, true],
+    [505, false],
+    [520, true],
+    [524, true],
+    [529, true],
+  ])('H-04 status %i: %s', (status, retryable) => {
+    expect(refusal(status, '').retryable).toBe(retryable)
+  })
+
+  test.each([
+    ['x-should-retry: true wins', 400, {}, { 'x-should-retry': 'true' }, true],
+    ['x-should-retry: false wins', 503, {}, { 'x-should-retry': 'false' }, false],
+    ['a quota that is used up', 429, { error: { message: 'x', code: 'insufficient_quota' } }, {}, false],
+    ['a limit of the moment', 429, { error: { message: 'x', code: 'rate_limit_exceeded' } }, {}, true],
+    ['a bill to be paid', 403, { error: { message: 'x', type: 'billing_error' } }, {}, false],
+  ] as const)('H-04 %s', (_name, status, body, headers, retryable) => {
+    expect(refusal(status, body, headers).retryable).toBe(retryable)
+  })
+
+  test.each<[object, boolean, number | undefined]>([
+    [{ type: 'overloaded_error' }, true, undefined],
+    [{ type: 'rate_limit_error' }, true, undefined],
+    [{ type: 'api_error' }, true, undefined],
+    [{ type: 'timeout_error' }, true, undefined],
+    [{ code: 'server_error' }, true, undefined],
+    [{ code: 'rate_limit_exceeded' }, true, undefined],
+    [{}, true, undefined],
+    [{ code: 502 }, true, 502],
+    [{ code: '503' }, true, 503],
+    [{ status_code: 400, type: 'server_error' }, false, 400],
+    [{ type: 'invalid_request_error' }, false, undefined],
+    [{ type: 'authentication_error' }, false, undefined],
+    [{ type: 'permission_error' }, false, undefined],
+    [{ type: 'not_found_error' }, false, undefined],
+    [{ type: 'request_too_large' }, false, undefined],
+    [{ code: 'insufficient_quota' }, false, undefined],
+    [{ code: 'context_length_exceeded' }, false, undefined],
+    [{ code: 'invalid_prompt' }, false, undefined],
+    [{ code: 'content_filter' }, false, undefined],
+  ])('H-05 an error in a reply with status 200: %j, retryable %s', (error, retryable, status) => {
+    expect(seen(refusal(200, { error: { message: 'x', ...error } }))).toMatchObject({ retryable, status })
+  })
+})
+
+describe('how long a server asks to wait', () => {
+  test.each<[Record<string, string>, number | undefined]>([
+    [{ 'retry-after': '20' }, 20_000],
+    [{ 'retry-after': '0.5' }, 500],
+    [{ 'retry-after': '0' }, 0],
+    [{ 'retry-after-ms': '150' }, 150],
+    [{ 'retry-after-ms': '150', 'retry-after': '20' }, 150],
+    [{ 'retry-after': 'Wed, 21 Oct 2015 07:28:00 GMT' }, 0],
+    [{ 'retry-after': 'soon' }, undefined],
+    [{ 'retry-after': '-5' }, undefined],
+    [{ 'retry-after': '1e9' }, undefined],
+    [{ 'retry-after': '' }, undefined],
+    [{}, undefined],
+  ])('H-04 %j is %s ms', (headers, retryAfterMs) => {
+    expect(refusal(429, '', headers).retryAfterMs).toBe(retryAfterMs)
+  })
+
+  test('H-04 a date is counted from now', () => {
+    const { retryAfterMs } = refusal(503, '', { 'retry-after': new Date(Date.now() + 30_000).toUTCString() })
+    expect(retryAfterMs).toBeGreaterThan(28_000)
+    expect(retryAfterMs).toBeLessThanOrEqual(30_000)
+  })
+})
+
+describe('what fails below HTTP', () => {
+  const withCode = (code: string): Error => Object.assign(new Error(`connect ${code}`), { code })
+
+  test.each<[Error, boolean, string]>([
+    [withCode('ECONNREFUSED'), true, 'The connection to host:1 failed: nobody listens there (ECONNREFUSED).'],
+    [
+      new AggregateError([withCode('ECONNREFUSED')], ''),
+      true,
+      'The connection to host:1 failed: nobody listens there (ECONNREFUSED).',
+    ],
+    [
+      new TypeError('fetch failed', { cause: withCode('ECONNRESET') }),
+      true,
+      'The connection to host:1 failed: the other side closed it (ECONNRESET).',
+    ],
+    [
+      new TypeError('terminated', { cause: new Error('other side closed') }),
+      true,
+      'The connection to host:1 failed: other side closed.',
+    ],
+    [
+      withCode('DEPTH_ZERO_SELF_SIGNED_CERT'),
+      false,
+      'The connection to host:1 failed: connect DEPTH_ZERO_SELF_SIGNED_CERT (DEPTH_ZERO_SELF_SIGNED_CERT).',
+    ],
+    [withCode('EPROTO'), false, 'The connection to host:1 failed: connect EPROTO (EPROTO).'],
+  ])('PR-23 %s: a provider error without status', (error, retryable, message) => {
+    const mapped = connectionError(error, 'host:1', false)
+    expect(seen(mapped)).toEqual({
+      code: 'provider_error',
+      message,
+      status: undefined,
+      retryable,
+      retryAfterMs: undefined,
+    })
+    expect(mapped.cause).toBe(error)
+  })
+})
+
+/** Recorded provider answers beside the project; absent on a machine that has only the clone. */
+const CASES = new URL('../../../../shared/fixtures/provider-cases/', import.meta.url).pathname
+
+interface RefusalCase {
+  readonly response: {
+    readonly status: number
+    readonly headers: Record<string, string>
+    readonly body?: unknown
+    readonly text?: string
+  }
+  readonly expect: {
+    readonly error: { readonly message: string; readonly retryable: boolean; readonly status: number } | null
+  }
+}
+
+function recordedRefusals(): [string, RefusalCase][] {
+  return readdirSync(CASES, { withFileTypes: true })
+    .filter((entry) => entry.isDirectory() && entry.name !== 'conversations')
+    .flatMap(({ name }) => readdirSync(join(CASES, name)).map((file) => join(name, file)))
+    .map((file): [string, RefusalCase] => [file, JSON.parse(readFileSync(join(CASES, file), 'utf8')) as RefusalCase])
+    .filter(([, each]) => each.response.status >= 400)
+}
+
+describe.skipIf(!existsSync(CASES))('the recorded refusals', () => {
+  test.each(existsSync(CASES) ? recordedRefusals() : [])('H-04 PR-24 %s', (_file, each) => {
+    const { status, headers, body, text } = each.response
+    const error = refusal(status, body ?? text, headers)
+    expect(error).toMatchObject({ status: each.expect.error?.status, retryable: each.expect.error?.retryable })
+    expect(error.message.startsWith(each.expect.error?.message ?? '')).toBe(true)
+  })
+})

@@ -1,0 +1,169 @@
+import { once } from 'node:events'
+import type { ServerResponse } from 'node:http'
+import { describe, expect, test, vi } from 'vitest'
+import { loopback } from '../../support/loopback.js'
+import { errorOf, EXCHANGES, readStream, requestOf, transportTo } from '../support.js'
+
+function events(response: ServerResponse, text = 'data: {"n":1}\n\ndata: {"n":2}\n\n'): void {
+  response.writeHead(200, { 'content-type': 'text/event-stream' })
+  response.write(text)
+}
+
+describe.each(EXCHANGES)('over the %s exchange', (kind) => {
+  describe('time limits', () => {
+    test('H-04 no first byte', async () => {
+      await using server = await loopback(() => undefined)
+      const transport = transportTo(kind, server.url, { firstByteMs: 60 })
+      const wanted = {
+        code: 'provider_error',
+        message: 'No answer from the provider within 60 ms (`timeouts.firstByteMs`).',
+        retryable: true,
+      }
+      expect(await errorOf(transport.send(requestOf()))).toMatchObject(wanted)
+      expect((await readStream(transport.stream(requestOf()))).error).toMatchObject(wanted)
+    })
+
+    test('H-04 a stream that falls silent', async () => {
+      await using server = await loopback((response) => events(response))
+      const { events: seen, error } = await readStream(
+        transportTo(kind, server.url, { idleMs: 60 }).stream(requestOf()),
+      )
+      expect(seen).toHaveLength(2)
+      expect(error).toMatchObject({
+        code: 'provider_error',
+        message: 'The provider sent nothing for 60 ms (`timeouts.idleMs`) in the middle of its answer.',
+        retryable: true,
+      })
+    })
+
+    test('H-04 a whole reply that falls silent', async () => {
+      await using server = await loopback((response) => void response.writeHead(200).write('{"n":'))
+      const error = await errorOf(transportTo(kind, server.url, { idleMs: 60 }).send(requestOf()))
+      expect(error.message).toContain('timeouts.idleMs')
+    })
+
+    test('H-04 a slow drip keeps a stream alive, until the whole attempt has lasted too long', async () => {
+      await using server = await loopback((response) => {
+        events(response)
+        const drip = setInterval(() => response.write(': drip\n\n'), 20)
+        response.on('close', () => clearInterval(drip))
+      })
+      const from = performance.now()
+      const transport = transportTo(kind, server.url, { idleMs: 150, totalMs: 500 })
+      const { error } = await readStream(transport.stream(requestOf()))
+      expect(performance.now() - from).toBeGreaterThanOrEqual(499)
+      expect(error).toMatchObject({
+        message: 'The request was not done within 500 ms (`timeouts.totalMs`).',
+        retryable: true,
+      })
+    })
+
+    test('the connection is closed when a limit is reached', async () => {
+      let closed: Promise<unknown> = Promise.resolve()
+      await using server = await loopback((response) => {
+        closed = once(response, 'close')
+        events(response)
+      })
+      await readStream(transportTo(kind, server.url, { idleMs: 30 }).stream(requestOf()))
+      await closed
+    })
+
+    test('a reader that takes its time is not the provider’s silence', async () => {
+      await using server = await loopback((response) => {
+        events(response, 'data: 1\n\n')
+        setTimeout(() => response.end('data: 2\n\n'), 10)
+      })
+      const seen: unknown[] = []
+      for await (const chunks of transportTo(kind, server.url, { idleMs: 100 }).stream(requestOf())) {
+        seen.push(...chunks.map((chunk) => chunk.data))
+        await new Promise((resolve) => setTimeout(resolve, 150))
+      }
+      expect(seen).toEqual([1, 2])
+    })
+  })
+
+  describe('abort', () => {
+    const reason = new Error('Enough.')
+
+    test('before the request: nothing is sent', async () => {
+      await using server = await loopback((response) => response.end('{}'))
+      const transport = transportTo(kind, server.url)
+      await expect(transport.send(requestOf(AbortSignal.abort(reason)))).rejects.toBe(reason)
+      expect((await readStream(transport.stream(requestOf(AbortSignal.abort(reason))))).error).toBe(reason)
+      expect(server.connections.size).toBe(0)
+    })
+
+    test('while the answer is waited for', async () => {
+      const abort = new AbortController()
+      let closed: Promise<unknown> = Promise.resolve()
+      await using server = await loopback((response) => {
+        closed = once(response, 'close')
+        abort.abort(reason)
+      })
+      await expect(transportTo(kind, server.url).send(requestOf(abort.signal))).rejects.toBe(reason)
+      await closed
+    })
+
+    test('in the middle of a stream', async () => {
+      const abort = new AbortController()
+      let closed: Promise<unknown> = Promise.resolve()
+      await using server = await loopback((response) => {
+        closed = once(response, 'close')
+        events(response)
+      })
+      const seen: unknown[] = []
+      const reading = (async () => {
+        for await (const chunks of transportTo(kind, server.url).stream(requestOf(abort.signal))) {
+          seen.push(...chunks)
+          abort.abort(reason)
+        }
+      })()
+      await expect(reading).rejects.toBe(reason)
+      expect(seen).toHaveLength(2)
+      await closed
+    })
+
+    test('in the middle of a stream of which more has come already', async () => {
+      const abort = new AbortController()
+      await using server = await loopback((response) => {
+        events(response)
+        setTimeout(() => response.end('data: {"n":3}\n\n'), 10)
+      })
+      let seen = 0
+      const reading = (async () => {
+        for await (const chunks of transportTo(kind, server.url).stream(requestOf(abort.signal))) {
+          seen += chunks.length
+          await new Promise((resolve) => setTimeout(resolve, 100))
+          abort.abort(reason)
+        }
+      })()
+      await expect(reading).rejects.toBe(reason)
+      expect(seen).toBe(2)
+    })
+
+    test('in the middle of an error body', async () => {
+      const abort = new AbortController()
+      await using server = await loopback((response) => {
+        response.writeHead(500).write('Oh', () => setTimeout(() => abort.abort(reason), 20))
+      })
+      await expect(transportTo(kind, server.url).send(requestOf(abort.signal))).rejects.toBe(reason)
+    })
+
+    test('no listener is left on the signal', async () => {
+      await using server = await loopback((response, { headers }) => {
+        if (headers.accept === 'text/event-stream') events(response)
+        response.end(headers.accept === 'text/event-stream' ? '' : '{}')
+      })
+      const { signal } = new AbortController()
+      const added = vi.spyOn(signal, 'addEventListener')
+      const removed = vi.spyOn(signal, 'removeEventListener')
+      const transport = transportTo(kind, server.url)
+      await transport.send(requestOf(signal))
+      await readStream(transport.stream(requestOf(signal)))
+      expect(added).toHaveBeenCalledTimes(2)
+      expect(removed.mock.calls.map(([, listener]) => listener)).toEqual(
+        added.mock.calls.map(([, listener]) => listener),
+      )
+    })
+  })
+})

@@ -1,0 +1,82 @@
+import { describe, expect, test } from 'vitest'
+import type { TranscriptEntry } from '#contracts/entry.js'
+import { assistant, call, constants, echoFormat, EchoTransport, result, user } from '../echo-format.js'
+import { listening, sessionOver } from '../echo-session.js'
+
+describe('when the server keeps the conversation', () => {
+  test('PR-04 a request has what is new, and names the response before', async () => {
+    const transport = new EchoTransport(
+      'bytes',
+      { id: 'r1', text: 'a' },
+      { id: 'r2', text: 'b' },
+      { id: 'r3', text: 'c' },
+    )
+    const session = sessionOver(transport, { chain: true })
+    const transcript: TranscriptEntry[] = [user('one')]
+    await session.turn(transcript, constants(), listening())
+    transcript.push(assistant(call('c1'), call('c2')), result('c1'), result('c2'), user('notice'))
+    await session.turn(transcript, constants(), listening())
+    transcript.push(assistant({ type: 'text', text: 'b' }), user('two'))
+    const options = listening()
+    await session.turn(transcript, constants(), options)
+    expect(transport.sent).toEqual([
+      { model: 'm', tools: [], messages: [{ system: 'Be brief.' }, { user: 'one' }] },
+      { model: 'm', tools: [], messages: [{ tool: 'c1' }, { tool: 'c2' }, { user: 'notice' }], previous: 'r1' },
+      { model: 'm', tools: [], messages: [{ user: 'two' }], previous: 'r2' },
+    ])
+    expect(options.busts).toEqual([])
+  })
+
+  test('PR-04 a turn that failed is sent again as it was', async () => {
+    const transport = new EchoTransport(
+      'bytes',
+      { id: 'r1', text: 'a' },
+      { error: { type: 'invalid_x' } },
+      { id: 'r2' },
+    )
+    const session = sessionOver(transport, { chain: true })
+    const transcript = [user('one')]
+    await session.turn(transcript, constants(), listening())
+    transcript.push(assistant({ type: 'text', text: 'a' }) as never, user('two'))
+    await expect(session.turn(transcript, constants(), listening())).rejects.toThrow()
+    await session.turn(transcript, constants(), listening())
+    expect(transport.sent[2]).toEqual({ model: 'm', tools: [], messages: [{ user: 'two' }], previous: 'r1' })
+  })
+
+  test.each<[string, (transcript: TranscriptEntry[]) => TranscriptEntry[]]>([
+    [
+      'another model has answered since',
+      (old) => [...old, user('x'), assistant({ type: 'text', text: 'y' }), user('two')],
+    ],
+    [
+      'another model answered in its place',
+      ([first]) => [first!, { ...assistant(), model: 'n' } as TranscriptEntry, user('two')],
+    ],
+    ['an earlier entry changed', ([, ...rest]) => [user('1'), ...rest, user('two')]],
+  ])('PR-04 the whole transcript is sent when %s', async (_name, after) => {
+    const transport = new EchoTransport('bytes', { id: 'r1', text: 'a' }, { id: 'r2', text: 'b' })
+    const session = sessionOver(transport, { chain: true })
+    const transcript = [user('one')]
+    await session.turn(transcript, constants(), listening())
+    const changed = after([...transcript, assistant({ type: 'text', text: 'a' })])
+    await session.turn(changed, constants(), listening())
+    const messages = [{ system: 'Be brief.' }, ...echoFormat.encode(changed, constants())]
+    expect(transport.sent[1]).toEqual({ model: 'm', tools: [], messages })
+  })
+
+  test('PR-04 RS-14 a response without id leaves nothing to go on from', async () => {
+    const transport = new EchoTransport('bytes', { text: 'a' }, { id: 'r2', text: 'b' }, { id: 'r3' })
+    const session = sessionOver(transport, { chain: true })
+    const transcript: TranscriptEntry[] = [user('one')]
+    await session.turn(transcript, constants(), listening())
+    transcript.push(assistant({ type: 'text', text: 'a' }), user('two'))
+    await session.turn(transcript, constants(), listening())
+    transcript.push(assistant({ type: 'text', text: 'b' }), user('three'))
+    await session.turn(transcript, constants(), listening())
+    const first = [{ system: 'Be brief.' }, { user: 'one' }, { assistant: ['text'] }, { user: 'two' }]
+    expect(transport.sent.slice(1)).toEqual([
+      { model: 'm', tools: [], messages: first },
+      { model: 'm', tools: [], messages: [{ user: 'three' }], previous: 'r2' },
+    ])
+  })
+})

@@ -1,0 +1,147 @@
+import { describe, expect, test } from 'vitest'
+import { z } from 'zod'
+import { defineTool, memoryLog } from 'thinharness'
+import type { Answer, ResumeState } from 'thinharness'
+import { ScriptedModel } from 'thinharness/testing'
+import { eventsIn, jsonCopy, pausedRun, payTool, reordered, stored, YES } from '../resume/pause-support.js'
+import { failureOf, harnessOf, tool } from '../../harness/support.js'
+
+describe('an answer that cannot be used', () => {
+  test.each<[string, readonly unknown[], RegExp]>([
+    ['AP-08 none', [], /No answer was given\. Waiting: `call_1` \(pay\)/],
+    ['AP-08 to an unknown call', [{ callId: 'call_9', approved: true }], /Nothing waits for an answer to `call_9`/],
+    ['AP-08 two to one call', [YES, YES], /two answers to `call_1`/],
+    ['AP-08 not a boolean', [{ callId: 'call_1', approved: 'yes' }], /`approved` must be a boolean, got/],
+    ['AP-08 a reason that is no text', [{ ...YES, reason: 5 }], /`reason` must be a text, got `5`/],
+    ['AP-08 without a call id', [{ approved: true }], /an object with a `callId`/],
+    ['AP-08 null', [null], /an object with a `callId`/],
+    ['AP-08 with an unknown field', [{ ...YES, because: 'x' }], /because/],
+    [
+      'AP-08 edited arguments of a rejected call',
+      [{ callId: 'call_1', approved: false, editedArguments: {} }],
+      /rejected/,
+    ],
+    [
+      'AP-08 edited arguments that are no object',
+      [{ ...YES, editedArguments: [1] }],
+      /`editedArguments` must be an object/,
+    ],
+    ['AP-08 edited arguments that do not fit', [{ ...YES, editedArguments: { amount: 'all' } }], /amount/],
+    ['AP-08 an answer to a question', [{ callId: 'call_1', answer: 'yes' }], /answer/],
+  ])('%s is refused, and nothing has run or been kept', async (_, answers, problem) => {
+    const ran: unknown[] = []
+    const pay = defineTool({
+      name: 'pay',
+      description: 'Pays.',
+      parameters: z.object({ amount: z.number() }),
+      requiresApproval: true,
+      handler: (args) => void ran.push(args),
+    })
+    const log = memoryLog()
+    const harness = harnessOf({ model: new ScriptedModel().calls('pay', { amount: 5 }), tools: [pay], log })
+    const paused = await harness.run('Pay.')
+    const before = await eventsIn(log, paused.runId)
+    const failed = await failureOf(harness.resume(stored(paused), answers as Answer[]))
+    expect(failed).toMatchObject({ code: 'invalid_answer', message: expect.stringMatching(problem) as string })
+    expect(ran).toEqual([])
+    expect(await eventsIn(log, paused.runId)).toEqual(before)
+  })
+
+  test('AP-08 a list that is none is refused', async () => {
+    const { pay, state } = await pausedRun()
+    const harness = harnessOf({ model: new ScriptedModel(), tools: [pay] })
+    const failed = await failureOf(harness.resume(state, { call_1: true } as never))
+    expect(failed).toMatchObject({
+      code: 'invalid_answer',
+      message: 'Expected the answers to be a list, got something else.',
+    })
+  })
+})
+
+describe('a state that was changed', () => {
+  type Change = (phase: { calls: Record<string, unknown>[] }, state: Record<string, unknown>) => void
+  test.each<[string, Change, RegExp]>([
+    [
+      'AP-09 a call freed of its approval',
+      ({ calls }) => (calls[0]!['waiting'] = []),
+      /needs an approval that was not/,
+    ],
+    [
+      'AP-09 an approval asked of a call that needs none',
+      ({ calls }) => (calls[1]!['waiting'] = jsonCopy(calls[0]!['waiting'])),
+      /waits at call `call_2` for the answer to another/,
+    ],
+    [
+      'AP-09 another call under the same id',
+      ({ calls }) => (calls[2]!['arguments'] = '{"amount":900}'),
+      /not those of the last/,
+    ],
+    ['AP-19 two calls of one id', ({ calls }) => (calls[1]!['callId'] = 'call_1'), /not those of the last reply/],
+    ['AP-19 a call left out', ({ calls }) => void calls.pop(), /not those of the last reply/],
+    ['AP-19 one call more', ({ calls }) => void calls.push(jsonCopy(calls[0]!)), /not those of the last reply/],
+    ['AP-21 of another version', (_, state) => (state['version'] = 2), /^resume: it is of version `2`/],
+    ['AP-21 of no kind', (_, state) => delete state['kind'], /^resume: it is no stored state of a run/],
+  ])('%s is refused, and no tool runs', async (_, change, problem) => {
+    const { pay, ran } = payTool()
+    const model = new ScriptedModel().callsAll([{ name: 'pay' }, { name: 'look' }, { name: 'pay' }])
+    const look = tool('look', () => void ran.push('look'))
+    const harness = harnessOf({ model, tools: [pay, look] })
+    const state = jsonCopy(stored(await harness.run('Go.'))) as Record<string, unknown> & ResumeState
+    change(state['phase'] as Parameters<Change>[0], state)
+    const approved = { callId: 'call_3', approved: true }
+    const failed = await failureOf(harness.resume(state, [approved]))
+    expect(failed).toMatchObject({ code: 'invalid_state', message: expect.stringMatching(problem) as string })
+    expect(ran).toEqual([])
+  })
+})
+
+describe('the counts of a stored run', () => {
+  const change = (state: ResumeState, field: string, value: unknown): ResumeState => {
+    const copy = jsonCopy(state) as ResumeState & Record<string, Record<string, unknown>>
+    const [part = '', name = ''] = field.split('.')
+    if (name === '') (copy as Record<string, unknown>)[part] = value
+    else copy[part]![name] = value
+    return jsonCopy(copy)
+  }
+
+  test('AP-29 AP-38 AP-43 are the same after a trip through JSON, in whatever order of keys', async () => {
+    const { pay } = payTool()
+    const model = new ScriptedModel().calls('pay', {}, { usage: { inputTokens: 7 } }).says('Paid.')
+    const harness = harnessOf({ model, tools: [pay], limits: { toolCalls: 1 } })
+    const paused = await harness.run('Pay.')
+    const state = reordered(stored(paused))
+    expect(state).toMatchObject({ usage: paused.usage, told: ['limit_warning:tool_calls:1'] })
+    const { usage } = await harness.resume(state, [YES])
+    expect({ ...usage, byModel: {} }).toEqual({
+      ...{ ...paused.usage, byModel: {} },
+      ...{ modelRequests: 2, inputTokens: 17, outputTokens: 10 },
+    })
+  })
+
+  test.each([
+    ['AP-30 a counter that is missing', 'usage.toolCalls', undefined, '`usage.toolCalls` is missing'],
+    ['AP-31 a counter that is no number', 'usage.toolCalls', '1', '`usage.toolCalls` must be a whole number from 0 up'],
+    ['AP-31 a counter that is no whole number', 'usage.modelRequests', 1.5, '`usage.modelRequests` must be a whole'],
+    ['AP-31 a counter below 0', 'usage.modelRequests', -1, '`usage.modelRequests` must be a whole number'],
+    ['AP-32 a usage that is no object', 'usage', [], '`usage` must be an object, got a list'],
+    ['AP-33 no retries by tool', 'usage.toolRetries', undefined, '`usage.toolRetries` is missing'],
+    [
+      'AP-34 retries that are no number',
+      'usage.toolRetries',
+      { pay: 'two' },
+      '`usage.toolRetries.pay` must be a whole',
+    ],
+    ['AP-35 a counter that nobody knows', 'usage.coffees', 3, '`usage.coffees` is no known field'],
+    ['AP-36 no tokens', 'usage.inputTokens', undefined, '`usage.inputTokens` is missing'],
+    ['AP-37 tokens that are no number', 'usage.inputTokens', 'many', '`usage.inputTokens` must be a whole number'],
+    ['AP-39 notices that are no list', 'told', {}, '`told` must be a list, got an object'],
+    ['AP-40 a notice that is no key', 'told', [['limit_warning', 'coffee', 1]], '`told[0]` must be a text, got a list'],
+  ])('AP-41 %s is refused with the name of the field', async (_, field, value, problem) => {
+    const { pay, ran, state } = await pausedRun()
+    const harness = harnessOf({ model: new ScriptedModel(), tools: [pay] })
+    const failed = await failureOf(harness.resume(change(state, field, value), [YES]))
+    expect(failed.code).toBe('invalid_state')
+    expect(failed.message).toContain(`resume: ${problem}`)
+    expect(ran).toEqual([])
+  })
+})

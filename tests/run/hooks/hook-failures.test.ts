@@ -1,0 +1,118 @@
+import { describe, expect, test } from 'vitest'
+import { ModelRetry } from 'thinharness'
+import type { Hook, JsonObject } from 'thinharness'
+import { ScriptedModel } from 'thinharness/testing'
+import { eventsOf, harnessOf, ofKind, output, tool } from '../../harness/support.js'
+
+/** Rejects with something that is no error, as a host may. */
+async function rejects(thrown: unknown): Promise<never> {
+  throw thrown
+}
+
+describe('registration', () => {
+  const handler = (): undefined => undefined
+
+  test.each<[string, unknown, string]>([
+    [
+      'an unknown event',
+      { event: 'before_toolcall', handler },
+      'Unknown hook event `before_toolcall`. Did you mean `before_tool_call`?',
+    ],
+    [
+      'a handler that is none',
+      { event: 'run_end', handler: 'log' },
+      'Expected the handler of a `run_end` hook to be a function, got string.',
+    ],
+    [
+      'an empty filter',
+      { event: 'before_tool_call', handler, tools: [] },
+      'The `tools` filter of a `before_tool_call` hook is empty, so it would never fire.',
+    ],
+    [
+      'a tool filter on another event',
+      { event: 'run_start', handler, tools: ['a'] },
+      '`tools` filters tool events only; a `run_start` hook cannot have it.',
+    ],
+    [
+      'a time limit that is none',
+      { event: 'run_start', handler, timeoutMs: 0 },
+      'Expected `timeoutMs` of a `run_start` hook to be a whole number of milliseconds from 1 to 2147483647, got 0.',
+    ],
+    ['what is no hook', null, 'Expected a hook to be an object `{ event, handler }`, got null.'],
+    [
+      'an unknown member',
+      { event: 'run_end', handler, tool: ['a'] },
+      'Unknown member of a `run_end` hook: `tool`. Did you mean `tools`?',
+    ],
+  ])('HK-02 refuses %s', (_name, hook, message) => {
+    expect(() => harnessOf({ hooks: [hook as Hook] })).toThrow(
+      expect.objectContaining({ code: 'invalid_options', message: expect.stringContaining(message) as string }),
+    )
+  })
+
+  test('HK-03 a filter may name any tool; one that does not exist simply never fires', async () => {
+    const fired: string[] = []
+    const hook: Hook = { event: 'before_tool_call', tools: ['a', 'ghost'], handler: (c) => void fired.push(c.toolName) }
+    using model = new ScriptedModel().callsAll([{ name: 'a' }, { name: 'b' }]).says('Done.')
+    await harnessOf({ model, tools: [tool('a'), tool('b')], hooks: [hook] }).run('Go.')
+    expect(fired).toEqual(['a'])
+  })
+})
+
+describe('hooks that fail without being strict', () => {
+  test('HC-03 are told, counted and passed over, whatever they throw', async () => {
+    const hooks: Hook[] = [
+      { event: 'run_start', handler: () => Promise.reject(new Error('Start.')) },
+      {
+        event: 'user_prompt_submit',
+        handler: () => {
+          throw new ModelRetry('Prompt.')
+        },
+      },
+      { event: 'before_tool_call', handler: () => rejects('Before.') },
+      { event: 'after_tool_call', handler: () => rejects(undefined) },
+      { event: 'run_end', timeoutMs: 5, handler: () => new Promise(() => undefined) },
+    ]
+    using model = new ScriptedModel().calls('a').says('Done.')
+    const stream = harnessOf({ model, tools: [tool('a')], hooks }).stream('Go.')
+    const events = await eventsOf(stream)
+    expect(ofKind(events, 'hook_failed').map(({ hookEvent, message }) => [hookEvent, message])).toEqual([
+      ['run_start', 'Start.'],
+      ['user_prompt_submit', 'Prompt.'],
+      ['before_tool_call', 'Before.'],
+      ['after_tool_call', 'unknown error'],
+      ['run_end', 'It took longer than 5 ms.'],
+    ])
+    expect((await stream.result).usage.hookFailures).toBe(5)
+    expect(model.heard[1]).toEqual({ kind: 'tool_outputs', outputs: [output('call_1', 'ok')] })
+  })
+
+  test.each<[string, Hook]>([
+    ['a text in place of an answer', { event: 'before_tool_call', handler: () => 'no' as never }],
+    ['arguments that are no object', { event: 'before_tool_call', handler: () => ({ args: 'no' as never }) }],
+    ['arguments that are no JSON', { event: 'before_tool_call', handler: () => ({ args: circular() }) }],
+    ['an output that is no text', { event: 'after_tool_call', handler: () => ({ output: 5 as never }) }],
+    ['an envelope that is none', { event: 'after_tool_call', handler: () => ({ envelope: 'ok' as never }) }],
+    [
+      'an envelope that is no JSON',
+      { event: 'after_tool_call', handler: () => ({ envelope: { ok: true, content: 'x', metadata: circular() } }) },
+    ],
+    ['context that is no text', { event: 'user_prompt_submit', handler: () => ({ context: [5] as never }) }],
+  ])('%s counts as a failure and changes nothing', async (_name, hook) => {
+    using model = new ScriptedModel().calls('a').says('Done.')
+    const stream = harnessOf({ model, tools: [tool('a')], hooks: [hook] }).stream('Go.')
+    const events = await eventsOf(stream)
+    expect((await stream.result).text).toBe('Done.')
+    expect(ofKind(events, 'hook_failed')).toMatchObject([{ hookEvent: hook.event }])
+    expect(model.heard).toEqual([
+      { kind: 'start', prompt: 'Go.' },
+      { kind: 'tool_outputs', outputs: [output('call_1', 'ok')] },
+    ])
+  })
+
+  function circular(): JsonObject {
+    const args: Record<string, unknown> = {}
+    args['self'] = args
+    return args as JsonObject
+  }
+})

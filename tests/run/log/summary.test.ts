@@ -1,0 +1,132 @@
+import fc from 'fast-check'
+import { describe, expect, test } from 'vitest'
+import { memoryLog } from 'thinharness'
+import type { DurableEvent, PendingItem, RunSummary } from 'thinharness'
+import { fold } from '#run/machine/state.js'
+import { digestAfter, summaryOf } from '#run/log/summary.js'
+import type { RunDigest } from '#run/log/summary.js'
+import { randomRun, play } from '../machine/random-runs.js'
+import { AT, Story, calls, event } from '../machine/support.js'
+
+function digestOf(events: readonly DurableEvent[]): RunDigest | null {
+  let digest: RunDigest | null = null
+  for (const each of events) digest = digestAfter('run_t', digest, each)
+  return digest
+}
+
+function summaryFrom(events: readonly DurableEvent[]): RunSummary {
+  return summaryOf(digestOf(events)!, false)
+}
+
+const item = (callId: string, toolName = 'a'): PendingItem => {
+  return { kind: 'approval', callId, toolName, arguments: '{}', path: ['run_t'] }
+}
+
+describe('a run in short', () => {
+  test('161 counts what the state counts, at every event of random runs', async () => {
+    await fc.assert(
+      fc.asyncProperty(randomRun, async (run) => {
+        const { log } = await play(run)
+        for (let length = 1; length <= log.length; length++) {
+          const events = log.slice(0, length)
+          const { usage, provider, model, lastSeq, parent } = summaryFrom(events)
+          const state = fold(events)!
+          const { usage: counted, seq } = state
+          expect({ usage, provider, model, lastSeq, parent }).toEqual({
+            usage: counted,
+            provider: state.provider,
+            model: state.model,
+            lastSeq: seq,
+            parent: state.parent,
+          })
+        }
+      }),
+      { numRuns: 60 },
+    )
+  }, 60_000)
+
+  test('161 tells what is pending until it is answered, and not beyond', () => {
+    const story = new Story().asks().replies(calls('a', 'b'))
+    const pending = (): (string | undefined)[] => summaryFrom(story.events).pending.map(({ callId }) => callId)
+    expect(pending()).toEqual([])
+    story.then('approval_requested', { items: [item('call_1'), item('call_2')] })
+    expect(pending()).toEqual(['call_1', 'call_2'])
+    story.then('answer_received', { callId: 'call_1', answer: { callId: 'call_1', approved: true } })
+    expect(pending()).toEqual(['call_2'])
+    story.then('answer_received', { callId: 'call_2', answer: { callId: 'call_2', approved: true } })
+    expect(pending()).toEqual([])
+    story.starts('call_1')
+    story.then('approval_requested', { callId: 'call_1', items: [item('call_1/call_9'), item('call_1')] })
+    expect(pending()).toEqual(['call_1/call_9', 'call_1'])
+    story.completes('call_1')
+    expect(pending()).toEqual([])
+  })
+
+  test('161 is paused, goes on, and ends', () => {
+    const at = (seconds: number): { at: string } => ({ at: new Date(Date.parse(AT) + seconds * 1000).toISOString() })
+    const usage = digestOf([event('run_started', 1)])!.usage
+    const result = { stopReason: 'approval_required', pending: [item('call_1')], usage } as never
+    const story = [event('run_started', 1), { ...event('run_completed', 2, { result }), ...at(1) }] as DurableEvent[]
+    expect(summaryFrom(story)).toMatchObject({ status: 'paused', stopReason: 'approval_required', endedAt: null })
+    story.push({ ...event('run_started', 3, { begun: 'resumed' }), ...at(2) })
+    expect(summaryFrom(story)).toMatchObject({ status: 'interrupted', stopReason: null, startedAt: AT })
+    const told = { stopReason: 'cancelled', code: 'cancelled', message: 'Cancelled.', usage } as const
+    story.push({ ...event('run_failed', 4, told), ...at(3) })
+    expect(summaryFrom(story)).toMatchObject({
+      status: 'cancelled',
+      stopReason: 'cancelled',
+      endedAt: at(3).at,
+      updatedAt: at(3).at,
+      pending: [],
+      error: { code: 'cancelled', message: 'Cancelled.' },
+    })
+  })
+
+  test.each<[string, (log: ReturnType<typeof memoryLog>) => Promise<unknown>, string]>([
+    [
+      'a status that is none',
+      (log) =>
+        log
+          .list({ status: 'done' as never })
+          [Symbol.asyncIterator]()
+          .next(),
+      'Expected `status` of `list` to be among running, paused, interrupted, completed, failed, cancelled, got `done`.',
+    ],
+    [
+      'an unknown option of a list',
+      (log) =>
+        log
+          .list({ statsu: 'paused' } as never)
+          [Symbol.asyncIterator]()
+          .next(),
+      'Unknown option of `list`: `statsu`. Did you mean `status`?',
+    ],
+    [
+      'a removal of everything that nobody asked for',
+      (log) => log.prune({}),
+      'Expected `prune` to be given `olderThanMs` or `keep`.',
+    ],
+    [
+      'a removal of what runs',
+      (log) => log.prune({ keep: 1, also: ['running' as never] }),
+      'Expected `also` of `prune` to be `paused` and `interrupted`, got `running`.',
+    ],
+    [
+      'an age that is none',
+      (log) => log.prune({ olderThanMs: -1 }),
+      'Expected `olderThanMs` of `prune` to be a number of ms from 0 up, got `-1`.',
+    ],
+    [
+      'a claim without an owner',
+      (log) => log.claim('run_a', '', 1),
+      'Expected the owner of a claim to be a text that is not empty.',
+    ],
+    [
+      'a claim without a time',
+      (log) => log.claim('run_a', 'ann', Number.NaN),
+      'Expected the time of a claim to be a number of ms from 0 up, got `NaN`.',
+    ],
+  ])('H-23 refuses %s', async (_name, act, message) => {
+    await expect(act(memoryLog())).rejects.toMatchObject({ code: 'invalid_options', message })
+  })
+})

@@ -1,0 +1,114 @@
+import { expect, test } from 'vitest'
+import { z } from 'zod'
+import { defineTool, memoryLog } from 'thinharness'
+import type { DurableEvent, RunLog } from 'thinharness'
+import { ScriptedModel } from 'thinharness/testing'
+import { harnessOf, tool } from '../../harness/support.js'
+
+async function eventsIn(log: RunLog, runId: string): Promise<DurableEvent[]> {
+  const events: DurableEvent[] = []
+  for await (const event of log.read(runId)) events.push(JSON.parse(JSON.stringify(event)) as DurableEvent)
+  return events
+}
+
+const silent = (): ScriptedModel => new ScriptedModel()
+
+const ask = defineTool({
+  name: 'ask',
+  description: 'Asks a person.',
+  parameters: z.object({}),
+  handler: (_, context) => {
+    if (context.answer === undefined) context.suspend({ question: 'Which?' }, z.object({ color: z.string() }))
+    return JSON.stringify(context.answer)
+  },
+})
+
+test('a run is run again by its log: the same result, no request and no tool run', async () => {
+  const log = memoryLog()
+  let ran = 0
+  const count = tool('count', () => `${++ran}`)
+  using model = new ScriptedModel().calls('count', {}).calls('count', {}).says('Done.')
+  const first = await harnessOf({ model, tools: [count], log }).run('Count.', {
+    runId: 'run_r',
+    limits: { modelRequests: 5 },
+  })
+  const events = await eventsIn(log, 'run_r')
+  using nobody = silent()
+  const again = await harnessOf({ model: nobody, tools: [count] }).replay(events)
+  expect({ ...again, responses: [] }).toEqual({ ...first, responses: [] })
+  expect(ran).toBe(2)
+})
+
+test('a run that paused, and went on in another process, is run again over both', async () => {
+  const log = memoryLog()
+  const pay = tool('pay', () => 'paid', { requiresApproval: true })
+  using model = new ScriptedModel().calls('pay', { n: 1 }).calls('ask', {}).says('Done.')
+  const harness = harnessOf({ model, tools: [pay, ask], log })
+  const paused = await harness.run('Pay.', { runId: 'run_r' })
+  const asked = await harness.resume(paused.resumeState!, [{ callId: paused.pending[0]!.callId, approved: true }])
+  const first = await harness.resume(asked.resumeState!, [
+    { callId: asked.pending[0]!.callId, answer: { color: 'red' } },
+  ])
+  using nobody = silent()
+  const again = await harnessOf({ model: nobody, tools: [pay, ask] }).replay(await eventsIn(log, 'run_r'))
+  expect({ ...again, responses: [] }).toEqual({ ...first, responses: [] })
+})
+
+test('a run that failed comes to the same error', async () => {
+  const log = memoryLog()
+  using model = new ScriptedModel().calls('a', {}).calls('a', {})
+  const options = { tools: [tool('a')], limits: { modelRequests: 2 } }
+  const failed = harnessOf({ model, log, ...options }).run('Go.', { runId: 'run_r' })
+  await expect(failed).rejects.toMatchObject({ code: 'limit_reached' })
+  using nobody = silent()
+  const again = harnessOf({ model: nobody, ...options }).replay(await eventsIn(log, 'run_r'))
+  await expect(again).rejects.toMatchObject({ code: 'limit_reached', run: { stopReason: 'limit_reached' } })
+})
+
+test('the first difference is named where the code has changed', async () => {
+  const log = memoryLog()
+  using model = new ScriptedModel().calls('a', {}).says('Done.')
+  await harnessOf({ model, log, tools: [tool('a')], instructions: 'Be kind.' }).run('Go.', { runId: 'run_r' })
+  using nobody = silent()
+  const harness = harnessOf({ model: nobody, tools: [tool('a')], instructions: 'Be strict.' })
+  await expect(harness.replay(await eventsIn(log, 'run_r'))).rejects.toMatchObject({
+    code: 'replay_mismatch',
+    message: expect.stringContaining('event 2: `model_request_started` differs at `config.instructions`') as string,
+  })
+})
+
+test('a fork goes on from a turn, with another prompt or as the run did, and may leave the world alone', async () => {
+  const log = memoryLog()
+  const sent: unknown[] = []
+  const send = tool('send', (args) => sent.push(args))
+  using model = new ScriptedModel().calls('send', { n: 1 }).calls('send', { n: 2 }).says('Done.')
+  await harnessOf({ model, tools: [send], log }).run('Send.', { runId: 'run_r' })
+  const events = await eventsIn(log, 'run_r')
+  using other = new ScriptedModel().calls('send', { n: 3 }).says('Otherwise.')
+  const fork = harnessOf({ model: other, tools: [send], log }).fork(
+    events,
+    { afterTurn: 1, prompt: 'Otherwise?' },
+    { effects: 'dry' },
+  )
+  const result = await fork.result
+  expect(result.text).toBe('Otherwise.')
+  expect(result.runId).not.toBe('run_r')
+  expect(sent).toEqual([{ n: 1 }, { n: 2 }])
+  expect(result.transcript.map(({ role }) => role)).toEqual([
+    'user',
+    'assistant',
+    'tool',
+    'user',
+    'assistant',
+    'tool',
+    'assistant',
+  ])
+  using third = new ScriptedModel().says('On.')
+  const on = harnessOf({ model: third, tools: [send], log }).fork(events, { afterTurn: 1 })
+  expect(await on.result).toMatchObject({ text: 'On.', usage: { modelRequests: 1 } })
+  using nobody = silent()
+  const again = await harnessOf({ model: nobody, tools: [send] }).replay(log.read(on.runId))
+  expect(again.text).toBe('On.')
+  await expect(harnessOf({ model: nobody }).fork(events, { afterTurn: 9 }).result).rejects.toThrow(/from 0 to 3/)
+  await expect(harnessOf({ model: nobody }).fork(events, { afterTurn: 3 }).result).rejects.toThrow(/give `prompt`/)
+})

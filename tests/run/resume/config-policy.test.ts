@@ -1,0 +1,145 @@
+import { describe, expect, test } from 'vitest'
+import { z } from 'zod'
+import { defineTool } from 'thinharness'
+import type { HarnessOptions, ResumeOptions } from 'thinharness'
+import { ScriptedModel } from 'thinharness/testing'
+import { ask, delegateTool, playing } from '../children/children-support.js'
+import { logWith, stored, watchedLog } from './pause-support.js'
+import { failureOf, harnessOf, tool } from '../../harness/support.js'
+
+const YES = [{ callId: 'call_1', approved: true }] as const
+type Policy = NonNullable<ResumeOptions['configPolicy']>
+
+/** A harness of two tools, of which one asks for approval; `ran` counts what ran. */
+function setUp(options: HarnessOptions<unknown> = {}, schema: z.ZodType = z.object({ n: z.number().default(1) })) {
+  const ran: unknown[] = []
+  const pay = defineTool({
+    name: 'pay',
+    description: 'Pays.',
+    parameters: schema,
+    requiresApproval: true,
+    handler: (args) => void ran.push(args),
+  })
+  const model = new ScriptedModel().always(({ turn }) => (turn === 0 ? { calls: [{ name: 'pay' }] } : 'Paid.'))
+  return { ran, harness: harnessOf({ model, tools: [pay, tool('look')], instructions: 'Be brief.', ...options }) }
+}
+
+async function paused() {
+  return stored(await setUp().harness.run('Pay.', { runId: 'run_c' }))
+}
+
+const COMPATIBLE: readonly [string, Parameters<typeof setUp>, RegExp][] = [
+  ['other instructions', [{ instructions: 'Be long.' }], /compatible: instructions/],
+  ['other limits', [{ limits: { modelRequests: 9 } }], /compatible: limits/],
+  [
+    'another form of the answer',
+    [{ outputType: z.object({ a: z.string() }), outputMode: 'tool' }],
+    /compatible: output/,
+  ],
+]
+
+describe('a run that goes on with another configuration', () => {
+  test.each<Policy>(['same', 'compatible', 'any'])('that is the same is let on by `%s`', async (configPolicy) => {
+    const { ran, harness } = setUp()
+    await harness.resume(await paused(), YES, { configPolicy })
+    expect(ran).toHaveLength(1)
+  })
+
+  test.each(COMPATIBLE)('of %s is refused by `same` alone, with what is different', async (_, options, problem) => {
+    const state = await paused()
+    const strict = setUp(...options)
+    const failed = await failureOf(strict.harness.resume(state, YES, { configPolicy: 'same' }))
+    expect(failed).toMatchObject({ code: 'invalid_state', message: expect.stringMatching(problem) as string })
+    expect(strict.ran).toEqual([])
+    const { ran, harness } = setUp(...options)
+    // With an output type the scripted answer does not fit: that the call ran is what counts here.
+    await harness.resume(state, YES).catch(() => undefined)
+    expect(ran).toHaveLength(1)
+  })
+
+  test('of another tool that nothing waits for is compatible; without the one that waits it is breaking', async () => {
+    const state = await paused()
+    const model = new ScriptedModel().always('Paid.')
+    const without = harnessOf({ model, tools: [tool('look')], instructions: 'Be brief.' })
+    const failed = await failureOf(without.resume(state, YES))
+    expect(failed.message).toMatch(/breaking: tool `pay` is gone/)
+    const pay = defineTool({
+      name: 'pay',
+      description: 'Pays.',
+      parameters: z.object({ n: z.number().default(1) }),
+      requiresApproval: true,
+      handler: () => 'paid',
+    })
+    const more = harnessOf({ model, tools: [pay, tool('other')], instructions: 'Be brief.' })
+    expect((await failureOf(more.resume(state, YES, { configPolicy: 'same' }))).message).toMatch(
+      /compatible: tool `look`, tool `other`/,
+    )
+    expect((await more.resume(state, YES)).text).toBe('Paid.')
+  })
+
+  test('that changes the schema of the tool that waits is breaking, and is let on by `any` alone', async () => {
+    const state = await paused()
+    const other = () => setUp({}, z.object({ n: z.number().default(7) }))
+    for (const configPolicy of ['same', 'compatible'] as const) {
+      const { ran, harness } = other()
+      const failed = await failureOf(harness.resume(state, YES, { configPolicy }))
+      expect([failed.code, ran]).toEqual(['invalid_state', []])
+      expect(failed.message).toMatch(/breaking: tool `pay` has changed/)
+    }
+    const { ran, harness } = other()
+    await harness.resume(state, YES, { configPolicy: 'any' })
+    expect(ran).toEqual([{ n: 7 }])
+  })
+
+  test.each<Policy>(['same', 'compatible', 'any'])(
+    'cannot free a held call of the approval that its state asks for, nor hold one that was free (`%s`)',
+    async (configPolicy) => {
+      const model = () =>
+        new ScriptedModel().always(({ turn }) =>
+          turn === 0 ? { calls: [{ name: 'pay' }, { name: 'look' }] } : 'Done.',
+        )
+      const ran: string[] = []
+      const make = (payNeeds: boolean, lookNeeds: boolean) =>
+        harnessOf({
+          model: model(),
+          tools: [
+            tool('pay', () => void ran.push('pay'), { requiresApproval: payNeeds }),
+            tool('look', () => void ran.push('look'), { requiresApproval: lookNeeds }),
+          ],
+        })
+      const state = stored(await make(true, false).run('Go.'))
+      for (const harness of [make(false, false), make(true, true)]) {
+        const failed = await failureOf(harness.resume(state, YES, { configPolicy }))
+        expect([failed.code, ran]).toEqual(['invalid_state', []])
+      }
+    },
+  )
+
+  test('is checked by `recover` too', async () => {
+    const log = watchedLog()
+    const state = setUp({ log })
+    await state.harness.run('Pay.', { runId: 'run_c' })
+    const left = await logWith(log.kept.slice(0, 3))
+    const failed = await failureOf(
+      setUp({ log: left, instructions: 'x' }).harness.recover('run_c', { configPolicy: 'same' }).result,
+    )
+    expect(failed.message).toMatch(/compatible: instructions/)
+  })
+
+  test('is checked in the runs below with the same policy', async () => {
+    const plays = { go: [['delegate'], 'Done.'], a: [['ask'], 'A.'] }
+    const make = (description: string) =>
+      harnessOf({ model: playing(plays), tools: [delegateTool('delegate', { a: [{ ...ask, description }] })] })
+    const state = stored(await make('Asks.').run('go'))
+    const answers = [{ callId: 'call_1/a/call_1', answer: 'x' }]
+    const refused = await make('Asks well.').resume(state, answers)
+    expect(refused.toolCallRecords[0]?.output).toContain('configuration has changed')
+    const let_on = await make('Asks well.').resume(state, answers, { configPolicy: 'any' })
+    expect(let_on.toolCallRecords[0]?.output).toContain('A.')
+  })
+
+  test.each([['some'], ['']])('with the policy %j is refused at once', (configPolicy) => {
+    const { harness } = setUp()
+    expect(() => harness.recover('run_c', { configPolicy: configPolicy as Policy })).toThrow(/configPolicy/)
+  })
+})

@@ -1,0 +1,80 @@
+import { describe, expect, test } from 'vitest'
+import { z } from 'zod'
+import { inputPort } from 'thinharness'
+import { ScriptedModel } from 'thinharness/testing'
+import { eventsOf, harnessOf, ofKind, output, tool } from '../../harness/support.js'
+
+describe('steering', () => {
+  test('messages are taken at turn boundaries, in order, and told; what comes after the end is handed back', async () => {
+    const input = inputPort()
+    const steering = tool('steering', () => {
+      input.send('Be quick.')
+      input.send([{ type: 'text', text: 'And brief.' }])
+    })
+    using model = new ScriptedModel()
+      .calls('steering')
+      .replies(() => {
+        input.send('One more thing.')
+        return 'Done.'
+      })
+      .says('Done again.')
+    const stream = harnessOf({ model, tools: [steering] }).stream('Go.', { input })
+    const events = await eventsOf(stream)
+    expect(model.heard).toEqual([
+      { kind: 'start', prompt: 'Go.' },
+      {
+        kind: 'tool_outputs',
+        outputs: [output('call_1', 'The tool ran and returned nothing.')],
+        prompt: 'Be quick.\n\nAnd brief.',
+      },
+      { kind: 'message', prompt: 'One more thing.' },
+    ])
+    expect(
+      ofKind(events, 'model_request_started').map(({ requestKind, entries }) => [requestKind, entries.length]),
+    ).toEqual([
+      ['start', 1],
+      ['tool_outputs', 2],
+      ['steering', 1],
+    ])
+    expect((await stream.result).text).toBe('Done again.')
+    input.send('Too late.')
+    expect(input.close()).toEqual(['Too late.'])
+    expect(() => input.send('Never.')).toThrow('This input port is closed: the run no longer listens.')
+  })
+
+  test('a message goes before an answer that was given by final_result, which is accepted in the transcript', async () => {
+    const input = inputPort()
+    using model = new ScriptedModel()
+      .replies(() => {
+        input.send('In capitals.')
+        return { calls: [{ name: 'final_result', arguments: { answer: 'yes' } }] }
+      })
+      .calls('final_result', { answer: 'YES' })
+    const result = await harnessOf({ model, outputType: z.object({ answer: z.string() }) }).run('Go.', { input })
+    expect(result.output).toEqual({ answer: 'YES' })
+    expect(model.heard[1]).toEqual({
+      kind: 'tool_outputs',
+      outputs: [output('call_1', 'The final answer was accepted.')],
+      prompt: 'In capitals.',
+    })
+    expect(result.transcript.map(({ id, role }) => [id, role])).toEqual([
+      ['e1', 'user'],
+      ['e2', 'assistant'],
+      ['e3', 'tool'],
+      ['e4', 'user'],
+      ['e5', 'assistant'],
+      ['e6', 'tool'],
+    ])
+  })
+
+  test('a message that the budget of requests leaves no room for is handed back, and the answer stands', async () => {
+    const input = inputPort()
+    using model = new ScriptedModel().replies(() => {
+      input.send('More.')
+      return 'Done.'
+    })
+    const result = await harnessOf({ model, limits: { modelRequests: 1 } }).run('Go.', { input })
+    expect(result.text).toBe('Done.')
+    expect(input.close()).toEqual(['More.'])
+  })
+})

@@ -1,0 +1,253 @@
+import { writeFileSync } from 'node:fs'
+import { chmod, mkdir, readdir, stat, symlink } from 'node:fs/promises'
+import { join } from 'node:path'
+import { describe, expect, test } from 'vitest'
+import { editTool } from '#toolbox/files/edit/index.js'
+import { call, folderWith, textOf } from '../support.js'
+
+const edit = (path: string, from: string, to: string, more: object = {}): Record<string, string> => ({
+  path,
+  old_string: from,
+  new_string: to,
+  ...more,
+})
+
+describe('spec §6.3 edit', () => {
+  test('FT-04 one call changes two files that hold the same text', async () => {
+    const root = await folderWith({ 'a.txt': 'same\n', 'b.txt': 'same\n' })
+    const edits = [edit('a.txt', 'same', 'first'), edit('b.txt', 'same', 'second')]
+    expect(await call(editTool({ root }), { edits })).toEqual({
+      ok: true,
+      content: '1. ok a.txt: replaced 1 occurrence(s)\n2. ok b.txt: replaced 1 occurrence(s)',
+      metadata: {
+        applied: 2,
+        failed: 0,
+        results: [
+          { index: 1, ok: true, path: 'a.txt', replacements: 1, lines: [[1, 1]], diff: '@@ line 1 @@\n-same\n+first' },
+          { index: 2, ok: true, path: 'b.txt', replacements: 1, lines: [[1, 1]], diff: '@@ line 1 @@\n-same\n+second' },
+        ],
+      },
+    })
+    expect([await textOf(root, 'a.txt'), await textOf(root, 'b.txt')]).toEqual(['first\n', 'second\n'])
+    expect(await readdir(root)).toEqual(['a.txt', 'b.txt'])
+  })
+
+  test('FT-05 edits of one file build on each other', async () => {
+    const root = await folderWith({ 'a.txt': 'one' })
+    const edits = [edit('a.txt', 'one', 'two'), edit('./a.txt', 'two', 'three')]
+    expect(await call(editTool({ root }), { edits })).toMatchObject({ ok: true, metadata: { applied: 2 } })
+    expect(await textOf(root, 'a.txt')).toBe('three')
+  })
+
+  test('FT-06 FT-13 an edit that fails does not stop the others', async () => {
+    const root = await folderWith({ 'a.txt': 'one\ntwo' })
+    const edits = [
+      edit('a.txt', 'one', '1'),
+      edit('a.txt', 'one', '2'),
+      edit('a.txt', '', 'x'),
+      edit('a.txt', 'two', '2'),
+    ]
+    expect(await call(editTool({ root }), { edits })).toMatchObject({
+      ok: false,
+      content: [
+        '1. ok a.txt: replaced 1 occurrence(s)',
+        '2. FAILED a.txt: old_string not found in a.txt. Read the file again and copy the text exactly.',
+        '3. FAILED a.txt: old_string is empty: use `write` to create a file',
+        '4. ok a.txt: replaced 1 occurrence(s)',
+      ].join('\n'),
+      metadata: {
+        error_type: 'InvalidInput',
+        retry: true,
+        applied: 2,
+        failed: 2,
+        results: [
+          { ok: true },
+          { index: 2, ok: false, path: 'a.txt', replacements: 0, error_type: 'InvalidInput' },
+          { index: 3, ok: false, error_type: 'InvalidInput' },
+          { ok: true },
+        ],
+      },
+    })
+    expect(await textOf(root, 'a.txt')).toBe('1\n2')
+  })
+
+  test('FT-07 when all fail nothing is applied, and each failure is told', async () => {
+    const root = await folderWith({ 'a.txt': 'b b\nb' })
+    const edits = [edit('a.txt', 'x', 'y'), edit('a.txt', 'b', 'y'), edit('a.txt', 'b', 'b')]
+    expect(await call(editTool({ root }), { edits })).toMatchObject({
+      ok: false,
+      content: [
+        '1. FAILED a.txt: old_string not found in a.txt. Read the file again and copy the text exactly.',
+        '2. FAILED a.txt: old_string matches 3 times, in lines 1, 1, 2: give more of the text around the one that is meant, or set replace_all',
+        '3. FAILED a.txt: old_string and new_string are equal: there is nothing to change',
+      ].join('\n'),
+      metadata: { applied: 0, failed: 3, results: [{}, { matches: 3 }, {}] },
+    })
+    expect(await textOf(root, 'a.txt')).toBe('b b\nb')
+  })
+
+  test('FT-08 what an earlier edit made ambiguous fails with its count', async () => {
+    const root = await folderWith({ 'a.txt': 'one two' })
+    const edits = [edit('a.txt', 'one', 'two'), edit('a.txt', 'two', 'x')]
+    expect(await call(editTool({ root }), { edits })).toMatchObject({
+      ok: false,
+      metadata: { results: [{ ok: true }, { ok: false, matches: 2 }] },
+    })
+    expect(await textOf(root, 'a.txt')).toBe('two two')
+  })
+
+  test.each(['replace_all', 'all', 'replaceAll'])('FT-09 `%s` replaces every occurrence', async (name) => {
+    const root = await folderWith({ 'a.txt': 'b b b' })
+    const edits = [edit('a.txt', 'b', 'x', { [name]: true, expected_replacements: 3 })]
+    expect(await call(editTool({ root }), { edits })).toMatchObject({
+      ok: true,
+      content: '1. ok a.txt: replaced 3 occurrence(s)',
+      metadata: { results: [{ replacements: 3 }] },
+    })
+    expect(await textOf(root, 'a.txt')).toBe('x x x')
+  })
+
+  test('FT-11 an escape, a missing file and a directory fail, each by its type, and the rest applies', async () => {
+    const root = await folderWith({ 'a.txt': 'one', 'docs/b.txt': '' })
+    const edits = [
+      edit('../x', 'a', 'b'),
+      edit('missing.txt', 'a', 'b'),
+      edit('docs', 'a', 'b'),
+      edit('a.txt', 'one', 'two'),
+    ]
+    expect(await call(editTool({ root }), { edits })).toMatchObject({
+      ok: false,
+      metadata: {
+        error_type: 'PathValidationError',
+        applied: 1,
+        failed: 3,
+        results: [
+          { path: '../x', error: 'path escapes root: ../x', error_type: 'PathValidationError' },
+          { path: 'missing.txt', error: 'file not found: missing.txt', error_type: 'NotFound' },
+          { path: 'docs', error: 'path is not a file: docs', error_type: 'PathTypeError' },
+          { path: 'a.txt', ok: true },
+        ],
+      },
+    })
+  })
+
+  test('FT-12 a file that cannot be written fails with the error of the system, and the others go on', async () => {
+    const root = await folderWith({ 'a.txt': 'one', 'b.txt': 'one' })
+    await chmod(join(root, 'a.txt'), 0o444)
+    const edits = [edit('a.txt', 'one', 'two'), edit('b.txt', 'one', 'two')]
+    expect(await call(editTool({ root }), { edits })).toMatchObject({
+      ok: false,
+      metadata: {
+        error_type: 'EACCES',
+        results: [{ error: 'file is read-only: a.txt', error_type: 'EACCES' }, { ok: true }],
+      },
+    })
+    expect([await textOf(root, 'a.txt'), await textOf(root, 'b.txt')]).toEqual(['one', 'two'])
+  })
+
+  test.each<[string, object]>([
+    ['an empty list', { edits: [] }],
+    ['the flat form', { path: 'a.txt', old_string: 'one', new_string: 'two' }],
+    ['an unknown field of an item', { edits: [edit('a.txt', 'one', 'two', { fuzzy: true })] }],
+    ['a count of 0', { edits: [edit('a.txt', 'one', 'two', { expected_replacements: 0 })] }],
+  ])('FT-14 %s is refused', async (_name, args) => {
+    const root = await folderWith({ 'a.txt': 'one' })
+    const result = await call(editTool({ root }), args as Record<string, never>)
+    expect(result).toMatchObject({ ok: false, metadata: { error_type: 'ValidationError', retry: true } })
+    expect(await textOf(root, 'a.txt')).toBe('one')
+  })
+
+  test('FT-15 the schema has no references, at least one item, and closed items', () => {
+    const { parameters } = editTool()
+    expect(JSON.stringify(parameters)).not.toContain('$')
+    expect(parameters).toMatchObject({
+      additionalProperties: false,
+      required: ['edits'],
+      properties: {
+        edits: {
+          minItems: 1,
+          items: { additionalProperties: false, required: ['path', 'old_string', 'new_string'] },
+        },
+      },
+    })
+  })
+
+  test('check 156 a text that was escaped too often is repaired, and that is said', async () => {
+    const root = await folderWith({ 'a.txt': 'first\nsay "a"\n\tb\n' })
+    const edits = [edit('a.txt', 'say \\"a\\"\\n\\tb', 'say \\"x\\"\\n\\ty')]
+    expect(await call(editTool({ root }), { edits })).toMatchObject({
+      ok: true,
+      content:
+        '1. ok a.txt: replaced 1 occurrence(s); old_string matched only after its JSON escapes were decoded: check lines 2 to 3',
+      metadata: { results: [{ repaired: true, diff: '@@ line 2 @@\n-say "a"\n-\tb\n+say "x"\n+\ty' }] },
+    })
+    expect(await textOf(root, 'a.txt')).toBe('first\nsay "x"\n\ty\n')
+  })
+
+  test('check 157 CRLF, the byte order mark and the mode bits are kept', async () => {
+    const root = await folderWith({ 'a.sh': '\uFEFFone\r\ntwo\r\n' })
+    await chmod(join(root, 'a.sh'), 0o754)
+    await call(editTool({ root }), { edits: [edit('a.sh', 'one\ntwo', 'one\nand\ntwo')] })
+    expect(await textOf(root, 'a.sh')).toBe('\uFEFFone\r\nand\r\ntwo\r\n')
+    expect((await stat(join(root, 'a.sh'))).mode & 0o777).toBe(0o754)
+  })
+
+  test('check 157 a file that changes between reading and writing is left as it is', async () => {
+    const root = await folderWith({ 'a.txt': 'one 0' })
+    // The call asks again and again whether it was aborted; whenever it asks, somebody else writes.
+    const signal = new AbortController().signal
+    let writes = 0
+    Object.defineProperty(signal, 'throwIfAborted', {
+      value: () => {
+        writeFileSync(join(root, 'a.txt'), `one ${++writes % 10}`)
+      },
+    })
+    const result = await call(editTool({ root }), { edits: [edit('a.txt', 'one', 'two')] }, { signal })
+    expect(result).toMatchObject({
+      ok: false,
+      content: '1. FAILED a.txt: a.txt was changed by somebody else meanwhile: read it again',
+      metadata: { error_type: 'InvalidInput', retry: true },
+    })
+    expect([await readdir(root), await textOf(root, 'a.txt')]).toEqual([['a.txt'], `one ${writes % 10}`])
+  })
+
+  test.each<[string, string | Uint8Array, string]>([
+    ['a binary file', 'one\0two', 'a.txt is a binary file'],
+    ['a file that is not UTF-8', Uint8Array.of(0x6f, 0x6e, 0x65, 0xff), 'a.txt is not UTF-8 text'],
+    ['a file that is too large', 'x'.repeat(10_000_001), 'a.txt has more than the 10000000 bytes that can be edited'],
+  ])('H-13 %s is refused', async (_name, content, error) => {
+    const root = await folderWith({ 'a.txt': content })
+    const result = await call(editTool({ root }), { edits: [edit('a.txt', 'one', 'two')] })
+    expect(result).toMatchObject({ ok: false, metadata: { results: [{ error, error_type: 'InvalidInput' }] } })
+  })
+
+  test('two calls that edit one file at once both count', async () => {
+    const root = await folderWith({ 'a.txt': Array.from({ length: 20 }, (_, index) => `<${index}>`).join('\n') })
+    const tool = editTool({ root })
+    const results = await Promise.all(
+      Array.from({ length: 20 }, (_, index) => call(tool, { edits: [edit('a.txt', `<${index}>`, `[${index}]`)] })),
+    )
+    expect(results.filter(({ ok }) => !ok)).toEqual([])
+    expect(await textOf(root, 'a.txt')).toBe(Array.from({ length: 20 }, (_, index) => `[${index}]`).join('\n'))
+  })
+
+  test('FT-19 what may be written and not read is edited without being shown', async () => {
+    const root = await folderWith({ 'a.txt': 'secret: one', 'docs/b.txt': '' })
+    const tool = editTool({ root, readPaths: ['docs'] })
+    const edits = [edit('a.txt', 'secret; one', 'x'), edit('a.txt', 'one', 'two')]
+    const result = await call(tool, { edits })
+    expect(result).toMatchObject({ metadata: { applied: 1, failed: 1 } })
+    expect(JSON.stringify(result)).not.toContain('secret:')
+  })
+
+  test('what has the place of a file and is none is left alone', async () => {
+    const root = await folderWith({ 'b.txt': 'one' })
+    await mkdir(join(root, 'folder'))
+    await symlink('b.txt', join(root, 'link'))
+    const edits = [edit('folder', 'a', 'b'), edit('.', 'a', 'b'), edit('link', 'one', 'two')]
+    expect(await call(editTool({ root }), { edits })).toMatchObject({
+      metadata: { results: [{ error_type: 'PathTypeError' }, { error_type: 'PathTypeError' }, { ok: true }] },
+    })
+    expect(await textOf(root, 'b.txt')).toBe('two')
+  })
+})

@@ -1,0 +1,155 @@
+import { open } from 'node:fs/promises'
+import { join } from 'node:path'
+import { describe, expect, test } from 'vitest'
+import { jsonlSearch } from '#toolbox/jsonl/index.js'
+import { searchTool } from '#toolbox/search/index.js'
+import type { JsonObject } from '#util/json.js'
+import { body, lines, searched, summary } from './support.js'
+import { call, folderWith } from '../support.js'
+
+describe('lines that are not as they should be', () => {
+  test('a last line that was cut off is a parse error, also where the filters would pass over it', async () => {
+    const content = `${lines({ s: 'open' }, { s: 'paid' })}{"s":"late","x":[1,2`
+    for (const where of [[], [{ field: 's', op: 'eq', value: 'paid' }], [{ field: 's', op: 'exists' }]]) {
+      const envelope = await searched({ 'a.jsonl': content }, { where })
+      expect([envelope.ok, summary(envelope, 'json_parse_errors')]).toEqual([true, '1'])
+    }
+  })
+
+  test('a last line without a line feed is a row', async () => {
+    expect(body(await searched({ 'a.jsonl': '{"id":1}\n{"id":2}' }, { query: '2' }))).toBe('a.jsonl\n  2: {"id": 2}')
+  })
+
+  test('blank lines count as lines and as nothing else; CRLF and a byte order mark do not matter', async () => {
+    const envelope = await searched({ 'a.jsonl': '\ufeff{"id":1}\r\n\r\n \t\n{"id":2}\r\n' }, {})
+    expect([body(envelope), summary(envelope, 'json_parse_errors')]).toEqual([
+      'a.jsonl\n  1: {"id": 1}\n  4: {"id": 2}',
+      undefined,
+    ])
+  })
+
+  test('rows that are no objects are rows', async () => {
+    const envelope = await searched(
+      { 'a.jsonl': '5\n"x"\n[1,{"a":2}]\nnull\n' },
+      { where: [{ field: '[1].a', op: 'eq', value: 2 }] },
+    )
+    expect([body(envelope), summary(envelope, 'json_parse_errors')]).toEqual(['a.jsonl\n  3: [1, {"a": 2}]', undefined])
+  })
+
+  test('bytes that are no UTF-8 are shown replaced, and hide nothing', async () => {
+    const content = Buffer.concat([Buffer.from('{"s":"caf'), Buffer.from([0xe9]), Buffer.from('","id":1}\n{"id":2}\n')])
+    expect(
+      body(await searched({ 'a.jsonl': content }, { where: [{ field: 's', op: 'contains', value: 'caf' }] })),
+    ).toBe('a.jsonl\n  1: {"s": "caf\ufffd", "id": 1}')
+    expect(
+      body(await searched({ 'a.jsonl': content }, { where: [{ field: 's', op: 'contains', value: 'f\ufffd' }] })),
+    ).toContain('1: ')
+  })
+
+  test('a run of NUL bytes, as a crash leaves it, is a parse error and ends nothing', async () => {
+    const envelope = await searched({ 'a.jsonl': `{"id":1}\n${'\0'.repeat(5_000)}\n{"id":2}\n` }, {})
+    expect([body(envelope), summary(envelope, 'json_parse_errors')]).toEqual([
+      'a.jsonl\n  1: {"id": 1}\n  3: {"id": 2}',
+      '1',
+    ])
+  })
+
+  test('a row of 50 MB is filtered, and shown cut', async () => {
+    const content = `{"id":1}\n{"id":2,"text":"${'x'.repeat(50_000_000)}","n":12345678901234567890}\n{"id":3}\n`
+    const where = [{ field: 'n', op: 'eq', value: '12345678901234567890', type: 'number' }]
+    const envelope = await searched({ 'a.jsonl': content }, { where, fields: { id: 0, text: 3 } })
+    expect(body(envelope)).toBe('a.jsonl\n  2: {"id": 2, "text": "xxx…"}')
+    const whole = await searched({ 'a.jsonl': content }, { where })
+    expect(whole.metadata['chars']).toBeLessThan(1_001_000)
+  })
+
+  test('a line of more than 64 MiB is passed over and told, and the rows behind it have their right numbers', async () => {
+    const root = await folderWith({ 'a.jsonl': '{"id":1}\n' })
+    const file = await open(join(root, 'a.jsonl'), 'r+')
+    // Mostly a hole: it takes no room on the disk.
+    await file.write('\n{"id":3}\n', 70_000_000)
+    await file.close()
+    for (const args of [{}, { query: 'id' }]) {
+      const envelope = await call(jsonlSearch({ root }), args)
+      expect(body(envelope)).toBe('a.jsonl\n  1: {"id": 1}\n  3: {"id": 3}')
+      expect(summary(envelope, 'overlong_lines')).toBe('1 line(s) too long to be read')
+    }
+  })
+})
+
+describe('H-20 one deadline for the whole call', () => {
+  let seed = 7
+  const letters = Array.from({ length: 400_000 }, () =>
+    (seed = (seed * 48_271) % 2_147_483_647) & 64 ? 'a' : 'b',
+  ).join('')
+  /** Linear, but dear: thousands of states that are hardly ever met twice. */
+  const DEAR = '(a|b)*a(a|b){900}c'
+
+  test.each<[string, JsonObject]>([
+    ['a query', { query: DEAR }],
+    ['a filter', { where: [{ field: 'text', op: 'regex', value: DEAR }] }],
+    ['a field search', { field_searches: [{ field: 'text', query: DEAR, regex: true }] }],
+  ])('%s that takes too long ends the call in time', async (_, args) => {
+    const started = performance.now()
+    const envelope = await searched({ 'a.jsonl': lines({ text: letters }) }, args, { searchTimeoutMs: 200 })
+    expect(envelope).toMatchObject({
+      ok: false,
+      content: 'jsonl_search timed out after 0.2s: narrow the path, or add a query',
+      metadata: { error_type: 'Timeout', timeout: 0.2 },
+    })
+    expect(performance.now() - started).toBeLessThan(8_000)
+  })
+
+  test('FT-39 the `timeout` of a call counts in seconds, and a search keeps it too', async () => {
+    const root = await folderWith({ 'a.jsonl': lines({ text: letters }) })
+    for (const tool of [jsonlSearch({ root }), searchTool({ root, ripgrep: false })]) {
+      const envelope = await call(tool, { query: DEAR, timeout: 1 })
+      expect(envelope).toMatchObject({ ok: false, metadata: { error_type: 'Timeout', timeout: 1 } })
+    }
+  })
+
+  test.each<[string, JsonObject]>([
+    ['a query', { query: '"(a+)+$' }],
+    ['a filter', { where: [{ field: 'text', op: 'regex', value: '^(a+)+$' }] }],
+    ['a field search', { field_searches: [{ field: 'text', query: '^(a+)+$', regex: true }], fields: { id: 0 } }],
+  ])('%s that other engines hang on is done at once', async (_, args) => {
+    const envelope = await searched({ 'a.jsonl': lines({ id: 1, text: `${'a'.repeat(300_000)}!` }) }, args)
+    expect(envelope.ok).toBe(true)
+    expect(body(envelope).includes('matches')).toBe(false)
+  })
+
+  test('others have their turn while a long search runs, and an abort ends it', async () => {
+    const root = await folderWith({ 'a.jsonl': lines({ text: letters }) })
+    const controller = new AbortController()
+    const search = jsonlSearch({ root, searchTimeoutMs: 60_000 }).call(
+      { query: DEAR },
+      { ...outside(root), signal: controller.signal },
+    )
+    let turns = 0
+    const timer = setInterval(() => {
+      if (++turns === 3) controller.abort(new Error('enough'))
+    }, 1)
+    await expect(search).rejects.toThrow('enough')
+    clearInterval(timer)
+  })
+})
+
+function outside(root: string): Parameters<ReturnType<typeof jsonlSearch>['call']>[1] {
+  return {
+    runId: 'run_1',
+    callId: 'call_1',
+    toolName: 'jsonl_search',
+    root,
+    depth: 0,
+    idempotencyKey: 'run_1:call_1',
+    metadata: {},
+    signal: new AbortController().signal,
+    progress: () => undefined,
+    suspend: () => {
+      throw new Error('There is nobody to ask.')
+    },
+    spawn: () => {
+      throw new Error('No run is started here.')
+    },
+  }
+}

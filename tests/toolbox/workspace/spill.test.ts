@@ -1,0 +1,170 @@
+import { mkdir, readdir, rename, symlink, writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import fc from 'fast-check'
+import { describe, expect, test } from 'vitest'
+import { characterCount, firstCharacters, lastCharacters } from '#util/characters.js'
+import { readTool } from '#toolbox/files/read.js'
+import { spill } from '#toolbox/workspace/spill.js'
+import { call, folderWith, textOf, workspaceIn } from '../support.js'
+
+const OUTPUTS = '.thinharness/outputs'
+const TEXT = Array.from({ length: 100 }, (_, index) => `row ${index + 1}`).join('\n')
+
+async function spilledName(root: string, folder = OUTPUTS): Promise<string> {
+  const names = await readdir(join(root, folder))
+  expect(names).toHaveLength(1)
+  return `${folder}/${names[0]!}`
+}
+
+describe('spec §6.0 long results', () => {
+  test('what fits stays as it is, counted in characters', async () => {
+    const root = await folderWith()
+    const text = '😀'.repeat(10)
+    expect(await spill(workspaceIn(root), { text, prefix: 'read', limit: 10 })).toEqual({ content: text, metadata: {} })
+    expect(await readdir(root)).toEqual([])
+  })
+
+  test('FT-67 what does not fit is kept whole in a file, its beginning and end shown, with guidance to read it', async () => {
+    const root = await folderWith()
+    const text = `😀${'a'.repeat(50)}${'b'.repeat(50)}😀`
+    const { content, metadata } = await spill(workspaceIn(root), { text, prefix: 'search', limit: 5 })
+    const name = await spilledName(root)
+    expect(name).toMatch(/^\.thinharness\/outputs\/search-\d{13}-[0-9a-f]{8}\.txt$/)
+    expect(content).toBe(
+      [
+        `The output has 102 characters, more than the limit of 5. Its full text is in ${name}.`,
+        `Call \`read\` with path \`${name}\` and offset=1, then go on with later offsets.`,
+        '😀a',
+        '...',
+        'bb😀',
+      ].join('\n'),
+    )
+    expect(metadata).toEqual({ truncated: true, saved_to: join(root, name), saved_to_display: name, chars: 102 })
+    expect(await textOf(root, name)).toBe(text)
+  })
+
+  test('PT-09 texts that are kept at the same time get files of their own', async () => {
+    const root = await folderWith()
+    const workspace = workspaceIn(root)
+    const spills = Array.from({ length: 16 }, () => spill(workspace, { text: 'same text', prefix: 'read', limit: 3 }))
+    const paths = (await Promise.all(spills)).map(({ metadata }) => metadata['saved_to'])
+    expect(new Set(paths).size).toBe(16)
+    expect(await readdir(join(root, OUTPUTS))).toHaveLength(16)
+  })
+
+  test('H-17 the oldest files go when there are too many, and only the own ones', async () => {
+    const root = await folderWith({ 'out/read-1-deadbeef.txt': 'not ours', 'out/notes.txt': 'notes' })
+    const workspace = workspaceIn(root, { outputDir: 'out', maxOutputFiles: 3 })
+    const saved = ['read-1-deadbeef.txt', 'notes.txt']
+    for (let index = 0; index < 6; index++) {
+      await spill(workspace, { text: `text ${index}`, prefix: 'read', limit: 1 })
+      saved.push(...(await readdir(join(root, 'out'))).filter((name) => !saved.includes(name)))
+    }
+    const left = await readdir(join(root, 'out'))
+    expect(left.sort()).toEqual([...saved.slice(0, 2), ...saved.slice(-3)].sort())
+  })
+
+  test('a text that cannot be kept is still cut, and the loss is told', async () => {
+    const root = await folderWith({ '.thinharness': 'a file where the folder should be' })
+    expect(await spill(workspaceIn(root), { text: 'abcdef', prefix: 'read', limit: 2 })).toEqual({
+      content:
+        'The output has 6 characters, more than the limit of 2.\nThe full text could not be saved: path is not a directory: .thinharness. Narrow the call to see the rest.\na\n...\nf',
+      metadata: { truncated: true, chars: 6 },
+    })
+  })
+
+  test('nothing is kept outside the root', async () => {
+    const outside = await folderWith()
+    const root = await folderWith()
+    const workspace = workspaceIn(root)
+    await symlink(outside, join(root, '.thinharness'))
+    const { metadata } = await spill(workspace, { text: 'abcdef', prefix: 'read', limit: 2 })
+    expect([metadata, await readdir(outside)]).toEqual([{ truncated: true, chars: 6 }, []])
+  })
+})
+
+describe('reading what was kept', () => {
+  test.each<[string, string | undefined]>([
+    ['FT-68 in the usual folder', undefined],
+    ['FT-69 in a folder of its own', 'results/long'],
+  ])('%s, it may be read whatever the read paths are, by a later process too', async (_name, outputDir) => {
+    const root = await folderWith({ 'docs/a.txt': TEXT })
+    const options = { root, readPaths: ['docs'], ...(outputDir !== undefined && { outputDir }) }
+    await call(readTool({ ...options, maxReadChars: 100 }), { path: 'docs/a.txt' })
+    const path = await spilledName(root, outputDir)
+    const result = await call(readTool(options), { path })
+    expect(result).toMatchObject({ ok: true, metadata: { total_lines: 101, returned_lines: 101 } })
+    expect(result.content).toContain('101\t100\trow 100')
+  })
+
+  test('H-17 it is never kept again: whole lines, and where to go on', async () => {
+    const root = await folderWith({ 'docs/a.txt': TEXT })
+    const read = readTool({ root, readPaths: ['docs'], maxReadChars: 400, maxReadBytes: 500 })
+    await call(read, { path: 'docs/a.txt', limit: 70 })
+    const path = await spilledName(root)
+
+    const seen: string[] = []
+    for (let offset: number | undefined = 1; offset !== undefined;) {
+      const { ok, content } = await call(read, { path, offset })
+      expect([ok, content.length <= 400]).toEqual([true, true])
+      const [note, ...lines] = content.split('\n')
+      seen.push(...lines.map((line) => line.replace(/^\d+\t/, '')))
+      const next: string | undefined = /more lines are available from offset=(\d+)$/.exec(note!)?.[1]
+      offset = next === undefined ? undefined : Number(next)
+    }
+    expect(seen.join('\n')).toBe(await textOf(root, path))
+    expect(await readdir(join(root, OUTPUTS))).toHaveLength(1)
+  })
+
+  test('a line that is too long alone is cut, and said to be', async () => {
+    const root = await folderWith({ 'a.txt': `${'x'.repeat(2_000)}\nlast` })
+    const read = readTool({ root, maxReadChars: 300 })
+    await call(read, { path: 'a.txt' })
+    const path = await spilledName(root)
+    expect((await call(read, { path, offset: 2 })).content).toBe(
+      `read 1 line(s) from saved output ${path} starting at line 2; line 2 is cut after 100 characters; more lines are available from offset=3\n2\t1\t${'x'.repeat(98)}`,
+    )
+    expect((await call(read, { path, offset: 3 })).content).toContain('3\t2\tlast')
+  })
+
+  test('FT-71 other files of the folder stay unreadable, whatever their names', async () => {
+    const root = await folderWith({ 'docs/a.txt': TEXT, [`${OUTPUTS}/notes.txt`]: 'secret' })
+    const read = readTool({ root, readPaths: ['docs'], maxReadChars: 100 })
+    await call(read, { path: 'docs/a.txt' })
+    const own = (await readdir(join(root, OUTPUTS))).find((name) => name.startsWith('read-'))!
+    await writeFile(join(root, OUTPUTS, 'read-1-deadbeef.txt'), 'secret')
+    await rename(join(root, OUTPUTS, own), join(root, OUTPUTS, own.replace(/-\d+-/, '-1-')))
+    await mkdir(join(root, OUTPUTS, 'deep'))
+    await writeFile(join(root, OUTPUTS, 'deep', own), TEXT)
+    for (const name of ['notes.txt', 'read-1-deadbeef.txt', own.replace(/-\d+-/, '-1-'), `deep/${own}`, '.']) {
+      const path = join(OUTPUTS, name)
+      expect(await call(read, { path })).toMatchObject({ ok: false, metadata: { error_type: 'PathValidationError' } })
+    }
+  })
+
+  test('FT-72 a name of an own file that leads elsewhere is refused', async () => {
+    const outside = await folderWith({ 'secret.txt': 'secret' })
+    const root = await folderWith({ 'docs/a.txt': TEXT, 'private.txt': 'secret' })
+    const read = readTool({ root, readPaths: ['docs'], maxReadChars: 100 })
+    await call(read, { path: 'docs/a.txt' })
+    const path = await spilledName(root)
+    await rename(join(root, path), join(root, 'kept'))
+    for (const target of [join(outside, 'secret.txt'), join(root, 'private.txt'), outside]) {
+      await symlink(target, join(root, path))
+      const result = await call(read, { path })
+      expect(result).toMatchObject({ ok: false, metadata: { error_type: 'PathValidationError' } })
+      await rename(join(root, path), join(root, 'old-link'))
+    }
+  })
+})
+
+test('characters are code points, and no pair is ever split', () => {
+  fc.assert(
+    fc.property(fc.string({ unit: fc.constantFrom('a', 'ä', '😀', '\ud83d', '\ude00') }), fc.nat(12), (text, count) => {
+      const characters = Array.from(text)
+      expect(characterCount(text)).toBe(characters.length)
+      expect(firstCharacters(text, count)).toBe(characters.slice(0, count).join(''))
+      expect(lastCharacters(text, count)).toBe(count === 0 ? '' : characters.slice(-count).join(''))
+    }),
+  )
+})

@@ -1,0 +1,109 @@
+import { chmod, mkdir, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { dirname, join } from 'node:path'
+import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest'
+import type { JsonObject, JsonValue, ToolSpec } from 'thinharness'
+import { FoundSoFar } from '#toolbox/workspace/found-so-far.js'
+import { globTool } from '#toolbox/files/glob.js'
+import { jsonlSearch } from '#toolbox/jsonl/index.js'
+import { listTool } from '#toolbox/files/list.js'
+import type { FileToolOptions } from '#toolbox/workspace/options.js'
+import { searchTool } from '#toolbox/search/index.js'
+import { contextOf } from '../../mcp/support.js'
+import { call, folderWith, workspaceIn } from '../support.js'
+
+const LOOKS: readonly [string, (options: FileToolOptions) => ToolSpec, JsonObject][] = [
+  ['glob', globTool, { pattern: '**/*.jsonl' }],
+  ['list', listTool, { recursive: true }],
+  ['search', (options) => searchTool({ ...options, ripgrep: false }), { query: 'a' }],
+  ['jsonl_search', jsonlSearch, {}],
+]
+
+/** Made once: it is only looked at. */
+let many = ''
+
+beforeAll(async () => {
+  many = await mkdtemp(join(tmpdir(), 'thinharness-many-'))
+  for (let folder = 0; folder < 5; folder++) {
+    await mkdir(join(many, String(folder)))
+    const paths = Array.from({ length: 300 }, (_, index) => join(many, String(folder), `${index}.jsonl`))
+    await Promise.all(paths.map((path) => writeFile(path, '{"a":1}\n')))
+  }
+})
+
+afterAll(() => rm(many, { recursive: true, force: true }))
+
+describe('what looks through folders has one time limit, and ends when it is no longer wanted', () => {
+  test.each(LOOKS)('H-20 FT-28 `%s` that takes too long is a failure that names the time', async (name, make, args) => {
+    const { ok, content, metadata } = await call(make({ root: many, searchTimeoutMs: 1 }), args)
+    expect({ ok, type: metadata['error_type'], timeout: metadata['timeout'] }).toEqual({
+      ok: false,
+      type: 'Timeout',
+      timeout: 0.001,
+    })
+    expect(content).toMatch(/ timed out after 0\.001s: narrow the path/)
+    expect(content).toContain(name === 'search' ? 'built-in search' : name)
+  })
+
+  test.each(LOOKS)('an abort ends `%s` on its way', async (_, make, args) => {
+    const controller = new AbortController()
+    const looking = make({ root: many }).call(args, contextOf({ signal: controller.signal }))
+    setImmediate(() => controller.abort(new Error('no longer wanted')))
+    await expect(looking).rejects.toThrow('no longer wanted')
+  })
+})
+
+describe.skipIf(process.platform === 'win32')('the process of ripgrep', () => {
+  async function started(options: FileToolOptions = {}) {
+    const root = await folderWith({ 'a.txt': 'needle\n' })
+    const [program, note] = [join(dirname(root), 'rg'), join(dirname(root), 'pid')]
+    await writeFile(program, `#!/bin/sh\necho $$ > '${note}.new'; mv '${note}.new' '${note}'; exec sleep 60\n`)
+    await chmod(program, 0o755)
+    const controller = new AbortController()
+    const search = searchTool({ root, ripgrep: program, ...options })
+    const ended = search.call({ query: 'needle' }, contextOf({ signal: controller.signal })).catch(String)
+    const pid = Number(await vi.waitFor(() => readFile(note, 'utf8'), { timeout: 10_000 }))
+    expect(isAlive(pid)).toBe(true)
+    return { controller, ended, pid }
+  }
+
+  test('is gone when the call is aborted', async () => {
+    const { controller, ended, pid } = await started()
+    controller.abort(new Error('no longer wanted'))
+    expect(await ended).toBe('Error: no longer wanted')
+    expect(isAlive(pid)).toBe(false)
+  })
+
+  test('is gone when its time is up', async () => {
+    const { ended, pid } = await started({ searchTimeoutMs: 3_000 })
+    expect(await ended).toMatchObject({ kind: 'failed', errorType: 'Timeout' })
+    expect(isAlive(pid)).toBe(false)
+  })
+})
+
+function isAlive(pid: number): boolean {
+  try {
+    return process.kill(pid, 0)
+  } catch {
+    return false
+  }
+}
+
+test('a long search tells what it has met so far, the first after a while and then now and then', async () => {
+  const root = await folderWith()
+  const told: JsonValue[] = []
+  vi.useFakeTimers({ toFake: ['Date'] })
+  try {
+    const found = new FoundSoFar(workspaceIn(root), contextOf({ progress: (update) => void told.push(update) }))
+    for (let index = 1; index <= 50; index++) {
+      vi.advanceTimersByTime(10)
+      found.add(join(root, 'docs', `${index}\n.md`))
+    }
+  } finally {
+    vi.useRealTimers()
+  }
+  expect(told).toEqual([
+    { kind: 'found', count: 20, latest: 'docs/20\\u000a.md' },
+    { kind: 'found', count: 40, latest: 'docs/40\\u000a.md' },
+  ])
+})
