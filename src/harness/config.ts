@@ -43,8 +43,6 @@ import type { ProvenanceOptions } from '../run/provenance/options.js'
 import { memoryLog } from '../store/memory-log.js'
 import type { RunRules } from '../run/machine/rules.js'
 import type { SigningKey } from '../run/core/signature.js'
-import { directSteps } from '../run/core/steps.js'
-import type { StepRunner } from '../run/core/steps.js'
 import type { Tracing } from '../run/core/tracing.js'
 import type { SkillsOptions } from '../toolbox/skills/options.js'
 import type { OutputType, OutputValidator } from '../tools/output-type.js'
@@ -80,7 +78,6 @@ export interface Config<Output> extends Budgets {
   readonly sequential: boolean
   readonly hooks: HookSet
   readonly log: RunLog
-  readonly steps: StepRunner
   readonly tracing: readonly Tracing[]
   readonly settings: ModelSettings
   readonly signingKey: SigningKey | null
@@ -120,7 +117,6 @@ const OPTIONS: Readonly<Record<keyof HarnessOptions, OptionRule>> = {
   wrapModelCall: FUNCTIONS,
   wrapToolCall: FUNCTIONS,
   log: LOG,
-  steps: having('step', 'a step runner, an object with `step()`'),
   tracing: listOf('tracings', isObject),
 }
 
@@ -216,7 +212,6 @@ export function resolveConfig<Output>(options: HarnessOptions<Output>): Config<O
       tool: options.wrapToolCall ?? [],
     }),
     log: options.log ?? memoryLog({ keepEnded: REMEMBERED_RUNS }),
-    steps: options.steps ?? directSteps,
     tracing: options.tracing ?? [],
     settings: options.settings ?? {},
     signingKey: signingKeyOf(options.signingKey),

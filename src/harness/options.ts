@@ -10,7 +10,6 @@ import type { InputPort } from '../run/stream/input.js'
 import type { RunLog } from '../run/log/log.js'
 import type { ProvenanceOptions } from '../run/provenance/options.js'
 import type { SigningKey } from '../run/core/signature.js'
-import type { StepRunner } from '../run/core/steps.js'
 import type { Tracing } from '../run/core/tracing.js'
 import type { WrapModelCall, WrapToolCall } from '../run/hooks/wraps.js'
 import type { SkillsOptions } from '../toolbox/skills/options.js'
@@ -91,8 +90,6 @@ export interface HarnessOptions<Output = string> {
   readonly log?: RunLog
   /** Who traces the runs, children included: `openTelemetry` and `localTraces` of `thinharness/tracing`. Default: nobody. */
   readonly tracing?: readonly Tracing[]
-  /** Where effects are performed. Default: here. */
-  readonly steps?: StepRunner
   readonly settings?: ModelSettings
   /**
    * Signs stored states (HMAC-SHA256) and refuses those that are not: for states that go through other hands. At least 16

@@ -37,7 +37,7 @@ export function planOf(
   }: { config: Config<unknown>; parts: Parts; tools: readonly ToolSpec[]; startChild: StartChild },
   { opening, options, model, ...beside }: PlannedRun,
 ): RunPlan {
-  const { root, provenance, settings, steps, tracing, sequential, outputType, outputMode, packaged } = config
+  const { root, provenance, settings, tracing, sequential, outputType, outputMode, packaged } = config
   const own = [...tools, ...(options.tools ?? [])]
   checkToolNames([...packaged, ...own.map((tool) => tool.name)], outputType)
   // The run's own copy: what the caller does with the object afterwards is for the next run.
@@ -48,7 +48,6 @@ export function planOf(
     root,
     provenance: provenance === null ? null : { options: provenance, inherited: [] },
     settings,
-    steps,
     tracing,
     prices: config.prices,
     sequential,
@@ -77,7 +76,7 @@ export function childPlanOf(
     provenance,
   }: Pick<RunPlan, 'opening' | 'provenance'> & { options: SpawnOptions<unknown>; parent: Frozen },
 ): RunPlan {
-  const { root, steps, sequential, deltas } = parent
+  const { root, sequential, deltas } = parent
   const { outputRetries = config.outputRetries, toolRetries = config.toolRetries } = options
   const { outputType = null, outputMode = 'auto', outputValidator = null } = options
   const model = options.model ?? parent.model
@@ -94,7 +93,6 @@ export function childPlanOf(
     root,
     provenance,
     settings: options.settings ?? parent.constants.settings,
-    steps,
     tracing: config.tracing,
     prices: config.prices,
     sequential,

@@ -21,7 +21,6 @@ import { CallChildren } from '../children/children.js'
 import type { RunContext } from '../core/context.js'
 import type { Frozen } from '../core/frozen.js'
 import type { LeftChild } from '../core/started-child.js'
-import { performStep } from '../core/steps.js'
 import { answerOf, toolContext } from '../core/tool-context.js'
 import { outcomeBy } from './verdict.js'
 
@@ -221,7 +220,7 @@ export function finishReasonOf({ state }: RunContext): FinishReason {
   return last?.role === 'assistant' ? last.finishReason : 'other'
 }
 
-/** What a handler came to, and the runs that it left behind, where it succeeded. Plain JSON, as a step of an engine is. */
+/** What a handler came to, and the runs that it left behind, where it succeeded. Plain JSON. */
 type Performed = (ToolOutcome | SuspendedCall) & { readonly background?: readonly LeftRun[] }
 
 interface Running {
@@ -240,10 +239,8 @@ async function run(context: RunContext, frozen: Frozen, running: Running): Promi
   const work = async (signal: AbortSignal): Promise<Performed> => {
     const life = { signal, hasEnded: () => ended, answer: answerOf(call), spawn: children.spawn.bind(children) }
     const handle = () => invoke(spec, checked.value, toolContext(context, frozen, call, life))
-    const value = await performStep(frozen.steps, stepId(call), async () => {
-      const handled = await within(context, call, () => wrapped(context, running, signal, handle))
-      return leaving(handled, running)
-    })
+    const handled = await within(context, call, () => wrapped(context, running, signal, handle))
+    const value = leaving(handled, running)
     // Where one of its runs waits the call does, once the others have come to a pause or an end.
     if (children.waiting.length > 0) await children.settled()
     return value
@@ -291,11 +288,6 @@ function within<T>({ trace }: RunContext, { callId }: BatchCall, work: () => T):
 
 /** What people are asked is with the children. */
 const WAITS_FOR_CHILDREN: SuspendedCall = { kind: 'suspended', payload: null, answerSchema: {} }
-
-/** A call that is entered again is another step. */
-function stepId({ callId, entries }: BatchCall): string {
-  return entries > 1 ? `tool:${callId}#${entries}` : `tool:${callId}`
-}
 
 const CANCELLED: ToolOutcome = { kind: 'cancelled', reason: 'The run was cancelled before this call had ended.' }
 

@@ -6,7 +6,6 @@ import type { ConfigDigest } from '../machine/config-digest.js'
 import type { JsonValue } from '../../util/json.js'
 import type { InputPort } from '../stream/input.js'
 import type { Provenance } from '../provenance/flows.js'
-import type { StepRunner } from './steps.js'
 
 /** What the model can be offered, as it was found. */
 export interface Offer {
@@ -25,7 +24,6 @@ export interface Frozen {
   /** The tools that can be called, by name. */
   readonly tools: ReadonlyMap<string, ToolSpec>
   readonly output: OutputFormat | null
-  readonly steps: StepRunner
   readonly input: InputPort | null
   /** Somebody listens for deltas. */
   readonly deltas: boolean

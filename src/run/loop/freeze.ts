@@ -15,7 +15,7 @@ export async function freeze(
   output: OutputFormat | null,
   rules: RunRules,
 ): Promise<Frozen> {
-  const { settings, steps, input, deltas, sequential, root, provenance, readAnswer, refreshOffer } = plan
+  const { settings, input, deltas, sequential, root, provenance, readAnswer, refreshOffer } = plan
   let offer = await plan.loadOffer(signal)
   let told = toldOf(offer)
   const refresh = async (now: AbortSignal): Promise<void> => {
@@ -25,7 +25,7 @@ export async function freeze(
     told = toldOf(offer)
   }
   const frozen: Frozen = {
-    ...{ model, session: model.openSession(), output, steps, input, deltas, sequential, root, provenance, readAnswer },
+    ...{ model, session: model.openSession(), output, input, deltas, sequential, root, provenance, readAnswer },
     get tools() {
       return told.tools
     },

@@ -16,7 +16,6 @@ import { CallIds, normalizeTurn } from './normalize.js'
 import { entryId } from '../machine/state.js'
 import type { BatchCall } from '../machine/batch-call.js'
 import { ReplyDeltas } from './reply-deltas.js'
-import { performStep } from '../core/steps.js'
 import { ToolBatchExecutor } from '../calls/batch.js'
 import { completeUnrun } from '../calls/call.js'
 
@@ -41,11 +40,10 @@ export class LiveEffects implements Effects {
 
   async ask(requestKind: RequestKind): Promise<Reply> {
     const { state, clock, responses, trace } = this.#context
-    const { steps, tools } = this.#frozen
+    const { tools } = this.#frozen
     const ask = (maxOutputTokens: number | null): Promise<ModelTurn> => {
       const asked = (): Promise<ModelTurn> => this.#turn(requestKind, maxOutputTokens)
-      const traced = trace === null ? asked : () => trace.within({ kind: 'turn', requestKind }, asked)
-      return performStep(steps, `turn:${state.usage.modelRequests + 1}`, traced)
+      return trace === null ? asked() : trace.within({ kind: 'turn', requestKind }, asked)
     }
     const { reply, cost, turn, checked, resolution, value } = await this.#untilAborted(async () => {
       const answered = await this.#paid(ask)

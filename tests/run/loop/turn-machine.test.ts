@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest'
 import { z } from 'zod'
 import { memoryLog, ModelRetry } from 'thinharness'
-import type { RunLog, StepRunner } from 'thinharness'
+import type { RunLog } from 'thinharness'
 import { ScriptedModel } from 'thinharness/testing'
 import { eventsOf, failureOf, harnessOf, kinds, ofKind, output, tool } from '../../harness/support.js'
 
@@ -54,24 +54,6 @@ describe('the turn machine', () => {
       'kept model_message',
       'kept run_completed',
     ])
-  })
-
-  test('TM-02 each effect goes through the step runner, under an id that is the same wherever the run is', async () => {
-    const ids: string[] = []
-    const steps: StepRunner = {
-      step: (id, work) => {
-        ids.push(id)
-        return work()
-      },
-    }
-    using model = new ScriptedModel().callsAll([{ name: 'a' }, { name: 'ghost' }, { name: 'a' }]).says('Done.')
-    const result = await harnessOf({ model, tools: [tool('a')], steps }).run('Go.')
-    expect(ids).toEqual(['turn:1', 'tool:call_1', 'tool:call_3', 'turn:2'])
-    expect(result.text).toBe('Done.')
-    const engine = new Error('The engine is down.')
-    const failing: StepRunner = { step: () => Promise.reject(engine) }
-    const error = await failureOf(harnessOf({ model, steps: failing }).run('Go.'))
-    expect(error).toMatchObject({ code: 'error', cause: engine })
   })
 
   test('TM-02 a batch is limit-checked, run, recorded, checked for retries and then answered for, in that order', async () => {

@@ -287,12 +287,11 @@ function planOf(
 ): RunPlan {
   const output =
     run.output === 'none' ? null : outputFormat({ type: z.object({ answer: z.string() }), mode: run.output }, {})
-  const { root, settings, steps, tools } = config
+  const { root, settings, tools } = config
   return {
     opening: { kind: 'fresh', prompt: 'Go.', history: [] },
     root,
     settings,
-    steps,
     tracing: [],
     prices: null,
     input,
