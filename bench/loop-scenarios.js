@@ -33,12 +33,12 @@ const LAST_TURNS = {
 const PAYLOAD = { title: 'transcript as JSON', unit: 'KB', of: ({ payloadKb }) => payloadKb }
 
 /** @type {Measure} */
-const HELD = { title: 'held at the end', unit: 'KB', of: ({ heldKb }) => heldKb }
+const HELD = { title: 'in memory at the end', unit: 'KB', of: ({ heldKb }) => heldKb }
 
 /** @type {Measure} */
 const HELD_ABOVE = {
-  title: 'above the transcript',
-  unit: 'KB a turn',
+  title: 'beyond the transcript',
+  unit: 'KB per turn',
   of: ({ heldKb, payloadKb }, { turns }) => (heldKb - payloadKb) / turns,
 }
 
@@ -54,14 +54,14 @@ const DATABASES = [
 export const LOOP_SCENARIOS = [
   {
     name: 'loop',
-    title: 'The loop alone: a model in the same process that answers at once, 20 turns',
+    title: 'The loop without HTTP, 20 turns',
     contenders: [MEMORY_LOG, 'stream, no HTTP'],
     work: { warmUp: 50, runs: 200, turns: 20 },
     measures: [{ ...OWN_TIME, goals: { [MEMORY_LOG]: { most: MOST_A_TURN } } }],
   },
   {
     name: 'loop-2000',
-    title: 'The loop alone over 2,000 turns, 1 KiB of tool output each',
+    title: 'The loop without HTTP, 2,000 turns, 1 KiB of tool output each',
     contenders: [MEMORY_LOG],
     work: { warmUp: 2, runs: 1, turns: 2000, resultChars: 1024, marked: true },
     measures: [
@@ -72,19 +72,19 @@ export const LOOP_SCENARIOS = [
   },
   {
     name: 'memory-2000',
-    title: 'What a run of 2,000 turns holds, 1 KiB of tool output each',
+    title: 'Memory of a run of 2,000 turns, 1 KiB of tool output each',
     contenders: [MEMORY_LOG, FILE_LOGS[1] ?? ''],
     work: { warmUp: 1, runs: 1, turns: 2000, resultChars: 1024, weighed: true },
     measures: [PAYLOAD, HELD, HELD_ABOVE],
   },
   {
     name: 'logs',
-    title: 'The loop alone with the log in files and in databases, 200 turns of 1 KiB',
+    title: 'The loop without HTTP with each kind of log, 200 turns of 1 KiB',
     contenders: [MEMORY_LOG, ...FILE_LOGS, ...DATABASES],
     work: { warmUp: 2, runs: 5, turns: 200, resultChars: 1024 },
     measures: [
       { ...OWN_TIME, goals: { 'file log, fsync interval': { mostTimes: 1.5 } } },
-      { title: 'wall a turn', unit: 'µs', of: ({ wallMs }, { runs, turns }) => (wallMs / (runs * turns)) * 1000 },
+      { title: 'wall per turn', unit: 'µs', of: ({ wallMs }, { runs, turns }) => (wallMs / (runs * turns)) * 1000 },
     ],
   },
 ]

@@ -18,7 +18,7 @@
 
 /** @type {Measure} */
 export const CPU_A_TURN = {
-  title: 'CPU a turn',
+  title: 'CPU per turn',
   unit: 'ms',
   of: ({ cpuMs }, { runs, turns }) => cpuMs / (runs * turns),
   hasRatio: true,
@@ -27,7 +27,7 @@ export const CPU_A_TURN = {
 /** @type {Measure} */
 export const ABOVE_CAREFUL = {
   title: 'above careful',
-  unit: 'µs a turn',
+  unit: 'µs per turn',
   of: ({ cpuMs }, { runs, turns }, round) => ((cpuMs - round('careful').cpuMs) / (runs * turns)) * 1000,
 }
 
@@ -39,7 +39,7 @@ export const PROCESS_CPU = { title: 'CPU', unit: 'ms', of: ({ processCpuMs }) =>
 
 /** @type {Measure} */
 export const WALL_A_TURN = {
-  title: 'wall a turn',
+  title: 'wall per turn',
   unit: 'ms',
   of: ({ wallMs }, { runs, turns }) => wallMs / (runs * turns),
 }
@@ -52,7 +52,7 @@ export const PEAK = { title: 'peak memory', unit: 'MB', of: ({ peakMb }) => peak
 
 /** Mean of the last 20 turns less that of the first 20. @type {Measure} */
 export const GROWTH = {
-  title: 'growth of a turn',
+  title: 'growth over the run',
   unit: 'ms',
   of: ({ marks }) => meanStep(marks.slice(-21)) - meanStep(marks.slice(0, 21)),
   goals: { thinharness: { most: 0.1 } },
@@ -60,7 +60,7 @@ export const GROWTH = {
 
 /** @type {Measure} */
 export const EVENTS = {
-  title: 'events a CPU second',
+  title: 'events per CPU second',
   unit: '',
   of: ({ deltas, cpuMs }) => deltas / (cpuMs / 1000),
   goals: { thinharness: { least: 300_000 }, 'thinharness, batches': { least: 450_000 } },
@@ -68,7 +68,7 @@ export const EVENTS = {
 
 /** Of what a loop without a library manages that knows what things cost: says more than a number of one machine. @type {Measure} */
 export const EVENTS_BESIDE_CAREFUL = {
-  title: "of careful's",
+  title: 'relative to careful',
   unit: '',
   of: ({ deltas, cpuMs }, _, round) => deltas / cpuMs / (round('careful').deltas / round('careful').cpuMs),
   goals: { thinharness: { least: 0.5 }, 'thinharness, batches': { least: 0.75 } },

@@ -78,14 +78,14 @@ export const SCENARIOS = [
   },
   {
     name: 'runs-500',
-    title: '500 runs of 5 turns at once, the provider takes 50 ms',
+    title: '500 concurrent runs of 5 turns, provider latency 50 ms',
     contenders: LOOPS,
     work: { warmUp: 20, runs: 500, turns: 5, latencyMs: 50, resultChars: 1024, together: true },
     measures: [
       goal(WALL, { thinharness: { mostTimes: 0.55 } }),
       CPU_A_TURN,
       {
-        title: 'memory a run',
+        title: 'memory per run',
         unit: 'KB',
         of: ({ grownKb }, { runs }) => grownKb / runs,
         goals: { thinharness: { most: 130 } },
@@ -94,19 +94,19 @@ export const SCENARIOS = [
   },
   {
     name: 'tools-8',
-    title: '8 tools of 20 ms in each reply, 20 turns',
+    title: '8 parallel tool calls of 20 ms per reply, 20 turns',
     contenders: LOOPS,
     work: { warmUp: 1, runs: 1, turns: 20, calls: 8, toolMs: 20 },
     measures: [
       {
-        title: 'wall a batch',
+        title: 'wall per batch',
         unit: 'ms',
         of: ({ wallMs }, { turns }) => wallMs / (turns - 1),
         hasRatio: true,
         goals: { thinharness: { mostTimes: 0.98 } },
       },
       {
-        title: 'CPU a tool call',
+        title: 'CPU per tool call',
         unit: 'ms',
         of: ({ cpuMs }, { turns, calls = 1 }) => cpuMs / ((turns - 1) * calls),
         goals: { thinharness: { most: 0.25 } },
@@ -127,7 +127,7 @@ export const SCENARIOS = [
     work: { warmUp: 4, runs: 8, turns: 2, argumentChars: kib * 1024, streamed: true },
     measures: [
       {
-        title: 'CPU a KiB',
+        title: 'CPU per KiB',
         unit: 'µs',
         of: (/** @type {Report} */ { cpuMs }, /** @type {Work} */ { runs }) => (cpuMs / runs / kib) * 1000,
         hasRatio: true,
@@ -138,7 +138,7 @@ export const SCENARIOS = [
   })),
   {
     name: 'first-answer',
-    title: 'A fresh process: one tool call and the first answer',
+    title: 'Cold start: one tool call and the first answer',
     contenders: LOOPS,
     work: { runs: 1, turns: 2 },
     measures: [goal(PROCESS_CPU, { thinharness: { mostTimes: 0.75 } }), PEAK],

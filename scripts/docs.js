@@ -1,9 +1,8 @@
-// Fills the marked blocks of README.md and docs/ from the files that they show, so that what a page says is what was
-// compiled and run:
+// Fills the marked blocks of README.md and docs/ from source files, so that the code on a page has been compiled and run:
 //   <!-- snippet: docs/snippets/first.ts -->      the file
 //   <!-- event: run_started -->                   the fields of an event, from src/run/machine/events.ts
-// each followed by a ```ts block. With `--check` nothing is written, and what differs fails. Links to files of this
-// project are looked up in both cases.
+// each followed by a ```ts block. With `--check` nothing is written, and outdated blocks fail. Links to files and headings of
+// this project are checked in both cases.
 import { existsSync, readFileSync, readdirSync, writeFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import * as prettier from 'prettier'
@@ -37,7 +36,7 @@ async function fill(page) {
   }
   const marks = [...text.matchAll(MARK)].length
   if ([...text.matchAll(BLOCK)].length !== marks) {
-    problems.push(`${page}: a \`<!-- snippet: … -->\` or \`<!-- event: … -->\` has no \`\`\`ts block behind it.`)
+    problems.push(`${page}: a \`<!-- snippet: … -->\` or \`<!-- event: … -->\` must be followed by a \`\`\`ts block.`)
     return
   }
   const written = text.replace(BLOCK, (block, kind, name) => {
@@ -46,19 +45,19 @@ async function fill(page) {
   })
   checkLinks(page, text)
   if (written === text) return
-  if (checkOnly) problems.push(`${page} does not show its snippets as they are: run \`npm run docs\`.`)
+  if (checkOnly) problems.push(`${page} has outdated snippets: run \`npm run docs\`.`)
   else writeFileSync(page, written)
 }
 
 function snippet(page, path) {
   if (existsSync(path)) return readFileSync(path, 'utf8').trimEnd()
-  problems.push(`${page} shows \`${path}\`, which is not there.`)
+  problems.push(`${page} shows \`${path}\`, which does not exist.`)
   return undefined
 }
 
 async function event(page, kind) {
   const declaration = events.get(kind)
-  if (declaration === undefined) problems.push(`${page} tells of an event \`${kind}\`, which is none.`)
+  if (declaration === undefined) problems.push(`${page} documents an event \`${kind}\`, which does not exist.`)
   else
     return (
       await prettier.format(declaration, { ...(await prettier.resolveConfig(page)), parser: 'typescript' })
@@ -66,20 +65,34 @@ async function event(page, kind) {
   return undefined
 }
 
-/** Every event has its place in the page on events. */
+/** Every event is documented on the page on events. */
 function checkEvents() {
   const text = existsSync(EVENTS_PAGE) ? readFileSync(EVENTS_PAGE, 'utf8') : ''
   for (const kind of events.keys()) {
     if (!text.includes(`<!-- event: ${kind} -->`))
-      problems.push(`${EVENTS_PAGE} does not tell of the event \`${kind}\`.`)
+      problems.push(`${EVENTS_PAGE} does not document the event \`${kind}\`.`)
   }
 }
 
 function checkLinks(page, text) {
-  for (const [, target = ''] of text.matchAll(/\]\(([^)\s#]+)[^)]*\)/g)) {
-    if (/^[a-z]+:/.test(target) || existsSync(join(dirname(page), target))) continue
-    problems.push(`${page} links to \`${target}\`, which is not there.`)
+  for (const [, target = ''] of text.matchAll(/\]\(([^)\s]+)[^)]*\)/g)) {
+    if (/^[a-z]+:/.test(target)) continue
+    const [path = '', anchor] = target.split('#')
+    const file = path === '' ? page : join(dirname(page), path)
+    if (!existsSync(file)) problems.push(`${page} links to \`${target}\`, which does not exist.`)
+    else if (anchor !== undefined && !anchorsOf(file).includes(anchor))
+      problems.push(`${page} links to \`${target}\`, but \`${file}\` has no such heading.`)
   }
+}
+
+/** The anchors that GitHub gives to the headings of a page. */
+function anchorsOf(file) {
+  return [...readFileSync(file, 'utf8').matchAll(/^#+ (.+)$/gm)].map(([, heading = '']) =>
+    heading
+      .toLowerCase()
+      .replace(/[^\p{L}\p{N}\s_-]/gu, '')
+      .replace(/\s/g, '-'),
+  )
 }
 
 function markdownIn(folder) {

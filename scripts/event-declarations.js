@@ -4,7 +4,7 @@ import ts from 'typescript'
 
 const SOURCE = 'src/run/machine/events.ts'
 
-/** What each kind of event carries, by kind, as a TypeScript declaration to be read by people. */
+/** The fields of each kind of event, by kind, as a readable TypeScript declaration. */
 export function eventDeclarations() {
   const file = parsed(SOURCE)
   const kinds = new Map()
@@ -14,7 +14,7 @@ export function eventDeclarations() {
   ]) {
     for (const member of interfaceIn(file, name).members) {
       const kind = member.name.text
-      // A kind that is in both is told as what it mostly is.
+      // A kind in both is documented as durable.
       if (!kinds.has(kind)) kinds.set(kind, declaration(kind, durable, membersOf(member.type, file)))
     }
   }

@@ -128,17 +128,17 @@ export interface TransportRetry {
   readonly attempt: number
   /** Wait before the next attempt, in ms. */
   readonly delayMs: number
-  /** What went wrong, in a sentence. */
+  /** What went wrong, as a sentence. */
   readonly reason: string
   readonly status: number | null
-  /** Deltas of the failed attempt had been told; the next attempt begins anew. */
+  /** Deltas of the failed attempt were emitted and are withdrawn; the next attempt starts over. */
   readonly withdrawn: boolean
 }
 
 export interface CacheBust {
   /** JSON path of the first difference in the request, such as `$.messages[3].content[0].text`. */
   readonly path: string
-  /** What caused it: `entry_changed`, `constants_changed`, `model_changed`. */
+  /** `entry_changed`, `constants_changed` or `model_changed`. */
   readonly cause: string
 }
 

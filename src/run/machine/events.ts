@@ -18,17 +18,17 @@ import type { ConfigDigest } from './config-digest.js'
 import type { Breach } from './limits.js'
 import type { LimitKind, RunRules } from './rules.js'
 
-/** On every event. */
+/** Fields of every event. */
 export interface EventBase {
   readonly runId: string
   /**
-   * Durable events of a run are numbered from 1 without gaps: the cursor of every reader. An ephemeral event carries
-   * the number of the durable one that it follows.
+   * Number of the durable event, from 1 without gaps: the cursor of every reader. An ephemeral event has the number of
+   * the durable event before it.
    */
   readonly seq: number
   /** ISO 8601 in UTC with milliseconds. */
   readonly at: string
-  /** Kept in the run's log before it is told. */
+  /** Stored in the run's log before it is emitted. */
   readonly durable: boolean
   /** The run whose tool call started this run; null at the top. */
   readonly parentRunId: string | null
@@ -50,15 +50,15 @@ export type RequestKind =
   | 'empty_retry'
   | 'background_report'
 
-/** What each durable kind carries, beside the fields of every event. */
+/** Fields of each durable kind, in addition to those of every event. */
 export interface DurablePayloads {
   run_started: {
     /**
-     * `resumed` and `recovered`: a run goes on whose first `run_started` is further up in its log, or whose `state` is
-     * here; `forked`: a new run goes on from `state`, which was another's.
+     * `resumed` and `recovered`: the run continues; its first `run_started` is earlier in the log, or its `state` is
+     * here. `forked`: a new run continues from the `state` of another run.
      */
     readonly begun: 'fresh' | 'resumed' | 'recovered' | 'forked'
-    /** As the caller gave it; null when a run goes on. */
+    /** The caller's prompt; null if the run continues. */
     readonly prompt: string | readonly ContentPart[] | null
     readonly root: string
     readonly provider: string
@@ -66,40 +66,40 @@ export interface DurablePayloads {
     readonly maxModelRequests: number | null
     readonly maxToolCalls: number | null
     readonly metadata: JsonObject
-    /** W3C `traceparent` of the span that begins here, where somebody traces the run. */
+    /** W3C `traceparent` of the run's span, if the run is traced. */
     readonly traceparent?: string
-    /** What decides the course of the run: limits and budgets. */
+    /** Limits and retry budgets of the run. */
     readonly rules: RunRules
-    /** The conversation that the run goes on from (`resumeFrom`); empty for a fresh one. */
+    /** The conversation that the run continues (`resumeFrom`); empty for a new one. */
     readonly history: readonly TranscriptEntry[]
-    /** All that came before, where the log does not hold it: of a run that is resumed from a stored state. */
+    /** Everything before this event, if the log does not contain it: the run was resumed from a stored state. */
     readonly state?: ResumeState
   }
   model_request_started: {
     readonly requestKind: RequestKind
     readonly provider: string
     readonly model: string
-    /** What the harness adds to the transcript for this request, behind the batch's results: prompt, correction, steering, notices. */
+    /** Entries added by the harness for this request, after the batch's results: prompt, correction, steering, notices. */
     readonly entries: readonly (UserEntry | ToolEntry)[]
     /** Keys of the notices among the entries. */
     readonly notices: readonly string[]
-    /** With the first request, and again when a run that goes on is configured otherwise. */
+    /** Sent with the first request, and again if a continued run has a different configuration. */
     readonly config?: ConfigDigest
-    /** Why this is the last request, to be answered without tools: the end of a budget, or turns without news. */
+    /** Why this request is the last one, without tools: a limit, or turns without progress. */
     readonly closing?: Breach
   }
   limit_warning: { readonly limitKind: LimitKind; readonly remaining: number; readonly content: string }
   model_message: {
     readonly text: string
     readonly toolCalls: readonly { readonly id: string; readonly name: string }[]
-    /** The mode in which a structured output was settled by this reply. */
+    /** The output mode, if this reply is the final structured answer. */
     readonly finalizedOutputMode: string | null
     readonly entry: AssistantEntry
     readonly resolution: Resolution
     readonly nativeFinishReason: string | null
     readonly responseId: string | null
     readonly responseModel: string | null
-    /** In whole micro-dollars, rounded up, at the price of that time; absent where it is not known. */
+    /** In whole micro-dollars, rounded up, at the price of that time; absent if unknown. */
     readonly cost?: number
   }
   tool_call_started: {
@@ -115,27 +115,27 @@ export interface DurablePayloads {
     readonly toolIndex: number
     readonly ok: boolean
     readonly cancelled: boolean
-    /** Class of the failure when it counts against the tool's retry budget, as it was before hooks. */
+    /** Class of the failure, before hooks, if it counts against the tool's retry budget. */
     readonly retryKind: string | null
     readonly errorType: string | null
-    /** The envelope's content when the call did not succeed. */
+    /** The envelope's content, if the call did not succeed. */
     readonly message: string | null
     /** From start to outcome, hooks included, in ms. */
     readonly durationMs: number
     /** The envelope's JSON text, as the model reads it. */
     readonly output: string
-    /** Images and files beside the envelope. */
+    /** Images and files, in addition to the envelope. */
     readonly parts?: readonly ContentPart[]
-    /** Where the content comes from, as far as the tool says. */
+    /** Source of the content, if the tool declares it. */
     readonly source?: ContentSource
-    /** What the runs that the call started have used, when it started any. */
+    /** Usage of the runs that the call started, if any. */
     readonly childUsage?: RunUsage
-    /** Runs that it left behind in the background: they begin now. */
+    /** Background runs that the call started; they begin now. */
     readonly background?: readonly LeftRun[]
-    /** It brought nothing that the calls before it had not brought; told where a run watches for that (`stall`). */
+    /** The call made no progress; only set with loop detection (`stall`). */
     readonly stale?: true
   }
-  /** A call had started when the process that ran it ended: how it is settled. */
+  /** A call that a crash interrupted, and how it is resolved. */
   tool_call_interrupted: {
     readonly callId: string
     readonly toolName: string
@@ -148,30 +148,30 @@ export interface DurablePayloads {
     readonly callId: string | null
   }
   hook_failed: { readonly hookEvent: string; readonly message: string }
-  /** The run waits for people: it pauses, unless others of the batch still run. */
+  /** The run is waiting for people. It pauses once the other calls of the batch have ended. */
   approval_requested: {
     readonly items: readonly PendingItem[]
-    /** The call that asks, when it has started: itself, or through runs that it started. */
+    /** The call that asks, itself or through its child runs; absent if it has not started. */
     readonly callId?: string
-    /** The run in the background that asks, when it is one: the id of the call that left it, `/` and its key. */
+    /** The background run that asks, if any: the id of the call that started it, `/` and its key. */
     readonly background?: string
-    /** The runs that the call started, as they are now: those that wait, and those that have ended; or the one in the background. */
+    /** States of the call's child runs, paused or ended, or of the background run. */
     readonly children?: readonly ResumeState[]
   }
-  /** A run in the background has ended; the model reads of it with the next request. */
+  /** A background run has ended; its report is part of the next request. */
   background_reported: {
-    /** The call that left it. */
+    /** The call that started it. */
     readonly callId: string
     readonly toolName: string
     readonly childRunId: string
     readonly agent: string
     readonly ok: boolean
-    /** Code of its error. */
+    /** Code of its error, if it failed. */
     readonly errorType: string | null
     /** As the model reads it. */
     readonly content: string
     readonly source: ContentSource
-    /** What it and the runs below it have used. */
+    /** Its usage, child runs included. */
     readonly childUsage: RunUsage
   }
   approval_resumed: { readonly decisions: readonly Answer[] }
@@ -182,10 +182,10 @@ export interface DurablePayloads {
   run_failed: {
     readonly stopReason: StopReason
     readonly code: HarnessErrorCode
-    /** Name of the error that the caller gets. */
+    /** Name of the error that the caller receives. */
     readonly errorType: string
     readonly message: string
-    /** HTTP status of the provider's answer, where that was what failed. */
+    /** HTTP status of the provider's response, if that caused the failure. */
     readonly status?: number
     /** The same request may succeed later. */
     readonly retryable?: true
@@ -193,7 +193,7 @@ export interface DurablePayloads {
   }
 }
 
-/** What each ephemeral kind carries. Ephemeral events are streamed, never stored, never needed. */
+/** Fields of each ephemeral kind. Ephemeral events are streamed but never stored. */
 export interface EphemeralPayloads {
   text_delta: { readonly text: string }
   reasoning_delta: { readonly text: string }
@@ -202,9 +202,9 @@ export interface EphemeralPayloads {
   output_delta: { readonly output: JsonValue }
   transport_retry: TransportRetry
   deltas_withdrawn: { readonly attempt: number }
-  /** What the host should know and the run can do without: a server that failed, a skill that is broken. */
+  /** A problem that the run can continue without: a server that failed, a broken skill. */
   warning: { readonly message: string }
-  /** The end of a run whose log could not keep it. */
+  /** The end of a run, if the log could not store it. */
   run_failed: DurablePayloads['run_failed']
 }
 
@@ -212,10 +212,10 @@ type EventOf<Payloads, Durable extends boolean> = {
   [Kind in keyof Payloads]: EventBase & { readonly kind: Kind; readonly durable: Durable } & Payloads[Kind]
 }[keyof Payloads]
 
-/** An event that is kept in the run's log and, with the ones before it, rebuilds the run's state. */
+/** An event stored in the run's log. Together, a run's durable events rebuild its state. */
 export type DurableEvent = EventOf<DurablePayloads, true>
-/** An event that only listeners get. */
+/** An event that is only streamed. */
 export type EphemeralEvent = EventOf<EphemeralPayloads, false>
-/** What a run tells. Tell them apart by `kind`. */
+/** An event emitted by a run, discriminated by `kind`. */
 export type RunEvent = DurableEvent | EphemeralEvent
 export type RunEventKind = RunEvent['kind']
