@@ -178,9 +178,11 @@ describe('what the core loads', () => {
     const names = [...loaded(resolve(source, 'index.ts'))].map((file) =>
       file.startsWith('/') ? relative(source, file) : file,
     )
-    expect(names).toContain('harness.ts')
+    expect(names).toContain('harness/harness.ts')
     expect(
-      names.filter((name) => !/^(run|output|tools|model|transcript|util)\/|^[\w-]+\.ts$|^node:/.test(name)),
+      names.filter(
+        (name) => !/^(run|output|tools|contracts|schema|harness|store|util|money)\/|^index\.ts$|^node:/.test(name),
+      ),
     ).toEqual([])
   })
 })
