@@ -11,7 +11,7 @@ import { FINAL_RESULT } from '../../output/format.js'
 import type { ToolEntry } from '../../contracts/entry.js'
 import { signed } from './signature.js'
 import type { SigningKey } from './signature.js'
-import { end } from '../machine/state.js'
+import { end } from '../machine/closing.js'
 import type { RunState } from '../machine/state.js'
 
 /** What the caller gets. `state` is the run's own: it is copied only when the resume state is asked for. */

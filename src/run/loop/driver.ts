@@ -17,7 +17,8 @@ import { RunStopped } from '../core/failure.js'
 import type { Frozen } from '../core/frozen.js'
 import { contentOf } from '../stream/input.js'
 import { retryBudget } from '../machine/rules.js'
-import { entryId, lengthWhenClosed } from '../machine/state.js'
+import { lengthWhenClosed } from '../machine/closing.js'
+import { entryId } from '../machine/state.js'
 import type { BatchCall } from '../machine/batch-call.js'
 
 /** What a run came to, before it is a result. */

@@ -9,7 +9,8 @@ import { childRunId } from '../children/children.js'
 import type { DurableEvent } from '../machine/events.js'
 import type { InputMessage } from '../stream/input.js'
 import { opened } from '../core/load.js'
-import { apply, end } from '../machine/state.js'
+import { apply } from '../machine/apply.js'
+import { end } from '../machine/closing.js'
 import type { RunState } from '../machine/state.js'
 
 /**

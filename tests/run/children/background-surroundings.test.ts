@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest'
 import { priceRun } from 'thinharness'
-import { fold } from '#run/machine/state.js'
+import { fold } from '#run/machine/apply.js'
 import { summarize } from '#run/log/summary.js'
 import { call, hand, played, reportsIn, worker } from './background-support.js'
 import { eventsIn, stored, watchedLog } from '../resume/pause-support.js'

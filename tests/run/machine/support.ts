@@ -1,6 +1,7 @@
 import type { DurableEvent, RunRules, TokenUsage } from 'thinharness'
 import type { DurablePayloads } from '#run/machine/events.js'
-import { apply, openState } from '#run/machine/state.js'
+import { apply } from '#run/machine/apply.js'
+import { openState } from '#run/machine/state.js'
 import type { RunState } from '#run/machine/state.js'
 import type { AssistantPart, UserEntry } from '#contracts/entry.js'
 

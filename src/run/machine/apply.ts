@@ -1,0 +1,207 @@
+import { withTurn, withUsage } from '../../contracts/result.js'
+import { toolCallsOf } from '../../contracts/entry.js'
+import { verdictOf } from './answers.js'
+import type { Answer } from './answers.js'
+import {
+  answerInBackground,
+  forgetReports,
+  leaveInBackground,
+  reportFromBackground,
+  waitInBackground,
+} from './background-state.js'
+import type { BatchCall } from './batch-call.js'
+import { countRetries } from './batch-retries.js'
+import { closeReply, end } from './closing.js'
+import type { DurableEvent } from './events.js'
+import { batchBreach } from './limits.js'
+import { endedError } from './settled.js'
+import type { CallNote } from './settled.js'
+import { openState } from './state.js'
+import type { Batch, RunState } from './state.js'
+import { asksVerdict } from './waiting.js'
+
+type Event<Kind extends DurableEvent['kind']> = DurableEvent & { kind: Kind }
+
+/**
+ * The state after `event`: the only way that a run's state changes. It has no effects, asks nobody and depends on
+ * nothing but its arguments. It owns `state` and changes it in place, since a copied transcript at each event would
+ * make a long run quadratic; to keep the old state, hand in a `structuredClone` of it.
+ */
+export function apply(state: RunState, event: DurableEvent): RunState {
+  if (event.seq !== state.seq + 1) {
+    throw new RangeError(`Expected event ${state.seq + 1} of run \`${state.runId}\`, got event ${event.seq}.`)
+  }
+  state.seq = event.seq
+  state.updatedAt = event.at
+  change(state, event)
+  return state
+}
+
+/** The state at the end of a run's events so far; `undefined` when there are none. */
+export function fold(events: Iterable<DurableEvent>): RunState | undefined {
+  let state: RunState | undefined
+  for (const event of events) {
+    if (state !== undefined) apply(state, event)
+    else if (event.kind === 'run_started') state = openState(event)
+    else throw new RangeError(`Expected a log to begin with \`run_started\`, got \`${event.kind}\`.`)
+  }
+  return state
+}
+
+function change(state: RunState, event: DurableEvent): void {
+  switch (event.kind) {
+    case 'model_request_started':
+      return changeByRequest(state, event)
+    case 'model_message':
+      return changeByReply(state, event)
+    case 'tool_call_started':
+      return changeByStart(callOf(state, event.callId))
+    case 'tool_call_interrupted':
+      if (event.settledBy === 'retry') callOf(state, event.callId).started = false
+      return
+    case 'tool_call_completed':
+      return changeByCompletion(state, event)
+    case 'approval_requested':
+      return changeByQuestions(state, event)
+    case 'background_reported':
+      return reportFromBackground(state, event)
+    case 'answer_received':
+      return changeByAnswer(state, event.answer)
+    case 'run_completed':
+      if (event.result.pending.length === 0) end(state, event.result.stopReason, event.at)
+      return
+    case 'run_failed':
+      return end(state, event.stopReason, event.at, endedError(event))
+    case 'run_started':
+      return changeByGoingOn(state, event)
+    case 'approval_resumed':
+    case 'limit_warning':
+    case 'model_retry':
+    case 'transcript_repaired':
+    case 'cache_bust':
+      return
+    case 'hook_failed':
+      state.usage = { ...state.usage, hookFailures: state.usage.hookFailures + 1 }
+      return
+  }
+}
+
+/** A run that goes on does so under the rules of the harness that it goes on with. */
+function changeByGoingOn(state: RunState, event: Event<'run_started'>): void {
+  const { root, provider, model, metadata, rules } = event
+  Object.assign(state, { root, provider, model, metadata, rules, begunAt: event.at })
+  if (state.phase.at !== 'batch') return
+  state.closing = null
+  admit(state, state.phase)
+}
+
+function changeByRequest(state: RunState, event: Event<'model_request_started'>): void {
+  if (event.config !== undefined) state.config = event.config
+  closeReply(state, event.at)
+  for (const entry of event.entries) state.transcript.push(entry)
+  forgetReports(state)
+  const retrying = event.requestKind === 'correction' || event.requestKind === 'output_retry_tool'
+  if (retrying) state.usage = { ...state.usage, outputRetries: state.usage.outputRetries + 1 }
+  state.closing = event.closing ?? null
+  state.phase = { at: 'asking', requestKind: event.requestKind, notices: event.notices }
+}
+
+function changeByReply(state: RunState, { entry, resolution, cost }: Event<'model_message'>): void {
+  if (state.phase.at === 'asking') state.told.push(...state.phase.notices)
+  state.transcript.push(entry)
+  const { provider, model, usage } = entry
+  state.usage = withTurn(state.usage, { provider, model, usage, cost })
+  if (resolution.kind !== 'continue') {
+    state.phase = { at: 'answered', resolution }
+    return
+  }
+  const calls = toolCallsOf(entry.parts).map(({ callId, name, arguments: text }) => {
+    const fresh = { started: false, entries: 0, waiting: [], answers: [], verdict: null, children: [], settled: null }
+    return { callId, name, arguments: text, ...fresh }
+  })
+  const batch: Batch = { at: 'batch', admitted: false, calls, resumed: false, exceeded: null }
+  state.phase = batch
+  admit(state, batch)
+}
+
+/** Counts the calls of a batch that is within the budget. */
+function admit(state: RunState, batch: Batch): void {
+  const { length } = batch.calls
+  if (batch.admitted || batchBreach(state.rules, state.usage, length) !== undefined) return
+  batch.admitted = true
+  state.usage = { ...state.usage, toolCalls: state.usage.toolCalls + length }
+}
+
+function changeByStart(call: BatchCall): void {
+  call.started = true
+  call.entries += 1
+  call.waiting = []
+  call.verdict = null
+}
+
+function changeByQuestions(state: RunState, event: Event<'approval_requested'>): void {
+  const { items, callId, children = [] } = event
+  if (event.background !== undefined) return waitInBackground(state, event.background, items, children)
+  if (callId === undefined) {
+    for (const item of items) callOf(state, item.callId).waiting = [item]
+    return
+  }
+  const call = callOf(state, callId)
+  call.waiting = items
+  // Whether it happened is asked about a call that has all its answers.
+  if (items.some((item) => asksVerdict(call, item))) return
+  // A decision on the call itself holds for each time that it is entered.
+  call.answers = call.answers.filter((answer) => answer.callId === callId && 'approved' in answer)
+  call.children = children
+}
+
+function changeByAnswer(state: RunState, answer: Answer): void {
+  const { phase } = state
+  if (answerInBackground(state, answer) || phase.at !== 'batch') return
+  phase.resumed = true
+  for (const call of phase.calls) {
+    const item = call.waiting.find(({ callId }) => callId === answer.callId)
+    if (item === undefined) continue
+    if (asksVerdict(call, item)) call.verdict = verdictOf(answer)
+    else call.answers = [...call.answers, answer]
+    if (!('approved' in answer) || item.callId !== call.callId) continue
+    const { approved, reason } = answer
+    note(state, call.callId, { approval: { approved, ...(reason !== undefined && { reason }) } })
+  }
+}
+
+function changeByCompletion(state: RunState, event: Event<'tool_call_completed'>): void {
+  const { callId, at, output, parts, ok, cancelled, retryKind, childUsage, source, stale } = event
+  const call = callOf(state, callId)
+  const marks = { ...(source && { source }), ...(stale && { stale }) }
+  call.settled = { at, output, parts: parts ?? null, ok, cancelled, retryKind, ...marks }
+  call.waiting = []
+  call.children = []
+  leaveInBackground(state, event)
+  if (childUsage !== undefined) state.usage = withUsage(state.usage, childUsage)
+  if (cancelled) {
+    state.usage = { ...state.usage, cancelledToolCalls: state.usage.cancelledToolCalls + 1 }
+    note(state, callId, { cancelled: true })
+  }
+  const { phase } = state
+  if (phase.at === 'batch' && phase.calls.every((call) => call.settled !== null)) closeBatch(state, phase)
+}
+
+function closeBatch(state: RunState, batch: Batch): void {
+  const isStale = state.rules.stall !== undefined && batch.calls.every(({ settled }) => settled?.stale === true)
+  state.staleTurns = isStale ? state.staleTurns + 1 : 0
+  const { toolRetries } = state.usage
+  const counted = countRetries(batch.calls, { rules: state.rules, streaks: state.streaks, toolRetries })
+  state.usage = { ...state.usage, toolRetries: counted.toolRetries }
+  batch.exceeded ??= counted.exceeded
+}
+
+function note(state: RunState, callId: string, added: CallNote): void {
+  state.notes[callId] = { ...state.notes[callId], ...added }
+}
+
+function callOf(state: RunState, callId: string): BatchCall {
+  const call = state.phase.at === 'batch' ? state.phase.calls.find((each) => each.callId === callId) : undefined
+  if (call === undefined) throw new RangeError(`Expected call \`${callId}\` in the batch of run \`${state.runId}\`.`)
+  return call
+}
