@@ -1,118 +1,284 @@
 import { isObject } from './json.js'
+import type { JsonObject, JsonValue } from './json.js'
+import { Mismatch, shown } from './mismatch.js'
+import { didYouMean } from './suggest.js'
+import { LONGEST_TIMER_MS } from './timeout.js'
 
-/** Says what is wrong with a value at `path`, in plain words; nothing where it fits. */
-export type Shape = (value: unknown, path: string) => string | undefined
-
-export const text: Shape = expected('a text', (value) => typeof value === 'string')
-export const flag: Shape = expected('a boolean', (value) => typeof value === 'boolean')
-export const count: Shape = expected(
-  'a whole number from 0 up',
-  (value) => Number.isSafeInteger(value) && Number(value) >= 0,
-)
-export const number: Shape = expected(
-  'a number from 0 up',
-  (value) => typeof value === 'number' && Number.isFinite(value) && value >= 0,
-)
-/** Anything that is there. */
-export const anything: Shape = expected('a value', (value) => value !== undefined)
-
-export function oneOf(...values: readonly (string | number | boolean | null)[]): Shape {
-  const shown = values.map((value) => `\`${String(value)}\``).join(', ')
-  return expected(values.length === 1 ? shown : `one of ${shown}`, (value) => values.includes(value as never))
+/**
+ * How data of type `T` looks. The type is exact: the compiler refuses a shape that lacks a field, or a member of a union,
+ * of the type that it is written for.
+ */
+export interface Shape<in out T> {
+  /** Completes 'Expected it to be …'. */
+  readonly expected: string
+  /** The value as a `T`: objects and lists are copies, whatever a shape does not look into stays what it is. */
+  read(value: unknown): T | Mismatch
 }
 
-export function nullable(shape: Shape): Shape {
-  return (value, path) => (value === null ? undefined : shape(value, path))
+export type Parsed<T> =
+  | { readonly ok: true; readonly value: T }
+  | { readonly ok: false; readonly problem: string; readonly path: readonly (string | number)[] }
+
+/** Reads a value; `name` says in a problem what it is: 'the answer'. */
+export function parseAs<T>(shape: Shape<T>, value: unknown, name: string): Parsed<T> {
+  const read = shape.read(value)
+  return read instanceof Mismatch
+    ? { ok: false, problem: read.message(name), path: read.path }
+    : { ok: true, value: read }
 }
 
-export function listOf(shape: Shape): Shape {
-  return (value, path) => {
-    if (!Array.isArray(value)) return wrong('a list', value, path)
-    return first(value.map((each: unknown, index) => () => shape(each, `${path}[${index}]`)))
+/** A value that is kept as it is if it fits. */
+export function leaf<T>(expected: string, fits: (value: unknown) => boolean): Shape<T> {
+  return { expected, read: (value) => (fits(value) ? (value as T) : mismatch(expected, value)) }
+}
+
+export const string: Shape<string> = leaf('a string', (value) => typeof value === 'string')
+export const filledString: Shape<string> = matching(/\S/, 'a string that is not empty')
+export const boolean: Shape<boolean> = leaf('a boolean', (value) => typeof value === 'boolean')
+
+/** A string in a form that `expected` puts into words. */
+export function matching(form: RegExp, expected: string): Shape<string> {
+  return leaf(expected, (value) => typeof value === 'string' && form.test(value))
+}
+
+export function integer(least = -Infinity, most = Infinity): Shape<number> {
+  const fits = (value: unknown): boolean => Number.isSafeInteger(value) && isWithin(value, least, most)
+  return leaf(`a whole number${range(least, most)}`, fits)
+}
+
+export function number(least = -Infinity, most = Infinity): Shape<number> {
+  const fits = (value: unknown): boolean => Number.isFinite(value) && isWithin(value, least, most)
+  return leaf(`a number${range(least, most)}`, fits)
+}
+
+/** A time that a timer of the platform can wait. */
+export const milliseconds: Shape<number> = integer(1, LONGEST_TIMER_MS)
+
+type Literal = string | number | boolean | null
+
+export function oneOf<const Values extends readonly Literal[]>(...values: Values): Shape<Values[number]> {
+  const names = values.map((value) => `\`${String(value)}\``).join(', ')
+  const expected = values.length === 1 ? names : `one of ${names}`
+  const words = values.filter((value) => typeof value === 'string')
+  return {
+    expected,
+    read: (value) => {
+      const found = values.find((each) => each === value)
+      if (found !== undefined) return found
+      return mismatch(expected, value, typeof value === 'string' ? didYouMean(value, words) : '')
+    },
   }
 }
 
-export function recordOf(shape: Shape): Shape {
-  return (value, path) => {
-    if (!isObject(value)) return wrong('an object', value, path)
-    return first(
-      Object.entries(value).map(
-        ([key, each]) =>
-          () =>
-            shape(each, join(path, key)),
-      ),
-    )
+/** A value that is checked by whoever uses it. */
+export function anything<T>(): Shape<T> {
+  return leaf('a value', (value) => value !== undefined)
+}
+
+export function functionOf<T>(): Shape<T> {
+  return leaf('a function', (value) => typeof value === 'function')
+}
+
+/** An object, kept as it is, that is known by its methods. */
+export function having<T>(expected: string, ...methods: readonly (keyof T & string)[]): Shape<T> {
+  return leaf(
+    expected,
+    (value) =>
+      (typeof value === 'function' || isObject(value)) &&
+      methods.every((method) => typeof (value as Readonly<Record<string, unknown>>)[method] === 'function'),
+  )
+}
+
+export function nullable<T>(shape: Shape<T>): Shape<T | null> {
+  return {
+    expected: `${shape.expected} or \`null\``,
+    read: (value) => {
+      if (value === null) return null
+      const read = shape.read(value)
+      return read instanceof Mismatch && read.path.length === 0
+        ? mismatch(`${shape.expected} or \`null\``, value)
+        : read
+    },
   }
 }
 
-/** An object of exactly these fields; those of `optional` may be absent. */
-export function objectOf(
-  required: Readonly<Record<string, Shape>>,
-  optional: Readonly<Record<string, Shape>> = {},
-): Shape {
-  return (value, path) => {
-    if (!isObject(value)) return wrong('an object', value, path)
-    const missing = Object.keys(required).find((key) => value[key] === undefined)
-    if (missing !== undefined) return `\`${join(path, missing)}\` is missing`
-    const known = { ...optional, ...required }
-    const unknown = Object.keys(value).find((key) => !Object.hasOwn(known, key))
-    if (unknown !== undefined) return `\`${join(path, unknown)}\` is no known field`
-    return first(
-      Object.entries(known).map(
-        ([key, shape]) =>
-          () =>
-            value[key] === undefined ? undefined : shape(value[key], join(path, key)),
-      ),
-    )
+export function list<T>(shape: Shape<T>, expected = 'a list'): Shape<readonly T[]> {
+  return {
+    expected,
+    read: (value) => {
+      if (!Array.isArray(value)) return mismatch(expected, value)
+      const copy: T[] = []
+      for (const [index, each] of (value as readonly unknown[]).entries()) {
+        const read = shape.read(each)
+        if (read instanceof Mismatch) return read.within(index)
+        copy.push(read)
+      }
+      return copy
+    },
   }
 }
 
-/** One of several objects, told apart by what their field `tag` says. */
-export function taggedBy(tag: string, members: Readonly<Record<string, Shape>>): Shape {
-  return (value, path) => {
-    if (!isObject(value)) return wrong('an object', value, path)
-    const name = value[tag]
-    const member = typeof name === 'string' && Object.hasOwn(members, name) ? members[name] : undefined
-    return member === undefined ? oneOf(...Object.keys(members))(name, join(path, tag)) : member(value, path)
+/** An object with any keys. */
+export function record<T>(shape: Shape<T>, expected = 'an object'): Shape<Readonly<Record<string, T>>> {
+  return {
+    expected,
+    read: (value) => {
+      if (!isObject(value)) return mismatch(expected, value)
+      const copy: [string, T][] = []
+      for (const [key, each] of Object.entries(value)) {
+        const read = shape.read(each)
+        if (read instanceof Mismatch) return read.within(key)
+        copy.push([key, read])
+      }
+      return Object.fromEntries(copy)
+    },
   }
 }
 
-/** A value that fits the first shape that does not object; else what the last one says. */
-export function either(...shapes: readonly Shape[]): Shape {
-  return (value, path) => {
-    let problem: string | undefined
-    for (const shape of shapes) {
-      problem = shape(value, path)
-      if (problem === undefined) return undefined
-    }
-    return problem
+/** Plain JSON by name, which is not looked into. */
+export const jsonObject: Shape<JsonObject> = record(leaf<JsonValue | undefined>('plain JSON', () => true))
+
+/** A field that may be left out. */
+export interface Optional<in out T> {
+  readonly optional: Shape<T>
+}
+
+export function optional<T>(shape: Shape<T>): Optional<T> {
+  return { optional: shape }
+}
+
+type IsOptional<T, Key extends keyof T> = [T] extends [Readonly<Record<Key, unknown>>] ? false : true
+
+/** A shape for each field of `T`, no more and no less. */
+export type Fields<T> = {
+  readonly [Key in keyof T]-?: IsOptional<T, Key> extends true ? Optional<Required<T>[Key]> : Shape<T[Key]>
+}
+
+/** The same for an object whose fields may all be left out. */
+export type OptionFields<T> = {
+  readonly [Key in keyof T]-?: IsOptional<T, Key> extends true ? Shape<Required<T>[Key]> : never
+}
+
+/** An object with these fields and no other. A field that is `undefined` counts as left out, and is not in the copy. */
+export function object<T>(fields: Fields<T>): Shape<T> {
+  const members = new Map<string, Member>()
+  for (const [key, field] of Object.entries(fields as Readonly<Record<string, Reader | OptionalReader>>)) {
+    members.set(key, 'optional' in field ? [field.optional, true] : [field, false])
+  }
+  return objectOf(members)
+}
+
+/** An object with any of these fields and no other. */
+export function options<T>(fields: OptionFields<T>): Shape<T> {
+  const members = Object.entries(fields as Readonly<Record<string, Reader>>)
+  return objectOf(new Map(members.map(([key, shape]) => [key, [shape, true]])))
+}
+
+interface Reader {
+  readonly expected: string
+  read(value: unknown): unknown
+}
+
+interface OptionalReader {
+  readonly optional: Reader
+}
+
+type Member = readonly [shape: Reader, isOptional: boolean]
+
+function objectOf<T>(members: ReadonlyMap<string, Member>): Shape<T> {
+  const expected = 'an object'
+  return {
+    expected,
+    read: (value) => {
+      if (!isObject(value)) return mismatch(expected, value)
+      const strange = Object.keys(value).find((key) => !members.has(key))
+      if (strange !== undefined) return unknownKey(strange, members.keys())
+      const copy: Record<string, unknown> = {}
+      for (const [key, [shape, isOptional]] of members) {
+        const given = value[key]
+        if (given === undefined && isOptional) continue
+        const read = shape.read(given)
+        if (read instanceof Mismatch) return read.within(key)
+        copy[key] = read
+      }
+      return copy as T
+    },
   }
 }
 
-function expected(what: string, fits: (value: unknown) => boolean): Shape {
-  return (value, path) => (fits(value) ? undefined : wrong(what, value, path))
-}
-
-function wrong(what: string, value: unknown, path: string): string {
-  return `\`${path}\` must be ${what}, got ${shown(value)}`
-}
-
-function shown(value: unknown): string {
-  if (value === undefined) return 'nothing'
-  if (isObject(value)) return 'an object'
-  return Array.isArray(value)
-    ? 'a list'
-    : `\`${(typeof value === 'string' ? value : JSON.stringify(value)).slice(0, 60)}\``
-}
-
-function join(path: string, key: string): string {
-  return path === '' ? key : `${path}.${key}`
-}
-
-function first(checks: readonly (() => string | undefined)[]): string | undefined {
-  for (const check of checks) {
-    const problem = check()
-    if (problem !== undefined) return problem
+/** One of several kinds of objects, which say in the field `tag` what they are. */
+export function union<T, Tag extends keyof T & string>(
+  tag: Tag,
+  members: { readonly [Name in T[Tag] & string]: Shape<Extract<T, Readonly<Record<Tag, Name>>>> },
+): Shape<T> {
+  const shapes = new Map(Object.entries(members as Readonly<Record<string, Reader>>))
+  const tags = oneOf(...shapes.keys())
+  return {
+    expected: 'an object',
+    read: (value) => {
+      if (!isObject(value)) return mismatch('an object', value)
+      const name = tags.read(value[tag])
+      return name instanceof Mismatch ? name.within(tag) : (shapes.get(name)?.read(value) as T | Mismatch)
+    },
   }
-  return undefined
+}
+
+type ValueOf<S> = S extends Shape<infer T> ? T : never
+
+/** A value that fits one of several shapes: the first one. */
+export function either<const Shapes extends readonly Reader[]>(...shapes: Shapes): Shape<ValueOf<Shapes[number]>> {
+  const expected = shapes.map((shape) => shape.expected).join(' or ')
+  return {
+    expected,
+    read: (value) => {
+      let nearest: Mismatch = mismatch(expected, value)
+      for (const shape of shapes) {
+        const read = shape.read(value)
+        if (!(read instanceof Mismatch)) return read as ValueOf<Shapes[number]>
+        // A value of the right kind has a problem further down.
+        if (read.path.length > nearest.path.length) nearest = read
+      }
+      return nearest
+    },
+  }
+}
+
+/** A value of a shape with a rule of its own, which `expected` puts into words. */
+export function where<T>(shape: Shape<T>, expected: string, fits: (value: T) => boolean): Shape<T> {
+  return {
+    expected,
+    read: (value) => {
+      const read = shape.read(value)
+      if (read instanceof Mismatch) return read.path.length === 0 ? mismatch(expected, value) : read
+      return fits(read) ? read : mismatch(expected, value)
+    },
+  }
+}
+
+/** A shape whose problems do not show the value: it may be a secret. */
+export function secret<T>(shape: Shape<T>): Shape<T> {
+  return {
+    expected: shape.expected,
+    read: (value) => {
+      const read = shape.read(value)
+      return read instanceof Mismatch && typeof value === 'string' ? read.withoutValue() : read
+    },
+  }
+}
+
+function mismatch(expected: string, value: unknown, hint = ''): Mismatch {
+  return new Mismatch({ path: [], expected, got: shown(value), hint })
+}
+
+function unknownKey(key: string, known: Iterable<string>): Mismatch {
+  return new Mismatch({ path: [key], expected: null, got: '', hint: didYouMean(key, known) })
+}
+
+function isWithin(value: unknown, least: number, most: number): boolean {
+  return Number(value) >= least && Number(value) <= most
+}
+
+function range(least: number, most: number): string {
+  if (most !== Infinity) return ` from ${least} to ${most}`
+  return least === -Infinity ? '' : ` from ${least} up`
 }

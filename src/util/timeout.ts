@@ -1,3 +1,6 @@
+/** The longest time that a timer of the platform can wait, in ms: 24.8 days. */
+export const LONGEST_TIMER_MS = 2_147_483_647
+
 /** Rejects with a plain error when `work` takes longer than `ms`. The work itself is not stopped. */
 export async function withTimeout<T>(work: Promise<T>, ms: number): Promise<T> {
   let timer: NodeJS.Timeout | undefined

@@ -11,9 +11,9 @@ import {
   recordOf,
   taggedBy,
   text,
-} from '../../util/shape.js'
+} from './stored-fields.js'
 import { CONTENT_SOURCES } from '../../contracts/entry.js'
-import type { Shape } from '../../util/shape.js'
+import type { Shape } from './stored-fields.js'
 import { RUN_STATE_VERSION } from '../machine/state.js'
 
 const json: Shape = anything

@@ -1,0 +1,17 @@
+import { HarnessError } from './errors.js'
+import { Mismatch } from '../util/mismatch.js'
+import type { Shape } from '../util/shape.js'
+
+/**
+ * The caller's options, read: a copy. `name` says in the message whose options they are: '`bash`'. Throws
+ * `invalid_options`, naming the option, the expected value and the one that was given.
+ */
+export function parse<T>(shape: Shape<T>, given: unknown, name: string): T {
+  const read = shape.read(given)
+  if (read instanceof Mismatch) throw invalidOptions(read.message(name, 'option'))
+  return read
+}
+
+export function invalidOptions(message: string, cause?: unknown): HarnessError {
+  return new HarnessError('invalid_options', message, cause === undefined ? {} : { cause })
+}
