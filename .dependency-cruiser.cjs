@@ -5,7 +5,16 @@
 const vocabulary = ['util', 'contracts', 'schema']
 const definitions = [...vocabulary, 'tools', 'output', 'money']
 const machine = [...definitions, 'run/machine']
-const run = [...machine, 'run/log', 'run/hooks', 'run/stream', 'run/provenance', 'run/resume', 'run/core']
+const run = [
+  ...machine,
+  'run/log',
+  'run/hooks',
+  'run/extension',
+  'run/stream',
+  'run/provenance',
+  'run/resume',
+  'run/core',
+]
 
 const below = {
   util: [],
@@ -17,10 +26,11 @@ const below = {
   'run/machine': definitions,
   'run/log': machine,
   'run/hooks': machine,
+  'run/extension': [...machine, 'run/hooks'],
   'run/stream': machine,
   'run/provenance': machine,
   'run/resume': [...machine, 'run/log', 'run/core'],
-  'run/core': [...machine, 'run/log', 'run/hooks', 'run/stream', 'run/provenance', 'run/resume'],
+  'run/core': [...machine, 'run/log', 'run/hooks', 'run/extension', 'run/stream', 'run/provenance', 'run/resume'],
   'run/children': run,
   'run/calls': [...run, 'run/children'],
   'run/replay': [...run, 'run/children'],

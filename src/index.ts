@@ -71,7 +71,13 @@ export type { RunParent } from './run/machine/state.js'
 export type { HarnessStream } from './run/stream/stream.js'
 export type { RunStatus, RunSummary } from './run/log/summary.js'
 export type { ModelCall, ToolCall, WrapModelCall, WrapToolCall } from './run/hooks/wraps.js'
-export type { RunTrace, TracedRun, TraceScope, Tracing } from './run/core/tracing.js'
+export { defineExtension } from './run/extension/extension.js'
+export type { Extension, ExtensionRun } from './run/extension/extension.js'
+export type { ExtensionContext } from './run/extension/context.js'
+export type { Notice, NoticeSource } from './run/extension/notice.js'
+export type { Decision, Policy, PolicyCall } from './run/extension/policy.js'
+export type { RunTrace, TracedRun, TraceScope, Tracing } from './run/extension/tracing.js'
+export type { ProposedChange, ViewContext, ViewPolicy, ViewProposal } from './run/extension/view.js'
 
 export type {
   CacheBust,

@@ -20,7 +20,7 @@ import type { SigningKey } from './signature.js'
 import { apply } from '../machine/apply.js'
 import { openState } from '../machine/state.js'
 import type { RunParent, RunState } from '../machine/state.js'
-import type { RunTrace } from './tracing.js'
+import type { RunTrace } from '../extension/tracing.js'
 
 /** What a run is given at its start, alive or not. */
 export interface RunSurroundings {

@@ -13,7 +13,7 @@ import type { LoadedRun } from './load.js'
 import type { Provenance } from '../provenance/flows.js'
 import type { RunRules } from '../machine/rules.js'
 import type { StartedChild } from './started-child.js'
-import type { Tracing } from './tracing.js'
+import type { Tracing } from '../extension/tracing.js'
 
 /** What a run is to do and with what. The parts that cost loading are loaded when the run comes to them. */
 export interface RunPlan {

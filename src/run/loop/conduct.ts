@@ -27,8 +27,8 @@ import type { RunRules } from '../machine/rules.js'
 import { spendingOf } from './spending.js'
 import type { Ended, RunState } from '../machine/state.js'
 import { belowAnother, pendingOf } from '../resume/stored-state.js'
-import { loadTracing, openTrace } from '../core/tracing.js'
-import type { TracedRun } from '../core/tracing.js'
+import { loadTracing, openTrace } from '../extension/tracing.js'
+import type { TracedRun } from '../extension/tracing.js'
 
 /** One run from its first event to its last: exactly one of `run_completed` and `run_failed`. */
 export async function conduct<Output>(context: RunContext, plan: RunPlan): Promise<HarnessResult<Output>> {

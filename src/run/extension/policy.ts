@@ -1,0 +1,108 @@
+import { HarnessError, messageOf } from '../../contracts/errors.js'
+import type { ModelToolCall } from '../../contracts/model.js'
+import type { ToolSpec } from '../../tools/spec.js'
+import { isObject } from '../../util/json.js'
+import type { JsonObject } from '../../util/json.js'
+import { unknownKey } from '../../util/unknown-key.js'
+import type { ExtensionContext } from './context.js'
+
+export type DecisionKind = 'allow' | 'ask' | 'deny'
+
+/** What a policy decides about a call. */
+export type Decision =
+  | DecisionKind
+  | {
+      readonly decision: DecisionKind
+      /** The reason, for the model if the call is denied, and for the person who is asked. */
+      readonly reason?: string
+      /** Name of the rule that decided, for events. */
+      readonly rule?: string
+    }
+
+/** A call that is about to run: `arguments` is the raw JSON text, `args` is what the tool will get. */
+export interface PolicyCall extends ModelToolCall {
+  readonly args: JsonObject
+}
+
+/**
+ * Decides whether a call runs, is put to a person, or is refused; null: no opinion. Called with the arguments that will
+ * run: after hooks, and again after a person edited them. A policy that throws fails the run with `hook_failed`.
+ */
+export type Policy<in Deps = unknown> = (
+  call: PolicyCall,
+  spec: ToolSpec,
+  context: ExtensionContext<Deps>,
+) => Decision | null | Promise<Decision | null>
+
+/** A policy, and the extension that it comes from. */
+export interface NamedPolicy {
+  readonly extension: string
+  readonly policy: Policy
+}
+
+/** What several policies decided together. */
+export interface PolicyDecision {
+  readonly decision: DecisionKind
+  readonly reason: string | null
+  readonly rule: string | null
+  /** Name of the extension that decided. */
+  readonly extension: string
+}
+
+const STRICTNESS: Readonly<Record<DecisionKind, number>> = { allow: 0, ask: 1, deny: 2 }
+
+/**
+ * Asks each policy in order, until one denies. The strictest answer counts, of equal ones the first; null if no policy
+ * has an opinion.
+ * @throws HarnessError `hook_failed` if a policy throws or returns something that is not a decision.
+ */
+export async function decisionOf(
+  policies: readonly NamedPolicy[],
+  { call, spec }: { readonly call: PolicyCall; readonly spec: ToolSpec },
+  context: ExtensionContext,
+): Promise<PolicyDecision | null> {
+  let strictest: PolicyDecision | null = null
+  for (const { extension, policy } of policies) {
+    const decided = checkedDecision(extension, await answerOf(extension, () => policy(call, spec, context)))
+    if (decided === null) continue
+    if (strictest === null || STRICTNESS[decided.decision] > STRICTNESS[strictest.decision]) strictest = decided
+    if (strictest.decision === 'deny') break
+  }
+  return strictest
+}
+
+async function answerOf(extension: string, ask: () => ReturnType<Policy>): Promise<unknown> {
+  try {
+    return await ask()
+  } catch (cause) {
+    throw failed(extension, messageOf(cause), cause)
+  }
+}
+
+function checkedDecision(extension: string, answer: unknown): PolicyDecision | null {
+  if (answer === null || answer === undefined) return null
+  const given: unknown = isObject(answer) ? answer : { decision: answer }
+  if (!isObject(given)) return null
+  const unknown = unknownKey(given, ['decision', 'reason', 'rule'], 'member of a decision')
+  if (unknown !== undefined) throw failed(extension, unknown)
+  const { decision, reason = null, rule = null } = given
+  if (!isDecision(decision)) {
+    throw failed(extension, `Expected \`allow\`, \`ask\`, \`deny\` or null, got \`${String(decision)}\`.`)
+  }
+  if (!isMaybeText(reason) || !isMaybeText(rule)) {
+    throw failed(extension, 'Expected `reason` and `rule` of a decision to be strings.')
+  }
+  return { decision, reason, rule, extension }
+}
+
+function isDecision(value: unknown): value is DecisionKind {
+  return typeof value === 'string' && Object.hasOwn(STRICTNESS, value)
+}
+
+function isMaybeText(value: unknown): value is string | null {
+  return value === null || typeof value === 'string'
+}
+
+function failed(extension: string, problem: string, cause?: unknown): HarnessError {
+  return new HarnessError('hook_failed', `The policy of extension \`${extension}\` failed: ${problem}`, { cause })
+}

@@ -1,0 +1,47 @@
+import type { ContentPart, TokenUsage, TranscriptEntry } from '../../contracts/entry.js'
+import type { ExtensionContext } from './context.js'
+
+/** A range of entries to show in another form from now on. */
+export interface ProposedChange {
+  /** Id of the first entry of the range. */
+  readonly from: string
+  /** Id of the last entry of the range, which is included. */
+  readonly to: string
+  /**
+   * Replaces the range. Of a single tool result only its content is replaced. Any other range is widened to whole steps, a
+   * reply together with the results of its calls, and shown as one message; an empty string leaves the range out.
+   */
+  readonly shown: string | readonly ContentPart[]
+}
+
+/** What a view policy wants to change. An empty list of changes records that it tried without effect. */
+export interface ViewProposal {
+  readonly changes: readonly ProposedChange[]
+  /** Estimated input tokens of the next request, before and after. */
+  readonly tokensBefore?: number
+  readonly tokensAfter?: number
+  /** What preparing the changes used, if a model was asked. */
+  readonly usage?: TokenUsage
+  /** Cost of preparing the changes, in US dollars. */
+  readonly costUsd?: number
+}
+
+/** The run before a request, for a view policy. */
+export interface ViewContext<out Deps = unknown> extends ExtensionContext<Deps> {
+  /** The entries as the request would send them. */
+  readonly view: readonly TranscriptEntry[]
+  /** Number of the view: 0 until it changes for the first time. */
+  readonly generation: number
+  /** Input tokens of the last request; null if there was none, or if the provider did not report them. */
+  readonly lastInputTokens: number | null
+  /** Tokens that the model takes, input and output together; null if unknown. */
+  readonly window: number | null
+}
+
+/**
+ * Decides before each request whether the model gets earlier entries in another form; null: no change. Must return at once
+ * if there is nothing to do. A policy that throws is counted, and the view stays as it is.
+ */
+export type ViewPolicy<in Deps = unknown> = (
+  context: ViewContext<Deps>,
+) => ViewProposal | null | Promise<ViewProposal | null>
