@@ -16,8 +16,6 @@ export default tseslint.config(
             '*.js',
             '*.cjs',
             'scripts/*.js',
-            'bench/*.js',
-            'bench/contenders/*.js',
             'rigs/*.js',
             'rigs/crash/*.js',
             'conformance/*.js',

@@ -9,6 +9,14 @@ const examples = readdirSync('examples', { encoding: 'utf8', recursive: true })
   .filter((path) => path.endsWith('.ts') && !path.startsWith('quickstart'))
   .map((path) => [path.slice(0, -'.ts'.length), `examples/${path}`] as const)
 
+/** Programs that keep their files apart, and use the package by its name. */
+const programs = (folder: string) => ({
+  entry: [`${folder}/**/*.ts`],
+  ...shared,
+  outDir: `.build/${folder}`,
+  bundle: false,
+})
+
 export default defineConfig([
   {
     // One entry for each import path of the package; what several share becomes a chunk, loaded with the first of them.
@@ -25,4 +33,5 @@ export default defineConfig([
     outDir: '.build/examples',
     external: [/^thinharness/],
   },
+  programs('bench'),
 ])

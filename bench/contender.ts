@@ -1,18 +1,15 @@
-// One contender in a process of its own: does what it is told by its argument, and writes what it took as a line of JSON.
+// One contender in a process of its own: does the work of its argument, and writes its measurements as a line of JSON.
 import { writeSync } from 'node:fs'
 import { answerOf, cpuMs, heapBytes, makeTool, promptOf } from './work.js'
+import type { Contender, Report, Work } from './work.js'
 
-/** @typedef {import('./work.js').Contender} Contender */
-/** @typedef {import('./work.js').Work} Work */
+export interface Job {
+  readonly contender: string
+  readonly baseUrl: string
+  readonly work: Work
+}
 
-/**
- * @typedef {object} Job
- * @property {string} contender
- * @property {string} baseUrl
- * @property {Work} work
- */
-
-/** Loaded when chosen: what the others load is not measured. */
+/** Each is loaded when it is chosen: modules of the others are not measured. */
 const CONTENDERS = {
   fetch: async () => (await import('./contenders/fetch.js')).open,
   careful: async () => (await import('./contenders/careful.js')).open,
@@ -34,14 +31,12 @@ const CONTENDERS = {
   "import 'openai'": () => load('openai'),
 }
 
-/** @param {string} name */
-async function load(name) {
+async function load(name: string): Promise<undefined> {
   await import(name)
 }
 
-/** @param {Job} job @returns {Promise<import('./work.js').Report>} */
-async function perform({ contender, baseUrl, work }) {
-  const open = await CONTENDERS[/** @type {keyof typeof CONTENDERS} */ (contender)]?.()
+async function perform({ contender, baseUrl, work }: Job): Promise<Report> {
+  const open = await CONTENDERS[contender as keyof typeof CONTENDERS]?.()
   if (open === undefined) return report(NOTHING, NOTHING, { deltas: 0, heldKb: 0, payloadKb: 0, marks: [] })
   const tool = makeTool(work)
   const opened = open({ baseUrl, tool })
@@ -58,41 +53,43 @@ async function perform({ contender, baseUrl, work }) {
   })
 }
 
-/** @param {Contender} contender @param {Work} work @param {string} name */
-async function runAll(contender, work, name) {
+async function runAll(contender: Contender, work: Work, name: string): Promise<number> {
   const { runs, turns, calls = 1, argumentChars = 10 } = work
   const expected = answerOf(work.deltas ?? 1)
   let deltas = 0
   let chars = 0
-  const onDelta = (/** @type {string} */ text) => {
+  const onDelta = (text: string): void => {
     deltas += 1
     chars += text.length
   }
-  /** @param {number} index */
-  const runOne = async (index) => {
+  const runOne = async (index: number): Promise<void> => {
     const prompt = promptOf(`p${process.pid}${name}${index}`, work)
     const text = work.streamed === true ? await contender.listen(prompt, onDelta) : await contender.ask(prompt)
     if (text !== expected) throw new Error(`Expected another answer, got \`${text.slice(0, 200)}\`.`)
   }
   if (work.together === true) await Promise.all(Array.from({ length: runs }, (_, index) => runOne(index)))
   else for (let index = 0; index < runs; index++) await runOne(index)
-  const told = runs * (expected.length + (turns - 1) * calls * (argumentChars + '{"id":""}'.length))
-  if (work.streamed === true && chars !== told) throw new Error(`Expected ${told} characters of deltas, got ${chars}.`)
+  const expectedChars = runs * (expected.length + (turns - 1) * calls * (argumentChars + '{"id":""}'.length))
+  if (work.streamed === true && chars !== expectedChars)
+    throw new Error(`Expected ${expectedChars} characters of deltas, got ${chars}.`)
   return deltas
 }
 
-const NOTHING = { cpu: 0, wall: 0, peak: 0 }
+/** Of a process, in ms and KB. */
+interface Moment {
+  readonly cpu: number
+  readonly wall: number
+  readonly peak: number
+}
+
+const NOTHING: Moment = { cpu: 0, wall: 0, peak: 0 }
 
 /** Not by `performance`: its first use loads a module. */
-function now() {
+function now(): Moment {
   return { cpu: cpuMs(), wall: Number(process.hrtime.bigint()) / 1e6, peak: process.resourceUsage().maxRSS }
 }
 
-/**
- * @param {ReturnType<typeof now>} before @param {ReturnType<typeof now>} after
- * @param {Pick<import('./work.js').Report, 'deltas' | 'heldKb' | 'payloadKb' | 'marks'>} noted
- */
-function report(before, after, noted) {
+function report(before: Moment, after: Moment, noted: Pick<Report, 'deltas' | 'heldKb' | 'payloadKb' | 'marks'>) {
   return {
     cpuMs: after.cpu - before.cpu,
     wallMs: after.wall - before.wall,
@@ -103,7 +100,7 @@ function report(before, after, noted) {
   }
 }
 
-const result = await perform(JSON.parse(process.argv[2] ?? ''))
+const result = await perform(JSON.parse(process.argv[2] ?? '') as Job)
 writeSync(1, `${JSON.stringify(result)}\n`)
-// Kept connections are nobody's business any more.
+// Does not wait for kept connections.
 process.exit()

@@ -1,15 +1,21 @@
 import { writeFile } from 'node:fs/promises'
 import { format } from 'prettier'
 
-const FILE = new URL('../docs/performance.md', import.meta.url)
+const FILE = new URL('docs/performance.md', import.meta.resolve('thinharness/package.json'))
 
-/** @typedef {{ title: string, table: string, missed: readonly string[] }} Section */
+/** A scenario with its results. */
+export interface Section {
+  readonly title: string
+  readonly table: string
+  /** Goals that are missed. */
+  readonly missed: readonly string[]
+}
 
-/**
- * Writes docs/performance.md.
- * @param {readonly Section[]} sections @param {{ machine: string, rounds: number }} about
- */
-export async function writeDocument(sections, { machine, rounds }) {
+/** Writes docs/performance.md. */
+export async function writeDocument(
+  sections: readonly Section[],
+  { machine, rounds }: { readonly machine: string; readonly rounds: number },
+): Promise<void> {
   const text = [
     INTRODUCTION,
     `Measured on ${machine}. Medians of ${rounds} rounds; in brackets, the median ratio to the first row of the same round.`,

@@ -1,9 +1,10 @@
 import { parseArgs } from 'node:util'
 import { SCENARIOS } from './scenarios.js'
+import type { Scenario } from './scenarios.js'
 
 export const USAGE = `npm run bench -- [options]
 
-  --only <scenario>  Only this one; may be given more than once.
+  --only <scenario>  Only this scenario; may be given more than once.
   --rounds <n>       Rounds of each scenario. Default 7.
   --quick            2 rounds, without the long scenarios.
   --write            Writes docs/performance.md; for a whole run on a quiet machine.
@@ -13,11 +14,18 @@ With BENCH_POSTGRES_URL=postgres://… the logs are measured in that database to
 
 Scenarios: ${SCENARIOS.map(({ name }) => name).join(', ')}`
 
+export interface Options {
+  readonly chosen: readonly Scenario[]
+  readonly rounds: number
+  readonly write: boolean
+  readonly help: boolean
+}
+
 const ROUNDS = 7
 const QUICK_ROUNDS = 2
 
-/** Throws for what is no option, or makes no sense. @param {string[]} args */
-export function readOptions(args) {
+/** Throws a `TypeError` for unknown options and wrong values. */
+export function readOptions(args: string[]): Options {
   const { values } = parseArgs({
     args,
     options: {
@@ -31,7 +39,8 @@ export function readOptions(args) {
   const { only, quick, write, help } = values
   const unknown = only.find((name) => !SCENARIOS.some((scenario) => scenario.name === name))
   if (unknown !== undefined) throw new TypeError(`Unknown scenario \`${unknown}\`.`)
-  if (write && (quick || only.length > 0)) throw new TypeError('`--write` wants all scenarios and all rounds.')
+  if (write && (quick || only.length > 0))
+    throw new TypeError('`--write` needs all scenarios and all rounds: leave out `--quick` and `--only`.')
   const rounds = Number(values.rounds ?? (quick ? QUICK_ROUNDS : ROUNDS))
   if (!Number.isInteger(rounds) || rounds < 1) {
     throw new TypeError(`Expected \`--rounds\` to be a whole number from 1 up, got \`${String(values.rounds)}\`.`)

@@ -1,18 +1,34 @@
 // The loop that one writes by hand: global `fetch`, and the whole history as JSON in each request.
 import { checkedArguments, INSTRUCTIONS, MODEL } from '../work.js'
+import type { Contender, OnDelta, Setting } from '../work.js'
 
-/** @typedef {{ id: string, type: 'function', function: { name: string, arguments: string } }} Call */
-/** @typedef {{ content: string, tool_calls: Call[], finish_reason: string | null }} Reply */
+export interface Call {
+  readonly id: string
+  readonly type: 'function'
+  readonly function: { name: string; arguments: string }
+}
 
-/** @param {import('../work.js').Setting} setting @returns {import('../work.js').Contender} */
-export function open({ baseUrl, tool }) {
+/** A reply, or the part of it that has arrived. */
+export interface Reply {
+  content: string
+  readonly tool_calls: Call[]
+  finish_reason: string | null
+}
+
+/** A reply that is not streamed, as it is sent. */
+export interface WholeReply {
+  readonly choices: readonly {
+    readonly message: { readonly content: string; readonly tool_calls?: Call[] }
+    readonly finish_reason: string
+  }[]
+}
+
+export function open({ baseUrl, tool }: Setting): Contender {
   const { name, description, parameters } = tool
   const tools = [{ type: 'function', function: { name, description, parameters } }]
 
-  /** @param {string} prompt @param {((text: string) => void) | undefined} onDelta */
-  async function run(prompt, onDelta) {
-    /** @type {object[]} */
-    const messages = [
+  async function run(prompt: string, onDelta?: OnDelta): Promise<string> {
+    const messages: object[] = [
       { role: 'system', content: INSTRUCTIONS },
       { role: 'user', content: prompt },
     ]
@@ -23,7 +39,8 @@ export function open({ baseUrl, tool }) {
         body: JSON.stringify({ model: MODEL, messages, tools, ...(onDelta !== undefined && { stream: true }) }),
       })
       if (!response.ok) throw new Error(`Status ${response.status}: ${await response.text()}`)
-      const reply = onDelta === undefined ? await wholeReply(response) : await streamedReply(response, onDelta)
+      const reply =
+        onDelta === undefined ? replyIn((await response.json()) as WholeReply) : await streamedReply(response, onDelta)
       const { content, tool_calls, finish_reason } = reply
       if (finish_reason === null) throw new Error('The reply was cut.')
       if (tool_calls.length === 0) return content
@@ -32,30 +49,25 @@ export function open({ baseUrl, tool }) {
     }
   }
 
-  /** @param {Call} call */
-  async function result({ id, function: called }) {
+  async function result({ id, function: called }: Call) {
     return { role: 'tool', tool_call_id: id, content: await tool.handler(checkedArguments(called.arguments)) }
   }
 
-  return { ask: (prompt) => run(prompt, undefined), listen: run }
+  return { ask: (prompt) => run(prompt), listen: run }
 }
 
-/** @param {Response} response @returns {Promise<Reply>} */
-async function wholeReply(response) {
-  const { choices } = /** @type {{ choices: { message: Reply, finish_reason: string }[] }} */ (await response.json())
+export function replyIn({ choices }: WholeReply): Reply {
   const choice = choices[0]
   if (choice === undefined) throw new Error('Expected a choice.')
   const { content, tool_calls = [] } = choice.message
   return { content, tool_calls, finish_reason: choice.finish_reason }
 }
 
-/** @param {Response} response @param {(text: string) => void} onDelta */
-async function streamedReply(response, onDelta) {
-  /** @type {Reply} */
-  const reply = { content: '', tool_calls: [], finish_reason: null }
+async function streamedReply(response: Response, onDelta: OnDelta): Promise<Reply> {
+  const reply: Reply = { content: '', tool_calls: [], finish_reason: null }
   const decoder = new TextDecoder()
   let rest = ''
-  for await (const bytes of /** @type {AsyncIterable<Uint8Array>} */ (/** @type {unknown} */ (response.body))) {
+  for await (const bytes of response.body as AsyncIterable<Uint8Array>) {
     const lines = (rest + decoder.decode(bytes, { stream: true })).split('\n')
     rest = lines.pop() ?? ''
     for (const line of lines) addLine(reply, line, onDelta)
@@ -63,19 +75,26 @@ async function streamedReply(response, onDelta) {
   return reply
 }
 
-/** @param {Reply} reply @param {string} line @param {(text: string) => void} onDelta */
-export function addLine(reply, line, onDelta) {
+export function addLine(reply: Reply, line: string, onDelta: OnDelta): void {
   if (!line.startsWith('data: ') || line === 'data: [DONE]') return
-  addChunk(reply, JSON.parse(line.slice(6)), onDelta)
+  addChunk(reply, JSON.parse(line.slice(6)) as Chunk, onDelta)
 }
 
-/**
- * @typedef {{ index: number, id?: string, function?: { name?: string, arguments?: string } }} CallPiece
- * @typedef {{ delta: { content?: string | null, tool_calls?: CallPiece[] }, finish_reason: string | null }} ChunkChoice
- */
+/** The fields that are read of one event of a stream. */
+interface Chunk {
+  readonly choices: readonly {
+    readonly delta: { readonly content?: string | null; readonly tool_calls?: readonly CallPiece[] }
+    readonly finish_reason: string | null
+  }[]
+}
 
-/** @param {Reply} reply @param {{ choices: ChunkChoice[] }} chunk @param {(text: string) => void} onDelta */
-export function addChunk(reply, chunk, onDelta) {
+interface CallPiece {
+  readonly index: number
+  readonly id?: string
+  readonly function?: { readonly name?: string; readonly arguments?: string }
+}
+
+export function addChunk(reply: Reply, chunk: Chunk, onDelta: OnDelta): void {
   const choice = chunk.choices[0]
   if (choice === undefined) return
   const { delta, finish_reason } = choice

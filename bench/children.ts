@@ -1,6 +1,8 @@
-// The processes of the benchmark. Each is ended by the one that began it, and by nobody else.
+// The processes of the benchmark. Each is ended by the process that started it, and by no other.
 import { spawn } from 'node:child_process'
 import { fileURLToPath } from 'node:url'
+import type { Job } from './contender.js'
+import type { Report } from './work.js'
 
 const PROVIDER = fileURLToPath(new URL('./provider.js', import.meta.url))
 const CONTENDER = fileURLToPath(new URL('./contender.js', import.meta.url))
@@ -8,7 +10,7 @@ const CONTENDER = fileURLToPath(new URL('./contender.js', import.meta.url))
 const LONGEST_MS = 300_000
 
 /** A provider on loopback; it ends with this process, or by `stop`. */
-export async function startProvider() {
+export async function startProvider(): Promise<{ readonly baseUrl: string; readonly stop: () => void }> {
   const child = spawn(process.execPath, [PROVIDER], { stdio: ['pipe', 'pipe', 'inherit'] })
   const baseUrl = await new Promise((resolve, reject) => {
     child.stdout.once('data', (bytes) => resolve(String(bytes).trim()))
@@ -18,12 +20,8 @@ export async function startProvider() {
   return { baseUrl: String(baseUrl), stop: () => child.kill() }
 }
 
-/**
- * Runs one contender in a process of its own.
- * @param {import('./contender.js').Job} job
- * @returns {Promise<import('./work.js').Report>}
- */
-export function perform(job) {
+/** Runs one contender in a process of its own. */
+export function perform(job: Job): Promise<Report> {
   return new Promise((resolve, reject) => {
     const child = spawn(process.execPath, ['--expose-gc', CONTENDER, JSON.stringify(job)], {
       stdio: ['ignore', 'pipe', 'inherit'],
@@ -34,7 +32,7 @@ export function perform(job) {
     child.once('error', reject)
     child.once('close', (code, signal) => {
       clearTimeout(timer)
-      if (code === 0) resolve(JSON.parse(text))
+      if (code === 0) resolve(JSON.parse(text) as Report)
       else reject(new Error(`\`${job.contender}\` ended with ${signal ?? `code ${code}`}.`))
     })
   })

@@ -1,34 +1,42 @@
 // From reports to tables: medians over the rounds, and medians of the ratios within each round.
 
-/** @typedef {import('./scenarios.js').Scenario} Scenario */
-/** @typedef {import('./scenarios.js').Measure} Measure */
-/** @typedef {import('./scenarios.js').Goal} Goal */
-/** @typedef {Readonly<Record<string, import('./work.js').Report>>} RoundReports By contender. */
-/** @typedef {{ value: number, ratio: number }} Result */
+import type { Goal, Measure } from './measures.js'
+import type { Scenario } from './scenarios.js'
+import type { Report } from './work.js'
 
-/**
- * A table in Markdown, and what it shows of the goals.
- * @param {Scenario} scenario @param {readonly RoundReports[]} rounds
- */
-export function tableOf(scenario, rounds) {
-  const { contenders, measures } = scenario
+/** By contender. */
+export type RoundReports = Readonly<Record<string, Report>>
+
+interface Result {
+  readonly value: number
+  readonly ratio: number
+}
+
+/** The reports of a scenario, round by round. */
+interface Measured {
+  readonly scenario: Scenario
+  readonly rounds: readonly RoundReports[]
+}
+
+/** A table in Markdown, and the goals that are missed. */
+export function tableOf(measured: Measured): { readonly table: string; readonly missed: readonly string[] } {
+  const { contenders, measures } = measured.scenario
   const hasGoals = measures.some(({ goals = {} }) => Object.keys(goals).length > 0)
   const rows = [
     ['', ...measures.map(({ title, unit }) => (unit === '' ? title : `${title}, ${unit}`))],
     ...contenders.map((contender) => [
       contender,
-      ...measures.map((measure) => cell(measure, resultOf(measure, contender, scenario, rounds))),
+      ...measures.map((measure) => cell(measure, resultOf(measure, contender, measured))),
     ]),
     ...(hasGoals ? [['goal', ...measures.map(goalsCell)]] : []),
   ]
-  return { table: aligned(rows), missed: missedGoals(scenario, rounds) }
+  return { table: aligned(rows), missed: missedGoals(measured) }
 }
 
-/** @param {Measure} measure @param {string} contender @param {Scenario} scenario @param {readonly RoundReports[]} rounds */
-function resultOf(measure, contender, { contenders, work }, rounds) {
+function resultOf(measure: Measure, contender: string, { scenario, rounds }: Measured): Result {
+  const { contenders, work } = scenario
   const values = rounds.map((reports) => {
-    /** @param {string} name */
-    const round = (name) => {
+    const round = (name: string): Report => {
       const report = reports[name]
       if (report === undefined) throw new RangeError(`Expected a report of \`${name}\`.`)
       return report
@@ -40,61 +48,53 @@ function resultOf(measure, contender, { contenders, work }, rounds) {
   return { value: median(values.map(({ value }) => value)), ratio: median(values.map(({ ratio }) => ratio)) }
 }
 
-/** @param {readonly number[]} values */
-function median(values) {
+function median(values: readonly number[]): number {
   const sorted = [...values].sort((left, right) => left - right)
   const middle = sorted.length / 2
   const [low = 0, high = low] = [sorted[Math.ceil(middle) - 1], sorted[Math.floor(middle)]]
   return (low + high) / 2
 }
 
-/** @param {Measure} measure @param {Result} result */
-function cell({ hasRatio }, { value, ratio }) {
+function cell({ hasRatio }: Measure, { value, ratio }: Result) {
   return hasRatio === true ? `${short(value)} (${short(ratio)}×)` : short(value)
 }
 
-/** Three digits; more only before the point. @param {number} value */
-function short(value) {
+/** Three digits; more only before the point. */
+function short(value: number): string {
   if (Math.abs(value) >= 1000) return Math.round(value).toLocaleString('en-US')
   const digits = Math.abs(value) >= 100 ? 0 : Math.abs(value) >= 10 ? 1 : 2
   return value.toFixed(digits)
 }
 
-/** @param {Measure} measure */
-function goalsCell({ goals = {} }) {
+function goalsCell({ goals = {} }: Measure) {
   return Object.values(goals).map(goalText).join('; ')
 }
 
-/** @param {Goal} goal */
-function goalText(goal) {
+function goalText(goal: Goal): string {
   if ('mostTimes' in goal) return `≤ ${goal.mostTimes}×`
   if ('most' in goal) return `≤ ${goal.most}`
   return `≥ ${short(goal.least)}`
 }
 
-/** @param {Scenario} scenario @param {readonly RoundReports[]} rounds */
-function missedGoals(scenario, rounds) {
-  return scenario.measures.flatMap((measure) =>
+function missedGoals(measured: Measured): string[] {
+  return measured.scenario.measures.flatMap((measure) =>
     Object.entries(measure.goals ?? {}).flatMap(([contender, goal]) => {
-      const result = resultOf(measure, contender, scenario, rounds)
+      const result = resultOf(measure, contender, measured)
       if (isMet(goal, result)) return []
       return [`${contender}: ${measure.title} ${cell(measure, result)}, goal ${goalText(goal)}`]
     }),
   )
 }
 
-/** @param {Goal} goal @param {Result} result */
-function isMet(goal, { value, ratio }) {
+function isMet(goal: Goal, { value, ratio }: Result) {
   if ('mostTimes' in goal) return ratio <= goal.mostTimes
   return 'most' in goal ? value <= goal.most : value >= goal.least
 }
 
-/** @param {readonly (readonly string[])[]} rows */
-function aligned(rows) {
+function aligned(rows: readonly (readonly string[])[]): string {
   const [head = []] = rows
   const widths = head.map((_, column) => Math.max(3, ...rows.map((row) => row[column]?.length ?? 0)))
-  /** @param {readonly string[]} row */
-  const line = (row) => {
+  const line = (row: readonly string[]) => {
     const cells = row.map((text, column) => {
       const width = widths[column] ?? 0
       return column === 0 ? text.padEnd(width) : text.padStart(width)

@@ -6,21 +6,17 @@ import { defineTool, fileLog, Harness } from 'thinharness'
 import { postgresLog } from 'thinharness/store/postgres'
 import { sqliteLog } from 'thinharness/store/sqlite'
 import { answerOf, INSTRUCTIONS, MODEL, readPrompt } from '../work.js'
+import type { Contender, Open, Setting } from '../work.js'
+import type { AssistantPart, FinishReason, HarnessOptions, Model, ModelTurn, RunLog } from 'thinharness'
 
-/** @typedef {import('../work.js').Setting} Setting */
-
-/** @typedef {import('../work.js').Contender} Contender */
-
-/** @param {Setting} setting */
-export function openRun(setting) {
+export function openRun(setting: Setting): Contender {
   return contenderOf(openHarness(setting))
 }
 
-/** The events are read. @param {Setting} setting @returns {Contender} */
-export function openStream(setting) {
+/** The events are read. */
+export function openStream(setting: Setting): Contender {
   const harness = openHarness(setting)
-  /** @type {Contender['ask']} */
-  const ask = async (prompt) => {
+  const ask: Contender['ask'] = async (prompt) => {
     const stream = harness.stream(prompt)
     let text = ''
     for await (const event of stream) if (event.kind === 'run_completed') text = event.result.text
@@ -29,34 +25,32 @@ export function openStream(setting) {
   return { ask, listen: ask }
 }
 
-/** The events are kept in files. @param {'never' | 'interval' | 'always'} fsync */
-export function openFileLog(fsync) {
+/** The events are kept in files. */
+export function openFileLog(fsync: 'never' | 'interval' | 'always'): Open {
   return openLogged((folder) => fileLog(folder, { fsync }))
 }
 
-/** The events are kept in an SQLite database. @param {'normal' | 'full'} synchronous */
-export function openSqliteLog(synchronous) {
+/** The events are kept in an SQLite database. */
+export function openSqliteLog(synchronous: 'normal' | 'full'): Open {
   return openLogged((folder) => sqliteLog(join(folder, 'runs.db'), { synchronous }))
 }
 
-/** The events are kept in a PostgreSQL database, in tables of this process. @param {string} connectionString */
-export function openPostgresLog(connectionString) {
+/** The events are kept in a PostgreSQL database, in tables of this process. */
+export function openPostgresLog(connectionString: string): Open {
   return openLogged(() => postgresLog({ connectionString, schema: `bench_${process.pid}` }))
 }
 
-/** @param {(folder: string) => import('thinharness').RunLog} openLog */
-function openLogged(openLog) {
-  return (/** @type {Setting} */ setting) => {
+function openLogged(openLog: (folder: string) => RunLog): Open {
+  return (setting) => {
     const folder = mkdtempSync(join(tmpdir(), 'thinharness-bench-'))
     process.on('exit', () => rmSync(folder, { recursive: true, force: true }))
     return contenderOf(openHarness(setting, { log: openLog(folder) }))
   }
 }
 
-/** @param {Harness} harness @returns {Contender} */
-function contenderOf(harness) {
+function contenderOf(harness: Harness): Contender {
   let payload = 0
-  const ask = async (/** @type {string} */ prompt) => {
+  const ask = async (prompt: string): Promise<string> => {
     const { text, transcript } = await harness.run(prompt)
     if (transcript.length > LONG) payload = JSON.stringify(transcript).length
     return text
@@ -67,10 +61,9 @@ function contenderOf(harness) {
 /** Transcripts that are shorter are not weighed, in entries. */
 const LONG = 1000
 
-/** @param {Setting} setting @param {import('thinharness').HarnessOptions} [options] */
-function openHarness({ tool }, options = {}) {
+function openHarness({ tool }: Setting, options: HarnessOptions = {}): Harness {
   const { name, description, parameters, handler } = tool
-  const call = (/** @type {object} */ args) => handler(/** @type {{ id: string }} */ (args))
+  const call = (args: object): Promise<string> => handler(args as { id: string })
   return new Harness({
     model: instantModel(),
     instructions: INSTRUCTIONS,
@@ -83,8 +76,7 @@ function openHarness({ tool }, options = {}) {
 
 const USAGE = { inputTokens: 100, outputTokens: 10, cacheReadTokens: 0, cacheWriteTokens: 0, reasoningTokens: 0 }
 
-/** @returns {import('thinharness').Model} */
-function instantModel() {
+function instantModel(): Model {
   return {
     provider: 'in-process',
     id: MODEL,
@@ -96,7 +88,7 @@ function instantModel() {
         async turn(transcript) {
           const [first] = transcript
           const last = transcript.at(-1)
-          if (last?.role === 'tool' && last.isError) throw new Error(`The tool failed: ${String(last.content)}`)
+          if (last?.role === 'tool' && last.isError) throw new Error(`The tool failed: ${JSON.stringify(last.content)}`)
           if (first?.role === 'user' && turn === 0) turns = readPrompt(JSON.stringify(first.content)).turns
           turn += 1
           return turn === turns ? answerTurn() : callTurn(turn)
@@ -106,23 +98,17 @@ function instantModel() {
   }
 }
 
-/** @param {number} turn */
-function callTurn(turn) {
+function callTurn(turn: number): ModelTurn {
   const call = { callId: `call_${turn}`, name: 'lookup', arguments: '{"id":"yyyyyyyyyy"}' }
-  return { ...modelTurn([{ type: /** @type {const} */ ('tool_call'), ...call }], 'tool_calls'), toolCalls: [call] }
+  return { ...modelTurn([{ type: 'tool_call' as const, ...call }], 'tool_calls'), toolCalls: [call] }
 }
 
-function answerTurn() {
+function answerTurn(): ModelTurn {
   const text = answerOf(1)
-  return { ...modelTurn([{ type: /** @type {const} */ ('text'), text }], 'stop'), text }
+  return { ...modelTurn([{ type: 'text' as const, text }], 'stop'), text }
 }
 
-/**
- * @param {readonly import('thinharness').AssistantPart[]} parts
- * @param {import('thinharness').FinishReason} finishReason
- * @returns {import('thinharness').ModelTurn}
- */
-function modelTurn(parts, finishReason) {
+function modelTurn(parts: readonly AssistantPart[], finishReason: FinishReason): ModelTurn {
   return {
     entry: { role: 'assistant', parts, provider: 'in-process', model: MODEL, finishReason, usage: USAGE },
     text: '',

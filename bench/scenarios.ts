@@ -15,28 +15,26 @@ import {
   goal,
 } from './measures.js'
 import { LOOP_SCENARIOS } from './loop-scenarios.js'
+import type { Measure } from './measures.js'
+import type { Report, Work } from './work.js'
 
-/** @typedef {import('./work.js').Report} Report */
-/** @typedef {import('./work.js').Work} Work */
-
-/**
- * @typedef {object} Scenario
- * @property {string} name For `--only`.
- * @property {string} title
- * @property {readonly string[]} contenders In the order in which they run; ratios are to the first.
- * @property {Work} work
- * @property {readonly Measure[]} measures
- * @property {boolean} [isLong] Left out by `--quick`, and at most 3 rounds.
- */
-
-/** @typedef {import('./measures.js').Measure} Measure */
+export interface Scenario {
+  /** For `--only`. */
+  readonly name: string
+  readonly title: string
+  /** In the order in which they run; ratios are to the first. */
+  readonly contenders: readonly string[]
+  readonly work: Work
+  readonly measures: readonly Measure[]
+  /** Left out by `--quick`, and at most 3 rounds. */
+  readonly isLong?: boolean
+}
 
 const LOOPS = ['fetch', 'careful', 'client', 'thinharness']
 const STREAMS = [...LOOPS, 'thinharness, batches']
 const isNode24 = Number(process.versions.node.split('.')[0]) >= 24
 
-/** @type {readonly Scenario[]} */
-export const SCENARIOS = [
+export const SCENARIOS: readonly Scenario[] = [
   {
     name: 'turns-20',
     title: 'A run of 20 turns',
@@ -129,7 +127,7 @@ export const SCENARIOS = [
       {
         title: 'CPU per KiB',
         unit: 'µs',
-        of: (/** @type {Report} */ { cpuMs }, /** @type {Work} */ { runs }) => (cpuMs / runs / kib) * 1000,
+        of: ({ cpuMs }: Report, { runs }: Work) => (cpuMs / runs / kib) * 1000,
         hasRatio: true,
         goals: { thinharness: { mostTimes: 0.6 } },
       },

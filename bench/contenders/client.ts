@@ -2,19 +2,18 @@
 import OpenAI from 'openai'
 import { checkedArguments, INSTRUCTIONS, MODEL } from '../work.js'
 import { addChunk } from './fetch.js'
+import type { Contender, OnDelta, Setting } from '../work.js'
+import type { Call, Reply } from './fetch.js'
 
-/** @typedef {import('openai').default.Chat.ChatCompletionMessageParam} Message */
+type Message = OpenAI.Chat.ChatCompletionMessageParam
 
-/** @param {import('../work.js').Setting} setting @returns {import('../work.js').Contender} */
-export function open({ baseUrl, tool }) {
+export function open({ baseUrl, tool }: Setting): Contender {
   const { name, description, parameters } = tool
   const client = new OpenAI({ apiKey: 'none', baseURL: baseUrl })
-  const tools = [{ type: /** @type {const} */ ('function'), function: { name, description, parameters } }]
+  const tools = [{ type: 'function' as const, function: { name, description, parameters } }]
 
-  /** @param {string} prompt @param {((text: string) => void) | undefined} onDelta */
-  async function run(prompt, onDelta) {
-    /** @type {Message[]} */
-    const messages = [
+  async function run(prompt: string, onDelta?: OnDelta): Promise<string> {
+    const messages: Message[] = [
       { role: 'system', content: INSTRUCTIONS },
       { role: 'user', content: prompt },
     ]
@@ -28,28 +27,24 @@ export function open({ baseUrl, tool }) {
     }
   }
 
-  /** @param {Message[]} messages */
-  async function whole(messages) {
+  async function whole(messages: Message[]): Promise<Reply> {
     const { choices } = await client.chat.completions.create({ model: MODEL, messages, tools })
     const choice = choices[0]
     if (choice === undefined) throw new Error('Expected a choice.')
-    const calls = /** @type {import('./fetch.js').Call[]} */ (choice.message.tool_calls ?? [])
+    const calls = (choice.message.tool_calls ?? []) as Call[]
     return { content: choice.message.content ?? '', tool_calls: calls, finish_reason: choice.finish_reason }
   }
 
-  /** @param {Message[]} messages @param {(text: string) => void} onDelta */
-  async function streamed(messages, onDelta) {
-    /** @type {import('./fetch.js').Reply} */
-    const reply = { content: '', tool_calls: [], finish_reason: null }
+  async function streamed(messages: Message[], onDelta: OnDelta): Promise<Reply> {
+    const reply: Reply = { content: '', tool_calls: [], finish_reason: null }
     const stream = await client.chat.completions.create({ model: MODEL, messages, tools, stream: true })
     for await (const chunk of stream) addChunk(reply, chunk, onDelta)
     return reply
   }
 
-  /** @param {import('./fetch.js').Call} call @returns {Promise<Message>} */
-  async function result({ id, function: called }) {
+  async function result({ id, function: called }: Call): Promise<Message> {
     return { role: 'tool', tool_call_id: id, content: await tool.handler(checkedArguments(called.arguments)) }
   }
 
-  return { ask: (prompt) => run(prompt, undefined), listen: run }
+  return { ask: (prompt) => run(prompt), listen: run }
 }

@@ -1,42 +1,36 @@
 // The package with a model in its own process that answers at once: what the loop itself costs, and the logs.
 import { CPU_A_TURN, meanStep } from './measures.js'
-
-/** @typedef {import('./measures.js').Measure} Measure */
+import type { Measure } from './measures.js'
+import type { Scenario } from './scenarios.js'
 
 /** What one turn of the loop may take of the CPU, in µs. */
 const MOST_A_TURN = 150
 /** Turns at the beginning and at the end of a long run that are compared. */
 const COMPARED = 200
 
-/** @type {Measure} */
-const OWN_TIME = {
+const OWN_TIME: Measure = {
   ...CPU_A_TURN,
   unit: 'µs',
   of: ({ cpuMs }, { runs, turns }) => (cpuMs / (runs * turns)) * 1000,
 }
 
-/** @type {Measure} */
-const FIRST_TURNS = {
+const FIRST_TURNS: Measure = {
   title: `the first ${COMPARED}`,
   unit: 'µs',
   of: ({ marks }) => meanStep(marks.slice(0, COMPARED + 1)) * 1000,
 }
 
-/** @type {Measure} */
-const LAST_TURNS = {
+const LAST_TURNS: Measure = {
   title: `the last ${COMPARED}`,
   unit: 'µs',
   of: ({ marks }) => meanStep(marks.slice(-COMPARED - 1)) * 1000,
 }
 
-/** @type {Measure} */
-const PAYLOAD = { title: 'transcript as JSON', unit: 'KB', of: ({ payloadKb }) => payloadKb }
+const PAYLOAD: Measure = { title: 'transcript as JSON', unit: 'KB', of: ({ payloadKb }) => payloadKb }
 
-/** @type {Measure} */
-const HELD = { title: 'in memory at the end', unit: 'KB', of: ({ heldKb }) => heldKb }
+const HELD: Measure = { title: 'in memory at the end', unit: 'KB', of: ({ heldKb }) => heldKb }
 
-/** @type {Measure} */
-const HELD_ABOVE = {
+const HELD_ABOVE: Measure = {
   title: 'beyond the transcript',
   unit: 'KB per turn',
   of: ({ heldKb, payloadKb }, { turns }) => (heldKb - payloadKb) / turns,
@@ -50,8 +44,7 @@ const DATABASES = [
   ...(process.env['BENCH_POSTGRES_URL'] === undefined ? [] : ['PostgreSQL']),
 ]
 
-/** @type {readonly import('./scenarios.js').Scenario[]} */
-export const LOOP_SCENARIOS = [
+export const LOOP_SCENARIOS: readonly Scenario[] = [
   {
     name: 'loop',
     title: 'The loop without HTTP, 20 turns',

@@ -1,4 +1,4 @@
-// `npm run bench:tools`: the search tools beside what one would use by hand, on files of their own in a temporary folder.
+// `npm run bench:tools`: the search tools compared with ripgrep and a loop by hand, on generated files in a temporary folder.
 // `--files 100000` is the size of the tree, `--megabytes 200,1000` the sizes of the rows, `--rounds 3` how often.
 import { spawn } from 'node:child_process'
 import { mkdir, mkdtemp, rm } from 'node:fs/promises'
@@ -7,16 +7,29 @@ import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { parseArgs } from 'node:util'
 import { writeRows, writeTree } from './tool-files.js'
+import type { ToolJob, ToolReport } from './tool-contender.js'
 
-/** @typedef {import('./tool-contender.js').ToolJob} ToolJob */
-/** @typedef {import('./tool-contender.js').ToolReport} ToolReport */
-/** @typedef {{ title: string, contender: string, args: Record<string, unknown>, most?: number, mostMb?: number }} Line */
+interface Line {
+  readonly title: string
+  readonly contender: string
+  readonly args: Readonly<Record<string, unknown>>
+  /** Time, as a multiple of the first line. */
+  readonly most?: number
+  readonly mostMb?: number
+}
+
+interface Comparison {
+  readonly title: string
+  readonly root: string
+  readonly rounds: number
+  /** No contender starts a program, so that CPU time can be compared. */
+  readonly inProcess?: boolean
+}
 
 const CONTENDER = fileURLToPath(new URL('./tool-contender.js', import.meta.url))
 const LONGEST_MS = 600_000
 
-/** @param {ToolJob} job @returns {Promise<ToolReport>} */
-function perform(job) {
+function perform(job: ToolJob): Promise<ToolReport> {
   return new Promise((resolve, reject) => {
     const child = spawn(process.execPath, [CONTENDER, JSON.stringify(job)], { stdio: ['ignore', 'pipe', 'inherit'] })
     const timer = setTimeout(() => child.kill('SIGKILL'), LONGEST_MS)
@@ -25,19 +38,15 @@ function perform(job) {
     child.once('error', reject)
     child.once('close', (code, signal) => {
       clearTimeout(timer)
-      if (code === 0) resolve(JSON.parse(text))
+      if (code === 0) resolve(JSON.parse(text) as ToolReport)
       else reject(new Error(`\`${job.contender}\` ended with ${signal ?? `code ${code}`}.`))
     })
   })
 }
 
-/**
- * The same work by several, interleaved; `inProcess`: none of them starts a program, so that CPU time can be compared. The best round of each counts: on a shared machine the others tell of the machine.
- * @param {string} title @param {string} root @param {Line[]} lines @param {{ rounds: number, inProcess?: boolean }} how
- */
-async function compare(title, root, lines, { rounds, inProcess = false }) {
-  /** @type {Map<Line, ToolReport[]>} */
-  const reports = new Map(lines.map((line) => [line, []]))
+/** The same work by several contenders, interleaved. The best round of each counts: the others show the load of the machine. */
+async function compare({ title, root, rounds, inProcess = false }: Comparison, lines: readonly Line[]): Promise<void> {
+  const reports = new Map(lines.map((line): [Line, ToolReport[]] => [line, []]))
   for (let round = 0; round < rounds; round++) {
     for (const line of lines) {
       const { contender, args } = line
@@ -59,44 +68,32 @@ async function compare(title, root, lines, { rounds, inProcess = false }) {
   }
 }
 
-/** @param {string} root @param {number} files @param {number} rounds */
-async function benchTree(root, files, rounds) {
+async function benchTree(root: string, files: number, rounds: number): Promise<void> {
   await writeTree(root, files)
-  const byHand = (/** @type {string} */ pattern) => ({ command: ['--no-config', '--line-number', pattern, root] })
+  const byHand = (pattern: string) => ({ command: ['--no-config', '--line-number', pattern, root] })
   for (const [what, query] of [
     ['a rare word', 'needle'],
     ['a pattern in a tenth of the files', 'order order order \\w+ late'],
     ['a word of every second line', 'order'],
-  ]) {
-    await compare(
-      `${files} files: ${what}`,
-      root,
-      [
-        { title: 'ripgrep by hand', contender: 'ripgrep by hand', args: byHand(String(query)) },
-        { title: '`search`', contender: 'search', args: { query }, most: 1.3, mostMb: 150 },
-        { title: '`search` without ripgrep', contender: 'search, own engine', args: { query }, mostMb: 150 },
-      ],
-      { rounds },
-    )
+  ] as const) {
+    await compare({ title: `${files} files: ${what}`, root, rounds }, [
+      { title: 'ripgrep by hand', contender: 'ripgrep by hand', args: byHand(query) },
+      { title: '`search`', contender: 'search', args: { query }, most: 1.3, mostMb: 150 },
+      { title: '`search` without ripgrep', contender: 'search, own engine', args: { query }, mostMb: 150 },
+    ])
   }
-  await compare(
-    `${files} files: names`,
-    root,
-    [
-      {
-        title: 'ripgrep --files by hand',
-        contender: 'ripgrep by hand',
-        args: { command: ['--no-config', '--files', root] },
-      },
-      { title: '`glob` **/*.md', contender: 'glob', args: { pattern: '**/*.md' }, mostMb: 150 },
-      { title: '`list`, recursive', contender: 'list', args: { recursive: true }, mostMb: 150 },
-    ],
-    { rounds },
-  )
+  await compare({ title: `${files} files: names`, root, rounds }, [
+    {
+      title: 'ripgrep --files by hand',
+      contender: 'ripgrep by hand',
+      args: { command: ['--no-config', '--files', root] },
+    },
+    { title: '`glob` **/*.md', contender: 'glob', args: { pattern: '**/*.md' }, mostMb: 150 },
+    { title: '`list`, recursive', contender: 'list', args: { recursive: true }, mostMb: 150 },
+  ])
 }
 
-/** @param {string} root @param {number} megabytes @param {number} rounds */
-async function benchRows(root, megabytes, rounds) {
+async function benchRows(root: string, megabytes: number, rounds: number): Promise<void> {
   const path = `rows-${megabytes}.jsonl`
   const file = join(root, path)
   await writeRows(file, megabytes * 1e6)
@@ -106,34 +103,29 @@ async function benchRows(root, megabytes, rounds) {
   ]
   const shown = { path, fields: { id: 20, 'customer.name': 50 }, max_matches_per_file: 10_000, timeout: 600 }
   const order_by = [{ field: 'total', type: 'number', direction: 'desc' }]
-  await compare(
-    `${megabytes} MB of JSONL`,
-    root,
-    [
-      { title: 'a streaming loop by hand: filter, projection', contender: 'a loop by hand', args: { file } },
-      { title: '`jsonl_search`: the same', contender: 'jsonl_search', args: { ...shown, where }, most: 1, mostMb: 150 },
-      {
-        title: '… with a query before it',
-        contender: 'jsonl_search',
-        args: { ...shown, where, query: '"late"' },
-        most: 1,
-        mostMb: 150,
-      },
-      {
-        title: '… count_by',
-        contender: 'jsonl_search',
-        args: { path, count_by: 'customer.country', timeout: 600 },
-        mostMb: 150,
-      },
-      {
-        title: '… order_by, the first ten',
-        contender: 'jsonl_search',
-        args: { path, order_by, limit: 10, timeout: 600 },
-        mostMb: 150,
-      },
-    ],
-    { rounds, inProcess: true },
-  )
+  await compare({ title: `${megabytes} MB of JSONL`, root, rounds, inProcess: true }, [
+    { title: 'a streaming loop by hand: filter, projection', contender: 'a loop by hand', args: { file } },
+    { title: '`jsonl_search`: the same', contender: 'jsonl_search', args: { ...shown, where }, most: 1, mostMb: 150 },
+    {
+      title: '… with a query before it',
+      contender: 'jsonl_search',
+      args: { ...shown, where, query: '"late"' },
+      most: 1,
+      mostMb: 150,
+    },
+    {
+      title: '… count_by',
+      contender: 'jsonl_search',
+      args: { path, count_by: 'customer.country', timeout: 600 },
+      mostMb: 150,
+    },
+    {
+      title: '… order_by, the first ten',
+      contender: 'jsonl_search',
+      args: { path, order_by, limit: 10, timeout: 600 },
+      mostMb: 150,
+    },
+  ])
   await rm(file)
 }
 

@@ -1,4 +1,4 @@
-// What the benchmark of the tools works on, made in a temporary folder. The same numbers give the same files.
+// The files for the benchmark of the tools, written to a temporary folder. The same numbers give the same files.
 import { createWriteStream } from 'node:fs'
 import { mkdir, writeFile } from 'node:fs/promises'
 import { once } from 'node:events'
@@ -10,7 +10,7 @@ const WORDS = 'order customer late refund invoice parcel street number value upd
 const FILES_A_FOLDER = 100
 
 /** Numbers that look random and are the same each time. */
-function numbersFrom(/** @type {number} */ seed) {
+function numbersFrom(seed: number): () => number {
   let state = seed
   return () => {
     state = (Math.imul(state, 1_664_525) + 1_013_904_223) >>> 0
@@ -18,7 +18,7 @@ function numbersFrom(/** @type {number} */ seed) {
   }
 }
 
-function textOf(/** @type {() => number} */ next, /** @type {number} */ lines) {
+function textOf(next: () => number, lines: number): string {
   let text = ''
   for (let line = 0; line < lines; line++) {
     for (let word = 0; word < 8; word++) text += `${WORDS[Math.floor(next() * WORDS.length)]} `
@@ -28,7 +28,7 @@ function textOf(/** @type {() => number} */ next, /** @type {number} */ lines) {
 }
 
 /** A tree of `count` small text files in folders of a hundred, ten folders wide; one file in a thousand has a `needle`. */
-export async function writeTree(/** @type {string} */ root, /** @type {number} */ count) {
+export async function writeTree(root: string, count: number): Promise<void> {
   const next = numbersFrom(1)
   for (let first = 0, folder = 0; first < count; first += FILES_A_FOLDER, folder++) {
     const path = join(root, `part-${folder % 10}`, `group-${Math.floor(folder / 10) % 10}`, `folder-${folder}`)
@@ -45,7 +45,7 @@ export async function writeTree(/** @type {string} */ root, /** @type {number} *
 }
 
 /** A file of rows of about 400 bytes, `bytes` long. */
-export async function writeRows(/** @type {string} */ file, /** @type {number} */ bytes) {
+export async function writeRows(file: string, bytes: number): Promise<void> {
   const next = numbersFrom(2)
   const stream = createWriteStream(file)
   let written = 0

@@ -1,27 +1,25 @@
-// A loop without a library that knows what things cost: kept connections of `node:http`, a body that grows by appending,
-// and whole lines cut out of the bytes of a stream.
+// A fast loop without a library: kept connections of `node:http`, a body that grows by appending, and whole lines cut out
+// of the bytes of a stream.
 import { Agent, request } from 'node:http'
 import { checkedArguments, INSTRUCTIONS, MODEL } from '../work.js'
-import { addLine } from './fetch.js'
+import { addLine, replyIn } from './fetch.js'
+import type { Contender, OnDelta, Setting } from '../work.js'
+import type { Reply, WholeReply } from './fetch.js'
+import type { IncomingMessage } from 'node:http'
 
-/** @typedef {import('./fetch.js').Reply} Reply */
-
-/** @param {import('../work.js').Setting} setting @returns {import('../work.js').Contender} */
-export function open({ baseUrl, tool }) {
+export function open({ baseUrl, tool }: Setting): Contender {
   const { name, description, parameters } = tool
   const tools = [{ type: 'function', function: { name, description, parameters } }]
   const { hostname, port, pathname } = new URL(`${baseUrl}/chat/completions`)
   const agent = new Agent({ keepAlive: true, scheduling: 'lifo' })
 
-  /** @param {string} prompt @param {((text: string) => void) | undefined} onDelta */
-  async function run(prompt, onDelta) {
+  async function run(prompt: string, onDelta?: OnDelta): Promise<string> {
     const head = JSON.stringify({ model: MODEL, tools, ...(onDelta !== undefined && { stream: true }) })
     const body = new GrowingBody(`${head.slice(0, -1)},"messages":[`)
     body.add({ role: 'system', content: INSTRUCTIONS })
     body.add({ role: 'user', content: prompt })
     for (;;) {
-      const reply = onDelta === undefined ? wholeReply(await post(body)) : await post(body, onDelta)
-      const { content, tool_calls, finish_reason } = /** @type {Reply} */ (reply)
+      const { content, tool_calls, finish_reason } = await post(body, onDelta)
       if (finish_reason === null) throw new Error('The reply was cut.')
       if (tool_calls.length === 0) return content
       body.add({ role: 'assistant', content, tool_calls })
@@ -34,15 +32,15 @@ export function open({ baseUrl, tool }) {
     }
   }
 
-  /** @param {GrowingBody} body @param {(text: string) => void} [onDelta] @returns {Promise<string | Reply>} */
-  function post(body, onDelta) {
+  function post(body: GrowingBody, onDelta: OnDelta | undefined): Promise<Reply> {
     return new Promise((resolve, reject) => {
       const headers = ['content-type', 'application/json', 'content-length', String(body.length + 2)]
       const options = { hostname, port, path: pathname, method: 'POST', agent, headers: ['host', hostname, ...headers] }
       const outgoing = request(options, (response) => {
         response.on('error', reject)
-        if (response.statusCode === 200 && onDelta !== undefined) readEvents(response, onDelta, resolve)
-        else readText(response, response.statusCode === 200 ? resolve : reject)
+        if (response.statusCode !== 200) readText(response, (text) => reject(new Error(text)))
+        else if (onDelta === undefined) readText(response, (text) => resolve(wholeReply(text)))
+        else readEvents(response, onDelta, resolve)
       })
       outgoing.on('error', reject)
       outgoing.write(body.bytes())
@@ -50,22 +48,20 @@ export function open({ baseUrl, tool }) {
     })
   }
 
-  return { ask: (prompt) => run(prompt, undefined), listen: run }
+  return { ask: (prompt) => run(prompt), listen: run }
 }
 
 /** Serializes only what a turn adds. */
 class GrowingBody {
   #bytes = Buffer.allocUnsafe(4096)
   #isEmpty = true
-  length
+  length: number
 
-  /** @param {string} head */
-  constructor(head) {
+  constructor(head: string) {
     this.length = this.#bytes.write(head)
   }
 
-  /** @param {object} message */
-  add(message) {
+  add(message: object): void {
     const text = `${this.#isEmpty ? '' : ','}${JSON.stringify(message)}`
     this.#isEmpty = false
     const needed = this.length + Buffer.byteLength(text)
@@ -77,39 +73,24 @@ class GrowingBody {
     this.length += this.#bytes.write(text, this.length)
   }
 
-  bytes() {
+  bytes(): Buffer {
     return this.#bytes.subarray(0, this.length)
   }
 }
 
-/** @param {import('node:http').IncomingMessage} response @param {(text: string) => void} done */
-function readText(response, done) {
-  /** @type {Buffer[]} */
-  const pieces = []
-  response.on('data', (piece) => pieces.push(piece))
+function readText(response: IncomingMessage, done: (text: string) => void): void {
+  const pieces: Buffer[] = []
+  response.on('data', (piece: Buffer) => pieces.push(piece))
   response.on('end', () => done((pieces.length === 1 && pieces[0] ? pieces[0] : Buffer.concat(pieces)).toString()))
 }
 
-/** @param {string | Reply} text @returns {Reply} */
-function wholeReply(text) {
-  const choice = JSON.parse(/** @type {string} */ (text)).choices[0]
-  return {
-    content: choice.message.content,
-    tool_calls: choice.message.tool_calls ?? [],
-    finish_reason: choice.finish_reason,
-  }
+function wholeReply(text: string): Reply {
+  return replyIn(JSON.parse(text) as WholeReply)
 }
 
-/**
- * @param {import('node:http').IncomingMessage} response
- * @param {(text: string) => void} onDelta
- * @param {(reply: Reply) => void} done
- */
-function readEvents(response, onDelta, done) {
-  /** @type {Reply} */
-  const reply = { content: '', tool_calls: [], finish_reason: null }
-  /** @type {Buffer[]} */
-  let waiting = []
+function readEvents(response: IncomingMessage, onDelta: OnDelta, done: (reply: Reply) => void): void {
+  const reply: Reply = { content: '', tool_calls: [], finish_reason: null }
+  let waiting: Buffer[] = []
   const read = (isEnd = false) => {
     const bytes = waiting.length === 1 && waiting[0] ? waiting[0] : Buffer.concat(waiting)
     const end = isEnd ? bytes.length : bytes.lastIndexOf(10) + 1
@@ -121,7 +102,7 @@ function readEvents(response, onDelta, done) {
   }
   // All chunks of one read of the socket come before the next microtask.
   let isPlanned = false
-  response.on('data', (/** @type {Buffer} */ piece) => {
+  response.on('data', (piece: Buffer) => {
     waiting.push(piece)
     if (isPlanned) return
     isPlanned = true

@@ -1,9 +1,10 @@
 // The package, over its default transport.
 import { defineTool, Harness } from 'thinharness'
 import { INSTRUCTIONS, MODEL } from '../work.js'
+import type { Contender, OnDelta, Setting } from '../work.js'
+import type { RunEvent } from 'thinharness'
 
-/** @param {import('../work.js').Setting} setting @returns {import('../work.js').Contender} */
-export function open(setting) {
+export function open(setting: Setting): Contender {
   const harness = openHarness(setting)
   return {
     async ask(prompt) {
@@ -12,23 +13,22 @@ export function open(setting) {
     },
     async listen(prompt, onDelta) {
       const stream = harness.stream(prompt, { deltas: true })
-      for await (const event of stream) tell(event, onDelta)
+      for await (const event of stream) pass(event, onDelta)
       const { text } = await stream.result
       return text
     },
   }
 }
 
-/** The same, with the events read in batches. @param {import('../work.js').Setting} setting */
-export function openBatches(setting) {
+/** The same, with the events read in batches. */
+export function openBatches(setting: Setting): Contender {
   const harness = openHarness(setting)
   return {
     ...open(setting),
-    /** @type {import('../work.js').Contender['listen']} */
     async listen(prompt, onDelta) {
       const stream = harness.stream(prompt, { deltas: true })
       for await (const events of stream.batches()) {
-        for (const event of events) tell(event, onDelta)
+        for (const event of events) pass(event, onDelta)
       }
       const { text } = await stream.result
       return text
@@ -36,21 +36,17 @@ export function openBatches(setting) {
   }
 }
 
-/** @param {import('thinharness').RunEvent} event @param {(text: string) => void} onDelta */
-function tell(event, onDelta) {
+function pass(event: RunEvent, onDelta: OnDelta): void {
   if (event.kind === 'text_delta' || event.kind === 'tool_input_delta') onDelta(event.text)
 }
 
-/** @param {import('../work.js').Setting} setting */
-function openHarness({ baseUrl, tool }) {
+function openHarness({ baseUrl, tool }: Setting): Harness {
   const { name, description, parameters, handler } = tool
   return new Harness({
     model: `local:${MODEL}@${baseUrl}`,
     instructions: INSTRUCTIONS,
     builtinTools: [],
-    tools: [
-      defineTool({ name, description, parameters, handler: (args) => handler(/** @type {{ id: string }} */ (args)) }),
-    ],
+    tools: [defineTool({ name, description, parameters, handler: (args) => handler(args as { id: string }) })],
     limits: { modelRequests: null },
   })
 }

@@ -1,25 +1,30 @@
-// A provider in a process of its own: it answers as fast as it can, so that what is measured is the other side. The bytes
-// are those of the scripted provider; only the ids of the calls are put in anew for each turn.
+// A provider in a process of its own: it answers as fast as it can, so that the other side is measured. The bytes are those
+// of the scripted provider; only the ids of the calls are replaced in each turn.
 import { createServer, request } from 'node:http'
 import { setImmediate } from 'node:timers/promises'
 import { scriptedProvider } from 'thinharness/testing'
 import { answerOf, readPrompt } from './work.js'
+import type { PromptFields } from './work.js'
+import type { ServerResponse } from 'node:http'
+import type { Reply } from 'thinharness/testing'
 
-/** @typedef {ReturnType<typeof readPrompt>} Asked */
+/** The fields that are read of a request. */
+interface ChatBody {
+  readonly messages: readonly { readonly role: string; readonly content: string }[]
+  readonly tools?: readonly unknown[]
+  readonly stream?: boolean
+}
 
 const ID = 'call_00000000'
 const EVENTS_A_TICK = 250
-/** @type {Map<string, number>} */
-const turnsByRun = new Map()
-/** @type {Map<string, Promise<string>>} */
-const replies = new Map()
+const turnsByRun = new Map<string, number>()
+const replies = new Map<string, Promise<string>>()
 
 const server = createServer((incoming, response) => {
-  /** @type {Buffer[]} */
-  const pieces = []
-  incoming.on('data', (piece) => pieces.push(piece))
+  const pieces: Buffer[] = []
+  incoming.on('data', (piece: Buffer) => pieces.push(piece))
   incoming.on('end', () => {
-    answer(pieces, response).catch((error) => response.writeHead(400).end(String(error)))
+    answer(pieces, response).catch((error: unknown) => response.writeHead(400).end(String(error)))
   })
 })
 server.keepAliveTimeout = 0
@@ -27,11 +32,10 @@ server.listen(0, '127.0.0.1', 2048, () => {
   const address = server.address()
   if (address !== null && typeof address === 'object') console.log(`http://127.0.0.1:${address.port}/v1`)
 })
-// Whoever started this process has ended.
+// The process that started this one has ended.
 process.stdin.resume().on('end', () => process.exit())
 
-/** @param {Buffer[]} pieces @param {import('node:http').ServerResponse} response */
-async function answer(pieces, response) {
+async function answer(pieces: readonly Buffer[], response: ServerResponse): Promise<void> {
   const start = Buffer.concat(pieces.slice(0, 3)).subarray(0, 4096).toString()
   const asked = readPrompt(start)
   const turn = (turnsByRun.get(asked.run) ?? 0) + 1
@@ -42,14 +46,14 @@ async function answer(pieces, response) {
   const isStreamed = body === undefined ? isStreamedBody(pieces) : body.stream === true
   const text = await replyFor(asked, isLast, isStreamed)
   if (asked.latencyMs > 0) await new Promise((resolve) => setTimeout(resolve, asked.latencyMs))
-  const own = isLast ? text : text.replaceAll(ID, `call_${String(turn).padStart(8, '0')}`)
-  if (isStreamed) return stream(own, response)
-  response.writeHead(200, { 'content-type': 'application/json', 'content-length': Buffer.byteLength(own) })
-  response.end(own)
+  const reply = isLast ? text : text.replaceAll(ID, `call_${String(turn).padStart(8, '0')}`)
+  if (isStreamed) return stream(reply, response)
+  response.writeHead(200, { 'content-type': 'application/json', 'content-length': Buffer.byteLength(reply) })
+  response.end(reply)
 }
 
-/** Each event is an HTTP chunk of its own, as providers send them; many come together. @param {string} text */
-async function stream(text, /** @type {import('node:http').ServerResponse} */ response) {
+/** Each event is an HTTP chunk of its own, as providers send them; many come together. */
+async function stream(text: string, response: ServerResponse): Promise<void> {
   response.writeHead(200, { 'content-type': 'text/event-stream; charset=utf-8' })
   const events = text.split(/(?<=\n\n)/)
   for (const [index, event] of events.entries()) {
@@ -59,21 +63,17 @@ async function stream(text, /** @type {import('node:http').ServerResponse} */ re
   response.end()
 }
 
-/** It stands at one of the two ends of a body. @param {Buffer[]} pieces */
-function isStreamedBody(pieces) {
+/** The flag is at one of the two ends of a body. */
+function isStreamedBody(pieces: readonly Buffer[]): boolean {
   const [first, last] = [pieces[0], pieces.at(-1)]
   const mark = '"stream":true'
   return [first?.subarray(0, 4096), last?.subarray(-200), first?.subarray(-200)].some((piece) => piece?.includes(mark))
 }
 
-/**
- * The whole conversation is looked at once a run: everybody has sent all of it, and what the tool said.
- * @param {Buffer} bytes @param {Asked} asked
- */
-function checkedBody(bytes, { turns, calls, resultChars }) {
-  const body = JSON.parse(bytes.toString())
-  /** @type {{ role: string, content: string }[]} */
-  const messages = body.messages
+/** The whole conversation is checked once a run: all of it was sent, with the results of the tool. */
+function checkedBody(bytes: Buffer, { turns, calls, resultChars }: PromptFields): ChatBody {
+  const body = JSON.parse(bytes.toString()) as ChatBody
+  const { messages } = body
   const results = messages.filter(({ role, content }) => role === 'tool' && content.includes('x'.repeat(resultChars)))
   const replies = messages.filter(({ role }) => role === 'assistant')
   if (results.length !== (turns - 1) * calls || replies.length !== turns - 1 || body.tools?.length !== 1) {
@@ -82,8 +82,7 @@ function checkedBody(bytes, { turns, calls, resultChars }) {
   return body
 }
 
-/** @param {Asked} asked @param {boolean} isLast @param {boolean} isStreamed */
-function replyFor({ calls, argumentChars, deltas }, isLast, isStreamed) {
+function replyFor({ calls, argumentChars, deltas }: PromptFields, isLast: boolean, isStreamed: boolean) {
   const key = isLast ? `answer ${deltas} ${isStreamed}` : `calls ${calls} ${argumentChars} ${isStreamed}`
   let made = replies.get(key)
   if (made === undefined) {
@@ -95,8 +94,8 @@ function replyFor({ calls, argumentChars, deltas }, isLast, isStreamed) {
   return made
 }
 
-/** A reply as the scripted provider sends it. @param {import('thinharness/testing').Reply} reply @param {boolean} stream */
-async function rendered(reply, stream) {
+/** A reply as the scripted provider sends it. */
+async function rendered(reply: Reply, stream: boolean): Promise<string> {
   const provider = await scriptedProvider({ record: false, chunks: 'whole' })
   provider.always(reply)
   const body = JSON.stringify({ model: 'bench', messages: [{ role: 'user', content: '' }], stream })
@@ -105,12 +104,11 @@ async function rendered(reply, stream) {
   return text
 }
 
-/** @param {string} url @param {string} body @returns {Promise<string>} */
-function post(url, body) {
+function post(url: string, body: string): Promise<string> {
   return new Promise((resolve, reject) => {
     const outgoing = request(url, { method: 'POST' }, (incoming) => {
       let text = ''
-      incoming.setEncoding('utf8').on('data', (piece) => (text += piece))
+      incoming.setEncoding('utf8').on('data', (piece: string) => (text += piece))
       incoming.on('end', () => resolve(text))
     })
     outgoing.on('error', reject).end(body)
