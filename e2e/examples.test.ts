@@ -29,18 +29,18 @@ function example(name: string, ...args: string[]): Promise<Ended> {
 
 const linesOf = ({ stdout }: Ended): readonly string[] => stdout.trimEnd().split('\n')
 
-test('approvals: a refund waits for a person, who answers another process', async () => {
-  expect(linesOf(await example('approvals'))).toEqual(['waits     refund {"orderId":"8","cents":6450}'])
+test('approvals: a refund waits for a person, who answers in another process', async () => {
+  expect(linesOf(await example('approvals'))).toEqual(['waiting   refund {"orderId":"8","cents":6450}'])
   expect(linesOf(await example('approvals', 'no'))).toEqual([
-    expect.stringMatching(/^called {4}refund \{"ok":true,"content":"Paid back 500 cents of order 7\."/),
-    expect.stringMatching(/^called {4}refund \{"ok":false,.*Refunds over 10 euros wait until Monday\./),
+    expect.stringMatching(/^called {4}refund \{"ok":true,"content":"Refunded 500 cents of order 7\."/),
+    expect.stringMatching(/^called {4}refund \{"ok":false,.*Refunds over 10 euros have to wait until Monday\./),
     'answer    One of the two has to wait.',
   ])
   await example('approvals')
-  expect(linesOf(await example('approvals', 'yes')).at(-1)).toBe('answer    Both are paid back.')
+  expect(linesOf(await example('approvals', 'yes')).at(-1)).toBe('answer    Both are refunded.')
 })
 
-test('durable: a run whose process died goes on in the next one, and no transfer is made twice', async () => {
+test('durable: the next process continues a crashed run, and no transfer is made twice', async () => {
   expect(await example('durable', '--die')).toMatchObject({
     code: 1,
     stdout: expect.stringMatching(/^done {6}transfer/) as string,
@@ -51,37 +51,37 @@ test('durable: a run whose process died goes on in the next one, and no transfer
   expect(ledger.match(/^.*(?= transfers-)/gm)).toEqual(['Assam Estates 120000', 'Tin Works 45000'])
 })
 
-test('mcp: a harness uses another one as an MCP server, and says what that can touch', async () => {
+test('mcp: a harness uses another one as an MCP server, and describes its reach', async () => {
   const { stdout } = await example('mcp')
 
   expect(stdout).toContain('secrets THINHARNESS_MODEL')
   expect(stdout.slice(stdout.indexOf('→')).trimEnd().split('\n')).toEqual([
     '→ warehouse_stock {"tea":"Assam"}',
-    '→ warehouse_run {"prompt":"When does Assam come? 0 in stock."}',
+    '→ warehouse_run {"prompt":"When does Assam arrive? 0 in stock."}',
     '  {"progress":1,"message":"Asking the model"}',
     '  {"progress":2,"message":"Calling stock"}',
     '  {"progress":3,"message":"stock has ended"}',
     '  {"progress":4,"message":"Asking the model"}',
-    'The warehouse says: There is none, and more comes on Tuesday.',
+    'The warehouse says: There is none. More arrives on Tuesday.',
   ])
 })
 
-test('structured: an answer that does not fit its type is asked for again, and then typed', async () => {
+test('structured: an invalid answer is requested again, then typed', async () => {
   expect(linesOf(await example('structured'))).toEqual([
     '3 days late',
-    'Your order is three days late, since the carrier has lost it. A new one is under way.',
+    'Your order is three days late, because the carrier lost it. A replacement is on its way.',
     '3 requests',
   ])
 })
 
-test('subagents: each note is read by a run of its own', async () => {
+test('subagents: each note is read by its own subagent', async () => {
   const lines = linesOf(await example('subagents'))
 
   expect(lines.slice(0, 2).sort()).toEqual([
     'reader: {"note":"storm.md","deadline":"October 20"}',
     'reader: {"note":"tins.md","deadline":null}',
   ])
-  expect(lines.slice(2)).toEqual(['1 of 2 notes names a deadline.', '3 requests, and 4 by subagents'])
+  expect(lines.slice(2)).toEqual(['1 of 2 notes mentions a deadline.', '3 requests, 4 by subagents'])
 })
 
 test('EX-07 research: a report from files that its steps left behind; traces are in the home, not in the root', async () => {
@@ -89,7 +89,7 @@ test('EX-07 research: a report from files that its steps left behind; traces are
   const files = await readdir(join(place, 'research'), { recursive: true })
   const traces = await readdir(join(place, 'home', '.thinharness', 'traces'), { recursive: true })
 
-  expect(lines.slice(-2)).toEqual(['The report is in report.md.', '8 requests, and 3 of parallel_llm'])
+  expect(lines.slice(-2)).toEqual(['The report is in report.md.', '8 requests, 3 by parallel_llm'])
   expect(await readFile(join(place, 'research', 'report.md'), 'utf8')).toBe(
     [
       '# How is oolong stored best?',
@@ -103,7 +103,7 @@ test('EX-07 research: a report from files that its steps left behind; traces are
   expect(files.filter((file) => /trace|thinharness/.test(file))).toEqual([])
 })
 
-test('a name that there is not is answered with those that there are; a model that cannot be had with a line', async () => {
+test('an unknown example prints the known ones; a missing API key prints one line', async () => {
   const unknown = await example('nothing')
   const env = {
     PATH: process.env['PATH'] ?? '',

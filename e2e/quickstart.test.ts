@@ -39,7 +39,7 @@ test('the quickstart writes a report whose numbers are those of a plain script, 
   expect(lines.length).toBeGreaterThanOrEqual(20_000)
   const report = await readFile(join(workspace, 'report.md'), 'utf8')
   expect(report).toContain(`Orders: **${orders}**`)
-  expect(report).toContain(`Refunds in all: **${totalCents} cents**`)
+  expect(report).toContain(`Total refunds: **${totalCents} cents**`)
   expect(report.match(/^- ord_.*$/gm)).toEqual(largest.map(({ id, refundCents }) => `- ${id}: ${refundCents} cents`))
 
   expect(stdout).toContain('the scripted provider')
@@ -134,8 +134,8 @@ test('the orders are the same on every machine', () => {
 
 test('a question of your own is not answered by the script, and the quickstart says so', async () => {
   const { stdout } = await quickstart('--model', 'scripted', 'Who are you?')
-  expect(stdout).toContain('I am a script and know one question only.')
-  expect(stdout).toContain('none was written')
+  expect(stdout).toContain('These replies are scripted and cover one question only.')
+  expect(stdout).toContain('not written')
 })
 
 test('a folder of your own that is asked a question of your own is left as it is', async () => {
@@ -143,7 +143,7 @@ test('a folder of your own that is asked a question of your own is left as it is
   try {
     await writeFile(join(own, 'report.md'), 'Mine.\n')
     const { stdout } = await quickstart('--model', 'scripted', '--workspace', own, 'Who are you?')
-    expect(stdout).toContain('none was written')
+    expect(stdout).toContain('not written')
     expect((await readdir(own)).sort()).toEqual(['.thinharness', 'report.md'])
     expect(await readFile(join(own, 'report.md'), 'utf8')).toBe('Mine.\n')
   } finally {

@@ -6,10 +6,10 @@ import type { ProviderRequest, Reply } from 'thinharness/testing'
 
 const USAGE = `npm run example -- NAME [arguments], with NAME one of ${names().join(', ')}.
 
-Its files lie in .build/example-files/NAME, or in the folder that EXAMPLE_FOLDER names. The model is the one that
-THINHARNESS_MODEL names, such as anthropic:claude-sonnet-5; without it, a script chooses its words.`
+Its files are in .build/example-files/NAME, or in the folder EXAMPLE_FOLDER. The model is THINHARNESS_MODEL, for example
+anthropic:claude-sonnet-5; without it, the model's replies are scripted.`
 
-/** Runs examples/NAME/main.ts in a folder of its own, with a model: the one of the environment, else the example's script. */
+/** Runs examples/NAME/main.ts in its own folder, with the model of the environment or else with scripted replies. */
 async function run(): Promise<void> {
   const [name = '', ...args] = process.argv.slice(2)
   if (!names().includes(name)) {
@@ -27,7 +27,7 @@ async function run(): Promise<void> {
   try {
     await import(part('main'))
   } catch (error) {
-    // What a person can do something about is said in a line; the rest is a bug, with its stack.
+    // Errors that the user can fix are printed in one line. Anything else is a bug and keeps its stack.
     if (!(error instanceof HarnessError)) throw error
     console.error(error.message)
     process.exitCode = 1
@@ -39,7 +39,7 @@ function names(): readonly string[] {
   return folders.filter((entry) => entry.isDirectory()).map(({ name }) => name)
 }
 
-/** Sets THINHARNESS_MODEL, which a harness takes that is given no model. */
+/** Sets THINHARNESS_MODEL, the default model of a harness. */
 async function chosenModel(script: string): Promise<AsyncDisposable & { readonly note: string }> {
   const named = process.env['THINHARNESS_MODEL']
   if (named !== undefined && named !== '') return { note: named, [Symbol.asyncDispose]: () => Promise.resolve() }
@@ -48,7 +48,7 @@ async function chosenModel(script: string): Promise<AsyncDisposable & { readonly
   provider.always(answer)
   process.env['THINHARNESS_MODEL'] = `local:scripted@${provider.url.chat}`
   return {
-    note: 'a script chooses its words; HTTP, adapter, tools and files are real',
+    note: 'scripted replies; HTTP, adapter, tools and files are real',
     [Symbol.asyncDispose]: () => provider.close(),
   }
 }

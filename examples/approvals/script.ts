@@ -1,6 +1,6 @@
 import type { ProviderRequest, Reply } from 'thinharness/testing'
 
-/** What is said where no model is named. */
+/** The scripted replies for use without a model. */
 export function answer({ heard }: ProviderRequest): Reply {
   if (heard.kind !== 'tool_outputs') {
     return {
@@ -10,5 +10,5 @@ export function answer({ heard }: ProviderRequest): Reply {
       ],
     }
   }
-  return { text: heard.outputs.every(({ ok }) => ok) ? 'Both are paid back.' : 'One of the two has to wait.' }
+  return { text: heard.outputs.every(({ ok }) => ok) ? 'Both are refunded.' : 'One of the two has to wait.' }
 }

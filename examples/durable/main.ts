@@ -1,6 +1,6 @@
-// A run that outlives its process, in a database.
-//   npm run example -- durable --die      the process ends between two transfers, as if its machine had failed
-//   npm run example -- durable            another one goes on: what was done is not done again
+// Crash recovery with SQLite: a run that outlives its process.
+//   npm run example -- durable --die      the process ends between two transfers, like a crash
+//   npm run example -- durable            the next process continues; completed transfers are not repeated
 import { appendFileSync } from 'node:fs'
 import { defineTool, Harness } from 'thinharness'
 import { sqliteLog } from 'thinharness/store/sqlite'
@@ -13,7 +13,7 @@ const transfer = defineTool({
   description: 'Transfer money to a supplier.',
   parameters: z.object({ to: z.string(), cents: z.number().int().positive() }),
   handler: ({ to, cents }, { idempotencyKey }) => {
-    // A bank takes the key too: a transfer that it has seen is not made again.
+    // A real bank would take the key as well, and execute each transfer only once.
     appendFileSync('ledger.txt', `${to} ${cents} ${idempotencyKey}\n`)
     return `Transferred ${cents} cents to ${to}.`
   },
@@ -23,7 +23,7 @@ await using log = sqliteLog('runs.db')
 await using harness = new Harness({ builtinTools: [], tools: [transfer], log })
 
 let transfers = 0
-const stream = (await isBegun()) ? harness.recover(RUN) : harness.stream('Pay our two suppliers.', { runId: RUN })
+const stream = (await hasStarted()) ? harness.recover(RUN) : harness.stream('Pay our two suppliers.', { runId: RUN })
 for await (const event of stream) {
   if (event.kind !== 'tool_call_completed' || !event.ok) continue
   console.log(`done      ${event.toolName} ${event.callId}`)
@@ -31,7 +31,7 @@ for await (const event of stream) {
 }
 console.log(`answer    ${(await stream.result).text}`)
 
-async function isBegun(): Promise<boolean> {
+async function hasStarted(): Promise<boolean> {
   for await (const { runId } of log.list()) if (runId === RUN) return true
   return false
 }

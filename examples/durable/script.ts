@@ -1,6 +1,6 @@
 import type { ProviderRequest, Reply } from 'thinharness/testing'
 
-/** What is said where no model is named. */
+/** The scripted replies for use without a model. */
 export function answer({ turn }: ProviderRequest): Reply {
   if (turn === 0) return { calls: [{ name: 'transfer', arguments: { to: 'Assam Estates', cents: 120_000 } }] }
   if (turn === 1) return { calls: [{ name: 'transfer', arguments: { to: 'Tin Works', cents: 45_000 } }] }

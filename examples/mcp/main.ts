@@ -1,4 +1,4 @@
-// A harness that uses an MCP server: here ./server.ts, which is a harness itself, with a model and a tool of its own.
+// A harness that uses an MCP server. Here the server is another harness with its own model and tool: ./server.ts.
 //   npm run example -- mcp
 import { fileURLToPath } from 'node:url'
 import { Harness } from 'thinharness'
@@ -12,7 +12,7 @@ await using harness = new Harness({
       command: process.execPath,
       args: [fileURLToPath(new URL('server.js', import.meta.url))],
       toolPrefix: 'warehouse',
-      // A server gets the variables that are named for it, and no other.
+      // The server receives only these environment variables and a few common ones.
       env: { THINHARNESS_MODEL: process.env['THINHARNESS_MODEL'] ?? '' },
       required: true,
     }),
@@ -20,7 +20,7 @@ await using harness = new Harness({
 })
 console.log(String(await harness.describe()))
 
-const stream = harness.stream('Is there Assam? If not, ask the warehouse when it comes.')
+const stream = harness.stream('Do we have Assam? If not, ask the warehouse when it arrives.')
 for await (const event of stream) {
   if (event.kind === 'tool_call_started') console.log(`→ ${event.toolName} ${event.arguments}`)
   if (event.kind === 'tool_progress') console.log(`  ${JSON.stringify(event.update)}`)

@@ -6,7 +6,7 @@ const STOCK = new Map([
   ['assam', 0],
 ])
 
-/** A tool of the served harness that clients may also call without any model. */
+/** A tool of the served harness. Clients may also call it directly, without a model. */
 export const warehouse = defineTool({
   name: 'stock',
   description: 'How many tins of a tea are in stock.',
@@ -14,7 +14,7 @@ export const warehouse = defineTool({
   annotations: { readOnly: true },
   handler: ({ tea }) => {
     // Over stdio this goes to standard error: standard output belongs to the protocol.
-    console.log(`The warehouse was asked for ${tea}.`)
+    console.log(`Stock request for ${tea}.`)
     return `${STOCK.get(tea.toLowerCase()) ?? 'No such tea; not'} in stock.`
   },
 })

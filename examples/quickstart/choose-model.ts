@@ -3,7 +3,7 @@ import { openaiCompatible } from 'thinharness/providers'
 import { scriptedProvider } from 'thinharness/testing'
 import { answerByScript } from './scripted.js'
 
-/** A model, and what a reader should know of the choice. Disposing ends what was started for it. */
+/** A model, and a note about why it was chosen. Disposing stops the server that was started for it. */
 export interface ChosenModel extends AsyncDisposable {
   readonly model: string | Model
   readonly note: string
@@ -15,22 +15,22 @@ const KEYS = [
   ['OPENROUTER_API_KEY', 'openrouter:anthropic/claude-sonnet-5'],
 ] as const
 
-/** Where Ollama, LM Studio, llama.cpp and vLLM listen. */
+/** Default addresses of Ollama, LM Studio, llama.cpp and vLLM. */
 const LOCAL_SERVERS = [11434, 1234, 8080, 8000].map((port) => `http://127.0.0.1:${port}/v1`)
-const LOCAL_PATIENCE_MS = 250
+const LOCAL_TIMEOUT_MS = 250
 
-/** The first of: the model that was asked for, one for a key in the environment, a local server, the scripted provider. */
+/** The first available of: the requested model, a model for an API key in the environment, a local server, the scripted provider. */
 export async function chooseModel(asked: string | undefined): Promise<ChosenModel> {
   const named = asked ?? process.env['THINHARNESS_MODEL']
-  if (named === 'scripted') return byScript('as asked')
+  if (named === 'scripted') return byScript('as requested')
   if (named !== undefined) return chosen(named, `Model: ${named}`)
   const key = KEYS.find(([variable]) => (process.env[variable] ?? '') !== '')
-  if (key !== undefined) return chosen(key[1], `Model: ${key[1]} (since ${key[0]} is set)`)
+  if (key !== undefined) return chosen(key[1], `Model: ${key[1]} (${key[0]} is set)`)
   const found = await Promise.all(LOCAL_SERVERS.map(localModel))
   const local = found.find((model) => model !== undefined)
   return local === undefined
-    ? byScript('since no key is set')
-    : chosen(local, `Model: ${local} (a local server that answered)`)
+    ? byScript('because no API key is set')
+    : chosen(local, `Model: ${local} (found on a local server)`)
 }
 
 function chosen(model: string, note: string): ChosenModel {
@@ -39,7 +39,7 @@ function chosen(model: string, note: string): ChosenModel {
 
 async function localModel(url: string): Promise<string | undefined> {
   try {
-    const answer = await fetch(`${url}/models`, { signal: AbortSignal.timeout(LOCAL_PATIENCE_MS) })
+    const answer = await fetch(`${url}/models`, { signal: AbortSignal.timeout(LOCAL_TIMEOUT_MS) })
     const { data } = (await answer.json()) as { data?: { id?: unknown }[] }
     const id = data?.[0]?.id
     return typeof id === 'string' ? `local:${id}@${url}` : undefined
@@ -52,6 +52,6 @@ async function byScript(why: string): Promise<ChosenModel> {
   const provider = await scriptedProvider()
   provider.always(answerByScript)
   const model = openaiCompatible('scripted', { baseUrl: provider.url.chat, apiKey: 'none', provider: 'scripted' })
-  const note = `Model: the scripted provider, ${why}. A script chooses its words; HTTP, adapter, tools and files are real.`
+  const note = `Model: the scripted provider, ${why}. Its replies are scripted; HTTP, adapter, tools and files are real.`
   return { model, note, [Symbol.asyncDispose]: () => provider.close() }
 }

@@ -13,10 +13,10 @@ const WORKSPACE = resolve('examples/quickstart/workspace')
 const USAGE = `npm run quickstart -- ["your own question"] [options]
 
   --model MODEL        openai:…, anthropic:…, openrouter:…, local:NAME@http://127.0.0.1:8080/v1, or scripted
-  --workspace FOLDER   the files to work on; default: ${relative(process.cwd(), WORKSPACE)}
+  --workspace FOLDER   the folder to work in; default: ${relative(process.cwd(), WORKSPACE)}
   --help`
 
-/** Asks a question about real files, and shows what the harness does to answer it. */
+/** Asks a question about real files, and shows how the harness answers it. */
 async function main(): Promise<void> {
   const { model, workspace, question, help } = readArguments()
   if (help) {
@@ -49,10 +49,10 @@ async function main(): Promise<void> {
   const isWritten = (await changedAt(report)) !== before
   screen.note(
     [
-      `Report     ${isWritten ? path(report) : 'none was written'}`,
+      `Report     ${isWritten ? path(report) : 'not written'}`,
       `Turns      ${usage.modelRequests}, with ${usage.toolCalls} tool calls${ofSubagents(usage.children)}`,
       `Tokens     ${usage.inputTokens} in (${usage.cacheReadTokens} from the cache), ${usage.outputTokens} out`,
-      `Cost       ${usage.costUsd === null ? 'not known' : `$${usage.costUsd}`}`,
+      `Cost       ${usage.costUsd === null ? 'unknown' : `$${usage.costUsd}`}`,
       `Log        ${path(join(runs, `${stream.runId}.jsonl`))}`,
     ].join('\n'),
   )
@@ -74,7 +74,7 @@ function readArguments(): Arguments {
     allowPositionals: true,
     options: { model: { type: 'string' }, workspace: { type: 'string' }, help: { type: 'boolean', short: 'h' } },
   })
-  // npm starts a script in the project's folder, wherever it was called.
+  // npm runs scripts in the project's folder; INIT_CWD is the folder of the caller.
   const folder = process.env['INIT_CWD'] ?? '.'
   return {
     model: values.model,
@@ -84,13 +84,13 @@ function readArguments(): Arguments {
   }
 }
 
-/** A folder of your own that is asked a question of your own is left as it is. */
+/** Creates the orders, unless both the workspace and the question are the user's own. */
 async function prepare(workspace: string, question: string): Promise<void> {
   await mkdir(workspace, { recursive: true })
   if (workspace === WORKSPACE || question === QUESTION) await ensureOrders(join(workspace, 'orders.jsonl'))
 }
 
-/** When a file was written, in ms; null where there is none. */
+/** Modification time of a file in ms; null if it does not exist. */
 function changedAt(path: string): Promise<number | null> {
   return stat(path).then(
     ({ mtimeMs }) => mtimeMs,
@@ -98,7 +98,7 @@ function changedAt(path: string): Promise<number | null> {
   )
 }
 
-/** What a person can do something about is said in a line; the rest is a bug, with its stack. */
+/** Prints errors that the user can fix in one line. Anything else is a bug and keeps its stack. */
 function fail(error: unknown): void {
   process.exitCode = 1
   const { code = '', message } = error as { code?: string; message: string }
@@ -113,6 +113,6 @@ function fail(error: unknown): void {
   } else throw error
 }
 
-// Who reads only the beginning, as `head` does, has seen enough.
+// The reader of a pipe, such as `head`, may close it early.
 process.stdout.on('error', () => process.exit())
 main().catch(fail)

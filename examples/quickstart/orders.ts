@@ -13,7 +13,7 @@ export interface Order {
   readonly total_cents: number
   readonly promised_on: string
   readonly delivered_on: string | null
-  /** Days after the promised one; 0 when in time. */
+  /** Days after the promised day; 0 if on time. */
   readonly days_late: number
   readonly status: 'delivered' | 'cancelled'
 }
@@ -40,7 +40,7 @@ const ARTICLES = [
   { sku: 'SAMPLER-BOX', unit_cents: 3299 },
 ] as const
 
-/** Writes the orders to `path`, unless they are there: the same ones everywhere, since their chance is seeded. */
+/** Writes the orders to `path`, unless the file exists. The random numbers are seeded, so they are always the same. */
 export async function ensureOrders(path: string): Promise<void> {
   if (existsSync(path)) return
   const partial = `${path}.partial`
@@ -51,7 +51,7 @@ export async function ensureOrders(path: string): Promise<void> {
   await rename(partial, path)
 }
 
-/** The same orders each time. */
+/** Yields the same orders each time. */
 export function* makeOrders(): Generator<Order> {
   const random = seeded(20261012)
   for (let number = 1; number <= COUNT; number++) yield makeOrder(number, random)
@@ -94,7 +94,7 @@ function day(ms: number): string {
   return new Date(ms).toISOString().slice(0, 10)
 }
 
-/** Numbers from 0 to below 1, the same for the same seed (mulberry32). */
+/** Random numbers in [0, 1), the same for the same seed (mulberry32). */
 function seeded(seed: number): () => number {
   let state = seed
   return () => {

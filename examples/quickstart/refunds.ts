@@ -1,6 +1,6 @@
 import type { Order } from './orders.js'
 
-/** What a report on the storm has to say. */
+/** The content of a report on the storm. */
 export interface StormRefunds {
   readonly orders: number
   readonly totalCents: number
@@ -13,18 +13,18 @@ export interface Refund {
   readonly refundCents: number
 }
 
-/** A refund policy, as far as it has numbers. */
+/** The numbers of a refund policy. */
 export interface Policy {
-  /** Refunded is what was delivered more days late than this. */
+  /** Orders delivered later than this many days are refunded. */
   readonly daysLate: number
   readonly percent: number
-  /** Of one order. */
+  /** Maximum for one order. */
   readonly mostCents: number
 }
 
 const IN_FORCE: Policy = { daysLate: 5, percent: 20, mostCents: 1500 }
 
-/** The plain answer to the quickstart's question, without any model: what a report is checked against. */
+/** Answers the quickstart's question without a model; reports are checked against it. */
 export function stormRefunds(orders: Iterable<Order>): StormRefunds {
   const refunds: Refund[] = []
   for (const order of orders) {

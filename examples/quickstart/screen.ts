@@ -8,14 +8,14 @@ const LONGEST_ARGUMENTS = 110
 
 type Style = Parameters<typeof styleText>[0]
 
-/** Shows a run in a terminal: what the model says as it says it, each tool call with its time, a spinner while it waits. */
+/** Shows a run in a terminal: the streamed text, each tool call with its duration, and a spinner while waiting. */
 export class Screen {
   readonly #out: WriteStream
   readonly #live: boolean
   #spinner: NodeJS.Timeout | undefined
   #inText = false
 
-  /** Without a terminal, plain lines are written. */
+  /** Writes plain lines if the output is not a terminal. */
   constructor(out: WriteStream) {
     this.#out = out
     this.#live = out.isTTY
@@ -30,7 +30,7 @@ export class Screen {
     this.#showAny(event, event.parentRunId === null ? '' : '  ')
   }
 
-  /** Of runs below the top, neither what they are asked nor what they say: both is in their call. */
+  /** Prompts and text are shown for the main run only: those of child runs are in their calls. */
   #showTop(event: RunEvent): void {
     switch (event.kind) {
       case 'run_started':
@@ -63,7 +63,7 @@ export class Screen {
       }
       case 'transport_retry':
         return this.#line(
-          indent + this.#styled('yellow', `… ${firstLine(event.reason)}; once more in ${event.delayMs} ms`),
+          indent + this.#styled('yellow', `… ${firstLine(event.reason)}; retrying in ${event.delayMs} ms`),
         )
       default:
         return undefined

@@ -8,8 +8,8 @@ const TASK = `Find in notes/ the days of the storm that hit Borealis in October 
 from how many days late on, how many percent, and how many cents at most.`
 
 /**
- * What the scripted provider says in place of a model. It knows how to go about the quickstart's question, and nothing of
- * the data: days, rates and orders it takes from what the tools answered.
+ * The replies of the scripted provider. They know the steps to answer the quickstart's question, but not the data: days,
+ * rates and orders come from the tool results.
  */
 export function answerByScript({ turn, messages }: ProviderRequest): Reply {
   const [asked] = messages
@@ -17,15 +17,17 @@ export function answerByScript({ turn, messages }: ProviderRequest): Reply {
   const answers = messages.filter((message) => message.role === 'tool').map(({ content }) => contentOf(content))
   if (prompt === QUESTION) return answerQuestion(turn, answers)
   if (prompt === TASK) return lookUp(turn, answers)
-  return { text: 'I am a script and know one question only. Set a key or name a model (--model) to ask your own.' }
+  return {
+    text: 'These replies are scripted and cover one question only. Set an API key or choose a model (--model) to ask your own.',
+  }
 }
 
-/** Of the run at the top. */
+/** Replies of the main run. */
 function answerQuestion(turn: number, [found = '', , orderRows = '']: readonly string[]): Reply {
   switch (turn) {
     case 0:
       return {
-        text: 'The reader finds the storm and the policy in the notes, while I look at what else is here.',
+        text: 'The reader looks up the storm and the policy in the notes, while I list the other files.',
         calls: [
           { name: 'subagent', arguments: { task: TASK, agent: 'reader' } },
           { name: 'list', arguments: { path: '.' } },
@@ -33,7 +35,7 @@ function answerQuestion(turn: number, [found = '', , orderRows = '']: readonly s
       }
     case 1:
       return {
-        text: 'Now the orders that it applies to.',
+        text: 'Now the orders that the policy applies to.',
         calls: [{ name: 'jsonl_search', arguments: affectedOrders(stormDays(found), policyIn(found)) }],
       }
     case 2: {
@@ -45,7 +47,7 @@ function answerQuestion(turn: number, [found = '', , orderRows = '']: readonly s
   }
 }
 
-/** Of the reader: it gives back the lines that say what was asked for. */
+/** Replies of the reader: it returns the relevant lines. */
 function lookUp(turn: number, [, ...notes]: readonly string[]): Reply {
   const read = (path: string) => ({ name: 'read', arguments: { path } })
   switch (turn) {
@@ -110,7 +112,7 @@ Orders placed with Borealis from ${from} to ${to} and delivered more than ${poli
 each, at most ${policy.mostCents} cents, by the policy in force since 2026-01-01.
 
 - Orders: **${orders}**
-- Refunds in all: **${totalCents} cents**
+- Total refunds: **${totalCents} cents**
 
 The five largest:
 

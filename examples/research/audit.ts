@@ -1,7 +1,7 @@
 import { appendFile } from 'node:fs/promises'
 import type { Hook } from 'thinharness'
 
-/** One line for each call of these tools: what came of it, by the envelope that the model reads. */
+/** Appends one line per call of these tools, with its outcome. */
 export function audit(file: string, tools: readonly string[]): Hook {
   return {
     event: 'after_tool_call',

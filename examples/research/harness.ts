@@ -6,7 +6,7 @@ import { z } from 'zod'
 import { audit } from './audit.js'
 import { researchTools } from './tools.js'
 
-/** Our own `parallel_llm`, whose answers have a type, in place of the one that comes by name. */
+/** `parallel_llm` with typed answers. */
 const perPage = parallelLlm({ outputType: z.object({ id: z.string(), claim: z.string().nullable() }) })
 
 export function researchHarness(options: HarnessOptions = {}): Harness {
@@ -16,7 +16,7 @@ export function researchHarness(options: HarnessOptions = {}): Harness {
     tools: [...researchTools, perPage],
     subagents: [],
     hooks: [audit('audit.jsonl', ['search_library', 'fetch_pages', 'parallel_llm'])],
-    // Under the home of who runs this, where the model's file tools cannot see them.
+    // Traces are stored in the home folder, out of reach of the model's file tools.
     tracing: [localTraces()],
     limits: { modelRequests: 24 },
     ...options,

@@ -1,4 +1,4 @@
-/** A page of the library. In your program: of a search service, and of the web. */
+/** A page of the library. Your program would use a search service and the web. */
 export interface Page {
   readonly url: string
   readonly title: string
@@ -19,14 +19,14 @@ export const PAGES: readonly Page[] = [
   {
     url: 'https://blog.example/my-teapot',
     title: 'My teapot and me',
-    text: 'I bought a red teapot. It pours well. Storage is no subject of this page.',
+    text: 'I bought a red teapot. It pours well. This page is not about storage.',
   },
 ]
 
-/** The address of a page that the library lists and that is gone. */
+/** The address of a page that is still listed but no longer exists. */
 export const GONE = 'https://tea.example/old-storage-guide'
 
-/** Pages that have a word of the query, the best first. */
+/** Pages that contain a word of the query, the best first. */
 export function found(query: string, most: number): readonly Omit<Page, 'text'>[] {
   const words = query.toLowerCase().match(/\w{4,}/g) ?? []
   const hits = ({ title, text }: Page): number =>

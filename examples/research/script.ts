@@ -3,7 +3,7 @@ import type { ProviderRequest, Reply } from 'thinharness/testing'
 
 const QUESTION = 'How is oolong stored best?'
 
-/** What is said where no model is named: by the researcher, and to each prompt of parallel_llm. */
+/** The scripted replies for use without a model: of the researcher, and for each prompt of parallel_llm. */
 export function answer(request: ProviderRequest): Reply {
   return request.tools.includes('search_library') ? researcher(request) : reader(request)
 }
@@ -44,7 +44,7 @@ function call(name: string, args: JsonObject): Reply {
   return { calls: [{ name, arguments: args }] }
 }
 
-/** Each page once. */
+/** The pages, without duplicates. */
 function pagesIn(rows: string): { id: string; url: string }[] {
   const all = [...rows.matchAll(/"id": ?"(r\d+)".*?"url": ?"([^"]+)"/g)].map(([, id = '', url = '']) => ({ id, url }))
   return all.filter(({ url }, index) => all.findIndex((page) => page.url === url) === index)

@@ -13,7 +13,7 @@ interface Found {
   readonly title: string
 }
 
-/** What is long goes into files, which the file tools read in pieces; the model gets a summary and the paths. */
+/** Long results go to files, which the file tools can read in pieces. The model gets a summary and the paths. */
 export const search = defineTool({
   name: 'search_library',
   description: 'Search the library for several queries at once. Results go to research/results.jsonl.',
@@ -34,7 +34,7 @@ export const search = defineTool({
   },
 })
 
-/** A page that is not there is no failure of the call: each address has a status of its own. */
+/** A missing page does not fail the call: each address has its own status. */
 export const fetchPages = defineTool({
   name: 'fetch_pages',
   description: 'Fetch pages by the ids of results. Texts go to research/pages.jsonl.',
@@ -58,10 +58,10 @@ export const fetchPages = defineTool({
   },
 })
 
-/** One prompt a page: the question, and the whole record, so that it can be answered alone. */
+/** One prompt per page with the question and the whole record, so that it can be answered independently. */
 export const buildPrompts = defineTool({
   name: 'build_prompts',
-  description: 'Make one prompt of each page in research/pages.jsonl, into research/prompts.json, for parallel_llm.',
+  description: 'Create one prompt per page of research/pages.jsonl in research/prompts.json, for parallel_llm.',
   parameters: z.object({ question: z.string().min(3) }),
   handler: async ({ question }, { root }) => {
     const lines = (await readFile(join(root, 'research/pages.jsonl'), 'utf8')).split('\n').filter(Boolean)

@@ -1,4 +1,4 @@
-// An answer of a type, from a tool of our own, checked before we see it.
+// Structured output with a custom tool: the answer is validated and typed.
 //   npm run example -- structured
 import { defineTool, Harness } from 'thinharness'
 import { z } from 'zod'
@@ -15,14 +15,14 @@ const lookupOrder = defineTool({
 
 const Verdict = z.object({
   late: z.boolean(),
-  days: z.number().int().nonnegative().describe('Days behind the promised date; 0 if in time.'),
-  letter: z.string().max(300).describe('What we write to the customer.'),
+  days: z.number().int().nonnegative().describe('Days after the promised date; 0 if on time.'),
+  letter: z.string().max(300).describe('The letter to the customer.'),
 })
 
 await using harness = new Harness({ builtinTools: [], tools: [lookupOrder], outputType: Verdict })
 const { output, usage } = await harness.run('Is order 1042 late? Today is 2026-11-21.')
 
-// `output` is of the type of `Verdict`; what does not fit goes back to the model, up to `outputRetries` times.
-console.log(output.late ? `${output.days} days late` : 'in time')
+// `output` has the type of `Verdict`. Invalid answers are sent back to the model, up to `outputRetries` times.
+console.log(output.late ? `${output.days} days late` : 'on time')
 console.log(output.letter)
 console.log(`${usage.modelRequests} requests`)

@@ -1,4 +1,4 @@
-// Work that is handed to runs of their own: each reads one note and gives back what it found.
+// Tasks delegated to subagents: each reads one note and returns a typed answer.
 //   npm run example -- subagents
 import { mkdir, writeFile } from 'node:fs/promises'
 import { Harness } from 'thinharness'
@@ -16,18 +16,18 @@ await using harness = new Harness({
       name: 'reader',
       description: 'Reads one note and finds the deadline in it.',
       tools: 'inherit',
-      instructions: 'Read the note that you are told, and say which deadline it names.',
+      instructions: 'Read the given note and report the deadline that it mentions.',
       outputType: z.object({ note: z.string(), deadline: z.string().nullable() }),
       limits: { modelRequests: 4, timeMs: 60_000 },
     },
   ],
 })
 
-const stream = harness.stream('Which notes name a deadline? Have each read by a reader.')
+const stream = harness.stream('Which notes mention a deadline? Have a reader read each of them.')
 for await (const event of stream) {
   if (event.kind === 'run_completed' && event.agentName !== null) {
     console.log(`${event.agentName}: ${JSON.stringify(event.result.output)}`)
   }
 }
 const { text, usage } = await stream.result
-console.log(`${text}\n${usage.modelRequests} requests, and ${usage.children.modelRequests} by subagents`)
+console.log(`${text}\n${usage.modelRequests} requests, ${usage.children.modelRequests} by subagents`)

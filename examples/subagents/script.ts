@@ -1,6 +1,6 @@
 import type { ProviderRequest, Reply } from 'thinharness/testing'
 
-/** What is said where no model is named: by the run at the top, and by its readers. */
+/** The scripted replies for use without a model: of the main run, and of its readers. */
 export function answer(request: ProviderRequest): Reply {
   return request.tools.includes('subagent') ? top(request) : reader(request)
 }
@@ -8,7 +8,7 @@ export function answer(request: ProviderRequest): Reply {
 function top({ turn, heard }: ProviderRequest): Reply {
   if (turn === 0) return { calls: [{ name: 'list', arguments: { path: '.' } }] }
   if (turn === 1) {
-    const task = (note: string): string => `Which deadline does ${note} name?`
+    const task = (note: string): string => `Which deadline does ${note} mention?`
     return {
       calls: ['storm.md', 'tins.md'].map((note) => ({
         name: 'subagent',
@@ -18,7 +18,7 @@ function top({ turn, heard }: ProviderRequest): Reply {
   }
   const found = heard.kind === 'tool_outputs' ? heard.outputs.map(({ content }) => content) : []
   const dated = found.filter((each) => !each.includes('null')).length
-  return { text: `${dated} of ${found.length} notes names a deadline.` }
+  return { text: `${dated} of ${found.length} notes mentions a deadline.` }
 }
 
 function reader({ turn, messages }: ProviderRequest): Reply {
