@@ -4,7 +4,7 @@ import { pathToFileURL } from 'node:url'
 import { basename } from 'node:path'
 import { answerResult, readQuestion, readSampling, samplingResult } from './asks.js'
 import type { ConnectionSetup, RootsResult, SamplingResult } from './connection.js'
-import type { OpenCalls, PersonQuestion } from '../sdk/open-calls.js'
+import type { OpenCalls, PersonQuestion } from './open-calls.js'
 import { sampleInRun } from './sample-in-run.js'
 import type { ServerSettings } from './server-options.js'
 
