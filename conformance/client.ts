@@ -2,9 +2,7 @@
 // calls every tool, and is authorized where it must be. The suite says in the environment what a scenario wants.
 import { ClientCredentialsProvider, PrivateKeyJwtProvider } from '@modelcontextprotocol/client'
 import type { JsonObject, ToolContext, ToolOutcome, ToolSpec } from 'thinharness'
-import { loadFirstSdk } from '#mcp/sdk/first-sdk.js'
 import type { McpAuthProvider, McpServer } from '#mcp/index.js'
-import { loadSdk } from '#mcp/sdk/load-sdk.js'
 import { serverFetch } from '#mcp/client/server-fetch.js'
 import { resolveServerOptions } from '#mcp/client/server-options.js'
 import { serverAt } from '#mcp/client/server.js'
@@ -20,7 +18,7 @@ interface Context {
   readonly toolCalls?: readonly { readonly name: string; readonly arguments: JsonObject }[]
 }
 
-const { MCP_CONFORMANCE_SCENARIO: scenario = '', MCP_CONFORMANCE_CONTEXT = '{}', FIRST_SDK } = process.env
+const { MCP_CONFORMANCE_SCENARIO: scenario = '', MCP_CONFORMANCE_CONTEXT = '{}' } = process.env
 const context = JSON.parse(MCP_CONFORMANCE_CONTEXT) as Context
 const url = new URL(process.argv.at(-1) ?? '')
 const person = new Person(scenario === 'auth/pre-registration' ? context : {})
@@ -31,7 +29,6 @@ const server = serverAt(
     { id: 'suite', timeouts: { connectMs: 10_000, callMs: 15_000 } },
     { factory: 'client', own: [], defaultId: '' },
   ),
-  FIRST_SDK === undefined ? loadSdk : loadFirstSdk,
 )
 await callEverything(server)
 await server.close()

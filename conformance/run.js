@@ -17,9 +17,6 @@ const BESIDE = ['2026-07-28', '2025-11-25'].map((revision) => ({
 }))
 const OLDEST = ['auth/2025-03-26-oauth-metadata-backcompat', 'auth/2025-03-26-oauth-endpoint-fallback']
 
-/** Its checks pass, and then the first SDK goes on asking for the same scope, until the suite's client gives up. */
-const KNOWN = 'sdk auth/scope-step-up'
-
 const { values, positionals } = parseArgs({ allowPositionals: true, options: { suite: { type: 'string' } } })
 const suite = installed(resolve(values.suite ?? PLACE))
 await build({
@@ -41,13 +38,10 @@ const rows = [
   ...EXTENSIONS.map((scenario) => ({ revision: '2025-11-25', scenario })),
   ...OLDEST.map((scenario) => ({ revision: '2025-03-26', scenario })),
 ].filter(({ scenario }) => positionals.length === 0 || positionals.includes(scenario))
-const firstSdk = rows.filter(({ revision, scenario }) => revision === '2025-11-25' && !EXTENSIONS.includes(scenario))
 
 let failed = 0
-let known = 0
-for (const row of rows) await check(row, 'client')
-for (const row of firstSdk) await check(row, 'sdk')
-console.log(`${rows.length + firstSdk.length - failed - known} passed, ${failed} failed, ${known} known`)
+for (const row of rows) await check(row)
+console.log(`${rows.length - failed} passed, ${failed} failed`)
 process.exitCode = failed === 0 ? 0 : 1
 
 /** The program of the suite and the Node for it. */
@@ -71,27 +65,20 @@ async function required(revision) {
   return scenarios.filter((scenario) => clients.includes(`- ${scenario} `)).map((scenario) => ({ revision, scenario }))
 }
 
-async function check({ revision, scenario }, sdk) {
+async function check({ revision, scenario }) {
   const args = ['client', '--command', command, '--scenario', scenario, '--spec-version', revision]
-  const { code, stdout, stderr } = await suiteRun(...args, ...(sdk === 'sdk' ? ['FIRST_SDK'] : []))
+  const { code, stdout, stderr } = await suiteRun(...args)
   const counts = /Passed: .*/.exec(stdout + stderr)?.[0] ?? ''
-  const isKnown = code !== 0 && `${sdk} ${scenario}` === KNOWN && counts.includes(', 0 failed')
-  console.log(
-    `${code === 0 ? 'passed' : isKnown ? 'known ' : 'FAILED'}  ${revision} ${sdk.padEnd(6)} ${scenario}  ${counts}`.trimEnd(),
-  )
+  console.log(`${code === 0 ? 'passed' : 'FAILED'}  ${revision} ${scenario}  ${counts}`.trimEnd())
   if (code === 0) return
-  if (isKnown) known += 1
-  else failed += 1
-  writeFileSync(`${PLACE}/${revision}-${sdk}-${scenario.replaceAll('/', '_')}.log`, stdout + stderr)
+  failed += 1
+  writeFileSync(`${PLACE}/${revision}-${scenario.replaceAll('/', '_')}.log`, stdout + stderr)
 }
 
 async function suiteRun(...args) {
-  const firstSdk = args.at(-1) === 'FIRST_SDK'
-  const env = { ...process.env, ...(firstSdk && { FIRST_SDK: '1' }) }
-  const options = { env, cwd: PLACE, timeout: 90_000, maxBuffer: 64 * 1024 * 1024 }
+  const options = { cwd: PLACE, timeout: 90_000, maxBuffer: 64 * 1024 * 1024 }
   try {
-    const given = firstSdk ? args.slice(0, -1) : args
-    return { code: 0, ...(await promisify(execFile)(suite.node, [suite.program, ...given], options)) }
+    return { code: 0, ...(await promisify(execFile)(suite.node, [suite.program, ...args], options)) }
   } catch ({ code = 1, stdout = '', stderr = '' }) {
     return { code, stdout, stderr }
   }

@@ -1,21 +1,7 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { mcpHttp, mcpSse } from '#mcp/index.js'
 import type { McpServer } from '#mcp/index.js'
-import { loadFirstSdk } from '#mcp/sdk/first-sdk.js'
-import { childEnvironment } from '#mcp/client/child-environment.js'
-import { resolveServerOptions } from '#mcp/client/server-options.js'
-import { serverAt } from '#mcp/client/server.js'
-import {
-  call,
-  contextOf,
-  hostOf,
-  npmServer,
-  programOf,
-  startedEverything,
-  textOf,
-  toolNamed,
-  toolsOf,
-} from './support.js'
+import { call, contextOf, hostOf, npmServer, startedEverything, textOf, toolNamed, toolsOf } from './support.js'
 
 const started: AsyncDisposable[] = []
 const urls = { http: '', sse: '' }
@@ -35,9 +21,6 @@ const reached: [string, () => McpServer][] = [
   ['stdio', () => npmServer('everything', ['stdio'])],
   ['streamable HTTP', () => mcpHttp({ id: 'everything', url: urls.http })],
   ['SSE', () => mcpSse({ id: 'everything', url: urls.sse })],
-  ['stdio, first SDK', () => firstSdkServer('stdio')],
-  ['streamable HTTP, first SDK', () => firstSdkServer('http')],
-  ['SSE, first SDK', () => firstSdkServer('sse')],
 ]
 
 describe.each(reached)('server-everything over %s', (_name, make) => {
@@ -132,14 +115,3 @@ test('resources and prompts are offered to a model where that is asked for', asy
     parts: [{ type: 'file', mediaType: 'text/plain' }],
   })
 })
-
-function firstSdkServer(kind: 'stdio' | 'http' | 'sse'): McpServer {
-  const settings = resolveServerOptions({ id: 'everything' }, { factory: 'test', own: [], defaultId: 'everything' })
-  const { execPath: command } = process
-  const args = [programOf('everything'), 'stdio']
-  const endpoint =
-    kind === 'stdio'
-      ? { kind, command, args, env: childEnvironment({}), cwd: null }
-      : { kind, url: new URL(urls[kind]), fetch, auth: null }
-  return serverAt(endpoint, settings, loadFirstSdk)
-}

@@ -7,7 +7,7 @@ import type { JsonObject } from 'thinharness'
 import { outcomeOfResult } from '#mcp/client/content.js'
 import { mcpHttp, mcpSse } from '#mcp/index.js'
 import type { McpServer } from '#mcp/index.js'
-import { publicToolName } from '#mcp/client/tool-name.js'
+import { publicToolName } from '#mcp/client/tool-list.js'
 import { contextOf, hostOf, npmServer, startedEverything, toolNamed, toolsOf } from './support.js'
 
 /** Answers of the servers from npm, recorded beside the project; absent on a machine that has only the clone. */

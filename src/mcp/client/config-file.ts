@@ -2,11 +2,12 @@ import { readFile } from 'node:fs/promises'
 import { HarnessError, messageOf } from '../../contracts/errors.js'
 import { isObject } from '../../util/json.js'
 import { unknownKey } from '../../util/unknown-key.js'
-import { interpolate } from './interpolate.js'
 import type { McpServer } from './server.js'
 import { invalid } from './server-options.js'
 import type { McpServerOptions } from './server-options.js'
 import { mcpHttp, mcpSse, mcpStdio } from './servers.js'
+
+const VARIABLE = /\$\{([A-Za-z_][A-Za-z0-9_]*)(?::-([^}]*))?\}/g
 
 export interface LoadMcpServersOptions extends Omit<McpServerOptions, 'id' | 'toolPrefix'> {
   /** What `${NAME}` stands for. Default: the environment of this process. */
@@ -110,4 +111,25 @@ function kindOf(stated: unknown, url: unknown): 'stdio' | 'http' | 'sse' {
     default:
       throw invalid(`Expected \`type\` to be \`stdio\`, \`http\` or \`sse\`, got ${JSON.stringify(stated)}.`)
   }
+}
+
+/**
+ * `value` with `${NAME}` and `${NAME:-default}` in all its texts replaced from `env`. Throws a `RangeError` that names the
+ * variable and the place when there is neither a value nor a default.
+ */
+export function interpolate(value: unknown, env: Readonly<Record<string, string | undefined>>, place = ''): unknown {
+  if (typeof value === 'string') {
+    return value.replace(VARIABLE, (_whole, name: string, fallback: string | undefined) => {
+      const found = env[name]
+      if (found !== undefined && (found !== '' || fallback === undefined)) return found
+      if (fallback !== undefined) return fallback
+      throw new RangeError(`\`${place}\` names the variable \`${name}\`, which is not set`)
+    })
+  }
+  if (Array.isArray(value)) return value.map((each, index) => interpolate(each, env, `${place}[${index}]`))
+  if (!isObject(value)) return value
+  const entries = Object.entries(value)
+  return Object.fromEntries(
+    entries.map(([key, each]) => [key, interpolate(each, env, place === '' ? key : `${place}.${key}`)]),
+  )
 }

@@ -1,6 +1,7 @@
+import { isObject } from '../../util/json.js'
 import type { JsonObject } from '../../util/json.js'
 
-/** One live connection to a server, whichever SDK speaks for us. Requests reject with the SDK's own errors. */
+/** One live connection to a server, Requests reject with the SDK's own errors. */
 export interface McpConnection {
   /** The revision that both sides speak, such as `2025-11-25`. */
   readonly protocolVersion: string
@@ -90,7 +91,7 @@ export type RootsResult = {
   roots: { uri: string; name: string }[]
 }
 
-/** One of the two SDKs. */
+/** The MCP client library. */
 export interface McpSdk {
   open(setup: ConnectionSetup): Promise<McpConnection>
   /** Trades the authorization code of a callback address for tokens, which go to the provider. */
@@ -99,3 +100,29 @@ export interface McpSdk {
 
 /** Largest message of a server, in bytes: a larger one ends the connection. */
 export const LARGEST_MESSAGE = 10 * 1024 * 1024
+
+/** A longer list is rejected: its server would never end it. */
+const MOST_PAGES = 500
+const MOST_ITEMS = 10_000
+
+/** The items of a list request, of all its pages; `member` is the list in the result. */
+export async function allPages(
+  { request }: Pick<McpConnection, 'request'>,
+  { method, member }: { readonly method: string; readonly member: string },
+  options: RequestOptions,
+): Promise<JsonObject[]> {
+  const items: JsonObject[] = []
+  let cursor: string | undefined
+  for (let page = 0; page < MOST_PAGES; page++) {
+    const result = await request(method, cursor === undefined ? {} : { cursor }, options)
+    if (!isObject(result) || !Array.isArray(result[member])) {
+      throw new Error(`The answer to \`${method}\` has no list \`${member}\`.`)
+    }
+    for (const item of result[member]) if (isObject(item)) items.push(item as JsonObject)
+    const { nextCursor } = result
+    if (typeof nextCursor !== 'string') return items
+    if (nextCursor === cursor || items.length > MOST_ITEMS) break
+    cursor = nextCursor
+  }
+  throw new Error(`The list of \`${method}\` does not end.`)
+}

@@ -5,10 +5,10 @@ import type { ContentPart } from '../../contracts/entry.js'
 import { isObject } from '../../util/json.js'
 import type { JsonObject, JsonSchema } from '../../util/json.js'
 import { partsOf } from './content.js'
-import { allPages } from './pages.js'
+import { allPages } from './connection.js'
 import type { ServerUse } from './resources.js'
 import type { ServerSettings } from './server-options.js'
-import { publicToolName } from './tool-name.js'
+import { publicToolName } from './tool-list.js'
 import { sourceOf } from './tool-spec.js'
 
 /** A server's prompt templates. Every request may open the connection; each rejects with a `HarnessError`. */
@@ -36,7 +36,7 @@ export function promptsOf({ settings, request }: ServerUse): McpPrompts {
   const prompts: McpPrompts = {
     list: () =>
       request(async (connection, timeoutMs) =>
-        (await allPages(connection, 'prompts/list', 'prompts', { timeoutMs })).map(promptOf),
+        (await allPages(connection, { method: 'prompts/list', member: 'prompts' }, { timeoutMs })).map(promptOf),
       ),
     get: (name, args = {}) =>
       request(async (connection, timeoutMs) =>

@@ -5,9 +5,9 @@ import { isObject } from '../../util/json.js'
 import type { JsonObject, JsonSchema } from '../../util/json.js'
 import { outcomeOfResult } from './content.js'
 import type { McpConnection } from './connection.js'
-import { allPages } from './pages.js'
+import { allPages } from './connection.js'
 import type { ServerSettings } from './server-options.js'
-import { publicToolName } from './tool-name.js'
+import { publicToolName } from './tool-list.js'
 import { sourceOf } from './tool-spec.js'
 
 /** What a server has to read. Every request may open the connection; each rejects with a `HarnessError`. */
@@ -51,7 +51,7 @@ export interface ServerUse {
 
 export function resourcesOf({ settings, request }: ServerUse): McpResources {
   const pages = (method: string, member: string): Promise<JsonObject[]> =>
-    request((connection, timeoutMs) => allPages(connection, method, member, { timeoutMs }))
+    request((connection, timeoutMs) => allPages(connection, { method, member }, { timeoutMs }))
   const resources: McpResources = {
     list: async () =>
       (await pages('resources/list', 'resources')).map((item) => ({ ...described(item), uri: text(item['uri']) })),

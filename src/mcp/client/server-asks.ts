@@ -1,11 +1,11 @@
-import type { SamplingRequest, SourceCall, SourceQuestion, ToolSourceHost } from '../../tools/source.js'
+import type { SamplingRequest, SourceAnswer, SourceCall, SourceQuestion, ToolSourceHost } from '../../tools/source.js'
+import { isObject } from '../../util/json.js'
 import type { JsonObject } from '../../util/json.js'
 import { pathToFileURL } from 'node:url'
 import { basename } from 'node:path'
-import { answerResult, readQuestion, readSampling, samplingResult } from './asks.js'
 import type { ConnectionSetup, RootsResult, SamplingResult } from './connection.js'
 import type { OpenCalls, PersonQuestion } from './open-calls.js'
-import { sampleInRun } from './sample-in-run.js'
+import { readSampling, sampleInRun, samplingResult } from './sampling.js'
 import type { ServerSettings } from './server-options.js'
 
 /** How a server's requests to us are answered. */
@@ -82,4 +82,20 @@ function rootsOf(hosts: ReadonlySet<ToolSourceHost>): readonly string[] {
 
 function rootOf(path: string): RootsResult['roots'][number] {
   return { uri: pathToFileURL(path).href, name: basename(path) }
+}
+
+/** The parameters of `elicitation/create`. */
+function readQuestion({ message, requestedSchema, mode, url }: JsonObject): SourceQuestion {
+  const isPage = mode === 'url' && typeof url === 'string'
+  return {
+    message: typeof message === 'string' ? message : '',
+    schema: !isPage && isObject(requestedSchema) ? requestedSchema : null,
+    url: isPage ? url : null,
+  }
+}
+
+/** The answer in the form of the protocol. */
+function answerResult(answer: SourceAnswer, { url }: SourceQuestion): JsonObject {
+  if (answer.action !== 'accept' || url !== null) return { action: answer.action }
+  return { action: 'accept', content: answer.content }
 }

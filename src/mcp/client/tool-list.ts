@@ -1,10 +1,13 @@
+import { createHash } from 'node:crypto'
 import { HarnessError } from '../../contracts/errors.js'
 import { isObject } from '../../util/json.js'
 import type { JsonObject } from '../../util/json.js'
 import { didYouMean } from '../../util/suggest.js'
 import type { McpConnection, RequestOptions } from './connection.js'
-import { definitionDigest } from './definition-digest.js'
-import { publicToolName } from './tool-name.js'
+
+/** Longest tool name that every provider accepts, in characters. */
+const LONGEST_NAME = 64
+const HASH_CHARS = 8
 
 /** A tool as its server lists it. */
 export interface McpTool {
@@ -74,4 +77,31 @@ function withPublicNames(kept: readonly NamedDefinition[], serverId: string, pre
 
 function broken(serverId: string, problem: string): HarnessError {
   return new HarnessError('error', `MCP server \`${serverId}\` ${problem}.`)
+}
+
+/**
+ * The name by which a model calls a server's tool: prefix and name joined by `_`, other characters than letters, digits,
+ * `_` and `-` replaced by `_`. A name over 64 characters is cut and ends in a hash of the whole, so that it is the same in
+ * every process and differs from its neighbours.
+ */
+export function publicToolName(name: string, prefix: string): string {
+  const whole = prefix === '' ? name : `${prefix}_${name}`
+  const clean = whole.replace(/[^A-Za-z0-9_-]/g, '_') || 'mcp_tool'
+  if (clean.length <= LONGEST_NAME) return clean
+  const hash = createHash('sha256').update(whole).digest('hex').slice(0, HASH_CHARS)
+  return `${clean.slice(0, LONGEST_NAME - HASH_CHARS - 1)}_${hash}`
+}
+
+/** Digest of everything in a tool definition that a model reads or a host decides by. Independent of key order. */
+function definitionDigest({ name, title, description, inputSchema, outputSchema, annotations }: JsonObject): string {
+  const told = { name, title, description, inputSchema, outputSchema, annotations }
+  return `sha256:${createHash('sha256').update(sortedJson(told)).digest('hex')}`
+}
+
+function sortedJson(value: unknown): string {
+  return JSON.stringify(value, (_key, member: unknown) =>
+    isObject(member)
+      ? Object.fromEntries(Object.entries(member).sort(([left], [right]) => (left < right ? -1 : 1)))
+      : member,
+  )
 }

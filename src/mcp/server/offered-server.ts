@@ -9,7 +9,7 @@ import { isObject } from '../../util/json.js'
 import type { JsonObject, JsonValue } from '../../util/json.js'
 import { didYouMean } from '../../util/suggest.js'
 import { abortable } from '../../util/abortable.js'
-import { CLIENT_INFO } from '../sdk/sdk-client.js'
+import { CLIENT_INFO } from '../sdk/connect.js'
 
 type ServerSdk = typeof sdkModule
 

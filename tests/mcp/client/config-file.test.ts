@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterEach, beforeEach, expect, test } from 'vitest'
 import { loadMcpServers } from '#mcp/index.js'
-import { interpolate } from '#mcp/client/interpolate.js'
+import { interpolate } from '#mcp/client/config-file.js'
 import { textOf, toolsOf, contextOf } from '../support.js'
 
 let folder = ''

@@ -5,7 +5,7 @@ import type { AddressInfo } from 'node:net'
 import { expect, test } from 'vitest'
 import { childEnvironment } from '#mcp/client/child-environment.js'
 import { mcpHttp, mcpSse, mcpStdio } from '#mcp/index.js'
-import { loadSdk } from '#mcp/sdk/load-sdk.js'
+import { loadSdk } from '#mcp/sdk/sdk.js'
 import { serverFetch } from '#mcp/client/server-fetch.js'
 import { toolsOf } from '../support.js'
 
@@ -14,11 +14,11 @@ test('MC-40 servers are made without an SDK, and connecting without one says wha
     throw Object.assign(new Error('Cannot find package'), { code: 'ERR_MODULE_NOT_FOUND' })
   }
 
-  await expect(loadSdk([missing, missing])).rejects.toMatchObject({
+  await expect(loadSdk('auto', missing)).rejects.toMatchObject({
     code: 'missing_dependency',
     message: expect.stringContaining('npm install @modelcontextprotocol/client') as unknown,
   })
-  await expect(loadSdk([async () => Promise.reject(new Error('broken'))])).rejects.toThrow('broken')
+  await expect(loadSdk('auto', async () => Promise.reject(new Error('broken')))).rejects.toThrow('broken')
 })
 
 test('default ids are the command, or the address without its query', () => {

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest'
 import type { JsonObject, ToolSpec } from 'thinharness'
-import { publicToolName } from '#mcp/client/tool-name.js'
+import { publicToolName } from '#mcp/client/tool-list.js'
 import type { McpStdioOptions } from '#mcp/index.js'
 import { call, hostOf, oddServer, toolsOf } from '../support.js'
 

@@ -7,8 +7,7 @@ import { describe, expect, test } from 'vitest'
 import { scriptedProvider } from 'thinharness/testing'
 import { answer } from '../../../examples/mcp/script.js'
 import { childEnvironment } from '#mcp/client/child-environment.js'
-import { loadFirstSdk } from '#mcp/sdk/first-sdk.js'
-import { loadSdk } from '#mcp/sdk/load-sdk.js'
+import { loadSdk } from '#mcp/sdk/sdk.js'
 import type { McpServer } from '#mcp/index.js'
 import { resolveServerOptions } from '#mcp/client/server-options.js'
 import { serverAt } from '#mcp/client/server.js'
@@ -50,8 +49,8 @@ async function silentProvider(): Promise<
 }
 
 describe.each([
-  ['the newest revision', loadSdk],
-  ['an older revision', loadFirstSdk],
+  ['the newest revision', async () => loadSdk()],
+  ['an older revision', async () => loadSdk('legacy')],
 ])('a harness that is served over stdio, to a client of %s', (_era, load) => {
   test('MCP-6 offers `run` and the chosen tools, tells how far it is, and answers', async () => {
     await using provider = await scriptedProvider()

@@ -4,8 +4,7 @@ import { defineTool, Harness, ToolResult } from 'thinharness'
 import type { ToolSpec } from 'thinharness'
 import { fileTools } from 'thinharness/tools'
 import { ScriptedModel } from 'thinharness/testing'
-import { loadFirstSdk } from '#mcp/sdk/first-sdk.js'
-import { loadSdk } from '#mcp/sdk/load-sdk.js'
+import { loadSdk } from '#mcp/sdk/sdk.js'
 import { mcpHttp, serveMcp } from '#mcp/index.js'
 import type { McpServer } from '#mcp/index.js'
 import { resolveServerOptions } from '#mcp/client/server-options.js'
@@ -23,9 +22,9 @@ const clock = defineTool({
     new ToolResult({ content: `noon ${zone}`, parts: [{ type: 'image', data: 'aWk=', mediaType: 'image/png' }] }),
 })
 
-const eras: [string, typeof loadSdk][] = [
-  ['the newest revision', loadSdk],
-  ['an older revision', loadFirstSdk],
+const eras: [string, () => ReturnType<typeof loadSdk>][] = [
+  ['the newest revision', async () => loadSdk()],
+  ['an older revision', async () => loadSdk('legacy')],
 ]
 
 describe.each(eras)('a harness that is served over HTTP, to a client of %s', (_era, load) => {

@@ -1,12 +1,11 @@
 import { createRequire } from 'node:module'
-import type { Stream } from 'node:stream'
-import type { JsonObject } from '../../util/json.js'
+import type { Client, RequestOptions as SdkRequestOptions, Transport } from '@modelcontextprotocol/client'
 import type { ConnectionSetup, RequestOptions } from '../client/connection.js'
 
-/** Who we say that we are. */
+/** Name and version that servers and clients are given. */
 export const CLIENT_INFO = { name: 'thinharness', version: ownVersion() }
 
-/** What a server is told that it may ask of us. */
+/** What a server may request from us. */
 export function clientCapabilities({ elicit, sample, roots }: ConnectionSetup['asks']): {
   elicitation?: { form: { applyDefaults: true }; url: Empty }
   sampling?: Empty
@@ -19,15 +18,10 @@ export function clientCapabilities({ elicit, sample, roots }: ConnectionSetup['a
   }
 }
 
-/** The server's name of a tool that it has listed. */
-export function nameOf({ name }: JsonObject): string {
-  return typeof name === 'string' ? name : ''
-}
-
 type Empty = Record<string, never>
 
-/** Options of a request, as both SDKs take them. */
-export function sdkOptions({ signal, timeoutMs, onProgress }: RequestOptions): SdkRequestOptions {
+/** Options of a request, in the SDK's form. */
+export function requestOptions({ signal, timeoutMs, onProgress }: RequestOptions): SdkRequestOptions {
   return {
     timeout: timeoutMs,
     resetTimeoutOnProgress: true,
@@ -37,15 +31,15 @@ export function sdkOptions({ signal, timeoutMs, onProgress }: RequestOptions): S
 }
 
 /**
- * Connects an SDK's client. What goes wrong later is told; what goes wrong now is thrown, and nothing is left open.
- * Takes at most `connectMs`, whatever the SDK waits for.
+ * Connects a client in at most `connectMs`, whatever the SDK waits for. A failure while connecting is thrown, and nothing
+ * stays open; a later one is reported to `onProblem`.
  */
-export async function connected<Transport extends SdkTransport>(
-  client: SdkClient<Transport>,
+export async function connect(
+  client: Client,
   transport: Transport,
   { connectMs, onClosed, onStderr, onProblem }: ConnectionSetup,
 ): Promise<void> {
-  transport.stderr?.on('data', (piece: Buffer) => onStderr(piece.toString()))
+  stderrOf(transport)?.on('data', (piece: Buffer) => onStderr(piece.toString()))
   client.onerror = (error) => onProblem(error.message)
   const limit = new AbortController()
   const late = new Promise<never>((_, reject) => {
@@ -63,23 +57,8 @@ export async function connected<Transport extends SdkTransport>(
   }
 }
 
-interface SdkRequestOptions {
-  readonly timeout: number
-  readonly resetTimeoutOnProgress: boolean
-  readonly signal?: AbortSignal
-  readonly onprogress?: NonNullable<RequestOptions['onProgress']>
-}
-
-interface SdkTransport {
-  readonly stderr?: Stream | null
-  close(): Promise<void>
-}
-
-interface SdkClient<Transport> {
-  onclose?: (() => void) | undefined
-  onerror?: ((error: Error) => void) | undefined
-  connect(transport: Transport, options: { readonly timeout: number; readonly signal: AbortSignal }): Promise<void>
-  close(): Promise<void>
+function stderrOf(transport: Transport): NodeJS.ReadableStream | null {
+  return 'stderr' in transport ? (transport.stderr as NodeJS.ReadableStream | null) : null
 }
 
 function ownVersion(): string {
@@ -87,7 +66,7 @@ function ownVersion(): string {
     const { version } = createRequire(import.meta.url)('thinharness/package.json') as { readonly version: string }
     return version
   } catch {
-    // Bundled into something else: there is no package to ask.
+    // Bundled into another program: there is no package to ask.
     return '0.0.0'
   }
 }
