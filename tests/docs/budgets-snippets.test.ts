@@ -56,21 +56,24 @@ One does.`,
   ],
 }
 
-test.each(Object.entries(PROGRAMS))('docs/budgets.md: %s prints what it says', async (name, [script, prints]) => {
-  await using provider = await scriptedProvider()
-  script(provider)
-  vi.stubEnv('ANTHROPIC_API_KEY', 'test-key')
-  vi.stubEnv('ANTHROPIC_BASE_URL', provider.url.messages)
-  vi.stubEnv('THINHARNESS_LOCAL_URL', provider.url.chat)
-  const printed: string[] = []
-  vi.spyOn(console, 'log').mockImplementation((...args: unknown[]) => {
-    printed.push(
-      args.map((arg) => (typeof arg === 'string' ? arg : `[ '${(arg as string[]).join("', '")}' ]`)).join(' '),
-    )
-  })
-  await import(join(SNIPPETS, name))
-  expect(printed.join('\n')).toBe(prints)
-})
+test.each(Object.entries(PROGRAMS))(
+  'docs/budgets.md: %s prints the documented output',
+  async (name, [script, prints]) => {
+    await using provider = await scriptedProvider()
+    script(provider)
+    vi.stubEnv('ANTHROPIC_API_KEY', 'test-key')
+    vi.stubEnv('ANTHROPIC_BASE_URL', provider.url.messages)
+    vi.stubEnv('THINHARNESS_LOCAL_URL', provider.url.chat)
+    const printed: string[] = []
+    vi.spyOn(console, 'log').mockImplementation((...args: unknown[]) => {
+      printed.push(
+        args.map((arg) => (typeof arg === 'string' ? arg : `[ '${(arg as string[]).join("', '")}' ]`)).join(' '),
+      )
+    })
+    await import(join(SNIPPETS, name))
+    expect(printed.join('\n')).toBe(prints)
+  },
+)
 
 test('every snippet of docs/budgets.md is run', () => {
   expect(readdirSync(SNIPPETS).sort()).toEqual(Object.keys(PROGRAMS).sort())

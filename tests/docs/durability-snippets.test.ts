@@ -92,7 +92,7 @@ test('answers.ts answers an item of each kind', () => {
   expect(answerTo({ ...item, kind: 'unknown_outcome' }, verdict)).toEqual({ callId: 'call_1', answer: verdict })
 })
 
-test('every snippet of the page is run here', () => {
+test('every snippet of docs/durability.md is run', () => {
   const snippets = readdirSync(fileURLToPath(new URL('../../docs/snippets/durability/', import.meta.url)))
   expect(snippets.sort()).toEqual([
     'answers.ts',

@@ -26,7 +26,7 @@ afterEach(async () => {
 const place = { file: 'lamps.md', from_line: 1, to_line: 2 }
 const claims = (quote: string) => ({ claims: [{ claim: 'Lamps break.', source: { ...place, quote } }] })
 
-/** What the model answers, and what is printed. */
+/** The model's answers, and the expected output. */
 const PROGRAMS: Readonly<Record<string, { readonly answers: readonly object[]; readonly prints: string }>> = {
   'first.ts': {
     answers: [{ customer: 'Ana', amount: 39, reason: 'broken', note: null }],
@@ -41,16 +41,19 @@ const PROGRAMS: Readonly<Record<string, { readonly answers: readonly object[]; r
   },
 }
 
-test.each(Object.entries(PROGRAMS))('docs/output.md: %s does what its page says', async (name, { answers, prints }) => {
-  await using provider = await scriptedProvider()
-  for (const answer of answers) provider.says(JSON.stringify(answer))
-  vi.stubEnv('OPENAI_API_KEY', 'test-key')
-  vi.stubEnv('OPENAI_BASE_URL', provider.url.responses)
-  let printed = ''
-  vi.spyOn(console, 'log').mockImplementation((...values: unknown[]) => void (printed += `${values.join(' ')}\n`))
-  await import(join(SNIPPETS, name))
-  expect(printed).toBe(prints)
-})
+test.each(Object.entries(PROGRAMS))(
+  'docs/output.md: %s prints the documented output',
+  async (name, { answers, prints }) => {
+    await using provider = await scriptedProvider()
+    for (const answer of answers) provider.says(JSON.stringify(answer))
+    vi.stubEnv('OPENAI_API_KEY', 'test-key')
+    vi.stubEnv('OPENAI_BASE_URL', provider.url.responses)
+    let printed = ''
+    vi.spyOn(console, 'log').mockImplementation((...values: unknown[]) => void (printed += `${values.join(' ')}\n`))
+    await import(join(SNIPPETS, name))
+    expect(printed).toBe(prints)
+  },
+)
 
 test('every snippet of docs/output.md is run', () => {
   expect(readdirSync(SNIPPETS).sort()).toEqual(Object.keys(PROGRAMS).sort())

@@ -1,7 +1,7 @@
 import { expect, test, vi } from 'vitest'
 import { harness } from '../../docs/snippets/provenance/rules.js'
 
-test('the snippets of docs/provenance.md run, and say what may be done without asking', async () => {
+test('docs/provenance.md: the description lists the tools that need no approval', async () => {
   const printed: unknown[] = []
   vi.spyOn(console, 'log').mockImplementation((value: unknown) => void printed.push(value))
 

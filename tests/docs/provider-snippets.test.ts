@@ -23,7 +23,7 @@ afterEach(async () => {
   await rm(folder, { recursive: true, force: true })
 })
 
-/** What the provider is asked for by a snippet and answers, and what the snippet prints then. */
+/** The expected requests of a snippet, the provider's replies, and the expected output. */
 interface Program {
   readonly script: (provider: ScriptedProvider) => unknown
   readonly prints: string | RegExp
@@ -108,21 +108,24 @@ const PROGRAMS: Readonly<Record<string, Program>> = {
   'own-adapter.ts': { script: () => undefined, prints: /^round_trip holds: .*\n[^]*abort holds: .*\n$/ },
 }
 
-test.each(Object.entries(PROGRAMS))('%s does what docs/providers.md says', async (name, { before, script, prints }) => {
-  await before?.()
-  await using provider = await scriptedProvider()
-  script(provider)
-  const printed = vi.spyOn(console, 'log').mockImplementation(() => undefined)
-  useProvider(provider)
+test.each(Object.entries(PROGRAMS))(
+  'docs/providers.md: %s prints the documented output',
+  async (name, { before, script, prints }) => {
+    await before?.()
+    await using provider = await scriptedProvider()
+    script(provider)
+    const printed = vi.spyOn(console, 'log').mockImplementation(() => undefined)
+    useProvider(provider)
 
-  await import(join(SNIPPETS, name))
+    await import(join(SNIPPETS, name))
 
-  const text = printed.mock.calls.map((values) => `${values.join(' ')}\n`).join('')
-  if (typeof prints === 'string') expect(text).toBe(prints)
-  else expect(text).toMatch(prints)
-})
+    const text = printed.mock.calls.map((values) => `${values.join(' ')}\n`).join('')
+    if (typeof prints === 'string') expect(text).toBe(prints)
+    else expect(text).toMatch(prints)
+  },
+)
 
-test('every snippet is run', () => {
+test('every snippet of docs/providers.md is run', () => {
   expect(readdirSync(SNIPPETS).sort()).toEqual(Object.keys(PROGRAMS).sort())
 })
 

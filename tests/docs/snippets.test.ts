@@ -145,7 +145,7 @@ Tools that had run: read
 }
 
 test.each(Object.entries(PROGRAMS))(
-  '%s does what its page says',
+  '%s prints the documented output',
   async (name, { files = {}, before, script, prints, writes = {} }) => {
     for (const [path, text] of Object.entries(files)) {
       await mkdir(dirname(path), { recursive: true })

@@ -27,7 +27,7 @@ afterEach(async () => {
   await rm(folder, { recursive: true, force: true })
 })
 
-test('docs/tracing.md: a local trace is redacted, and turns into OTLP', async () => {
+test('docs/tracing.md: a local trace is redacted and converted to OTLP', async () => {
   await using provider = await scriptedProvider()
   provider.calls('search', { query: 'refund' }).says('ana@example.com did.')
   vi.stubEnv('ANTHROPIC_API_KEY', 'test-key')
@@ -51,7 +51,7 @@ test('docs/tracing.md: a local trace is redacted, and turns into OTLP', async ()
   expect(spansIn(document).map(({ name }) => name)).toEqual(records.map(({ name }) => name))
 })
 
-test('docs/tracing.md: OpenTelemetry gets the spans of a run', async () => {
+test('docs/tracing.md: a run creates OpenTelemetry spans', async () => {
   const exporter = new InMemorySpanExporter()
   trace.setGlobalTracerProvider(new BasicTracerProvider({ spanProcessors: [new SimpleSpanProcessor(exporter)] }))
   await using provider = await scriptedProvider()
