@@ -37,7 +37,7 @@ export function planOf(
   }: { config: Config<unknown>; parts: Parts; tools: readonly ToolSpec[]; startChild: StartChild },
   { opening, options, model, ...beside }: PlannedRun,
 ): RunPlan {
-  const { root, provenance, settings, tracing, sequential, outputType, outputMode, packaged } = config
+  const { root, provenance, settings, sequential, outputType, outputMode, packaged } = config
   const own = [...tools, ...(options.tools ?? [])]
   checkToolNames([...packaged, ...own.map((tool) => tool.name)], outputType)
   // The run's own copy: what the caller does with the object afterwards is for the next run.
@@ -48,7 +48,6 @@ export function planOf(
     root,
     provenance: provenance === null ? null : { options: provenance, inherited: [] },
     settings,
-    tracing,
     prices: config.prices,
     sequential,
     input: options.input ?? null,
@@ -93,7 +92,6 @@ export function childPlanOf(
     root,
     provenance,
     settings: options.settings ?? parent.constants.settings,
-    tracing: config.tracing,
     prices: config.prices,
     sequential,
     input: null,

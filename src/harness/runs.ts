@@ -8,6 +8,7 @@ import { RunAbort } from '../util/abort.js'
 import type { ChildStart } from '../run/core/child-run.js'
 import { askBeforeChild, toldAfterChild } from '../run/children/child-hooks.js'
 import { conduct } from '../run/loop/conduct.js'
+import type { ConfigPolicy } from '../run/machine/config-digest.js'
 import type { GoOnOpening, Opening, RunPlan } from '../run/core/plan.js'
 import { RunContext } from '../run/core/context.js'
 import type { RunSurroundings } from '../run/core/context.js'
@@ -60,7 +61,7 @@ export class Launcher<Output> {
     abort.onAbort(() => queue.stopWaiting())
     const log = options.log ?? this.#config.log
     const childQueue = options.includeSubagents === false ? unheard() : queue
-    const context = this.#context({ runId, parent: null, metadata, log, queue, childQueue, abort })
+    const context = this.#context({ runId, parent: null, metadata, log, queue, childQueue, abort, opening })
     const outcome = conduct<Output>(context, plan).finally(() => {
       queue.close()
       this.#running.delete(context)
@@ -81,7 +82,8 @@ export class Launcher<Output> {
     const queue = unheard()
     const { signingKey } = this.#config
     const own = { runId, parent, metadata, log, queue, abort: new RunAbort(undefined), signingKey, recording }
-    const context = new RunContext({ ...own, clock: this.clock, hooks: NO_HOOKS })
+    const given = { tracing: [], configPolicy: configPolicyOf(opening) }
+    const context = new RunContext({ ...own, ...given, clock: this.clock, hooks: NO_HOOKS })
     const plan: RunPlan = {
       ...planOf(this.#means(tools), {
         opening,
@@ -92,7 +94,6 @@ export class Launcher<Output> {
         warn: () => undefined,
       }),
       rulesFor: () => rules,
-      tracing: [],
       input,
     }
     return { context, outcome: conduct<Output>(context, plan) }
@@ -125,8 +126,7 @@ export class Launcher<Output> {
     const from = { runId: parent.runId, callId, agentName }
     const metadata = ownMetadata(options.metadata)
     const depth = parent.depth + 1
-    const outerPurse = parent.spending?.purse ?? null
-    const context = this.#context({ runId, parent: from, depth, outerPurse, metadata, log, queue, abort })
+    const outerPurse = frozen.spending?.purse ?? null
     const prompt = ownPrompt(options.prompt)
     const tools = toolsOfChild(options, frozen.tools).map(({ name }) => name)
     const about = { agent: agentName, prompt, childRunId: runId, callId, tools }
@@ -145,6 +145,7 @@ export class Launcher<Output> {
             return { kind: 'fresh', prompt, history }
           },
     }
+    const context = this.#context({ runId, parent: from, depth, outerPurse, metadata, log, queue, abort, opening })
     const plan = childPlanOf(this.#means([]), {
       ...{ opening, options, parent: frozen },
       provenance: provenanceBelow(frozen.provenance, parent.state.transcript),
@@ -163,10 +164,11 @@ export class Launcher<Output> {
     own: Pick<
       RunSurroundings,
       'runId' | 'parent' | 'depth' | 'outerPurse' | 'metadata' | 'log' | 'queue' | 'childQueue' | 'abort'
-    >,
+    > & { readonly opening: Opening },
   ): RunContext {
-    const { hooks, signingKey } = this.#config
-    return new RunContext({ ...own, clock: this.clock, hooks: hooks.of(own.parent?.agentName ?? null), signingKey })
+    const { hooks, signingKey, tracing } = this.#config
+    const given = { clock: this.clock, signingKey, tracing, configPolicy: configPolicyOf(own.opening) }
+    return new RunContext({ ...own, ...given, hooks: hooks.of(own.parent?.agentName ?? null) })
   }
 }
 
@@ -174,6 +176,10 @@ export class Launcher<Output> {
 function provenanceBelow(above: Provenance | null, transcript: readonly TranscriptEntry[]): Provenance | null {
   if (above === null) return null
   return { ...above, inherited: [...above.inherited, ...transcript.filter(isSourced)] }
+}
+
+function configPolicyOf(opening: Opening): ConfigPolicy {
+  return opening.kind === 'go_on' ? opening.configPolicy : 'compatible'
 }
 
 /** What hooks answered is in a recording. */

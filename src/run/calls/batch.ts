@@ -6,7 +6,7 @@ import type { JsonValue } from '../../util/json.js'
 import { settle } from '../../util/abort.js'
 import type { RunContext } from '../core/context.js'
 import type { Frozen } from '../core/frozen.js'
-import { backgroundOf } from '../children/load-background.js'
+import type { BackgroundWork } from '../core/background-work.js'
 import type { BatchCall } from '../machine/batch-call.js'
 import { checkCall, performCall } from './call.js'
 import { settleUnknown } from './unknown-outcome.js'
@@ -18,20 +18,22 @@ const AT_ONCE = 16
 export class ToolBatchExecutor {
   readonly #context: RunContext
   readonly #frozen: Frozen
+  readonly #background: () => Promise<BackgroundWork>
 
-  constructor(context: RunContext, frozen: Frozen) {
+  constructor(context: RunContext, frozen: Frozen, background: () => Promise<BackgroundWork>) {
     this.#context = context
     this.#frozen = frozen
+    this.#background = background
   }
 
   /**
    * Runs the calls, or asks for approval where one needs it: then nothing of the batch runs. A call that fails does not
    * stop the others. Rejects only when the run cannot go on; then the others have been aborted and have ended.
    */
-  async perform(calls: readonly BatchCall[]): Promise<void> {
+  async perform(calls: readonly BatchCall[], checked: ReadonlyMap<string, CheckedArguments>): Promise<void> {
     const items = await this.#needApproval(calls)
     if (items.length > 0) return this.#context.emit('approval_requested', { items })
-    for (const group of this.#groups(calls)) await this.#together(group)
+    for (const group of this.#groups(calls)) await this.#together(group, checked)
   }
 
   /** Settles calls that had started when the process that ran them ended, by what their tools say (spec H-12, design §3). */
@@ -52,14 +54,17 @@ export class ToolBatchExecutor {
     return groups
   }
 
-  async #together(calls: readonly BatchCall[]): Promise<void> {
+  async #together(calls: readonly BatchCall[], checked: ReadonlyMap<string, CheckedArguments>): Promise<void> {
     const waiting = [...calls]
     const failures: unknown[] = []
     const work = async (): Promise<void> => {
       for (let call = waiting.shift(); call !== undefined && !this.#context.signal.aborted; call = waiting.shift()) {
         try {
-          const left = await performCall(this.#context, this.#frozen, call, this.#indexOf(call))
-          if (left.length > 0) (await backgroundOf(this.#context, this.#frozen)).begin(call.callId, left)
+          const left = await performCall(this.#context, this.#frozen, call, {
+            toolIndex: this.#indexOf(call),
+            checked: checked.get(call.callId),
+          })
+          if (left.length > 0) (await this.#background()).begin(call.callId, left)
         } catch (error) {
           failures.push(error)
           this.#context.abort.abort(error)

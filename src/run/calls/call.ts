@@ -33,7 +33,7 @@ export async function performCall(
   context: RunContext,
   frozen: Frozen,
   call: BatchCall,
-  toolIndex: number,
+  { toolIndex, checked }: { readonly toolIndex: number; readonly checked: CheckedArguments | undefined },
 ): Promise<readonly LeftChild[]> {
   const startedAt = performance.now()
   const { callId, name: toolName } = call
@@ -56,7 +56,7 @@ export async function performCall(
   }
   let left: readonly LeftChild[] = []
   try {
-    const { background, ...outcome } = await outcomeOf(context, frozen, call, toolIndex, children)
+    const { background, ...outcome } = await outcomeOf(context, frozen, call, { toolIndex, checked, children })
     if (outcome.kind === 'suspended') {
       await suspend(context, call, outcome, children)
       return left
@@ -142,25 +142,24 @@ async function outcomeOf(
   context: RunContext,
   frozen: Frozen,
   call: BatchCall,
-  toolIndex: number,
-  children: CallChildren,
+  how: { readonly toolIndex: number; readonly checked: CheckedArguments | undefined; readonly children: CallChildren },
 ): Promise<Performed> {
   const approval = approvalOf(call)
   if (approval !== null && !approval.approved) return { kind: 'rejected', reason: approval.reason ?? null }
   if (context.signal.aborted) return CANCELLED
   const spec = frozen.tools.get(call.name)
-  const decided = await askBeforeCall(context, call, toolIndex, spec)
+  const decided = await askBeforeCall(context, call, how.toolIndex, spec)
   if (decided.cancel !== null) return cancelledByHook(decided.cancel)
   if (spec === undefined) return unknownTool(call.name, frozen.tools.keys())
   const replaced = decided.args ?? approval?.editedArguments
   const checked =
     replaced === undefined
-      ? (context.checked.get(call.callId) ?? (await checkCall(spec, call.arguments, finishReasonOf(context))))
+      ? (how.checked ?? (await checkCall(spec, call.arguments, finishReasonOf(context))))
       : await checkArguments(spec, JSON.stringify(replaced))
   if (!checked.ok) return checked.outcome
   const refused = replaced === undefined ? await refusedFlow(context, frozen, spec, checked.text) : null
   if (refused !== null) return refused
-  const outcome = await run(context, frozen, { spec, call, checked, children })
+  const outcome = await run(context, frozen, { spec, call, checked, children: how.children })
   return approval?.editedArguments === undefined ? outcome : noteEdit(outcome, approval.editedArguments)
 }
 
@@ -282,8 +281,8 @@ async function wrapped(
   return wrappedCall(hooks.wraps, hookFailed, { ...about, args: checked.value, signal }, work)
 }
 
-function within<T>({ trace }: RunContext, { callId }: BatchCall, work: () => T): T {
-  return trace === null ? work() : trace.within({ kind: 'tool', callId }, work)
+function within<T>({ tracer }: RunContext, { callId }: BatchCall, work: () => T): T {
+  return tracer === null ? work() : tracer.within({ kind: 'tool', callId }, work)
 }
 
 /** What people are asked is with the children. */

@@ -2,11 +2,8 @@ import { HarnessError, messageOf } from '../../contracts/errors.js'
 import { NO_USAGE } from '../../contracts/result.js'
 import type { RunReport, StopReason } from '../../contracts/result.js'
 import type { Purse } from '../../money/purse.js'
-import type { Spending } from '../../money/spending.js'
-import type { CheckedArguments } from '../../tools/boundary/arguments.js'
 import type { Clock } from '../../util/clock.js'
 import type { JsonObject, JsonValue } from '../../util/json.js'
-import type { BackgroundWork } from './background-work.js'
 import type { ConfigPolicy } from '../machine/config-digest.js'
 import type { DurableEvent, DurablePayloads, EphemeralEvent, EphemeralPayloads, EventBase } from '../machine/events.js'
 import type { RunAbort } from '../../util/abort.js'
@@ -20,7 +17,8 @@ import type { SigningKey } from './signature.js'
 import { apply } from '../machine/apply.js'
 import { openState } from '../machine/state.js'
 import type { RunParent, RunState } from '../machine/state.js'
-import type { RunTrace } from '../extension/tracing.js'
+import { RunTracer } from '../extension/tracing.js'
+import type { Tracing } from '../extension/tracing.js'
 
 /** What a run is given at its start, alive or not. */
 export interface RunSurroundings {
@@ -40,6 +38,9 @@ export interface RunSurroundings {
   readonly abort: RunAbort
   /** What stored states are signed with. */
   readonly signingKey: SigningKey | null
+  readonly tracing: readonly Tracing[]
+  /** What the run continues with, and the runs below it may. */
+  readonly configPolicy: ConfigPolicy
   /** What the run did when it was recorded: it is run again by that, and must tell the same. */
   readonly recording?: Recording
 }
@@ -58,20 +59,11 @@ export class RunContext {
   readonly abort: RunAbort
   readonly signingKey: SigningKey | null
   readonly recording: Recording | null
+  /** Null if nobody traces. */
+  readonly tracer: RunTracer | null
+  readonly configPolicy: ConfigPolicy
   /** The provider's raw replies: kept beside the state, since no event carries them. */
   readonly responses: unknown[] = []
-  /** The checked arguments of the batch in hand, by call id: made when the reply came, used when its calls run. */
-  checked: ReadonlyMap<string, CheckedArguments> = new Map()
-  /** Null where nobody traces. */
-  trace: Required<RunTrace> | null = null
-  /** Null where nobody asks what the run costs. */
-  spending: Spending | null = null
-  /** Null while no call has left a run behind here. */
-  background: BackgroundWork | null = null
-  /** What the run went on with, and the runs below it may. */
-  configPolicy: ConfigPolicy = 'compatible'
-  /** The `run_end` hooks have been asked. */
-  endTold = false
   #metadata: JsonObject
   #lease: Lease | null = null
   #state: RunState | null = null
@@ -98,6 +90,8 @@ export class RunContext {
     this.abort = surroundings.abort
     this.signingKey = surroundings.signingKey
     this.recording = surroundings.recording ?? null
+    this.tracer = surroundings.tracing.length === 0 ? null : new RunTracer(surroundings.tracing)
+    this.configPolicy = surroundings.configPolicy
   }
 
   /** Makes the run this process's own, where its log knows owners. Rejects when it is another's. */
@@ -197,7 +191,7 @@ export class RunContext {
   tell<Kind extends keyof EphemeralPayloads>(kind: Kind, payload: EphemeralPayloads[Kind]): void {
     if (this.#isOver && kind !== 'run_failed') return
     const event = { kind, ...this.#base(this.#state?.seq ?? 0, false), ...payload } as EphemeralEvent
-    if (kind === 'transport_retry' || kind === 'run_failed') this.trace?.event(event)
+    if (kind === 'transport_retry' || kind === 'run_failed') this.tracer?.event(event)
     void this.queue.push(event)
   }
 
@@ -258,7 +252,7 @@ export class RunContext {
     for (const event of events) {
       if (this.#state !== null) apply(this.#state, event)
       else if (event.kind === 'run_started') this.#state = openState(event)
-      this.trace?.event(event)
+      this.tracer?.event(event)
       room = this.queue.push(event) ?? room
     }
     if (room !== undefined) await room

@@ -19,6 +19,8 @@ export interface Effects {
   tellBackground(until: Until): Promise<boolean>
   /** Ends the runs in the background, and tells that. */
   endBackground(): Promise<void>
+  /** The run fails: ends what still works for it. */
+  stop(): Promise<void>
 }
 
 /** A reply, and what it means. */

@@ -1,4 +1,5 @@
 import type { Model, ModelSession, RequestConstants } from '../../contracts/model.js'
+import type { Spending } from '../../money/spending.js'
 import type { OutputFormat } from '../../output/format.js'
 import type { ToolSpec } from '../../tools/spec.js'
 import type { StartChild } from './child-run.js'
@@ -24,6 +25,8 @@ export interface Frozen {
   /** The tools that can be called, by name. */
   readonly tools: ReadonlyMap<string, ToolSpec>
   readonly output: OutputFormat | null
+  /** Null if nobody asks for the costs. */
+  readonly spending: Spending | null
   readonly input: InputPort | null
   /** Somebody listens for deltas. */
   readonly deltas: boolean

@@ -13,7 +13,6 @@ import type { LoadedRun } from './load.js'
 import type { Provenance } from '../provenance/flows.js'
 import type { RunRules } from '../machine/rules.js'
 import type { StartedChild } from './started-child.js'
-import type { Tracing } from '../extension/tracing.js'
 
 /** What a run is to do and with what. The parts that cost loading are loaded when the run comes to them. */
 export interface RunPlan {
@@ -21,7 +20,6 @@ export interface RunPlan {
   readonly root: string
   readonly provenance: Provenance | null
   readonly settings: ModelSettings
-  readonly tracing: readonly Tracing[]
   /** What models cost; null where nobody asks, unless a limit does. */
   readonly prices: Prices | null
   readonly input: InputPort | null

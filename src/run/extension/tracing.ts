@@ -57,33 +57,47 @@ export interface RunTrace {
 export type TraceScope =
   { readonly kind: 'turn'; readonly requestKind: RequestKind } | { readonly kind: 'tool'; readonly callId: string }
 
-/** Loads what every tracing needs. */
-export async function loadTracing(tracings: readonly Tracing[]): Promise<void> {
-  for (const tracing of tracings) await tracing.load?.()
-}
+/** The traces of one run, by every tracing; a failure of one is reported once and harms nobody. */
+export class RunTracer {
+  readonly #tracings: readonly Tracing[]
+  #traces: readonly SafeTrace[] = []
 
-/**
- * One trace out of all, in which a failure of one is told once and harms nobody; null where there are none. To be called
- * in the caller's own context.
- */
-export function openTrace(tracings: readonly Tracing[], run: () => TracedRun): Required<RunTrace> | null {
-  return tracings.length === 0 ? null : joined(tracings, run())
-}
+  constructor(tracings: readonly Tracing[]) {
+    this.#tracings = tracings
+  }
 
-function joined(tracings: readonly Tracing[], run: TracedRun): Required<RunTrace> {
-  const traces = tracings.flatMap((tracing): SafeTrace[] => {
-    try {
-      return [new SafeTrace(tracing, tracing.startRun(run))]
-    } catch (thrown) {
-      tellOnce(tracing, thrown)
-      return []
-    }
-  })
-  return {
-    traceparent: traces.map((trace) => trace.traceparent).find((given) => given !== null) ?? null,
-    event: (event) => traces.forEach((trace) => trace.event(event)),
-    constants: (constants) => traces.forEach((trace) => trace.constants(constants)),
-    within: (scope, work) => traces.reduceRight((inner, trace) => () => trace.within(scope, inner), work)(),
+  /** Loads what every tracing needs. */
+  async load(): Promise<void> {
+    for (const tracing of this.#tracings) await tracing.load?.()
+  }
+
+  /** Starts the traces. To be called in the caller's own context, after `load`; before it nothing is traced. */
+  open(run: () => TracedRun): void {
+    const traced = run()
+    this.#traces = this.#tracings.flatMap((tracing): SafeTrace[] => {
+      try {
+        return [new SafeTrace(tracing, tracing.startRun(traced))]
+      } catch (thrown) {
+        tellOnce(tracing, thrown)
+        return []
+      }
+    })
+  }
+
+  get traceparent(): string | null {
+    return this.#traces.map((trace) => trace.traceparent).find((given) => given !== null) ?? null
+  }
+
+  event(event: RunEvent): void {
+    for (const trace of this.#traces) trace.event(event)
+  }
+
+  constants(constants: RequestConstants): void {
+    for (const trace of this.#traces) trace.constants(constants)
+  }
+
+  within<T>(scope: TraceScope, work: () => T): T {
+    return this.#traces.reduceRight((inner, trace) => () => trace.within(scope, inner), work)()
   }
 }
 

@@ -48,7 +48,7 @@ export class TurnDriver {
     this.#frozen = frozen
     this.#prompt = prompt
     this.#effects = effects
-    context.trace?.constants(frozen.constants)
+    context.tracer?.constants(frozen.constants)
   }
 
   /** Rejects with whatever ended the run before its time. */

@@ -1,19 +1,16 @@
-import type { Model, RequestConstants } from '../../contracts/model.js'
-import type { OutputFormat } from '../../output/format.js'
+import type { RequestConstants } from '../../contracts/model.js'
 import type { ToolSpec } from '../../tools/spec.js'
 import type { RunPlan } from '../core/plan.js'
 import { configDigest } from '../machine/config-digest.js'
 import type { ConfigDigest } from '../machine/config-digest.js'
 import type { Frozen, Offer } from '../core/frozen.js'
-import type { RunRules } from '../machine/rules.js'
+import type { Prepared } from './start.js'
 
 /** Loads what a run is frozen with. Only what servers offer can be others later, at a turn boundary (spec §2.4). */
 export async function freeze(
   signal: AbortSignal,
   plan: RunPlan,
-  model: Model,
-  output: OutputFormat | null,
-  rules: RunRules,
+  { model, output, rules, spending }: Prepared,
 ): Promise<Frozen> {
   const { settings, input, deltas, sequential, root, provenance, readAnswer, refreshOffer } = plan
   let offer = await plan.loadOffer(signal)
@@ -25,7 +22,18 @@ export async function freeze(
     told = toldOf(offer)
   }
   const frozen: Frozen = {
-    ...{ model, session: model.openSession(), output, input, deltas, sequential, root, provenance, readAnswer },
+    ...{
+      model,
+      session: model.openSession(),
+      output,
+      spending,
+      input,
+      deltas,
+      sequential,
+      root,
+      provenance,
+      readAnswer,
+    },
     get tools() {
       return told.tools
     },

@@ -4,14 +4,14 @@ import type { OutputContext } from '../../tools/output-type.js'
 import { resolveTurn } from '../../output/resolve.js'
 import type { Resolved } from '../../output/resolve.js'
 import { settle } from '../../util/abort.js'
-import type { Until } from '../core/background-work.js'
+import type { CheckedArguments } from '../../tools/boundary/arguments.js'
+import type { BackgroundWork, Until } from '../core/background-work.js'
 import type { ConfigDigest } from '../machine/config-digest.js'
 import { refusedContent } from '../machine/limit-notices.js'
 import type { RunContext } from '../core/context.js'
 import type { Effects, Reply } from '../core/effects.js'
 import type { RequestKind } from '../machine/events.js'
 import type { Frozen } from '../core/frozen.js'
-import { backgroundOf } from '../children/load-background.js'
 import { CallIds, normalizeTurn } from './normalize.js'
 import { entryId } from '../machine/state.js'
 import type { BatchCall } from '../machine/batch-call.js'
@@ -25,11 +25,15 @@ export class LiveEffects implements Effects {
   readonly #frozen: Frozen
   readonly #batches: ToolBatchExecutor
   readonly #ids: CallIds
+  /** The checked arguments of the calls in the last reply, by call id. */
+  #checked: ReadonlyMap<string, CheckedArguments> = new Map()
+  /** Null while no call has left a run behind here. */
+  #background: Promise<BackgroundWork> | null = null
 
   constructor(context: RunContext, frozen: Frozen) {
     this.#context = context
     this.#frozen = frozen
-    this.#batches = new ToolBatchExecutor(context, frozen)
+    this.#batches = new ToolBatchExecutor(context, frozen, () => this.#backgroundRuns())
     this.#ids = new CallIds(context.state.transcript)
   }
 
@@ -39,11 +43,11 @@ export class LiveEffects implements Effects {
   }
 
   async ask(requestKind: RequestKind): Promise<Reply> {
-    const { state, clock, responses, trace } = this.#context
+    const { state, clock, responses, tracer } = this.#context
     const { tools } = this.#frozen
     const ask = (maxOutputTokens: number | null): Promise<ModelTurn> => {
       const asked = (): Promise<ModelTurn> => this.#turn(requestKind, maxOutputTokens)
-      return trace === null ? asked() : trace.within({ kind: 'turn', requestKind }, asked)
+      return tracer === null ? asked() : tracer.within({ kind: 'turn', requestKind }, asked)
     }
     const { reply, cost, turn, checked, resolution, value } = await this.#untilAborted(async () => {
       const answered = await this.#paid(ask)
@@ -53,7 +57,7 @@ export class LiveEffects implements Effects {
       return { reply: answered.turn, cost: answered.cost, ...normalized, ...resolved }
     })
     responses.push(reply.raw)
-    this.#context.checked = checked
+    this.#checked = checked
     return {
       value,
       message: {
@@ -85,13 +89,14 @@ export class LiveEffects implements Effects {
 
   /** Paid for, where somebody asks what the run costs. */
   async #paid(ask: (maxOutputTokens: number | null) => Promise<ModelTurn>): Promise<PaidReply<ModelTurn>> {
-    const { spending, state, signal } = this.#context
+    const { state, signal } = this.#context
+    const { spending } = this.#frozen
     if (spending === null) return { turn: await ask(null), cost: null }
     return spending.pay({ transcript: state.transcript, constants: this.#frozen.constants, signal, ask })
   }
 
   runTools(calls: readonly BatchCall[]): Promise<void> {
-    return this.#batches.perform(calls)
+    return this.#batches.perform(calls, this.#checked)
   }
 
   async refuseCalls(calls: readonly BatchCall[]): Promise<void> {
@@ -108,12 +113,24 @@ export class LiveEffects implements Effects {
 
   async tellBackground(until: Until): Promise<boolean> {
     if (this.#context.state.background === undefined) return false
-    const background = await backgroundOf(this.#context, this.#frozen)
+    const background = await this.#backgroundRuns()
     return background.tell(until, this.#frozen.input)
   }
 
   async endBackground(): Promise<void> {
-    await (await backgroundOf(this.#context, this.#frozen)).end()
+    await (await this.#backgroundRuns()).end()
+  }
+
+  async stop(): Promise<void> {
+    await (await this.#background)?.end()
+  }
+
+  /** Few runs have any, so that the code for them is loaded by the first. */
+  #backgroundRuns(): Promise<BackgroundWork> {
+    this.#background ??= import('../children/background.js').then(
+      ({ BackgroundRuns }) => new BackgroundRuns(this.#context, this.#frozen),
+    )
+    return this.#background
   }
 
   /** What heeds no signal, such as a model or a schema that asks somebody, is left behind when the run is aborted. */

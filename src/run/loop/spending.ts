@@ -6,21 +6,20 @@ import type { RunPlan } from '../core/plan.js'
 import type { RunRules } from '../machine/rules.js'
 import type { RunState } from '../machine/state.js'
 
-/** The money of a run that begins, or goes on from `state`; null where nobody asks what it costs. */
-export async function spendingOf(
+/** The money of a new run, or of one that continues from `state`; null if nobody asks for the costs. */
+export async function openSpending(
   { recording, outerPurse }: RunContext,
   { prices }: RunPlan,
-  model: Model,
-  { limits }: RunRules,
-  state: RunState | null,
+  { model, rules, state }: { readonly model: Model; readonly rules: RunRules; readonly state: RunState | null },
 ): Promise<Spending | null> {
-  // What a recorded reply cost is in the recording.
-  if (recording !== null || (limits.costUsd === null && prices === null && outerPurse === null)) return null
-  const { openSpending } = await import('../../money/open.js')
-  return openSpending({
+  const { costUsd: limitUsd } = rules.limits
+  // The costs of recorded replies are in the recording.
+  if (recording !== null || (limitUsd === null && prices === null && outerPurse === null)) return null
+  const { openSpending: open } = await import('../../money/open.js')
+  return open({
     model,
     prices: prices ?? {},
-    limitUsd: limits.costUsd,
+    limitUsd,
     spentUsd: state?.usage.costUsd ?? 0,
     outer: outerPurse,
     stop: (limit, count) => new RunStopped({ kind: 'limit', breach: { kind: 'cost_usd', limit, count } }),

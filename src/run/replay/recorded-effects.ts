@@ -103,6 +103,10 @@ export class RecordedEffects implements Effects {
     return Promise.resolve()
   }
 
+  stop(): Promise<void> {
+    return Promise.resolve()
+  }
+
   #replayBatch(): void {
     let count = 0
     for (; this.#recording.next !== undefined && OF_BATCHES.has(this.#recording.next.kind); count++) {

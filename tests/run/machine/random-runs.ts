@@ -203,6 +203,8 @@ export async function play(run: RandomRun, failingAppend = Infinity): Promise<Pl
     queue,
     abort,
     signingKey: null,
+    tracing: [],
+    configPolicy: 'compatible',
   })
   const input = inputPort()
   const plan = planOf(run, config, {
@@ -292,7 +294,6 @@ function planOf(
     opening: { kind: 'fresh', prompt: 'Go.', history: [] },
     root,
     settings,
-    tracing: [],
     prices: null,
     input,
     deltas: run.deltas,

@@ -1,0 +1,94 @@
+import { textOf } from '../../contracts/entry.js'
+import { HarnessError } from '../../contracts/errors.js'
+import type { HarnessResult } from '../../contracts/result.js'
+import type { RunContext } from '../core/context.js'
+import { failureError } from '../core/failure.js'
+import type { LoadedRun } from '../core/load.js'
+import type { GoOnOpening, RunPlan } from '../core/plan.js'
+import { reportOf, resultOf, stateDocument } from '../core/result.js'
+import type { Answer } from '../machine/answers.js'
+import { requestBreach } from '../machine/limits.js'
+import type { RunRules } from '../machine/rules.js'
+import type { Ended, RunState } from '../machine/state.js'
+import { checkAnswers } from '../resume/answer-check.js'
+import { checkConfig } from '../resume/config-check.js'
+import { belowAnother, pendingOf } from '../resume/stored-state.js'
+import type { Ending } from './driver.js'
+import { freeze } from './freeze.js'
+import { askStart, drive, effectivePrompt, prepare, startedBy, timed, tracedRun } from './start.js'
+import type { Conducted } from './start.js'
+
+/** Continues a run from its state. Everything that can be refused is refused before the first event. */
+export async function continueRun(run: Conducted, opening: GoOnOpening, found: LoadedRun): Promise<Ending> {
+  const { context, plan } = run
+  const { state, responses } = found
+  const { answers } = opening
+  if (context.parent === null && state.parent !== null) throw belowAnother(state.runId, state.parent)
+  const prepared = await prepare(run, state)
+  const frozen = await freeze(context.signal, plan, prepared)
+  checkConfig(state, frozen, opening.configPolicy)
+  if (context.parent === null) await checkAnswers(state, answers, frozen.tools)
+  if (answers.length > 0) checkBudget(context, found, prepared.rules)
+  // Made before the run takes the state over and changes it.
+  const before = found.isLogged ? {} : { state: stateDocument(state, responses) }
+  context.adopt(state, responses, opening.metadata)
+  context.tracer?.open(() => tracedRun(context, plan, state))
+  const started = startedBy(run, prepared)
+  await context.emit('run_started', { begun: opening.begun, prompt: null, ...started, history: [], ...before })
+  return timed(run, prepared.rules, async () => {
+    await askStart(run, null, prepared.rules)
+    await takeAnswers(context, answers)
+    const content = state.phase.at === 'opening' ? await effectivePrompt(context, state.prompt) : []
+    return drive(run, frozen, content)
+  })
+}
+
+/** The ending of a run that is not to continue: it has ended, or it waits for people who have not answered. */
+export async function storedEnding<Output>(
+  context: RunContext,
+  plan: RunPlan,
+  { state, responses, last }: LoadedRun,
+  answers: readonly Answer[],
+): Promise<HarnessResult<Output> | null> {
+  const isOver = last === null || last.kind === 'run_completed' || last.kind === 'run_failed'
+  const { phase } = state
+  const pending = pendingOf(state)
+  if (!isOver || (phase.at !== 'ended' && (pending.length === 0 || answers.length > 0))) return null
+  if (context.parent === null && last !== null) context.tellStored(last)
+  if (phase.at === 'ended' && phase.error !== undefined) {
+    const { stopReason, error } = phase
+    const run = reportOf(state, stopReason, responses, context.signingKey)
+    throw new HarnessError(error.code, error.message, { ...error, run })
+  }
+  const text = lastTextOf(state)
+  const output = phase.at === 'ended' ? await answerOf(plan, phase, text) : null
+  return resultOf(state, { text, output: output as Output, pending }, responses, context.signingKey)
+}
+
+async function answerOf(plan: RunPlan, { output }: Ended, text: string): Promise<unknown> {
+  return output === undefined ? text : plan.readAnswer(output)
+}
+
+function lastTextOf({ transcript }: RunState): string {
+  const last = transcript.findLast((entry) => entry.role === 'assistant')
+  return last === undefined ? '' : textOf(last.parts)
+}
+
+/** No call runs if its result could not be sent any more. */
+function checkBudget(context: RunContext, { state, responses }: LoadedRun, rules: RunRules): void {
+  const breach = state.phase.at === 'batch' ? requestBreach(rules, state.usage) : undefined
+  if (breach === undefined) return
+  const { error } = failureError({ kind: 'limit', breach })
+  const run = reportOf(state, 'limit_reached', responses, context.signingKey)
+  throw new HarnessError(error.code, `${error.message} The run stays paused.`, { run })
+}
+
+/** Stored together, so that a crash cannot lose some of them. */
+async function takeAnswers(context: RunContext, answers: readonly Answer[]): Promise<void> {
+  if (answers.length === 0) return
+  const resumed = context.emit('approval_resumed', { decisions: answers })
+  await Promise.all([
+    resumed,
+    ...answers.map((answer) => context.emit('answer_received', { callId: answer.callId, answer })),
+  ])
+}

@@ -1,0 +1,89 @@
+import { HarnessError, cancelledError, messageOf } from '../../contracts/errors.js'
+import type { HarnessResult } from '../../contracts/result.js'
+import type { RunContext } from '../core/context.js'
+import { RunStopped, failureError, stopReasonOf, toHarnessError } from '../core/failure.js'
+import { resultOf } from '../core/result.js'
+import type { HookContext, HookEvent } from '../hooks/hooks.js'
+import type { Breach } from '../machine/limits.js'
+import type { Ending } from './driver.js'
+
+/** The end of one run: its hooks, its last event, and what its caller gets. */
+export class RunEnd {
+  readonly #context: RunContext
+  #stop: () => Promise<void> = () => Promise.resolve()
+  #isAsked = false
+
+  constructor(context: RunContext) {
+    this.#context = context
+  }
+
+  /** `stop` ends other work of the run, before a run that fails ends. */
+  onFailure(stop: () => Promise<void>): void {
+    this.#stop = stop
+  }
+
+  async complete<Output>(ending: Ending): Promise<HarnessResult<Output>> {
+    const context = this.#context
+    const found = (): HarnessResult<Output> =>
+      resultOf(context.state, ending as Ending & { output: Output }, context.responses, context.signingKey)
+    context.replayGiven()
+    const seen = found()
+    await this.#askEnd({ result: seen, error: null, stopReason: seen.stopReason })
+    // A hook that failed counts in the run's usage.
+    const result = context.state.usage === seen.usage ? seen : found()
+    await context.emit('run_completed', { result })
+    return result
+  }
+
+  /**
+   * Ends the run in an error: for its hooks, its log, its stream, and then its caller. The first error stays the run's
+   * error, also if a strict hook fails after it.
+   */
+  async fail(thrown: unknown): Promise<HarnessError> {
+    const context = this.#context
+    const { error, limit } = errorOf(context, thrown)
+    const stopReason = stopReasonOf(error.code)
+    if (context.hadEnded) return error
+    await this.#stop().catch(() => undefined)
+    context.replayGiven()
+    if (limit !== null) await passingOver(context, 'limit_reached', askLimit(context, limit))
+    await passingOver(context, 'run_end', this.#askEnd({ result: null, error, stopReason }))
+    await context.emitFailure(error, stopReason)
+    return toHarnessError(error, context.report(stopReason))
+  }
+
+  /** The `run_end` hooks are asked once, however the run ends. */
+  async #askEnd(end: Pick<HookContext<'run_end'>, 'result' | 'error' | 'stopReason'>): Promise<void> {
+    const context = this.#context
+    if (this.#isAsked || !context.hasBegun) return
+    this.#isAsked = true
+    if (!context.hooks.has('run_end')) return
+    const asked = { ...context.hookBase('run_end'), ...end, usage: context.state.usage }
+    await context.hooks.ask(asked, context, (same) => same)
+  }
+}
+
+/** The cause of a run's end: the caller's wish, the reason that the run was aborted for, or else `thrown`. */
+function errorOf({ abort, signal }: RunContext, thrown: unknown): ReturnType<typeof failureError> {
+  if (abort.byCaller) return { error: cancelledError(signal), limit: null }
+  const cause: unknown = signal.aborted ? signal.reason : thrown
+  return cause instanceof RunStopped
+    ? failureError(cause.failure)
+    : { error: toHarnessError(cause, undefined), limit: null }
+}
+
+/** The run has failed already: a strict hook that fails now is reported like any other. */
+async function passingOver(context: RunContext, event: HookEvent, asked: Promise<void>): Promise<void> {
+  try {
+    await asked
+  } catch (failed) {
+    const cause = failed instanceof HarnessError && failed.code === 'hook_failed' ? failed.cause : failed
+    await context.hookFailed(event, messageOf(cause)).catch(() => undefined)
+  }
+}
+
+async function askLimit(context: RunContext, { kind, limit, count }: Breach): Promise<void> {
+  if (!context.hooks.has('limit_reached')) return
+  const about = { limitKind: kind, limitValue: limit, currentCount: count }
+  await context.hooks.ask({ ...context.hookBase('limit_reached'), ...about }, context, (same) => same)
+}

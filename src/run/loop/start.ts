@@ -1,0 +1,145 @@
+import type { ContentPart } from '../../contracts/entry.js'
+import { HarnessError } from '../../contracts/errors.js'
+import type { Model } from '../../contracts/model.js'
+import { withText } from '../../contracts/notices.js'
+import type { Spending } from '../../money/spending.js'
+import type { OutputFormat } from '../../output/format.js'
+import type { RunContext } from '../core/context.js'
+import type { Effects } from '../core/effects.js'
+import { RunStopped } from '../core/failure.js'
+import type { Frozen } from '../core/frozen.js'
+import type { RunPlan } from '../core/plan.js'
+import type { TracedRun } from '../extension/tracing.js'
+import type { HookContext } from '../hooks/hooks.js'
+import type { DurablePayloads } from '../machine/events.js'
+import type { RunRules } from '../machine/rules.js'
+import type { RunState } from '../machine/state.js'
+import { contentOf } from '../stream/input.js'
+import type { InputMessage } from '../stream/input.js'
+import { TurnDriver } from './driver.js'
+import type { Ending } from './driver.js'
+import type { RunEnd } from './end.js'
+import { LiveEffects } from './live-effects.js'
+import { openSpending } from './spending.js'
+
+/** A run, its plan, and its end. */
+export interface Conducted {
+  readonly context: RunContext
+  readonly plan: RunPlan
+  readonly end: RunEnd
+}
+
+/** Known before a run's first event. */
+export interface Prepared {
+  readonly model: Model
+  readonly output: OutputFormat | null
+  readonly rules: RunRules
+  /** Null if nobody asks for the costs. */
+  readonly spending: Spending | null
+}
+
+/** `state` is the state that the run continues from; null for a new run. */
+export async function prepare({ context, plan }: Conducted, state: RunState | null): Promise<Prepared> {
+  const model = await plan.loadModel()
+  const output = plan.outputFor(model)
+  const rules = plan.rulesFor(output)
+  return { model, output, rules, spending: await openSpending(context, plan, { model, rules, state }) }
+}
+
+type Started = Omit<DurablePayloads['run_started'], 'begun' | 'prompt' | 'history' | 'state'>
+
+export function startedBy({ context, plan }: Conducted, { model, rules }: Prepared): Started {
+  const { metadata, tracer } = context
+  const { modelRequests: maxModelRequests, toolCalls: maxToolCalls } = rules.limits
+  const traceparent = tracer?.traceparent ?? null
+  return {
+    ...{ root: plan.root, provider: model.provider, model: model.id, maxModelRequests, maxToolCalls, metadata, rules },
+    ...(traceparent !== null && { traceparent }),
+  }
+}
+
+/** `state` is the state that the run continues from; null for a new run. */
+export function tracedRun(
+  { runId, parent, metadata, clock }: RunContext,
+  { root }: RunPlan,
+  state: RunState | null,
+): TracedRun {
+  const { runId: parentRunId = null, callId: parentToolCallId = null, agentName = null } = parent ?? {}
+  const earlier = { resumed: state !== null, traceparent: state?.traceparent ?? null }
+  return { runId, parentRunId, parentToolCallId, agentName, metadata, root, at: clock.iso(), ...earlier }
+}
+
+/** Does `work` within the run's limit of time. */
+export async function timed(
+  { context }: Conducted,
+  { limits }: RunRules,
+  work: () => Promise<Ending>,
+): Promise<Ending> {
+  // A recording knows when the time was up.
+  const timer = stopAfter(context, context.recording === null ? limits.timeMs : null)
+  try {
+    context.signal.throwIfAborted()
+    return await work()
+  } finally {
+    clearTimeout(timer)
+  }
+}
+
+function stopAfter(context: RunContext, limit: number | null): NodeJS.Timeout | undefined {
+  if (limit === null) return undefined
+  return setTimeout(() => {
+    context.abort.abort(new RunStopped({ kind: 'limit', breach: { kind: 'time_ms', limit, count: limit } }))
+  }, limit)
+}
+
+/** Asks the `run_start` hooks. */
+export async function askStart(
+  { context, plan }: Conducted,
+  prompt: InputMessage | null,
+  { limits }: RunRules,
+): Promise<void> {
+  if (!context.hooks.has('run_start')) return
+  const { modelRequests: maxModelRequests, toolCalls: maxToolCalls } = limits
+  const about = { prompt: prompt ?? '', root: plan.root, maxModelRequests, maxToolCalls }
+  await context.hooks.ask({ ...context.hookBase('run_start'), ...about }, context, (same) => same)
+}
+
+/** The prompt with the context that the `user_prompt_submit` hooks add. */
+export async function effectivePrompt(context: RunContext, prompt: InputMessage): Promise<readonly ContentPart[]> {
+  const { hooks } = context
+  if (!hooks.has('user_prompt_submit')) return contentOf(prompt)
+  const added: string[] = []
+  let cancel: string | true | undefined
+  const asked: HookContext<'user_prompt_submit'> = { ...context.hookBase('user_prompt_submit'), prompt }
+  await hooks.ask(asked, context, (same, answer) => {
+    added.push(...(typeof answer.context === 'string' ? [answer.context] : (answer.context ?? [])))
+    cancel = answer.cancel
+    return cancel === undefined ? same : null
+  })
+  if (cancel !== undefined) throw blockedByHook(cancel)
+  if (added.length === 0) return contentOf(prompt)
+  return withText(contentOf(prompt), `<hook_context>\n${added.join('\n\n')}\n</hook_context>`)
+}
+
+function blockedByHook(reason: string | true): HarnessError {
+  const why = reason === true || reason === '' ? 'unspecified' : reason
+  return new HarnessError('cancelled_by_hook', `run blocked by hook: ${why}`)
+}
+
+/** Drives the run to its answer or its pause. */
+export async function drive(
+  { context, end }: Conducted,
+  frozen: Frozen,
+  content: readonly ContentPart[],
+): Promise<Ending> {
+  const effects = await effectsOf(context, frozen)
+  end.onFailure(() => effects.stop())
+  return new TurnDriver(context, frozen, effects, content).drive()
+}
+
+async function effectsOf(context: RunContext, frozen: Frozen): Promise<Effects> {
+  const { recording } = context
+  if (recording === null) return new LiveEffects(context, frozen)
+  const { RecordedEffects } = await import('../replay/recorded-effects.js')
+  return new RecordedEffects(context, frozen, recording)
+}
