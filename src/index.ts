@@ -49,7 +49,14 @@ export type {
 export type { ArgumentIssue, Validation } from './schema/validation.js'
 
 export type { Answer, ApprovalAnswer, QuestionAnswer, Verdict } from './run/machine/answers.js'
-export type { DurableEvent, EphemeralEvent, RequestKind, RunEvent, RunEventKind } from './run/machine/events.js'
+export type {
+  DurableEvent,
+  EphemeralEvent,
+  RequestKind,
+  RunEvent,
+  RunEventKind,
+  StreamEvent,
+} from './run/machine/events.js'
 export type { ConfigPolicy } from './run/machine/config-digest.js'
 export type { ForkEffects, ForkPoint } from './run/replay/fork.js'
 export type { SigningKey } from './run/core/signature.js'

@@ -41,5 +41,5 @@ export async function* followRun(
 
 /** That nothing follows this event. */
 function isEnd(event: DurableEvent): boolean {
-  return event.kind === 'run_failed' || (event.kind === 'run_completed' && event.result.pending.length === 0)
+  return event.kind === 'run_failed' || (event.kind === 'run_completed' && event.pending.length === 0)
 }

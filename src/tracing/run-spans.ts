@@ -75,6 +75,8 @@ class RunSpans implements RunTrace {
   /** Results that the next request will tell the model, by their place in the batch; gathered where messages are captured. */
   #results: (readonly [number, Message])[] = []
   #lastAt: string
+  /** Of the last reply; gathered where messages are captured. */
+  #lastText = ''
 
   constructor(settings: SpanSettings, run: TracedRun, parent: Span | null, ended: () => void) {
     const { sink, identity } = settings
@@ -215,7 +217,10 @@ class RunSpans implements RunTrace {
     const { content } = this.#settings
     const turn = this.#turnSpan(null)
     turn.set(replyAttributes(event))
-    if (content.kinds.messages) turn.set({ [CONTENT.output]: [outputMessage(event.entry, content)] })
+    if (content.kinds.messages) {
+      turn.set({ [CONTENT.output]: [outputMessage(event.entry, content)] })
+      this.#lastText = event.entry.parts.map((part) => (part.type === 'text' ? part.text : '')).join('')
+    }
     turn.end(event.at)
     this.#turn = null
   }
@@ -248,15 +253,14 @@ class RunSpans implements RunTrace {
     if (content.kinds.messages) this.#results.push([event.toolIndex, toolMessage(event, content)])
   }
 
-  #completed({ result, at }: EventOf<'run_completed'>): void {
+  #completed({ stopReason, usage, pending, at }: EventOf<'run_completed'>): void {
     const { content } = this.#settings
-    const { stopReason, usage, text, pending } = result
     this.#run.set(endAttributes(stopReason, usage))
     if (pending.length > 0) {
-      this.#run.set({ [OWN.paused]: true, [OWN.pendingCallIds]: pending.map(({ callId }) => callId) })
+      this.#run.set({ [OWN.paused]: true, [OWN.pendingCallIds]: pending })
     }
     if (content.kinds.messages && stopReason === 'end_turn') {
-      this.#run.set({ [CONTENT.output]: [textMessage('assistant', text, content)] })
+      this.#run.set({ [CONTENT.output]: [textMessage('assistant', this.#lastText, content)] })
     }
     this.#end(at, null)
   }

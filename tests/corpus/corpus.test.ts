@@ -8,6 +8,7 @@ import { ScriptedModel } from 'thinharness/testing'
 import { eventsIn, logWith } from '../run/resume/pause-support.js'
 import { failureOf } from '../harness/support.js'
 import { fold } from '#run/machine/apply.js'
+import { currentFormat } from '#run/resume/format-1.js'
 import { readState } from '#run/resume/stored-state.js'
 
 const HERE = fileURLToPath(new URL('.', import.meta.url))
@@ -104,7 +105,7 @@ describe.each(KEPT)('$title, written by an earlier version,', (kept) => {
     const log = await logWith(events)
     const { end, runId } = kept
     const own = events.filter((event) => event.runId === runId)
-    if (own[0]?.seq === 1) expect(fold(own)).toMatchObject({ kind: 'run_state', runId })
+    if (own[0]?.seq === 1) expect(fold(own.map(currentFormat()))).toMatchObject({ kind: 'run_state', runId })
     const recovered = await harnessFor(kept, log)
       .recover(runId, { configPolicy: 'any' })
       .result.catch((error: unknown) => error)

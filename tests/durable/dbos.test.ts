@@ -196,7 +196,7 @@ describe.skipIf(database === null)('runs on DBOS', () => {
     await runs.answer(run.runId, [{ callId, answer: 'This one.' }])
     const rest = await following
     expect([...first, ...rest].map(({ seq }) => seq)).toEqual([...first, ...rest].map((_, index) => index + 1))
-    expect(rest.at(-1)).toMatchObject({ kind: 'run_completed', result: { text: 'Thank you.' } })
+    expect(rest.at(-1)).toMatchObject({ kind: 'run_completed', stopReason: 'end_turn' })
     expect(await eventsFrom('run_unknown')).toEqual([])
   })
 

@@ -1,6 +1,14 @@
 import { expect } from 'vitest'
 import { defineTool, Harness, HarnessError } from 'thinharness'
-import type { HarnessOptions, HarnessStream, JsonObject, RunEvent, ToolContext, ToolSpec } from 'thinharness'
+import type {
+  HarnessOptions,
+  HarnessStream,
+  JsonObject,
+  RunEvent,
+  StreamEvent,
+  ToolContext,
+  ToolSpec,
+} from 'thinharness'
 import type { HeardOutput } from 'thinharness/testing'
 
 /** A harness without the built-in tools. */
@@ -31,8 +39,8 @@ export function output(
 /** All events of a stream; its failure is thrown behind them, so it is given back here. */
 export async function told(
   stream: HarnessStream<unknown>,
-): Promise<{ readonly events: RunEvent[]; readonly thrown: unknown }> {
-  const events: RunEvent[] = []
+): Promise<{ readonly events: StreamEvent[]; readonly thrown: unknown }> {
+  const events: StreamEvent[] = []
   try {
     for await (const event of stream) events.push(event)
   } catch (thrown) {
@@ -41,15 +49,15 @@ export async function told(
   return { events, thrown: undefined }
 }
 
-export async function eventsOf(stream: HarnessStream<unknown>): Promise<RunEvent[]> {
+export async function eventsOf(stream: HarnessStream<unknown>): Promise<StreamEvent[]> {
   return (await told(stream)).events
 }
 
-export function ofKind<Kind extends RunEvent['kind']>(
-  events: readonly RunEvent[],
+export function ofKind<Event extends RunEvent, Kind extends Event['kind']>(
+  events: readonly Event[],
   kind: Kind,
-): (RunEvent & { kind: Kind })[] {
-  return events.filter((event): event is RunEvent & { kind: Kind } => event.kind === kind)
+): Extract<Event, { kind: Kind }>[] {
+  return events.filter((event): event is Extract<Event, { kind: Kind }> => event.kind === kind)
 }
 
 /** Kinds in order, joined by a space. */

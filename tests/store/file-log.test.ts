@@ -28,7 +28,7 @@ async function readAll(log: RunLog, runId: string, from?: number): Promise<Durab
   return events
 }
 
-const ENDED = { result: { stopReason: 'end_turn', pending: [] } } as never
+const ENDED = { stopReason: 'end_turn', pending: [] } as const
 const STORY = [
   event('run_started', 1),
   event('hook_failed', 2, { message: 'Schön: “ü” 🎈\u2028\n' }),

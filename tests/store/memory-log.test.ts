@@ -3,7 +3,7 @@ import { memoryLog } from 'thinharness'
 import type { DurableEvent, RunLog } from 'thinharness'
 import { event } from '../run/machine/support.js'
 
-const ENDED = { result: { stopReason: 'end_turn', pending: [] } } as never
+const ENDED = { stopReason: 'end_turn', pending: [] } as const
 
 async function readAll(log: RunLog, runId: string, from?: number): Promise<DurableEvent[]> {
   const events: DurableEvent[] = []

@@ -1,6 +1,6 @@
 import { afterEach } from 'vitest'
 import { HarnessError } from 'thinharness'
-import type { DurableEvent, RunEvent, ToolSpec } from 'thinharness'
+import type { DurableEvent, StreamEvent, ToolSpec } from 'thinharness'
 import { Launcher } from '#harness/runs.js'
 import type { Launch } from '#harness/runs.js'
 import { EventQueue } from '#run/stream/queue.js'
@@ -22,8 +22,8 @@ interface Played {
 const toldTo = new WeakMap<EventQueue, DurableEvent[]>()
 let played: Played[] = []
 
-const push = (queue: EventQueue, event: RunEvent): Promise<void> | undefined => pushing.call(queue, event)
-const pushing: (this: EventQueue, event: RunEvent) => Promise<void> | undefined = Reflect.get(
+const push = (queue: EventQueue, event: StreamEvent): Promise<void> | undefined => pushing.call(queue, event)
+const pushing: (this: EventQueue, event: StreamEvent) => Promise<void> | undefined = Reflect.get(
   EventQueue.prototype,
   'push',
 )

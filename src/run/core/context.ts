@@ -1,9 +1,9 @@
 import { HarnessError, messageOf } from '../../contracts/errors.js'
 import { NO_USAGE } from '../../contracts/result.js'
-import type { RunReport, StopReason } from '../../contracts/result.js'
+import type { HarnessResult, RunReport, StopReason } from '../../contracts/result.js'
 import type { Purse } from '../../money/purse.js'
 import type { Clock } from '../../util/clock.js'
-import type { JsonObject, JsonValue } from '../../util/json.js'
+import type { JsonObject } from '../../util/json.js'
 import type { ConfigPolicy } from '../machine/config-digest.js'
 import type { DurableEvent, DurablePayloads, EphemeralEvent, EphemeralPayloads, EventBase } from '../machine/events.js'
 import type { RunAbort } from '../../util/abort.js'
@@ -17,6 +17,7 @@ import type { SigningKey } from './signature.js'
 import { apply } from '../machine/apply.js'
 import { openState } from '../machine/state.js'
 import type { RunParent, RunState } from '../machine/state.js'
+import { streamed } from './streamed.js'
 import { RunTracer } from '../extension/tracing.js'
 import type { Tracing } from '../extension/tracing.js'
 
@@ -75,6 +76,8 @@ export class RunContext {
   /** The last event of the run has been emitted: what a model or a tool that was left behind still tells is not heard. */
   #isOver = false
   #hadEnded = false
+  /** What the run came to, for those who read its stream. */
+  #result: HarnessResult<unknown> | null = null
 
   constructor(surroundings: RunSurroundings) {
     this.runId = surroundings.runId
@@ -134,7 +137,6 @@ export class RunContext {
     if (this.#isOver) return Promise.reject(new RangeError(`Run \`${this.runId}\` is over: it tells nothing more.`))
     this.#lastSeq += 1
     const event = { kind, ...this.#base(this.#lastSeq, true), ...payload } as DurableEvent
-    if (event.kind === 'run_completed') keepShort(event, answerIn(event.result.pending, this.state))
     if (this.recording !== null) return this.#replayMatching(event, this.recording)
     this.#isOver = isEnd(event)
     this.#gathering ??= this.#gather()
@@ -147,7 +149,7 @@ export class RunContext {
     this.#lastSeq = event.seq
     if (this.#state !== null) apply(this.#state, event)
     else if (event.kind === 'run_started') this.#state = openState(event)
-    void this.queue.push(event)
+    void this.queue.push(streamed(event, this.#result))
   }
 
   /** Takes what was recorded of others up to here. */
@@ -180,11 +182,18 @@ export class RunContext {
     }
   }
 
-  /** Tells the end of a run that had ended before: it is in the log already. */
-  tellStored(ending: DurableEvent): void {
+  /** Emits the end or the pause of a run, with its result for those who read the stream. */
+  async emitResult(result: HarnessResult<unknown>): Promise<void> {
+    this.#result = result
+    const { stopReason, usage, pending } = result
+    await this.emit('run_completed', { stopReason, usage, pending: pending.map(({ callId }) => callId) })
+  }
+
+  /** Emits the end of a run that had ended before: it is in the log already. */
+  emitStored(ending: DurableEvent, result: HarnessResult<unknown> | null): void {
     this.#hadEnded = true
     this.#isOver = true
-    void this.queue.push(ending)
+    void this.queue.push(streamed(ending, result))
   }
 
   /** Tells listeners something that is never stored. */
@@ -253,7 +262,7 @@ export class RunContext {
       if (this.#state !== null) apply(this.#state, event)
       else if (event.kind === 'run_started') this.#state = openState(event)
       this.tracer?.event(event)
-      room = this.queue.push(event) ?? room
+      room = this.queue.push(streamed(event, this.#result)) ?? room
     }
     if (room !== undefined) await room
   }
@@ -264,21 +273,6 @@ function storeFailure(runId: string, cause: unknown): HarnessError {
   return new HarnessError('store_failure', `The log could not keep an event of run \`${runId}\`: ${messageOf(cause)}`, {
     cause,
   })
-}
-
-/** The answer as JSON: what the caller's schema made of it need not be any. */
-function answerIn({ length }: readonly unknown[], { phase }: RunState): JsonValue | undefined {
-  if (length > 0) return undefined
-  return phase.at === 'answered' && phase.resolution.kind === 'final' ? phase.resolution.output : undefined
-}
-
-/** As JSON a result is told in short: its transcript, records and state are in the events before it. */
-function keepShort(event: DurableEvent & { kind: 'run_completed' }, answer: JsonValue | undefined): void {
-  const toJSON = () => {
-    const { runId, text, output, stopReason, usage, pending } = event.result
-    return { ...event, result: { runId, text, output: answer ?? output, stopReason, usage, pending } }
-  }
-  Object.defineProperty(event, 'toJSON', { value: toJSON, enumerable: false })
 }
 
 function isEnd({ kind }: DurableEvent): boolean {

@@ -5,6 +5,7 @@ import type { RunLog } from '../log/log.js'
 import { apply } from '../machine/apply.js'
 import { openState } from '../machine/state.js'
 import type { RunState } from '../machine/state.js'
+import { inCurrentFormat } from '../resume/format-1.js'
 import { readState } from '../resume/stored-state.js'
 
 /** A run as it was found: its state, the raw replies kept beside it, and the last event, when it came from a log. */
@@ -23,7 +24,7 @@ export async function loadRun(log: RunLog, runId: string, storedSeq = 0): Promis
   let found: ReturnType<typeof opened> | undefined
   let last: DurableEvent | null = null
   const answered: string[] = []
-  for await (const event of log.read(runId)) {
+  for await (const event of inCurrentFormat(log.read(runId))) {
     if (found === undefined) found = opened(event)
     else apply(found.state, event)
     if (event.kind === 'answer_received' && event.seq > storedSeq) answered.push(event.callId)

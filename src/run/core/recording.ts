@@ -16,6 +16,7 @@ const GIVEN: ReadonlySet<DurableEvent['kind']> = new Set([
 /** Members that another time and place makes different, and what a caller gave to the run. */
 const INCIDENTAL: ReadonlySet<string> = new Set([
   'at',
+  'version',
   'durationMs',
   'root',
   'state',

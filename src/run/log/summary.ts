@@ -140,7 +140,7 @@ function changes(known: RunDigest, event: DurableEvent): Partial<RunDigest> {
     case 'hook_failed':
       return { usage: { ...known.usage, hookFailures: known.usage.hookFailures + 1 } }
     case 'run_completed':
-      return changesByResult(event)
+      return changesByResult(known, event)
     case 'run_failed': {
       const { stopReason, code, message, usage, at: endedAt } = event
       const phase = stopReason === 'cancelled' ? 'cancelled' : 'failed'
@@ -213,8 +213,11 @@ function withoutAsked(
   return callIds.reduce(withoutCall, pending)
 }
 
-function changesByResult({ result, at }: Event<'run_completed'>): Partial<RunDigest> {
-  const { pending, stopReason, usage } = result
-  const paused = pending.length > 0
+function changesByResult(
+  known: RunDigest,
+  { stopReason, usage, pending: ids, at }: Event<'run_completed'>,
+): Partial<RunDigest> {
+  const pending = known.pending.filter(({ callId }) => ids.includes(callId))
+  const paused = ids.length > 0
   return { phase: paused ? 'paused' : 'completed', stopReason, pending, usage, endedAt: paused ? null : at }
 }

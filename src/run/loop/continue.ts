@@ -54,15 +54,20 @@ export async function storedEnding<Output>(
   const { phase } = state
   const pending = pendingOf(state)
   if (!isOver || (phase.at !== 'ended' && (pending.length === 0 || answers.length > 0))) return null
-  if (context.parent === null && last !== null) context.tellStored(last)
+  const announce = (result: HarnessResult<Output> | null): void => {
+    if (context.parent === null && last !== null) context.emitStored(last, result)
+  }
   if (phase.at === 'ended' && phase.error !== undefined) {
+    announce(null)
     const { stopReason, error } = phase
     const run = reportOf(state, stopReason, responses, context.signingKey)
     throw new HarnessError(error.code, error.message, { ...error, run })
   }
   const text = lastTextOf(state)
   const output = phase.at === 'ended' ? await answerOf(plan, phase, text) : null
-  return resultOf(state, { text, output: output as Output, pending }, responses, context.signingKey)
+  const result = resultOf(state, { text, output: output as Output, pending }, responses, context.signingKey)
+  announce(result)
+  return result
 }
 
 async function answerOf(plan: RunPlan, { output }: Ended, text: string): Promise<unknown> {

@@ -31,7 +31,7 @@ export class RunEnd {
     await this.#askEnd({ result: seen, error: null, stopReason: seen.stopReason })
     // A hook that failed counts in the run's usage.
     const result = context.state.usage === seen.usage ? seen : found()
-    await context.emit('run_completed', { result })
+    await context.emitResult(result)
     return result
   }
 

@@ -61,8 +61,6 @@ export class LiveEffects implements Effects {
     return {
       value,
       message: {
-        text: turn.text,
-        toolCalls: turn.toolCalls.map(({ callId, name }) => ({ id: callId, name })),
         finalizedOutputMode: resolution.kind === 'final' ? resolution.mode : null,
         entry: { ...turn.entry, id: entryId(state.transcript.length), at: clock.iso() },
         resolution,

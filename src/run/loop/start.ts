@@ -11,6 +11,7 @@ import type { Frozen } from '../core/frozen.js'
 import type { RunPlan } from '../core/plan.js'
 import type { TracedRun } from '../extension/tracing.js'
 import type { HookContext } from '../hooks/hooks.js'
+import { FORMAT_VERSION } from '../machine/events.js'
 import type { DurablePayloads } from '../machine/events.js'
 import type { RunRules } from '../machine/rules.js'
 import type { RunState } from '../machine/state.js'
@@ -53,6 +54,7 @@ export function startedBy({ context, plan }: Conducted, { model, rules }: Prepar
   const { modelRequests: maxModelRequests, toolCalls: maxToolCalls } = rules.limits
   const traceparent = tracer?.traceparent ?? null
   return {
+    version: FORMAT_VERSION,
     ...{ root: plan.root, provider: model.provider, model: model.id, maxModelRequests, maxToolCalls, metadata, rules },
     ...(traceparent !== null && { traceparent }),
   }

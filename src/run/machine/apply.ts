@@ -68,7 +68,7 @@ function change(state: RunState, event: DurableEvent): void {
     case 'answer_received':
       return changeByAnswer(state, event.answer)
     case 'run_completed':
-      if (event.result.pending.length === 0) end(state, event.result.stopReason, event.at)
+      if (event.pending.length === 0) end(state, event.stopReason, event.at)
       return
     case 'run_failed':
       return end(state, event.stopReason, event.at, endedError(event))

@@ -18,6 +18,9 @@ import type { ConfigDigest } from './config-digest.js'
 import type { Breach } from './limits.js'
 import type { LimitKind, RunRules } from './rules.js'
 
+/** Version of the stored form of events and states. Version 1 is read too. */
+export const FORMAT_VERSION = 2
+
 /** Fields of every event. */
 export interface EventBase {
   readonly runId: string
@@ -53,6 +56,8 @@ export type RequestKind =
 /** Fields of each durable kind, in addition to those of every event. */
 export interface DurablePayloads {
   run_started: {
+    /** Of the format of this event and those that follow it. */
+    readonly version: typeof FORMAT_VERSION
     /**
      * `resumed` and `recovered`: the run continues; its first `run_started` is earlier in the log, or its `state` is
      * here. `forked`: a new run continues from the `state` of another run.
@@ -90,10 +95,9 @@ export interface DurablePayloads {
   }
   limit_warning: { readonly limitKind: LimitKind; readonly remaining: number; readonly content: string }
   model_message: {
-    readonly text: string
-    readonly toolCalls: readonly { readonly id: string; readonly name: string }[]
     /** The output mode, if this reply is the final structured answer. */
     readonly finalizedOutputMode: string | null
+    /** The reply: its text, its calls and its usage. */
     readonly entry: AssistantEntry
     readonly resolution: Resolution
     readonly nativeFinishReason: string | null
@@ -178,7 +182,13 @@ export interface DurablePayloads {
   answer_received: { readonly callId: string; readonly answer: Answer }
   transcript_repaired: TranscriptRepair
   cache_bust: CacheBust
-  run_completed: { readonly result: HarnessResult<unknown> }
+  /** The end of a run, or a pause. The answer is in the last reply: its text, or the output of its resolution. */
+  run_completed: {
+    readonly stopReason: HarnessResult['stopReason']
+    readonly usage: RunUsage
+    /** Call ids of what people have to answer; empty unless the run pauses. The items are in `approval_requested`. */
+    readonly pending: readonly string[]
+  }
   run_failed: {
     readonly stopReason: StopReason
     readonly code: HarnessErrorCode
@@ -218,4 +228,22 @@ export type DurableEvent = EventOf<DurablePayloads, true>
 export type EphemeralEvent = EventOf<EphemeralPayloads, false>
 /** An event emitted by a run, discriminated by `kind`. */
 export type RunEvent = DurableEvent | EphemeralEvent
+/**
+ * An event as a stream yields it. Some durable events have members there that are not stored and not in their JSON, since
+ * they repeat the content of other events.
+ */
+export type StreamEvent = {
+  [Kind in RunEvent['kind']]: Extract<RunEvent, { kind: Kind }> &
+    (Kind extends keyof StreamExtras ? StreamExtras[Kind] : unknown)
+}[RunEvent['kind']]
+
+/** Members that durable events have in a stream only. */
+export interface StreamExtras {
+  model_message: {
+    /** The text of the reply. */
+    readonly text: string
+    readonly toolCalls: readonly { readonly id: string; readonly name: string }[]
+  }
+  run_completed: { readonly result: HarnessResult<unknown> }
+}
 export type RunEventKind = RunEvent['kind']

@@ -7,13 +7,11 @@ import type { Background } from './background-state.js'
 import type { BatchCall } from './batch-call.js'
 import type { Exceeded } from './batch-retries.js'
 import type { ConfigDigest } from './config-digest.js'
+import { FORMAT_VERSION } from './events.js'
 import type { DurableEvent, RequestKind } from './events.js'
 import type { Breach } from './limits.js'
 import type { RunRules } from './rules.js'
 import type { CallNote, EndedError } from './settled.js'
-
-/** Version of the stored form; one that is not ours is refused. */
-export const RUN_STATE_VERSION = 1
 
 /**
  * Everything that a run knows, as plain JSON: nothing alive is in it, and it is the only place where the conversation
@@ -21,7 +19,7 @@ export const RUN_STATE_VERSION = 1
  */
 export interface RunState {
   readonly kind: 'run_state'
-  readonly version: typeof RUN_STATE_VERSION
+  readonly version: typeof FORMAT_VERSION
   readonly runId: string
   readonly parent: RunParent | null
   /** The last durable event that is in here. */
@@ -100,7 +98,7 @@ export function openState(event: DurableEvent & { kind: 'run_started' }): RunSta
   const { runId, parentRunId, parentToolCallId, agentName, history } = event
   return {
     kind: 'run_state',
-    version: RUN_STATE_VERSION,
+    version: FORMAT_VERSION,
     runId,
     parent:
       parentRunId === null ? null : { runId: parentRunId, callId: parentToolCallId ?? '', agentName: agentName ?? '' },

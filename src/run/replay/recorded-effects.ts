@@ -1,3 +1,4 @@
+import { textOf } from '../../contracts/entry.js'
 import type { Until } from '../core/background-work.js'
 import type { ConfigDigest } from '../machine/config-digest.js'
 import type { RunContext } from '../core/context.js'
@@ -46,30 +47,11 @@ export class RecordedEffects implements Effects {
   async ask(): Promise<Reply> {
     this.#context.replayGiven()
     const next = this.#expected('model_message')
-    const {
-      text,
-      toolCalls,
-      finalizedOutputMode,
-      entry,
-      resolution,
-      nativeFinishReason,
-      responseId,
-      responseModel,
-      cost,
-    } = next
-    const message = {
-      text,
-      toolCalls,
-      finalizedOutputMode,
-      entry,
-      resolution,
-      nativeFinishReason,
-      responseId,
-      responseModel,
-      ...(cost !== undefined && { cost }),
-    }
+    const { finalizedOutputMode, entry, resolution, nativeFinishReason, responseId, responseModel, cost } = next
+    const reply = { finalizedOutputMode, entry, resolution, nativeFinishReason, responseId, responseModel }
+    const message = { ...reply, ...(cost !== undefined && { cost }) }
     const isAnswer = resolution.kind === 'final' && resolution.output !== undefined
-    return { message, value: isAnswer ? await this.#frozen.readAnswer(resolution.output) : text }
+    return { message, value: isAnswer ? await this.#frozen.readAnswer(resolution.output) : textOf(entry.parts) }
   }
 
   async runTools(): Promise<void> {

@@ -8,6 +8,7 @@ import type { InputPort } from '../stream/input.js'
 import type { LoadedRun } from '../core/load.js'
 import type { RunLog } from '../log/log.js'
 import { Recording } from '../core/recording.js'
+import { currentFormat } from '../resume/format-1.js'
 import { readState } from '../resume/stored-state.js'
 
 type Started = DurableEvent & { kind: 'run_started' }
@@ -65,8 +66,9 @@ export async function recordedEvents(
   log: Iterable<RunEvent> | AsyncIterable<RunEvent>,
 ): Promise<readonly DurableEvent[]> {
   const events: DurableEvent[] = []
+  const current = currentFormat()
   for await (const event of log) {
-    if (event.durable && event.runId === (events[0]?.runId ?? event.runId)) events.push(event)
+    if (event.durable && event.runId === (events[0]?.runId ?? event.runId)) events.push(current(event))
   }
   if (events[0] === undefined) throw new HarnessError('invalid_log', 'There is no event in the log that was given.')
   return events

@@ -14,7 +14,7 @@ import {
 } from './stored-fields.js'
 import { CONTENT_SOURCES } from '../../contracts/entry.js'
 import type { Shape } from './stored-fields.js'
-import { RUN_STATE_VERSION } from '../machine/state.js'
+import { FORMAT_VERSION } from '../machine/events.js'
 
 const json: Shape = anything
 const maybeCount = nullable(count)
@@ -198,7 +198,7 @@ const background = objectOf({
 export const runStateShape: Shape = objectOf(
   {
     kind: oneOf('run_state'),
-    version: oneOf(RUN_STATE_VERSION),
+    version: oneOf(FORMAT_VERSION),
     runId: text,
     parent: nullable(objectOf({ runId: text, callId: text, agentName: text })),
     seq: count,

@@ -7,8 +7,9 @@ import { decide } from '../machine/decide.js'
 import { batchBreach } from '../machine/limits.js'
 import { checkSignature } from '../core/signature.js'
 import type { SigningKey } from '../core/signature.js'
-import { RUN_STATE_VERSION } from '../machine/state.js'
+import { FORMAT_VERSION } from '../machine/events.js'
 import type { RunParent, RunState } from '../machine/state.js'
+import { stateInCurrentFormat } from './format-1.js'
 import { runStateShape } from './stored-shape.js'
 
 /** A stored state, read: the run's state, and the raw replies that were kept beside it. */
@@ -22,13 +23,13 @@ export interface StoredState {
  * is none, is of another version, was changed in a way that cannot be, or is not signed as it must be.
  */
 export function readState(given: unknown, where: string, key: SigningKey | null): StoredState {
-  const document = copyOf(given, where)
-  if (document['kind'] !== 'run_state')
-    throw invalid(where, 'it is no stored state of a run: `kind` is not `run_state`')
-  if (document['version'] !== RUN_STATE_VERSION) throw invalid(where, otherVersion(document['version']))
+  const stored = copyOf(given, where)
+  if (stored['kind'] !== 'run_state') throw invalid(where, 'it is no stored state of a run: `kind` is not `run_state`')
+  const document = stateInCurrentFormat(stored)
+  if (document['version'] !== FORMAT_VERSION) throw invalid(where, otherVersion(document['version']))
   const problem = runStateShape(document, '') ?? impossible(document as unknown as RunState)
   if (problem !== undefined) throw invalid(where, problem)
-  if (key !== null) checkSignature(document as ResumeState, key)
+  if (key !== null) checkSignature(stored as ResumeState, key)
   const { responses, signature, ...state } = document
   return { state: state as unknown as RunState, responses: Array.isArray(responses) ? responses : [] }
 }
@@ -79,7 +80,7 @@ function copyOf(given: unknown, where: string): Record<string, unknown> {
 }
 
 function otherVersion(version: unknown): string {
-  return `it is of version \`${String(version)}\`, and this package reads version ${RUN_STATE_VERSION}; run again to make a new one`
+  return `it is of version \`${String(version)}\`, and this package reads versions 1 and ${FORMAT_VERSION}; run again to make a new one`
 }
 
 /** What fits the shape and was still not written by a run. */

@@ -1,4 +1,4 @@
-import type { EphemeralEvent, RunEvent } from '../machine/events.js'
+import type { EphemeralEvent, StreamEvent } from '../machine/events.js'
 
 /** How many events may wait for a slow reader before deltas are joined and the run waits. */
 const ROOM = 256
@@ -9,7 +9,7 @@ const ROOM = 256
  * progress of one call only the latest is kept.
  */
 export class EventQueue {
-  #events: RunEvent[] = []
+  #events: StreamEvent[] = []
   #readersWait: (() => void)[] = []
   #runWaits: (() => void)[] = []
   /** What to do while nobody reads: `keep` for a reader to come, `wait` like for a slow one, `drop` everything. */
@@ -44,7 +44,7 @@ export class EventQueue {
   }
 
   /** Resolves when the run may go on; `undefined` when it may at once. */
-  push(event: RunEvent): Promise<void> | undefined {
+  push(event: StreamEvent): Promise<void> | undefined {
     if (this.#closed || (!this.#reading && this.#unread === 'drop')) return undefined
     if (!event.durable) {
       // The end of a run is for whoever comes to read, also where the log could not keep it.
@@ -60,7 +60,7 @@ export class EventQueue {
   }
 
   /** Everything that waits; empty when the run is over and all has been taken. */
-  async take(): Promise<readonly RunEvent[]> {
+  async take(): Promise<readonly StreamEvent[]> {
     while (this.#events.length === 0 && !this.#closed) {
       await new Promise<void>((resolve) => this.#readersWait.push(resolve))
     }
@@ -93,7 +93,7 @@ export class EventQueue {
     return false
   }
 
-  #add(event: RunEvent): void {
+  #add(event: StreamEvent): void {
     this.#events.push(event)
     this.#wakeReaders()
   }
@@ -123,7 +123,7 @@ const JOINABLE = {
   tool_progress: true,
 } as const
 
-function isJoinable(event: RunEvent): event is JoinableEvent {
+function isJoinable(event: StreamEvent): event is JoinableEvent {
   return event.kind in JOINABLE
 }
 

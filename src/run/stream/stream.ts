@@ -1,7 +1,7 @@
 import { HarnessError } from '../../contracts/errors.js'
 import type { HarnessResult } from '../../contracts/result.js'
 import type { RunAbort } from '../../util/abort.js'
-import type { RunEvent } from '../machine/events.js'
+import type { StreamEvent } from '../machine/events.js'
 import type { EventQueue } from './queue.js'
 
 /**
@@ -9,12 +9,12 @@ import type { EventQueue } from './queue.js'
  * (`break` out of `for await`, `close()` or `await using` do): the run is cancelled then. A slow reader slows the run
  * down; one who only wants `result` need not read at all.
  */
-export interface HarnessStream<Output = string> extends AsyncIterable<RunEvent>, AsyncDisposable {
+export interface HarnessStream<Output = string> extends AsyncIterable<StreamEvent>, AsyncDisposable {
   readonly runId: string
   /** What the run comes to; rejects with the `HarnessError` that also ends the iteration. */
   readonly result: Promise<HarnessResult<Output>>
   /** The same events as the iteration, all that wait at once: for readers of many small deltas. */
-  batches(): AsyncIterable<readonly RunEvent[]>
+  batches(): AsyncIterable<readonly StreamEvent[]>
   /** Cancels the run, unless it has ended, and resolves when it has cleaned up. Never rejects. */
   close(): Promise<void>
 }
@@ -48,16 +48,16 @@ class RunStream<Output> implements HarnessStream<Output> {
     return this.#run.outcome
   }
 
-  batches(): AsyncIterable<readonly RunEvent[]> {
+  batches(): AsyncIterable<readonly StreamEvent[]> {
     return { [Symbol.asyncIterator]: () => this.#readBatches() }
   }
 
-  [Symbol.asyncIterator](): AsyncIterator<RunEvent, undefined> {
+  [Symbol.asyncIterator](): AsyncIterator<StreamEvent, undefined> {
     const batches = this.#readBatches()
-    let events: readonly RunEvent[] = []
+    let events: readonly StreamEvent[] = []
     let index = 0
     let reading: Promise<unknown> = Promise.resolve()
-    const read = async (): Promise<IteratorResult<RunEvent, undefined>> => {
+    const read = async (): Promise<IteratorResult<StreamEvent, undefined>> => {
       for (;;) {
         const event = events[index++]
         if (event !== undefined) return { done: false, value: event }
@@ -69,7 +69,7 @@ class RunStream<Output> implements HarnessStream<Output> {
     }
     let asked = 0
     // One after the other, also for who asks for several at once: each event is given once, in order.
-    const next = (): Promise<IteratorResult<RunEvent, undefined>> => {
+    const next = (): Promise<IteratorResult<StreamEvent, undefined>> => {
       const event = asked === 0 ? events[index] : undefined
       if (event !== undefined) {
         index += 1
@@ -92,10 +92,10 @@ class RunStream<Output> implements HarnessStream<Output> {
     return this.close()
   }
 
-  #readBatches(): AsyncIterator<readonly RunEvent[], undefined> {
+  #readBatches(): AsyncIterator<readonly StreamEvent[], undefined> {
     const { queue } = this.#run
     queue.startReading()
-    const next = async (): Promise<IteratorResult<readonly RunEvent[], undefined>> => {
+    const next = async (): Promise<IteratorResult<readonly StreamEvent[], undefined>> => {
       const value = this.#closing === null ? await queue.take() : []
       if (value.length > 0) return { done: false, value }
       // The last event has been read: a run that failed fails its reader too.

@@ -36,6 +36,7 @@ export class Events {
       kind: 'run_started',
       ...base(runId, 1, this.#startMs),
       ...parent,
+      version: 2,
       begun: 'fresh',
       prompt: 'Go.',
       root: '/work',
@@ -60,12 +61,9 @@ export class Events {
 
   completes(usage: RunUsage, pending: readonly PendingItem[] = []): DurableEvent {
     const stopReason = pending.length > 0 ? 'approval_required' : 'end_turn'
-    const result = { runId: this.#runId, text: 'Done.', output: 'Done.', stopReason, usage, pending } as const
-    const rest = { toolCallRecords: [], resumeState: null, transcript: [], responses: [] }
-    const event: DurableEvent = { kind: 'run_completed', ...this.#next(), result: { ...result, ...rest } }
-    // As the harness does: what the events before it hold is not told again.
-    Object.defineProperty(event, 'toJSON', { value: () => ({ ...event, result }), enumerable: false })
-    return this.#push(event)
+    if (pending.length > 0) this.#push({ kind: 'approval_requested', ...this.#next(), items: pending })
+    const ids = pending.map(({ callId }) => callId)
+    return this.#push({ kind: 'run_completed', ...this.#next(), stopReason, usage, pending: ids })
   }
 
   fails(stopReason: 'cancelled' | 'provider_error', usage: RunUsage): DurableEvent {

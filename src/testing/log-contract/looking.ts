@@ -120,7 +120,7 @@ const PAUSED: Omit<RunSummary, 'updatedAt'> = {
   pending: [PENDING],
   parent: null,
   error: null,
-  lastSeq: 2,
+  lastSeq: 3,
 }
 
 /** A run of each kind. */

@@ -79,7 +79,7 @@ describe('a state that was changed', () => {
     ['AP-19 two calls of one id', ({ calls }) => (calls[1]!['callId'] = 'call_1'), /not those of the last reply/],
     ['AP-19 a call left out', ({ calls }) => void calls.pop(), /not those of the last reply/],
     ['AP-19 one call more', ({ calls }) => void calls.push(jsonCopy(calls[0]!)), /not those of the last reply/],
-    ['AP-21 of another version', (_, state) => (state['version'] = 2), /^resume: it is of version `2`/],
+    ['AP-21 of another version', (_, state) => (state['version'] = 3), /^resume: it is of version `3`/],
     ['AP-21 of no kind', (_, state) => delete state['kind'], /^resume: it is no stored state of a run/],
   ])('%s is refused, and no tool runs', async (_, change, problem) => {
     const { pay, ran } = payTool()

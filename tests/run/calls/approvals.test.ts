@@ -25,7 +25,7 @@ describe('a call that needs approval', () => {
     expect(result.responses).toHaveLength(1)
     expect(stored(result)).toMatchObject({
       kind: 'run_state',
-      version: 1,
+      version: 2,
       phase: { at: 'batch', calls: [{ callId: 'call_1', name: 'pay', started: false }] },
     })
     expect([ran, asked]).toEqual([[], []])

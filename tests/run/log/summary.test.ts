@@ -65,8 +65,8 @@ describe('a run in short', () => {
   test('161 is paused, goes on, and ends', () => {
     const at = (seconds: number): { at: string } => ({ at: new Date(Date.parse(AT) + seconds * 1000).toISOString() })
     const usage = digestOf([event('run_started', 1)])!.usage
-    const result = { stopReason: 'approval_required', pending: [item('call_1')], usage } as never
-    const story = [event('run_started', 1), { ...event('run_completed', 2, { result }), ...at(1) }] as DurableEvent[]
+    const paused = { stopReason: 'approval_required', pending: ['call_1'], usage } as const
+    const story = [event('run_started', 1), { ...event('run_completed', 2, paused), ...at(1) }] as DurableEvent[]
     expect(summaryFrom(story)).toMatchObject({ status: 'paused', stopReason: 'approval_required', endedAt: null })
     story.push({ ...event('run_started', 3, { begun: 'resumed' }), ...at(2) })
     expect(summaryFrom(story)).toMatchObject({ status: 'interrupted', stopReason: null, startedAt: AT })

@@ -9,7 +9,7 @@ import { AT, calls, event, RULES, Story, text, USAGE, user } from './support.js'
 
 const OPENED: RunState = {
   kind: 'run_state',
-  version: 1,
+  version: 2,
   runId: 'run_t',
   parent: null,
   seq: 1,
@@ -277,10 +277,9 @@ describe('what each event changes', () => {
   )
 
   test('a pause leaves the run open, an end closes it', () => {
-    const item = { kind: 'approval', callId: 'call_1', toolName: 'a', arguments: '{}', path: ['run_t'] } as const
-    const paused = { result: { stopReason: 'approval_required', pending: [item] } } as never
+    const paused = { stopReason: 'approval_required', pending: ['call_1'] } as const
     expect(changes(batch('a'), (it) => it.then('run_completed', paused))).toEqual({ seq: 4 })
-    const ended = { result: { stopReason: 'end_turn', pending: [] } } as never
+    const ended = { stopReason: 'end_turn', pending: [] } as const
     const answered = new Story().asks().replies(text('Done.'))
     expect(changes(answered, (it) => it.then('run_completed', ended))).toEqual({
       seq: 4,
@@ -322,7 +321,7 @@ describe('a run that ends with open calls', () => {
     const { state } = new Story()
       .asks()
       .replies(calls('final_result'), { kind: 'final', mode: 'tool', callId: 'call_1', output: 1 })
-      .then('run_completed', { result: { stopReason: 'end_turn', pending: [] } } as never)
+      .then('run_completed', { stopReason: 'end_turn', pending: [] })
     expect(state.transcript[1]).toMatchObject({
       content: '{"ok":true,"content":"The final answer was accepted.","metadata":{}}',
       isError: false,

@@ -44,6 +44,7 @@ export function event<Kind extends keyof DurablePayloads>(
 
 const DEFAULTS: { readonly [Kind in keyof DurablePayloads]?: Payload<Kind> } = {
   run_started: {
+    version: 2,
     prompt: 'Go.',
     root: '/work',
     provider: 'p',

@@ -77,7 +77,7 @@ test('RF-15 RF-16 a state with reasoning is the same after a trip through JSON; 
       { type: 'text', text: 'Yes.' },
     ],
   })
-  for (const version of [0, 2, '1']) {
+  for (const version of [0, 3, '1']) {
     const failed = await failureOf(harness.run('And?', { resumeFrom: { ...state, version: version as number } }))
     expect(failed).toMatchObject({ code: 'invalid_state', message: expect.stringContaining('version') as string })
   }

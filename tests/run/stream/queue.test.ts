@@ -1,16 +1,16 @@
 import { describe, expect, test } from 'vitest'
-import type { RunEvent } from 'thinharness'
+import type { StreamEvent } from 'thinharness'
 import { EventQueue } from '#run/stream/queue.js'
 import { ticks } from '../../harness/support.js'
 import { AT, event } from '../machine/support.js'
 
 const ROOM = 256
 
-function durable(seq: number): RunEvent {
-  return event('hook_failed', seq, { hookEvent: 'run_start', message: `${seq}` })
+function durable(seq: number): StreamEvent {
+  return event('hook_failed', seq, { hookEvent: 'run_start', message: `${seq}` }) as StreamEvent
 }
 
-function delta(kind: RunEvent['kind'], text: string | null, beside: object = {}): RunEvent {
+function delta(kind: StreamEvent['kind'], text: string | null, beside: object = {}): StreamEvent {
   const base = {
     runId: 'run_t',
     seq: 1,
@@ -20,7 +20,7 @@ function delta(kind: RunEvent['kind'], text: string | null, beside: object = {})
     parentToolCallId: null,
     agentName: null,
   }
-  return { kind, ...base, ...(text !== null && { text }), ...beside } as unknown as RunEvent
+  return { kind, ...base, ...(text !== null && { text }), ...beside } as unknown as StreamEvent
 }
 
 /** A queue with a reader that does not read, filled to the brim. */
@@ -31,7 +31,7 @@ function full(): EventQueue {
   return queue
 }
 
-function shown(events: readonly RunEvent[]): unknown[] {
+function shown(events: readonly StreamEvent[]): unknown[] {
   return events.map((each) => ('text' in each ? `${each.kind} ${each.text}` : each.kind))
 }
 
