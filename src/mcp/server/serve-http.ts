@@ -1,15 +1,14 @@
-import { createHash, timingSafeEqual } from 'node:crypto'
+import { createHash, timingSafeEqual, randomUUID } from 'node:crypto'
 import { createServer } from 'node:http'
 import type { IncomingMessage, Server, ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { Readable } from 'node:stream'
 import { pipeline } from 'node:stream/promises'
 import type { ReadableStream } from 'node:stream/web'
-import type { McpServerFactory } from '@modelcontextprotocol/server'
 import type * as sdkModule from '@modelcontextprotocol/server'
+import type { McpServerFactory, WebStandardStreamableHTTPServerTransport } from '@modelcontextprotocol/server'
 import { HarnessError } from '../../contracts/errors.js'
 import { LARGEST_MESSAGE } from '../client/connection.js'
-import { LegacySessions } from './legacy-sessions.js'
 import type { McpHttpTransport, McpServing } from './serving.js'
 
 type ServerSdk = typeof sdkModule
@@ -130,4 +129,60 @@ async function send(response: Response, outgoing: ServerResponse): Promise<void>
   outgoing.writeHead(response.status, Object.fromEntries(response.headers))
   if (response.body === null) outgoing.end()
   else await pipeline(Readable.fromWeb(response.body as ReadableStream<Uint8Array>), outgoing)
+}
+
+/** Sessions that are kept; the one that was used least lately ends when another begins. */
+const MOST_SESSIONS = 1_000
+
+/**
+ * Serves clients of older revisions, a session each: only within one can a client cancel what it asked for. The SDK's own
+ * serving of them keeps nothing between requests.
+ */
+class LegacySessions {
+  readonly #sdk: typeof sdkModule
+  readonly #factory: McpServerFactory
+  readonly #sessions = new Map<string, WebStandardStreamableHTTPServerTransport>()
+
+  constructor(sdk: typeof sdkModule, factory: McpServerFactory) {
+    this.#sdk = sdk
+    this.#factory = factory
+  }
+
+  async fetch(request: Request): Promise<Response> {
+    const id = request.headers.get('mcp-session-id')
+    if (id === null) return (await this.#begin()).handleRequest(request)
+    const session = this.#sessions.get(id)
+    if (session === undefined) return new Response('This session is not known.', { status: 404 })
+    this.#sessions.delete(id)
+    this.#sessions.set(id, session)
+    return session.handleRequest(request)
+  }
+
+  async close(): Promise<void> {
+    const open = [...this.#sessions.values()]
+    this.#sessions.clear()
+    await Promise.allSettled(open.map((session) => session.close()))
+  }
+
+  /** A transport without a session yet: it takes one with `initialize`, and refuses anything else. */
+  async #begin(): Promise<WebStandardStreamableHTTPServerTransport> {
+    const session: WebStandardStreamableHTTPServerTransport = new this.#sdk.WebStandardStreamableHTTPServerTransport({
+      sessionIdGenerator: () => randomUUID(),
+      onsessioninitialized: (id) => this.#keep(id, session),
+      onsessionclosed: (id) => {
+        this.#sessions.delete(id)
+      },
+    })
+    const server = await this.#factory({ era: 'legacy' })
+    await server.connect(session)
+    return session
+  }
+
+  #keep(id: string, session: WebStandardStreamableHTTPServerTransport): void {
+    this.#sessions.set(id, session)
+    const [oldest] = this.#sessions
+    if (this.#sessions.size <= MOST_SESSIONS || oldest === undefined) return
+    this.#sessions.delete(oldest[0])
+    void oldest[1].close()
+  }
 }

@@ -7,8 +7,8 @@ import { generatedReply } from './decode.js'
 import { aiSdkError } from './error.js'
 import { StreamFold } from './fold.js'
 import type { CallableModel } from './language-model.js'
-import type { CallSettings, LanguageModelCall, PromptMessage } from './prompt.js'
-import type { AiSdkReply } from './reply.js'
+import type { CallSettings, LanguageModelCall, PromptMessage } from './wire.js'
+import type { AiSdkReply } from './wire.js'
 
 /** One call of a language model. */
 interface Question {

@@ -1,4 +1,4 @@
-import { stringIn } from './reply.js'
+import { stringIn } from './wire.js'
 
 /** A call of a reply that is coming. */
 interface ReplyCall {

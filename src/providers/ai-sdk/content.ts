@@ -1,6 +1,6 @@
 import { HarnessError } from '../../contracts/errors.js'
 import type { ContentPart } from '../../contracts/entry.js'
-import type { PromptPart } from './prompt.js'
+import type { PromptPart } from './wire.js'
 import type { FileSource, PromptFile, Version } from './versions.js'
 
 /** What a model takes, as far as it is known. */

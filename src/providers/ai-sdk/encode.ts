@@ -2,7 +2,7 @@ import type { ToolEntry, TranscriptEntry } from '../../contracts/entry.js'
 import { assistantParts } from './assistant.js'
 import type { ReplayRules } from './assistant.js'
 import { userParts } from './content.js'
-import type { PromptMessage, PromptPart } from './prompt.js'
+import type { PromptMessage, PromptPart } from './wire.js'
 import { resultMessages } from './results.js'
 import type { ResultRules } from './results.js'
 

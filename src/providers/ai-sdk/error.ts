@@ -2,8 +2,8 @@ import { HarnessError, messageOf } from '../../contracts/errors.js'
 import { isObject, parseJson } from '../../util/json.js'
 import { codeOf, connectionError } from '../http/connection-error.js'
 import { errorFromBody, providerError } from '../http/errors.js'
-import { stringIn } from './reply.js'
-import type { Fields } from './reply.js'
+import { stringIn } from './wire.js'
+import type { Fields } from './wire.js'
 
 /**
  * What a language model threw, or told in its stream, as one kind, by structure: several versions of the AI SDK may be

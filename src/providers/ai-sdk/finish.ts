@@ -1,6 +1,6 @@
 import type { FinishReason } from '../../contracts/entry.js'
 import { isObject } from '../../util/json.js'
-import { stringIn } from './reply.js'
+import { stringIn } from './wire.js'
 
 interface Finish {
   readonly finishReason: FinishReason

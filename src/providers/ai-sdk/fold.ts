@@ -7,8 +7,8 @@ import { ReplyCalls } from './calls.js'
 import { inputText, isOurCall } from './decode.js'
 import { aiSdkError } from './error.js'
 import { finishOf, isCut } from './finish.js'
-import { listIn, stringIn } from './reply.js'
-import type { AiSdkReply, Fields } from './reply.js'
+import { listIn, stringIn } from './wire.js'
+import type { AiSdkReply, Fields } from './wire.js'
 
 /** A text or a thought that is coming. */
 interface Block {

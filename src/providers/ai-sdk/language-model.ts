@@ -1,8 +1,8 @@
 import { HarnessError } from '../../contracts/errors.js'
 import { isObject } from '../../util/json.js'
-import type { LanguageModelCall } from './prompt.js'
 import { VERSIONS } from './versions.js'
 import type { Version } from './versions.js'
+import type { LanguageModelCall } from './wire.js'
 
 /**
  * A language model of an AI SDK provider, such as `createGroq()('openai/gpt-oss-120b')`, as far as it is used here:

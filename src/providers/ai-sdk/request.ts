@@ -5,7 +5,7 @@ import type { JsonObject } from '../../util/json.js'
 import { mergeJson } from '../../util/merge-json.js'
 import { inputSchema } from '../../schema/input-schema.js'
 import type { AiSdkOptions } from './options.js'
-import type { CallSettings } from './prompt.js'
+import type { CallSettings } from './wire.js'
 import type { PromptCache, ProviderTraits } from './traits.js'
 import type { Version } from './versions.js'
 

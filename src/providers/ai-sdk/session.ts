@@ -22,7 +22,7 @@ import { decodeReply } from './decode.js'
 import { encodeEntries } from './encode.js'
 import type { EncodeRules } from './encode.js'
 import type { CallableModel } from './language-model.js'
-import type { CallSettings, PromptMessage } from './prompt.js'
+import type { CallSettings, PromptMessage } from './wire.js'
 import { callSettings, checkEffortOption, toolChoiceField } from './request.js'
 import type { CallRules } from './request.js'
 

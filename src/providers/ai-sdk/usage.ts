@@ -1,7 +1,7 @@
 import type { TokenUsage } from '../../contracts/entry.js'
 import { UNREPORTED_USAGE } from '../../contracts/entry.js'
 import { isObject } from '../../util/json.js'
-import type { Fields } from './reply.js'
+import type { Fields } from './wire.js'
 
 /** Token counts in the form of any version; what is missing or no number is null. */
 export function tokenUsage(usage: unknown, providerMetadata: unknown): TokenUsage {

@@ -1,4 +1,4 @@
-import type { PromptPart } from './prompt.js'
+import type { PromptPart } from './wire.js'
 
 /** Where the bytes of a file are: here, as base64, or at an address. */
 export type FileSource = { readonly data: string } | { readonly url: string }

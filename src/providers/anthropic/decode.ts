@@ -1,5 +1,6 @@
+import { UNREPORTED_USAGE } from '../../contracts/entry.js'
+import type { AssistantPart, FinishReason, TokenUsage } from '../../contracts/entry.js'
 import { HarnessError } from '../../contracts/errors.js'
-import type { AssistantPart } from '../../contracts/entry.js'
 import { isObject } from '../../util/json.js'
 import type { JsonObject, JsonValue } from '../../util/json.js'
 import { errorFromBody, errorWithin } from '../http/errors.js'
@@ -7,9 +8,7 @@ import type { DecodedReply, FoldOptions } from '../http/wire.js'
 import { argumentsOf, CallIds } from './calls.js'
 import type { NamedCall } from './calls.js'
 import { containerOf } from './container.js'
-import { finishReason } from './finish.js'
 import { PROVIDER } from './provider.js'
-import { tokenUsage } from './usage.js'
 import { without } from './without.js'
 
 type WireObject = Readonly<Record<string, unknown>>
@@ -102,4 +101,51 @@ function native(data: WireObject): { readonly native: { readonly provider: strin
 
 function textOrNull(value: unknown): string | null {
   return typeof value === 'string' ? value : null
+}
+
+const FINISH_REASONS = new Map<string, FinishReason>([
+  ['end_turn', 'stop'],
+  ['stop_sequence', 'stop'],
+  ['tool_use', 'tool_calls'],
+  ['max_tokens', 'length'],
+  ['model_context_window_exceeded', 'length'],
+  ['refusal', 'refusal'],
+  ['pause_turn', 'pause'],
+  // Sent when a compaction alone was made: like `pause_turn`, the reply goes on when it is sent back.
+  ['compaction', 'pause'],
+])
+
+/** The API's `stop_reason` as one of ours; `other` for a word that is not known, and for none (H-05). */
+function finishReason(stopReason: string | null): FinishReason {
+  return FINISH_REASONS.get(stopReason ?? '') ?? 'other'
+}
+
+/**
+ * The API's `usage` as token counts. Its `input_tokens` leaves out what was read from and written to the cache, so the
+ * three are added up. What is missing or no whole number is null (PR-18, PR-21).
+ */
+function tokenUsage(usage: unknown): TokenUsage {
+  if (!isObject(usage)) return UNREPORTED_USAGE
+  const fresh = count(usage['input_tokens'])
+  const cacheReadTokens = count(usage['cache_read_input_tokens'])
+  const cacheWriteTokens = count(usage['cache_creation_input_tokens'])
+  const longCacheWriteTokens = longWrites(usage['cache_creation'])
+  const details = usage['output_tokens_details']
+  return {
+    inputTokens: fresh === null ? null : fresh + (cacheReadTokens ?? 0) + (cacheWriteTokens ?? 0),
+    outputTokens: count(usage['output_tokens']),
+    cacheReadTokens,
+    cacheWriteTokens,
+    ...(longCacheWriteTokens > 0 && { longCacheWriteTokens }),
+    reasoningTokens: isObject(details) ? count(details['thinking_tokens']) : null,
+  }
+}
+
+/** What was written to be kept for an hour. */
+function longWrites(creation: unknown): number {
+  return isObject(creation) ? (count(creation['ephemeral_1h_input_tokens']) ?? 0) : 0
+}
+
+function count(value: unknown): number | null {
+  return typeof value === 'number' && Number.isInteger(value) ? value : null
 }

@@ -1,4 +1,5 @@
-import type { AssistantPart } from '../../contracts/entry.js'
+import { UNREPORTED_USAGE } from '../../contracts/entry.js'
+import type { AssistantPart, TokenUsage } from '../../contracts/entry.js'
 import { isObject, parseJson } from '../../util/json.js'
 import type { JsonObject } from '../../util/json.js'
 import type { DecodedReply } from '../http/wire.js'
@@ -9,7 +10,6 @@ import { isFilled, listIn, stringIn } from './read.js'
 import type { Fields } from './read.js'
 import { decodeReasoning } from './reasoning.js'
 import { decodeCalls } from './tool-calls.js'
-import { usageOf } from './usage.js'
 
 /** What a whole reply says; of several choices, the first (PR-22). `callIds` gives the ids of its calls. */
 export function decodeReply(
@@ -111,3 +111,22 @@ const ANSWER_FIELDS: ReadonlySet<string> = new Set([
   'tool_calls',
   'function_call',
 ])
+
+/** A server's usage object as token counts. Input tokens include what was read from and written to a cache (PR-20, PR-21). */
+function usageOf(usage: unknown): TokenUsage {
+  if (!isObject(usage)) return UNREPORTED_USAGE
+  const input = isObject(usage['prompt_tokens_details']) ? usage['prompt_tokens_details'] : {}
+  const output = isObject(usage['completion_tokens_details']) ? usage['completion_tokens_details'] : {}
+  return {
+    inputTokens: count(usage['prompt_tokens'], usage['input_tokens']),
+    outputTokens: count(usage['completion_tokens'], usage['output_tokens']),
+    cacheReadTokens: count(input['cached_tokens'], usage['cached_tokens'], usage['prompt_cache_hit_tokens']),
+    cacheWriteTokens: count(input['cache_write_tokens']),
+    reasoningTokens: count(output['reasoning_tokens'], usage['reasoning_tokens']),
+  }
+}
+
+/** The first that is a whole number. */
+function count(...values: readonly unknown[]): number | null {
+  return values.find((value): value is number => Number.isInteger(value)) ?? null
+}

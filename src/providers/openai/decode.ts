@@ -1,15 +1,13 @@
+import { textOf, UNREPORTED_USAGE } from '../../contracts/entry.js'
+import type { AssistantPart, FinishReason, TokenUsage } from '../../contracts/entry.js'
 import { HarnessError } from '../../contracts/errors.js'
-import { textOf } from '../../contracts/entry.js'
-import type { AssistantPart } from '../../contracts/entry.js'
 import { isObject } from '../../util/json.js'
 import { errorFromBody } from '../http/errors.js'
 import type { DecodedReply, FoldOptions } from '../http/wire.js'
 import { CallIds } from './call-ids.js'
-import { finishOf, refusalOf } from './finish.js'
-import { listOf, stringOf } from './native.js'
+import { listOf, stringOf, nativeDataOf } from './native.js'
 import type { WireObject } from './native.js'
 import { partsOf } from './parts.js'
-import { usageOf } from './usage.js'
 
 /**
  * A whole reply (spec §3.5). A refusal is a reply that finishes with `refusal`: its words are no text, they stand in
@@ -68,4 +66,82 @@ function noResponse(reply: unknown): HarnessError {
 function withOutputText(parts: readonly AssistantPart[], { output_text: text }: WireObject): readonly AssistantPart[] {
   if (typeof text !== 'string' || text === '' || textOf(parts) !== '') return parts
   return [...parts, { type: 'text', text }]
+}
+
+interface Finish {
+  readonly finishReason: FinishReason
+  readonly nativeFinishReason: string | null
+}
+
+/**
+ * Why a reply ended, with the API's own word: its `status`, for an incomplete reply with the reason behind a colon, as
+ * in `incomplete:max_output_tokens`. `failed` and `cancelled` never come here: they are errors.
+ */
+function finishOf(response: WireObject, parts: readonly AssistantPart[]): Finish {
+  const status = typeof response['status'] === 'string' ? response['status'] : null
+  if (status === 'incomplete') return incomplete(response['incomplete_details'])
+  if (status === 'queued' || status === 'in_progress') return { finishReason: 'error', nativeFinishReason: status }
+  // A compatible server may leave the status out.
+  const ended = status === null || status === 'completed'
+  return { finishReason: ended ? completed(parts) : 'other', nativeFinishReason: status }
+}
+
+/** Whatever the reason, and where none is given: it is not the whole reply, and so no answer. */
+function incomplete(details: unknown): Finish {
+  const reason = isObject(details) && typeof details['reason'] === 'string' ? details['reason'] : null
+  const finishReason = INCOMPLETE_REASONS.get(reason ?? '') ?? 'error'
+  return { finishReason, nativeFinishReason: reason === null ? 'incomplete' : `incomplete:${reason}` }
+}
+
+const INCOMPLETE_REASONS: ReadonlyMap<string, FinishReason> = new Map([
+  ['max_output_tokens', 'length'],
+  ['max_tokens', 'length'],
+  ['content_filter', 'content_filter'],
+])
+
+/** The words of a reply's refusals, where it has any. */
+function refusalOf(parts: readonly AssistantPart[]): { readonly refusal?: string } {
+  const refusal = parts.map((part) => refusalIn(part) ?? '').join('')
+  return refusal === '' ? {} : { refusal }
+}
+
+function completed(parts: readonly AssistantPart[]): FinishReason {
+  if (parts.some((part) => refusalIn(part) !== undefined)) return 'refusal'
+  if (parts.some(isCutCall)) return 'length'
+  return parts.some((part) => part.type === 'tool_call') ? 'tool_calls' : 'stop'
+}
+
+/** The words of a part that is a refusal, which may be empty. */
+function refusalIn(part: AssistantPart): string | undefined {
+  const native = part.type === 'opaque' ? nativeDataOf(part) : undefined
+  if (native?.kind !== 'block' || native.block['type'] !== 'refusal') return undefined
+  return stringOf(native.block['refusal'])
+}
+
+/** A call whose arguments stop short, in a reply that calls itself complete. */
+function isCutCall(part: AssistantPart): boolean {
+  const native = part.type === 'tool_call' ? nativeDataOf(part) : undefined
+  return native?.kind === 'item' && native.item['status'] === 'incomplete'
+}
+
+/** Token counts of a reply's `usage`; null where it says nothing or no whole number (PR-19, PR-21). Input includes the cache's. */
+function usageOf(usage: unknown): TokenUsage {
+  if (!isObject(usage)) return UNREPORTED_USAGE
+  const input = detailsOf(usage['input_tokens_details'] ?? usage['prompt_tokens_details'])
+  const output = detailsOf(usage['output_tokens_details'] ?? usage['completion_tokens_details'])
+  return {
+    inputTokens: count(usage['input_tokens'] ?? usage['prompt_tokens']),
+    outputTokens: count(usage['output_tokens'] ?? usage['completion_tokens']),
+    cacheReadTokens: count(input['cached_tokens']),
+    cacheWriteTokens: count(input['cache_write_tokens']),
+    reasoningTokens: count(output['reasoning_tokens']),
+  }
+}
+
+function detailsOf(details: unknown): Readonly<Record<string, unknown>> {
+  return isObject(details) ? details : {}
+}
+
+function count(tokens: unknown): number | null {
+  return typeof tokens === 'number' && Number.isInteger(tokens) ? tokens : null
 }

@@ -1,4 +1,4 @@
-import type { FileCollector, RowCollector } from './collector.js'
+import type { FileCollector, RowCollector } from './row.js'
 import { valueAt } from './field-path.js'
 import type { FieldPath } from './field-path.js'
 import { jsonAt } from './row.js'

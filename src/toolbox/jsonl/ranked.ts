@@ -1,4 +1,4 @@
-import type { RowCollector } from './collector.js'
+import type { RowCollector } from './row.js'
 import { compareKeys, detach, orderKey } from './order.js'
 import type { Order, OrderKey } from './order.js'
 import { rowText } from './row-text.js'

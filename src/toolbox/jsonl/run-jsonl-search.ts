@@ -1,29 +1,32 @@
+import { lstat } from 'node:fs/promises'
 import type { ToolOutcome } from '../../tools/outcome.js'
 import type { JsonObject } from '../../util/json.js'
-import { DeadlinePassed, FileFailure, fileFailureOf, isMissing } from '../workspace/failure.js'
+import { concurrently } from '../search/concurrently.js'
+import type { Line } from '../search/hits.js'
+import { Shelf } from '../search/shelf.js'
+import { UnreadFiles } from '../search/unread-files.js'
+import { callTime } from '../workspace/call-time.js'
+import type { CallTime } from '../workspace/call-time.js'
+import { DeadlinePassed, FileFailure, fileFailureOf, isMissing, PathValidationError } from '../workspace/failure.js'
 import type { FileCall } from '../workspace/file-tool.js'
 import { FoundSoFar } from '../workspace/found-so-far.js'
 import { openFile } from '../workspace/safe-open.js'
-import { concurrently } from '../search/concurrently.js'
-import { Shelf } from '../search/shelf.js'
-import { callTime } from '../workspace/call-time.js'
-import type { CallTime } from '../workspace/call-time.js'
-import { UnreadFiles } from '../search/unread-files.js'
 import { spill } from '../workspace/spill.js'
+import { walk } from '../workspace/walk.js'
 import type { Workspace } from '../workspace/workspace.js'
 import { DEFAULT_FILES, DEFAULT_LIMIT, DEFAULT_ROWS_PER_FILE } from './arguments.js'
 import type { JsonlSearchArguments } from './arguments.js'
-import type { RowCollector } from './collector.js'
+import type { RowCollector } from './row.js'
 import { Groups } from './groups.js'
-import { pageCollector } from './pages.js'
 import { planOf } from './plan.js'
 import type { Plan } from './plan.js'
 import { Ranked } from './ranked.js'
 import { filesBody, groupsBody, rankedBody, renderResult } from './render.js'
 import type { Body } from './render.js'
+import { rowText } from './row-text.js'
+import type { RowView } from './row-text.js'
 import { scanFile } from './scan-file.js'
 import type { ScanCounts } from './scan-file.js'
-import { jsonlFiles } from './targets.js'
 
 /** Files that are open at once: one is computed on while others are opened. */
 const FILES_AT_ONCE = 4
@@ -140,4 +143,77 @@ function warningOf(problem: string): JsonObject {
 
 function comparisons({ compareWarnings }: ScanCounts): JsonObject {
   return compareWarnings === 0 ? {} : { compare_warnings: compareWarnings }
+}
+
+/** Shows the first rows of each file, file by file. */
+function pageCollector(shelf: Shelf, maxRows: number, view: RowView): RowCollector {
+  return {
+    openFile(path) {
+      const lines: Line[] = []
+      const keepRows = shelf.wants(path) ? maxRows : 0
+      let rows = 0
+      return {
+        add(row, number) {
+          rows++
+          if (lines.length < keepRows) lines.push({ number, text: rowText(row, view) })
+        },
+        close() {
+          if (rows > 0) shelf.add({ kind: 'read', path, matches: rows, lines })
+        },
+      }
+    },
+  }
+}
+
+/**
+ * The JSONL files that a path stands for: a file, a folder with all below it, or a glob from the root; `.` for all that may
+ * be read. A path where nothing is gives none.
+ * @throws PathValidationError.
+ */
+async function* jsonlFiles(
+  workspace: Workspace,
+  path: string,
+  { signal, deadline }: CallTime,
+): AsyncGenerator<string, void, undefined> {
+  for (const each of await walksFor(workspace, path)) {
+    for await (const entry of walk(workspace, { ...each, signal, deadline })) {
+      if (entry.kind === 'file' && !entry.link && /\.jsonl$/i.test(entry.path)) yield entry.path
+    }
+  }
+}
+
+interface Walk {
+  readonly start: string
+  readonly glob?: string
+}
+
+async function walksFor(workspace: Workspace, path: string): Promise<readonly Walk[]> {
+  const { readPolicy, root } = workspace
+  if (path === '.' || path === '') return (await readPolicy.existingRoots()).map((start) => ({ start }))
+  if (/[*?[\]{}]/.test(path) && !(await isThere(workspace, path))) {
+    readPolicy.checkGlob(path)
+    return [{ start: root, glob: path }]
+  }
+  const start = await readPolicy.resolveScope(path)
+  return (await exists(start)) ? [{ start }] : []
+}
+
+/** A file may have a name that looks like a glob. */
+async function isThere(workspace: Workspace, path: string): Promise<boolean> {
+  try {
+    return await exists(await workspace.readPolicy.resolveScope(path))
+  } catch (error) {
+    if (error instanceof PathValidationError) return false
+    throw error
+  }
+}
+
+async function exists(path: string): Promise<boolean> {
+  try {
+    await lstat(path)
+    return true
+  } catch (error) {
+    if (isMissing(error)) return false
+    throw error
+  }
 }

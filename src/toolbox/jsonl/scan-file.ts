@@ -1,11 +1,10 @@
-import type { ReadableFile } from '../workspace/safe-open.js'
 import { blocksOf } from '../search/blocks.js'
-import type { Pattern } from '../search/pattern/pattern.js'
 import { eachMatchingLine, lineFeeds } from '../search/matching-lines.js'
+import type { Pattern } from '../search/pattern/pattern.js'
 import type { CallTime } from '../workspace/call-time.js'
+import type { ReadableFile } from '../workspace/safe-open.js'
 import type { Filter } from './filter.js'
 import type { Needle } from './needle.js'
-import { Occurrences } from './occurrences.js'
 import { parseRow } from './row.js'
 import type { Row } from './row.js'
 
@@ -132,4 +131,23 @@ function firstVisible(bytes: Buffer, start: number, end: number): number {
 
 function isSpace(byte: number | undefined): boolean {
   return byte === 0x20 || byte === 0x09 || byte === 0x0d
+}
+
+/** Where a text occurs in a block, asked for ranges from the front to the back: the block is read once. */
+class Occurrences {
+  readonly #bytes: Buffer
+  readonly #text: Buffer
+  #next: number
+
+  constructor(bytes: Buffer, text: Buffer) {
+    this.#bytes = bytes
+    this.#text = text
+    this.#next = bytes.indexOf(text)
+  }
+
+  /** Whether it lies between `start` and `end`. */
+  isWithin(start: number, end: number): boolean {
+    if (this.#next !== -1 && this.#next < start) this.#next = this.#bytes.indexOf(this.#text, start)
+    return this.#next !== -1 && this.#next + this.#text.length <= end
+  }
 }

@@ -1,19 +1,20 @@
-import { basename } from 'node:path'
+import { basename, extname } from 'node:path'
 import { stripVTControlCharacters } from 'node:util'
 import type { ToolOutcome } from '../../tools/outcome.js'
 import type { ToolSpec } from '../../tools/spec.js'
 import type { JsonObject } from '../../util/json.js'
-import { FileFailure, isMissing } from '../workspace/failure.js'
-import { shownPath } from '../workspace/path-text.js'
 import { environmentOf } from '../process/environment.js'
+import type { Environment } from '../process/environment.js'
 import { excerptOf } from '../process/excerpt.js'
-import { ANYTHING } from '../workspace/reach.js'
+import { findProgram } from '../process/find-program.js'
 import { processGroupsProblem } from '../process/process-group.js'
 import { runProcess } from '../process/run-process.js'
 import type { ProcessEnd } from '../process/run-process.js'
+import { FileFailure, isMissing } from '../workspace/failure.js'
+import { shownPath } from '../workspace/path-text.js'
+import { ANYTHING } from '../workspace/reach.js'
 import { openFile, withResolved } from '../workspace/safe-open.js'
 import type { SkillsOptions } from './options.js'
-import { runnerFor } from './runners.js'
 import { skillTool } from './skill-tool.js'
 import type { SkillCall } from './skill-tool.js'
 import { workspaceOfSkill } from './skill.js'
@@ -144,4 +145,50 @@ function unstarted(code: string, cmd: readonly string[]): ToolOutcome {
 
 function failed(errorType: string, content: string, metadata: JsonObject): ToolOutcome {
   return { kind: 'failed', errorType, content, retry: false, metadata }
+}
+
+/** A program and its first arguments; nothing for a script that is run itself. */
+export type Runner = readonly string[]
+
+const PYTHON = [['uv', 'run'], ['python3'], ['python']]
+const JAVASCRIPT = [['node'], [process.execPath]]
+const TYPESCRIPT = [...(knowsTypeScript() ? [[process.execPath]] : []), ['tsx'], ['bun']]
+
+/** From Node 22.18 on. */
+function knowsTypeScript(): boolean {
+  return Boolean(Reflect.get(process.features, 'typescript'))
+}
+
+/** Which runner of a list is there is found out for each call: programs come and go. */
+const RUNNERS: ReadonlyMap<string, readonly Runner[]> = new Map([
+  ['.py', PYTHON],
+  ['.sh', [['bash'], ['sh']]],
+  ['.bash', [['bash']]],
+  ['.js', JAVASCRIPT],
+  ['.mjs', JAVASCRIPT],
+  ['.cjs', JAVASCRIPT],
+  ['.ts', TYPESCRIPT],
+  ['.mts', TYPESCRIPT],
+  ['.cts', TYPESCRIPT],
+  ['.go', [['go', 'run']]],
+])
+
+/**
+ * How a script is run here, its program with its whole path.
+ * @throws FileFailure `RunnerMissing`, which names what would run it.
+ */
+export async function runnerFor(
+  script: string,
+  own: SkillsOptions['runners'],
+  environment: Environment,
+): Promise<Runner> {
+  const ending = extname(script).toLowerCase()
+  const candidates = own?.[ending] === undefined ? (RUNNERS.get(ending) ?? []) : [own[ending]]
+  for (const [name = '', ...first] of candidates) {
+    const program = await findProgram(name, environment['PATH'] ?? '')
+    if (program !== undefined) return [program, ...first]
+  }
+  if (candidates.length === 0) return []
+  const names = candidates.map(([name]) => `\`${String(name)}\``).join(' or ')
+  throw new FileFailure('RunnerMissing', `\`${ending}\` scripts cannot be run on this machine: it has no ${names}.`)
 }

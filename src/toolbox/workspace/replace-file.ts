@@ -4,7 +4,6 @@ import { rename, unlink } from 'node:fs/promises'
 import type { FileHandle } from 'node:fs/promises'
 import { basename, dirname } from 'node:path'
 import { FileFailure } from './failure.js'
-import { withPathLock } from './path-lock.js'
 import { openFolder, openIn, requireRegular, statIn } from './safe-open.js'
 import type { Folder, Ground } from './safe-open.js'
 
@@ -129,5 +128,19 @@ async function copyFile(from: FileHandle, to: FileHandle, signal: AbortSignal): 
     if (bytesRead === 0) return
     await to.appendFile(buffer.subarray(0, bytesRead))
     position += bytesRead
+  }
+}
+
+const held = new Map<string, Promise<unknown>>()
+
+/** Work on one path at a time in this process: of two runs that edit a file at once, the second sees what the first wrote. */
+async function withPathLock<T>(path: string, work: () => Promise<T>): Promise<T> {
+  const before = held.get(path) ?? Promise.resolve()
+  const mine = before.then(work, work)
+  held.set(path, mine)
+  try {
+    return await mine
+  } finally {
+    if (held.get(path) === mine) held.delete(path)
   }
 }

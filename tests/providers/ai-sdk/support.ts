@@ -4,7 +4,7 @@ import { encodeEntries } from '#providers/ai-sdk/encode.js'
 import type { EncodeRules } from '#providers/ai-sdk/encode.js'
 import { fromAiSdk } from '#providers/ai-sdk/index.js'
 import type { AiSdkLanguageModel, AiSdkOptions } from '#providers/ai-sdk/index.js'
-import type { PromptMessage } from '#providers/ai-sdk/prompt.js'
+import type { PromptMessage } from '#providers/ai-sdk/wire.js'
 import { traitsOf } from '#providers/ai-sdk/traits.js'
 import { VERSIONS } from '#providers/ai-sdk/versions.js'
 import type {
