@@ -18,10 +18,11 @@ export interface Model {
 /** What an adapter remembers within one run: the entries it has encoded, the chain's last response. Never the conversation. */
 export interface ModelSession {
   /**
-   * Ask for the next turn. `transcript` is the run's own and only ever grows; what was encoded before is not encoded
-   * again. Rejects with a `HarnessError` of code `provider_error`, or with the reason of `options.signal`.
+   * Requests the next turn. `view` is the transcript as the model sees it: under one `options.generation` it only grows, and
+   * encoded entries are not encoded again. Rejects with a `HarnessError` of code `provider_error`, or with the reason of
+   * `options.signal`.
    */
-  turn(transcript: readonly TranscriptEntry[], constants: RequestConstants, options: TurnOptions): Promise<ModelTurn>
+  turn(view: readonly TranscriptEntry[], constants: RequestConstants, options: TurnOptions): Promise<ModelTurn>
 }
 
 /** What every request of a run shares; frozen when the run starts, so that a provider can cache the prefix. */
@@ -100,6 +101,8 @@ export interface ModelCapabilities {
 
 export interface TurnOptions {
   readonly signal: AbortSignal
+  /** Number of the view. Under one number it only grows; under another one, earlier entries may differ. */
+  readonly generation: number
   /** Somebody listens: the request is streamed, and each piece is told once, in order. Must not throw. */
   readonly onDelta?: (delta: ModelDelta) => void
   /** Told before each repetition of a request. */

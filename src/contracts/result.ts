@@ -86,20 +86,30 @@ export interface CountedReply {
 
 /** `usage` with one reply more. */
 export function withTurn(usage: RunUsage, { provider, model, usage: turn, cost }: CountedReply): RunUsage {
-  const reply: ModelUsage = {
-    modelRequests: 1,
-    inputTokens: turn.inputTokens ?? 0,
-    outputTokens: turn.outputTokens ?? 0,
-    cacheReadTokens: turn.cacheReadTokens ?? 0,
-    cacheWriteTokens: turn.cacheWriteTokens ?? 0,
-    reasoningTokens: turn.reasoningTokens ?? 0,
-    costUsd: cost === undefined ? null : cost / MICRO,
-  }
+  const reply = requestUsage(turn, cost)
   return {
     ...usage,
     ...sumOf(whole(usage), reply),
     modelRequests: usage.modelRequests + 1,
     byModel: withModels(usage.byModel, { [`${provider}:${model}`]: reply }),
+  }
+}
+
+/** With tokens that were used in addition to those of the run's own requests. `cost` is in micro-dollars. */
+export function withTokens(usage: RunUsage, tokens: TokenUsage, cost: number | null): RunUsage {
+  const used = requestUsage(tokens, cost ?? undefined)
+  return { ...usage, ...sumOf(whole(usage), used), modelRequests: usage.modelRequests }
+}
+
+function requestUsage(tokens: TokenUsage, cost: number | undefined): ModelUsage {
+  return {
+    modelRequests: 1,
+    inputTokens: tokens.inputTokens ?? 0,
+    outputTokens: tokens.outputTokens ?? 0,
+    cacheReadTokens: tokens.cacheReadTokens ?? 0,
+    cacheWriteTokens: tokens.cacheWriteTokens ?? 0,
+    reasoningTokens: tokens.reasoningTokens ?? 0,
+    costUsd: cost === undefined ? null : cost / MICRO,
   }
 }
 

@@ -118,7 +118,7 @@ async function stream(asking: Asking): Promise<{ readonly turn: ModelTurn; reado
   const onDelta = (delta: ModelDelta): void => {
     if (delta.kind === 'text_delta') deltas.push(delta)
   }
-  const options = { signal: asking.signal, onDelta }
+  const options = { generation: 0, signal: asking.signal, onDelta }
   const reply = await asking.model.openSession().turn([user(COUNT)], constantsOf(asking, {}), options)
   return { turn: reply, deltas }
 }
@@ -159,7 +159,7 @@ function turn(
   transcript: readonly TranscriptEntry[],
   constants: RequestConstants,
 ): Promise<ModelTurn> {
-  return session.turn(transcript, constants, { signal })
+  return session.turn(transcript, constants, { generation: 0, signal })
 }
 
 function constantsOf({ maxOutputTokens }: Asking, request: Request): RequestConstants {

@@ -83,6 +83,7 @@ export const SPAN_EVENT = {
   limitWarning: 'thinharness.limit_warning',
   cacheBust: 'thinharness.cache_bust',
   hookFailed: 'thinharness.hook_failed',
+  viewChanged: 'thinharness.view_changed',
   interrupted: 'thinharness.tool_call_interrupted',
   background: 'thinharness.background_reported',
   exception: 'exception',

@@ -28,6 +28,7 @@ type Marked = EventOf<
   | 'limit_warning'
   | 'cache_bust'
   | 'hook_failed'
+  | 'view_changed'
   | 'tool_call_interrupted'
   | 'background_reported'
 >
@@ -142,6 +143,7 @@ class RunSpans implements RunTrace {
       case 'limit_warning':
       case 'cache_bust':
       case 'hook_failed':
+      case 'view_changed':
       case 'tool_call_interrupted':
       case 'background_reported':
         return this.#mark(event)
@@ -149,6 +151,7 @@ class RunSpans implements RunTrace {
       case 'approval_resumed':
       case 'answer_received':
       case 'transcript_repaired':
+      case 'extension_recorded':
       case 'text_delta':
       case 'reasoning_delta':
       case 'tool_input_delta':
@@ -307,6 +310,11 @@ class RunSpans implements RunTrace {
         return span.event(SPAN_EVENT.cacheBust, { path: event.path, cause: event.cause }, event.at)
       case 'hook_failed':
         return span.event(SPAN_EVENT.hookFailed, { hook: event.hookEvent }, event.at)
+      case 'view_changed': {
+        const { policy, changes, tokensBefore, tokensAfter } = event
+        const tokens = { tokens_before: tokensBefore ?? undefined, tokens_after: tokensAfter ?? undefined }
+        return span.event(SPAN_EVENT.viewChanged, { policy, changes: changes.length, ...tokens }, event.at)
+      }
       case 'tool_call_interrupted':
         return span.event(SPAN_EVENT.interrupted, { call_id: event.callId, settled_by: event.settledBy }, event.at)
       case 'background_reported': {

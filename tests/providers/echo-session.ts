@@ -33,6 +33,7 @@ export function listening(more: Partial<TurnOptions> = {}): TurnOptions & {
     TranscriptRepair[],
   ]
   return {
+    generation: 0,
     signal: new AbortController().signal,
     onRetry: (retry) => retries.push(retry),
     onCacheBust: (bust) => busts.push(bust),

@@ -72,7 +72,7 @@ function turn(
   transcript: readonly TranscriptEntry[],
   onRepair: (repair: TranscriptRepair) => void = () => undefined,
 ): ReturnType<ModelSession['turn']> {
-  return session.turn(transcript, CONSTANTS, { signal: new AbortController().signal, onRepair })
+  return session.turn(transcript, CONSTANTS, { generation: 0, signal: new AbortController().signal, onRepair })
 }
 
 /** The answers to the calls of the last reply: all done but the one at `position`. */

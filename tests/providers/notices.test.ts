@@ -26,7 +26,7 @@ describe.each(MODELS)('notices with %s', (_name, make) => {
       return turn === 0 ? { text: 'I look.', calls: [{ name: 'look', callId: 'toolu_1' }] } : 'Done.'
     })
     const session = make(provider).openSession()
-    const options = { signal: new AbortController().signal }
+    const options = { generation: 0, signal: new AbortController().signal }
     const transcript = [user('Go.'), notice('One request is left.')]
     const { entry } = await session.turn(transcript, CONSTANTS, options)
     const result = {

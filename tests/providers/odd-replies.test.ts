@@ -22,7 +22,7 @@ async function turnOf(
     events === null ? Response.json(body) : new Response(events, { headers: { 'content-type': 'text/event-stream' } })
   const prompt = { role: 'user', id: 'e1', at: '', content: [{ type: 'text', text: 'Go.' }] } as const
   const onDelta = (delta: ModelDelta): void => void deltas.push(delta)
-  const options = { signal: new AbortController().signal, ...(events !== null && { onDelta }) }
+  const options = { generation: 0, signal: new AbortController().signal, ...(events !== null && { onDelta }) }
   return { turn: await make(fetch).openSession().turn([prompt], CONSTANTS, options), deltas }
 }
 

@@ -130,7 +130,7 @@ async function sent(
   const entry = { role: 'user', id: 'e1', at: '2026-01-01T00:00:00.000Z', content } as const
   const model = make(provider.url[api])
   const all = { instructions: '', tools: [], structuredOutput: null, settings: {}, ...constants }
-  await model.openSession().turn([entry], all, { signal: new AbortController().signal })
+  await model.openSession().turn([entry], all, { generation: 0, signal: new AbortController().signal })
   await model.close?.()
   return provider.requests.map(({ body }) => body)
 }

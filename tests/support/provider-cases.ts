@@ -129,7 +129,7 @@ export async function answerOf(
       at: '2026-01-01T00:00:00.000Z',
       content: [{ type: 'text', text: 'x' }],
     } as const
-    const options = { signal: new AbortController().signal, ...(each.stream && { onDelta }) }
+    const options = { generation: 0, signal: new AbortController().signal, ...(each.stream && { onDelta }) }
     return { turn: await model.openSession().turn([entry], NO_CONSTANTS, options), deltas }
   } catch (error) {
     if (!(error instanceof HarnessError)) throw error

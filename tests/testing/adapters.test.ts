@@ -40,7 +40,7 @@ async function converse(model: Model, streamed: boolean): Promise<{ turn: ModelT
   for (let count = 0; count < 4; count++) {
     const deltas: ModelDelta[] = []
     const onDelta = (delta: ModelDelta): void => void deltas.push(delta)
-    const options = { signal: new AbortController().signal, ...(streamed && { onDelta }) }
+    const options = { generation: 0, signal: new AbortController().signal, ...(streamed && { onDelta }) }
     const turn = await session.turn(transcript, CONSTANTS, options)
     turns.push({ turn, deltas })
     transcript.push({ ...turn.entry, ...STAMP })
@@ -89,7 +89,7 @@ describe('the adapters', () => {
     for (const how of ['reset', 'truncate', 'garble', 'error'] as const) provider.breaks(how, { reply, after: 3 })
     provider.breaks('reset', { after: 0 }).fails(400)
     for (let count = 0; count < 6; count++) {
-      const options = { signal: new AbortController().signal, onDelta: () => undefined }
+      const options = { generation: 0, signal: new AbortController().signal, onDelta: () => undefined }
       await expect(model.openSession().turn([user('Go.')], CONSTANTS, options)).rejects.toMatchObject({
         code: 'provider_error',
       })

@@ -24,7 +24,7 @@ function result(callId: string, content: string): Entry {
 }
 
 function ask(session: ModelSession, transcript: Transcript, options: Partial<TurnOptions> = {}): Promise<ModelTurn> {
-  return session.turn(transcript, CONSTANTS, { signal: new AbortController().signal, ...options })
+  return session.turn(transcript, CONSTANTS, { generation: 0, signal: new AbortController().signal, ...options })
 }
 
 /** Asks anew after each reply, every call answered with its own arguments. */

@@ -42,7 +42,7 @@ export function sampleWith(
           ...(request.temperature !== null && { temperature: request.temperature }),
         },
       },
-      { signal },
+      { generation: 0, signal },
     )
     return {
       text: turn.text,

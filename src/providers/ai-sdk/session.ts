@@ -38,6 +38,7 @@ export interface AiSdkSessionOptions {
 /** What the calls of a session have been given so far. */
 interface Sent {
   readonly constants: RequestConstants
+  readonly generation: number
   readonly settings: CallSettings
   /** Entries that are encoded in `prompt`, known by identity. */
   readonly entries: TranscriptEntry[]
@@ -69,11 +70,13 @@ export class AiSdkSession implements ModelSession {
     return this.#toTurn(await withRetries(ask, { maxRetries, signal: options.signal, onRetry: options.onRetry }))
   }
 
-  /** Encodes what is new; everything, where something earlier has changed, which is told. All or nothing. */
+  /** Encodes new entries; all of them for another view, and if an earlier entry changed, which is reported. All or nothing. */
   #encode(transcript: readonly TranscriptEntry[], constants: RequestConstants, options: TurnOptions): Sent {
     const before = this.#sent
     const isSame =
-      before?.constants === constants && before.entries.every((entry, index) => entry === transcript[index])
+      before?.constants === constants &&
+      before.generation === options.generation &&
+      before.entries.every((entry, index) => entry === transcript[index])
     if (!isSame) return this.#encodeAll(transcript, constants, options)
     const added = transcript.slice(before.entries.length)
     before.prompt.push(...encodeEntries(added, this.#options.encodeRules))
@@ -89,8 +92,10 @@ export class AiSdkSession implements ModelSession {
     const opening: PromptMessage[] =
       constants.instructions === '' ? [] : [{ role: 'system', content: constants.instructions }]
     const prompt = [...opening, ...encodeEntries(entries, encodeRules)]
-    const sent: Sent = { constants, settings: callSettings(constants, callRules), entries: [...transcript], prompt }
-    const bust = before === null ? undefined : bustBy(before, sent)
+    const { generation } = options
+    const settings = callSettings(constants, callRules)
+    const sent: Sent = { constants, generation, settings, entries: [...transcript], prompt }
+    const bust = before?.generation === generation ? bustBy(before, sent) : undefined
     if (bust !== undefined) options.onCacheBust?.(bust)
     for (const repair of repairs) options.onRepair?.(repair)
     this.#sent = sent

@@ -54,6 +54,7 @@ export class WireSession implements ModelSession {
   #opening: Opening | null = null
   /** The entries that have been encoded, in order: known by identity. */
   #encoded: TranscriptEntry[] = []
+  #generation = 0
   #chainEnd: ChainEnd | null = null
 
   constructor(options: WireSessionOptions) {
@@ -78,15 +79,17 @@ export class WireSession implements ModelSession {
     return this.#toTurn(reply)
   }
 
-  /** Encodes what is new; everything, where something earlier has changed, which is told. All or nothing. */
+  /** Encodes new entries; all of them for another view, and if an earlier entry changed, which is reported. All or nothing. */
   #encode(transcript: readonly TranscriptEntry[], constants: RequestConstants, options: TurnOptions): void {
     const opening = this.#openingFor(constants)
-    const bust = this.#bustBy(opening, transcript)
+    const isNewView = this.#generation !== options.generation
+    const bust = isNewView ? undefined : this.#bustBy(opening, transcript)
+    if (isNewView) this.#chainEnd = null
     if (bust !== undefined) {
       this.#chainEnd = null
       options.onCacheBust?.(bust)
     }
-    const isFresh = this.#opening === null || bust !== undefined
+    const isFresh = this.#opening === null || isNewView || bust !== undefined
     const added = transcript.slice(isFresh ? 0 : this.#encoded.length)
     if (isFresh || this.#options.chain) this.#open(opening, transcript, options)
     else this.#messages.append(this.#options.format.encode(added, constants))
@@ -95,6 +98,7 @@ export class WireSession implements ModelSession {
       this.#callIds.clear()
     }
     this.#opening = opening
+    this.#generation = options.generation
     this.#callIds.note(added)
     for (const entry of added) this.#encoded.push(entry)
   }

@@ -11,6 +11,8 @@ const GIVEN: ReadonlySet<DurableEvent['kind']> = new Set([
   'transcript_repaired',
   'cache_bust',
   'background_reported',
+  'view_changed',
+  'extension_recorded',
 ])
 
 /** Members that another time and place makes different, and what a caller gave to the run. */

@@ -1,5 +1,5 @@
 import type { HarnessErrorCode } from '../../contracts/errors.js'
-import { NO_USAGE, withTurn, withUsage } from '../../contracts/result.js'
+import { NO_USAGE, withTokens, withTurn, withUsage } from '../../contracts/result.js'
 import type { PendingItem, RunUsage, StopReason } from '../../contracts/result.js'
 import type { JsonObject } from '../../util/json.js'
 import type { BatchCall } from '../machine/batch-call.js'
@@ -146,6 +146,11 @@ function changes(known: RunDigest, event: DurableEvent): Partial<RunDigest> {
       const phase = stopReason === 'cancelled' ? 'cancelled' : 'failed'
       return { phase, stopReason, endedAt, usage, pending: [], error: { code, message } }
     }
+    case 'view_changed': {
+      const { usage: tokens, cost } = event
+      return tokens === null ? {} : { usage: withTokens(known.usage, tokens, cost) }
+    }
+    case 'extension_recorded':
     case 'tool_call_interrupted':
     case 'approval_resumed':
     case 'limit_warning':

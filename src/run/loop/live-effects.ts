@@ -14,6 +14,7 @@ import type { RequestKind } from '../machine/events.js'
 import type { Frozen } from '../core/frozen.js'
 import { CallIds, normalizeTurn } from './normalize.js'
 import { entryId } from '../machine/state.js'
+import { viewOf } from '../machine/view.js'
 import type { BatchCall } from '../machine/batch-call.js'
 import { ReplyDeltas } from './reply-deltas.js'
 import { ToolBatchExecutor } from '../calls/batch.js'
@@ -76,11 +77,12 @@ export class LiveEffects implements Effects {
   async #turn(requestKind: RequestKind, maxOutputTokens: number | null): Promise<ModelTurn> {
     const { state, hooks, runId, parent, metadata, signal } = this.#context
     const { session, constants } = this.#frozen
-    const options = this.#turnOptions(maxOutputTokens)
-    if (hooks.wraps.model.length === 0) return session.turn(state.transcript, constants, options)
+    const { entries, generation } = viewOf(state)
+    const options = { ...this.#turnOptions(maxOutputTokens), generation }
+    if (hooks.wraps.model.length === 0) return session.turn(entries, constants, options)
     const about = { runId, agentName: parent?.agentName ?? null, metadata, requestKind, signal }
     const { wrappedTurn } = await import('../hooks/wraps.js')
-    return wrappedTurn(hooks.wraps, { ...about, transcript: state.transcript, constants }, (call) =>
+    return wrappedTurn(hooks.wraps, { ...about, transcript: entries, constants }, (call) =>
       session.turn(call.transcript, call.constants, { ...options, signal: call.signal }),
     )
   }
@@ -90,7 +92,7 @@ export class LiveEffects implements Effects {
     const { state, signal } = this.#context
     const { spending } = this.#frozen
     if (spending === null) return { turn: await ask(null), cost: null }
-    return spending.pay({ transcript: state.transcript, constants: this.#frozen.constants, signal, ask })
+    return spending.pay({ transcript: viewOf(state).entries, constants: this.#frozen.constants, signal, ask })
   }
 
   runTools(calls: readonly BatchCall[]): Promise<void> {
@@ -154,7 +156,7 @@ export class LiveEffects implements Effects {
     return { runId, metadata, signal, root: this.#frozen.root, transcript: state.transcript }
   }
 
-  #turnOptions(maxOutputTokens: number | null): TurnOptions {
+  #turnOptions(maxOutputTokens: number | null): Omit<TurnOptions, 'generation'> {
     const context = this.#context
     const deltas = this.#frozen.deltas ? new ReplyDeltas(context, this.#frozen.output) : null
     const { closing, rules } = context.state

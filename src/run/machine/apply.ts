@@ -1,4 +1,4 @@
-import { withTurn, withUsage } from '../../contracts/result.js'
+import { withTokens, withTurn, withUsage } from '../../contracts/result.js'
 import { toolCallsOf } from '../../contracts/entry.js'
 import { verdictOf } from './answers.js'
 import type { Answer } from './answers.js'
@@ -16,8 +16,10 @@ import type { DurableEvent } from './events.js'
 import { batchBreach } from './limits.js'
 import { endedError } from './settled.js'
 import type { CallNote } from './settled.js'
+import { forgetHidden, rememberNotices } from './host-notices.js'
 import { openState } from './state.js'
 import type { Batch, RunState } from './state.js'
+import { withChanges } from './view.js'
 import { asksVerdict } from './waiting.js'
 
 type Event<Kind extends DurableEvent['kind']> = DurableEvent & { kind: Kind }
@@ -72,6 +74,10 @@ function change(state: RunState, event: DurableEvent): void {
       return
     case 'run_failed':
       return end(state, event.stopReason, event.at, endedError(event))
+    case 'view_changed':
+      return changeByView(state, event)
+    case 'extension_recorded':
+      return changeByRecord(state, event)
     case 'run_started':
       return changeByGoingOn(state, event)
     case 'approval_resumed':
@@ -99,11 +105,25 @@ function changeByRequest(state: RunState, event: Event<'model_request_started'>)
   if (event.config !== undefined) state.config = event.config
   closeReply(state, event.at)
   for (const entry of event.entries) state.transcript.push(entry)
+  rememberNotices(state, event.hostNotices ?? [])
   forgetReports(state)
   const retrying = event.requestKind === 'correction' || event.requestKind === 'output_retry_tool'
   if (retrying) state.usage = { ...state.usage, outputRetries: state.usage.outputRetries + 1 }
   state.closing = event.closing ?? null
   state.phase = { at: 'asking', requestKind: event.requestKind, notices: event.notices }
+}
+
+function changeByView(state: RunState, { changes, usage, cost }: Event<'view_changed'>): void {
+  if (usage !== null) state.usage = withTokens(state.usage, usage, cost)
+  if (changes.length === 0) return
+  forgetHidden(state, changes)
+  state.view = withChanges(state, changes)
+}
+
+function changeByRecord(state: RunState, { extension, value }: Event<'extension_recorded'>): void {
+  const values = state.recorded?.[extension]
+  if (values === undefined) state.recorded = { ...state.recorded, [extension]: [value] }
+  else values.push(value)
 }
 
 function changeByReply(state: RunState, { entry, resolution, cost }: Event<'model_message'>): void {

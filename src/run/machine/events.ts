@@ -7,6 +7,7 @@ import type {
   AssistantEntry,
   ContentPart,
   ContentSource,
+  TokenUsage,
   ToolEntry,
   TranscriptEntry,
   UserEntry,
@@ -17,6 +18,7 @@ import type { LeftRun } from './background-state.js'
 import type { ConfigDigest } from './config-digest.js'
 import type { Breach } from './limits.js'
 import type { LimitKind, RunRules } from './rules.js'
+import type { View, ViewChange } from './view.js'
 
 /** Version of the stored form of events and states. Version 1 is read too. */
 export const FORMAT_VERSION = 2
@@ -77,6 +79,8 @@ export interface DurablePayloads {
     readonly rules: RunRules
     /** The conversation that the run continues (`resumeFrom`); empty for a new one. */
     readonly history: readonly TranscriptEntry[]
+    /** How the model sees the history, if not as it is. */
+    readonly view?: View
     /** Everything before this event, if the log does not contain it: the run was resumed from a stored state. */
     readonly state?: ResumeState
   }
@@ -92,6 +96,8 @@ export interface DurablePayloads {
     readonly config?: ConfigDigest
     /** Why this request is the last one, without tools: a limit, or turns without progress. */
     readonly closing?: Breach
+    /** Notices of the host, which are in the last entry: the names, and digests of the texts. */
+    readonly hostNotices?: readonly { readonly name: string; readonly digest: string }[]
   }
   limit_warning: { readonly limitKind: LimitKind; readonly remaining: number; readonly content: string }
   model_message: {
@@ -151,7 +157,24 @@ export interface DurablePayloads {
     readonly message: string
     readonly callId: string | null
   }
-  hook_failed: { readonly hookEvent: string; readonly message: string }
+  /** From this request on, the model gets some entries in another form. Without changes: a policy tried without effect. */
+  view_changed: {
+    /** Disjoint from the earlier ones, or containing them whole. */
+    readonly changes: readonly ViewChange[]
+    /** Name of the extension whose policy it was. */
+    readonly policy: string
+    /** Estimated input tokens of the request; null if the policy gave no estimate. */
+    readonly tokensBefore: number | null
+    readonly tokensAfter: number | null
+    /** What preparing the changes used; null if no model was asked. */
+    readonly usage: TokenUsage | null
+    /** In whole micro-dollars; null if unknown. */
+    readonly cost: number | null
+  }
+  /** A value that an extension keeps of this run. */
+  extension_recorded: { readonly extension: string; readonly value: JsonValue }
+  /** A hook, or another member of an extension such as `notices`, failed, and the run continued without it. */
+  hook_failed: { readonly hookEvent: string; readonly message: string; readonly extension?: string }
   /** The run is waiting for people. It pauses once the other calls of the batch have ended. */
   approval_requested: {
     readonly items: readonly PendingItem[]

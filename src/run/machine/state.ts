@@ -11,7 +11,9 @@ import { FORMAT_VERSION } from './events.js'
 import type { DurableEvent, RequestKind } from './events.js'
 import type { Breach } from './limits.js'
 import type { RunRules } from './rules.js'
+import type { HostNotice } from './host-notices.js'
 import type { CallNote, EndedError } from './settled.js'
+import type { View } from './view.js'
 
 /**
  * Everything that a run knows, as plain JSON: nothing alive is in it, and it is the only place where the conversation
@@ -55,6 +57,12 @@ export interface RunState {
   readonly notes: Record<string, CallNote>
   /** Runs that ended calls have left behind, and what they have come to; absent while there is nothing of either. */
   background?: Background
+  /** Which entries the model gets in another form; absent until that changes for the first time. */
+  view?: View
+  /** The last notices of the host that the model can still see, by name. */
+  hostNotices?: Record<string, HostNotice>
+  /** Values that extensions have recorded, by the name of the extension. */
+  recorded?: Record<string, JsonValue[]>
 }
 
 export interface RunParent {
@@ -123,6 +131,7 @@ export function openState(event: DurableEvent & { kind: 'run_started' }): RunSta
     streaks: {},
     notes: {},
     ...(event.traceparent !== undefined && { traceparent: event.traceparent }),
+    ...(event.view !== undefined && { view: event.view }),
   }
 }
 

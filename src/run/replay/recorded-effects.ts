@@ -15,6 +15,7 @@ const OF_BATCHES: ReadonlySet<DurableEvent['kind']> = new Set([
   'tool_call_interrupted',
   'approval_requested',
   'hook_failed',
+  'extension_recorded',
 ])
 
 function isAskedInBackground(event: DurableEvent | undefined): boolean {

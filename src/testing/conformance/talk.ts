@@ -57,6 +57,7 @@ export class Talk {
     this.stage.answers(delivery)
     try {
       const asked = this.#session.turn(frozen([...this.transcript]), this.constants, {
+        generation: 0,
         signal: abort.signal,
         ...(streamed && { onDelta: (delta: ModelDelta) => void deltas.push(delta) }),
         onRepair: (repair) => void repairs.push(repair),

@@ -45,7 +45,7 @@ describe('the prompt', () => {
     const model = new FakeLanguageModel([says('a'), says('b'), says('c'), says('d')])
     const session = fromAiSdk(model).openSession()
     const busts: CacheBust[] = []
-    const options = { signal: unaborted(), onCacheBust: (bust: CacheBust) => void busts.push(bust) }
+    const options = { generation: 0, signal: unaborted(), onCacheBust: (bust: CacheBust) => void busts.push(bust) }
     const ask = (entries: readonly TranscriptEntry[], instructions = 'Be brief.'): Promise<unknown> =>
       session.turn(entries, { ...constants, instructions }, options)
     const constants = NO_CONSTANTS
@@ -71,8 +71,12 @@ describe('the prompt', () => {
     const model = new FakeLanguageModel([says('a'), says('b')])
     const session = fromAiSdk(model).openSession()
     const onCacheBust = vi.fn()
-    await session.turn([user('Hi')], NO_CONSTANTS, { signal: unaborted(), onCacheBust })
-    await session.turn([user('Hi')], { ...NO_CONSTANTS, tools: [LOOKUP] }, { signal: unaborted(), onCacheBust })
+    await session.turn([user('Hi')], NO_CONSTANTS, { generation: 0, signal: unaborted(), onCacheBust })
+    await session.turn(
+      [user('Hi')],
+      { ...NO_CONSTANTS, tools: [LOOKUP] },
+      { generation: 0, signal: unaborted(), onCacheBust },
+    )
     expect(onCacheBust.mock.calls).toEqual([[{ path: '$.tools', cause: 'constants_changed' }]])
   })
 
@@ -165,7 +169,7 @@ describe('an abort', () => {
         },
       ])
       const conversation = new Conversation(fromAiSdk(model))
-      const options = { signal: controller.signal }
+      const options = { generation: 0, signal: controller.signal }
       await expect(streamed ? conversation.hear('Hi', options) : conversation.say('Hi', options)).rejects.toBe(reason)
       expect(given?.aborted).toBe(true)
     },

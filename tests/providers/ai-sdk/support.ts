@@ -141,7 +141,11 @@ export class Conversation {
   async say(entries: string | readonly TranscriptEntry[], options: Partial<TurnOptions> = {}): Promise<ModelTurn> {
     const added = typeof entries === 'string' ? [user(entries)] : entries
     this.transcript = [...this.transcript, ...added]
-    const turn = await this.#session.turn(this.transcript, this.#constants, { signal: unaborted(), ...options })
+    const turn = await this.#session.turn(this.transcript, this.#constants, {
+      generation: 0,
+      signal: unaborted(),
+      ...options,
+    })
     this.transcript = [...this.transcript, { ...turn.entry, id: 'e', at: AT }]
     return turn
   }

@@ -55,7 +55,7 @@ async function twoRequests(
   }
   const session = anthropic('claude-sonnet-5', { apiKey: 'k', fetch: answer }).openSession()
   const constants = { ...CONSTANTS, settings }
-  const options = { signal: new AbortController().signal, ...(streamed && { onDelta: () => undefined }) }
+  const options = { generation: 0, signal: new AbortController().signal, ...(streamed && { onDelta: () => undefined }) }
   const start: TranscriptEntry[] = [user('Go.')]
   const turn = await session.turn(start, constants, options)
   const entry = { ...turn.entry, id: 'e2', at: start[0]!.at }

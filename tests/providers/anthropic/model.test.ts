@@ -90,6 +90,7 @@ class Conversation {
   ): Promise<ModelTurn> {
     this.transcript = [...this.transcript, ...entries]
     const turn = await this.#session.turn(this.transcript, constants, {
+      generation: 0,
       signal: new AbortController().signal,
       ...options,
     })

@@ -44,7 +44,7 @@ function listening(): { readonly fetch: typeof globalThis.fetch; readonly sent: 
 }
 
 function ask(model: Model): Promise<unknown> {
-  return model.openSession().turn([user('Hello')], constants(), { signal: new AbortController().signal })
+  return model.openSession().turn([user('Hello')], constants(), { generation: 0, signal: new AbortController().signal })
 }
 
 describe('where requests go, and with which key', () => {
@@ -223,6 +223,7 @@ describe('an official client', () => {
     const turn = await openaiCompatible('m', { client })
       .openSession()
       .turn([user('Hello')], constants(), {
+        generation: 0,
         signal: new AbortController().signal,
       })
     expect(turn.text).toBe('Hi')
@@ -237,6 +238,7 @@ describe('an official client', () => {
     const { client, calls } = clientOf(chunks())
     const deltas: string[] = []
     const options = {
+      generation: 0,
       signal: new AbortController().signal,
       onDelta: ({ text }: { text: string }) => void deltas.push(text),
     }

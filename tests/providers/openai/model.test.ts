@@ -76,7 +76,7 @@ class Conversation {
   ): Promise<ModelTurn> {
     this.transcript = [...this.transcript, ...entries]
     const signal = new AbortController().signal
-    const turn = await this.#session.turn(this.transcript, constants, { signal, ...options })
+    const turn = await this.#session.turn(this.transcript, constants, { generation: 0, signal, ...options })
     this.transcript = [...this.transcript, { ...turn.entry, ...STAMP }]
     return turn
   }

@@ -32,7 +32,7 @@ function specOf(options: ProviderOptions, more: Partial<WireModelSpec> = {}): Wi
   }
 }
 
-const turnOptions = (): TurnOptions => ({ signal: new AbortController().signal })
+const turnOptions = (): TurnOptions => ({ generation: 0, signal: new AbortController().signal })
 
 function ask(options: ProviderOptions, more?: Partial<WireModelSpec>): Promise<unknown> {
   return wireModel(specOf(options, more))

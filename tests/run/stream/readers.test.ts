@@ -21,7 +21,7 @@ function modelOf(turn: (options: TurnOptions) => Promise<unknown>): Model {
       return {
         async turn(transcript, constants, options) {
           await turn(options)
-          return session.turn(transcript, constants, { signal: options.signal })
+          return session.turn(transcript, constants, { generation: 0, signal: options.signal })
         },
       }
     },
@@ -180,7 +180,7 @@ describe('reading', () => {
         return {
           turn(transcript, constants, options) {
             say = options.onDelta
-            return session.turn(transcript, constants, { signal: options.signal })
+            return session.turn(transcript, constants, { generation: 0, signal: options.signal })
           },
         }
       },

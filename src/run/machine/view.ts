@@ -1,0 +1,162 @@
+import type { ContentPart, ContentSource, TranscriptEntry } from '../../contracts/entry.js'
+import type { RunState } from './state.js'
+
+/** A range of entries that the model gets in another form. The entries themselves stay in the transcript. */
+export interface ViewChange {
+  /** Ids of the first and the last entry of the range; both belong to it. */
+  readonly from: string
+  readonly to: string
+  readonly shown: string | readonly ContentPart[]
+  /** Sources of all entries of the range. */
+  readonly sources: readonly ContentSource[]
+}
+
+/** The changes that hold, in the order of the transcript and disjoint, and how often they have changed. */
+export interface View {
+  readonly generation: number
+  readonly changes: readonly ViewChange[]
+}
+
+const NO_VIEW: View = { generation: 0, changes: [] }
+
+/** The entries as the model gets them. */
+export interface ShownTranscript {
+  readonly entries: readonly TranscriptEntry[]
+  /** Under one generation the entries only grow. */
+  readonly generation: number
+}
+
+interface Growing {
+  readonly generation: number
+  readonly entries: TranscriptEntry[]
+  /** How many entries of the transcript it covers. */
+  covered: number
+}
+
+/** Views grow with their transcript: only new entries are added, and only a change builds the list again. */
+const growing = new WeakMap<RunState, Growing>()
+
+/** The view of a run: its transcript itself while nothing is shown otherwise. */
+export function viewOf(state: RunState): ShownTranscript {
+  const { transcript, view = NO_VIEW } = state
+  if (view.changes.length === 0) return { entries: transcript, generation: view.generation }
+  const known = growing.get(state)
+  const shown = known?.generation === view.generation ? known : changed(transcript, view)
+  growing.set(state, shown)
+  for (const entry of transcript.slice(shown.covered)) shown.entries.push(entry)
+  shown.covered = transcript.length
+  return shown
+}
+
+function changed(transcript: readonly TranscriptEntry[], { generation, changes }: View): Growing {
+  const entries: TranscriptEntry[] = []
+  let next = 0
+  for (const change of changes) {
+    const range = rangeOf(transcript, change)
+    entries.push(...transcript.slice(next, range.first), entryOf(transcript, range, change))
+    next = range.last + 1
+  }
+  return { generation, entries, covered: next }
+}
+
+/** A single entry keeps its place among the others; a longer range becomes a message of the harness. */
+function entryOf(transcript: readonly TranscriptEntry[], { first, last }: Range, change: ViewChange): TranscriptEntry {
+  const { from, to, shown } = change
+  const [begin, end] = [transcript[first], transcript[last]]
+  const content = typeof shown === 'string' ? [{ type: 'text' as const, text: shown }] : shown
+  if (first === last && begin?.role === 'tool') return { ...begin, content: shown }
+  if (first === last && begin?.role === 'user') return { ...begin, content }
+  return { id: from === to ? from : `${from}-${to}`, at: end?.at ?? '', role: 'user', content, notice: true }
+}
+
+/** The view after further changes, each of which is disjoint from the earlier ones or contains them whole. */
+export function withChanges(
+  { transcript, view = NO_VIEW }: Pick<RunState, 'transcript' | 'view'>,
+  changes: readonly ViewChange[],
+): View {
+  const added = changes.map((change) => ({ change, ...rangeOf(transcript, change) }))
+  const kept = view.changes
+    .map((change) => ({ change, ...rangeOf(transcript, change) }))
+    .filter((old) => !added.some((range) => contains(range, old)))
+  const all = [...kept, ...added].sort((one, other) => one.first - other.first)
+  return { generation: view.generation + 1, changes: all.map(({ change }) => change) }
+}
+
+/** Whether one of the changes hides an entry. */
+export function hides(transcript: readonly TranscriptEntry[], changes: readonly ViewChange[], id: string): boolean {
+  const index = indexOf(transcript, id)
+  return changes.some((change) => contains(rangeOf(transcript, change), { first: index, last: index }))
+}
+
+/**
+ * Changes as they are recorded: each covers whole steps, a reply together with the results of its calls, and whole earlier
+ * changes; of a single tool result only the content is changed. One within an earlier change has no effect and is left out.
+ * Throws a `RangeError` for a range that is none, and for two that overlap.
+ */
+export function wholeChanges(
+  { transcript, view = NO_VIEW }: Pick<RunState, 'transcript' | 'view'>,
+  proposed: readonly Omit<ViewChange, 'sources'>[],
+): readonly ViewChange[] {
+  const earlier = view.changes.map((change) => rangeOf(transcript, change))
+  const ranges = proposed
+    .map(({ from, to, shown }) => {
+      if (shown.length === 0)
+        throw new RangeError(`Expected \`shown\` of the range \`${from}\` to \`${to}\` not to be empty.`)
+      return { shown, given: rangeOf(transcript, { from, to }) }
+    })
+    .filter(({ given }) => !earlier.some((old) => contains(old, given) && !contains(given, old)))
+    .map(({ shown, given }) => ({ shown, ...widened(transcript, given, earlier) }))
+    .sort((one, other) => one.first - other.first)
+  return ranges.map(({ shown, first, last }, index) => {
+    const before = ranges[index - 1]
+    const [from, to] = [transcript[first]?.id ?? '', transcript[last]?.id ?? '']
+    if (before !== undefined && before.last >= first) throw new RangeError(`Two ranges overlap at entry \`${from}\`.`)
+    return { from, to, shown, sources: sourcesOf(transcript.slice(first, last + 1)) }
+  })
+}
+
+/** Indexes in the transcript; both belong to it. */
+interface Range {
+  readonly first: number
+  readonly last: number
+}
+
+function widened(transcript: readonly TranscriptEntry[], given: Range, earlier: readonly Range[]): Range {
+  let { first, last } = given
+  if (first === last && transcript[first]?.role === 'tool') return given
+  for (;;) {
+    while (first > 0 && transcript[first]?.role === 'tool') first -= 1
+    while (transcript[last + 1]?.role === 'tool') last += 1
+    const cut = earlier.find((old) => old.first <= last && old.last >= first && (old.first < first || old.last > last))
+    if (cut === undefined) return { first, last }
+    first = Math.min(first, cut.first)
+    last = Math.max(last, cut.last)
+  }
+}
+
+function contains(range: Range, other: Range): boolean {
+  return range.first <= other.first && range.last >= other.last
+}
+
+function rangeOf(transcript: readonly TranscriptEntry[], { from, to }: Pick<ViewChange, 'from' | 'to'>): Range {
+  const [first, last] = [indexOf(transcript, from), indexOf(transcript, to)]
+  if (first > last) throw new RangeError(`Expected entry \`${from}\` to come before \`${to}\`.`)
+  return { first, last }
+}
+
+/** An id is the place of its entry, unless the entry came from elsewhere. */
+function indexOf(transcript: readonly TranscriptEntry[], id: string): number {
+  const place = Number(id.slice(1)) - 1
+  const index = transcript[place]?.id === id ? place : transcript.findIndex((entry) => entry.id === id)
+  if (index < 0) throw new RangeError(`There is no entry \`${id}\` in the transcript.`)
+  return index
+}
+
+function sourcesOf(entries: readonly TranscriptEntry[]): readonly ContentSource[] {
+  const sources = new Map<string, ContentSource>()
+  for (const entry of entries) {
+    if (entry.role !== 'assistant' && entry.source !== undefined)
+      sources.set(JSON.stringify(entry.source), entry.source)
+  }
+  return [...sources.values()]
+}
