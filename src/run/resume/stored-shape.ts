@@ -194,6 +194,10 @@ const background = objectOf({
   reports: listOf(objectOf({ callId: text, content: text, source })),
 })
 
+const change = objectOf({ from: text, to: text, shown: either(listOf(contentPart), text), sources: listOf(source) })
+const view = objectOf({ generation: count, changes: listOf(change) })
+const hostNotices = recordOf(objectOf({ entryId: text, digest: text }))
+
 /** The stored form of a run's state, version 1. */
 export const runStateShape: Shape = objectOf(
   {
@@ -222,5 +226,8 @@ export const runStateShape: Shape = objectOf(
     streaks: recordOf(count),
     notes: recordOf(objectOf({}, { cancelled: oneOf(true), approval: objectOf({ approved: flag }, { reason: text }) })),
   },
-  { traceparent: text, background, responses: listOf(anything), signature: text },
+  {
+    ...{ traceparent: text, background, view, hostNotices, recorded: recordOf(listOf(json)) },
+    ...{ responses: listOf(anything), signature: text },
+  },
 )
