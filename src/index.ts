@@ -1,5 +1,6 @@
 export { Harness } from './harness/harness.js'
 export type { HarnessConstructor, Prompt } from './harness/harness.js'
+export type { FollowOptions } from './harness/follow.js'
 export type { HarnessDescription, ServerDescription, ToolDescription } from './harness/describe.js'
 export type {
   BuiltinToolName,
@@ -48,7 +49,7 @@ export type {
 } from './tools/spec.js'
 export type { ArgumentIssue, Validation } from './schema/validation.js'
 
-export type { Answer, ApprovalAnswer, QuestionAnswer, Verdict } from './run/machine/answers.js'
+export type { Answer, ApprovalAnswer, DeclinedAnswer, QuestionAnswer, Verdict } from './run/machine/answers.js'
 export type {
   DurableEvent,
   EphemeralEvent,
@@ -63,6 +64,7 @@ export type { SigningKey } from './run/core/signature.js'
 export { fileLog } from './store/file-log.js'
 export type { FileLogOptions } from './store/file-log.js'
 export type { Hook, HookAnswers, HookContext, HookContexts, HookEvent } from './run/hooks/hooks.js'
+export type { History, HistoryReference } from './run/resume/history.js'
 export { inputPort } from './run/stream/input.js'
 export type { InputMessage, InputPort } from './run/stream/input.js'
 export type { ListOptions, ListPlace, PruneOptions } from './run/log/listing.js'

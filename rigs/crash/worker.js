@@ -30,7 +30,7 @@ say({ ready: true })
 const result = await (storeName === 'dbos' ? onEngine() : toTheEnd())
 const appends = log.appends
 // Once more, from the log alone: it has ended, and says the same.
-const again = await harness.recover(runId).result
+const again = await harness.recover(runId)
 const runs = await runsBelow(runId)
 say({ appends, outcome: outcomeOf(result, runs), again: outcomeOf(again, runs), runs })
 await harness.close()
@@ -77,7 +77,7 @@ function answersTo(pending) {
 async function begun() {
   for (let attempt = 1; ; attempt++) {
     try {
-      return await ((await isKnown()) ? harness.recover(runId).result : harness.run('top', { runId }))
+      return await ((await isKnown()) ? harness.recover(runId) : harness.run('top', { runId }))
     } catch (error) {
       // A process that was killed while it claimed the run is taken for one that still does, for 5 s.
       if (!['run_owned', 'run_exists'].includes(error.code) || attempt === 40) throw error

@@ -202,7 +202,7 @@ export interface ContentFlow {
   readonly match: 'exact' | 'near' | 'taint'
 }
 
-/** A run's state as one JSON document: store it, send it, hand it to `resume` or `resumeFrom`. Its inside is not an API. */
+/** A run's state as one JSON document: store it, send it, pass it to `resume` or as `history`. Its inside is not an API. */
 export interface ResumeState extends JsonObject {
   readonly kind: 'run_state'
   readonly version: number
@@ -219,7 +219,7 @@ export interface RunReport {
   readonly transcript: readonly TranscriptEntry[]
   /** The provider's raw replies, in order. */
   readonly responses: readonly unknown[]
-  /** To be given to `resumeFrom` with a new prompt; null where nothing valid is there. */
+  /** To be passed as `history` with a new prompt; null if there is no valid one. */
   readonly resumeState: ResumeState | null
 }
 
@@ -235,7 +235,7 @@ export interface HarnessResult<Output = string> {
   readonly toolCallRecords: readonly ToolCallRecord[]
   /** What a person has to answer before the run goes on; empty unless it is paused. */
   readonly pending: readonly PendingItem[]
-  /** The run's state as JSON, made when it is first read: for `resume` after a pause, else for `resumeFrom`. */
+  /** The run's state as JSON, created when it is first read: for `resume` after a pause, else for `history`. */
   readonly resumeState: ResumeState | null
   readonly transcript: readonly TranscriptEntry[]
   /** The provider's raw replies, in order, of the whole logical run. */

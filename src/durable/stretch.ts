@@ -6,9 +6,9 @@ import type {
   Harness,
   HarnessErrorCode,
   HarnessResult,
+  History,
   JsonObject,
   Prompt,
-  ResumeState,
   RunLog,
   RunStore,
 } from '../index.js'
@@ -20,7 +20,7 @@ export type StretchWork =
       readonly runId: string
       readonly prompt: Prompt
       readonly metadata?: JsonObject
-      readonly resumeFrom?: ResumeState
+      readonly history?: History
     }
   | {
       readonly kind: 'answer'
@@ -122,7 +122,7 @@ export function endingOf<Output>(
   runId: string,
   seq: number,
 ): Promise<HarnessResult<Output>> {
-  return harness.recover(runId, { log: upTo(log, seq) }).result
+  return harness.recover(runId, { log: upTo(log, seq) })
 }
 
 /** The log as it stood behind event `seq`. It takes no claims: the past is nobody's. */
@@ -164,14 +164,13 @@ async function goOn<Output>(work: StretchWork, { harness, log, signal }: Stretch
   const known = await log.inspect(runId)
   if (known === null) {
     if (work.kind === 'answer') throw new HarnessError('run_not_found', `The log knows no run \`${runId}\`.`)
-    const { prompt, metadata, resumeFrom } = work
-    const options = { ...(metadata !== undefined && { metadata }), ...(resumeFrom !== undefined && { resumeFrom }) }
+    const { prompt, metadata, history } = work
+    const options = { ...(metadata !== undefined && { metadata }), ...(history !== undefined && { history }) }
     await harness.run(prompt, { runId, ...options, ...given })
   } else if (work.kind === 'answer' && known.status === 'paused') {
-    const { resumeState } = await endingOf({ harness, log }, runId, known.lastSeq)
-    if (resumeState !== null) await harness.resume(resumeState, work.answers, given)
+    await harness.resume(runId, work.answers, given)
   } else {
-    await harness.recover(runId, given).result
+    await harness.recover(runId, given)
   }
 }
 

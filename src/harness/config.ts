@@ -17,6 +17,7 @@ import {
   wholeNumber,
 } from './option-checks.js'
 import type { OptionRule } from './option-checks.js'
+import type { FollowOptions } from './follow.js'
 import { BUILTIN_TOOL_NAMES, DEFAULT_TOOL_NAMES } from './options.js'
 import type {
   BuiltinToolName,
@@ -132,7 +133,7 @@ const SHARED_RUN_OPTIONS = {
 }
 const RUN_OPTIONS: Readonly<Record<keyof RunOptions, OptionRule>> = {
   ...SHARED_RUN_OPTIONS,
-  ...anything('resumeFrom', 'runId'),
+  ...anything('history', 'runId'),
 }
 const RESUME_OPTIONS: Readonly<Record<keyof ResumeOptions, OptionRule>> = {
   ...SHARED_RUN_OPTIONS,
@@ -242,6 +243,12 @@ export function checkResumeOptions(options: ResumeOptions): void {
   oneOf('configPolicy', options.configPolicy ?? 'compatible', ['same', 'compatible', 'any'])
 }
 
+/** Checks what a run is followed with. */
+export function checkFollowOptions(options: FollowOptions): void {
+  checkOptions(options, { ...anything('after'), signal: SIGNAL }, 'option of `follow`')
+  wholeNumber('after', options.after ?? 0)
+}
+
 /** Checks what a recorded run is run again with. */
 export function checkReplayOptions(options: ReplayOptions): void {
   checkOptions(options, { tools: TOOLS, instructions: TEXT }, 'option of `replay`')
@@ -297,11 +304,19 @@ export function checkRunId(runId: unknown): void {
 export function ownPrompt(prompt: InputMessage): InputMessage {
   if (typeof prompt === 'string') return prompt
   if (hasParts(prompt)) return contentOf(prompt)
-  throw invalid(`Expected the prompt to be a text or a list of content parts, got ${nameOf(prompt)}.`)
+  throw invalid(
+    `Expected the prompt to be a string or a list of content parts, got ${nameOf(prompt)}.${messagesHint(prompt)}`,
+  )
+}
+
+/** Message arrays of other libraries look like a prompt to those who know them. */
+function messagesHint(prompt: unknown): string {
+  const isMessages = Array.isArray(prompt) && prompt.some((part) => isObject(part) && 'role' in part)
+  return isMessages ? ' Pass an earlier conversation as `history`.' : ''
 }
 
 function hasParts(prompt: unknown): boolean {
-  return Array.isArray(prompt) && prompt.length > 0 && prompt.every(isObject)
+  return Array.isArray(prompt) && prompt.length > 0 && prompt.every((part) => isObject(part) && !('role' in part))
 }
 
 /** The run's own copy of its metadata, as plain JSON. */

@@ -1,4 +1,5 @@
 import {
+  checkFollowOptions,
   checkForkOptions,
   checkReplayOptions,
   checkResumeOptions,
@@ -12,19 +13,24 @@ import {
 import type { Config } from './config.js'
 import type { HarnessDescription } from './describe.js'
 import { HarnessError } from '../contracts/errors.js'
+import { followRun } from './follow.js'
+import type { FollowOptions } from './follow.js'
 import { Launcher } from './runs.js'
+import type { Launch } from './runs.js'
 import type { ForkOptions, HarnessOptions, ReplayOptions, ResumeOptions, RunOptions } from './options.js'
 import { RunOffers } from './toolset.js'
 import type { HarnessResult, ResumeState } from '../contracts/result.js'
-import { readAnswers } from '../run/resume/answer-check.js'
-import type { Answer, ApprovalAnswer } from '../run/machine/answers.js'
+import { matchAnswers, readAnswers } from '../run/resume/answer-check.js'
+import { readHistory } from '../run/resume/history.js'
+import type { Answer } from '../run/machine/answers.js'
 import type { GoOnOpening } from '../run/core/plan.js'
 import type { DurableEvent, RunEvent } from '../run/machine/events.js'
 import { forkOpening } from '../run/replay/fork.js'
 import type { ForkPoint } from '../run/replay/fork.js'
 import type { Offer } from '../run/core/frozen.js'
-import { loadRun, loadStored } from '../run/core/load.js'
-import { pendingOf, readHistory, readPaused } from '../run/resume/stored-state.js'
+import { loadPaused, loadRun, loadStored } from '../run/core/load.js'
+import type { LoadedRun } from '../run/core/load.js'
+import { checkPaused, pendingOf, readPaused } from '../run/resume/stored-state.js'
 import { openStream } from '../run/stream/stream.js'
 import type { HarnessStream, StreamedRun } from '../run/stream/stream.js'
 import { flushTracing } from '../run/extension/tracing.js'
@@ -65,72 +71,55 @@ class OpenHarness<Output = string> implements AsyncDisposable {
     return this.#config.root
   }
 
-  /** Runs to the end, or to a pause. Rejects with a `HarnessError` that carries what the run had done (`error.run`). */
+  /** Runs to the end, or to a pause. Rejects with a `HarnessError` that carries the run so far (`error.run`). */
   async run(prompt: Prompt, options: RunOptions = {}): Promise<HarnessResult<Output>> {
-    const { queue, outcome } = this.#begin(prompt, options)
-    queue.drop()
-    return outcome
+    return resultOf(this.#begin(prompt, options, false))
   }
 
-  /** Begins a run and tells it as it happens. Throws for options that are wrong, and on a closed harness. */
+  /** Begins a run and yields its events. Throws for invalid options, and on a closed harness. */
   stream(prompt: Prompt, options: RunOptions = {}): HarnessStream<Output> {
-    return openStream(this.#begin(prompt, options))
+    return openStream(this.#begin(prompt, options, true))
   }
 
   /**
-   * Goes on with a run that waits for people, with their answers; those that are missing leave it waiting. Rejects with
-   * `invalid_state` or `invalid_answer`, before anything has run, for what does not fit.
+   * Continues a paused run, by its id in the log or by its stored state, with people's answers; items without an answer keep
+   * it waiting. Rejects with `invalid_state` or `invalid_answer`, before anything has run, for those that do not fit.
    */
   async resume(
-    state: ResumeState,
+    runIdOrState: string | ResumeState,
     answers: readonly Answer[],
     options: ResumeOptions = {},
   ): Promise<HarnessResult<Output>> {
-    const { queue, outcome } = this.#beginResumed(state, answers, options)
-    queue.drop()
-    return outcome
+    return resultOf(this.#beginResumed(runIdOrState, answers, options, false))
   }
 
-  /** `resume`, told as it happens. Throws for options, a state and answers that are wrong, and on a closed harness. */
-  streamResume(state: ResumeState, answers: readonly Answer[], options: ResumeOptions = {}): HarnessStream<Output> {
-    return openStream(this.#beginResumed(state, answers, options))
-  }
-
-  /** `resume` with approvals alone. */
-  resumeApprovals(
-    state: ResumeState,
-    decisions: readonly ApprovalAnswer[],
-    options: ResumeOptions = {},
-  ): Promise<HarnessResult<Output>> {
-    return this.resume(state, decisions, options)
-  }
-
-  /** `streamResume` with approvals alone. */
-  streamApprovals(
-    state: ResumeState,
-    decisions: readonly ApprovalAnswer[],
+  /** `resume` as a stream. Throws for invalid options, a state and answers that do not fit it, and on a closed harness. */
+  streamResume(
+    runIdOrState: string | ResumeState,
+    answers: readonly Answer[],
     options: ResumeOptions = {},
   ): HarnessStream<Output> {
-    return this.streamResume(state, decisions, options)
+    return openStream(this.#beginResumed(runIdOrState, answers, options, true))
   }
 
   /**
-   * Goes on with a run that was interrupted, from what its log has of it, and tells what is new. Calls that were under
-   * way are settled by their tools' `reconcile` and `onUnknownOutcome`. A run that has ended, or waits for people, gives
-   * its stored ending. Fails with `run_not_found`, and with `run_owned` while the run is under way elsewhere.
+   * Continues an interrupted run from its log. Calls that were in progress are resolved by their tools' `reconcile` and
+   * `onUnknownOutcome`. A run that has ended, or waits for people, gives its stored ending. Rejects with `run_not_found`, and
+   * with `run_owned` while another process executes the run.
    */
-  recover(runId: string, options: ResumeOptions = {}): HarnessStream<Output> {
-    this.#assertOpen()
-    checkResumeOptions(options)
-    checkRunId(runId)
-    const log = options.log ?? this.#config.log
-    return openStream(this.#goOn(runId, options, { begun: 'recovered', answers: [], load: () => loadRun(log, runId) }))
+  async recover(runId: string, options: ResumeOptions = {}): Promise<HarnessResult<Output>> {
+    return resultOf(this.#beginRecovered(runId, options, false))
+  }
+
+  /** `recover` as a stream of what is new. */
+  streamRecover(runId: string, options: ResumeOptions = {}): HarnessStream<Output> {
+    return openStream(this.#beginRecovered(runId, options, true))
   }
 
   /**
-   * Runs a recorded run again by its log, with no request to a model and no tool run, and comes to the same result or
-   * error. Rejects with `replay_mismatch`, which names the first difference, where this harness would do something else.
-   * What was given to the run alone, such as `tools`, is to be given again.
+   * Runs a recorded run again by its log, with no request to a model and no tool run, and gives the same result or error.
+   * Rejects with `replay_mismatch`, which names the first difference, if this harness would do something else. Options of
+   * that run alone, such as `tools`, have to be passed again.
    */
   async replay(
     log: Iterable<RunEvent> | AsyncIterable<RunEvent>,
@@ -144,24 +133,48 @@ class OpenHarness<Output = string> implements AsyncDisposable {
   }
 
   /**
-   * Begins a new run that goes on from a recorded one behind its reply number `afterTurn`: with another prompt, or without
-   * one as that run did. What its tools do is said by `effects` and `mocks`.
+   * Begins a new run that continues a recorded one after its reply number `afterTurn`, with another prompt or without one.
+   * `effects` and `mocks` decide whether its tools run.
    */
-  fork(
+  async fork(
+    log: Iterable<RunEvent> | AsyncIterable<RunEvent>,
+    point: ForkPoint,
+    options: ForkOptions = {},
+  ): Promise<HarnessResult<Output>> {
+    return resultOf(this.#beginFork(log, point, options, false))
+  }
+
+  /** `fork` as a stream. */
+  streamFork(
     log: Iterable<RunEvent> | AsyncIterable<RunEvent>,
     point: ForkPoint,
     options: ForkOptions = {},
   ): HarnessStream<Output> {
+    return openStream(this.#beginFork(log, point, options, true))
+  }
+
+  /**
+   * Ends a run without running another tool: a run in progress in this harness, or one that the log has and that is paused or
+   * was interrupted. True once it has ended as `cancelled`, false if it had ended before. Rejects with `run_not_found`, and
+   * with `run_owned` while another process executes the run.
+   */
+  async cancel(runId: string): Promise<boolean> {
     this.#assertOpen()
-    checkForkOptions(point, options)
-    const { effects, mocks, ...runOptions } = options
-    const runId = options.runId ?? this.#newRunId()
-    const metadata = options.metadata === undefined ? null : ownMetadata(options.metadata)
-    const prompt = point.prompt === undefined ? null : ownPrompt(point.prompt)
-    const opening = { ...forkOpening(recordedIn(log), { afterTurn: point.afterTurn, prompt, runId }), metadata }
-    const launch = { runId, options: runOptions, opening, metadata: metadata ?? {} }
-    const told = { ...(effects !== undefined && { effects }), ...(mocks !== undefined && { mocks }) }
-    return openStream(this.#launcher.launch({ ...launch, effects: told }, this.#tools))
+    checkRunId(runId)
+    return this.#launcher.cancel(runId)
+  }
+
+  /**
+   * The events of a run, wherever it is executed: those in the log after the cursor `after`, then those that follow, across
+   * pauses, until the run ends. Claims nothing. Throws for invalid arguments; an unknown run fails the iteration with
+   * `run_not_found`.
+   */
+  follow(runId: string, options: FollowOptions = {}): AsyncIterable<RunEvent> {
+    this.#assertOpen()
+    checkRunId(runId)
+    checkFollowOptions(options)
+    const log = this.#launcher.logOf(runId)
+    return followRun(runId, { log, listen: (listener) => this.#launcher.listen(runId, listener) }, options)
   }
 
   /** Offers one tool more, to runs that begin from now on. Throws when its name is taken. */
@@ -212,37 +225,82 @@ class OpenHarness<Output = string> implements AsyncDisposable {
     return new RunOffers(means).load(new AbortController().signal)
   }
 
-  #begin(prompt: Prompt, options: RunOptions): StreamedRun<Output> {
+  #begin(prompt: Prompt, options: RunOptions, streamed: boolean): StreamedRun<Output> {
     this.#assertOpen()
     checkRunOptions(options)
-    const { resumeFrom = null } = options
-    const history = resumeFrom === null ? [] : readHistory(resumeFrom, this.#config.signingKey)
+    const { signingKey } = this.#config
+    const log = options.log ?? this.#config.log
+    const history = readHistory(options.history ?? [], { log, signingKey })
     const opening = { kind: 'fresh', prompt: ownPrompt(prompt), history } as const
     const runId = options.runId ?? this.#newRunId()
-    return this.#launcher.launch({ runId, options, opening, metadata: ownMetadata(options.metadata) }, this.#tools)
+    const metadata = ownMetadata(options.metadata)
+    return this.#launcher.launch({ runId, options, opening, metadata, streamed }, this.#tools)
   }
 
-  #beginResumed(state: ResumeState, answers: readonly Answer[], options: ResumeOptions): StreamedRun<Output> {
+  #beginResumed(
+    runIdOrState: string | ResumeState,
+    given: readonly Answer[],
+    options: ResumeOptions,
+    streamed: boolean,
+  ): StreamedRun<Output> {
     this.#assertOpen()
     checkResumeOptions(options)
-    const stored = readPaused(state, this.#config.signingKey)
     const log = options.log ?? this.#config.log
-    return this.#goOn(stored.state.runId, options, {
-      begun: 'resumed',
-      answers: readAnswers(answers, pendingOf(stored.state)),
-      load: () => loadStored(log, stored),
-    })
+    const answers = readAnswers(given)
+    const begun = 'resumed'
+    if (typeof runIdOrState === 'string') {
+      const runId = runIdOrState
+      checkRunId(runId)
+      const load = (): Promise<LoadedRun | null> =>
+        loadPaused(log, runId, (state) => {
+          checkPaused(state)
+          matchAnswers(answers, pendingOf(state))
+        })
+      return this.#continue(runId, options, { begun, answers, load, streamed })
+    }
+    const stored = readPaused(runIdOrState, this.#config.signingKey)
+    matchAnswers(answers, pendingOf(stored.state))
+    const load = (): Promise<LoadedRun> => loadStored(log, stored)
+    return this.#continue(stored.state.runId, options, { begun, answers, load, streamed })
   }
 
-  #goOn(
+  #beginRecovered(runId: string, options: ResumeOptions, streamed: boolean): StreamedRun<Output> {
+    this.#assertOpen()
+    checkResumeOptions(options)
+    checkRunId(runId)
+    const log = options.log ?? this.#config.log
+    const load = (): Promise<LoadedRun | null> => loadRun(log, runId)
+    return this.#continue(runId, options, { begun: 'recovered', answers: [], load, streamed })
+  }
+
+  #beginFork(
+    log: Iterable<RunEvent> | AsyncIterable<RunEvent>,
+    point: ForkPoint,
+    options: ForkOptions,
+    streamed: boolean,
+  ): StreamedRun<Output> {
+    this.#assertOpen()
+    checkForkOptions(point, options)
+    const { effects, mocks, ...runOptions } = options
+    const runId = options.runId ?? this.#newRunId()
+    const metadata = options.metadata === undefined ? null : ownMetadata(options.metadata)
+    const prompt = point.prompt === undefined ? null : ownPrompt(point.prompt)
+    const opening = { ...forkOpening(recordedIn(log), { afterTurn: point.afterTurn, prompt, runId }), metadata }
+    const launch = { runId, options: runOptions, opening, metadata: metadata ?? {}, streamed }
+    const changed = { ...(effects !== undefined && { effects }), ...(mocks !== undefined && { mocks }) }
+    return this.#launcher.launch({ ...launch, effects: changed }, this.#tools)
+  }
+
+  #continue(
     runId: string,
     options: ResumeOptions,
-    found: Pick<GoOnOpening, 'begun' | 'answers' | 'load'>,
+    { streamed, ...found }: Pick<GoOnOpening, 'begun' | 'answers' | 'load'> & Pick<Launch, 'streamed'>,
   ): StreamedRun<Output> {
     const { configPolicy = 'compatible', ...runOptions } = options
     const metadata = options.metadata === undefined ? null : ownMetadata(options.metadata)
     const opening = { kind: 'go_on', ...found, configPolicy, metadata, otherwise: null } as const
-    return this.#launcher.launch({ runId, options: runOptions, opening, metadata: metadata ?? {} }, this.#tools)
+    const launch = { runId, options: runOptions, opening, metadata: metadata ?? {}, streamed }
+    return this.#launcher.launch(launch, this.#tools)
   }
 
   #newRunId(): string {
@@ -258,6 +316,12 @@ class OpenHarness<Output = string> implements AsyncDisposable {
   #assertOpen(): void {
     if (this.#closing !== null) throw new HarnessError('closed', 'The harness is closed: make a new one to run again.')
   }
+}
+
+/** Nobody reads the events of a run whose result alone was asked for. */
+function resultOf<Output>({ queue, outcome }: StreamedRun<Output>): Promise<HarnessResult<Output>> {
+  queue.drop()
+  return outcome
 }
 
 async function recordedIn(log: Iterable<RunEvent> | AsyncIterable<RunEvent>): Promise<readonly DurableEvent[]> {

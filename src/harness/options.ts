@@ -2,10 +2,10 @@ import type { Limits, StallOptions } from '../contracts/limits.js'
 import type { Model, ModelSettings, StructuredOutputMode } from '../contracts/model.js'
 import type { Prices } from '../money/prices.js'
 import type { ModelRef } from '../contracts/model-reference.js'
-import type { ResumeState } from '../contracts/result.js'
 import type { ConfigPolicy } from '../run/machine/config-digest.js'
 import type { ForkEffects } from '../run/replay/fork.js'
 import type { Hook } from '../run/hooks/hooks.js'
+import type { History } from '../run/resume/history.js'
 import type { InputPort } from '../run/stream/input.js'
 import type { RunLog } from '../run/log/log.js'
 import type { ProvenanceOptions } from '../run/provenance/options.js'
@@ -100,15 +100,18 @@ export interface HarnessOptions<Output = string> {
 
 /** Options of one run; each stands in place of the harness's own. */
 export interface RunOptions {
-  /** Goes on from an earlier run's conversation, with a new prompt. `null`: a fresh conversation. */
-  readonly resumeFrom?: ResumeState | null
+  /**
+   * The conversation that the run continues: transcript entries, the `resumeState` of a run that has ended, or `{ runId,
+   * after }`, a run of the same log, up to and including the step of the entry `after`. Default, and `null`: none.
+   */
+  readonly history?: History | null
   /** Default: `run_` and 32 hex digits. */
   readonly runId?: string
   /** Data of the host, told to tools, hooks and the log; never to the model. */
   readonly metadata?: JsonObject
   /** Cancels the run. */
   readonly signal?: AbortSignal
-  /** Text, reasoning and argument deltas are in the stream; the model is asked for a stream. Default false. */
+  /** Text, reasoning and argument deltas are among the events. Default: true for streams, else false. */
   readonly deltas?: boolean
   /** The events of runs that calls start are in the stream too, each under its own `runId`. Default true. */
   readonly includeSubagents?: boolean
@@ -126,7 +129,7 @@ export interface RunOptions {
 }
 
 /** Options of a run that goes on where it was left. */
-export interface ResumeOptions extends Omit<RunOptions, 'resumeFrom' | 'runId'> {
+export interface ResumeOptions extends Omit<RunOptions, 'history' | 'runId'> {
   /**
    * What the run may be configured with now: exactly what it had (`same`); anything, as long as the tools whose calls are
    * still to be run are what they were (`compatible`, the default); anything at all (`any`).
@@ -138,4 +141,4 @@ export interface ResumeOptions extends Omit<RunOptions, 'resumeFrom' | 'runId'> 
 export type ReplayOptions = Pick<RunOptions, 'tools' | 'instructions'>
 
 /** Options of a run that goes on from a recorded one. */
-export interface ForkOptions extends Omit<RunOptions, 'resumeFrom'>, ForkEffects {}
+export interface ForkOptions extends Omit<RunOptions, 'history'>, ForkEffects {}

@@ -14,6 +14,10 @@ import { RunContext } from '../run/core/context.js'
 import type { RunSurroundings } from '../run/core/context.js'
 import type { ForkEffects } from '../run/replay/fork.js'
 import type { Frozen } from '../run/core/frozen.js'
+import type { RunLog } from '../run/log/log.js'
+import type { RunEvent } from '../run/machine/events.js'
+import { cancelStored } from '../run/resume/cancel.js'
+import { inputPort } from '../run/stream/input.js'
 import { HookSet } from '../run/hooks/hooks.js'
 import { loadChild } from '../run/core/load.js'
 import type { Provenance } from '../run/provenance/flows.js'
@@ -35,6 +39,8 @@ export interface Launch {
   readonly metadata: JsonObject
   /** What its tools do, in a fork. */
   readonly effects?: ForkEffects
+  /** Somebody reads its events: with deltas, unless the options say otherwise. */
+  readonly streamed: boolean
 }
 
 /** Starts runs, at the top and under calls, and knows those under way. */
@@ -43,31 +49,40 @@ export class Launcher<Output> {
   readonly #config: Config<Output>
   readonly parts: Parts
   readonly #running = new Map<RunContext, Promise<unknown>>()
+  /** Who follows a run, by run id. */
+  readonly #followers = new Map<string, Set<(event: RunEvent) => void>>()
 
   constructor(config: Config<Output>) {
     this.#config = config
     this.parts = new Parts(config, this.warn)
   }
 
-  launch({ runId, options, opening, metadata, effects }: Launch, tools: readonly ToolSpec[]): StreamedRun<Output> {
+  launch(
+    { runId, options: given, opening, metadata, effects, streamed }: Launch,
+    tools: readonly ToolSpec[],
+  ): StreamedRun<Output> {
+    const ownInput = inputPort()
+    const input = given.input ?? ownInput
+    const options = streamed ? { ...given, input, deltas: given.deltas ?? true } : given
     const model = options.model ?? this.#config.model
     if (model === null) throw missingModel()
     const plan = planOf(this.#means(tools), {
       ...{ opening, options, model, effects: effects ?? null, asksServers: true },
       warn: (message) => context.tell('warning', { message }),
     })
-    const queue = new EventQueue()
+    const queue = new EventQueue(this.#publish)
     const abort = new RunAbort(options.signal)
     abort.onAbort(() => queue.stopWaiting())
     const log = options.log ?? this.#config.log
-    const childQueue = options.includeSubagents === false ? unheard() : queue
+    const childQueue = options.includeSubagents === false ? unheard(this.#publish) : queue
     const context = this.#context({ runId, parent: null, metadata, log, queue, childQueue, abort, opening })
     const outcome = conduct<Output>(context, plan).finally(() => {
       queue.close()
+      ownInput.close()
       this.#running.delete(context)
     })
     this.#running.set(context, outcome)
-    return { runId, queue, abort, outcome }
+    return { runId, queue, abort, input, outcome }
   }
 
   /** A stretch of a recorded run, run again by what was recorded. */
@@ -103,6 +118,44 @@ export class Launcher<Output> {
   readonly warn = (message: string): boolean => {
     for (const context of this.#running.keys()) context.tell('warning', { message })
     return this.#running.size > 0
+  }
+
+  /**
+   * Cancels a run of this process, or one that the log has: that is paused or was interrupted. False when it has ended
+   * already.
+   */
+  async cancel(runId: string): Promise<boolean> {
+    const reason = new HarnessError('cancelled', 'The run was cancelled by its id.')
+    for (const [context, outcome] of this.#running) {
+      if (context.runId !== runId) continue
+      context.abort.cancel(reason)
+      const [{ status }] = await Promise.allSettled([outcome])
+      if (status === 'rejected' && context.abort.byCaller) return true
+    }
+    const { log } = this.#config
+    const queue = unheard(this.#publish)
+    const own = { runId, parent: null, metadata: {}, log, queue, childQueue: queue, abort: new RunAbort(undefined) }
+    return cancelStored(this.#context(own))
+  }
+
+  /** Calls `listener` with each event of a run in this process; returns how to stop. */
+  listen(runId: string, listener: (event: RunEvent) => void): () => void {
+    const listeners = this.#followers.get(runId) ?? new Set()
+    this.#followers.set(runId, listeners.add(listener))
+    return () => {
+      if (listeners.delete(listener) && listeners.size === 0) this.#followers.delete(runId)
+    }
+  }
+
+  readonly #publish = (event: RunEvent): void => {
+    if (this.#followers.size === 0) return
+    for (const listener of this.#followers.get(event.runId) ?? []) listener(event)
+  }
+
+  /** The log of a run: that of this process if the run is in progress here, else the harness's. */
+  logOf(runId: string): RunLog {
+    const context = [...this.#running.keys()].find((each) => each.runId === runId)
+    return context?.log ?? this.#config.log
   }
 
   /** Cancels the runs under way and waits for them. */
@@ -193,8 +246,8 @@ function missingModel(): HarnessError {
 }
 
 /** A queue for events that nobody listens to. */
-function unheard(): EventQueue {
-  const queue = new EventQueue()
+function unheard(onPush?: (event: RunEvent) => void): EventQueue {
+  const queue = new EventQueue(onPush)
   queue.drop()
   return queue
 }

@@ -108,7 +108,7 @@ describe.each(KEPT)('$title, written by an earlier version,', (kept) => {
     if (own[0]?.seq === 1) expect(fold(own.map(currentFormat()))).toMatchObject({ kind: 'run_state', runId })
     const recovered = await harnessFor(kept, log)
       .recover(runId, { configPolicy: 'any' })
-      .result.catch((error: unknown) => error)
+      .catch((error: unknown) => error)
     if (end === null) {
       expect(recovered).toMatchObject({ stopReason: 'input_required' })
       return
@@ -128,7 +128,7 @@ describe.each(WITH_STATE)('the state of $title, written by an earlier version,',
     const pending = kept.end?.pending ?? []
     if (pending.length === 0) {
       const next = kept.name === 'structured' ? 'output_validation_failed' : 'end_turn'
-      const run = harness.run('More.', { resumeFrom: state })
+      const run = harness.run('More.', { history: state })
       if (next === 'end_turn') expect((await run).stopReason).toBe(next)
       else expect((await failureOf(run)).code).toBe(next)
       return

@@ -65,5 +65,5 @@ test.each<[string, object, string]>([
 test('no previous conversation is a fresh one', async () => {
   using model = new ScriptedModel().says('Hello.')
   await using harness = new Harness({ model, builtinTools: [] })
-  expect((await harness.run('Hi.', { resumeFrom: null })).text).toBe('Hello.')
+  expect((await harness.run('Hi.', { history: null })).text).toBe('Hello.')
 })

@@ -328,7 +328,7 @@ test('H-22 a run that was answered by a call goes on with a new prompt', async (
   const harness = harnessOf({ model, outputType: answer, tools: [again] })
   const { resumeState } = await harness.run('Go.')
   const result = await harness.run('And now?', {
-    resumeFrom: JSON.parse(JSON.stringify(resumeState)) as typeof resumeState,
+    history: JSON.parse(JSON.stringify(resumeState)) as typeof resumeState,
   })
   expect(result.output).toEqual({ answer: 'still' })
   expect(model.requests[1]?.transcriptLength).toBe(4)

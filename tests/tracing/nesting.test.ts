@@ -226,13 +226,13 @@ describe('a run that goes on', () => {
     const crashed = memoryLog()
     await crashed.append('run_1', events.slice(0, started + 1))
     const again = harnessOf({ ...options, model: new ScriptedModel().says('Done.'), log: crashed, tracing: tracing() })
-    expect((await again.recover('run_1').result).text).toBe('Done.')
+    expect((await again.recover('run_1')).text).toBe('Done.')
     const [one, two, ...others] = traced.spans.filter(({ name }) => name === 'invoke_agent thinharness')
     expect(two?.spanContext().traceId).toBe(one?.spanContext().traceId)
     expect(two?.attributes['thinharness.run.resumed']).toBe(true)
     expect(others).toEqual([])
     const spans = traced.spans.length
-    await again.recover('run_1').result
+    await again.recover('run_1')
     expect(traced.spans).toHaveLength(spans)
   })
 

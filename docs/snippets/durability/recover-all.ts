@@ -6,7 +6,7 @@ export async function recoverAll(harness: Harness, log: RunStore): Promise<Harne
   const results: HarnessResult[] = []
   for await (const { runId } of log.list({ status: 'interrupted', parentRunId: null })) {
     try {
-      results.push(await harness.recover(runId).result)
+      results.push(await harness.recover(runId))
     } catch (error) {
       if (!(error instanceof HarnessError && error.code === 'run_owned')) console.error(runId, error)
     }

@@ -5,10 +5,10 @@ const log = fileLog('./runs')
 await using harness = new Harness({ model: 'openai:gpt-5.5', builtinTools: [], tools: [lookupOrder], log })
 
 await harness.run('Why is order 1042 late?', { runId: 'run_1042' })
-const fork = harness.fork(
+const fork = await harness.fork(
   log.read('run_1042'),
   { afterTurn: 1, prompt: 'Answer in one word.' },
   { effects: 'dry', mocks: { lookup_order: () => 'lost at sea' } },
 )
 
-console.log((await fork.result).text)
+console.log(fork.text)

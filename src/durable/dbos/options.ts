@@ -1,5 +1,5 @@
 import { HarnessError } from '../../index.js'
-import type { Harness, JsonObject, ResumeState, RunStore } from '../../index.js'
+import type { Harness, JsonObject, History, RunStore } from '../../index.js'
 import { isObject } from '../../util/json.js'
 import { unknownKey } from '../../util/unknown-key.js'
 import type { DbosEngine, DbosQueueOptions } from './engine.js'
@@ -51,7 +51,7 @@ export interface StartOptions {
   /** Data of the host, told to tools, hooks and the log; never to the model. */
   readonly metadata?: JsonObject
   /** Goes on from an earlier run's conversation. */
-  readonly resumeFrom?: ResumeState
+  readonly history?: History
   /** Runs of a smaller number go first. Default 0. */
   readonly priority?: number
 }
@@ -91,7 +91,7 @@ function checkQueue(queue: RunQueue): void {
 
 /** Refuses options of a run that are none, as `invalid_options`. What the harness refuses is told by the run's result. */
 export function checkStartOptions(options: StartOptions): void {
-  known(options, ['runId', 'metadata', 'resumeFrom', 'priority'], 'option of `start`')
+  known(options, ['runId', 'metadata', 'history', 'priority'], 'option of `start`')
   const { runId, priority } = options
   if (runId !== undefined && !/^[\w.:-]{1,128}$/.test(runId))
     throw expected('runId', '1 to 128 letters, digits, `_`, `-`, `.` or `:`', runId)

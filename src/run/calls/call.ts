@@ -12,7 +12,7 @@ import type { FinishReason } from '../../contracts/entry.js'
 import type { JsonObject } from '../../util/json.js'
 import { didYouMean } from '../../util/suggest.js'
 import { settle } from '../../util/abort.js'
-import type { ApprovalAnswer } from '../machine/answers.js'
+import type { ApprovalAnswer, DeclinedAnswer } from '../machine/answers.js'
 import type { LeftRun } from '../machine/background-state.js'
 import type { BatchCall } from '../machine/batch-call.js'
 import { askAfterCall, askBeforeCall } from './call-hooks.js'
@@ -37,7 +37,7 @@ export async function performCall(
 ): Promise<readonly LeftChild[]> {
   const startedAt = performance.now()
   const { callId, name: toolName } = call
-  const said = outcomeBy(call.verdict, frozen.tools.get(toolName), toolName)
+  const said = declineOf(call) ?? outcomeBy(call.verdict, frozen.tools.get(toolName), toolName)
   if (said !== null) {
     await completeUnrun(context, call, toolIndex, said)
     return []
@@ -174,6 +174,15 @@ async function refusedFlow(
   const { flowsInto, refusedBy } = await import('../provenance/flows.js')
   const flows = flowsInto(provenance, context.state.transcript, { spec, argumentsText })
   return flows.length === 0 ? null : refusedBy(flows)
+}
+
+/** The outcome of a call whose question a person declined to answer. */
+function declineOf({ callId, answers }: BatchCall): ToolOutcome | null {
+  const declined = answers.find((answer): answer is DeclinedAnswer => answer.callId === callId && 'declined' in answer)
+  if (declined === undefined) return null
+  const reason = declined.reason === undefined ? '' : `\nReason: ${declined.reason}`
+  const content = `The tool asked a question, and the person declined to answer it.${reason}`
+  return { kind: 'failed', errorType: 'Declined', content, retry: false }
 }
 
 /** A person's decision on the call itself. */

@@ -46,6 +46,19 @@ export function opened(event: DurableEvent): { readonly state: RunState; readonl
   return { state: apply(state, event), responses }
 }
 
+/** A run that waits for people, from its log; null when the log has nothing of it. `check` throws for one that cannot take the answers. */
+export async function loadPaused(
+  log: RunLog,
+  runId: string,
+  check: (state: RunState) => void,
+): Promise<LoadedRun | null> {
+  const found = await loadRun(log, runId)
+  if (found === null) return null
+  check(found.state)
+  const { state, responses, last, isLogged } = found
+  return { state, responses, last, isLogged }
+}
+
 /**
  * The stored state of a run that waits, unless the log knows that it went on since. What the pause itself told after the
  * state was made is no going on: a `run_end` hook can be what stores it.

@@ -44,8 +44,8 @@ export type Opening = FreshOpening | GoOnOpening
 export interface FreshOpening {
   readonly kind: 'fresh'
   readonly prompt: InputMessage
-  /** The conversation that it goes on from. */
-  readonly history: readonly TranscriptEntry[]
+  /** The conversation that it continues, or how to load it. */
+  readonly history: readonly TranscriptEntry[] | (() => Promise<readonly TranscriptEntry[]>)
 }
 
 export interface GoOnOpening {

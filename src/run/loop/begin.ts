@@ -5,8 +5,10 @@ import { askStart, drive, effectivePrompt, prepare, startedBy, timed, tracedRun 
 import type { Conducted } from './start.js'
 
 /** Begins a run with a prompt. */
-export async function begin(run: Conducted, { prompt, history }: FreshOpening): Promise<Ending> {
+export async function begin(run: Conducted, opening: FreshOpening): Promise<Ending> {
   const { context, plan } = run
+  const { prompt } = opening
+  const history = typeof opening.history === 'function' ? await opening.history() : opening.history
   context.tracer?.open(() => tracedRun(context, plan, null))
   const prepared = await prepare(run, null)
   await context.emit('run_started', { begun: 'fresh', prompt, ...startedBy(run, prepared), history })

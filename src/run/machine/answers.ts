@@ -8,12 +8,26 @@ export interface ApprovalAnswer {
   readonly reason?: string
   /** Runs the call with these arguments in place of the model's; checked like any others. */
   readonly editedArguments?: JsonObject
+  /** Who answered, for the log. */
+  readonly by?: string
 }
 
-/** A person's answer to what a tool asked. */
+/** A person's answer to a tool's question, or a verdict on a call whose outcome is unknown. */
 export interface QuestionAnswer {
   readonly callId: string
   readonly answer: JsonValue
+  /** Who answered, for the log. */
+  readonly by?: string
+}
+
+/** Nobody answers the question: its call fails, and the model reads that the person declined. Not for an unknown outcome. */
+export interface DeclinedAnswer {
+  readonly callId: string
+  readonly declined: true
+  /** Reported to the model. */
+  readonly reason?: string
+  /** Who declined, for the log. */
+  readonly by?: string
 }
 
 /**
@@ -26,7 +40,7 @@ export type Verdict =
   | { readonly outcome: 'run_again' }
 
 /** What a person answers to a pending item of a paused run. */
-export type Answer = ApprovalAnswer | QuestionAnswer
+export type Answer = ApprovalAnswer | QuestionAnswer | DeclinedAnswer
 
 /** The verdict in an answer that was checked. */
 export function verdictOf(answer: Answer): Verdict | null {

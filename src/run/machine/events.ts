@@ -77,7 +77,7 @@ export interface DurablePayloads {
     readonly traceparent?: string
     /** Limits and retry budgets of the run. */
     readonly rules: RunRules
-    /** The conversation that the run continues (`resumeFrom`); empty for a new one. */
+    /** The conversation that the run continues (`history`); empty for a new one. */
     readonly history: readonly TranscriptEntry[]
     /** How the model sees the history, if not as it is. */
     readonly view?: View

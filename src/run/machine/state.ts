@@ -39,7 +39,7 @@ export interface RunState {
   config: ConfigDigest | null
   readonly prompt: string | readonly ContentPart[]
   readonly transcript: TranscriptEntry[]
-  /** Where the entries of this run begin; what is before came with `resumeFrom`. */
+  /** Where the entries of this run begin; what is before came with `history`. */
   readonly firstEntry: number
   phase: Phase
   usage: RunUsage

@@ -7,7 +7,8 @@ import type { DurableEvent, RunEvent } from '../machine/events.js'
 import type { InputPort } from '../stream/input.js'
 import type { LoadedRun } from '../core/load.js'
 import type { RunLog } from '../log/log.js'
-import { Recording } from '../core/recording.js'
+import { toHarnessError } from '../core/failure.js'
+import { Recording, recordedFailure } from '../core/recording.js'
 import { currentFormat } from '../resume/format-1.js'
 import { readState } from '../resume/stored-state.js'
 
@@ -52,6 +53,7 @@ export async function replayRun<Output>(
     context = stretch.context
     const [outcome] = await Promise.allSettled([stretch.outcome])
     if (recording.mismatch !== null) throw recording.mismatch
+    if (outcome.status === 'fulfilled' && outcome.value.pending.length > 0) throwCancelled(recording, context)
     const { last, next } = recording
     if (next !== undefined && next.kind !== 'run_started') throw recording.differs(next, { kind: 'nothing more' }, '')
     if (next !== undefined) continue
@@ -59,6 +61,14 @@ export async function replayRun<Output>(
     if (outcome.status === 'rejected') throw outcome.reason
     return outcome.value
   }
+}
+
+/** A run that was cancelled while it was paused ends there. */
+function throwCancelled(recording: Recording, context: RunContext): void {
+  const { next } = recording
+  if (next?.kind !== 'run_failed') return
+  context.replay(recording.take())
+  throw toHarnessError(recordedFailure(next), context.report(next.stopReason))
 }
 
 /** The durable events of the run that comes first; those of the runs that it started are not needed. */

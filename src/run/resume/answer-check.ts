@@ -13,29 +13,34 @@ import type { Answer, ApprovalAnswer } from '../machine/answers.js'
 import type { RunState } from '../machine/state.js'
 import { pendingOf } from './stored-state.js'
 
-/** A copy of the answers, of which each names an item that waits, once, and is of its kind. Throws `invalid_answer`. */
-export function readAnswers(given: unknown, pending: readonly PendingItem[]): readonly Answer[] {
+/** A copy of the answers: objects with a `callId`, each of which is there once. Throws `invalid_answer`. */
+export function readAnswers(given: unknown): readonly Answer[] {
   if (!Array.isArray(given)) throw invalid(`Expected the answers to be a list, got ${shown(given)}.`)
-  if (given.length === 0) throw invalid(`No answer was given. ${waiting(pending)}`)
   const seen = new Set<string>()
   return given.map((answer: unknown) => {
     const { callId } = isObject(answer) ? answer : {}
     if (!isObject(answer) || typeof callId !== 'string')
       throw invalid(`Expected an answer to be an object with a \`callId\`, got ${shown(answer)}.`)
-    const item = pending.find((each) => each.callId === callId)
-    if (item === undefined)
-      throw invalid(
-        `Nothing waits for an answer to \`${callId}\`.${didYouMean(
-          callId,
-          pending.map((each) => each.callId),
-        )} ${waiting(pending)}`,
-      )
     if (seen.has(callId)) throw invalid(`There are two answers to \`${callId}\`.`)
     seen.add(callId)
-    const problem = item.kind === 'approval' ? approvalProblem(answer) : questionProblem(answer, item)
-    if (problem !== undefined) throw invalid(`The answer to \`${callId}\` cannot be used: ${problem}`)
     return JSON.parse(JSON.stringify(answer)) as Answer
   })
+}
+
+/** Throws `invalid_answer` unless there are answers, and each is for an item that waits and of that item's kind. */
+export function matchAnswers(answers: readonly Answer[], pending: readonly PendingItem[]): void {
+  if (answers.length === 0) throw invalid(`No answer was given. ${waiting(pending)}`)
+  for (const answer of answers) {
+    const { callId } = answer
+    const item = pending.find((each) => each.callId === callId)
+    if (item === undefined) {
+      const known = pending.map((each) => each.callId)
+      throw invalid(`Nothing waits for an answer to \`${callId}\`.${didYouMean(callId, known)} ${waiting(pending)}`)
+    }
+    const fields = answer as unknown as Readonly<Record<string, unknown>>
+    const problem = item.kind === 'approval' ? approvalProblem(fields) : questionProblem(fields, item)
+    if (problem !== undefined) throw invalid(`The answer to \`${callId}\` cannot be used: ${problem}`)
+  }
 }
 
 /**
@@ -51,29 +56,53 @@ export async function checkAnswers(
   for (const answer of answers) {
     const item = pending.find(({ callId }) => callId === answer.callId)
     if (item === undefined) continue
-    const problem =
-      'answer' in answer ? await answerProblem(item, answer.answer) : await editProblem(item, answer, tools)
+    const problem = await misfit(answer, item, tools)
     if (problem !== undefined) throw invalid(`The answer to \`${answer.callId}\` cannot be used: ${problem}`)
   }
 }
 
+async function misfit(
+  answer: Answer,
+  item: PendingItem,
+  tools: ReadonlyMap<string, ToolSpec>,
+): Promise<string | undefined> {
+  if ('declined' in answer) return undefined
+  return 'answer' in answer ? answerProblem(item, answer.answer) : editProblem(item, answer, tools)
+}
+
 function approvalProblem(answer: Readonly<Record<string, unknown>>): string | undefined {
-  const unknown = unknownKey(answer, ['callId', 'approved', 'reason', 'editedArguments'], 'field of an approval')
-  if (unknown !== undefined) return unknown
-  const { approved, reason, editedArguments } = answer
+  const unknown = unknownKey(answer, ['callId', 'approved', 'reason', 'editedArguments', 'by'], 'field of an approval')
+  const unusable = unknown ?? textProblem(answer, 'by') ?? textProblem(answer, 'reason')
+  if (unusable !== undefined) return unusable
+  const { approved, editedArguments } = answer
   if (typeof approved !== 'boolean') return `\`approved\` must be a boolean, got ${shown(approved)}.`
-  if (reason !== undefined && typeof reason !== 'string') return `\`reason\` must be a text, got ${shown(reason)}.`
   if (editedArguments === undefined) return undefined
   if (!isObject(editedArguments)) return `\`editedArguments\` must be an object, got ${shown(editedArguments)}.`
   return approved ? undefined : 'a call that is rejected has no `editedArguments`.'
 }
 
 function questionProblem(answer: Readonly<Record<string, unknown>>, item: PendingItem): string | undefined {
-  const unknown = unknownKey(answer, ['callId', 'answer'], 'field of an answer')
+  if ('declined' in answer) return declineProblem(answer, item)
+  const unknown = unknownKey(answer, ['callId', 'answer', 'by'], 'field of an answer') ?? textProblem(answer, 'by')
   if (unknown !== undefined) return unknown
   const value = answer['answer']
   if (value === undefined) return 'it has no `answer`.'
   return item.kind === 'unknown_outcome' ? verdictProblem(value) : undefined
+}
+
+function declineProblem(answer: Readonly<Record<string, unknown>>, { kind }: PendingItem): string | undefined {
+  if (kind === 'unknown_outcome') return 'an unknown outcome cannot be declined: `answer` must be a verdict.'
+  const unknown = unknownKey(answer, ['callId', 'declined', 'reason', 'by'], 'field of an answer that declines')
+  const unusable = unknown ?? textProblem(answer, 'reason') ?? textProblem(answer, 'by')
+  if (unusable !== undefined || answer['declined'] === true) return unusable
+  return `\`declined\` must be \`true\`, got ${shown(answer['declined'])}.`
+}
+
+function textProblem(answer: Readonly<Record<string, unknown>>, field: 'by' | 'reason'): string | undefined {
+  const value = answer[field]
+  return value === undefined || typeof value === 'string'
+    ? undefined
+    : `\`${field}\` must be a string, got ${shown(value)}.`
 }
 
 function verdictProblem(value: unknown): string | undefined {

@@ -63,9 +63,13 @@ const entry = taggedBy('role', {
   ),
 })
 
+/** The entries of a conversation. */
+export const transcriptShape: Shape = listOf(entry)
+
 const answer = either(
-  objectOf({ callId: text, answer: json }),
-  objectOf({ callId: text, approved: flag }, { reason: text, editedArguments: recordOf(json) }),
+  objectOf({ callId: text, answer: json }, { by: text }),
+  objectOf({ callId: text, declined: oneOf(true) }, { reason: text, by: text }),
+  objectOf({ callId: text, approved: flag }, { reason: text, editedArguments: recordOf(json), by: text }),
 )
 
 const pendingItem = objectOf(

@@ -1,7 +1,6 @@
 import { HarnessError } from '../../contracts/errors.js'
 import type { PendingItem, ResumeState } from '../../contracts/result.js'
 import { toolCallsOf } from '../../contracts/entry.js'
-import type { TranscriptEntry } from '../../contracts/entry.js'
 import { isObject, parseJson } from '../../util/json.js'
 import { decide } from '../machine/decide.js'
 import { batchBreach } from '../machine/limits.js'
@@ -34,24 +33,30 @@ export function readState(given: unknown, where: string, key: SigningKey | null)
   return { state: state as unknown as RunState, responses: Array.isArray(responses) ? responses : [] }
 }
 
-/** The conversation of a run that has ended, to go on from with a new prompt. */
-export function readHistory(given: unknown, key: SigningKey | null): readonly TranscriptEntry[] {
-  const { state } = readState(given, 'resumeFrom', key)
-  if (state.phase.at === 'ended') return state.transcript
-  const items = pendingOf(state)
-  const what = items.length > 0 ? 'waits for answers: give it to `resume` with them' : 'has not ended: use `recover`'
-  throw invalid('resumeFrom', `run \`${state.runId}\` ${what}`)
+/** Why the conversation of a run that has not ended cannot be continued. */
+export function waitingFor(state: RunState): string {
+  return pendingOf(state).length > 0
+    ? 'is waiting for answers: call `harness.resume` with them instead'
+    : 'has not ended: call `harness.recover` instead'
 }
 
-/** The state of a run that waits for people, to go on from with their answers. */
+/** The state of a run that waits for people, to continue with their answers. */
 export function readPaused(given: unknown, key: SigningKey | null): StoredState {
   const stored = readState(given, 'resume', key)
-  const { runId, phase, parent } = stored.state
+  checkPaused(stored.state)
+  return stored
+}
+
+/** Throws `invalid_state` for the state of a run that is not waiting for people. */
+export function checkPaused(state: RunState): void {
+  const { runId, phase, parent } = state
   if (parent !== null) throw belowAnother(runId, parent)
-  if (pendingOf(stored.state).length > 0) return stored
-  const what =
-    phase.at === 'ended' ? 'has ended: give it to `resumeFrom` with a new prompt' : 'waits for nobody: use `recover`'
-  throw invalid('resume', `run \`${runId}\` ${what}`)
+  if (pendingOf(state).length > 0) return
+  const instead =
+    phase.at === 'ended'
+      ? 'has ended: pass it as `history` with a new prompt'
+      : 'is not waiting for anybody: call `harness.recover` instead'
+  throw invalid('resume', `run \`${runId}\` ${instead}`)
 }
 
 /** What people have still to answer; empty unless the run waits. */

@@ -17,13 +17,19 @@ export class EventQueue {
   #reading = false
   #runEnds = false
   #closed = false
+  readonly #onPush: (event: StreamEvent) => void
+
+  /** `onPush` gets every event, read or not. */
+  constructor(onPush: (event: StreamEvent) => void = () => undefined) {
+    this.#onPush = onPush
+  }
 
   /** Somebody reads from now on. */
   startReading(): void {
     this.#reading = true
   }
 
-  /** Nobody has to read: the run goes on, and its events wait here for a reader to come, deltas left out. */
+  /** Nobody has to read: the run never waits, and its events wait here. Without a reader, deltas are left out. */
   keepUnread(): void {
     this.#unread = 'keep'
     this.#letRunGo()
@@ -45,6 +51,7 @@ export class EventQueue {
 
   /** Resolves when the run may go on; `undefined` when it may at once. */
   push(event: StreamEvent): Promise<void> | undefined {
+    this.#onPush(event)
     if (this.#closed || (!this.#reading && this.#unread === 'drop')) return undefined
     if (!event.durable) {
       // The end of a run is for whoever comes to read, also where the log could not keep it.
@@ -54,7 +61,7 @@ export class EventQueue {
       return undefined
     }
     this.#add(event)
-    const goesOn = this.#runEnds || (!this.#reading && this.#unread === 'keep')
+    const goesOn = this.#runEnds || this.#unread === 'keep'
     if (goesOn || this.#events.length < ROOM) return undefined
     return new Promise((resolve) => this.#runWaits.push(resolve))
   }

@@ -2,12 +2,13 @@ import { HarnessError } from '../../contracts/errors.js'
 import type { HarnessResult } from '../../contracts/result.js'
 import type { RunAbort } from '../../util/abort.js'
 import type { StreamEvent } from '../machine/events.js'
+import type { InputMessage, InputPort } from './input.js'
 import type { EventQueue } from './queue.js'
 
 /**
- * A run, told as it happens. The run has begun when the stream is there. A reader that stops before the end must say so
- * (`break` out of `for await`, `close()` or `await using` do): the run is cancelled then. A slow reader slows the run
- * down; one who only wants `result` need not read at all.
+ * The events of a run in progress. The run has begun when the stream exists. A reader that stops before the end cancels the
+ * run by `break` in `for await`, `cancel()`, `close()` or `await using`. A slow reader slows the run down, unless `result`
+ * is awaited: then the run never waits for its reader, and nobody needs to read.
  */
 export interface HarnessStream<Output = string> extends AsyncIterable<StreamEvent>, AsyncDisposable {
   readonly runId: string
@@ -15,7 +16,11 @@ export interface HarnessStream<Output = string> extends AsyncIterable<StreamEven
   readonly result: Promise<HarnessResult<Output>>
   /** The same events as the iteration, all that wait at once: for readers of many small deltas. */
   batches(): AsyncIterable<readonly StreamEvent[]>
+  /** Gives the model a message at its next turn. Throws once the run has ended. */
+  steer(message: InputMessage): void
   /** Cancels the run, unless it has ended, and resolves when it has cleaned up. Never rejects. */
+  cancel(): Promise<void>
+  /** The same as `cancel`. */
   close(): Promise<void>
 }
 
@@ -24,6 +29,7 @@ export interface StreamedRun<Output> {
   readonly runId: string
   readonly queue: EventQueue
   readonly abort: RunAbort
+  readonly input: InputPort
   readonly outcome: Promise<HarnessResult<Output>>
 }
 
@@ -83,9 +89,17 @@ class RunStream<Output> implements HarnessStream<Output> {
     return { next, return: () => this.#return() }
   }
 
-  async close(): Promise<void> {
+  steer(message: InputMessage): void {
+    this.#run.input.send(message)
+  }
+
+  async cancel(): Promise<void> {
     this.#closing ??= this.#cancel()
     await this.#closing
+  }
+
+  close(): Promise<void> {
+    return this.cancel()
   }
 
   [Symbol.asyncDispose](): Promise<void> {

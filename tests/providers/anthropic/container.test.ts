@@ -118,7 +118,7 @@ test('a conversation goes on in its container from a stored state', async () => 
   await using harness = new Harness({ model, builtinTools: [], settings: OFFERED })
   const { resumeState, transcript } = await harness.run('Go.')
   const stored = JSON.parse(JSON.stringify(resumeState)) as NonNullable<typeof resumeState>
-  await harness.run('Again.', { resumeFrom: stored })
+  await harness.run('Again.', { history: stored })
   expect(bodies.map(({ container }) => container)).toEqual([undefined, 'container_7'])
   expect(transcript[1]).toMatchObject({ native: { data: { container: held } }, usage: { longCacheWriteTokens: 9 } })
 })

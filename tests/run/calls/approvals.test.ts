@@ -35,7 +35,7 @@ describe('a call that needs approval', () => {
   test('AP-02 AP-03 runs once with its own arguments when approved, in another harness, from a copy of the state', async () => {
     const { pay, ran, state } = await pausedRun()
     using model = new ScriptedModel().says('Paid.')
-    const result = await harnessOf({ model, tools: [pay] }).resumeApprovals(state, [YES])
+    const result = await harnessOf({ model, tools: [pay] }).resume(state, [YES])
     expect(ran).toEqual([{ amount: 5 }])
     expect(result).toMatchObject({ runId: 'run_pay', text: 'Paid.', stopReason: 'end_turn', pending: [] })
     expect(result.usage).toMatchObject({ modelRequests: 2, toolCalls: 1 })
@@ -160,7 +160,7 @@ describe('a call that needs approval', () => {
     const result = await harness.resume(state, [YES])
     expect(result.output).toEqual({ paid: true })
     const next = harnessOf({ model, tools: [pay] })
-    expect((await next.run('And now?', { resumeFrom: stored(result) })).text).toBe('{"paid":false}')
+    expect((await next.run('And now?', { history: stored(result) })).text).toBe('{"paid":false}')
   })
 
   test.each([
@@ -189,16 +189,14 @@ describe('a call that needs approval', () => {
     const { pay, state } = await pausedRun()
     const harness = harnessOf({ model: new ScriptedModel(), tools: [pay] })
     await harness.close()
-    for (const resumed of [harness.resume(state, [YES]), harness.resumeApprovals(state, [YES])])
-      expect((await failureOf(resumed)).code).toBe('closed')
-    for (const stream of [() => harness.streamResume(state, [YES]), () => harness.streamApprovals(state, [YES])])
-      expect(stream).toThrow(expect.objectContaining({ code: 'closed' }) as Error)
+    expect((await failureOf(harness.resume(state, [YES]))).code).toBe('closed')
+    expect(() => harness.streamResume(state, [YES])).toThrow(expect.objectContaining({ code: 'closed' }) as Error)
   })
 
   test('AP-27 the stream of a resumed run tells its start, the decisions, the tools, a request of its kind and the end', async () => {
     const { pay, state } = await pausedRun()
     const model = new ScriptedModel().says('Paid.')
-    const stream = harnessOf({ model, tools: [pay] }).streamApprovals(state, [YES])
+    const stream = harnessOf({ model, tools: [pay] }).streamResume(state, [YES])
     const events = await eventsOf(stream)
     expect(kinds(events)).toBe(
       'run_started approval_resumed answer_received tool_call_started tool_call_completed model_request_started model_message run_completed',
@@ -211,13 +209,13 @@ describe('a call that needs approval', () => {
     expect(events.map(({ seq }) => seq)).toEqual(events.map((_, index) => Number(state['seq']) + index + 1))
   })
 
-  test('AP-28 a state given to the wrong one of `resume` and `resumeFrom` is sent to the other, before any hook', async () => {
+  test('AP-28 a state given to the wrong one of `resume` and `history` is sent to the other, before any hook', async () => {
     const { pay, state } = await pausedRun()
     const hooks: Hook[] = [{ event: 'run_start', handler: () => expect.fail('No hook may be asked.') }]
     const harness = harnessOf({ model: new ScriptedModel(), tools: [pay], hooks })
-    await expect(harness.run('And now?', { resumeFrom: state })).rejects.toThrow(/give it to `resume` with them/)
+    await expect(harness.run('And now?', { history: state })).rejects.toThrow(/call `harness.resume` with them/)
     const ended = stored(await harnessOf({ model: new ScriptedModel().says('Hello.') }).run('Hi.'))
-    await expect(harness.resume(ended, [YES])).rejects.toThrow(/give it to `resumeFrom` with a new prompt/)
+    await expect(harness.resume(ended, [YES])).rejects.toThrow(/pass it as `history` with a new prompt/)
   })
 
   test('AP-44 tokens add up over the paused turn, the resumed one and a corrective one', async () => {

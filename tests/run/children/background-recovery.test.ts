@@ -38,7 +38,7 @@ describe('after a crash', () => {
       const begun = kept.some(({ kind, agentName }) => kind === 'tool_call_started' && agentName !== null)
       done.clear()
       const left = await logWith(kept)
-      const result = await leaving(lines, [step], { log: left }).harness.recover('run_p').result
+      const result = await leaving(lines, [step], { log: left }).harness.recover('run_p')
       expect([cut, result.text, reportsIn(result.transcript)]).toEqual([cut, 'Done.', reportsIn(whole.transcript)])
       expect([cut, result.usage]).toEqual([cut, whole.usage])
       expect([cut, [...done.values()]]).toEqual([cut, begun ? [] : [1]])
@@ -51,7 +51,7 @@ describe('after a crash', () => {
     const cut = log.kept.findIndex(({ kind }) => kind === 'background_reported') + 1
     const left = await logWith(log.kept.slice(0, cut).filter(({ runId }) => runId === 'run_p'))
     const { harness, model } = played({ 'Go.': [hand(), 'I wait.', 'Done.'] }, { log: left })
-    const result = await harness.recover('run_p', { configPolicy: 'any' }).result
+    const result = await harness.recover('run_p', { configPolicy: 'any' })
     expect([result.text, model.requests.length]).toEqual(['Done.', 1])
   })
 
@@ -65,7 +65,7 @@ describe('after a crash', () => {
     await played(plays, { tools: [start(true)], log }).harness.run('Go.', { runId: 'run_p' })
     const cut = log.kept.findIndex(({ kind }) => kind === 'tool_call_completed') + 1
     const left = await logWith(log.kept.slice(0, cut))
-    const result = await played(plays, { tools: [start(false)], log: left }).harness.recover('run_p').result
+    const result = await played(plays, { tools: [start(false)], log: left }).harness.recover('run_p')
     expect(reportsIn(result.transcript)).toMatchObject([
       { ok: false, metadata: { error_type: 'invalid_state', task: 'Work.' } },
     ])
@@ -101,7 +101,7 @@ describe('after a crash', () => {
     const cut =
       log.kept.findIndex(({ kind, parentRunId }) => kind === 'tool_call_completed' && parentRunId === null) + 1
     const again = played(plays, { tools: [start], log: await logWith(log.kept.slice(0, cut)) })
-    const result = await again.harness.recover('run_p').result
+    const result = await again.harness.recover('run_p')
     // Not behind the spawn, and the run that it waited for is not asked again.
     expect(entered).toEqual([[2, 'Ann'], 'N.', [2, 'Ann']])
     expect(reportsIn(result.transcript)).toMatchObject([{ content: 'Worked.' }])
@@ -135,7 +135,7 @@ describe('what it asks of people', () => {
     const log = memoryLog()
     const { harness } = leaving(LINES, [ask], { log })
     const paused = await harness.run('Go.', { runId: 'run_p' })
-    const again = await harness.recover('run_p').result
+    const again = await harness.recover('run_p')
     expect([again.pending, again.text, again.stopReason]).toEqual([paused.pending, 'I wait.', 'input_required'])
   })
 
@@ -148,7 +148,7 @@ describe('what it asks of people', () => {
     for (let cut = from + 1; cut < log.kept.length; cut++) {
       const kept = log.kept.slice(0, cut)
       const left = await logWith(kept)
-      const result = await leaving(LINES, [ask], { log: left }).harness.recover('run_p').result
+      const result = await leaving(LINES, [ask], { log: left }).harness.recover('run_p')
       const isAnswered = kept.some(({ kind }, index) => index >= from && kind === 'answer_received')
       expect([cut, result.text, result.pending.length]).toEqual(isAnswered ? [cut, 'Done.', 0] : [cut, 'I wait.', 1])
     }
@@ -228,10 +228,9 @@ describe('elsewhere', () => {
     await options.harness.run('Go.', { runId: 'run_p' })
     const events = await eventsIn(log, 'run_p')
     const again = leaving(['Worked anew.'], [], { log: memoryLog() })
-    const result = await again.harness.fork(events, { afterTurn: 1 }, { runId: 'run_f' }).result
+    const result = await again.harness.fork(events, { afterTurn: 1 }, { runId: 'run_f' })
     expect(result.text).toBe('Done.')
     const behind = await leaving(['Worked anew.'], [], { log: memoryLog() }).harness.fork(events, { afterTurn: 2 })
-      .result
     expect([behind.text, reportsIn(behind.transcript)[0]?.['content']]).toEqual(['Done.', 'Worked.'])
     const [report] = reportsIn(result.transcript)
     expect(report?.['content']).toBe('Worked anew.')
@@ -248,7 +247,7 @@ describe('elsewhere', () => {
     const cut =
       log.kept.findIndex(({ kind, parentRunId }) => kind === 'tool_call_completed' && parentRunId === null) + 1
     const again = played(plays, { ...copy, log: await logWith(log.kept.slice(0, cut)) })
-    await again.harness.recover('run_p').result.catch(() => undefined)
+    await again.harness.recover('run_p').catch(() => undefined)
     const lengths = (requests: typeof again.model.requests) =>
       requests
         .filter(({ entries }) => JSON.stringify(entries).includes('you are the copy'))

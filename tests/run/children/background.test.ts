@@ -200,7 +200,7 @@ describe('the end of the run', () => {
     expect(reportsIn(error.run.transcript)).toMatchObject([{ ok: false, metadata: { error_type: 'cancelled' } }])
     // Nothing goes on behind it.
     const { length } = log.kept
-    expect((await failureOf(harness.recover('run_p', { log }).result)).code).toBe('cancelled')
+    expect((await failureOf(harness.recover('run_p', { log }))).code).toBe('cancelled')
     await ticks()
     expect(log.kept).toHaveLength(length)
   })

@@ -36,7 +36,7 @@ test.each([['nothing'], ['{"kind":"run_sta']])(
       await writeFile(join(folder, name ?? ''), kept === 'nothing' ? '' : kept)
 
       using again = new ScriptedModel().says('Done.')
-      const result = await harnessOf({ model: again, tools: [delegate], log: fileLog(folder) }).recover('run_p').result
+      const result = await harnessOf({ model: again, tools: [delegate], log: fileLog(folder) }).recover('run_p')
       expect(result.toolCallRecords[0]?.output).toContain('Done below.')
       expect(children[1]).toBe(children[0])
     } finally {

@@ -19,7 +19,7 @@ async function cutBehindAnswer(own: ToolSpec, line: readonly (string | readonly 
   const ends: string[] = []
   for (let cut = pausedAt + 1; cut <= log.kept.length; cut++) {
     const left = await logWith(log.kept.slice(0, cut))
-    const result = await harnessOf({ model: playing(plays), tools, log: left }).recover('run_p').result
+    const result = await harnessOf({ model: playing(plays), tools, log: left }).recover('run_p')
     ends.push(result.pending.map(({ callId, payload }) => `${callId} ${JSON.stringify(payload)}`).join())
   }
   return ends
@@ -68,7 +68,7 @@ test('a child that ended while its parent was cut off is found with what it came
   asked = 0
   const model = playing(plays)
   const left = await logWith(log.kept.slice(0, cut))
-  const result = await harnessOf({ model, tools, log: left }).recover('run_p').result
+  const result = await harnessOf({ model, tools, log: left }).recover('run_p')
   expect([asked, model.requests.length]).toEqual([0, 1])
   expect(result.usage.children).toEqual({ modelRequests: 3, toolCalls: 1 })
 })
@@ -82,6 +82,6 @@ test('a child of which the last owner is not known to be gone yet is waited for,
   const left = await logWith(log.kept.slice(0, cut))
   const childId = log.kept.find(({ runId }) => runId !== 'run_p')!.runId
   await left.claim(childId, 'somebody elsewhere', 400)
-  const result = await harnessOf({ model: playing(plays), tools, log: left }).recover('run_p').result
+  const result = await harnessOf({ model: playing(plays), tools, log: left }).recover('run_p')
   expect(result.toolCallRecords[0]?.output).toContain('A.')
 })

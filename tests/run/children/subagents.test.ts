@@ -256,7 +256,7 @@ describe('a subagent', () => {
       const kept = log.kept.slice(0, cut)
       const wasDone = kept.some((event) => event.kind === 'tool_call_started' && event.toolName === 'once')
       const harness = harnessOf({ ...options(), log: await logWith(kept) })
-      const result = await harness.recover('run_p').result
+      const result = await harness.recover('run_p')
       expect([cut, result.text, runs]).toEqual([cut, 'All done.', wasDone ? 0 : 1])
     }
   })

@@ -90,9 +90,7 @@ function aborting(log: WatchedLog, count: number | null, controller: AbortContro
 }
 
 async function toTheEnd(harness: Harness, life: RandomLife, signal: AbortSignal | null): Promise<HarnessResult> {
-  let result = await (signal === null
-    ? harness.recover('run_life').result
-    : harness.run('go', { runId: 'run_life', signal }))
+  let result = await (signal === null ? harness.recover('run_life') : harness.run('go', { runId: 'run_life', signal }))
   while (result.pending.length > 0) {
     const answers = result.pending.map((item) => answerTo(item, life))
     result = await harness.resume(result.resumeState!, life.inParts ? answers.slice(-1) : answers)

@@ -189,7 +189,7 @@ describe('content of strangers in the arguments of a call', () => {
     const first = await harness.run('Read the page.')
     if (first.resumeState === null) throw new Error('no state')
 
-    const second = await harness.run('Do it.', { resumeFrom: first.resumeState })
+    const second = await harness.run('Do it.', { history: first.resumeState })
 
     expect(second.pending).toMatchObject([{ provenance: [{ ...FLOW, match: 'exact' }] }])
   })

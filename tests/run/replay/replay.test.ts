@@ -85,7 +85,7 @@ test('a fork goes on from a turn, with another prompt or as the run did, and may
   await harnessOf({ model, tools: [send], log }).run('Send.', { runId: 'run_r' })
   const events = await eventsIn(log, 'run_r')
   using other = new ScriptedModel().calls('send', { n: 3 }).says('Otherwise.')
-  const fork = harnessOf({ model: other, tools: [send], log }).fork(
+  const fork = harnessOf({ model: other, tools: [send], log }).streamFork(
     events,
     { afterTurn: 1, prompt: 'Otherwise?' },
     { effects: 'dry' },
@@ -104,11 +104,11 @@ test('a fork goes on from a turn, with another prompt or as the run did, and may
     'assistant',
   ])
   using third = new ScriptedModel().says('On.')
-  const on = harnessOf({ model: third, tools: [send], log }).fork(events, { afterTurn: 1 })
+  const on = harnessOf({ model: third, tools: [send], log }).streamFork(events, { afterTurn: 1 })
   expect(await on.result).toMatchObject({ text: 'On.', usage: { modelRequests: 1 } })
   using nobody = silent()
   const again = await harnessOf({ model: nobody, tools: [send] }).replay(log.read(on.runId))
   expect(again.text).toBe('On.')
-  await expect(harnessOf({ model: nobody }).fork(events, { afterTurn: 9 }).result).rejects.toThrow(/from 0 to 3/)
-  await expect(harnessOf({ model: nobody }).fork(events, { afterTurn: 3 }).result).rejects.toThrow(/give `prompt`/)
+  await expect(harnessOf({ model: nobody }).fork(events, { afterTurn: 9 })).rejects.toThrow(/from 0 to 3/)
+  await expect(harnessOf({ model: nobody }).fork(events, { afterTurn: 3 })).rejects.toThrow(/give `prompt`/)
 })

@@ -121,7 +121,7 @@ describe('a run that goes on with another configuration', () => {
     await state.harness.run('Pay.', { runId: 'run_c' })
     const left = await logWith(log.kept.slice(0, 3))
     const failed = await failureOf(
-      setUp({ log: left, instructions: 'x' }).harness.recover('run_c', { configPolicy: 'same' }).result,
+      setUp({ log: left, instructions: 'x' }).harness.recover('run_c', { configPolicy: 'same' }),
     )
     expect(failed.message).toMatch(/compatible: instructions/)
   })
@@ -140,6 +140,6 @@ describe('a run that goes on with another configuration', () => {
 
   test.each([['some'], ['']])('with the policy %j is refused at once', (configPolicy) => {
     const { harness } = setUp()
-    expect(() => harness.recover('run_c', { configPolicy: configPolicy as Policy })).toThrow(/configPolicy/)
+    expect(() => harness.streamRecover('run_c', { configPolicy: configPolicy as Policy })).toThrow(/configPolicy/)
   })
 })

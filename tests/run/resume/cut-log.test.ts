@@ -59,7 +59,7 @@ function play(log: RunStore, paid: string[]): Promise<HarnessResult> {
 }
 
 function recover(log: RunStore, paid: string[]): Promise<HarnessResult> {
-  return harnessOf({ model: playing(PLAY), tools: toolsOf(paid), log }).recover('run_r').result
+  return harnessOf({ model: playing(PLAY), tools: toolsOf(paid), log }).recover('run_r')
 }
 
 function toolsOf(paid: string[]): ToolSpec[] {

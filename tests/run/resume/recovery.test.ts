@@ -59,7 +59,7 @@ describe('a run that was cut off', () => {
       const left = await logWith(before)
       const ran: string[] = []
       const known = callsIn(before)
-      const stream = harnessOf({ model: playing(PLAYS), tools: treeTools(ran), log: left }).recover('run_r')
+      const stream = harnessOf({ model: playing(PLAYS), tools: treeTools(ran), log: left }).streamRecover('run_r')
       const result = await stream.result
       expect([cut, result.text, result.usage.toolCalls]).toEqual([cut, reference.text, reference.usage.toolCalls])
       expect(result.usage.children.toolCalls).toBe(reference.usage.children.toolCalls)
@@ -83,7 +83,7 @@ describe('a run that was cut off', () => {
     await harnessOf({ ...run, tools: treeTools([]) }).run('go', { runId: 'run_r', metadata: { tenant: 'a' } })
     const cut = log.kept.findIndex(({ kind }) => kind === 'tool_call_completed')
     const left = await logWith(log.kept.slice(0, cut))
-    const stream = harnessOf({ model: playing(PLAYS), tools: treeTools([]), log: left }).recover('run_r')
+    const stream = harnessOf({ model: playing(PLAYS), tools: treeTools([]), log: left }).streamRecover('run_r')
     const events = (await eventsOf(stream)).filter(({ runId }) => runId === 'run_r')
     expect(events[0]).toMatchObject({
       kind: 'run_started',
@@ -105,7 +105,7 @@ describe('a run that was cut off', () => {
     const log = memoryLog()
     const harness = harnessOf({ model: playing({ ...PLAYS, more: ['More.'] }), tools: treeTools([]), log })
     const result = await harness.run('go', { runId: 'run_r' })
-    const folded = await harnessOf({ model: new ScriptedModel(), tools: [], log }).recover('run_r').result
+    const folded = await harnessOf({ model: new ScriptedModel(), tools: [], log }).recover('run_r')
     expect(folded.transcript).toEqual(JSON.parse(JSON.stringify(stored(result)['transcript'])))
     expect(folded).toMatchObject({ text: result.text, output: result.output, usage: result.usage })
     expect(folded.toolCallRecords).toEqual(result.toolCallRecords)
@@ -117,7 +117,7 @@ describe('a run that was cut off', () => {
     const first = await harnessOf({ model: model(), tools: [ask], log }).run('go', { runId: 'run_q' })
     const before = await eventsIn(log, 'run_q')
     const harness = harnessOf({ model: model(), tools: [ask], log })
-    const again = await harness.recover('run_q').result
+    const again = await harness.recover('run_q')
     expect(again).toMatchObject({ stopReason: 'input_required', text: first.text, pending: first.pending })
     expect(await eventsIn(log, 'run_q')).toEqual(before)
     expect((await harness.resume(stored(again), [{ callId: 'call_1', answer: 'x' }])).text).toBe('Done.')
@@ -137,7 +137,7 @@ describe('a run that was cut off', () => {
       ran.length = 0
       const left = await logWith(log.kept.slice(0, cut))
       const harness = harnessOf({ model: model(), tools: [pay], log: left })
-      const result = await harness.recover('run_p').result
+      const result = await harness.recover('run_p')
       const last = log.kept[cut - 1]!.kind
       const early = last === 'run_started' || last === 'approval_resumed'
       expect([last, result.pending.length]).toEqual([last, early ? 1 : 0])
@@ -154,7 +154,7 @@ describe('a run that is not to be recovered', () => {
     const options = { outputType, outputMode: 'prompted', log } as const
     const result = await harnessOf({ ...options, model }).run('go', { runId: 'run_d' })
     const before = await eventsIn(log, 'run_d')
-    const stream = harnessOf({ ...options, model: new ScriptedModel() }).recover('run_d')
+    const stream = harnessOf({ ...options, model: new ScriptedModel() }).streamRecover('run_d')
     expect(kinds(await eventsOf(stream))).toBe('run_completed')
     expect((await stream.result).output).toEqual({ n: 2 })
     expect((await stream.result).usage).toEqual(result.usage)
@@ -166,7 +166,7 @@ describe('a run that is not to be recovered', () => {
     const failed = await failureOf(
       harnessOf({ model: new ScriptedModel().fails('Down.'), log }).run('go', { runId: 'run_f' }),
     )
-    const { events, thrown } = await told(harnessOf({ model: new ScriptedModel(), log }).recover('run_f'))
+    const { events, thrown } = await told(harnessOf({ model: new ScriptedModel(), log }).streamRecover('run_f'))
     expect(kinds(events)).toBe('run_failed')
     expect(thrown).toBeInstanceOf(HarnessError)
     expect(thrown).toMatchObject({ code: failed.code, message: failed.message, run: { usage: failed.run.usage } })
@@ -174,15 +174,15 @@ describe('a run that is not to be recovered', () => {
 
   test('because nobody knows it, or its id is none, is refused', async () => {
     const harness = harnessOf({ model: new ScriptedModel(), log: memoryLog() })
-    expect((await failureOf(harness.recover('run_nobody').result)).code).toBe('run_not_found')
-    expect(() => harness.recover('../etc')).toThrow(expect.objectContaining({ code: 'invalid_options' }) as Error)
+    expect((await failureOf(harness.recover('run_nobody'))).code).toBe('run_not_found')
+    expect(() => harness.streamRecover('../etc')).toThrow(expect.objectContaining({ code: 'invalid_options' }) as Error)
   })
 
   test('because it is under way is refused with `run_owned`, and the run goes on undisturbed', async () => {
     const log = memoryLog()
     let refused: unknown
     const other = harnessOf({ model: new ScriptedModel(), log })
-    const look = tool('look', async () => void (refused = await failureOf(other.recover('run_o').result)))
+    const look = tool('look', async () => void (refused = await failureOf(other.recover('run_o'))))
     const model = new ScriptedModel().calls('look').says('Done.')
     const result = await harnessOf({ model, tools: [look], log }).run('go', { runId: 'run_o' })
     expect(refused).toMatchObject({ code: 'run_owned' })
@@ -196,9 +196,9 @@ describe('a run that is not to be recovered', () => {
     await failureOf(harnessOf({ model: model(), tools, log, limits: { toolCalls: 1 } }).run('go', { runId: 'run_l' }))
     const left = () => logWith(log.kept.filter(({ kind }) => kind !== 'run_failed'))
     const less = harnessOf({ model: model(), tools, log: await left(), limits: { toolCalls: 1 } })
-    expect(await failureOf(less.recover('run_l').result)).toMatchObject({ code: 'limit_reached' })
+    expect(await failureOf(less.recover('run_l'))).toMatchObject({ code: 'limit_reached' })
     const more = harnessOf({ model: model(), tools, log: await left(), limits: { toolCalls: 2 } })
-    expect(await more.recover('run_l').result).toMatchObject({ text: 'Done.', usage: { toolCalls: 2 } })
+    expect(await more.recover('run_l')).toMatchObject({ text: 'Done.', usage: { toolCalls: 2 } })
   })
 })
 
@@ -269,7 +269,7 @@ describe('a call whose ending is not known', () => {
     ],
   ])('%s', async (_, beside, times, heard, settledBy) => {
     const { ran, harness } = await interrupted(beside)
-    const stream = harness.recover('run_u')
+    const stream = harness.streamRecover('run_u')
     const [event] = ofKind(await eventsOf(stream), 'tool_call_interrupted')
     const result = await stream.result
     expect([ran.length, event?.settledBy, result.text]).toEqual([times, settledBy, 'Done.'])
@@ -281,7 +281,7 @@ describe('a call whose ending is not known', () => {
     const asked: unknown[] = []
     const reconcile = async (...given: unknown[]) => (asked.push(given), happened)
     const { harness } = await interrupted({ reconcile })
-    await harness.recover('run_u').result
+    await harness.recover('run_u')
     expect(asked).toEqual([['run_u:call_1', {}]])
   })
 
@@ -292,7 +292,7 @@ describe('a call whose ending is not known', () => {
     ['it is to be run again', { outcome: 'run_again' }, 1, /"paid"/],
   ])('waits for a person, who says that %s', async (_, answer, times, heard) => {
     const { ran, harness, model, pay, left } = await interrupted({ onUnknownOutcome: 'pause' })
-    const paused = await harness.recover('run_u').result
+    const paused = await harness.recover('run_u')
     expect(paused).toMatchObject({
       stopReason: 'input_required',
       pending: [{ kind: 'unknown_outcome', callId: 'call_1', toolName: 'pay', arguments: '{}', path: ['run_u'] }],
@@ -310,7 +310,7 @@ describe('a call whose ending is not known', () => {
     ['that is a text', 'happened', /`answer.outcome` must be one of/],
   ])('a verdict %s is refused', async (_, answer, problem) => {
     const { ran, harness } = await interrupted({ onUnknownOutcome: 'pause' })
-    const paused = await harness.recover('run_u').result
+    const paused = await harness.recover('run_u')
     const failed = await failureOf(harness.resume(stored(paused), [{ callId: 'call_1', answer: answer as never }]))
     expect(failed).toMatchObject({ code: 'invalid_answer', message: expect.stringMatching(problem) as string })
     expect(ran).toEqual([])
@@ -319,12 +319,12 @@ describe('a call whose ending is not known', () => {
   test('of a tool that is gone is reported', async () => {
     const { left, model } = await interrupted({ onUnknownOutcome: 'retry' })
     const harness = harnessOf({ model: model(), log: left })
-    const refused = await failureOf(harness.recover('run_u').result)
+    const refused = await failureOf(harness.recover('run_u'))
     expect(refused).toMatchObject({
       code: 'invalid_state',
       message: expect.stringContaining('`pay` is gone') as string,
     })
-    const result = await harness.recover('run_u', { configPolicy: 'any' }).result
+    const result = await harness.recover('run_u', { configPolicy: 'any' })
     expect(result.toolCallRecords[0]?.output).toContain('UnknownOutcome')
   })
 
@@ -340,7 +340,7 @@ describe('a call whose ending is not known', () => {
     const cut = log.kept.findIndex(({ kind }) => kind === 'tool_call_completed')
     ran.length = 0
     const harness = harnessOf({ model: model(), tools, log: await logWith(log.kept.slice(0, cut)) })
-    const paused = await harness.recover('run_u').result
+    const paused = await harness.recover('run_u')
     expect([paused.pending.length, ran]).toEqual([1, []])
     await harness.resume(stored(paused), [{ callId: 'call_1', answer: { outcome: 'happened' } }])
     expect(ran).toEqual(['late'])

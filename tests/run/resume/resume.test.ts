@@ -71,7 +71,7 @@ describe('a run that goes on with a provider', () => {
       const tools = [tool('a'), tool('b')]
       const run = (instructions: string) => harnessOf({ model: MODELS[api](provider), tools, instructions })
       const state = stored(await run('Old words.').run('First.'))
-      await run('New words.').run('Second.', { resumeFrom: state })
+      await run('New words.').run('Second.', { history: state })
       const [, , body, next] = provider.requests.map((request) => request.body)
       const sent = JSON.stringify(body)
       for (const text of ['First.', 'Done.', 'Second.', 'New words.']) expect(sent).toContain(text)
@@ -104,7 +104,7 @@ async function endedState(): Promise<ResumeState> {
 
 type Doc = Record<string, unknown> & { transcript: Record<string, unknown>[] }
 
-describe('a state given to `resumeFrom`', () => {
+describe('a state passed as `history`', () => {
   test.each<[string, (state: Doc) => unknown, RegExp]>([
     ['RS-07 of another version', (state) => ({ ...state, version: 3 }), /version `3`/],
     ['RS-07 without a version', (state) => ({ ...state, version: undefined }), /version `undefined`/],
@@ -158,9 +158,9 @@ describe('a state given to `resumeFrom`', () => {
       handler: () => expect.fail('No hook may be asked.'),
     }))
     const state = change((await endedState()) as unknown as Doc) as ResumeState
-    const failed = await failureOf(harnessOf({ model, hooks }).run('More.', { resumeFrom: state }))
+    const failed = await failureOf(harnessOf({ model, hooks }).run('More.', { history: state }))
     expect(failed.code).toBe('invalid_state')
-    expect(failed.message).toMatch(/^resumeFrom: /)
+    expect(failed.message).toMatch(/^history: /)
     expect(failed.message).toMatch(problem)
     expect(model.requests).toEqual([])
   })
@@ -169,7 +169,7 @@ describe('a state given to `resumeFrom`', () => {
     using model = new ScriptedModel().calls('final_result', { n: 1 }).calls('final_result', { n: 2 })
     const harness = harnessOf({ model, outputType: z.object({ n: z.number() }), outputMode: 'tool' })
     const first = await harness.run('One.')
-    const second = await harness.run('Two.', { resumeFrom: stored(first) })
+    const second = await harness.run('Two.', { history: stored(first) })
     expect([first.output, second.output]).toEqual([{ n: 1 }, { n: 2 }])
     expect(second.resumeState).not.toBeNull()
   })
@@ -178,7 +178,7 @@ describe('a state given to `resumeFrom`', () => {
     using model = new ScriptedModel().says('More.')
     const hooks: Hook[] = [{ event: 'user_prompt_submit', handler: () => ({ context: 'It is Monday.' }) }]
     const harness = harnessOf({ model, hooks, limits: { modelRequests: 1 } })
-    await harness.run('Go on.', { resumeFrom: await endedState() })
+    await harness.run('Go on.', { history: await endedState() })
     const [heard] = model.heard
     const text = heard?.kind === 'message' ? String(heard.prompt) : ''
     const places = ['Go on.', 'It is Monday.', 'final model request'].map((part) => text.indexOf(part))
@@ -195,7 +195,7 @@ describe('a state given to `resumeFrom`', () => {
     state.transcript.length = 0
     expect(first.transcript).toHaveLength(2)
     const kept = jsonCopy(given)
-    const second = await harness.run('More.', { resumeFrom: given as unknown as ResumeState })
+    const second = await harness.run('More.', { history: given as unknown as ResumeState })
     expect(given).toEqual(kept)
     given.transcript.length = 0
     expect(second.transcript).toHaveLength(4)
@@ -206,7 +206,7 @@ describe('a state given to `resumeFrom`', () => {
     const texts: string[] = []
     for (const word of ['One.', 'Two.']) {
       const model = new ScriptedModel().says(word)
-      const result = await harnessOf({ model }).run('More.', { resumeFrom: state })
+      const result = await harnessOf({ model }).run('More.', { history: state })
       texts.push(result.text)
       expect(result.transcript).toHaveLength(6)
     }
@@ -230,7 +230,7 @@ describe('a state given to `resumeFrom`', () => {
     const fromHook = await harness.resume(states[0]!, [{ callId: 'call_1', approved: true }])
     expect([fromHook.text, ran.length]).toEqual(['Paid.', 1])
     await expect(harness.resume(stored(paused), [{ callId: 'call_1', approved: true }])).rejects.toThrow(/stale/)
-    expect((await harness.run('And?', { resumeFrom: states[1]! })).text).toBe('More.')
+    expect((await harness.run('And?', { history: states[1]! })).text).toBe('More.')
   })
 })
 
@@ -275,7 +275,7 @@ describe('a state given to `resume`', () => {
     expect(started?.seq).toBe(Number(state['seq']) + 1)
     expect(started?.state).toMatchObject({ kind: 'run_state', runId: 'run_p' })
     const result = await stream.result
-    const recovered = await harnessOf({ model: new ScriptedModel(), tools: [pay], log }).recover('run_p').result
+    const recovered = await harnessOf({ model: new ScriptedModel(), tools: [pay], log }).recover('run_p')
     expect(recovered.transcript).toEqual(jsonCopy(result.transcript))
     expect(recovered).toMatchObject({ text: 'Paid.', usage: result.usage })
   })

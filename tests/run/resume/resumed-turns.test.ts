@@ -7,7 +7,7 @@ import { eventsOf, failureOf, harnessOf, kinds, ofKind, tool } from '../../harne
 
 test('TM-08 ST-14 a run that goes on from a conversation asks first of kind `resume`, with its prompt as text', async () => {
   const state = stored(await harnessOf({ model: new ScriptedModel().says('Hello.') }).run('Hi.'))
-  const stream = harnessOf({ model: new ScriptedModel().says('More.') }).stream('And now?', { resumeFrom: state })
+  const stream = harnessOf({ model: new ScriptedModel().says('More.') }).stream('And now?', { history: state })
   const [request] = ofKind(await eventsOf(stream), 'model_request_started')
   expect(request).toMatchObject({
     requestKind: 'resume',
@@ -69,7 +69,7 @@ test('RF-15 RF-16 a state with reasoning is the same after a trip through JSON; 
   const result = await harness.run('Hi.')
   const state = stored(result)
   expect(state['transcript']).toEqual(jsonCopy(result.transcript))
-  await harness.run('And?', { resumeFrom: state })
+  await harness.run('And?', { history: state })
   expect(model.requests[1]?.transcriptLength).toBe(3)
   expect(result.transcript[1]).toMatchObject({
     parts: [
@@ -78,7 +78,7 @@ test('RF-15 RF-16 a state with reasoning is the same after a trip through JSON; 
     ],
   })
   for (const version of [0, 3, '1']) {
-    const failed = await failureOf(harness.run('And?', { resumeFrom: { ...state, version: version as number } }))
+    const failed = await failureOf(harness.run('And?', { history: { ...state, version: version as number } }))
     expect(failed).toMatchObject({ code: 'invalid_state', message: expect.stringContaining('version') as string })
   }
 })

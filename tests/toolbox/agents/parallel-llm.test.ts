@@ -269,7 +269,7 @@ describe('attempts', () => {
           turn === 0 ? { calls: [{ name: 'parallel_llm', arguments: args }] } : 'Done.',
         ),
       }
-      const again = await calling(args, model(), { beside }).recover(runId).result
+      const again = await calling(args, model(), { beside }).recover(runId)
       const read = (result: HarnessResult) =>
         (JSON.parse(envelopeIn(result.toolCallRecords[0]).content) as { results: unknown }).results
       expect(read(again)).toEqual(read(whole))
@@ -286,7 +286,7 @@ test('PL-08 what failed for good is not asked again behind a crash', async () =>
   const failed = log.kept.findIndex(({ kind }) => kind === 'run_failed')
   expect(log.kept[failed]).toMatchObject({ status: 401 })
   const beside = { log: await logWith(log.kept.slice(0, failed + 1)), model: new ScriptedModel().says('Done.') }
-  await calling(inline('a'), model, { beside }).recover(runId).result
+  await calling(inline('a'), model, { beside }).recover(runId)
   expect(model.requests.length).toBe(1)
 })
 
