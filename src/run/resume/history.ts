@@ -36,20 +36,18 @@ export function readHistory(
   { log, signingKey }: HistorySource,
 ): readonly TranscriptEntry[] | (() => Promise<readonly TranscriptEntry[]>) {
   if (Array.isArray(given)) return readEntries(given)
-  if (isObject(given) && given['kind'] === undefined && typeof given['runId'] === 'string') {
-    const reference = readReference(given, given['runId'])
-    return () => loadHistory(log, reference)
+  if (isReference(given)) {
+    const { runId, after } = given
+    if (after !== undefined && typeof after !== 'string') throw invalid('`after` must be the id of an entry')
+    return () => loadHistory(log, { runId, after })
   }
   const { state } = readState(given, 'history', signingKey)
   return endedTranscript(state)
 }
 
-function readReference({ after, ...rest }: Record<string, unknown>, runId: string): HistoryReference {
-  const unknown = Object.keys(rest).find((key) => key !== 'runId')
-  if (unknown !== undefined) throw invalid(`a reference to a run has \`runId\` and \`after\`, got \`${unknown}\``)
-  if (after === undefined) return { runId }
-  if (typeof after !== 'string') throw invalid('`after` must be the id of an entry')
-  return { runId, after }
+function isReference(given: unknown): given is { readonly runId: string; readonly after?: unknown } {
+  if (!isObject(given) || typeof given['runId'] !== 'string') return false
+  return Object.keys(given).every((key) => key === 'runId' || key === 'after')
 }
 
 function readEntries(given: readonly unknown[]): readonly TranscriptEntry[] {

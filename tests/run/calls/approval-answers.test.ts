@@ -12,7 +12,7 @@ describe('an answer that cannot be used', () => {
     ['AP-08 to an unknown call', [{ callId: 'call_9', approved: true }], /Nothing waits for an answer to `call_9`/],
     ['AP-08 two to one call', [YES, YES], /two answers to `call_1`/],
     ['AP-08 not a boolean', [{ callId: 'call_1', approved: 'yes' }], /`approved` must be a boolean, got/],
-    ['AP-08 a reason that is no text', [{ ...YES, reason: 5 }], /`reason` must be a text, got `5`/],
+    ['AP-08 a reason that is no text', [{ ...YES, reason: 5 }], /`reason` must be a string, got `5`/],
     ['AP-08 without a call id', [{ approved: true }], /an object with a `callId`/],
     ['AP-08 null', [null], /an object with a `callId`/],
     ['AP-08 with an unknown field', [{ ...YES, because: 'x' }], /because/],

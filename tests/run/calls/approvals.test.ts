@@ -196,7 +196,7 @@ describe('a call that needs approval', () => {
   test('AP-27 the stream of a resumed run tells its start, the decisions, the tools, a request of its kind and the end', async () => {
     const { pay, state } = await pausedRun()
     const model = new ScriptedModel().says('Paid.')
-    const stream = harnessOf({ model, tools: [pay] }).streamResume(state, [YES])
+    const stream = harnessOf({ model, tools: [pay] }).streamResume(state, [YES], { deltas: false })
     const events = await eventsOf(stream)
     expect(kinds(events)).toBe(
       'run_started approval_resumed answer_received tool_call_started tool_call_completed model_request_started model_message run_completed',

@@ -105,7 +105,7 @@ describe('failures that end the run', () => {
       let ran = 0
       const model = new ScriptedModel().calls('a').says('Done.')
       const harness = harnessOf({ model, tools: [tool('a', () => void (ran += 1))], log })
-      const stream = harness.stream('Go.', { runId: 'run_s' })
+      const stream = harness.stream('Go.', { runId: 'run_s', deltas: false })
       const kinds: string[] = []
       const reading = (async () => {
         for await (const event of stream) kinds.push(`${event.kind}${event.durable ? '' : ' (not kept)'}`)

@@ -35,7 +35,9 @@ describe('a question to a person', () => {
         path: ['run_q'],
       },
     ])
-    const stream = harness.streamResume(stored(paused), [{ callId: 'call_1', answer: { color: 'red' } }])
+    const stream = harness.streamResume(stored(paused), [{ callId: 'call_1', answer: { color: 'red' } }], {
+      deltas: false,
+    })
     const events = await eventsOf(stream)
     expect(kinds(events)).toBe(
       'run_started approval_resumed answer_received tool_call_started tool_call_completed model_request_started model_message run_completed',
@@ -45,7 +47,25 @@ describe('a question to a person', () => {
     expect((await stream.result).usage).toMatchObject({ toolCalls: 1, modelRequests: 2 })
   })
 
+  test('can be declined: the call fails without being entered again, and the model reads the reason', async () => {
+    const { ask, entered } = askTool()
+    using model = new ScriptedModel().calls('ask').says('Then I leave it.')
+    const harness = harnessOf({ model, tools: [ask] })
+    const paused = await harness.run('Paint.')
+    const result = await harness.resume(stored(paused), [
+      { callId: 'call_1', declined: true, reason: 'Not my house.', by: 'ann' },
+    ])
+    const content = 'The tool asked a question, and the person declined to answer it.\nReason: Not my house.'
+    expect(model.heard[1]).toEqual({
+      kind: 'tool_outputs',
+      outputs: [output('call_1', content, { ok: false, error_type: 'Declined' })],
+    })
+    expect(entered).toHaveLength(1)
+    expect(result.text).toBe('Then I leave it.')
+  })
+
   test.each<[string, unknown, RegExp]>([
+    ['that declines with `false`', { callId: 'call_1', declined: false }, /`declined` must be `true`/],
     ['of another type', { callId: 'call_1', answer: 'red' }, /`answer`/],
     ['with a field of another type', { callId: 'call_1', answer: { color: 3 } }, /`answer\.color`/],
     ['that is missing', { callId: 'call_1' }, /it has no `answer`/],

@@ -14,7 +14,7 @@ describe('a run that a tool starts', () => {
     for (let round = 0; round < 2; round++) {
       const log = memoryLog()
       const model = playing({ go: [['delegate'], 'All done.'], a: [['look'], 'A done.'] })
-      const stream = harnessOf({ model, tools, log }).stream('go', { runId: 'run_p' })
+      const stream = harnessOf({ model, tools, log }).stream('go', { runId: 'run_p', deltas: false })
       const events = await eventsOf(stream)
       const childId = events.find(({ runId }) => runId !== 'run_p')?.runId ?? ''
       ids.push(childId)
@@ -230,7 +230,7 @@ describe('deep trees', () => {
   test('the events of a run and those below it are in one stream, each under its own numbers', async () => {
     const plays = { go: [['delegate'], 'Done.'], a: ['A.'], b: ['B.'] }
     const tools = [delegateTool('delegate', { a: [], b: [] })]
-    const events = await eventsOf(harnessOf({ model: playing(plays), tools }).stream('go'))
+    const events = await eventsOf(harnessOf({ model: playing(plays), tools }).stream('go', { deltas: false }))
     const runIds = new Set(events.map(({ runId }) => runId))
     for (const each of runIds) {
       const own = events.filter(({ runId }) => runId === each)

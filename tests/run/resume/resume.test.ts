@@ -111,7 +111,7 @@ describe('a state passed as `history`', () => {
     ['RS-07 with an unknown key', (state) => ({ ...state, extra: 1 }), /`extra` is no known field/],
     ['RS-07 of an old kind', (state) => ({ ...state, kind: 'transcript' }), /`kind` is not `run_state`/],
     ['RS-08 that is a text', () => 'state', /expected the `resumeState` of a result/],
-    ['RS-08 that is a list', () => [], /expected the `resumeState` of a result/],
+    ['RS-08 that is a list of something else', () => [5], /`history\[0\]` must be an object/],
     ['RS-08 without a kind', (state) => ({ ...state, kind: undefined }), /`kind` is not `run_state`/],
     ['RS-08 without a conversation', (state) => ({ ...state, transcript: undefined }), /`transcript` is missing/],
     [

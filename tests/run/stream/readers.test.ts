@@ -31,7 +31,8 @@ function modelOf(turn: (options: TurnOptions) => Promise<unknown>): Model {
 describe('a slow reader', () => {
   test('H-28 makes the run wait, and gets every durable event in order', async () => {
     const model = working(300)
-    const stream = harnessOf({ model, tools: [tool('a')], limits: { modelRequests: null } }).stream('Go.')
+    const harness = harnessOf({ model, tools: [tool('a')], limits: { modelRequests: null } })
+    const stream = harness.stream('Go.', { deltas: false })
     const events: RunEvent[] = []
     let stalled = 0
     for await (const event of stream) {
@@ -86,7 +87,10 @@ describe('a slow reader', () => {
 
 describe('a reader that never comes', () => {
   test('H-28 is not waited for when only the result is awaited', async () => {
-    const stream = harnessOf({ model: working(300), tools: [tool('a')], limits: { modelRequests: null } }).stream('Go.')
+    const stream = harnessOf({ model: working(300), tools: [tool('a')], limits: { modelRequests: null } }).stream(
+      'Go.',
+      { deltas: false },
+    )
     expect((await stream.result).usage.modelRequests).toBe(301)
   })
 
@@ -147,7 +151,7 @@ describe('reading', () => {
   })
 
   test('ST-01 several next() at once are answered in order, each event once', async () => {
-    const stream = harnessOf({ model: working(3), tools: [tool('a')] }).stream('Go.')
+    const stream = harnessOf({ model: working(3), tools: [tool('a')] }).stream('Go.', { deltas: false })
     const reading = stream[Symbol.asyncIterator]()
     const results = await Promise.all(Array.from({ length: 20 }, () => reading.next()))
     const seqs = results.flatMap((result) => (result.done === true ? [] : [result.value.seq]))
@@ -157,7 +161,7 @@ describe('reading', () => {
   })
 
   test('ST-01 several next() for events that wait already give each of them, and later ones come behind', async () => {
-    const stream = harnessOf({ model: working(0) }).stream('Go.')
+    const stream = harnessOf({ model: working(0) }).stream('Go.', { deltas: false })
     await ticks(20)
     const reading = stream[Symbol.asyncIterator]()
     const first = reading.next()

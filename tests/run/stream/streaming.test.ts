@@ -30,7 +30,7 @@ describe('what a stream tells', () => {
   test('ST-03 ST-04 ST-05 a run with one tool is eight events in order, with prompt, text, arguments and output', async () => {
     using model = new ScriptedModel().calls('add', { a: 1 }, { text: 'Let me add.' }).says('2.')
     const harness = harnessOf({ model, tools: [tool('add', () => '2')], root: '/w', limits: { toolCalls: null } })
-    const stream = harness.stream('What is 1 + 1?', { runId: 'run_x', metadata: { tenant: 7 } })
+    const stream = harness.stream('What is 1 + 1?', { runId: 'run_x', metadata: { tenant: 7 }, deltas: false })
     const events = await eventsOf(stream)
     const result = await stream.result
     const [started, asked, replied, call, ended, again, answered, completed] = events.map(payload)
@@ -165,7 +165,9 @@ describe('what a stream tells', () => {
 
   test('ST-06 limit warnings repeat the content of the notice and what remains', async () => {
     using model = new ScriptedModel().says('Done.')
-    const events = await eventsOf(harnessOf({ model, limits: { modelRequests: 1, toolCalls: 0 } }).stream('Go.'))
+    const events = await eventsOf(
+      harnessOf({ model, limits: { modelRequests: 1, toolCalls: 0 } }).stream('Go.', { deltas: false }),
+    )
     expect(kinds(events)).toBe(
       'run_started model_request_started limit_warning limit_warning model_message run_completed',
     )
@@ -224,7 +226,7 @@ describe('what a stream tells', () => {
 
   test('ST-12 TM-03 a structured-output retry is told before its request, with the call id; the request is a tool-output retry', async () => {
     using model = new ScriptedModel().calls('final_result', { answer: 5 }).calls('final_result', { answer: 'yes' })
-    const stream = harnessOf({ model, outputType: z.object({ answer: z.string() }) }).stream('Go.')
+    const stream = harnessOf({ model, outputType: z.object({ answer: z.string() }) }).stream('Go.', { deltas: false })
     const events = await eventsOf(stream)
     expect(kinds(events)).toBe(
       'run_started model_request_started model_message model_retry model_request_started model_message run_completed',
@@ -240,7 +242,7 @@ describe('what a stream tells', () => {
   test('ST-13 a tool retry within its budget is told, with the call id', async () => {
     using model = new ScriptedModel().callsAll([{ name: 'a' }, { name: 'picky' }]).says('Done.')
     const picky = tool('picky', () => Promise.reject(new ModelRetry('Say please.')))
-    const events = await eventsOf(harnessOf({ model, tools: [tool('a'), picky] }).stream('Go.'))
+    const events = await eventsOf(harnessOf({ model, tools: [tool('a'), picky] }).stream('Go.', { deltas: false }))
     expect(ofKind(events, 'model_retry')).toMatchObject([
       {
         retryKind: 'tool_retry',
@@ -293,7 +295,7 @@ describe('what a stream tells', () => {
   ])('ST-15 %s is refused as a prompt at once', (_name, prompt, got) => {
     const harness = harnessOf({ model: new ScriptedModel() })
     expect(() => harness.stream(prompt as string)).toThrow(
-      `Expected the prompt to be a text or a list of content parts, ${got}`,
+      `Expected the prompt to be a string or a list of content parts, ${got}`,
     )
   })
 
@@ -312,9 +314,9 @@ describe('deltas', () => {
   const script = (): ScriptedModel =>
     new ScriptedModel().calls('a', { n: 1 }, { text: 'One moment.', reasoning: 'Think.' }).says('All done.')
 
-  test('are told between the durable events, when asked for, and add up', async () => {
+  test('come between the durable events of a stream, and add up', async () => {
     using model = script()
-    const events = await eventsOf(harnessOf({ model, tools: [tool('a')] }).stream('Go.', { deltas: true }))
+    const events = await eventsOf(harnessOf({ model, tools: [tool('a')] }).stream('Go.'))
     const joined = (kind: 'text_delta' | 'reasoning_delta' | 'tool_input_delta'): string =>
       ofKind(events, kind)
         .map(({ text }) => text)
@@ -332,7 +334,7 @@ describe('deltas', () => {
 
   test('are neither asked for nor told when nobody wants them', async () => {
     using model = script()
-    const events = await eventsOf(harnessOf({ model, tools: [tool('a')] }).stream('Go.'))
+    const events = await eventsOf(harnessOf({ model, tools: [tool('a')] }).stream('Go.', { deltas: false }))
     expect(events.filter(({ durable }) => !durable)).toEqual([])
     expect(model.requests.map(({ streamed }) => streamed)).toEqual([false, false])
   })

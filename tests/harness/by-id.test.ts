@@ -1,0 +1,211 @@
+import { describe, expect, test } from 'vitest'
+import { memoryLog } from 'thinharness'
+import type { RunEvent, RunLog } from 'thinharness'
+import { ScriptedModel } from 'thinharness/testing'
+import { failureOf, gate, harnessOf, kinds, tool, until } from './support.js'
+
+/** A harness whose tool `pay` waits for approval, with `run_p` paused in its log. */
+async function paused() {
+  const log = memoryLog()
+  let calls = 0
+  const pay = tool('pay', () => `Paid ${(calls += 1)}.`, { requiresApproval: true })
+  const model = new ScriptedModel().calls('pay').says('Done.')
+  const harness = harnessOf({ model, tools: [pay], log })
+  await harness.run('Pay.', { runId: 'run_p' })
+  return { harness, log, calls: () => calls }
+}
+
+const YES = { callId: 'call_1', approved: true }
+
+async function stored(log: RunLog, runId: string): Promise<RunEvent[]> {
+  const events: RunEvent[] = []
+  for await (const event of log.read(runId)) events.push(event)
+  return events
+}
+
+describe('resume by id', () => {
+  test('continues a paused run from its log', async () => {
+    const { harness, calls } = await paused()
+    const result = await harness.resume('run_p', [YES])
+    expect(result).toMatchObject({ runId: 'run_p', text: 'Done.' })
+    expect(calls()).toBe(1)
+  })
+
+  test('streams with deltas', async () => {
+    const { harness } = await paused()
+    const events: RunEvent[] = []
+    for await (const event of harness.streamResume('run_p', [YES])) events.push(event)
+    expect(kinds(events.filter(({ durable }) => !durable))).toBe('text_delta')
+  })
+
+  test.each<[string, string, unknown, string, RegExp]>([
+    ['an unknown run', 'run_9', [YES], 'run_not_found', /`run_9`/],
+    ['no answer', 'run_p', [], 'invalid_answer', /Waiting: `call_1` \(pay\)/],
+    ['an answer to another call', 'run_p', [{ callId: 'call_9', approved: true }], 'invalid_answer', /`call_9`/],
+    ['an answer that is none', 'run_p', 'yes', 'invalid_answer', /Expected the answers to be a list/],
+    ['an id that is none', '../p', [YES], 'invalid_options', /`runId`/],
+  ])('refuses %s, and runs nothing', async (_name, runId, answers, code, message) => {
+    const { harness, log, calls } = await paused()
+    const before = await stored(log, 'run_p')
+    const failed = await failureOf(harness.resume(runId, answers as []))
+    expect(failed.code).toBe(code)
+    expect(failed.message).toMatch(message)
+    expect(calls()).toBe(0)
+    expect(await stored(log, 'run_p')).toEqual(before)
+  })
+
+  test('refuses a run that has ended', async () => {
+    const { harness } = await paused()
+    await harness.resume('run_p', [YES])
+    expect((await failureOf(harness.resume('run_p', [YES]))).message).toMatch(/has ended: pass it as `history`/)
+  })
+
+  test('a log keeps who answered', async () => {
+    const { harness, log } = await paused()
+    await harness.resume('run_p', [{ ...YES, by: 'ann' }])
+    const received = (await stored(log, 'run_p')).find((event) => event.kind === 'answer_received')
+    expect(received).toMatchObject({ answer: { callId: 'call_1', approved: true, by: 'ann' } })
+  })
+})
+
+describe('cancel', () => {
+  test('ends a run in progress, and resolves when it has ended', async () => {
+    const begun = gate()
+    const work = tool('work', async (_args, { signal }) => {
+      begun.open()
+      await new Promise((resolve) => signal.addEventListener('abort', resolve))
+    })
+    const harness = harnessOf({ model: new ScriptedModel().calls('work').says('Done.'), tools: [work] })
+    const run = failureOf(harness.run('Go.', { runId: 'run_w' }))
+    await begun.opened
+    expect(await harness.cancel('run_w')).toBe(true)
+    expect((await run).code).toBe('cancelled')
+  })
+
+  test('ends a paused run without running its tool', async () => {
+    const { harness, log, calls } = await paused()
+    expect(await harness.cancel('run_p')).toBe(true)
+    expect(calls()).toBe(0)
+    expect((await stored(log, 'run_p')).at(-1)).toMatchObject({ kind: 'run_failed', code: 'cancelled' })
+    const failed = await failureOf(harness.recover('run_p'))
+    expect(failed).toMatchObject({ code: 'cancelled', run: { stopReason: 'cancelled' } })
+    expect((await failureOf(harness.resume('run_p', [YES]))).code).toBe('invalid_state')
+    expect((await failureOf(harness.replay(await stored(log, 'run_p')))).code).toBe('cancelled')
+  })
+
+  test('ends an interrupted run without running its tool', async () => {
+    const { log, harness } = await paused()
+    const whole = memoryLog()
+    const events = (await stored(log, 'run_p')).filter((event) => event.durable).slice(0, 2)
+    await whole.append('run_p', events)
+    expect(await harnessOf({ model: new ScriptedModel(), log: whole }).cancel('run_p')).toBe(true)
+    expect(kinds(await stored(whole, 'run_p'))).toBe('run_started model_request_started run_failed')
+    await harness.close()
+  })
+
+  test('is false for a run that has ended, and refuses an unknown one', async () => {
+    const { harness } = await paused()
+    await harness.resume('run_p', [YES])
+    expect(await harness.cancel('run_p')).toBe(false)
+    expect((await failureOf(harness.cancel('run_9'))).code).toBe('run_not_found')
+    expect((await failureOf(harness.cancel('../p'))).code).toBe('invalid_options')
+  })
+})
+
+describe('follow', () => {
+  test('yields the stored events of a run, and ends with it', async () => {
+    const { harness, log } = await paused()
+    await harness.resume('run_p', [YES])
+    const events: RunEvent[] = []
+    for await (const event of harness.follow('run_p')) events.push(event)
+    expect(events).toEqual(await stored(log, 'run_p'))
+  })
+
+  test('continues after a cursor, which is exclusive', async () => {
+    const { harness } = await paused()
+    await harness.resume('run_p', [YES])
+    const seen: number[] = []
+    for await (const { seq } of harness.follow('run_p', { after: 4 })) seen.push(seq)
+    expect(seen[0]).toBe(5)
+    for await (const event of harness.follow('run_p', { after: seen.at(-1) })) expect.fail(event.kind)
+  })
+
+  test('goes across a pause, with the deltas of a run in this process', async () => {
+    const { harness, log } = await paused()
+    const events: RunEvent[] = []
+    const following = (async () => {
+      for await (const event of harness.follow('run_p')) events.push(event)
+    })()
+    await until(() => events.at(-1)?.kind === 'run_completed')
+    for await (const event of harness.streamResume('run_p', [YES])) void event
+    await following
+    expect(events.filter(({ durable }) => durable)).toEqual(await stored(log, 'run_p'))
+    expect(kinds(events)).toContain('text_delta')
+  })
+
+  test('sees what another harness adds to the log', async () => {
+    const { harness, log } = await paused()
+    const other = harnessOf({ model: new ScriptedModel(), log })
+    const events: RunEvent[] = []
+    const following = (async () => {
+      for await (const event of other.follow('run_p', { after: 1 })) events.push(event)
+    })()
+    await harness.resume('run_p', [YES])
+    await following
+    expect(events).toEqual((await stored(log, 'run_p')).slice(1))
+  })
+
+  test('ends when its signal is aborted, and leaves the run as it is', async () => {
+    const { harness } = await paused()
+    const controller = new AbortController()
+    for await (const event of harness.follow('run_p', { signal: controller.signal }))
+      if (event.kind === 'run_completed') controller.abort()
+    expect((await harness.resume('run_p', [YES])).text).toBe('Done.')
+  })
+
+  test('refuses an unknown run and invalid options', async () => {
+    const { harness } = await paused()
+    const reading = (async () => {
+      for await (const event of harness.follow('run_9')) expect.fail(event.kind)
+    })()
+    expect((await failureOf(reading)).code).toBe('run_not_found')
+    expect(() => harness.follow('run_p', { after: -1 })).toThrow(/`after`/)
+    expect(() => harness.follow('../p')).toThrow(/`runId`/)
+  })
+})
+
+describe('a stream', () => {
+  test('steers its run', async () => {
+    const asked = gate()
+    const look = tool('look', () => asked.open())
+    const model = new ScriptedModel().calls('look').says('Done, in blue.')
+    const stream = harnessOf({ model, tools: [look] }).stream('Paint.')
+    stream.steer('In blue.')
+    const result = await stream.result
+    await asked.opened
+    expect(JSON.stringify(result.transcript)).toContain('In blue.')
+    expect(() => stream.steer('In red.')).toThrow(/no longer listens/)
+  })
+
+  test('is cancelled', async () => {
+    const begun = gate()
+    const work = tool('work', async (_args, { signal }) => {
+      begun.open()
+      await new Promise((resolve) => signal.addEventListener('abort', resolve))
+    })
+    const stream = harnessOf({ model: new ScriptedModel().calls('work'), tools: [work] }).stream('Go.')
+    const failed = failureOf(stream.result)
+    await begun.opened
+    await stream.cancel()
+    expect((await failed).code).toBe('cancelled')
+  })
+
+  test('whose reader has stopped reading still gives its result', async () => {
+    const model = new ScriptedModel()
+    for (let turn = 0; turn < 100; turn++) model.calls('look')
+    const harness = harnessOf({ model: model.says('Done.'), tools: [tool('look')], limits: { modelRequests: null } })
+    const stream = harness.stream('Go.')
+    await stream[Symbol.asyncIterator]().next()
+    expect((await stream.result).text).toBe('Done.')
+  })
+})
