@@ -23,7 +23,9 @@ await using log = sqliteLog('runs.db')
 await using harness = new Harness({ builtinTools: [], tools: [transfer], log })
 
 let transfers = 0
-const stream = (await hasStarted()) ? harness.streamRecover(RUN) : harness.stream('Pay our two suppliers.', { runId: RUN })
+const stream = (await hasStarted())
+  ? harness.streamRecover(RUN)
+  : harness.stream('Pay our two suppliers.', { runId: RUN })
 for await (const event of stream) {
   if (event.kind !== 'tool_call_completed' || !event.ok) continue
   console.log(`done      ${event.toolName} ${event.callId}`)

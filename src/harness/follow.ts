@@ -34,11 +34,12 @@ export async function* followRun(
   { after = 0, signal = new AbortController().signal }: FollowOptions,
 ): AsyncGenerator<RunEvent, void, undefined> {
   const live = new LiveEvents()
+  const isStopped = (): boolean => signal.aborted
   const stopListening = listen(live.add)
   try {
     let seq = after
     let waitMs = SHORTEST_WAIT_MS
-    while (!signal.aborted) {
+    while (!isStopped()) {
       let last: RunEvent | undefined
       // The event at the cursor is read too: it can be the end.
       for await (const event of log.read(runId, Math.max(seq, 1))) {
@@ -46,15 +47,15 @@ export async function* followRun(
         if (event.seq <= seq) continue
         ;[seq, waitMs] = [event.seq, SHORTEST_WAIT_MS]
         yield event
-        if (signal.aborted) return
+        if (isStopped()) return
       }
-      if (last === undefined && live.isEmpty) throw notFound(runId)
+      if (last === undefined && live.isEmpty()) throw notFound(runId)
       if (last !== undefined && isEnd(last)) return
       while (await live.arriveWithin(waitMs, signal)) {
         for (let event = live.next(seq); event !== undefined; event = live.next(seq)) {
           if (event.durable) seq = event.seq
           yield event
-          if (signal.aborted || isEnd(event)) return
+          if (isStopped() || isEnd(event)) return
         }
         if (live.hasGap) break
       }
@@ -78,7 +79,7 @@ class LiveEvents {
     this.#wake?.()
   }
 
-  get isEmpty(): boolean {
+  isEmpty(): boolean {
     return this.#events.length === 0
   }
 
@@ -99,12 +100,12 @@ class LiveEvents {
 
   /** False after `ms` without an event, and when `signal` is aborted. */
   async arriveWithin(ms: number, signal: AbortSignal): Promise<boolean> {
-    if (!this.isEmpty) return true
+    if (!this.isEmpty()) return true
     const over = new AbortController()
     this.#wake = () => over.abort()
     await sleep(ms, AbortSignal.any([signal, over.signal])).catch(() => undefined)
     this.#wake = null
-    return !this.isEmpty && !signal.aborted
+    return !this.isEmpty() && !signal.aborted
   }
 }
 

@@ -104,7 +104,7 @@ export interface RunOptions {
    * The conversation that the run continues: transcript entries, the `resumeState` of a run that has ended, or `{ runId,
    * after }`, a run of the same log, up to and including the step of the entry `after`. Default, and `null`: none.
    */
-  readonly history?: History | null
+  readonly history?: History | null | undefined
   /** Default: `run_` and 32 hex digits. */
   readonly runId?: string
   /** Data of the host, told to tools, hooks and the log; never to the model. */

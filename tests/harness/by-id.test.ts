@@ -137,7 +137,7 @@ describe('follow', () => {
       for await (const event of harness.follow('run_p')) events.push(event)
     })()
     await until(() => events.at(-1)?.kind === 'run_completed')
-    for await (const event of harness.streamResume('run_p', [YES])) void event
+    for await (const event of harness.streamResume('run_p', [YES])) expect(event.runId).toBe('run_p')
     await following
     expect(events.filter(({ durable }) => durable)).toEqual(await stored(log, 'run_p'))
     expect(kinds(events)).toContain('text_delta')
