@@ -132,10 +132,11 @@ export class Launcher<Output> {
       const [{ status }] = await Promise.allSettled([outcome])
       if (status === 'rejected' && context.abort.byCaller) return true
     }
-    const { log } = this.#config
+    const { log, signingKey } = this.#config
     const queue = unheard(this.#publish)
-    const own = { runId, parent: null, metadata: {}, log, queue, childQueue: queue, abort: new RunAbort(undefined) }
-    return cancelStored(this.#context(own))
+    const own = { runId, parent: null, metadata: {}, log, queue, abort: new RunAbort(undefined), signingKey }
+    const given = { clock: this.clock, hooks: NO_HOOKS, tracing: [], configPolicy: 'any' } as const
+    return cancelStored(new RunContext({ ...own, ...given }))
   }
 
   /** Calls `listener` with each event of a run in this process; returns how to stop. */
