@@ -111,7 +111,7 @@ class LiveEvents {
 
 /** Whether nothing follows this event, unless the run is retried. */
 function isEnd(event: RunEvent): boolean {
-  return event.kind === 'run_failed' || (event.kind === 'run_completed' && event.result.pending.length === 0)
+  return event.kind === 'run_failed' || (event.kind === 'run_completed' && event.pending.length === 0)
 }
 
 function notFound(runId: string): HarnessError {

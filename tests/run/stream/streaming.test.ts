@@ -123,7 +123,7 @@ describe('what a stream tells', () => {
 
   test('ST-01 ST-04 it ends with one run_completed that holds the result with its raw replies; no other event has them', async () => {
     using model = new ScriptedModel().calls('a').says('Done.')
-    const stream = harnessOf({ model, tools: [tool('a')] }).stream('Go.')
+    const stream = harnessOf({ model, tools: [tool('a')] }).stream('Go.', { deltas: false })
     const events = await eventsOf(stream)
     const result = await stream.result
     const completed = ofKind(events, 'run_completed')
