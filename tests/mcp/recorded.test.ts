@@ -1,4 +1,4 @@
-import { existsSync, readFileSync } from 'node:fs'
+import { readFileSync } from 'node:fs'
 import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -10,9 +10,8 @@ import type { McpServer } from '#mcp/index.js'
 import { publicToolName } from '#mcp/client/tool-list.js'
 import { contextOf, hostOf, npmServer, startedEverything, toolNamed, toolsOf } from './support.js'
 
-/** Answers of the servers from npm, recorded beside the project; absent on a machine that has only the clone. */
-const FOLDER = new URL('../../../shared/fixtures/mcp/', import.meta.url).pathname
-const hasRecordings = existsSync(FOLDER)
+/** Recorded answers of the servers from npm. */
+const FOLDER = new URL('../fixtures/mcp/', import.meta.url).pathname
 
 function recorded(name: string): unknown {
   return JSON.parse(readFileSync(join(FOLDER, `${name}.json`), 'utf8'))
@@ -71,7 +70,7 @@ function timeless(value: unknown): unknown {
 
 const TIME = /\d{1,2}:\d\d:\d\d(?:\s[AP]M)?/g
 
-describe.skipIf(!hasRecordings)('as recorded', () => {
+describe('as recorded', () => {
   test.each([
     ['everything', () => npmServer('everything', ['stdio'], { sampling: true })],
     ['filesystem', () => npmServer('filesystem', [folder])],

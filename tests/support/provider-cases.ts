@@ -1,14 +1,12 @@
-import { existsSync, readdirSync, readFileSync } from 'node:fs'
+import { readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { expect } from 'vitest'
 import { HarnessError } from 'thinharness'
 import type { Model, ModelDelta, ModelTurn, RequestConstants } from 'thinharness'
 import { isObject } from '#util/json.js'
 
-/** Recorded provider answers beside the project; absent on a machine that has only the clone. */
-const FOLDER = new URL('../../../shared/fixtures/provider-cases/', import.meta.url).pathname
-
-export const hasProviderCases = existsSync(FOLDER)
+/** Recorded provider answers. */
+export const PROVIDER_CASES = new URL('../fixtures/provider-cases/', import.meta.url).pathname
 
 export interface ProviderCase {
   readonly file: string
@@ -58,11 +56,10 @@ export interface Expected {
 
 /** The single cases of an API, those of `reported-errors` and `mutated-streams` included. */
 export function providerCases(api: string): ProviderCase[] {
-  if (!hasProviderCases) return []
   return [api, 'reported-errors', 'mutated-streams'].flatMap((folder) =>
-    readdirSync(join(FOLDER, folder))
+    readdirSync(join(PROVIDER_CASES, folder))
       .filter((name) => name.endsWith('.json'))
-      .map((name) => ({ file: `${folder}/${name}`, ...readCase(join(FOLDER, folder, name)) }))
+      .map((name) => ({ file: `${folder}/${name}`, ...readCase(join(PROVIDER_CASES, folder, name)) }))
       .filter((each) => each.api === api),
   )
 }

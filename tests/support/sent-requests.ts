@@ -12,8 +12,8 @@ declare module 'vitest' {
 }
 
 /**
- * Loaded before each file of tests: what an adapter sends, over whatever connection, is written down as
- * `scripts/check-requests.js` reads it, and checked behind all tests (`checked-requests.ts`).
+ * Loaded before each test file: writes down the requests of every adapter, over any connection. They are checked after all
+ * tests (`checked-requests.ts`).
  */
 vi.mock('#providers/http/transport.js', async (original) => {
   const { openTransport } = await original<typeof TransportModule>()

@@ -4,7 +4,7 @@ import { WireRefusal } from '#testing/wire/api.js'
 import { readChatRequest } from '#testing/wire/chat-request.js'
 import { readMessagesRequest } from '#testing/wire/messages-request.js'
 import { readResponsesRequest } from '#testing/wire/responses-request.js'
-import { bytesOf, hasProviderCases, providerCases } from '../support/provider-cases.js'
+import { bytesOf, providerCases } from '../support/provider-cases.js'
 import { post, WIRE_CASES } from '../support/wire-requests.js'
 
 const RECORDED_AS = {
@@ -52,7 +52,7 @@ function isKnown(place: string, recorded: ReadonlySet<string>): boolean {
   return recorded.has(place) || recorded.has(completed) || UNRECORDED.some((pattern) => pattern.test(place))
 }
 
-describe.skipIf(!hasProviderCases)('a reply has no field that no recorded reply has', () => {
+describe('a reply has no field that no recorded reply has', () => {
   test.each(WIRE_CASES.flatMap((each) => [true, false].map((stream) => ({ each, stream, api: each.api }))))(
     '$api, streamed: $stream',
     async ({ each, stream }) => {
@@ -77,7 +77,7 @@ describe.skipIf(!hasProviderCases)('a reply has no field that no recorded reply 
 /** A fake knows neither the seals nor the stored replies of a real provider. */
 const OF_ANOTHER_SERVER = /Invalid `(signature|data)`|could not be verified|not found|No tool call found/
 
-test.skipIf(!hasProviderCases)('a request that a provider accepted is not refused', () => {
+test('a request that a provider accepted is not refused', () => {
   const refusals = Object.entries(RECORDED_AS).flatMap(([api, recorded]) => {
     const cases = recorded.flatMap((name) => providerCases(name)).filter((each) => each.response.status === 200)
     return cases.flatMap(({ file, request }) => {

@@ -3,15 +3,7 @@ import { createOpenAI } from '@ai-sdk/openai'
 import { describe, expect, test } from 'vitest'
 import type { Model } from 'thinharness'
 import { fromAiSdk } from '#providers/ai-sdk/index.js'
-import {
-  answerOf,
-  atRandom,
-  expectAnswer,
-  fetchOf,
-  hasProviderCases,
-  providerCases,
-  whole,
-} from '../../support/provider-cases.js'
+import { answerOf, atRandom, expectAnswer, fetchOf, providerCases, whole } from '../../support/provider-cases.js'
 import type { Cut, ProviderCase } from '../../support/provider-cases.js'
 
 const CASES = ['anthropic-messages', 'openai-responses', 'openai-chat', 'compat-chat', 'compat-responses'].flatMap(
@@ -44,7 +36,7 @@ function modelOf(each: ProviderCase, cut: Cut): Model {
   return fromAiSdk(each.api.includes('chat') ? openai.chat(id) : openai.responses(id), options)
 }
 
-describe.skipIf(!hasProviderCases)('recorded answers, read by the AI SDK', () => {
+describe('recorded answers, read by the AI SDK', () => {
   test.each(CASES.filter(({ file }) => !LOST.has(file)))('$file', async (each) => {
     expectAnswer(each, await answerOf(modelOf(each, whole), each))
     if (each.stream) expectAnswer(each, await answerOf(modelOf(each, atRandom(7)), each))

@@ -17,7 +17,7 @@ import {
   bytesOf,
   expectAnswer,
   fetchOf,
-  hasProviderCases,
+  PROVIDER_CASES,
   providerCases,
   whole,
 } from '../../support/provider-cases.js'
@@ -91,7 +91,7 @@ function expectDeltas({ reply, deltas }: Told): void {
   }
 }
 
-describe.skipIf(!hasProviderCases)('recorded replies', () => {
+describe('recorded replies', () => {
   test.each(cases.filter(({ expect: { error } }) => error === null).map((each) => [each.file, each] as const))(
     'H-05 %s is decoded as recorded, however it is cut',
     (_file, each) => {
@@ -158,18 +158,16 @@ interface Exchange {
   readonly response: ProviderCase['response']
 }
 
-const CONVERSATIONS = new URL('../../../../shared/fixtures/provider-cases/conversations/', import.meta.url).pathname
+const CONVERSATIONS = `${PROVIDER_CASES}conversations/`
 
-const conversations = hasProviderCases
-  ? readdirSync(CONVERSATIONS)
-      .filter((file) => file.startsWith('anthropic-messages'))
-      .map((file) => {
-        const { exchanges } = JSON.parse(readFileSync(CONVERSATIONS + file, 'utf8')) as { exchanges: Exchange[] }
-        return [file, exchanges] as const
-      })
-  : []
+const conversations = readdirSync(CONVERSATIONS)
+  .filter((file) => file.startsWith('anthropic-messages'))
+  .map((file) => {
+    const { exchanges } = JSON.parse(readFileSync(CONVERSATIONS + file, 'utf8')) as { exchanges: Exchange[] }
+    return [file, exchanges] as const
+  })
 
-describe.skipIf(!hasProviderCases)('recorded conversations', () => {
+describe('recorded conversations', () => {
   test.each(conversations)('RS-02 %s is encoded as it was recorded', (_file, exchanges) => {
     const replies = exchanges.map((exchange) => told(asCase(exchange), whole).reply)
     for (const { request } of exchanges) {

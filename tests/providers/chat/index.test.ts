@@ -3,14 +3,7 @@ import { HarnessError } from 'thinharness'
 import type { Model } from 'thinharness'
 import { openaiChat, openaiCompatible, openrouter } from '#providers/chat/index.js'
 import type { OpenAiCompatibleOptions } from '#providers/chat/index.js'
-import {
-  answerOf,
-  atRandom,
-  expectAnswer,
-  fetchOf,
-  hasProviderCases,
-  providerCases,
-} from '../../support/provider-cases.js'
+import { answerOf, atRandom, expectAnswer, fetchOf, providerCases } from '../../support/provider-cases.js'
 import { constants, replyOf, user } from './wire.js'
 
 const VARIABLES = ['OPENAI', 'OPENROUTER', 'OPENAI_COMPATIBLE'].flatMap((name) => [
@@ -254,7 +247,7 @@ describe('an official client', () => {
   })
 })
 
-describe.skipIf(!hasProviderCases)('PR-24 H-05 recorded replies through the whole model', () => {
+describe('PR-24 H-05 recorded replies through the whole model', () => {
   const models = {
     'openai-chat': (fetch: typeof globalThis.fetch) => openaiChat('m', { fetch, apiKey: 'key-1', maxRetries: 0 }),
     'openrouter-chat': (fetch: typeof globalThis.fetch) => openrouter('m', { fetch, apiKey: 'key-1', maxRetries: 0 }),

@@ -3,7 +3,7 @@ import { HarnessError } from 'thinharness'
 import { textOf, toolCallsOf } from '#contracts/entry.js'
 import type { AssistantPart } from '#contracts/entry.js'
 import { isObject } from '#util/json.js'
-import { atRandom, byteByByte, bytesOf, hasProviderCases, providerCases, whole } from '../../support/provider-cases.js'
+import { atRandom, byteByByte, bytesOf, providerCases, whole } from '../../support/provider-cases.js'
 import type { Cut, ProviderCase } from '../../support/provider-cases.js'
 import { decode, hearBytes } from './wire.js'
 import type { Heard } from './wire.js'
@@ -17,7 +17,7 @@ const cuts: readonly (readonly [string, Cut])[] = [
   ['cut at random', atRandom(11)],
 ]
 
-describe.skipIf(!hasProviderCases)('H-05 PR-20 PR-22 RF-03 recorded chat replies decode as they should', () => {
+describe('H-05 PR-20 PR-22 RF-03 recorded chat replies decode as they should', () => {
   describe.each(cuts)('%s', (_name, cut) => {
     test.each(cases.map((each) => [each.file, each] as const))('%s', (_file, each) => {
       if (each.expect.error !== null) return expectFailure(each, cut)

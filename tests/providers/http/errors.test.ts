@@ -1,9 +1,10 @@
-import { existsSync, readdirSync, readFileSync } from 'node:fs'
+import { readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import type { HarnessError } from 'thinharness'
 import { describe, expect, test } from 'vitest'
 import { connectionError } from '#providers/http/connection-error.js'
 import { errorFromBody } from '#providers/http/errors.js'
+import { PROVIDER_CASES } from '../../support/provider-cases.js'
 
 /** What of an error a caller sees. */
 function seen({ code, message, status, retryable, retryAfterMs }: HarnessError): unknown {
@@ -227,9 +228,6 @@ describe('what fails below HTTP', () => {
   })
 })
 
-/** Recorded provider answers beside the project; absent on a machine that has only the clone. */
-const CASES = new URL('../../../../shared/fixtures/provider-cases/', import.meta.url).pathname
-
 interface RefusalCase {
   readonly response: {
     readonly status: number
@@ -243,15 +241,18 @@ interface RefusalCase {
 }
 
 function recordedRefusals(): [string, RefusalCase][] {
-  return readdirSync(CASES, { withFileTypes: true })
+  return readdirSync(PROVIDER_CASES, { withFileTypes: true })
     .filter((entry) => entry.isDirectory() && entry.name !== 'conversations')
-    .flatMap(({ name }) => readdirSync(join(CASES, name)).map((file) => join(name, file)))
-    .map((file): [string, RefusalCase] => [file, JSON.parse(readFileSync(join(CASES, file), 'utf8')) as RefusalCase])
+    .flatMap(({ name }) => readdirSync(join(PROVIDER_CASES, name)).map((file) => join(name, file)))
+    .map((file): [string, RefusalCase] => [
+      file,
+      JSON.parse(readFileSync(join(PROVIDER_CASES, file), 'utf8')) as RefusalCase,
+    ])
     .filter(([, each]) => each.response.status >= 400)
 }
 
-describe.skipIf(!existsSync(CASES))('the recorded refusals', () => {
-  test.each(existsSync(CASES) ? recordedRefusals() : [])('H-04 PR-24 %s', (_file, each) => {
+describe('the recorded refusals', () => {
+  test.each(recordedRefusals())('H-04 PR-24 %s', (_file, each) => {
     const { status, headers, body, text } = each.response
     const error = refusal(status, body ?? text, headers)
     expect(error).toMatchObject({ status: each.expect.error?.status, retryable: each.expect.error?.retryable })

@@ -13,7 +13,7 @@ import {
   bytesOf,
   expectAnswer,
   fetchOf,
-  hasProviderCases,
+  PROVIDER_CASES,
   providerCases,
   whole,
 } from '../../support/provider-cases.js'
@@ -24,7 +24,7 @@ import type { Fields } from './replies.js'
 
 const cases = ['openai-responses', 'compat-responses'].flatMap(providerCases)
 
-describe.skipIf(!hasProviderCases)('recorded replies', () => {
+describe('recorded replies', () => {
   test.each(cases.map((each) => [each.file, each] as const))('%s', async (_file, each) => {
     const cuts: Cut[] = each.stream ? [whole, byteByByte, atRandom(1), atRandom(2)] : [whole]
     for (const cut of cuts) {
@@ -64,19 +64,17 @@ interface Exchange {
   readonly response: ProviderCase['response']
 }
 
-const FOLDER = new URL('../../../../shared/fixtures/provider-cases/conversations/', import.meta.url).pathname
-const conversations = hasProviderCases
-  ? readdirSync(FOLDER)
-      .filter((name) => name.includes('responses'))
-      .map((name) => [name, conversation(name)] as const)
-  : []
+const FOLDER = `${PROVIDER_CASES}conversations/`
+const conversations = readdirSync(FOLDER)
+  .filter((name) => name.includes('responses'))
+  .map((name) => [name, conversation(name)] as const)
 
 function conversation(name: string): readonly Exchange[] {
   const { exchanges } = JSON.parse(readFileSync(FOLDER + name, 'utf8')) as { exchanges: readonly Exchange[] }
   return exchanges
 }
 
-describe.skipIf(!hasProviderCases)('RF-04 recorded conversations are sent as their clients sent them', () => {
+describe('RF-04 recorded conversations are sent as their clients sent them', () => {
   test.each(conversations)('%s', (_name, exchanges) => {
     let transcript: TranscriptEntry[] = []
     let said = 0
@@ -149,7 +147,7 @@ function onlyText(blocks: readonly Fields[]): string {
   return blocks[0]?.['text'] as string
 }
 
-test.skipIf(!hasProviderCases)('there are recordings of each kind', () => {
+test('there are recordings of each kind', () => {
   expect(cases.length).toBeGreaterThan(40)
   expect(cases.filter((each) => bytesOf(each).length === 0)).toHaveLength(1)
   expect(conversations.length).toBeGreaterThan(4)

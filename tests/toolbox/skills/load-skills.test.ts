@@ -1,4 +1,4 @@
-import { existsSync, readFileSync } from 'node:fs'
+import { readFileSync } from 'node:fs'
 import { mkdir, symlink, writeFile } from 'node:fs/promises'
 import { basename, dirname, join, relative } from 'node:path'
 import { fileURLToPath } from 'node:url'
@@ -199,57 +199,53 @@ interface ExpectedSkill {
   readonly strictErrors?: readonly string[]
 }
 
-// True skills, and broken ones; they lie beside the project.
-const fixtures = fileURLToPath(new URL('../../../../shared/fixtures/skills', import.meta.url))
+// Published skills, and broken ones.
+const fixtures = fileURLToPath(new URL('../../fixtures/skills', import.meta.url))
 
-describe.skipIf(!existsSync(fixtures)).each(['real', 'malformed'])(
-  'the fixtures `%s` (skipped where they are not)',
-  (set) => {
-    const expected = existsSync(fixtures)
-      ? (JSON.parse(readFileSync(join(fixtures, set, 'expect.json'), 'utf8')) as { skills: ExpectedSkill[] }).skills
-      : []
+describe.each(['real', 'malformed'])('the fixtures `%s`', (set) => {
+  const expected = (JSON.parse(readFileSync(join(fixtures, set, 'expect.json'), 'utf8')) as { skills: ExpectedSkill[] })
+    .skills
 
-    test('each is loaded or left out as a lenient loader must, and a warning tells what a strict one finds', async () => {
-      for (const { dir, loads, name, descriptionLength = 0, strictErrors = [] } of expected) {
-        const folder = join(fixtures, set, dir)
-        const { skills, warnings } = await loadSkills({ dirs: [folder] })
-        if (loads === false) {
-          expect([dir, skills, warnings.length]).toEqual([dir, [], 1])
-          continue
-        }
-        const wanted = { name: name ?? basename(dir), length: descriptionLength, folder }
-        expect(
-          skills.map((skill) => ({ name: skill.name, length: skill.description.length, folder: skill.folder })),
-        ).toEqual([wanted])
-        const isKnown = strictErrors.every((error) => error === 'unknown fields: disable-model-invocation')
-        expect([dir, warnings.length > 0]).toEqual([dir, !isKnown])
+  test('each is loaded or left out as a lenient loader must, and a warning tells what a strict one finds', async () => {
+    for (const { dir, loads, name, descriptionLength = 0, strictErrors = [] } of expected) {
+      const folder = join(fixtures, set, dir)
+      const { skills, warnings } = await loadSkills({ dirs: [folder] })
+      if (loads === false) {
+        expect([dir, skills, warnings.length]).toEqual([dir, [], 1])
+        continue
       }
-    })
+      const wanted = { name: name ?? basename(dir), length: descriptionLength, folder }
+      expect(
+        skills.map((skill) => ({ name: skill.name, length: skill.description.length, folder: skill.folder })),
+      ).toEqual([wanted])
+      const isKnown = strictErrors.every((error) => error === 'unknown fields: disable-model-invocation')
+      expect([dir, warnings.length > 0]).toEqual([dir, !isKnown])
+    }
+  })
 
-    test('the instructions come whole', async () => {
-      for (const { dir, loads, bodyChars } of expected) {
-        if (loads !== true) continue
-        const parsed = await parseFrontMatter(readFileSync(join(fixtures, set, dir, 'SKILL.md'), 'utf8'))
-        expect([dir, parsed.ok && characterCount(parsed.body.trim())]).toEqual([dir, bodyChars])
-      }
-    })
+  test('the instructions come whole', async () => {
+    for (const { dir, loads, bodyChars } of expected) {
+      if (loads !== true) continue
+      const parsed = await parseFrontMatter(readFileSync(join(fixtures, set, dir, 'SKILL.md'), 'utf8'))
+      expect([dir, parsed.ok && characterCount(parsed.body.trim())]).toEqual([dir, bodyChars])
+    }
+  })
 
-    test('all of them are found from above, each once', async () => {
-      const roots = [
-        ...new Set(expected.map(({ dir }) => (set === 'real' ? '.' : dirname(dir).replace(/\/nested$/, '')))),
-      ]
-      const found = new Set<string>()
-      for (const root of roots) {
-        const { skills } = await loadSkills({ dirs: [join(fixtures, set, root)] })
-        for (const { folder } of skills) found.add(relative(join(fixtures, set), folder))
-      }
-      const wanted = expected
-        .filter(({ loads, dir }) => loads !== false && !dir.endsWith('nested-child'))
-        .map(({ dir }) => dir)
-      expect([...found].sort()).toEqual(wanted.sort())
-    })
-  },
-)
+  test('all of them are found from above, each once', async () => {
+    const roots = [
+      ...new Set(expected.map(({ dir }) => (set === 'real' ? '.' : dirname(dir).replace(/\/nested$/, '')))),
+    ]
+    const found = new Set<string>()
+    for (const root of roots) {
+      const { skills } = await loadSkills({ dirs: [join(fixtures, set, root)] })
+      for (const { folder } of skills) found.add(relative(join(fixtures, set), folder))
+    }
+    const wanted = expected
+      .filter(({ loads, dir }) => loads !== false && !dir.endsWith('nested-child'))
+      .map(({ dir }) => dir)
+    expect([...found].sort()).toEqual(wanted.sort())
+  })
+})
 
 test('a skill that changes while it is used is read as it is then', async () => {
   const loaded = await skillsWith({ 'a/SKILL.md': skillText('a') })
