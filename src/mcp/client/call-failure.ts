@@ -2,11 +2,11 @@ import { messageOf } from '../../contracts/errors.js'
 import { clipped } from '../../tools/boundary/summaries.js'
 import { isObject } from '../../util/json.js'
 
-/** Why a request to a server failed, told from the errors of both SDKs. */
+/** Why a request to a server failed, by the SDK's errors. */
 export interface CallFailure {
   /** For the model: short, without a stack. */
   readonly message: string
-  /** The connection is not to be used again. */
+  /** The connection must not be used again. */
   readonly lost: boolean
   /** The server has not seen the request: it can be sent again over a new connection. */
   readonly unseen: boolean
@@ -15,7 +15,7 @@ export interface CallFailure {
 export function callFailure(error: unknown, timeoutMs: number, lastProblem: string): CallFailure {
   const code = codeOf(error)
   if (code === 'REQUEST_TIMEOUT' || (code === TIMEOUT && isProtocolError(error))) {
-    const noise = lastProblem === '' ? '' : ` It sent what is no message: ${lastProblem}`
+    const noise = lastProblem === '' ? '' : ` It sent something that is not a message: ${lastProblem}`
     const message = `The server did not answer within ${timeoutMs} ms; whether it did the work is unknown.${noise}`
     return { message, lost: false, unseen: false }
   }
@@ -24,7 +24,7 @@ export function callFailure(error: unknown, timeoutMs: number, lastProblem: stri
     return { message, lost: true, unseen: false }
   }
   if (isUnauthorized(error)) {
-    const message = 'The server wants to be authorized anew, by a person. It did nothing.'
+    const message = 'The server requires a person to authorize it again. The call had no effect.'
     return { message, lost: false, unseen: false }
   }
   const unseen = code === 'NOT_CONNECTED' || statusOf(error) === NOT_FOUND
@@ -32,12 +32,12 @@ export function callFailure(error: unknown, timeoutMs: number, lastProblem: stri
   return { message: clipped(messageWithCause(error), LONGEST_MESSAGE), lost: unseen || !answered, unseen }
 }
 
-/** Whether a person has to authorize us first. The first SDK's error has no name of its own. */
+/** Whether a person has to authorize us first.. */
 export function isUnauthorized(error: unknown): boolean {
   return error instanceof Error && [error.name, error.constructor.name].includes('UnauthorizedError')
 }
 
-/** Codes that the first SDK gives to its own errors, among those that servers send. */
+/** Codes of the SDK's own errors on older connections. */
 const CLOSED = -32000
 const TIMEOUT = -32001
 /** A server that has forgotten the session says so. */
@@ -59,7 +59,7 @@ function statusOf(error: unknown): unknown {
   return error['status'] ?? error['code']
 }
 
-/** `fetch failed` says nothing; its cause does. */
+/** The cause of `fetch failed` has the reason. */
 function messageWithCause(error: unknown): string {
   const cause = error instanceof Error ? error.cause : undefined
   return cause instanceof Error ? `${messageOf(error)}: ${cause.message}` : messageOf(error)

@@ -1,4 +1,4 @@
-/** What a process needs to run at all and what says nothing secret. */
+/** Variables that a process needs to run and that hold no secrets. */
 const PASSED_ON = [
   'PATH',
   'HOME',
@@ -28,8 +28,8 @@ const PASSED_ON = [
 ]
 
 /**
- * The environment of a server's process: what any program needs, `LC_*`, and what was named for it. Nothing else of the
- * host's, so that a key reaches only the server that it was named for.
+ * The environment of a server's process: the variables that any program needs, `LC_*`, and those named for this server.
+ * Nothing else of the host's, so that a key reaches only the server that it was named for.
  */
 export function childEnvironment(
   named: Readonly<Record<string, string>>,

@@ -1,26 +1,26 @@
 import { isObject } from '../../util/json.js'
 import type { JsonObject } from '../../util/json.js'
 
-/** One live connection to a server, Requests reject with the SDK's own errors. */
+/** A live connection to a server. Requests reject with the SDK's own errors. */
 export interface McpConnection {
-  /** The revision that both sides speak, such as `2025-11-25`. */
+  /** The negotiated revision, such as `2025-11-25`. */
   readonly protocolVersion: string
   readonly offers: { readonly tools: boolean; readonly resources: boolean; readonly prompts: boolean }
-  /** What the server says of itself to a model; may be empty. */
+  /** The server's instructions for a model; may be empty. */
   readonly instructions: string
   /** The definitions of all pages, without those that the revision forbids to use. */
   listTools(options: RequestOptions): Promise<readonly JsonObject[]>
-  /** Sends one request; the result is as it came. */
+  /** Sends one request; the result is as received. */
   request(method: string, params: JsonObject, options: RequestOptions): Promise<unknown>
   /** Calls the tool of a definition that the server has listed. */
   callTool(definition: JsonObject, args: JsonObject, options: RequestOptions): Promise<unknown>
-  /** Ends the connection, and the server's process where it is ours. Never rejects. */
+  /** Ends the connection, and the server's process if we started it. Never rejects. */
   close(): Promise<void>
 }
 
 export interface RequestOptions {
   readonly signal?: AbortSignal
-  /** Longest wait for a sign of life, in ms: progress starts it anew. */
+  /** Longest wait for a sign of life, in ms: progress restarts it. */
   readonly timeoutMs: number
   readonly onProgress?: (progress: McpProgress) => void
 }
@@ -59,12 +59,12 @@ export interface McpAuthProvider {
   tokens(): unknown
 }
 
-/** What a connection needs to be opened, and whom it tells. */
+/** How a connection is opened, and its listeners. */
 export interface ConnectionSetup {
   readonly endpoint: McpEndpoint
   /** Longest time to a usable connection, in ms. */
   readonly connectMs: number
-  /** What the server may ask of us; what is null is not offered. */
+  /** Requests that the server may send; null ones are not offered. */
   readonly asks: {
     readonly elicit: ((params: JsonObject, signal: AbortSignal) => Promise<JsonObject>) | null
     readonly sample: ((params: JsonObject, signal: AbortSignal) => Promise<SamplingResult>) | null
@@ -72,9 +72,9 @@ export interface ConnectionSetup {
   }
   readonly onToolsChanged: () => void
   readonly onClosed: () => void
-  /** What a process writes to its standard error. */
+  /** Output of a process to standard error. */
   readonly onStderr: (text: string) => void
-  /** What came and was no message, and what else goes wrong beside the requests. */
+  /** Input that is not a message, and other problems outside of requests. */
   readonly onProblem: (problem: string) => void
 }
 

@@ -5,9 +5,9 @@ import { isObject } from '../../util/json.js'
 import type { JsonObject } from '../../util/json.js'
 
 /**
- * What a server answered to `tools/call`, as an outcome (spec §6.13, H-27): structured content as JSON, else the texts of
- * all blocks; images, audio and files also as parts, which the model and the host get whole. A result that is an error
- * is a failure; with `retryErrors` it counts against the tool's retry budget.
+ * The result of `tools/call` as an outcome: structured content as JSON, else the text of all blocks; images, audio and files
+ * also as parts, which the model and the host receive whole. An error result is a failure; with `retryErrors` it counts
+ * against the tool's retry budget.
  */
 export function outcomeOfResult(result: unknown, metadata: JsonObject, retryErrors: boolean): ToolOutcome {
   const { content: list, structuredContent, isError } = isObject(result) ? result : {}
@@ -32,10 +32,10 @@ export function partsOf(content: unknown): ContentPart[] {
 
 const EMPTY = 'The tool ran and returned nothing.'
 const MOST_LINKS = 50
-/** Characters of base64: a larger part is told of, not passed on. */
+/** Longest base64 of a part, in characters; a larger one is mentioned, not passed on. */
 const LARGEST_PART = 8 * 1024 * 1024
 
-/** A block for the model to read, and what else it holds. */
+/** The text of a block for the model, and its part. */
 interface ReadBlock {
   readonly text: string
   readonly part?: ContentPart
@@ -78,17 +78,17 @@ function readResource({ uri, mimeType, text, blob }: Readonly<Record<string, unk
 }
 
 function readLink({ uri, name, description, mimeType }: Readonly<Record<string, unknown>>): ReadBlock {
-  const told = [name, description].filter((each) => typeof each === 'string' && each !== '').join(': ')
+  const label = [name, description].filter((each) => typeof each === 'string' && each !== '').join(': ')
   const link: JsonObject = {
     uri: String(uri),
     ...(typeof name === 'string' && { name }),
     ...(typeof mimeType === 'string' && { mime_type: mimeType }),
   }
-  return { text: `[resource: ${String(uri)}]${told === '' ? '' : ` ${told}`}`, link }
+  return { text: `[resource: ${String(uri)}]${label === '' ? '' : ` ${label}`}`, link }
 }
 
 function tooLarge(what: string, data: string): ReadBlock {
-  return { text: `[${what}; left out: ${Math.round((data.length * 3) / 4)} bytes are too many]` }
+  return { text: `[${what}; omitted: ${Math.round((data.length * 3) / 4)} bytes is too large]` }
 }
 
 function typeOf(mimeType: unknown): string {

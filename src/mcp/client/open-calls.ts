@@ -3,44 +3,43 @@ import type { ToolContext } from '../../tools/spec.js'
 import { isObject } from '../../util/json.js'
 import type { JsonObject, JsonSchema, JsonValue } from '../../util/json.js'
 
-/** What a person is to be asked for a server. The same payload is the same question. */
+/** A question of a server to a person. The same payload is the same question. */
 export interface PersonQuestion {
-  /** What the person is shown. */
+  /** Shown to the person. */
   readonly payload: JsonObject
-  /** Shape of what comes with `accept`; null for nothing. */
+  /** Schema of the content of an accepting answer; null for none. */
   readonly content: JsonSchema | null
 }
 
 /**
- * The calls that a server is working on, and what it asks in the middle of them. The protocol does not say to which call
- * a question belongs. It is taken to be the only one that is open; with several it waits until all others have ended, or
- * ask as well.
+ * The open calls of a server, and its questions during them. The protocol does not say to which call a question belongs: it
+ * belongs to the only open call; with several it waits until all others have ended or ask as well.
  *
- * A question ends the call at the server and suspends it here. When the answer is there the call is made again from its
- * beginning, and gets the answer when the server asks the same thing.
+ * A question ends the call at the server and suspends it here. Once the answer arrives, the call is made again from the
+ * start, and receives the answer when the server asks the same question.
  */
 export class OpenCalls {
   readonly #open = new Set<OpenCall>()
   readonly #waiting: (() => void)[] = []
-  /** Questions that wait. */
+  /** Number of waiting questions. */
   #asking = 0
-  /** By idempotency key: what calls that were suspended had asked, and what they were answered. */
+  /** Questions and answers of suspended calls, by idempotency key. */
   readonly #history = new Map<string, Exchange[]>()
 
-  /** The call that is the only one to be open, if there is one. */
+  /** The only open call; null if there is none, or several. */
   get only(): ToolContext | null {
     const [first, ...others] = this.#open
     return first !== undefined && others.length === 0 ? first.context : null
   }
 
-  /** The call on whose behalf the server asks, as far as that can be known: null when others go on that ask as well. */
+  /** The call to which a request of the server belongs; null if several calls ask. */
   async whose(signal: AbortSignal): Promise<ToolContext | null> {
     await this.#othersEnded(signal)
     return this.only
   }
 
   /**
-   * Does the work of a call, which does not reject. When a person must be asked first, what came of it is void:
+   * Performs the work of a call, which does not reject. If a person must be asked first, its result is discarded and
    * `context.suspend` throws.
    */
   async during<T>(context: ToolContext, work: (signal: AbortSignal) => Promise<T>): Promise<T> {
@@ -58,11 +57,11 @@ export class OpenCalls {
       return result
     } finally {
       this.#open.delete(call)
-      this.#tellChange()
+      this.#notifyChange()
     }
   }
 
-  /** What a person has answered to a question of the server. */
+  /** A person's answer to a question of the server. */
   async ask(question: PersonQuestion, signal: AbortSignal): Promise<SourceAnswer> {
     const known = this.#knownAnswer(question)
     if (known !== undefined) return known
@@ -78,13 +77,13 @@ export class OpenCalls {
     if (answer === undefined) return []
     const exchanges = this.#history.get(key)
     const last = exchanges?.at(-1)
-    // In a new process nothing is known of the question: the answer is for the first that comes.
+    // A new process does not know the question: the answer is given to the first one.
     if (exchanges === undefined || last === undefined) return [{ question: null, answer }]
     exchanges[exchanges.length - 1] = { ...last, answer }
     return [...exchanges]
   }
 
-  /** The same question gets the same answer, however often it comes: a call that was suspended may still go on at the server. */
+  /** The same question always gets the same answer: a suspended call may still be running at the server. */
   #knownAnswer(question: PersonQuestion): SourceAnswer | undefined {
     const asked = keyOf(question)
     for (const { answers } of this.#open) {
@@ -97,7 +96,7 @@ export class OpenCalls {
     return undefined
   }
 
-  /** The call that asks, as far as that can be known; it is taken then, and asks no more. */
+  /** The call that asks; it is taken from then on and cannot ask again. */
   async #askingCall(signal: AbortSignal): Promise<OpenCall | undefined> {
     await this.#othersEnded(signal)
     const [call] = signal.aborted ? [] : this.#free()
@@ -105,10 +104,10 @@ export class OpenCalls {
     return call
   }
 
-  /** Resolves when all open calls ask, or `signal` is aborted. */
+  /** Resolves once all open calls ask, or `signal` is aborted. */
   async #othersEnded(signal: AbortSignal): Promise<void> {
     this.#asking += 1
-    this.#tellChange()
+    this.#notifyChange()
     while (this.#free().length > this.#asking && !signal.aborted) await this.#change(signal)
     this.#asking -= 1
   }
@@ -117,7 +116,7 @@ export class OpenCalls {
     return [...this.#open].filter((call) => !call.taken)
   }
 
-  /** Resolves when a call has ended or one more asks. */
+  /** Resolves when a call ends or another one asks. */
   #change(signal: AbortSignal): Promise<void> {
     return new Promise((resolve) => {
       this.#waiting.push(resolve)
@@ -125,8 +124,8 @@ export class OpenCalls {
     })
   }
 
-  #tellChange(): void {
-    for (const tell of this.#waiting.splice(0)) tell()
+  #notifyChange(): void {
+    for (const notify of this.#waiting.splice(0)) notify()
   }
 
   #remember(key: string, exchange: Exchange): void {
@@ -138,12 +137,12 @@ export class OpenCalls {
   }
 }
 
-/** Suspended calls whose questions are remembered; the answer to one that was forgotten goes to the first question. */
+/** Most suspended calls whose questions are remembered; the answer to a forgotten one goes to the first question. */
 const MOST_REMEMBERED = 1_000
 
 interface OpenCall {
   readonly context: ToolContext
-  /** What was answered when it was suspended before. */
+  /** Answers from earlier suspensions. */
   readonly answers: Exchange[]
   readonly suspension: AbortController
   taken: boolean
@@ -152,7 +151,7 @@ interface OpenCall {
 interface Exchange {
   /** Null: unknown. */
   readonly question: string | null
-  /** Null: not yet there. */
+  /** Null: not answered yet. */
   readonly answer: JsonValue
 }
 

@@ -1,11 +1,11 @@
 import type { McpTool } from './tool-list.js'
 
-/** What is done with a tool whose definition is not the one that is pinned. */
+/** How a tool whose definition differs from the pinned one is handled. */
 export type ChangedToolRule = 'report' | 'refuse'
 
 /**
- * The definitions that are known of a server's tools. A server that changes one behind the host's back (a description with
- * an instruction in it, a wider schema) is told of, and with `refuse` its tool is left out until it is pinned anew.
+ * The trusted definitions of a server's tools. A server that changes one unexpectedly (a description with an instruction in
+ * it, a wider schema) is reported, and with `refuse` the tool is omitted until it is pinned again.
  */
 export class Pins {
   readonly #rule: ChangedToolRule

@@ -11,7 +11,7 @@ import type { ServerSettings } from './server-options.js'
 import { publicToolName } from './tool-list.js'
 import { sourceOf } from './tool-spec.js'
 
-/** A server's prompt templates. Every request may open the connection; each rejects with a `HarnessError`. */
+/** A server's prompt templates. Every request may open the connection, and rejects with a `HarnessError`. */
 export interface McpPrompts {
   /** All pages. */
   list(): Promise<readonly McpPrompt[]>

@@ -10,11 +10,11 @@ import type { ServerSettings } from './server-options.js'
 import { publicToolName } from './tool-list.js'
 import { sourceOf } from './tool-spec.js'
 
-/** What a server has to read. Every request may open the connection; each rejects with a `HarnessError`. */
+/** A server's resources. Every request may open the connection, and rejects with a `HarnessError`. */
 export interface McpResources {
   /** All pages. */
   list(): Promise<readonly McpResource[]>
-  /** Addresses with a hole in them. */
+  /** Templates of addresses. */
   templates(): Promise<readonly McpResourceTemplate[]>
   read(uri: string): Promise<readonly McpResourceContent[]>
   /** `…_list_resources` and `…_read_resource`, as a model gets them with `offer: ['resources']`. */
@@ -43,7 +43,7 @@ export interface McpResourceContent {
   readonly blob?: string
 }
 
-/** How a part of a server's face makes its requests. */
+/** How resources and prompts make their requests. */
 export interface ServerUse {
   readonly settings: ServerSettings
   readonly request: <T>(work: (connection: McpConnection, timeoutMs: number) => Promise<T>) => Promise<T>
@@ -74,7 +74,7 @@ function resourceTools(resources: McpResources, { id, toolPrefix, reach }: Serve
   const prefix = toolPrefix || id
   const list = defineTool({
     name: publicToolName('list_resources', prefix),
-    description: `List what the server \`${id}\` has to read: addresses, and templates of addresses.`,
+    description: `List the resources of the server \`${id}\`: addresses, and templates of addresses.`,
     parameters: { type: 'object', properties: {}, additionalProperties: false } satisfies JsonSchema,
     annotations: { readOnly: true },
     reach,

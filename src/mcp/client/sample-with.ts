@@ -5,15 +5,15 @@ import { UNREPORTED_USAGE } from '../../contracts/entry.js'
 import type { ContentPart, TranscriptEntry } from '../../contracts/entry.js'
 
 export interface SampleOptions {
-  /** Requests of servers that are answered, all together. Default 20. */
+  /** Most requests that are answered, over all servers. Default 20. */
   readonly maxRequests?: number
-  /** Cap of one reply, in tokens, whatever the server asks for. Default 4,096. */
+  /** Most output tokens of one reply, whatever the server requests. Default 4,096. */
   readonly maxOutputTokens?: number
 }
 
 /**
- * Answers the requests of servers for a model's reply with `model`, within a budget of its own: for the option `sampling`
- * of a server. The model gets what the server sent and nothing of any run.
+ * Answers sampling requests of servers with `model`, within its own budget; for the option `sampling` of a server. The model
+ * receives only the messages of the server, nothing of any run.
  *
  * @example
  * mcpStdio({ command: 'summarizer', sampling: sampleWith(anthropic('claude-haiku-5'), { maxRequests: 5 }) })
@@ -28,7 +28,7 @@ export function sampleWith(
     if (requests > maxRequests) {
       throw new HarnessError(
         'limit_reached',
-        `\`${sourceId}\` may not ask again: ${maxRequests} requests were answered.`,
+        `\`${sourceId}\` may not send more sampling requests: the limit is ${maxRequests}.`,
       )
     }
     const turn = await model.openSession().turn(

@@ -72,8 +72,8 @@ async function sample(
 
 /** A person reads all that the model would be asked. */
 function leaveToSample({ instructions, messages, maxOutputTokens }: SamplingRequest, server: string): PersonQuestion {
-  const said = messages.map(({ role, content }) => ({ role, content: content.map((part) => ({ ...part })) }))
-  return { payload: { kind: 'mcp_sampling', server, instructions, messages: said, maxOutputTokens }, content: null }
+  const shown = messages.map(({ role, content }) => ({ role, content: content.map((part) => ({ ...part })) }))
+  return { payload: { kind: 'mcp_sampling', server, instructions, messages: shown, maxOutputTokens }, content: null }
 }
 
 function rootsOf(hosts: ReadonlySet<ToolSourceHost>): readonly string[] {

@@ -6,7 +6,7 @@ export type McpHeaders =
   | (() => Readonly<Record<string, string>> | Promise<Readonly<Record<string, string>>>)
 
 /**
- * A `fetch` for one server: adds its headers to requests to its origin and to no other, also behind a redirect, and fails
+ * A `fetch` for one server: adds its headers to requests to its origin and to no other, also after a redirect, and fails
  * a reply in which one message is larger than 10 MiB, or that ends without its answer.
  */
 export function serverFetch(server: URL, headers: McpHeaders, base: typeof fetch = fetch): typeof fetch {

@@ -26,7 +26,7 @@ import { sourceOf, toolSpecOf } from './tool-spec.js'
  * several harnesses, over one connection.
  */
 export interface McpServer extends ToolSource, AsyncDisposable {
-  /** What the server has to read. */
+  /** The server's resources. */
   readonly resources: McpResources
   /** The server's prompt templates. */
   readonly prompts: McpPrompts
@@ -37,20 +37,20 @@ export interface McpServer extends ToolSource, AsyncDisposable {
   /** Trusts these definitions from now on. */
   pin(digests: Readonly<Record<string, string>>): void
   /**
-   * Ends an authorization in which a person was sent to a page: the parameters of the address that they came back to.
-   * Compare their `state` with yours before.
+   * Completes an authorization in which a person was sent to a page; `callback` has the parameters of the address to which
+   * they returned. Compare its `state` with yours first.
    */
   finishAuth(callback: URLSearchParams): Promise<void>
 }
 
-/** A server at an endpoint, spoken to through the SDK that is installed. Does no I/O. */
+/** A server at an endpoint. Does no I/O. */
 export function serverAt(
   endpoint: McpEndpoint,
   settings: ServerSettings,
   load: () => Promise<McpSdk> = loadSdk,
 ): McpServer {
   let loaded: Promise<McpSdk> | null = null
-  // One for the server's whole life: it knows what a refused connection said of its authorization.
+  // One instance for the life of the server: it knows how a rejected connection wants to be authorized.
   const loadOnce = (): Promise<McpSdk> => {
     loaded ??= load().catch((error: unknown) => {
       loaded = null
@@ -73,12 +73,12 @@ class ServerAtEndpoint implements McpServer {
   readonly #calls = new OpenCalls()
   readonly #hosts = new Set<ToolSourceHost>()
   readonly #pins: Pins
-  /** All that are wanted. */
+  /** All selected tools. */
   #listed: readonly McpTool[] = []
-  /** Those of them that the pins let through. */
+  /** Those that the pins admit. */
   #offered: readonly McpTool[] = []
   #specs: readonly ToolSpec[] | null = null
-  /** The tools may be others than those that were listed. */
+  /** The tools may have changed since they were listed. */
   #stale = true
   #refreshing: Promise<readonly ToolSpec[]> | null = null
 
@@ -157,7 +157,7 @@ class ServerAtEndpoint implements McpServer {
 
   async #refresh(): Promise<readonly ToolSpec[]> {
     const connection = await this.#session.connection()
-    // A change that is told while the list is read makes it stale again.
+    // A change that is reported while the list is read makes it stale again.
     this.#stale = false
     try {
       const tools = await this.#list(connection)
@@ -203,7 +203,7 @@ class ServerAtEndpoint implements McpServer {
   async #call(tool: McpTool, args: JsonObject, context: ToolContext): Promise<ToolOutcome> {
     if (this.#settings.changedTools === 'refuse' && this.#stale) await this.#current().catch(() => undefined)
     const now = this.#listed.find(({ name }) => name === tool.name) ?? tool
-    if (!this.#pins.admits(now)) return this.#failed(tool, 'Its definition has changed: it was not run.')
+    if (!this.#pins.admits(now)) return this.#failed(tool, 'Its definition has changed: it was not executed.')
     const metadata = sourceOf(this.id, tool.name)
     const sent = await this.#sent(context, (connection, signal) =>
       connection.callTool(tool.definition, args, {
@@ -217,7 +217,7 @@ class ServerAtEndpoint implements McpServer {
       : this.#failed(tool, sent.problem)
   }
 
-  /** Sends a call, a second time over a new connection where the server cannot have seen it. */
+  /** Sends a call; again over a new connection if the server cannot have seen it. */
   async #sent(context: ToolContext, send: Send, isLastAttempt = false): Promise<Sent> {
     let connection: McpConnection
     try {
@@ -231,7 +231,7 @@ class ServerAtEndpoint implements McpServer {
         return { ok: true, result: await send(connection, signal) }
       } catch (error) {
         const failure = callFailure(error, this.#settings.callMs, this.#session.lastProblem)
-        // What was aborted on our side says nothing of the connection.
+        // A request aborted here says nothing about the connection.
         if (failure.lost && !signal.aborted) this.#session.drop(connection)
         return { ok: false, problem: failure.message, unseen: failure.unseen }
       }
@@ -266,7 +266,7 @@ type Send = (connection: McpConnection, signal: AbortSignal) => Promise<unknown>
 
 type Sent = { readonly ok: true; readonly result: unknown } | { readonly ok: false; readonly problem: string }
 
-/** Characters of a server's own words that join the system prompt. */
+/** Most characters of a server's instructions that are added to the system prompt. */
 const LONGEST_INSTRUCTIONS = 4_000
 
 function sameTools(left: readonly McpTool[], right: readonly McpTool[]): boolean {

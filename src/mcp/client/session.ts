@@ -2,18 +2,18 @@ import { HarnessError, messageOf } from '../../contracts/errors.js'
 import { isUnauthorized } from './call-failure.js'
 import type { ConnectionSetup, McpConnection, McpSdk } from './connection.js'
 
-/** What a session needs to open connections. What it hears of one itself, it handles. */
+/** How a session opens connections. */
 export interface SessionOptions extends Omit<ConnectionSetup, 'onClosed' | 'onStderr' | 'onProblem'> {
   readonly serverId: string
   readonly loadSdk: () => Promise<McpSdk>
-  /** Told of every connection that is opened; the tools may be others than before. */
+  /** Called for every connection that is opened; its tools may differ from those before. */
   readonly onOpened: () => void
 }
 
 /**
- * At most one connection to a server at a time, shared by all that use it: opened when first needed, and again when it was
- * lost. After a failure the next attempt waits, from half a second up to half a minute; who asks meanwhile gets the same
- * error.
+ * At most one connection to a server at a time, shared by all users: opened when first needed, and reopened after it was
+ * lost. After a failure the next attempt waits, from half a second up to half a minute; requests in the meantime get the
+ * same error.
  */
 export class McpSession {
   readonly #options: SessionOptions
@@ -43,7 +43,7 @@ export class McpSession {
     void connection.close()
   }
 
-  /** What came lately and was no message, for an error; may be empty. */
+  /** Recent output that was not a message, for errors; may be empty. */
   get lastProblem(): string {
     return this.#lastProblem
   }
@@ -69,13 +69,13 @@ export class McpSession {
         ...this.#options,
         onClosed: () => {
           isClosed = true
-          // A connection that has been replaced has nothing to say.
+          // The connection has been replaced.
           if (this.#connection === opened) this.#connection = null
         },
         onStderr: (text) => (this.#lastStderr = (this.#lastStderr + text).slice(-LONGEST_STDERR)),
         onProblem: (problem) => (this.#lastProblem = problem.slice(0, 200)),
       })
-      if (hasClosed()) throw new Error('It ended at once.')
+      if (hasClosed()) throw new Error('It exited immediately.')
       opened = connection
       this.#connection = connection
       this.#failures = 0
@@ -98,17 +98,17 @@ export class McpSession {
   #unreachable(error: unknown): HarnessError {
     const name = `MCP server \`${this.#options.serverId}\``
     if (isUnauthorized(error)) {
-      const message = `${name} wants to be authorized: give it \`auth\`, and \`finishAuth\` what comes back.`
+      const message = `${name} requires authorization: pass \`auth\`, and call \`finishAuth\` with the parameters of the callback.`
       return new HarnessError('error', message, { cause: error, retryable: false })
     }
     const wrote = this.#lastStderr.trim()
-    const said = wrote === '' ? '' : ` It wrote: ${wrote}`
-    const message = `${name} could not be reached: ${messageOf(error)}${said}`
+    const output = wrote === '' ? '' : ` It wrote: ${wrote}`
+    const message = `${name} could not be reached: ${messageOf(error)}${output}`
     return new HarnessError('error', message, { cause: error, retryable: true })
   }
 }
 
-/** Characters of a process's last words that an error shows. */
+/** Characters of a process's last output that an error shows. */
 const LONGEST_STDERR = 500
 const SHORTEST_WAIT_MS = 500
 const LONGEST_WAIT_MS = 30_000

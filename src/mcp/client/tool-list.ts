@@ -11,11 +11,11 @@ const HASH_CHARS = 8
 
 /** A tool as its server lists it. */
 export interface McpTool {
-  /** The server's own name of it. */
+  /** The server's name for it. */
   readonly name: string
-  /** What a model calls it by. */
+  /** The name by which a model calls it. */
   readonly publicName: string
-  /** As it came. */
+  /** As received. */
   readonly definition: JsonObject
   readonly digest: string
 }
@@ -27,7 +27,7 @@ export interface ToolFilter {
   readonly exclude: readonly string[]
 }
 
-/** All pages of a server's tools, those that are wanted, with their public names. Throws for what no model can be given. */
+/** The selected tools of a server, of all pages, with their public names. Throws for a tool that no model can be given. */
 export async function listTools(
   connection: McpConnection,
   serverId: string,
@@ -82,7 +82,7 @@ function broken(serverId: string, problem: string): HarnessError {
 /**
  * The name by which a model calls a server's tool: prefix and name joined by `_`, other characters than letters, digits,
  * `_` and `-` replaced by `_`. A name over 64 characters is cut and ends in a hash of the whole, so that it is the same in
- * every process and differs from its neighbours.
+ * every process and unique.
  */
 export function publicToolName(name: string, prefix: string): string {
   const whole = prefix === '' ? name : `${prefix}_${name}`
@@ -94,8 +94,8 @@ export function publicToolName(name: string, prefix: string): string {
 
 /** Digest of everything in a tool definition that a model reads or a host decides by. Independent of key order. */
 function definitionDigest({ name, title, description, inputSchema, outputSchema, annotations }: JsonObject): string {
-  const told = { name, title, description, inputSchema, outputSchema, annotations }
-  return `sha256:${createHash('sha256').update(sortedJson(told)).digest('hex')}`
+  const definition = { name, title, description, inputSchema, outputSchema, annotations }
+  return `sha256:${createHash('sha256').update(sortedJson(definition)).digest('hex')}`
 }
 
 function sortedJson(value: unknown): string {

@@ -5,7 +5,7 @@ import type { JsonObject, JsonSchema } from '../../util/json.js'
 import type { ServerSettings } from './server-options.js'
 import type { McpTool } from './tool-list.js'
 
-/** A server's tool as a tool of ours: its schema as it came, its hints in our words. */
+/** A server's tool as a `ToolSpec`: its schema as received, its hints as annotations. */
 export function toolSpecOf(
   tool: McpTool,
   { id, requiresApproval, reach, sampling }: ServerSettings,

@@ -3,9 +3,8 @@ import { isObject, parseJson } from '../../util/json.js'
 import { LARGEST_MESSAGE } from './connection.js'
 
 /**
- * A reply that fails when one message in it is larger than 10 MiB. A stream of events that breaks off before the answer to
- * its request, and that cannot be taken up again, ends in an error in place of the answer: the SDKs would wait for it until
- * the call's time is up.
+ * A reply that fails if one of its messages is larger than 10 MiB. A stream of events that ends before the answer to its
+ * request, and that cannot be resumed, ends in an error instead of the answer: the SDK would wait until the call times out.
  */
 export function watchedReply(response: Response, init: RequestInit | undefined): Response {
   if (response.body === null) return response
@@ -20,7 +19,7 @@ export function watchedReply(response: Response, init: RequestInit | undefined):
 
 interface Watch {
   readonly limit: MessageLimit
-  /** Null where no answer is waited for. */
+  /** Null if no answer is expected. */
   readonly answer: AwaitedAnswer | null
 }
 
@@ -36,7 +35,7 @@ function watched(source: ReadableStream<Uint8Array>, { limit, answer }: Watch): 
           controller.enqueue(value)
         }
         if (!done) return
-        if (answer?.isMissing === true) controller.enqueue(answer.failure('It ended its reply.'))
+        if (answer?.isMissing === true) controller.enqueue(answer.failure('It ended its reply without an answer.'))
         controller.close()
       } catch (error) {
         void reader.cancel(error).catch(() => undefined)
@@ -60,7 +59,7 @@ function awaited(init: RequestInit | undefined): AwaitedAnswer | null {
   return isRequest ? new AwaitedAnswer(id, init?.signal ?? null) : null
 }
 
-/** Whether the answer to a request has come by. */
+/** Whether the answer to a request has passed. */
 class AwaitedAnswer {
   readonly #id: string | number
   readonly #signal: AbortSignal | null
@@ -72,12 +71,12 @@ class AwaitedAnswer {
     this.#signal = signal
   }
 
-  /** No answer, no event that a reconnected client could go on behind, and somebody who still waits. */
+  /** No answer, no event after which a client could reconnect, and a request that is still open. */
   get isMissing(): boolean {
     return !this.#isSettled && this.#signal?.aborted !== true
   }
 
-  /** Whatever looks like an answer settles it: then it is as if nobody had watched. */
+  /** Anything that looks like an answer settles it. */
   take(bytes: Uint8Array): void {
     if (this.#isSettled) return
     const text = this.#tail + Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength).toString('latin1')
@@ -85,14 +84,14 @@ class AwaitedAnswer {
     this.#tail = text.slice(-32)
   }
 
-  /** The error that the SDKs take for a connection that was closed, as an event of its own. */
+  /** The error that the SDK understands as a closed connection, as an event of its own. */
   failure(reason: string): Uint8Array {
     const error = { code: -32000, message: `Connection closed. ${reason}`.trim() }
     return Buffer.from(`\n\nevent: message\ndata: ${JSON.stringify({ jsonrpc: '2.0', id: this.#id, error })}\n\n`)
   }
 }
 
-/** Counts the bytes of a message; in a stream of events the count begins anew behind each empty line. */
+/** Counts the bytes of a message; in a stream of events the count restarts after each empty line. */
 class MessageLimit {
   readonly #isEvents: boolean
   #bytes = 0
@@ -113,7 +112,7 @@ class MessageLimit {
 const NEWLINE = 10
 const RETURN = 13
 
-/** Where the last event of a chunk ends (behind an empty line), or -1. */
+/** End of the last event of a chunk (after an empty line), or -1. */
 function lastEventEnd(chunk: Uint8Array, afterNewline: boolean): number {
   for (
     let index = chunk.lastIndexOf(NEWLINE);

@@ -13,16 +13,16 @@ import { CLIENT_INFO } from '../sdk/connect.js'
 
 type ServerSdk = typeof sdkModule
 
-/** What is served, and for how long. */
+/** The tools to serve, and the signal that ends serving. */
 export interface Offered {
   readonly name: string
   readonly tools: readonly ToolSpec[]
-  /** Workspace of tools that were given no root of their own. */
+  /** Workspace of tools without a root of their own. */
   readonly root: string
   readonly closing: AbortSignal
 }
 
-/** Makes servers that offer these tools: one a connection, or one a request. */
+/** Creates servers that offer these tools: one per connection or per request. */
 export function offeredServer(sdk: ServerSdk, offered: Offered): McpServerFactory {
   const { name, tools } = offered
   const definitions = tools.map(definitionOf)
@@ -62,14 +62,14 @@ async function answered(
   { root, closing }: Offered,
 ): Promise<CallToolResult> {
   let outcome: ToolOutcome | undefined
-  // An envelope has no images: they are taken from the outcome as it passes.
+  // An envelope has no images: they are copied from the outcome.
   const call: ToolSpec['call'] = async (given, context) => {
     outcome = (await asksPerson(spec, given, context)) ? NOBODY_TO_ASK : await spec.call(given, context)
     return outcome
   }
   const limit = spec.timeoutMs === undefined ? [] : [AbortSignal.timeout(spec.timeoutMs)]
   const signal = AbortSignal.any([mcpReq.signal, closing, ...limit])
-  const context = { root, signal, progress: (update: JsonValue) => tell(mcpReq, update) }
+  const context = { root, signal, progress: (update: JsonValue) => notifyProgress(mcpReq, update) }
   try {
     const envelope = parseEnvelope(await abortable(callTool({ ...spec, call }, args, context), signal))
     const parts = outcome?.kind === 'succeeded' || outcome?.kind === 'failed' ? (outcome.parts ?? []) : []
@@ -96,12 +96,12 @@ async function asksPerson(
 const NOBODY_TO_ASK: ToolOutcome = {
   kind: 'failed',
   errorType: 'ApprovalRequired',
-  content: 'A person must agree to this call, and there is nobody to ask: it was not made.',
+  content: 'This call needs an approval, and nobody can be asked here. It was not executed.',
   retry: false,
 }
 
-/** Progress goes to a client that has asked for it; one that cannot be reached any more is no concern of the tool's. */
-function tell({ _meta, notify }: ServerContext['mcpReq'], update: JsonValue): void {
+/** Sends progress to a client that asked for it. A client that is gone does not fail the tool. */
+function notifyProgress({ _meta, notify }: ServerContext['mcpReq'], update: JsonValue): void {
   const progressToken = _meta?.progressToken
   if (progressToken === undefined || !isObject(update) || typeof update['progress'] !== 'number') return
   const message = typeof update['message'] === 'string' ? { message: update['message'] } : {}

@@ -3,7 +3,7 @@ import { ToolResult } from '../../tools/result.js'
 import type { ToolContext, ToolSpec } from '../../tools/spec.js'
 import type { JsonSchema } from '../../util/json.js'
 
-/** What is needed of a harness to be served; every `Harness` fits. */
+/** The part of a `Harness` that serving uses. */
 export interface ServedHarness {
   /** Absolute path of its workspace. */
   readonly root: string
@@ -29,7 +29,7 @@ interface ServedResult {
 export interface RunToolOptions {
   readonly description: string
   readonly maxRuns: number
-  /** Ends all runs. */
+  /** Cancels all runs. */
   readonly signal: AbortSignal
 }
 
@@ -41,13 +41,15 @@ export function runTool(harness: ServedHarness, { description, maxRuns, signal }
     description,
     parameters: {
       type: 'object',
-      properties: { prompt: { type: 'string', description: 'The task, with all that the agent must know of it.' } },
+      properties: {
+        prompt: { type: 'string', description: 'The task, with everything that the agent must know about it.' },
+      },
       required: ['prompt'],
       additionalProperties: false,
     } satisfies JsonSchema,
     handler: async ({ prompt }, context) => {
       if (runs >= maxRuns)
-        return new ToolResult({ ok: false, content: `${maxRuns} runs are under way. Try again later.` })
+        return new ToolResult({ ok: false, content: `${maxRuns} runs are in progress. Try again later.` })
       runs += 1
       try {
         return await ran(
@@ -80,7 +82,7 @@ async function ran(run: ServedRun, context: ToolContext): Promise<ToolResult> {
   })
 }
 
-/** What a client is told of an event: what the run does, nothing of what it reads. */
+/** Progress text for an event: the action of the run, never the content that it reads. */
 function messageOf({ kind, toolName }: ServedEvent): string | undefined {
   switch (kind) {
     case 'model_request_started':

@@ -13,7 +13,7 @@ import type { McpHttpTransport, McpServing } from './serving.js'
 
 type ServerSdk = typeof sdkModule
 
-/** Listens and serves. Rejects when the port cannot be had. */
+/** Listens and serves. Rejects if the port is not available. */
 export async function serveHttp(
   sdk: ServerSdk,
   factory: McpServerFactory,
@@ -23,7 +23,7 @@ export async function serveHttp(
   if (!isLoopback(host) && token === undefined) {
     throw new HarnessError(
       'invalid_options',
-      `Expected a \`token\`: at \`${host}\` others than this machine can reach the harness.`,
+      `Expected a \`token\`: other machines can reach the harness at \`${host}\`.`,
     )
   }
   const handler = sdk.createMcpHandler(factory, { legacy: 'reject' })
@@ -59,7 +59,7 @@ function unauthorized(request: Request, token: string | undefined): Response | u
   return new Response('Unauthorized', { status: 401, headers: { 'www-authenticate': 'Bearer' } })
 }
 
-/** In the same time wherever they differ. */
+/** Compares in constant time. */
 function isSame(left: string, right: string): boolean {
   const digest = (text: string): Buffer => createHash('sha256').update(text).digest()
   return timingSafeEqual(digest(left), digest(right))
@@ -90,7 +90,7 @@ async function serve(incoming: IncomingMessage, outgoing: ServerResponse, { gate
       outgoing,
     )
   } catch {
-    // A client that went away, or that sent what is no HTTP: nothing more can be said to it.
+    // The client is gone or did not send HTTP: it cannot be answered.
     if (!outgoing.headersSent) outgoing.writeHead(400)
     outgoing.end()
   }
@@ -115,7 +115,7 @@ function requestOf(incoming: IncomingMessage, signal: AbortSignal): Request {
   })
 }
 
-/** Fails behind 10 MiB: no client needs more for a call. */
+/** Fails after 10 MiB: no call needs more. */
 async function* bytesOf(incoming: IncomingMessage): AsyncGenerator<Buffer> {
   let bytes = 0
   for await (const piece of incoming as AsyncIterable<Buffer>) {
@@ -131,12 +131,12 @@ async function send(response: Response, outgoing: ServerResponse): Promise<void>
   else await pipeline(Readable.fromWeb(response.body as ReadableStream<Uint8Array>), outgoing)
 }
 
-/** Sessions that are kept; the one that was used least lately ends when another begins. */
+/** Most open sessions; the least recently used one ends when another begins. */
 const MOST_SESSIONS = 1_000
 
 /**
- * Serves clients of older revisions, a session each: only within one can a client cancel what it asked for. The SDK's own
- * serving of them keeps nothing between requests.
+ * Serves clients of older revisions, with one session each: a client can cancel its requests only within a session, and the
+ * SDK's own handler for these revisions is stateless.
  */
 class LegacySessions {
   readonly #sdk: typeof sdkModule
@@ -152,7 +152,7 @@ class LegacySessions {
     const id = request.headers.get('mcp-session-id')
     if (id === null) return (await this.#begin()).handleRequest(request)
     const session = this.#sessions.get(id)
-    if (session === undefined) return new Response('This session is not known.', { status: 404 })
+    if (session === undefined) return new Response('Unknown session.', { status: 404 })
     this.#sessions.delete(id)
     this.#sessions.set(id, session)
     return session.handleRequest(request)
@@ -164,7 +164,7 @@ class LegacySessions {
     await Promise.allSettled(open.map((session) => session.close()))
   }
 
-  /** A transport without a session yet: it takes one with `initialize`, and refuses anything else. */
+  /** A transport without a session yet: it opens one on `initialize` and rejects other requests. */
   async #begin(): Promise<WebStandardStreamableHTTPServerTransport> {
     const session: WebStandardStreamableHTTPServerTransport = new this.#sdk.WebStandardStreamableHTTPServerTransport({
       sessionIdGenerator: () => randomUUID(),

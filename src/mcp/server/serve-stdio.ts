@@ -21,7 +21,7 @@ export async function serveOverStdio(factory: McpServerFactory, closing: AbortCo
   return { url: null, closed, close, [Symbol.asyncDispose]: close }
 }
 
-/** Standard output belongs to the protocol: what else the process writes there, as `console.log` does, goes to standard error. */
+/** Standard output belongs to the protocol: other output, such as that of `console.log`, goes to standard error. */
 function takeOutput(): { readonly protocol: Writable; readonly giveBack: () => void } {
   const { stdout, stderr } = process
   const write = stdout.write.bind(stdout)
@@ -29,7 +29,7 @@ function takeOutput(): { readonly protocol: Writable; readonly giveBack: () => v
     write: (chunk: Uint8Array, _encoding, done) => void write(chunk, undefined, done),
   })
   stdout.write = stderr.write.bind(stderr)
-  // A client that is gone is told by the write that failed.
+  // A failed write shows that the client is gone.
   const passedOver = (): void => undefined
   stdout.on('error', passedOver)
   const giveBack = (): void => {

@@ -12,26 +12,25 @@ import type { McpHttpTransport, McpServing } from './serving.js'
 
 export interface ServeMcpOptions {
   /**
-   * `stdio`: this process is the server. Its standard output belongs to the protocol: what is written there otherwise goes to
-   * standard error.
+   * `stdio`: this process is the server. Its standard output belongs to the protocol; other output goes to standard error.
    */
   readonly transport: 'stdio' | McpHttpTransport
-  /** Name that clients are told. Default `thinharness`. */
+  /** Name of the server for clients. Default `thinharness`. */
   readonly name?: string
-  /** What the tool `run` is good for, for the model that calls it. Default: a plain sentence. */
+  /** Description of the tool `run`, for the model that calls it. Default: a general sentence. */
   readonly description?: string
   /**
-   * Offered beside `run`, in the harness's workspace. They are called outside a run: no hook and no rule of provenance applies,
-   * and a call that a person must agree to, or that asks one, fails.
+   * Offered in addition to `run`, in the harness's workspace. They are called outside a run: hooks, policies and provenance do
+   * not apply, and a call that needs an approval or asks a question fails.
    */
   readonly tools?: readonly ToolSpec[]
-  /** Runs at once; a further one is refused. Default 8. */
+  /** Most concurrent runs; further ones are rejected. Default 8. */
   readonly maxRuns?: number
 }
 
 /**
- * Serves a harness to MCP clients of every revision: a tool `run` that takes a prompt, tells how far it is and gives the
- * answer, and the chosen tools. A call that its client cancels cancels the run. The harness stays the caller's to close.
+ * Serves a harness to MCP clients of every revision: a tool `run`, which takes a prompt, reports progress and returns the
+ * answer, and the chosen tools. A client that cancels a call cancels its run. The caller closes the harness.
  *
  * @example
  * await serveMcp(harness, { transport: 'stdio', description: 'Answers questions on our orders.' })

@@ -1,21 +1,21 @@
-/** Where and to whom a harness is served over streamable HTTP, at the path `/mcp`. */
+/** Address and access rules of a harness that is served over streamable HTTP, at the path `/mcp`. */
 export interface McpHttpTransport {
   /** Default 0: any free one. */
   readonly port?: number
-  /** Default `127.0.0.1`. Another than this machine's own needs a `token`. */
+  /** Default `127.0.0.1`. An address that other machines can reach requires a `token`. */
   readonly host?: string
   /** Clients must send `Authorization: Bearer <token>`. */
   readonly token?: string
-  /** Names by which clients may reach the server, beside those of this machine (against DNS rebinding). */
+  /** Host names that clients may use, in addition to those of this machine (against DNS rebinding). */
   readonly allowedHosts?: readonly string[]
 }
 
 /** A harness that is being served. */
 export interface McpServing extends AsyncDisposable {
-  /** Where clients reach it; null over stdio. */
+  /** Address for clients; null over stdio. */
   readonly url: string | null
-  /** Resolves when it serves no more: after `close`, and over stdio when the client has gone. Never rejects. */
+  /** Resolves when serving has ended: after `close`, and over stdio when the client has disconnected. Never rejects. */
   readonly closed: Promise<void>
-  /** Cancels the runs under way and serves no more. */
+  /** Cancels the runs in progress and stops serving. */
   close(): Promise<void>
 }

@@ -126,7 +126,7 @@ test('a server that may ask for a reply gets one of the model, within its budget
     transcriptLength: 3,
     constants: { instructions: 'Be brief.', tools: [], settings: { maxOutputTokens: 20, temperature: 0 } },
   })
-  expect(await textOf(call(server, 'think'))).toContain('`odd` may not ask again: 1 requests were answered.')
+  expect(await textOf(call(server, 'think'))).toContain('`odd` may not send more sampling requests: the limit is 1.')
   await server.close()
 })
 

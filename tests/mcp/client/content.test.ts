@@ -64,7 +64,7 @@ test('a part that is too large is told of, not passed on', () => {
 
   expect(outcome({ content: [{ type: 'image', data, mimeType: 'image/png' }] })).toEqual({
     kind: 'succeeded',
-    content: '[image: image/png; left out: 7077888 bytes are too many]',
+    content: '[image: image/png; omitted: 7077888 bytes is too large]',
     metadata: source,
   })
 })

@@ -90,7 +90,7 @@ describe.each([
       load,
     )
     const authorized = async (): Promise<void> => {
-      await expect(toolsOf(server)).rejects.toThrow('MCP server `guarded` wants to be authorized')
+      await expect(toolsOf(server)).rejects.toThrow('MCP server `guarded` requires authorization')
       await server.finishAuth(await keys.person())
     }
     const end = async (): Promise<void> => {
@@ -131,7 +131,7 @@ describe.each([
 
     const warnings = events.flatMap((event) => (event.kind === 'warning' ? [event.message] : []))
     expect(warnings).toEqual([
-      expect.stringContaining('`guarded` is left out: MCP server `guarded` wants to be authorized'),
+      expect.stringContaining('`guarded` is left out: MCP server `guarded` requires authorization'),
     ])
     expect(model.requests.map(({ constants }) => constants.tools.length)).toEqual([0, 2, 2])
     expect(guarded.given).toHaveLength(2)
@@ -166,7 +166,7 @@ describe.each([
       outputs: [
         {
           ok: false,
-          content: 'The server wants to be authorized anew, by a person. It did nothing.',
+          content: 'The server requires a person to authorize it again. The call had no effect.',
           metadata: { error_type: 'MCPError' },
         },
       ],
@@ -191,7 +191,7 @@ describe.each([
     guarded.demand('write')
 
     const failure = { kind: 'failed', errorType: 'MCPError', retry: false }
-    const content = expect.stringContaining('wants to be authorized anew') as unknown
+    const content = expect.stringContaining('requires a person to authorize it again') as unknown
     expect(await call(server, 'clock')).toMatchObject({ ...failure, content })
     expect(keys.wasSent).toBe(true)
     await server.finishAuth(await keys.person())
@@ -202,7 +202,7 @@ describe.each([
   test('a code that is not good is an error that says so, and the right one still helps', async () => {
     await using stage = await scene()
     const { keys, server, authorized } = stage
-    await expect(toolsOf(server)).rejects.toThrow('wants to be authorized')
+    await expect(toolsOf(server)).rejects.toThrow('requires authorization')
 
     await expect(server.finishAuth(new URLSearchParams({ code: 'guessed' }))).rejects.toMatchObject({
       name: 'HarnessError',

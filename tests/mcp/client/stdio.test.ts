@@ -234,7 +234,7 @@ test('MCP-5 a definition that changes is told of, or refused until it is pinned'
     expect.stringMatching(/^MCP server `odd`: It has changed the definition of `work` \(sha256:.* → sha256:.*\)\.$/),
   ])
   expect(refused.warnings[0]).toContain('it is not offered until it is pinned')
-  expect(await textOf(old.call({}, contextOf()))).toBe('Its definition has changed: it was not run.')
+  expect(await textOf(old.call({}, contextOf()))).toBe('Its definition has changed: it was not executed.')
 
   refusing.pin(await refusing.digests())
   expect((await toolsOf(refusing, refused)).map(({ name }) => name)).toEqual(['safe', 'work'])

@@ -59,7 +59,7 @@ describe.each([
     const heard: unknown[] = []
 
     expect((await toolsOf(server)).map(({ name, description }) => [name, description])).toEqual([
-      ['run', 'Answers questions on what is in stock, and on what will be.'],
+      ['run', 'Answers questions about current and future stock.'],
       ['stock', 'How many tins of a tea are in stock.'],
     ])
     expect(await textOf(call(server, 'stock', { tea: 'Oolong' }))).toBe('12 in stock.')
@@ -117,5 +117,5 @@ test('standard output holds the protocol alone, and the process ends with its cl
     { jsonrpc: '2.0', id: 1, result: { serverInfo: { name: 'warehouse' } } },
     { jsonrpc: '2.0', id: 2, result: { content: [{ type: 'text', text: '0 in stock.' }] } },
   ])
-  expect(heard.stderr).toBe(`The warehouse works with ${provider.model}.\nThe warehouse was asked for Assam.\n`)
+  expect(heard.stderr).toBe(`The warehouse uses the model ${provider.model}.\nStock request for Assam.\n`)
 })

@@ -153,7 +153,7 @@ test('a chosen tool works in the root of the harness, within its time, and is no
   await using harness = new Harness({ model: new ScriptedModel(), root, builtinTools: [] })
   await using serving = await serveMcp(harness, { transport: {}, tools })
   await using server = mcpHttp({ url: serving.url ?? '' })
-  const asked = 'A person must agree to this call, and there is nobody to ask: it was not made.'
+  const asked = 'This call needs an approval, and nobody can be asked here. It was not executed.'
 
   expect(await textOf(call(server, 'read', { path: 'a.txt' }))).toContain('in the root')
   expect(await call(server, 'never')).toMatchObject({ kind: 'failed', content: asked })
