@@ -1,3 +1,5 @@
+import { isObject } from './json.js'
+
 /** The first part of a value that does not fit its shape. */
 export class Mismatch {
   /** Keys and indexes from the value down to that part; empty: the value itself. */
@@ -55,5 +57,7 @@ export function shown(value: unknown): string {
   if (typeof value === 'string') return `\`${value.slice(0, 100)}\``
   if (typeof value === 'function') return 'a function'
   if (Array.isArray(value)) return value.length === 0 ? 'an empty list' : 'a list'
-  return typeof value === 'object' && value !== null ? 'an object' : `\`${String(value)}\``
+  if (isObject(value)) return 'an object'
+  const primitive = value as number | boolean | bigint | symbol | null
+  return `\`${String(primitive)}\``
 }
