@@ -47,7 +47,7 @@ const below = {
   harness: [...definitions, 'run', 'store', 'providers', 'toolbox'],
   testing: ['index', 'providers/index'],
   tracing: ['util', 'contracts', 'index'],
-  durable: ['util', 'run/log', 'index'],
+  durable: ['util', 'contracts', 'run/log', 'index'],
 }
 
 const place = (name) => `^src/${name}(/|\\.ts$)`

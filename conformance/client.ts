@@ -4,7 +4,7 @@ import { ClientCredentialsProvider, PrivateKeyJwtProvider } from '@modelcontextp
 import type { JsonObject, ToolContext, ToolOutcome, ToolSpec } from 'thinharness'
 import type { McpAuthProvider, McpServer } from '#mcp/index.js'
 import { serverFetch } from '#mcp/client/server-fetch.js'
-import { resolveServerOptions } from '#mcp/client/server-options.js'
+import { serverSettings } from '#mcp/client/server-options.js'
 import { serverAt } from '#mcp/client/server.js'
 import { isObject } from '#util/json.js'
 import { Person } from './person.js'
@@ -25,10 +25,7 @@ const person = new Person(scenario === 'auth/pre-registration' ? context : {})
 
 const server = serverAt(
   { kind: 'http', url, fetch: serverFetch(url, {}), auth: scenario.startsWith('auth/') ? await provider() : null },
-  resolveServerOptions(
-    { id: 'suite', timeouts: { connectMs: 10_000, callMs: 15_000 } },
-    { factory: 'client', own: [], defaultId: '' },
-  ),
+  serverSettings({ id: 'suite', timeouts: { connectMs: 10_000, callMs: 15_000 } }, { defaultId: '', reach: {} }),
 )
 await callEverything(server)
 await server.close()

@@ -1,5 +1,6 @@
 import { HarnessError } from './errors.js'
 import { Mismatch } from '../util/mismatch.js'
+import { matching } from '../util/shape.js'
 import type { Shape } from '../util/shape.js'
 
 /**
@@ -11,6 +12,8 @@ export function parse<T>(shape: Shape<T>, given: unknown, name: string): T {
   if (read instanceof Mismatch) throw invalidOptions(read.message(name, 'option'))
   return read
 }
+
+export const runId = matching(/^[\w.:-]{1,128}$/, '1 to 128 letters, digits, `_`, `-`, `.` or `:`')
 
 export function invalidOptions(message: string, cause?: unknown): HarnessError {
   return new HarnessError('invalid_options', message, cause === undefined ? {} : { cause })

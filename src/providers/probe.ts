@@ -1,7 +1,7 @@
 import { HarnessError, messageOf } from '../contracts/errors.js'
 import type { Model, ModelCapabilities } from '../contracts/model.js'
-import { isObject } from '../util/json.js'
-import { unknownKey } from '../util/unknown-key.js'
+import { parse } from '../contracts/parse.js'
+import { abortSignal, integer, milliseconds, partial } from '../util/shape.js'
 import { CHECKS } from './probe-checks.js'
 import type { Asking, ProbeCheckName } from './probe-checks.js'
 
@@ -14,6 +14,12 @@ export interface ProbeOptions {
   /** Cap of one reply, in tokens. Default 1,024, thoughts included. There are no more than ten requests. */
   readonly maxOutputTokens?: number
 }
+
+const OPTIONS = partial<ProbeOptions>({
+  signal: abortSignal,
+  timeoutMs: milliseconds,
+  maxOutputTokens: integer(1),
+})
 
 /** What one check has found, and how long it took. */
 export type ProbeCheck = { readonly ms: number } & (
@@ -47,8 +53,8 @@ const DEFAULT_MAX_OUTPUT_TOKENS = 1024
  * be its mood: what the server refuses is told as such. Where the first request gets no answer, no other is made. Rejects
  * with `invalid_options`, or with the reason of `signal`.
  */
-export async function probe(model: Model, options: ProbeOptions = {}): Promise<ProbeReport> {
-  checkOptions(options)
+export async function probe(model: Model, given: ProbeOptions = {}): Promise<ProbeReport> {
+  const options = parse(OPTIONS, given, '`probe`')
   const checks: Partial<Record<ProbeCheckName, ProbeCheck>> = {}
   for (const name of NAMES) {
     const { answers } = checks
@@ -102,16 +108,4 @@ function capabilitiesOf({ tools, toolResults, jsonSchema, reasoning }: ProbeRepo
 
 function isKnown({ found }: ProbeCheck): boolean {
   return found !== 'unknown'
-}
-
-function checkOptions(options: unknown): void {
-  if (!isObject(options)) throw new HarnessError('invalid_options', 'Expected the options of `probe` to be an object.')
-  const unknown = unknownKey(options, ['signal', 'timeoutMs', 'maxOutputTokens'], 'option of `probe`')
-  if (unknown !== undefined) throw new HarnessError('invalid_options', unknown)
-  for (const name of ['timeoutMs', 'maxOutputTokens']) {
-    const value = options[name]
-    if (value === undefined || (Number.isSafeInteger(value) && (value as number) >= 1)) continue
-    const message = `Expected \`${name}\` to be a whole number from 1 up, got \`${JSON.stringify(value)}\`.`
-    throw new HarnessError('invalid_options', message)
-  }
 }

@@ -2,7 +2,8 @@ import { fstatSync, unlinkSync } from 'node:fs'
 import { readdir } from 'node:fs/promises'
 import { join, resolve } from 'node:path'
 import { HarnessError } from '../contracts/errors.js'
-import { unknownKey } from '../util/unknown-key.js'
+import { invalidOptions, parse } from '../contracts/parse.js'
+import { oneOf, partial } from '../util/shape.js'
 import type { DurableEvent } from '../run/machine/events.js'
 import { FileLease, isClaimed, isInHand } from './file-lease.js'
 import { fileNameOf, runIdOf } from './file-name.js'
@@ -27,14 +28,18 @@ export interface FileLogOptions {
   readonly fsync?: 'always' | 'interval' | 'never'
 }
 
+const OPTIONS = partial<FileLogOptions>({ fsync: oneOf('always', 'interval', 'never') })
+
 /**
  * A log in a folder: one JSONL file for each run, named after its id, one event a line. A torn last line is no harm.
  * Any number of processes of one machine may share the folder; over a network file system claims are not promised.
- * Throws `invalid_options` for options that are none.
+ * Throws `invalid_options`.
  */
 export function fileLog(folder: string, options: FileLogOptions = {}): RunStore {
-  checkOptions(folder, options)
-  return new FileLog(resolve(folder), options.fsync ?? 'interval')
+  const { fsync = 'interval' } = parse(OPTIONS, options, '`fileLog`')
+  if (typeof folder !== 'string' || folder === '')
+    throw invalidOptions('Expected the folder of `fileLog` to be a path.')
+  return new FileLog(resolve(folder), fsync)
 }
 
 /** How long a run that is being removed is held for that, in ms. */
@@ -228,17 +233,4 @@ async function namesIn(folder: string): Promise<readonly string[]> {
     if ((error as NodeJS.ErrnoException).code === 'ENOENT') return []
     throw error
   }
-}
-
-const POLICIES: readonly unknown[] = ['always', 'interval', 'never', undefined]
-
-function checkOptions(folder: unknown, options: FileLogOptions): void {
-  const problem = unknownKey(options, ['fsync'], 'option of `fileLog`')
-  if (problem !== undefined) throw new HarnessError('invalid_options', problem)
-  if (typeof folder !== 'string' || folder === '') {
-    throw new HarnessError('invalid_options', 'Expected the folder of `fileLog` to be a path.')
-  }
-  if (POLICIES.includes(options.fsync)) return
-  const message = `Expected \`fsync\` of \`fileLog\` to be \`always\`, \`interval\` or \`never\`, got ${JSON.stringify(options.fsync)}.`
-  throw new HarnessError('invalid_options', message)
 }

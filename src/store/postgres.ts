@@ -7,7 +7,8 @@ import type { RunStore } from '../run/log/log.js'
 import { hasEnded } from '../run/log/owner.js'
 import { summaryOf } from '../run/log/summary.js'
 import type { RunDigest, RunSummary } from '../run/log/summary.js'
-import { unknownKey } from '../util/unknown-key.js'
+import { invalidOptions, parse } from '../contracts/parse.js'
+import { having, matching, partial, secret, string } from '../util/shape.js'
 import { createTables, openPool } from './postgres-pool.js'
 import type { OwnPool, PostgresPool } from './postgres-pool.js'
 import { PostgresTables } from './postgres-tables.js'
@@ -30,14 +31,23 @@ export interface PostgresLog extends RunStore, AsyncDisposable {
   close(): Promise<void>
 }
 
+const OPTIONS = partial<PostgresLogOptions>({
+  connectionString: secret(string),
+  pool: having('a pool of `pg`', 'query'),
+  schema: matching(/^[a-z_][a-z0-9_]{0,62}$/, 'a name of small letters, digits and `_`'),
+})
+
 /**
  * A log in PostgreSQL, for any number of processes on any number of machines. Needs the package `pg`, unless a pool is
  * handed in. An append whose connection is lost is looked up: it resolves when it was kept, and rejects when it was not,
- * after which it cannot be. Throws `invalid_options` for options that are none.
+ * after which it cannot be. Throws `invalid_options`.
  */
 export function postgresLog(options: PostgresLogOptions): PostgresLog {
-  checkOptions(options)
-  return new PostgresRunStore(options)
+  const given = parse(OPTIONS, options, '`postgresLog`')
+  if ((given.connectionString === undefined) === (given.pool === undefined)) {
+    throw invalidOptions('Expected `postgresLog` to be given one of `connectionString` and `pool`.')
+  }
+  return new PostgresRunStore(given)
 }
 
 /** Runs of which is remembered how they stand, so that an append takes one statement. */
@@ -229,19 +239,4 @@ async function lookUp(
     }
   }
   throw failure
-}
-
-function checkOptions(options: PostgresLogOptions): void {
-  const problem = unknownKey(options, ['connectionString', 'pool', 'schema'], 'option of `postgresLog`')
-  if (problem !== undefined) throw new HarnessError('invalid_options', problem)
-  const { connectionString, pool, schema } = options
-  if ((connectionString === undefined) === (pool === undefined)) {
-    throw new HarnessError(
-      'invalid_options',
-      'Expected `postgresLog` to be given one of `connectionString` and `pool`.',
-    )
-  }
-  if (schema === undefined || /^[a-z_][a-z0-9_]{0,62}$/.test(schema)) return
-  const message = `Expected \`schema\` of \`postgresLog\` to be a name of small letters, digits and \`_\`, got ${JSON.stringify(schema)}.`
-  throw new HarnessError('invalid_options', message)
 }

@@ -1,5 +1,4 @@
 import { resolve } from 'node:path'
-import { HarnessError } from '../contracts/errors.js'
 import type { DurableEvent } from '../run/machine/events.js'
 import { prunables, removable } from '../run/log/listing.js'
 import type { ListOptions, Prunable, PruneOptions } from '../run/log/listing.js'
@@ -8,7 +7,8 @@ import type { RunStore } from '../run/log/log.js'
 import { hasEnded } from '../run/log/owner.js'
 import { summaryOf } from '../run/log/summary.js'
 import type { RunSummary } from '../run/log/summary.js'
-import { unknownKey } from '../util/unknown-key.js'
+import { invalidOptions, parse } from '../contracts/parse.js'
+import { oneOf, partial } from '../util/shape.js'
 import { digestIn, digestWith, listPages, PAGE_ROWS, readPages } from './rows.js'
 import type { ListedRow, PageQuery } from './rows.js'
 import { openDatabase, transaction } from './sqlite-database.js'
@@ -28,14 +28,17 @@ export interface SqliteLog extends RunStore, AsyncDisposable {
   close(): Promise<void>
 }
 
+const OPTIONS = partial<SqliteLogOptions>({ synchronous: oneOf('normal', 'full') })
+
 /**
  * A log in a SQLite file, opened when it is first used: any number of runs, and of processes of one machine. With
- * `node:sqlite`, or with the package `@photostructure/sqlite` where Node has none. Throws `invalid_options` for options
- * that are none.
+ * `node:sqlite`, or with the package `@photostructure/sqlite` where Node has none. Throws
+ * `invalid_options`.
  */
 export function sqliteLog(path: string, options: SqliteLogOptions = {}): SqliteLog {
-  checkOptions(path, options)
-  return new SqliteRunStore(path === ':memory:' ? path : resolve(path), options.synchronous ?? 'normal')
+  const { synchronous = 'normal' } = parse(OPTIONS, options, '`sqliteLog`')
+  if (typeof path !== 'string' || path === '') throw invalidOptions('Expected the file of `sqliteLog` to be a path.')
+  return new SqliteRunStore(path === ':memory:' ? path : resolve(path), synchronous)
 }
 
 interface RunRow {
@@ -231,16 +234,4 @@ class Tables {
 
 function isHeld({ owner, owned_until: until }: RunRow): boolean {
   return owner !== null && until > Date.now() && !hasEnded(owner)
-}
-
-function checkOptions(path: unknown, options: SqliteLogOptions): void {
-  const problem = unknownKey(options, ['synchronous'], 'option of `sqliteLog`')
-  if (problem !== undefined) throw new HarnessError('invalid_options', problem)
-  if (typeof path !== 'string' || path === '') {
-    throw new HarnessError('invalid_options', 'Expected the file of `sqliteLog` to be a path.')
-  }
-  const given: unknown = options.synchronous
-  if (given === undefined || given === 'normal' || given === 'full') return
-  const message = `Expected \`synchronous\` of \`sqliteLog\` to be \`normal\` or \`full\`, got ${JSON.stringify(given)}.`
-  throw new HarnessError('invalid_options', message)
 }

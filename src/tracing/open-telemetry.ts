@@ -1,20 +1,28 @@
+import { invalidOptions, parse } from '../contracts/parse.js'
 import { HarnessError } from '../index.js'
 import type { RunTrace, Tracing } from '../index.js'
 import { agentNameOf } from './attributes.js'
-import { checkTraceOptions, refuse } from './options.js'
+import { TRACE_OPTIONS, traceSettings } from './options.js'
 import type { TraceOptions } from './options.js'
 import type { OtelApi, OtelMeter, OtelTracer } from './otel-api.js'
 import { OtelSpans } from './otel-spans.js'
 import { histogramsOf, RunMetrics } from './run-metrics.js'
 import { RunSpanMaker } from './run-spans.js'
+import { having, partial } from '../util/shape.js'
 
-/** Content is captured only where `captureContent` asks for it. */
+/** Content is captured only if `captureContent` asks for it. */
 export interface OpenTelemetryOptions extends TraceOptions {
-  /** Where spans go. Without it there are none. */
+  /** Receives the spans. Default: there are none. */
   readonly tracer?: OtelTracer
-  /** Where metrics go. Without it there are none. */
+  /** Receives the metrics. Default: there are none. */
   readonly meter?: OtelMeter
 }
+
+const OPTIONS = partial<OpenTelemetryOptions>({
+  ...TRACE_OPTIONS,
+  tracer: having('an object with a method `startSpan`', 'startSpan'),
+  meter: having('an object with a method `createHistogram`', 'createHistogram'),
+})
 
 /**
  * Traces runs with OpenTelemetry, by its semantic conventions for generative AI: a span for each run, request to a model
@@ -24,24 +32,23 @@ export interface OpenTelemetryOptions extends TraceOptions {
  * Throws `invalid_options`; a run fails with `missing_dependency` when `@opentelemetry/api` is not installed.
  */
 export function openTelemetry(options: OpenTelemetryOptions): Tracing {
-  const settings = checkTraceOptions(options, { what: 'openTelemetry', own: ['tracer', 'meter'], captured: false })
-  const { tracer, meter } = options
+  const given = parse(OPTIONS, options, '`openTelemetry`')
+  const settings = traceSettings(given, false)
+  const { tracer, meter } = given
   if (tracer === undefined && meter === undefined)
-    refuse('Expected `openTelemetry` to be given `tracer`, `meter` or both.')
-  checkPort('tracer', tracer, 'startSpan')
-  checkPort('meter', meter, 'createHistogram')
+    throw invalidOptions('Expected `openTelemetry` to be given `tracer`, `meter` or both.')
   const histograms = meter === undefined ? null : histogramsOf(meter)
   let loading: Promise<void> | null = null
   let spans: RunSpanMaker | null = null
 
-  const load = async (given: OtelTracer): Promise<void> => {
-    spans = new RunSpanMaker({ sink: new OtelSpans(await loadApi(), given), ...settings })
+  const load = async (otel: OtelTracer): Promise<void> => {
+    spans = new RunSpanMaker({ sink: new OtelSpans(await loadApi(), otel), ...settings })
   }
   return {
     async load() {
       if (tracer === undefined || spans !== null) return
       loading ??= load(tracer)
-      // What could not be loaded is tried again by the next run.
+      // If loading failed, the next run tries again.
       await loading.finally(() => (loading = null))
     },
     startRun(run) {
@@ -71,9 +78,4 @@ async function loadApi(): Promise<OtelApi> {
       'Tracing with OpenTelemetry needs the package `@opentelemetry/api`: `npm install @opentelemetry/api`.'
     throw new HarnessError('missing_dependency', message, { cause })
   }
-}
-
-function checkPort(name: string, given: object | undefined, method: string): void {
-  if (given === undefined || typeof (given as Record<string, unknown>)[method] === 'function') return
-  refuse(`Expected \`${name}\` of \`openTelemetry\` to have a method \`${method}\`.`)
 }

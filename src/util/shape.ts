@@ -79,14 +79,15 @@ export function functionOf<T>(): Shape<T> {
   return leaf('a function', (value) => typeof value === 'function')
 }
 
+export const abortSignal: Shape<AbortSignal> = having('an `AbortSignal`', 'addEventListener')
+
 /** An object, kept as it is, that is known by its methods. */
-export function having<T>(expected: string, ...methods: readonly (keyof T & string)[]): Shape<T> {
-  return leaf(
-    expected,
-    (value) =>
-      (typeof value === 'function' || isObject(value)) &&
-      methods.every((method) => typeof (value as Readonly<Record<string, unknown>>)[method] === 'function'),
-  )
+export function having<T>(expected: string, ...methods: readonly string[]): Shape<T> {
+  return leaf(expected, (value) => {
+    const members = value as Readonly<Record<string, unknown>> | null | undefined
+    const isPort = typeof value === 'function' || isObject(value)
+    return isPort && methods.every((method) => typeof members?.[method] === 'function')
+  })
 }
 
 export function nullable<T>(shape: Shape<T>): Shape<T | null> {
@@ -118,14 +119,15 @@ export function list<T>(shape: Shape<T>, expected = 'a list'): Shape<readonly T[
   }
 }
 
-/** An object with any keys. */
-export function record<T>(shape: Shape<T>, expected = 'an object'): Shape<Readonly<Record<string, T>>> {
+/** An object with any keys, or with those that `keys` accepts. */
+export function record<T>(shape: Shape<T>, keys = string): Shape<Readonly<Record<string, T>>> {
   return {
-    expected,
+    expected: 'an object',
     read: (value) => {
-      if (!isObject(value)) return mismatch(expected, value)
+      if (!isObject(value)) return mismatch('an object', value)
       const copy: [string, T][] = []
       for (const [key, each] of Object.entries(value)) {
+        if (keys.read(key) instanceof Mismatch) return strangeKey(keys.expected, key)
         const read = shape.read(each)
         if (read instanceof Mismatch) return read.within(key)
         copy.push([key, read])
@@ -155,7 +157,7 @@ export type Fields<T> = {
 }
 
 /** The same for an object whose fields may all be left out. */
-export type OptionFields<T> = {
+export type PartialFields<T> = {
   readonly [Key in keyof T]-?: IsOptional<T, Key> extends true ? Shape<Required<T>[Key]> : never
 }
 
@@ -169,7 +171,7 @@ export function object<T>(fields: Fields<T>): Shape<T> {
 }
 
 /** An object with any of these fields and no other. */
-export function options<T>(fields: OptionFields<T>): Shape<T> {
+export function partial<T>(fields: PartialFields<T>): Shape<T> {
   const members = Object.entries(fields as Readonly<Record<string, Reader>>)
   return objectOf(new Map(members.map(([key, shape]) => [key, [shape, true]])))
 }
@@ -261,13 +263,18 @@ export function secret<T>(shape: Shape<T>): Shape<T> {
     expected: shape.expected,
     read: (value) => {
       const read = shape.read(value)
-      return read instanceof Mismatch && typeof value === 'string' ? read.withoutValue() : read
+      const shows = (typeof value === 'string' && value !== '') || typeof value === 'number'
+      return read instanceof Mismatch && shows ? read.withoutValue() : read
     },
   }
 }
 
 function mismatch(expected: string, value: unknown, hint = ''): Mismatch {
   return new Mismatch({ path: [], expected, got: shown(value), hint })
+}
+
+function strangeKey(expected: string, key: string): Mismatch {
+  return new Mismatch({ path: [], expected: `an object with ${expected} as keys`, got: `\`${key}\``, hint: '' })
 }
 
 function unknownKey(key: string, known: Iterable<string>): Mismatch {

@@ -13,24 +13,27 @@ test.each<[object, string]>([
     { tracer, capturecontent: true },
     'Unknown option of `openTelemetry`: `capturecontent`. Did you mean `captureContent`?',
   ],
-  [{ tracer: {} }, 'Expected `tracer` of `openTelemetry` to have a method `startSpan`.'],
-  [{ meter: {} }, 'Expected `meter` of `openTelemetry` to have a method `createHistogram`.'],
+  [{ tracer: {} }, 'Expected `tracer` of `openTelemetry` to be an object with a method `startSpan`, got an object.'],
+  [
+    { meter: {} },
+    'Expected `meter` of `openTelemetry` to be an object with a method `createHistogram`, got an object.',
+  ],
   [
     { tracer, captureContent: 'all' },
-    'Expected `captureContent` of `openTelemetry` to be true, false or an object, got string.',
+    'Expected `captureContent` of `openTelemetry` to be a boolean or an object, got `all`.',
   ],
   [
     { tracer, captureContent: { message: true } },
-    'Unknown kind of `captureContent`: `message`. Did you mean `messages`?',
+    'Unknown option of `openTelemetry`: `captureContent.message`. Did you mean `messages`?',
   ],
-  [{ tracer, redact: /x/ }, 'Expected `redact` of `openTelemetry` to be a function, got object.'],
+  [{ tracer, redact: /x/ }, 'Expected `redact` of `openTelemetry` to be a function, got an object.'],
 ])('openTelemetry refuses %j', (options, message) => {
   expect(() => openTelemetry(options as OpenTelemetryOptions)).toThrow(new HarnessError('invalid_options', message))
 })
 
 test.each<[object, string]>([
   [{ directory: '/x' }, 'Unknown option of `localTraces`: `directory`.'],
-  [{ dir: '' }, 'Expected `dir` of `localTraces` to be a path.'],
+  [{ dir: '' }, 'Expected `dir` of `localTraces` to be a string that is not empty, got an empty string.'],
   [{ maxBytes: 1000 }, 'Expected `maxBytes` of `localTraces` to be a whole number from 1048576 up, got `1000`.'],
 ])('localTraces refuses %j', (options, message) => {
   expect(() => localTraces(options as LocalTracesOptions)).toThrow(HarnessError)

@@ -16,7 +16,7 @@ import {
   object,
   oneOf,
   optional,
-  options,
+  partial,
   parseAs,
   record,
   secret,
@@ -93,7 +93,7 @@ describe('A value that does not fit is refused, naming its part, the expected an
   test.each<[string, (value: unknown) => unknown, unknown, string]>([
     [
       'a string for a number',
-      reading(options<{ a?: number }>({ a: integer(0) })),
+      reading(partial<{ a?: number }>({ a: integer(0) })),
       { a: '5' },
       'Expected `a` of `it` to be a whole number from 0 up, got `5`.',
     ],
@@ -210,7 +210,7 @@ test('A shape is tied to its type: what is missing, too much or of another kind 
   // @ts-expect-error: there is no `town`
   object<Address>({ street: string, number: nullable(integer(1)), country: optional(string), town: string })
   // @ts-expect-error: `street` may not be left out
-  options<Address>({ street: string, number: nullable(integer(1)), country: string })
+  partial<Address>({ street: string, number: nullable(integer(1)), country: string })
   // @ts-expect-error: `c` is missing
   object<{ mode: 'a' | 'b' | 'c' }>({ mode: oneOf('a', 'b') })
   // @ts-expect-error: `c` is too much

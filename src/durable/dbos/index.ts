@@ -1,7 +1,8 @@
+import { invalidOptions } from '../../contracts/parse.js'
 import { HarnessError } from '../../index.js'
 import type { DbosEngine } from './engine.js'
 import { launchDbos } from './launch.js'
-import { checkRunsOptions } from './options.js'
+import { parseRunsOptions } from './options.js'
 import type { DbosRunsOptions } from './options.js'
 import { HarnessRuns } from './runs.js'
 import type { DbosRuns } from './runs.js'
@@ -16,11 +17,11 @@ export type { DbosRun, DbosRuns } from './runs.js'
  * Call it in each process that is to carry out runs, before `DBOS.launch()`: afterwards DBOS takes no workflows any more.
  * Throws `invalid_options`, and `missing_dependency` where DBOS is neither given nor installed.
  */
-export async function dbosRuns<Output = string>(options: DbosRunsOptions<Output>): Promise<DbosRuns<Output>> {
-  checkRunsOptions(options)
+export async function dbosRuns<Output = string>(given: DbosRunsOptions<Output>): Promise<DbosRuns<Output>> {
+  const options = parseRunsOptions(given)
   const { dbos = await loadDbos(), launch, name = 'thinharness' } = options
   if (dbos.isInitialized()) {
-    throw new HarnessError('invalid_options', 'DBOS has been launched already: call `dbosRuns` before `DBOS.launch()`.')
+    throw invalidOptions('DBOS has been launched already: call `dbosRuns` before `DBOS.launch()`.')
   }
   const runs = new HarnessRuns(dbos, options)
   runs.register()

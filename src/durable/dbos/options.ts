@@ -1,7 +1,19 @@
-import { HarnessError } from '../../index.js'
+import { parse, runId } from '../../contracts/parse.js'
 import type { Harness, JsonObject, History, RunStore } from '../../index.js'
-import { isObject } from '../../util/json.js'
-import { unknownKey } from '../../util/unknown-key.js'
+import {
+  anything,
+  either,
+  having,
+  integer,
+  matching,
+  milliseconds,
+  object,
+  oneOf,
+  optional,
+  partial,
+  secret,
+  string,
+} from '../../util/shape.js'
 import type { DbosEngine, DbosQueueOptions } from './engine.js'
 
 export interface DbosRunsOptions<Output = string> {
@@ -56,50 +68,42 @@ export interface StartOptions {
   readonly priority?: number
 }
 
-const RUNS_OPTIONS = ['harness', 'log', 'dbos', 'launch', 'name', 'queue', 'takeOverEveryMs']
-const QUEUE_OPTIONS = ['concurrency', 'workerConcurrency', 'rateLimit', 'pollMs']
+const RUNS_OPTIONS = object<DbosRunsOptions<unknown>>({
+  harness: having('a harness or a function'),
+  log: having('a log that all processes share, such as `postgresLog`', 'claim', 'inspect'),
+  dbos: optional(having('the `DBOS` of its package', 'isInitialized')),
+  launch: optional(object<DbosLaunch>({ databaseUrl: secret(string), applicationVersion: optional(string) })),
+  name: optional(matching(/^[\w.-]{1,64}$/, '1 to 64 letters, digits, `_`, `-` or `.`')),
+  queue: optional(
+    partial<RunQueue>({
+      concurrency: integer(1),
+      workerConcurrency: integer(1),
+      rateLimit: object<NonNullable<RunQueue['rateLimit']>>({ limit: integer(1), periodMs: milliseconds }),
+      pollMs: milliseconds,
+    }),
+  ),
+  takeOverEveryMs: optional(either(milliseconds, oneOf(false))),
+})
 
-/** Refuses options that are none, as `invalid_options`. */
-export function checkRunsOptions(options: object): void {
-  known(options, RUNS_OPTIONS, 'option of `dbosRuns`')
-  const { harness, log, name, launch, queue, takeOverEveryMs: everyMs } = options as Partial<DbosRunsOptions<unknown>>
-  if (!isObject(harness) && typeof harness !== 'function') throw expected('harness', 'a harness or a function', harness)
-  if (!isObject(log)) throw expected('log', 'a log that all processes share, such as `postgresLog`', log)
-  for (const method of ['claim', 'inspect'])
-    if (typeof log[method as 'claim'] !== 'function') throw expected('log', `a log with \`${method}\``, 'one without')
-  if (name !== undefined && !/^[\w.-]{1,64}$/.test(name))
-    throw expected('name', '1 to 64 letters, digits, `_`, `-` or `.`', name)
-  if (launch !== undefined) {
-    known(launch, ['databaseUrl', 'applicationVersion'], 'field of `launch`')
-    if (typeof launch.databaseUrl !== 'string') throw expected('launch.databaseUrl', 'a text', launch.databaseUrl)
-  }
-  if (everyMs !== undefined && everyMs !== false) positive('takeOverEveryMs', everyMs)
-  checkQueue(queue ?? {})
+/** Throws `invalid_options`. */
+export function parseRunsOptions<Output>(options: DbosRunsOptions<Output>): DbosRunsOptions<Output> {
+  // The outputs of a harness are typed by its own options.
+  return parse(RUNS_OPTIONS, options, '`dbosRuns`') as DbosRunsOptions<Output>
 }
 
-function checkQueue(queue: RunQueue): void {
-  known(queue, QUEUE_OPTIONS, 'field of `queue`')
-  const { concurrency = 1, workerConcurrency = 1, rateLimit, pollMs = 1 } = queue
-  positive('queue.concurrency', concurrency)
-  positive('queue.workerConcurrency', workerConcurrency)
-  positive('queue.pollMs', pollMs)
-  if (rateLimit === undefined) return
-  known(rateLimit, ['limit', 'periodMs'], 'field of `rateLimit`')
-  positive('queue.rateLimit.limit', rateLimit.limit)
-  positive('queue.rateLimit.periodMs', rateLimit.periodMs)
+const START_OPTIONS = partial<StartOptions>({
+  runId,
+  metadata: anything(),
+  history: anything(),
+  priority: integer(0),
+})
+
+/** Throws `invalid_options`. Whatever the harness finds wrong fails the run's result. */
+export function parseStartOptions(options: StartOptions): StartOptions {
+  return parse(START_OPTIONS, options, '`start`')
 }
 
-/** Refuses options of a run that are none, as `invalid_options`. What the harness refuses is told by the run's result. */
-export function checkStartOptions(options: StartOptions): void {
-  known(options, ['runId', 'metadata', 'history', 'priority'], 'option of `start`')
-  const { runId, priority } = options
-  if (runId !== undefined && !/^[\w.:-]{1,128}$/.test(runId))
-    throw expected('runId', '1 to 128 letters, digits, `_`, `-`, `.` or `:`', runId)
-  if (priority !== undefined && (!Number.isInteger(priority) || priority < 0))
-    throw expected('priority', 'a whole number from 0 up', priority)
-}
-
-/** The same in the words of the engine. */
+/** The same in the engine's terms. */
 export function queueOptions({ concurrency, workerConcurrency, rateLimit, pollMs }: RunQueue): DbosQueueOptions {
   return {
     ...(concurrency !== undefined && { globalConcurrency: concurrency }),
@@ -109,19 +113,4 @@ export function queueOptions({ concurrency, workerConcurrency, rateLimit, pollMs
     }),
     ...(pollMs !== undefined && { minPollingIntervalMs: pollMs }),
   }
-}
-
-function known(given: object, names: readonly string[], what: string): void {
-  const problem = unknownKey(given, names, what)
-  if (problem !== undefined) throw new HarnessError('invalid_options', problem)
-}
-
-function positive(name: string, value: unknown): void {
-  if (typeof value === 'number' && Number.isInteger(value) && value >= 1 && value < 2 ** 31) return
-  throw expected(name, 'a whole number from 1 up', value)
-}
-
-function expected(name: string, what: string, got: unknown): HarnessError {
-  const shown = isObject(got) || Array.isArray(got) ? 'something else' : `\`${String(got)}\``
-  return new HarnessError('invalid_options', `Expected \`${name}\` to be ${what}, got ${shown}.`)
 }

@@ -15,7 +15,7 @@ import type { FollowOptions, StretchEnding, StretchWork } from '../index.js'
 import { isObject } from '../../util/json.js'
 import { isIdInUse } from './engine.js'
 import type { DbosEngine } from './engine.js'
-import { checkStartOptions, queueOptions } from './options.js'
+import { parseStartOptions, queueOptions } from './options.js'
 import type { DbosRunsOptions, RunQueue, StartOptions } from './options.js'
 import { outcomeOf } from './outcome.js'
 import { attributesOf, stretchesOf, workflowIdOf } from './stretches.js'
@@ -102,8 +102,8 @@ export class HarnessRuns<Output> implements DbosRuns<Output> {
   }
 
   async start(prompt: Prompt, options: StartOptions = {}): Promise<DbosRun<Output>> {
-    checkStartOptions(options)
-    const { runId = `run_${globalThis.crypto.randomUUID().replaceAll('-', '')}`, priority, ...given } = options
+    const parsed = parseStartOptions(options)
+    const { runId = `run_${globalThis.crypto.randomUUID().replaceAll('-', '')}`, priority, ...given } = parsed
     this.#assertLaunched()
     if ((await this.#log.inspect(runId)) !== null) throw runExists(runId)
     const stretch = await this.#enqueue(

@@ -1,9 +1,10 @@
 import { readFile } from 'node:fs/promises'
-import { HarnessError, messageOf } from '../../contracts/errors.js'
+import { messageOf } from '../../contracts/errors.js'
+import { invalidOptions } from '../../contracts/parse.js'
 import { isObject } from '../../util/json.js'
-import { unknownKey } from '../../util/unknown-key.js'
+import { anything, parseAs, partial } from '../../util/shape.js'
+import type { PartialFields } from '../../util/shape.js'
 import type { McpServer } from './server.js'
-import { invalid } from './server-options.js'
 import type { McpServerOptions } from './server-options.js'
 import { mcpHttp, mcpSse, mcpStdio } from './servers.js'
 
@@ -33,7 +34,9 @@ export async function loadMcpServers(path: string, options: LoadMcpServersOption
     try {
       return serverOf(name, entry, env, { ...shared, id: name, ...(prefix && { toolPrefix: name }) })
     } catch (error) {
-      throw invalid(`\`${path}\`: server \`${name}\`: ${messageOf(error)}${error instanceof RangeError ? '.' : ''}`)
+      throw invalidOptions(
+        `\`${path}\`: server \`${name}\`: ${messageOf(error)}${error instanceof RangeError ? '.' : ''}`,
+      )
     }
   })
 }
@@ -42,14 +45,14 @@ const LIST_KEYS = ['mcpServers', 'servers', 'mcp_servers'] as const
 
 async function parsed(path: string): Promise<unknown> {
   const text = await readFile(path, 'utf8').catch((error: unknown) => {
-    throw new HarnessError('invalid_options', `\`${path}\` could not be read: ${messageOf(error)}`, { cause: error })
+    throw invalidOptions(`\`${path}\` could not be read: ${messageOf(error)}`, error)
   })
   try {
     if (!/\.ya?ml$/i.test(path)) return JSON.parse(text)
     const { parse } = await import('yaml')
     return parse(text)
   } catch (error) {
-    throw new HarnessError('invalid_options', `\`${path}\` is broken: ${messageOf(error)}`, { cause: error })
+    throw invalidOptions(`\`${path}\` is broken: ${messageOf(error)}`, error)
   }
 }
 
@@ -57,16 +60,34 @@ function serversIn(document: unknown, path: string): [string, unknown][] {
   const list = isObject(document) ? LIST_KEYS.map((key) => document[key]).find((each) => each !== undefined) : undefined
   if (Array.isArray(list)) return list.map((entry: unknown, index) => [nameOf(entry, path, index), entry])
   if (isObject(list)) return Object.entries(list)
-  throw invalid(`Expected \`${path}\` to hold \`mcpServers\`: an object of servers by name.`)
+  throw invalidOptions(`Expected \`${path}\` to hold \`mcpServers\`: an object of servers by name.`)
 }
 
 function nameOf(entry: unknown, path: string, index: number): string {
   const name = isObject(entry) ? entry['name'] : undefined
   if (typeof name === 'string' && name !== '') return name
-  throw invalid(`Expected server ${index + 1} of \`${path}\` to have a \`name\`.`)
+  throw invalidOptions(`Expected server ${index + 1} of \`${path}\` to have a \`name\`.`)
 }
 
-const KNOWN = ['name', 'type', 'transport', 'command', 'args', 'env', 'cwd', 'url', 'headers', 'enabled', 'disabled']
+const FIELDS = [
+  'name',
+  'type',
+  'transport',
+  'command',
+  'args',
+  'env',
+  'cwd',
+  'url',
+  'headers',
+  'enabled',
+  'disabled',
+] as const
+
+type ServerEntry = { readonly [Field in (typeof FIELDS)[number]]?: unknown }
+
+const ENTRY = partial<ServerEntry>(
+  Object.fromEntries(FIELDS.map((name) => [name, anything()])) as PartialFields<ServerEntry>,
+)
 
 function serverOf(
   name: string,
@@ -74,10 +95,10 @@ function serverOf(
   env: Readonly<Record<string, string | undefined>>,
   shared: McpServerOptions,
 ): McpServer[] {
-  if (!isObject(entry)) throw invalid('Expected an object.')
+  if (!isObject(entry)) throw invalidOptions('Expected an object.')
   if (entry['enabled'] === false || entry['disabled'] === true) return []
-  const problem = unknownKey(entry, KNOWN, `field of server \`${name}\``)
-  if (problem !== undefined) throw invalid(problem)
+  const parsed = parseAs(ENTRY, entry, `server \`${name}\``)
+  if (!parsed.ok) throw invalidOptions(parsed.problem)
   const { command, args = [], env: named = {}, cwd, url, headers = {}, ...rest } = fields(interpolate(entry, env))
   const kind = kindOf(rest['type'] ?? rest['transport'], url)
   // What is of a wrong kind is refused by the factories, which name the field.
@@ -109,7 +130,7 @@ function kindOf(stated: unknown, url: unknown): 'stdio' | 'http' | 'sse' {
     case 'streamable_http':
       return 'http'
     default:
-      throw invalid(`Expected \`type\` to be \`stdio\`, \`http\` or \`sse\`, got ${JSON.stringify(stated)}.`)
+      throw invalidOptions(`Expected \`type\` to be \`stdio\`, \`http\` or \`sse\`, got ${JSON.stringify(stated)}.`)
   }
 }
 

@@ -1,19 +1,33 @@
+import { parse } from '../../contracts/parse.js'
+import {
+  either,
+  filledString,
+  functionOf,
+  having,
+  leaf,
+  list,
+  object,
+  optional,
+  record,
+  secret,
+  string,
+} from '../../util/shape.js'
 import { childEnvironment } from './child-environment.js'
 import type { McpAuthProvider } from './connection.js'
 import { serverAt } from './server.js'
 import type { McpServer } from './server.js'
 import { serverFetch } from './server-fetch.js'
 import type { McpHeaders } from './server-fetch.js'
-import { invalid, names, nonEmpty, resolveServerOptions, texts } from './server-options.js'
+import { SERVER_OPTIONS, serverSettings } from './server-options.js'
 import type { McpServerOptions } from './server-options.js'
 
 export interface McpStdioOptions extends McpServerOptions {
-  /** The program that is the server; started without a shell. */
+  /** The server's program; started without a shell. */
   readonly command: string
   readonly args?: readonly string[]
   /**
-   * Variables of the server's environment, keys among them. Beside these it gets what any program needs (`PATH`, `HOME`, `TMPDIR`,
-   * `LANG` and the like), and nothing else of the host's.
+   * Variables of the server's environment, including keys. In addition it gets the variables that any program needs (`PATH`, `HOME`, `TMPDIR`,
+   * `LANG` and the like), and no others of the host.
    */
   readonly env?: Readonly<Record<string, string>>
   /** Working directory of the process. Default: the host's. */
@@ -25,31 +39,28 @@ export interface McpHttpOptions extends McpServerOptions {
   readonly url: string | URL
   /** Sent with every request to the server's origin. */
   readonly headers?: McpHeaders
-  /** OAuth, by the provider interface of the SDK. Default: none. */
+  /** OAuth, with the provider interface of the SDK. Default: none. */
   readonly auth?: McpAuthProvider
   /** Default: the platform's. */
   readonly fetch?: typeof fetch
 }
 
 /**
- * An MCP server that is a process of this machine. Nothing is started before its tools are first asked for. Throws
- * `invalid_options` for options that are wrong.
+ * An MCP server that is a process of this machine. It is started when its tools are first needed. Throws
+ * `invalid_options`.
  *
  * @example
  * new Harness({ mcpServers: [mcpStdio({ id: 'files', command: 'npx', args: ['-y', '@modelcontextprotocol/server-filesystem', '.'] })] })
  */
 export function mcpStdio(options: McpStdioOptions): McpServer {
-  const command = nonEmpty('command', options.command)
-  const args = names('args', options.args ?? [])
-  const named = texts('env', options.env ?? {})
-  const settings = resolveServerOptions(options, {
-    factory: 'mcpStdio',
-    own: ['command', 'args', 'env', 'cwd'],
+  const parsed = parse(STDIO_OPTIONS, options, '`mcpStdio`')
+  const { command, args = [], env = {}, cwd = null } = parsed
+  const settings = serverSettings(parsed, {
     defaultId: [command, ...args].join(' '),
-    // A process of this machine: nothing confines it but the rights of this process's user.
-    reach: { reads: ['/'], writes: ['/'], hosts: ['*'], programs: [command], secrets: Object.keys(named) },
+    // A process of this machine: only the rights of this process's user confine it.
+    reach: { reads: ['/'], writes: ['/'], hosts: ['*'], programs: [command], secrets: Object.keys(env) },
   })
-  return serverAt({ kind: 'stdio', command, args, env: childEnvironment(named), cwd: options.cwd ?? null }, settings)
+  return serverAt({ kind: 'stdio', command, args, env: childEnvironment(env), cwd }, settings)
 }
 
 /** An MCP server that is reached over streamable HTTP. */
@@ -63,24 +74,35 @@ export function mcpSse(options: McpHttpOptions): McpServer {
 }
 
 function httpServer(kind: 'http' | 'sse', factory: string, options: McpHttpOptions): McpServer {
-  const { headers = {}, auth = null, fetch: base } = options
-  const url = addressOf(options.url)
-  if (typeof headers !== 'function') texts('headers', headers)
-  // The query of an address may hold a key.
-  const defaultId = `${url.origin}${url.pathname}`
+  const parsed = parse(HTTP_OPTIONS, options, `\`${factory}\``)
+  const { headers = {}, auth = null, fetch: base } = parsed
+  const url = new URL(parsed.url)
   const secrets = typeof headers === 'function' ? ['headers'] : Object.keys(headers)
-  const settings = resolveServerOptions(options, {
-    factory,
-    own: ['url', 'headers', 'auth', 'fetch'],
-    defaultId,
+  const settings = serverSettings(parsed, {
+    // The query of an address may contain a key.
+    defaultId: `${url.origin}${url.pathname}`,
     reach: { hosts: [url.host], secrets: auth === null ? secrets : [...secrets, 'auth'] },
   })
   return serverAt({ kind, url, fetch: serverFetch(url, headers, base), auth }, settings)
 }
 
-function addressOf(given: unknown): URL {
-  const text = given instanceof URL ? given.href : nonEmpty('url', given)
-  const url = URL.canParse(text) ? new URL(text) : null
-  if (url !== null && /^https?:$/.test(url.protocol)) return url
-  throw invalid('Expected `url` of an MCP server to be an address that begins with `http://` or `https://`.')
+const STDIO_OPTIONS = object<McpStdioOptions>({
+  ...SERVER_OPTIONS,
+  command: secret(filledString),
+  args: optional(list(secret(string))),
+  env: optional(record(secret(string))),
+  cwd: optional(string),
+})
+
+const HTTP_OPTIONS = object<McpHttpOptions>({
+  ...SERVER_OPTIONS,
+  url: secret(leaf('an address that begins with `http://` or `https://`', isHttpAddress)),
+  headers: optional(either(record(secret(string)), functionOf<Extract<McpHeaders, () => unknown>>())),
+  auth: optional(having('a provider of OAuth')),
+  fetch: optional(functionOf()),
+})
+
+function isHttpAddress(given: unknown): boolean {
+  const text = given instanceof URL ? given.href : given
+  return typeof text === 'string' && URL.canParse(text) && /^https?:$/.test(new URL(text).protocol)
 }

@@ -8,6 +8,7 @@ import type { ReadableStream } from 'node:stream/web'
 import type * as sdkModule from '@modelcontextprotocol/server'
 import type { McpServerFactory, WebStandardStreamableHTTPServerTransport } from '@modelcontextprotocol/server'
 import { HarnessError } from '../../contracts/errors.js'
+import { invalidOptions } from '../../contracts/parse.js'
 import { LARGEST_MESSAGE } from '../client/connection.js'
 import type { McpHttpTransport, McpServing } from './serving.js'
 
@@ -21,10 +22,7 @@ export async function serveHttp(
   closing: AbortController,
 ): Promise<McpServing> {
   if (!isLoopback(host) && token === undefined) {
-    throw new HarnessError(
-      'invalid_options',
-      `Expected a \`token\`: other machines can reach the harness at \`${host}\`.`,
-    )
+    throw invalidOptions(`Expected a \`token\`: other machines can reach the harness at \`${host}\`.`)
   }
   const handler = sdk.createMcpHandler(factory, { legacy: 'reject' })
   const legacy = new LegacySessions(sdk, factory)

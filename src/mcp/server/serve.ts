@@ -1,7 +1,20 @@
 import type * as sdkModule from '@modelcontextprotocol/server'
 import { HarnessError } from '../../contracts/errors.js'
 import type { ToolSpec } from '../../tools/spec.js'
-import { unknownKey } from '../../util/unknown-key.js'
+import { invalidOptions, parse } from '../../contracts/parse.js'
+import {
+  either,
+  filledString,
+  having,
+  integer,
+  list,
+  object,
+  oneOf,
+  optional,
+  partial,
+  secret,
+  string,
+} from '../../util/shape.js'
 import { isMissing } from '../sdk/sdk.js'
 import { offeredServer } from './offered-server.js'
 import { runTool } from './run-tool.js'
@@ -36,7 +49,7 @@ export interface ServeMcpOptions {
  * await serveMcp(harness, { transport: 'stdio', description: 'Answers questions on our orders.' })
  */
 export async function serveMcp(harness: ServedHarness, options: ServeMcpOptions): Promise<McpServing> {
-  const { transport, name = 'thinharness', description = DESCRIPTION, tools = [], maxRuns = 8 } = checked(options)
+  const { transport, name = 'thinharness', description = DESCRIPTION, tools = [], maxRuns = 8 } = parsed(options)
   const sdk = await serverSdk()
   const closing = new AbortController()
   const served = [runTool(harness, { description, maxRuns, signal: closing.signal }), ...tools]
@@ -47,26 +60,28 @@ export async function serveMcp(harness: ServedHarness, options: ServeMcpOptions)
 
 const DESCRIPTION = 'Gives a task to an agent, which works on it with its own tools and answers.'
 
-function checked(options: ServeMcpOptions): ServeMcpOptions {
-  const problem = unknownKey(options, ['transport', 'name', 'description', 'tools', 'maxRuns'], 'option of `serveMcp`')
-  if (problem !== undefined) throw new HarnessError('invalid_options', problem)
-  const { transport, maxRuns = 1, tools = [] } = options
-  if (transport !== 'stdio' && typeof transport !== 'object') {
-    throw new HarnessError(
-      'invalid_options',
-      'Expected `transport` of `serveMcp` to be `stdio` or `{ port, host, token }`.',
-    )
-  }
-  if (!Number.isInteger(maxRuns) || maxRuns < 1) {
-    throw new HarnessError(
-      'invalid_options',
-      `Expected \`maxRuns\` to be a whole number from 1 up, got \`${maxRuns}\`.`,
-    )
-  }
-  const names = ['run', ...tools.map((tool) => tool.name)]
+const OPTIONS = object<ServeMcpOptions>({
+  transport: either(
+    oneOf('stdio'),
+    partial<McpHttpTransport>({
+      port: integer(0, 65_535),
+      host: filledString,
+      token: secret(filledString),
+      allowedHosts: list(string),
+    }),
+  ),
+  name: optional(filledString),
+  description: optional(string),
+  tools: optional(list(having<ToolSpec>('a tool, made by `defineTool`', 'call'), 'a list of tools')),
+  maxRuns: optional(integer(1)),
+})
+
+function parsed(options: ServeMcpOptions): ServeMcpOptions {
+  const given = parse(OPTIONS, options, '`serveMcp`')
+  const names = ['run', ...(given.tools ?? []).map((tool) => tool.name)]
   const twice = names.find((name, index) => names.indexOf(name) !== index)
-  if (twice === undefined) return options
-  throw new HarnessError('invalid_options', `Two tools have the name \`${twice}\`; each needs a name of its own.`)
+  if (twice === undefined) return given
+  throw invalidOptions(`Two tools have the name \`${twice}\`; each needs a name of its own.`)
 }
 
 async function serverSdk(): Promise<typeof sdkModule> {

@@ -1,10 +1,10 @@
 import { HarnessError } from '../../contracts/errors.js'
 import type { Model, ModelCapabilities, ModelSession } from '../../contracts/model.js'
-import { checkEffort } from '../wire/check-options.js'
+import { checkEffort, parseModelOptions } from '../wire/options.js'
 import { limitsOf } from '../http/request-guard.js'
 import { checkLanguageModel } from './language-model.js'
 import type { AiSdkLanguageModel } from './language-model.js'
-import { checkAiSdkOptions } from './options.js'
+import { AI_SDK_OPTIONS } from './options.js'
 import type { AiSdkOptions } from './options.js'
 import { checkEffortOption } from './request.js'
 import { AiSdkSession } from './session.js'
@@ -22,9 +22,9 @@ export type { AiSdkCallOptions, AiSdkOptions } from './options.js'
  * OpenAI's server is asked to keep nothing (`store: false`), and Anthropic's to cache prompts; `providerOptions` win.
  * Throws `invalid_options` for what is no language model of a version that is known.
  */
-export function fromAiSdk(languageModel: AiSdkLanguageModel, options: AiSdkOptions = {}): Model {
+export function fromAiSdk(languageModel: AiSdkLanguageModel, given: AiSdkOptions = {}): Model {
   const { model, version } = checkLanguageModel(languageModel)
-  checkAiSdkOptions(options)
+  const options = parseModelOptions(AI_SDK_OPTIONS, given, 'fromAiSdk')
   const { provider, modelId } = languageModel
   const traits = traitsOf(provider)
   const callRules = { provider, modelId, version, traits, options }

@@ -1,11 +1,13 @@
-import { HarnessError } from '../../contracts/errors.js'
+import type { HarnessError } from '../../contracts/errors.js'
+import { invalidOptions } from '../../contracts/parse.js'
 import { isObject } from '../../util/json.js'
+import { shown } from '../../util/mismatch.js'
 import { VERSIONS } from './versions.js'
 import type { Version } from './versions.js'
 import type { LanguageModelCall } from './wire.js'
 
 /**
- * A language model of an AI SDK provider, such as `createGroq()('openai/gpt-oss-120b')`, as far as it is used here:
+ * A language model of an AI SDK provider, such as `createGroq()('openai/gpt-oss-120b')`, as far as this library uses it:
  * specification `v2` (AI SDK 5), `v3` (6) or `v4` (7).
  */
 export interface AiSdkLanguageModel {
@@ -22,10 +24,10 @@ export interface CallableModel {
   doStream(options: LanguageModelCall): PromiseLike<unknown>
 }
 
-/** Refuses what is no language model of a version that is known. Throws `invalid_options`. */
+/** A language model of a known version. Throws `invalid_options` for anything else. */
 export function checkLanguageModel(given: unknown): { readonly model: CallableModel; readonly version: Version } {
-  if (typeof given === 'string') throw invalid(`the text \`${given.slice(0, 100)}\`: a gateway is needed for that`)
-  if (!isObject(given)) throw invalid(given === null ? '`null`' : `a value of type \`${typeof given}\``)
+  if (typeof given === 'string') throw invalid(`the string \`${given.slice(0, 100)}\`, which needs a gateway`)
+  if (!isObject(given)) throw invalid(shown(given))
   const { specificationVersion, modelId, provider } = given
   if (typeof given['doGenerate'] !== 'function' || typeof given['doStream'] !== 'function') {
     throw invalid('an object without `doGenerate` and `doStream`')
@@ -36,13 +38,13 @@ export function checkLanguageModel(given: unknown): { readonly model: CallableMo
   const version = typeof specificationVersion === 'string' ? VERSIONS.get(specificationVersion) : undefined
   if (version !== undefined) return { model: given as unknown as CallableModel, version }
   const known = [...VERSIONS.keys()].map((name) => `\`${name}\``).join(', ')
-  throw new HarnessError(
-    'invalid_options',
+  throw invalidOptions(
     `Expected a language model of specification ${known}, got \`${String(specificationVersion)}\` (\`${modelId}\` of \`${provider}\`).`,
   )
 }
 
 function invalid(got: string): HarnessError {
-  const message = `Expected a language model of an AI SDK provider, such as \`createOpenAI()('gpt-5.5')\`, got ${got}.`
-  return new HarnessError('invalid_options', message)
+  return invalidOptions(
+    `Expected a language model of an AI SDK provider, such as \`createOpenAI()('gpt-5.5')\`, got ${got}.`,
+  )
 }

@@ -1,7 +1,8 @@
-import { HarnessError } from '../../contracts/errors.js'
 import type { Model } from '../../contracts/model.js'
 import { isObject } from '../../util/json.js'
+import { oneOf, partial } from '../../util/shape.js'
 import { wireModel } from '../wire/model.js'
+import { parseModelOptions, PROVIDER_OPTIONS } from '../wire/options.js'
 import type { ProviderOptions } from '../http/options.js'
 import { messagesFormat } from './format.js'
 import { modelCapabilities } from './models.js'
@@ -19,7 +20,7 @@ export interface AnthropicOptions extends ProviderOptions {
   readonly apiVersion?: AnthropicApiVersion
 }
 
-const VERSIONS: readonly AnthropicApiVersion[] = ['2023-06-01', '2026-10-21']
+const OPTIONS = partial<AnthropicOptions>({ ...PROVIDER_OPTIONS, apiVersion: oneOf('2023-06-01', '2026-10-21') })
 
 /**
  * A model of Anthropic's Messages API, such as `anthropic('claude-sonnet-5')`. The key is `apiKey` or
@@ -27,17 +28,12 @@ const VERSIONS: readonly AnthropicApiVersion[] = ['2023-06-01', '2026-10-21']
  * `@anthropic-ai/sdk` or a variant of it (Bedrock, Vertex). Throws `invalid_options`.
  */
 export function anthropic(id: string, options: AnthropicOptions = {}): Model {
-  const { apiVersion = '2023-06-01', ...defaults } = options
-  if (!VERSIONS.includes(apiVersion)) {
-    const expected = VERSIONS.map((version) => `\`${version}\``).join(' or ')
-    throw new HarnessError('invalid_options', `Expected \`apiVersion\` to be ${expected}, got \`${apiVersion}\`.`)
-  }
+  const { apiVersion = '2023-06-01', ...defaults } = parseModelOptions(OPTIONS, options, 'anthropic')
   if (defaults.temperature !== undefined) refuseTemperature(apiVersion)
   return wireModel({
     provider: PROVIDER,
     id,
-    options,
-    ownOptions: ['apiVersion'],
+    options: defaults,
     format: messagesFormat({ id, version: apiVersion, defaults, automaticCaching: takesAutomaticCaching(defaults) }),
     headers: { 'anthropic-version': apiVersion },
     defaultBaseUrl: 'https://api.anthropic.com',

@@ -1,53 +1,51 @@
-import { HarnessError } from '../../contracts/errors.js'
 import type { ReasoningEffort } from '../../contracts/model.js'
-import { isObject } from '../../util/json.js'
-import { unknownKey } from '../../util/unknown-key.js'
+import { boolean, either, list, oneOf, partial, string } from '../../util/shape.js'
 import { REASONING_FIELDS } from './native.js'
 import type { ReasoningField } from './native.js'
 
 /**
- * In what a server of the chat completions API differs from the others. What a reply may look like needs no word here:
- * all forms are read from every server.
+ * How requests to a server of the chat completions API differ from those to others. Replies need no entry here: all
+ * known forms are read from every server.
  */
 export interface ChatDialect {
   /** Role of the message that holds the instructions. */
   readonly instructionsRole: 'system' | 'developer'
   /** Field of the cap of one reply. */
   readonly maxTokensField: 'max_tokens' | 'max_completion_tokens'
-  /** Where the reasoning effort is said: as `reasoning_effort`, or as `effort` within `reasoning`. */
+  /** Field of the reasoning effort: `reasoning_effort`, or `effort` within `reasoning`. */
   readonly effortField: 'reasoning_effort' | 'reasoning'
-  /** The server's words for efforts that it knows by another name. */
+  /** The server's names for efforts that it calls differently. */
   readonly efforts: Readonly<Partial<Record<ReasoningEffort, string>>>
-  /** Usage of a stream is asked for by `stream_options`. */
+  /** The usage of a stream is requested with `stream_options`. */
   readonly streamOptions: boolean
-  /** The server wants back the reasoning that it sent, in the form in which it sent it. If not, it is left out. */
+  /** The server's own reasoning is sent back to it, in its original form. If false, it is left out. */
   readonly replaysReasoning: boolean
-  /** Field that every assistant message must have in a conversation of a reasoning model, if only empty. */
+  /** Field that every assistant message must have in a conversation of a reasoning model, possibly empty. */
   readonly requiredReasoningField: ReasoningField | null
   /** Other fields of the server's own messages that are sent back to it. */
   readonly replayedFields: 'all' | readonly string[]
-  /** How an assistant message without text is written. */
+  /** The `content` of an assistant message without text. */
   readonly emptyContent: 'absent' | 'null'
-  /** The content of a user message may be a list of parts; if not, only text can be sent. */
+  /** The content of a user message may be a list of parts; if false, only text can be sent. */
   readonly contentLists: boolean
   /** Call ids that are accepted; others are translated. */
   readonly callIds: 'any' | 'up_to_40' | 'nine_alphanumeric'
-  /** Arguments of a tool call in the history may be any text; if not, what is no JSON object is put into one. */
+  /** Arguments of a tool call in the history may be any string; if false, those that are no JSON object are wrapped in one. */
   readonly anyArguments: boolean
-  /** Requests that begin alike are given the same `prompt_cache_key`, so that they find their cache. */
+  /** Requests with the same beginning get the same `prompt_cache_key`, so that they use the same cache. */
   readonly cacheKeys: boolean
-  /** Marks of Anthropic's prompt cache are understood. */
+  /** The server understands the marks of Anthropic's prompt cache. */
   readonly cacheMarks: boolean
-  /** Media types that each kind of part may have. */
+  /** Accepted media types of each kind of part. */
   readonly imageTypes: MediaTypes
   readonly fileTypes: MediaTypes
   readonly audioTypes: MediaTypes
 }
 
-/** Media types that are accepted; `any`: the server decides. */
+/** Accepted media types; `any`: the server decides. */
 export type MediaTypes = 'any' | readonly string[]
 
-/** A server that nothing is known of: cautious in what is sent. */
+/** An unknown server: requests are cautious. */
 const UNKNOWN_SERVER: ChatDialect = {
   instructionsRole: 'system',
   maxTokensField: 'max_tokens',
@@ -86,17 +84,17 @@ export const OPENROUTER: ChatDialect = {
   emptyContent: 'absent',
 }
 
-/** Refuses message fields and request fields that it does not know; tells the usage of a stream unasked. */
+/** Refuses unknown fields of messages and requests; always reports the usage of a stream. */
 const MISTRAL: Partial<ChatDialect> = { callIds: 'nine_alphanumeric', replayedFields: [], streamOptions: false }
-/** Refuses message fields that it does not know. */
+/** Refuses unknown fields of messages. */
 const GROQ: Partial<ChatDialect> = { replayedFields: [] }
-/** Refuses, while it reasons, a history with assistant messages that have no `reasoning_content`, and lists as content. */
+/** When reasoning, refuses assistant messages without `reasoning_content`; refuses lists as content. */
 const DEEPSEEK: Partial<ChatDialect> = { requiredReasoningField: 'reasoning_content', contentLists: false }
 
 /** Refuses fields that its version of the API does not know. */
 const AZURE: Partial<ChatDialect> = { ...OPENAI, cacheKeys: false }
 
-/** What is known of servers, by the end of their host name. */
+/** Known servers, by the end of their host name. */
 const KNOWN_SERVERS: readonly (readonly [host: string, dialect: Partial<ChatDialect>])[] = [
   ['api.mistral.ai', MISTRAL],
   ['api.groq.com', GROQ],
@@ -105,62 +103,43 @@ const KNOWN_SERVERS: readonly (readonly [host: string, dialect: Partial<ChatDial
   ['.openai.azure.com', AZURE],
 ]
 
-/** The dialect of the server at `baseUrl`, with what the user knows better. Throws `invalid_options`. */
+/** The dialect of the server at `baseUrl`, overridden by the fields that the user gave. */
 export function dialectFor(baseUrl: string, given: Partial<ChatDialect>): ChatDialect {
-  checkDialect(given)
   const host = hostOf(baseUrl)
   const known = KNOWN_SERVERS.find(([end]) => (end.startsWith('.') ? host.endsWith(end) : host === end))
   return { ...UNKNOWN_SERVER, ...known?.[1], ...given }
 }
 
-function checkDialect(given: unknown): void {
-  if (!isObject(given)) {
-    throw new HarnessError('invalid_options', `Expected \`dialect\` to be an object, got \`${JSON.stringify(given)}\`.`)
-  }
-  const unknown = unknownKey(given, Object.keys(FIELDS), 'field of `dialect`')
-  if (unknown !== undefined) throw new HarnessError('invalid_options', unknown)
-  for (const [name, value] of Object.entries<unknown>(given)) {
-    const { expected, fits } = FIELDS[name as keyof ChatDialect]
-    if (fits(value)) continue
-    const got = value === undefined ? 'undefined' : JSON.stringify(value)
-    throw new HarnessError('invalid_options', `Expected \`dialect.${name}\` to be ${expected}, got \`${got}\`.`)
-  }
-}
+const mediaTypes = either(oneOf('any'), list(string, 'a list of media types'))
 
-interface Field {
-  readonly expected: string
-  readonly fits: (value: unknown) => boolean
-}
-
-const oneOf = (...values: readonly (string | boolean | null)[]): Field => ({
-  expected: values.map((value) => `\`${value}\``).join(' or '),
-  fits: (value) => values.some((each) => each === value),
-})
-const wordOrList = (word: string): Field => ({
-  expected: `\`${word}\` or a list of strings`,
-  fits: (value) => value === word || (Array.isArray(value) && value.every((each) => typeof each === 'string')),
-})
-const yesOrNo = oneOf(true, false)
-
-const FIELDS: { readonly [Name in keyof ChatDialect]: Field } = {
+/** A part of a dialect, as users give it. */
+export const DIALECT = partial<Partial<ChatDialect>>({
   instructionsRole: oneOf('system', 'developer'),
   maxTokensField: oneOf('max_tokens', 'max_completion_tokens'),
   effortField: oneOf('reasoning_effort', 'reasoning'),
-  efforts: { expected: 'an object', fits: isObject },
-  streamOptions: yesOrNo,
-  replaysReasoning: yesOrNo,
+  efforts: partial<ChatDialect['efforts']>({
+    none: string,
+    minimal: string,
+    low: string,
+    medium: string,
+    high: string,
+    xhigh: string,
+    max: string,
+  }),
+  streamOptions: boolean,
+  replaysReasoning: boolean,
   requiredReasoningField: oneOf(...REASONING_FIELDS, null),
-  replayedFields: wordOrList('all'),
+  replayedFields: either(oneOf('all'), list(string, 'a list of names')),
   emptyContent: oneOf('absent', 'null'),
-  contentLists: yesOrNo,
+  contentLists: boolean,
   callIds: oneOf('any', 'up_to_40', 'nine_alphanumeric'),
-  anyArguments: yesOrNo,
-  cacheKeys: yesOrNo,
-  cacheMarks: yesOrNo,
-  imageTypes: wordOrList('any'),
-  fileTypes: wordOrList('any'),
-  audioTypes: wordOrList('any'),
-}
+  anyArguments: boolean,
+  cacheKeys: boolean,
+  cacheMarks: boolean,
+  imageTypes: mediaTypes,
+  fileTypes: mediaTypes,
+  audioTypes: mediaTypes,
+})
 
 function hostOf(baseUrl: string): string {
   return URL.canParse(baseUrl) ? new URL(baseUrl).hostname : ''

@@ -1,10 +1,11 @@
-import { HarnessError } from '../../contracts/errors.js'
 import type { Model } from '../../contracts/model.js'
 import { isObject } from '../../util/json.js'
+import { filledString, partial } from '../../util/shape.js'
 import { wireModel } from '../wire/model.js'
 import type { WireModelSpec } from '../wire/model.js'
+import { parseModelOptions, PROVIDER_OPTIONS } from '../wire/options.js'
 import type { ProviderOptions } from '../http/options.js'
-import { dialectFor, OPENAI, OPENROUTER } from './dialect.js'
+import { DIALECT, dialectFor, OPENAI, OPENROUTER } from './dialect.js'
 import type { ChatDialect } from './dialect.js'
 import { chatFormat } from './format.js'
 
@@ -23,20 +24,19 @@ interface CompatibleOptions extends ProviderOptions {
   readonly dialect?: Partial<ChatDialect>
 }
 
+const COMPATIBLE_OPTIONS = partial<CompatibleOptions>({ ...PROVIDER_OPTIONS, provider: filledString, dialect: DIALECT })
+const OPTIONS = partial<ProviderOptions>(PROVIDER_OPTIONS)
+
 /**
- * A model behind a server that speaks OpenAI's chat completions: llama.cpp, vLLM, Ollama, LM Studio, Groq, DeepSeek,
+ * A model of a server that speaks OpenAI's chat completions: llama.cpp, vLLM, Ollama, LM Studio, Groq, DeepSeek,
  * Mistral and others. A key is sent when there is one: `apiKey`, else `$OPENAI_COMPATIBLE_API_KEY`. Throws
  * `invalid_options`.
  */
 export function openaiCompatible(id: string, options: OpenAiCompatibleOptions): Model {
-  const given: CompatibleOptions = { ...options }
-  const { provider = 'openai-compatible', dialect = {} } = given
-  if (typeof provider !== 'string' || provider.trim() === '') {
-    throw new HarnessError('invalid_options', 'Expected `provider` to be a name, a text that is not empty.')
-  }
-  return chatModel(id, given, dialectFor(placeOf(given), dialect), {
+  const given = parseModelOptions(COMPATIBLE_OPTIONS, options, 'openaiCompatible')
+  const { provider = 'openai-compatible', dialect = {}, ...defaults } = given
+  return chatModel(id, defaults, dialectFor(placeOf(defaults), dialect), {
     provider,
-    ownOptions: ['provider', 'dialect'],
     defaultBaseUrl: null,
     apiKeyVariables: ['OPENAI_COMPATIBLE_API_KEY'],
     keyOptional: true,
@@ -53,7 +53,7 @@ export function openrouter(id: string, options: ProviderOptions = {}): Model {
   const cacheMarks = /^anthropic\//.test(id)
   return chatModel(
     id,
-    options,
+    parseModelOptions(OPTIONS, options, 'openrouter'),
     { ...OPENROUTER, cacheMarks },
     {
       provider: 'openrouter',
@@ -71,7 +71,7 @@ export function openrouter(id: string, options: ProviderOptions = {}): Model {
  * `$OPENAI_ORG_ID` and `$OPENAI_PROJECT_ID` are sent where they are set.
  */
 export function openaiChat(id: string, options: ProviderOptions = {}): Model {
-  return chatModel(id, options, OPENAI, {
+  return chatModel(id, parseModelOptions(OPTIONS, options, 'openaiChat'), OPENAI, {
     provider: 'openai-chat',
     defaultBaseUrl: 'https://api.openai.com/v1',
     baseUrlVariable: 'OPENAI_BASE_URL',

@@ -1,7 +1,7 @@
 import type { Model, ModelCapabilities } from '../../contracts/model.js'
-import { HarnessError } from '../../contracts/errors.js'
-import { checkOptions } from '../wire/check-options.js'
+import { boolean, partial } from '../../util/shape.js'
 import { wireModel } from '../wire/model.js'
+import { parseModelOptions, PROVIDER_OPTIONS } from '../wire/options.js'
 import type { ProviderOptions } from '../http/options.js'
 import { API_INPUTS } from './content.js'
 import { responsesFormat } from './format.js'
@@ -17,6 +17,8 @@ export interface OpenAiOptions extends ProviderOptions {
   readonly chain?: boolean
 }
 
+const OPTIONS = partial<OpenAiOptions>({ ...PROVIDER_OPTIONS, chain: boolean })
+
 /**
  * A model of OpenAI, or of a server that speaks its Responses API: `openai('gpt-5.5', { reasoningEffort: 'high' })`.
  * The key is `apiKey` or `$OPENAI_API_KEY`, the server `baseUrl` or `$OPENAI_BASE_URL`; `$OPENAI_ORG_ID` and
@@ -30,24 +32,19 @@ export interface OpenAiOptions extends ProviderOptions {
  * `providerOptions` replace those of the request, `include` excepted: one of `tools` must hold the functions as well.
  */
 export function openai(id: string, options: OpenAiOptions = {}): Model {
-  checkOptions(options, ['chain'])
-  const { chain = false } = options
-  if (typeof chain !== 'boolean') {
-    throw new HarnessError('invalid_options', `Expected \`chain\` to be true or false, got \`${String(chain)}\`.`)
-  }
+  const parsed = parseModelOptions(OPTIONS, options, 'openai')
   return wireModel({
     provider: PROVIDER,
     id,
-    options,
-    ownOptions: ['chain'],
-    format: responsesFormat(id, options),
+    options: parsed,
+    format: responsesFormat(id, parsed),
     defaultBaseUrl: 'https://api.openai.com/v1',
     baseUrlVariable: 'OPENAI_BASE_URL',
     apiKeyVariables: ['OPENAI_API_KEY'],
     auth: (key) => ({ authorization: `Bearer ${key}`, ...accountHeaders() }),
     clientCall: 'responses.create',
     capabilities: capabilitiesOf(id),
-    chain,
+    chain: parsed.chain ?? false,
   })
 }
 

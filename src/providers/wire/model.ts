@@ -1,6 +1,9 @@
 import { HarnessError } from '../../contracts/errors.js'
 import type { Model, ModelCapabilities, ModelSession } from '../../contracts/model.js'
-import { checkBaseUrl, checkEffort, checkOptions, isKey } from './check-options.js'
+import { invalidOptions } from '../../contracts/parse.js'
+import { Mismatch } from '../../util/mismatch.js'
+import { parseAs } from '../../util/shape.js'
+import { apiKey, checkEffort, serverUrl } from './options.js'
 import { clientCall } from '../http/client-call.js'
 import type { Dispatcher } from '../http/dispatcher-exchange.js'
 import { Endpoint } from '../http/endpoint.js'
@@ -10,15 +13,13 @@ import { openTransport } from '../http/transport.js'
 import type { Connection } from '../http/transport.js'
 import type { Transport, WireFormat } from '../http/wire.js'
 
-/** What an adapter knows of its provider; all that `wireModel` needs to make a model of it. */
+/** An adapter's knowledge of its provider: everything that `wireModel` needs to create a model. */
 export interface WireModelSpec {
   /** As in `AssistantEntry.provider`. */
   readonly provider: string
   readonly id: string
-  /** As the user gave them. Checked here: unknown keys are refused with the nearest known name. */
+  /** Parsed by `parseModelOptions`. */
   readonly options: ProviderOptions
-  /** Names of the options that this factory takes beside those of `ProviderOptions`, such as `chain`; it checks them itself. */
-  readonly ownOptions?: readonly string[]
   readonly format: WireFormat
   /** Sent with every request, over a handed-in client too, such as `anthropic-version`. */
   readonly headers?: Readonly<Record<string, string>>
@@ -41,17 +42,17 @@ export interface WireModelSpec {
 }
 
 /**
- * A model from a wire format: resolves key, base URL and transport, checks the options, opens sessions. Throws
- * `invalid_options` for what is wrong in the options; a missing key is told when a request is made, as `missing_key`.
+ * A model from a wire format: resolves key, base URL and transport, opens sessions. Throws `invalid_options` for an empty
+ * id, a missing base URL and a reasoning effort that the model does not take; a missing key fails the first request, with
+ * `missing_key`.
  */
 export function wireModel(spec: WireModelSpec): Model {
-  const { id, options, ownOptions } = spec
+  const { id, options } = spec
   if (typeof id !== 'string' || id.trim() === '') {
-    throw new HarnessError('invalid_options', 'Expected the id of a model, such as `gpt-5.5`, got an empty one.')
+    throw invalidOptions('Expected the id of a model, such as `gpt-5.5`, got an empty one.')
   }
-  checkOptions(options, ownOptions)
   if (spec.defaultBaseUrl === null && spec.baseUrlVariable === undefined && !hasPlace(options)) {
-    throw new HarnessError('invalid_options', `Expected \`baseUrl\` to be given: \`${spec.provider}\` has no default.`)
+    throw invalidOptions(`Expected \`baseUrl\` to be given: \`${spec.provider}\` has no default.`)
   }
   const model = new WireModel(spec)
   checkEffort(id, model.capabilities, options.reasoningEffort)
@@ -132,11 +133,15 @@ class WireModel implements Model {
 function baseUrlOf({ provider, options, baseUrlVariable, defaultBaseUrl }: WireModelSpec): string {
   if (options.baseUrl !== undefined) return options.baseUrl
   const given = baseUrlVariable === undefined ? undefined : variable(baseUrlVariable)
-  if (given !== undefined) checkBaseUrl(given, baseUrlVariable ?? '')
-  const baseUrl = given ?? defaultBaseUrl
-  if (baseUrl !== null) return baseUrl
-  const message = `Expected a base URL for \`${provider}\`: give \`baseUrl\`, or set \`${baseUrlVariable ?? ''}\`.`
-  throw new HarnessError('invalid_options', message)
+  if (given !== undefined) {
+    const parsed = parseAs(serverUrl, given, `\`${baseUrlVariable ?? ''}\``)
+    if (parsed.ok) return parsed.value
+    throw invalidOptions(parsed.problem)
+  }
+  if (defaultBaseUrl !== null) return defaultBaseUrl
+  throw invalidOptions(
+    `Expected a base URL for \`${provider}\`: give \`baseUrl\`, or set \`${baseUrlVariable ?? ''}\`.`,
+  )
 }
 
 type AuthHeaders = Readonly<Record<string, string>>
@@ -156,7 +161,7 @@ function authOf({ provider, options, apiKeyVariables, keyOptional, auth }: WireM
     const message = `There is no API key for \`${provider}\`: set the environment variable ${variables}, or give \`apiKey\`.`
     throw new HarnessError('missing_key', message)
   }
-  if (isKey(key)) return auth(key)
+  if (!(apiKey.read(key) instanceof Mismatch)) return auth(key)
   throw new HarnessError('missing_key', `Expected \`${name ?? 'apiKey'}\` to hold an API key, got something else.`)
 }
 

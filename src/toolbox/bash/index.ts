@@ -5,13 +5,13 @@ import type { FileToolOptions } from '../workspace/options.js'
 import { shownPath } from '../workspace/path-text.js'
 import { ANYTHING } from '../workspace/reach.js'
 import { workspaceOf } from '../workspace/workspace.js'
-import { checkBashOptions } from './options.js'
+import { bashSettings } from './options.js'
 import type { BashOptions, BashSettings } from './options.js'
 import { ShellRunner } from './run-command.js'
 import type { BashArguments } from './run-command.js'
 
 /**
- * `bash`: one shell command (session-behaviour §11.6). Opt-in, sequential. A command gets no input, the environment that
+ * `bash`: one shell command. Opt-in, sequential. A command gets no input, the environment that
  * `env` says, and no more time than it may have; when it ends, whatever it has started ends too. A command that fails is a
  * result, not a failed call: `success` and `exit_code` in the metadata tell.
  *
@@ -20,8 +20,8 @@ import type { BashArguments } from './run-command.js'
  * @throws HarnessError `invalid_options`, also on Windows; PathValidationError when the output folder leaves the root.
  */
 export function bash(options: BashOptions = {}): ToolSpec {
-  const settings = checkBashOptions(options)
-  const { root, outputDir } = options
+  const settings = bashSettings(options)
+  const { root, outputDir } = settings
   const files: FileToolOptions = { ...(root !== undefined && { root }), ...(outputDir !== undefined && { outputDir }) }
   if (root !== undefined) workspaceOf(files, root)
   const runner = new ShellRunner(settings)
@@ -29,7 +29,7 @@ export function bash(options: BashOptions = {}): ToolSpec {
     name: 'bash',
     description:
       'Run one shell command. Prefer the tools made for a task, such as those for reading and searching files.',
-    instructions: instructionsOf(options),
+    instructions: instructionsOf(settings),
     parameters: PARAMETERS,
     annotations: { readOnly: false, destructive: true, idempotent: false, openWorld: true },
     reach: reachOf(settings, root),
@@ -77,14 +77,14 @@ const PARAMETERS = {
   additionalProperties: false,
 } as const
 
-function instructionsOf({ sandbox = 'off', network }: BashOptions): string {
+function instructionsOf({ sandbox, network }: BashSettings): string {
   const lines = [
     '`bash`: use it for what no other tool does.',
     '- Each call is a shell of its own: nothing but files outlives it, and what runs in the background ends with it.',
     '- There is no input and no terminal: give flags instead of answering questions.',
   ]
   if (sandbox === 'off') return lines.join('\n')
-  const net = network === true ? 'can use the network' : 'has no network'
+  const net = network ? 'can use the network' : 'has no network'
   const when = sandbox === 'auto' ? 'Where the system has a sandbox, a command' : 'A command'
   return [...lines, `- ${when} can write to the workspace and an empty \`/tmp\` only, and ${net}.`].join('\n')
 }

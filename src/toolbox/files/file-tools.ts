@@ -2,7 +2,7 @@ import type { ToolSpec } from '../../tools/spec.js'
 import { editTool } from './edit/index.js'
 import { globTool } from './glob.js'
 import { listTool } from './list.js'
-import { checkFileToolOptions } from '../workspace/options.js'
+import { fileToolLimits } from '../workspace/options.js'
 import type { FileToolOptions } from '../workspace/options.js'
 import { readTool } from './read.js'
 import { searchTool } from '../search/index.js'
@@ -17,7 +17,7 @@ import { writeTool } from './write.js'
  * @throws HarnessError `invalid_options`; PathValidationError when an allow-list or the output folder leaves the root.
  */
 export function fileTools(options: FileToolOptions = {}): readonly ToolSpec[] {
-  checkFileToolOptions(options)
+  fileToolLimits(options)
   // One object for all six, so that they share what they know of a root.
   const shared = { ...options }
   if (shared.root !== undefined) workspaceOf(shared, shared.root)

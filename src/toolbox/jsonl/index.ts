@@ -1,6 +1,6 @@
 import type { ToolSpec } from '../../tools/spec.js'
 import { fileTool } from '../workspace/file-tool.js'
-import { checkFileToolOptions } from '../workspace/options.js'
+import { fileToolLimits } from '../workspace/options.js'
 import type { FileToolOptions } from '../workspace/options.js'
 import { workspaceOf } from '../workspace/workspace.js'
 import { JSONL_SEARCH_PARAMETERS } from './arguments.js'
@@ -13,7 +13,7 @@ import { runJsonlSearch } from './run-jsonl-search.js'
  * @throws HarnessError `invalid_options`; PathValidationError when an allow-list or the output folder leaves the root.
  */
 export function jsonlSearch(options: FileToolOptions = {}): ToolSpec {
-  checkFileToolOptions(options)
+  fileToolLimits(options)
   const own = { ...options }
   if (own.root !== undefined) workspaceOf(own, own.root)
   return fileTool<JsonlSearchArguments>(own, {

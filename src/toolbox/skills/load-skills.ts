@@ -1,10 +1,10 @@
 import { join, resolve } from 'node:path'
-import { HarnessError } from '../../contracts/errors.js'
+import { invalidOptions } from '../../contracts/parse.js'
 import type { ToolSpec } from '../../tools/spec.js'
 import { didYouMean } from '../../util/suggest.js'
 import { expandHome } from '../workspace/path-text.js'
 import { discoverSkills } from './discover.js'
-import { checkSkillsOptions } from './options.js'
+import { parseSkillsOptions } from './options.js'
 import type { SkillsOptions } from './options.js'
 import { readSkill } from './read-skill.js'
 import { skillReadTool } from './skill-read.js'
@@ -25,12 +25,12 @@ export interface LoadedSkills {
 }
 
 /**
- * Loads skills in the Agent Skills format (spec §6.9): their names and descriptions now, the rest when the model asks for it.
+ * Loads skills in the Agent Skills format: their names and descriptions now, the rest when the model asks for it.
  * @param root What relative `dirs` are relative to.
  * @throws HarnessError `invalid_options`: for options, for two skills of one name, for a selected one that is not there.
  */
-export async function loadSkills(options: SkillsOptions, root = process.cwd()): Promise<LoadedSkills> {
-  checkSkillsOptions(options)
+export async function loadSkills(given: SkillsOptions, root = process.cwd()): Promise<LoadedSkills> {
+  const options = parseSkillsOptions(given)
   const { folders, warnings: general } = await discoverSkills(options.dirs.map((dir) => resolve(root, expandHome(dir))))
   const warnings = [...general]
   const found: Skill[] = []
@@ -52,7 +52,7 @@ function requireUnique(skills: readonly Skill[]): void {
     const other = byName.get(skill.name)
     if (other !== undefined) {
       const files = [other, skill].map(({ folder }) => `\`${join(folder, SKILL_FILE)}\``).join(' and ')
-      throw new HarnessError('invalid_options', `Two skills are named \`${skill.name}\`: ${files}.`)
+      throw invalidOptions(`Two skills are named \`${skill.name}\`: ${files}.`)
     }
     byName.set(skill.name, skill)
   }
@@ -62,13 +62,13 @@ function selectedOf(skills: readonly Skill[], selected: readonly string[] | unde
   if (selected === undefined) return skills
   const repeated = selected.find((name, index) => selected.indexOf(name) !== index)
   if (repeated !== undefined) {
-    throw new HarnessError('invalid_options', `\`selected\` of \`skills\` names \`${repeated}\` twice.`)
+    throw invalidOptions(`\`selected\` of \`skills\` names \`${repeated}\` twice.`)
   }
   return selected.map((name) => {
     const skill = skills.find((each) => each.name === name)
     if (skill !== undefined) return skill
     const known = skills.map((each) => each.name)
-    throw new HarnessError('invalid_options', `There is no skill \`${name}\` to be selected.${didYouMean(name, known)}`)
+    throw invalidOptions(`There is no skill \`${name}\` to be selected.${didYouMean(name, known)}`)
   })
 }
 

@@ -1,9 +1,9 @@
-import { HarnessError } from '../../contracts/errors.js'
+import { list, string, where } from '../../util/shape.js'
 
-/** Whether a host (of a parsed URL) is one of `hosts`: by name, by `*.` and the name above it, by address. */
-export function isAmong(host: string, hosts: readonly string[]): boolean {
+/** Whether a host (of a parsed URL) is one of `patterns`: by name, by `*.` and the name above it, by address. */
+export function isAmong(host: string, patterns: readonly string[]): boolean {
   const name = plainHost(host)
-  return hosts.some((each) => {
+  return patterns.some((each) => {
     const wanted = each.toLowerCase()
     return wanted.startsWith('*.') ? name.endsWith(wanted.slice(1)) : name === plainHost(hostOf(wanted) ?? wanted)
   })
@@ -14,17 +14,14 @@ export function plainHost(host: string): string {
   return host.replace(/^\[(.*)\]$/, '$1').replace(/\.$/, '')
 }
 
-/** @throws HarnessError `invalid_options` for what no host of a URL can ever equal. */
-export function checkHosts(key: string, hosts: unknown): void {
-  const items: readonly unknown[] = Array.isArray(hosts) ? hosts : [undefined]
-  for (const item of items) {
-    if (typeof item === 'string' && hostOf(item.replace(/^\*\./, '')) !== undefined) continue
-    const shown = typeof item === 'string' ? `\`${item}\`` : 'something else'
-    throw new HarnessError(
-      'invalid_options',
-      `Expected \`${key}\` of \`fetchUrl\` to be a list of hosts such as \`example.com\` or \`*.example.com\`, got ${shown}.`,
-    )
-  }
+export const hosts = list(
+  where(string, 'a host such as `example.com` or `*.example.com`', isHost),
+  'a list of hosts such as `example.com` or `*.example.com`',
+)
+
+/** False for a string that no host of a URL can ever equal. */
+function isHost(text: string): boolean {
+  return hostOf(text.replace(/^\*\./, '')) !== undefined
 }
 
 /** The host as URLs write it, or `undefined` when it is more or less than a host. */

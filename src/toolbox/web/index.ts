@@ -6,7 +6,7 @@ import { spill } from '../workspace/spill.js'
 import { workspaceOf } from '../workspace/workspace.js'
 import { fetchFailure } from './failure.js'
 import type { Page } from './fetch-page.js'
-import { checkFetchOptions } from './options.js'
+import { fetchSettings } from './options.js'
 import type { FetchSettings, FetchUrlOptions } from './options.js'
 
 /**
@@ -17,8 +17,8 @@ import type { FetchSettings, FetchUrlOptions } from './options.js'
  * @throws HarnessError `invalid_options`; PathValidationError when the output folder leaves the root.
  */
 export function fetchUrl(options: FetchUrlOptions = {}): ToolSpec {
-  const settings = checkFetchOptions(options)
-  const { root, outputDir } = options
+  const settings = fetchSettings(options)
+  const { root, outputDir } = settings
   const files: FileToolOptions = { ...(root !== undefined && { root }), ...(outputDir !== undefined && { outputDir }) }
   if (root !== undefined) workspaceOf(files, root)
   return {

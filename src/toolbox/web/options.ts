@@ -1,9 +1,8 @@
-import { HarnessError } from '../../contracts/errors.js'
-import { isObject } from '../../util/json.js'
-import { unknownKey } from '../../util/unknown-key.js'
-import { checkHosts } from './hosts.js'
+import { parse } from '../../contracts/parse.js'
+import { boolean, either, functionOf, integer, matching, milliseconds, partial, string } from '../../util/shape.js'
+import { hosts } from './hosts.js'
 
-/** Finds the addresses of a name; rejects when it has none. */
+/** Finds the addresses of a name; rejects if it has none. */
 export type Lookup = (hostname: string) => Promise<readonly HostAddress[]>
 
 export interface HostAddress {
@@ -11,7 +10,7 @@ export interface HostAddress {
   readonly family: 4 | 6
 }
 
-/** What `fetchUrl` can be told; every field is optional. */
+/** Options of `fetchUrl`; all optional. */
 export interface FetchUrlOptions {
   /**
    * Hosts that may be fetched: `example.com`, `*.example.com` for all names below it, an address. A host of a redirect
@@ -25,92 +24,58 @@ export interface FetchUrlOptions {
    * these hosts. Default false.
    */
   readonly allowPrivate?: boolean | readonly string[]
-  /** Most that is read of a body, unpacked, in bytes; the rest of a text is left out. Default 5 MiB. */
+  /** Most bytes of a body that are read, decompressed; the rest of a text is left out. Default 5 MiB. */
   readonly maxBytes?: number
   /** Time for everything, redirects and conversion included, in ms. Default 30,000. */
   readonly timeoutMs?: number
   /** Redirects that are followed. Default 5. */
   readonly maxRedirects?: number
-  /** Longest text that the model gets, in characters; the whole of a longer one is kept in a file. Default 40,000. */
+  /** Most characters that the model gets; a longer text is kept whole in a file. Default 40,000. */
   readonly maxChars?: number
   /** Default `thinharness`. */
   readonly userAgent?: string
   /** Folder for texts that are too long, inside `root`. Default `.thinharness/outputs`. */
   readonly outputDir?: string
-  /** Folder that `outputDir` lies in. Default: the harness's root. */
+  /** The folder that contains `outputDir`. Default: the harness's root. */
   readonly root?: string
-  /** Finds the addresses of a name. Default: as the system does. */
+  /** Finds the addresses of a name. Default: the system's resolver. */
   readonly lookup?: Lookup
 }
 
-export interface FetchSettings {
-  readonly allowHosts: readonly string[] | undefined
-  readonly denyHosts: readonly string[]
-  readonly allowPrivate: boolean | readonly string[]
-  readonly maxBytes: number
-  readonly timeoutMs: number
-  readonly maxRedirects: number
-  readonly maxChars: number
-  readonly userAgent: string
-  readonly lookup: Lookup
+export type FetchSettings = FetchUrlOptions & typeof DEFAULTS
+
+const DEFAULTS: Required<Omit<FetchUrlOptions, 'allowHosts' | 'outputDir' | 'root'>> = {
+  denyHosts: [],
+  allowPrivate: false,
+  maxBytes: 5_242_880,
+  timeoutMs: 30_000,
+  maxRedirects: 5,
+  maxChars: 40_000,
+  userAgent: 'thinharness',
+  lookup: systemLookup,
 }
 
-const KNOWN = [
-  ...['allowHosts', 'denyHosts', 'allowPrivate', 'maxBytes', 'timeoutMs', 'maxRedirects', 'maxChars', 'userAgent'],
-  ...['outputDir', 'root', 'lookup'],
-]
+const OPTIONS = partial<FetchUrlOptions>({
+  allowHosts: hosts,
+  denyHosts: hosts,
+  allowPrivate: either(boolean, hosts),
+  maxBytes: integer(1),
+  timeoutMs: milliseconds,
+  maxRedirects: integer(0),
+  maxChars: integer(1),
+  userAgent: matching(/^[\x20-\x7e]+$/, 'a line of ASCII characters'),
+  outputDir: string,
+  root: string,
+  lookup: functionOf(),
+})
 
-/** @throws HarnessError `invalid_options`, naming the option, what was expected and what came. */
-export function checkFetchOptions(options: FetchUrlOptions): FetchSettings {
-  requireKnown(options)
-  const { allowHosts, denyHosts = [], allowPrivate = false, maxRedirects = 5, userAgent = 'thinharness' } = options
-  for (const key of ['maxBytes', 'timeoutMs', 'maxChars'] as const) checkWhole(key, options[key] ?? 1, 1)
-  checkWhole('maxRedirects', maxRedirects, 0)
-  if (allowHosts !== undefined) checkHosts('allowHosts', allowHosts)
-  checkHosts('denyHosts', denyHosts)
-  if (typeof allowPrivate !== 'boolean') checkHosts('allowPrivate', allowPrivate)
-  if (typeof userAgent !== 'string' || !/^[\x20-\x7e]+$/.test(userAgent)) {
-    throw invalid('Expected `userAgent` of `fetchUrl` to be a line of ASCII text.')
-  }
-  return {
-    allowHosts,
-    denyHosts,
-    allowPrivate,
-    maxBytes: options.maxBytes ?? 5_242_880,
-    timeoutMs: options.timeoutMs ?? 30_000,
-    maxRedirects,
-    maxChars: options.maxChars ?? 40_000,
-    userAgent,
-    lookup: options.lookup ?? systemLookup,
-  }
+/** The options with their defaults. Throws `invalid_options`, naming the option, the expected and the given value. */
+export function fetchSettings(options: FetchUrlOptions): FetchSettings {
+  return { ...DEFAULTS, ...parse(OPTIONS, options, '`fetchUrl`') }
 }
 
 async function systemLookup(hostname: string): Promise<readonly HostAddress[]> {
   const { lookup } = await import('node:dns/promises')
   const found = await lookup(hostname, { all: true, order: 'verbatim' })
   return found.map(({ address, family }) => ({ address, family: family === 6 ? 6 : 4 }))
-}
-
-function requireKnown(options: unknown): void {
-  if (!isObject(options)) throw invalid('Expected `fetchUrl` to be given an object of options.')
-  const unknown = unknownKey(options, KNOWN, 'option of `fetchUrl`')
-  if (unknown !== undefined) throw invalid(unknown)
-  const { lookup } = options
-  if (lookup !== undefined && typeof lookup !== 'function') {
-    throw invalid('Expected `lookup` of `fetchUrl` to be a function.')
-  }
-}
-
-/** The longest that a timer can wait; also more than any body. */
-const MOST = 2 ** 31 - 1
-
-function checkWhole(key: string, value: unknown, least: number): void {
-  if (Number.isSafeInteger(value) && Number(value) >= least && Number(value) <= MOST) return
-  throw invalid(
-    `Expected \`${key}\` of \`fetchUrl\` to be a whole number from ${least} to ${MOST}, got \`${String(value)}\`.`,
-  )
-}
-
-function invalid(message: string): HarnessError {
-  return new HarnessError('invalid_options', message)
 }

@@ -1,7 +1,7 @@
 import { mkdirSync, realpathSync, statSync } from 'node:fs'
 import { join, relative, resolve, sep } from 'node:path'
 import { HarnessError, messageOf } from '../../contracts/errors.js'
-import { checkFileToolOptions } from './options.js'
+import { fileToolLimits } from './options.js'
 import type { FileToolLimits, FileToolOptions } from './options.js'
 import { escapeControls, expandHome } from './path-text.js'
 import { containedPath, isInside, PathPolicy } from './paths.js'
@@ -49,7 +49,7 @@ export function workspaceOf(options: FileToolOptions, contextRoot: string): Work
 }
 
 function createWorkspace(options: FileToolOptions, rawRoot: string): Workspace {
-  const limits = checkFileToolOptions(options)
+  const limits = fileToolLimits(options)
   const root = madeRoot(rawRoot)
   const own = join(root, OWN_FOLDER)
   return {

@@ -61,7 +61,7 @@ test.each<[string, unknown, RegExp]>([
   [
     'no command',
     { mcpServers: { a: {} } },
-    /server `a`: Expected `command` of an MCP server to be a text, got `undefined`\.$/,
+    /server `a`: Expected `command` of `mcpStdio` to be a string that is not empty, got nothing\.$/,
   ],
   [
     'a transport that there is not',
@@ -71,7 +71,7 @@ test.each<[string, unknown, RegExp]>([
   [
     'an address that is none',
     { mcpServers: { a: { url: 'ftp://x' } } },
-    /server `a`: Expected `url` of an MCP server to be an address/,
+    /server `a`: Expected `url` of `mcpHttp` to be an address/,
   ],
   ['no servers', { mcpservers: {} }, /Expected `.*` to hold `mcpServers`: an object of servers by name\.$/],
   ['a list without names', { servers: [{ command: 'x' }] }, /Expected server 1 of `.*` to have a `name`\.$/],

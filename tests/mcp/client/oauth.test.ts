@@ -6,7 +6,7 @@ import { loadSdk } from '#mcp/sdk/sdk.js'
 import { serveMcp } from '#mcp/index.js'
 import type { McpAuthProvider, McpServer } from '#mcp/index.js'
 import { serverFetch } from '#mcp/client/server-fetch.js'
-import { resolveServerOptions } from '#mcp/client/server-options.js'
+import { serverSettings } from '#mcp/client/server-options.js'
 import { serverAt } from '#mcp/client/server.js'
 import { guardedServer } from './authorization-server.js'
 import type { GuardedServer } from './authorization-server.js'
@@ -83,10 +83,7 @@ describe.each([
     const url = new URL(guarded.url)
     const server = serverAt(
       { kind: 'http', url, fetch: serverFetch(url, {}), auth: keys },
-      resolveServerOptions(
-        { id: 'guarded', timeouts: { connectMs: 5_000, callMs: 5_000 } },
-        { factory: 'test', own: [], defaultId: '' },
-      ),
+      serverSettings({ id: 'guarded', timeouts: { connectMs: 5_000, callMs: 5_000 } }, { defaultId: '', reach: {} }),
       load,
     )
     const authorized = async (): Promise<void> => {

@@ -39,32 +39,32 @@ test.each<[string, () => unknown, string]>([
   [
     'a key that is not there',
     () => mcpStdio({ command: 'x', env: { KEY: undefined } as never }),
-    'Expected `env.KEY` of an MCP server to be a text, got `undefined`.',
+    'Expected `env.KEY` of `mcpStdio` to be a string, got nothing.',
   ],
   [
     'no command',
     () => mcpStdio({ command: '' }),
-    'Expected `command` of an MCP server to be a text, got an empty text.',
+    'Expected `command` of `mcpStdio` to be a string that is not empty, got an empty string.',
   ],
   [
     'no address',
     () => mcpHttp({ url: 'secret' }),
-    'Expected `url` of an MCP server to be an address that begins with `http://` or `https://`.',
+    'Expected `url` of `mcpHttp` to be an address that begins with `http://` or `https://`, got something else.',
   ],
   [
     'a wrong timeout',
     () => mcpHttp({ url: 'http://x', timeouts: { callMs: 0 } }),
-    'Expected `timeouts.callMs` of an MCP server to be a whole number of ms from 1 to 2147483647, got `0`.',
+    'Expected `timeouts.callMs` of `mcpHttp` to be a whole number from 1 to 2147483647, got `0`.',
   ],
   [
     'sampling by nobody',
     () => mcpHttp({ url: 'http://x', sampling: 'yes' as never }),
-    'Expected `sampling` of an MCP server to be `true`, `ask` or a function.',
+    'Expected `sampling` of `mcpHttp` to be one of `true`, `ask` or a function, got `yes`.',
   ],
   [
     'an offer that there is not',
     () => mcpHttp({ url: 'http://x', offer: ['roots' as never] }),
-    'Expected `offer` of an MCP server to be one of `tools`, `resources`, `prompts`, got a text of 5 characters.',
+    'Expected `offer[0]` of `mcpHttp` to be one of `tools`, `resources`, `prompts`, got `roots`.',
   ],
 ])('%s is refused when the server is made', (_name, make, message) => {
   expect(make).toThrow(message)

@@ -9,7 +9,7 @@ import { answer } from '../../../examples/mcp/script.js'
 import { childEnvironment } from '#mcp/client/child-environment.js'
 import { loadSdk } from '#mcp/sdk/sdk.js'
 import type { McpServer } from '#mcp/index.js'
-import { resolveServerOptions } from '#mcp/client/server-options.js'
+import { serverSettings } from '#mcp/client/server-options.js'
 import { serverAt } from '#mcp/client/server.js'
 import { call, contextOf, textOf, toolNamed, toolsOf } from '../support.js'
 
@@ -20,7 +20,7 @@ function served(model: string, load = loadSdk): McpServer {
   const { execPath: command } = process
   return serverAt(
     { kind: 'stdio', command, args: [PROGRAM], env: childEnvironment({ THINHARNESS_MODEL: model }), cwd: null },
-    resolveServerOptions({ id: 'served' }, { factory: 'test', own: [], defaultId: '' }),
+    serverSettings({ id: 'served' }, { defaultId: '', reach: {} }),
     load,
   )
 }

@@ -7,7 +7,7 @@ import { ScriptedModel } from 'thinharness/testing'
 import { loadSdk } from '#mcp/sdk/sdk.js'
 import { mcpHttp, serveMcp } from '#mcp/index.js'
 import type { McpServer } from '#mcp/index.js'
-import { resolveServerOptions } from '#mcp/client/server-options.js'
+import { serverSettings } from '#mcp/client/server-options.js'
 import { serverAt } from '#mcp/client/server.js'
 import { tool } from '../../harness/support.js'
 import { folderWith } from '../../toolbox/support.js'
@@ -31,7 +31,7 @@ describe.each(eras)('a harness that is served over HTTP, to a client of %s', (_e
   const client = (url: string): McpServer =>
     serverAt(
       { kind: 'http', url: new URL(url), fetch, auth: null },
-      resolveServerOptions({ id: 'served' }, { factory: 'test', own: [], defaultId: '' }),
+      serverSettings({ id: 'served' }, { defaultId: '', reach: {} }),
       load,
     )
 

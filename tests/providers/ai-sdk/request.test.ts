@@ -227,9 +227,9 @@ describe('what `fromAiSdk` refuses', () => {
   const fake = new FakeLanguageModel([])
 
   test.each<[string, unknown, string]>([
-    ['a text', 'openai/gpt-5.5', 'got the text `openai/gpt-5.5`: a gateway is needed for that.'],
+    ['a text', 'openai/gpt-5.5', 'got the string `openai/gpt-5.5`, which needs a gateway.'],
     ['nothing', null, 'got `null`.'],
-    ['a function', () => fake, 'got a value of type `function`.'],
+    ['a function', () => fake, 'got a function.'],
     ['another object', {}, 'got an object without `doGenerate` and `doStream`.'],
     ['a model without a name', { ...methods(), specificationVersion: 'v3' }, 'without a `provider` and a `modelId`'],
     [
@@ -244,7 +244,7 @@ describe('what `fromAiSdk` refuses', () => {
   })
 
   test.each<[string, unknown, string]>([
-    ['no options', null, '`options`'],
+    ['no options', null, 'Expected the options of `fromAiSdk` to be an object, got `null`.'],
     ['an option that only our own transports know', { apiKey: 'k' }, 'Unknown option of `fromAiSdk`: `apiKey`.'],
     ['a misspelt option', { maxRetrys: 1 }, 'Did you mean `maxRetries`?'],
     ['a value that cannot be', { maxRetries: -1 }, '`maxRetries`'],

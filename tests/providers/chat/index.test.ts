@@ -170,29 +170,33 @@ describe('what a model says of itself', () => {
 
   test.each<[string, unknown, RegExp]>([
     ['no server', {}, /Expected `baseUrl` to be given/],
-    ['nothing', undefined, /Expected `baseUrl` to be given/],
+    ['nothing', undefined, /Expected the options of `openaiCompatible` to be an object, got nothing/],
     ['an unknown option', { baseUrl: 'http://127.0.0.1:1/v1', dialekt: {} }, /`dialekt`.*Did you mean `dialect`/],
     [
       'an unknown field',
       { baseUrl: 'http://127.0.0.1:1/v1', dialect: { callId: 'any' } },
-      /`callId`.*Did you mean `callIds`/,
+      /`dialect.callId`.*Did you mean `callIds`/,
     ],
     [
       'a word that is none',
       { baseUrl: 'http://127.0.0.1:1/v1', dialect: { callIds: 'some' } },
-      /Expected `dialect.callIds` to be `any` or `up_to_40` or `nine_alphanumeric`, got `"some"`/,
+      /Expected `dialect.callIds` of `openaiCompatible` to be one of `any`, `up_to_40`, `nine_alphanumeric`, got `some`/,
     ],
     [
       'no list',
       { baseUrl: 'http://127.0.0.1:1/v1', dialect: { fileTypes: [1] } },
-      /`dialect.fileTypes` to be `any` or a list/,
+      /`dialect.fileTypes\[0\]` of `openaiCompatible` to be a string, got `1`/,
     ],
     [
       'no object',
       { baseUrl: 'http://127.0.0.1:1/v1', dialect: 'mistral' },
-      /Expected `dialect` to be an object, got `"mistral"`/,
+      /Expected `dialect` of `openaiCompatible` to be an object, got `mistral`/,
     ],
-    ['no name', { baseUrl: 'http://127.0.0.1:1/v1', provider: ' ' }, /Expected `provider` to be a name/],
+    [
+      'no name',
+      { baseUrl: 'http://127.0.0.1:1/v1', provider: ' ' },
+      /Expected `provider` of `openaiCompatible` to be a string that is not empty/,
+    ],
   ])('%s is refused', (_name, options, message) => {
     expect(() => openaiCompatible('m', options as OpenAiCompatibleOptions)).toThrow(
       expect.objectContaining({ code: 'invalid_options', message: expect.stringMatching(message) as string }),

@@ -130,9 +130,9 @@ test.each([{}, { incomplete_details: { reason: 'max_patience' } }])(
 )
 
 test.each<[string, unknown, string]>([
-  ['chain', 'yes', 'Expected `chain` to be true or false, got `yes`.'],
-  ['chian', true, 'Unknown option: `chian`. Did you mean `chain`?'],
-  ['reasoningEffort', 'extreme', 'Expected `reasoningEffort` to be one of'],
+  ['chain', 'yes', 'Expected `chain` of `openai` to be a boolean, got `yes`.'],
+  ['chian', true, 'Unknown option of `openai`: `chian`. Did you mean `chain`?'],
+  ['reasoningEffort', 'extreme', 'Expected `reasoningEffort` of `openai` to be one of'],
 ])('a wrong option `%s` is refused when the model is made', (name, value, words) => {
   const make = (): unknown => openai('gpt-5.5', { [name]: value })
 
@@ -149,7 +149,7 @@ test('what a model can do is told by its name, and by what the user says of it',
 })
 
 test('an effort is refused for a model that does not reason', () => {
-  expect(() => openai('gpt-4.1', { reasoningEffort: 'low' })).toThrow('`gpt-4.1`, which is no reasoning model')
+  expect(() => openai('gpt-4.1', { reasoningEffort: 'low' })).toThrow('`gpt-4.1`, which is not a reasoning model')
 })
 
 test.each([false, true])(

@@ -4,7 +4,9 @@ import { Agent } from 'undici'
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest'
 import { wireModel } from '#providers/wire/model.js'
 import type { WireModelSpec } from '#providers/wire/model.js'
+import { parseModelOptions, PROVIDER_OPTIONS } from '#providers/wire/options.js'
 import type { ProviderOptions } from '#providers/http/options.js'
+import { partial } from '#util/shape.js'
 import { loopback } from '../../support/loopback.js'
 import { constants, echoFormat, user } from '../echo-format.js'
 import { errorOf } from '../support.js'
@@ -14,12 +16,13 @@ beforeEach(() => {
 })
 afterEach(() => void vi.unstubAllEnvs())
 
+const OPTIONS = partial<ProviderOptions>(PROVIDER_OPTIONS)
+
 function specOf(options: ProviderOptions, more: Partial<WireModelSpec> = {}): WireModelSpec {
   return {
     provider: 'echo',
     id: 'm',
-    options,
-    ownOptions: ['chain'],
+    options: parseModelOptions(OPTIONS, options, 'echo'),
     format: echoFormat,
     headers: { 'Echo-Version': '1' },
     defaultBaseUrl: 'http://127.0.0.1:1/v1',
@@ -226,82 +229,90 @@ describe('options that cannot be right', () => {
   const client = { echo: { create: () => undefined } }
 
   test.each<[string, unknown, string]>([
-    ['no object', 7, 'Expected `options` to be an object, got `7`.'],
-    ['an unknown key', { temprature: 1 }, 'Unknown option: `temprature`. Did you mean `temperature`?'],
-    ['an empty key', { apiKey: '' }, 'Expected `apiKey` to be a key, got an empty text.'],
-    ['a key in two lines', { apiKey: 'a\nb' }, 'Expected `apiKey` to be a key, got something else.'],
-    ['a key of another type', { apiKey: 7 }, 'Expected `apiKey` to be a text, got `7`.'],
+    ['no object', 7, 'Expected the options of `echo` to be an object, got `7`.'],
+    ['an unknown key', { temprature: 1 }, 'Unknown option of `echo`: `temprature`. Did you mean `temperature`?'],
+    ['an empty key', { apiKey: '' }, 'Expected `apiKey` of `echo` to be a key, got an empty string.'],
+    ['a key in two lines', { apiKey: 'a\nb' }, 'Expected `apiKey` of `echo` to be a key, got something else.'],
+    ['a key of another type', { apiKey: 7 }, 'Expected `apiKey` of `echo` to be a key, got something else.'],
     [
       'no URL',
       { baseUrl: 'localhost:80/v1' },
-      'Expected `baseUrl` to be a URL with `http:` or `https:`, got `localhost:80/v1`.',
+      'Expected `baseUrl` of `echo` to be a URL with `http:` or `https:`, got `localhost:80/v1`.',
     ],
     [
       'a URL of a file',
       { baseUrl: 'file:///x' },
-      'Expected `baseUrl` to be a URL with `http:` or `https:`, got `file:///x`.',
+      'Expected `baseUrl` of `echo` to be a URL with `http:` or `https:`, got `file:///x`.',
     ],
     [
       'a URL with a password',
       { baseUrl: 'http://me:secret@host/' },
-      'Expected `baseUrl` to be a URL without a password, as in `http://host`, got something else.',
+      'Expected `baseUrl` of `echo` to be a URL without a password, got something else.',
     ],
-    ['a header that is no text', { headers: { a: 1 } }, 'Expected `headers.a` to be the text of a header, got `1`.'],
+    [
+      'a header that is no text',
+      { headers: { a: 1 } },
+      'Expected `headers.a` of `echo` to be the value of a header, got something else.',
+    ],
     [
       'a header in two lines',
       { headers: { a: 'x\r\ny: z' } },
-      'Expected `headers.a` to be the text of a header, got something else.',
+      'Expected `headers.a` of `echo` to be the value of a header, got something else.',
     ],
     [
       'a header without a name',
       { headers: { 'a b': '' } },
-      'Expected `headers` to be names of headers as keys, got `a b`.',
+      'Expected `headers` of `echo` to be an object with names of headers as keys, got `a b`.',
     ],
-    ['no fetch', { fetch: {} }, 'Expected `fetch` to be a function, got a value of type `object`.'],
-    [
-      'no dispatcher',
-      { dispatcher: {} },
-      'Expected `dispatcher` to be a dispatcher of undici, got a value of type `object`.',
-    ],
-    ['no client', { client: 'OpenAI' }, 'Expected `client` to be a client, got `OpenAI`.'],
+    ['no fetch', { fetch: {} }, 'Expected `fetch` of `echo` to be a function, got an object.'],
+    ['no dispatcher', { dispatcher: {} }, 'Expected `dispatcher` of `echo` to be an undici dispatcher, got an object.'],
+    ['no client', { client: 'OpenAI' }, 'Expected `client` of `echo` to be a client, got `OpenAI`.'],
     [
       'another client',
       { client: {} },
-      'Expected `client` to be a client with a method `echo.create`, got one without it.',
+      'Expected `client` of `echo` to be a client with a method `echo.create`, got one without it.',
     ],
-    [
-      'a client and a key',
-      { client, apiKey: 'k' },
-      'Expected `client` without `apiKey`: the client decides that itself.',
-    ],
-    ['a client and a fetch', { client, fetch }, 'Expected `client` without `fetch`: the client decides that itself.'],
+    ['a client and a key', { client, apiKey: 'k' }, 'Expected `client` without `apiKey`: the client decides that.'],
+    ['a client and a fetch', { client, fetch }, 'Expected `client` without `fetch`: the client decides that.'],
     [
       'a time of none',
       { timeouts: { idleMs: 0 } },
-      'Expected `timeouts.idleMs` to be null or a number of ms from 1 to 2147483647, got `0`.',
+      'Expected `timeouts.idleMs` of `echo` to be a number from 1 to 2147483647 or `null`, got `0`.',
     ],
-    ['an unknown time', { timeouts: { idle: 5 } }, 'Unknown key of `timeouts`: `idle`. Did you mean `idleMs`?'],
-    ['half a retry', { maxRetries: 0.5 }, 'Expected `maxRetries` to be a whole number from 0 up, got `0.5`.'],
-    ['no tokens', { maxOutputTokens: 0 }, 'Expected `maxOutputTokens` to be a whole number from 1 up, got `0`.'],
-    ['a temperature that is none', { temperature: NaN }, 'Expected `temperature` to be a number from 0 up, got `NaN`.'],
+    ['an unknown time', { timeouts: { idle: 5 } }, 'Unknown option of `echo`: `timeouts.idle`. Did you mean `idleMs`?'],
+    ['half a retry', { maxRetries: 0.5 }, 'Expected `maxRetries` of `echo` to be a whole number from 0 up, got `0.5`.'],
+    [
+      'no tokens',
+      { maxOutputTokens: 0 },
+      'Expected `maxOutputTokens` of `echo` to be a whole number from 1 up, got `0`.',
+    ],
+    [
+      'a temperature that is none',
+      { temperature: NaN },
+      'Expected `temperature` of `echo` to be a number from 0 up, got `NaN`.',
+    ],
     [
       'an unknown effort',
       { reasoningEffort: 'huge' },
-      'Expected `reasoningEffort` to be one of `none`, `minimal`, `low`, `medium`, `high`, `xhigh`, `max`, got `huge`.',
+      'Expected `reasoningEffort` of `echo` to be one of `none`, `minimal`, `low`, `medium`, `high`, `xhigh`, `max`, got `huge`.',
     ],
-    ['a cache of words', { promptCache: 'yes' }, 'Expected `promptCache` to be true or false, got `yes`.'],
+    [
+      'a cache of words',
+      { promptCache: 'yes' },
+      'Expected `promptCache` of `echo` to be a boolean or an object, got `yes`.',
+    ],
     [
       'a cache for a day',
       { promptCache: { ttl: '1d' } },
-      'Expected `promptCache.ttl` to be one of `5m`, `1h`, got `1d`.',
+      'Expected `promptCache.ttl` of `echo` to be one of `5m`, `1h`, got `1d`. Did you mean `5m`?',
     ],
-    ['an unknown capability', { capabilities: { tools: true } }, 'Unknown key of `capabilities`: `tools`.'],
+    ['an unknown capability', { capabilities: { tools: true } }, 'Unknown option of `echo`: `capabilities.tools`.'],
     [
       'inputs of another kind',
       { capabilities: { inputs: ['video'] } },
-      'Expected `capabilities.inputs` to be one of `image`, `file`, `audio`, got `video`.',
+      'Expected `capabilities.inputs[0]` of `echo` to be one of `image`, `file`, `audio`, got `video`.',
     ],
-    ['a body that is a list', { extraBody: [] }, 'Expected `extraBody` to be an object, got a list.'],
+    ['a body that is a list', { extraBody: [] }, 'Expected `extraBody` of `echo` to be an object, got an empty list.'],
   ])('are refused at once: %s', (_name, options, message) => {
     expect(() => wireModel(specOf(options as ProviderOptions))).toThrow(
       expect.objectContaining({ code: 'invalid_options', message }) as Error,
@@ -318,7 +329,7 @@ describe('options that cannot be right', () => {
     const make = (reasoningEfforts: readonly ['low'] | readonly []) => () =>
       wireModel(specOf({ reasoningEffort: 'high' }, { capabilities: { reasoningEfforts } }))
     expect(make(['low'])).toThrow('Expected `reasoningEffort` of `m` to be one of `low`, got `high`.')
-    expect(make([])).toThrow('Expected no `reasoningEffort` for `m`, which is no reasoning model, got `high`.')
+    expect(make([])).toThrow('Expected no `reasoningEffort` for `m`, which is not a reasoning model, got `high`.')
   })
 
   test('are none where a value is undefined, as JavaScript leaves it', () => {
@@ -326,9 +337,8 @@ describe('options that cannot be right', () => {
     expect(() => wireModel(specOf(options as unknown as ProviderOptions))).not.toThrow()
   })
 
-  test('are none when they are right, an own option of the factory among them', () => {
+  test('are accepted when they are right', () => {
     const options = {
-      chain: true,
       maxRetries: 0,
       promptCache: { ttl: '1h', key: 'k' },
       timeouts: { totalMs: null, idleMs: 5 },

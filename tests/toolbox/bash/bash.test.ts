@@ -5,7 +5,7 @@ import { describe, expect, onTestFinished, test, vi } from 'vitest'
 import { readTool } from '#toolbox/files/read.js'
 import { bash } from '#toolbox/bash/index.js'
 import type { BashOptions } from '#toolbox/bash/options.js'
-import { checkBashOptions } from '#toolbox/bash/options.js'
+import { bashSettings } from '#toolbox/bash/options.js'
 import { ShellRunner } from '#toolbox/bash/run-command.js'
 import { isObject } from '#util/json.js'
 import type { JsonValue } from '#util/json.js'
@@ -114,7 +114,7 @@ describe('bash', () => {
     const workspace = workspaceIn(await folderWith())
     const spec = bash()
     const outcomes = [['/nonexistent/bash', '/bin/sh'], ['/nonexistent/bash']].map(async (shells) => {
-      const runner = new ShellRunner(checkBashOptions({}), shells)
+      const runner = new ShellRunner(bashSettings({}), shells)
       return call(
         {
           ...spec,
@@ -305,7 +305,7 @@ describe('options of bash', () => {
     [
       'a sandbox that is none',
       { sandbox: true },
-      'Expected `sandbox` of `bash` to be `off`, `auto` or `required`, got `true`.',
+      'Expected `sandbox` of `bash` to be one of `off`, `auto`, `required`, got `true`.',
     ],
     [
       'a rule without a sandbox',
@@ -315,7 +315,7 @@ describe('options of bash', () => {
     [
       'a relative path',
       { sandbox: 'auto', readPaths: ['lib'] },
-      'Expected `readPaths` of `bash` to be a list of absolute paths, got `lib`.',
+      'Expected `readPaths[0]` of `bash` to be an absolute path, got `lib`.',
     ],
     ['an output folder outside', { root: '/tmp', outputDir: '../x' }, 'path escapes root: ../x'],
   ])('%s is refused', (_name, options, message) => {

@@ -3,14 +3,17 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import fc from 'fast-check'
 import { describe, expect, test, vi } from 'vitest'
+import { parse } from '#contracts/parse.js'
 import { Capture } from '#toolbox/process/capture.js'
-import { checkNamedVariables, environmentOf } from '#toolbox/process/environment.js'
+import { environmentOf, namedVariables } from '#toolbox/process/environment.js'
+import type { NamedVariables } from '#toolbox/process/environment.js'
 import { excerptOf } from '#toolbox/process/excerpt.js'
 import { findProgram } from '#toolbox/process/find-program.js'
 import { LineFeed } from '#toolbox/process/run-process.js'
 import { processGroupsProblem, signalGroup } from '#toolbox/process/process-group.js'
 import { runProcess } from '#toolbox/process/run-process.js'
 import type { ProcessEnd, ProcessRequest } from '#toolbox/process/run-process.js'
+import { object } from '#util/shape.js'
 import { folderWith } from '../support.js'
 
 const KIB = 1_024
@@ -233,17 +236,27 @@ describe('H-31 the environment of a command', () => {
   })
 
   test.each([
-    ['a list', ['A'], 'Expected `env` of the tool to be an object of variables, got no object.'],
-    ['an odd name', { 'A=B': 'x' }, 'Expected `env` of the tool to have names of variables, got `A=B`.'],
-    ['an empty name', { '': 'x' }, 'Expected `env` of the tool to have names of variables, got ``.'],
+    ['a list', ['A'], 'Expected `env` of the tool to be an object, got a list.'],
+    [
+      'an odd name',
+      { 'A=B': 'x' },
+      'Expected `env` of the tool to be an object with names of variables as keys, got `A=B`.',
+    ],
+    [
+      'an empty name',
+      { '': 'x' },
+      'Expected `env` of the tool to be an object with names of variables as keys, got ``.',
+    ],
     [
       'a value that is no text',
       { KEY: 5 },
-      'Expected `env.KEY` of the tool to be a text without NUL, got something else.',
+      'Expected `env.KEY` of the tool to be a string without NUL, got something else.',
     ],
-    ['a NUL', { KEY: 'sec\0ret' }, 'Expected `env.KEY` of the tool to be a text without NUL, got something else.'],
+    ['a NUL', { KEY: 'sec\0ret' }, 'Expected `env.KEY` of the tool to be a string without NUL, got something else.'],
   ])('%s is refused without showing a value', (_name, given, message) => {
-    expect(() => checkNamedVariables(given, 'the tool')).toThrow(message)
+    expect(() => parse(object<{ env: NamedVariables }>({ env: namedVariables }), { env: given }, 'the tool')).toThrow(
+      message,
+    )
   })
 })
 

@@ -125,13 +125,13 @@ describe('skills', () => {
   })
 
   test.each<[unknown, string]>([
-    [undefined, 'Expected `skills` to be an object of options.'],
-    [{}, 'Expected `dirs` of `skills` to be a list of folders.'],
-    [{ dirs: 'skills' }, 'Expected `dirs` of `skills` to be a list of folders.'],
+    [undefined, 'Expected the options of `skills` to be an object, got nothing.'],
+    [{}, 'Expected `dirs` of `skills` to be a list of folders, got '],
+    [{ dirs: 'skills' }, 'Expected `dirs` of `skills` to be a list of folders, got '],
     [{ dirs: [], select: [] }, 'Unknown option of `skills`: `select`. Did you mean `selected`?'],
-    [{ dirs: [], runners: { py: ['python3'] } }, 'Expected `runners` of `skills` to be as'],
-    [{ dirs: [], runners: { '.py': [] } }, 'Expected `runners` of `skills` to be as'],
-    [{ dirs: [], env: { A: 1 } }, 'Expected `env.A` of `skills` to be a text without NUL'],
+    [{ dirs: [], runners: { py: ['python3'] } }, 'to be an object with endings such as `.py` as keys, got `py`.'],
+    [{ dirs: [], runners: { '.py': [] } }, "Expected `runners['.py']` of `skills` to be a program"],
+    [{ dirs: [], env: { A: 1 } }, 'Expected `env.A` of `skills` to be a string without NUL'],
     [{ dirs: [], maxTimeoutMs: 0 }, 'Expected `maxTimeoutMs` of `skills` to be a whole number from 1'],
   ])('options %j are refused', async (options, message) => {
     await expect(loadSkills(options as SkillsOptions)).rejects.toThrow(message)

@@ -189,11 +189,11 @@ describe('hosts', () => {
     [{ allowHosts: ['https://docs.test'] }, 'got `https://docs.test`'],
     [{ allowHosts: ['docs.test:80'] }, 'got `docs.test:80`'],
     [{ denyHosts: ['*'] }, 'got `*`'],
-    [{ allowPrivate: 'yes' }, 'Expected `allowPrivate` of `fetchUrl` to be a list of hosts'],
+    [{ allowPrivate: 'yes' }, 'Expected `allowPrivate` of `fetchUrl` to be a boolean or a list of hosts'],
     [{ allowHost: [] }, 'Unknown option of `fetchUrl`: `allowHost`. Did you mean `allowHosts`?'],
     [{ timeoutMs: 0 }, 'Expected `timeoutMs` of `fetchUrl` to be a whole number from 1 to 2147483647, got `0`.'],
     [{ userAgent: 'a\r\nb: c' }, 'Expected `userAgent`'],
-    [{ lookup: {} }, 'Expected `lookup` of `fetchUrl` to be a function.'],
+    [{ lookup: {} }, 'Expected `lookup` of `fetchUrl` to be a function, got an object.'],
   ])('options %j are refused', (options, message) => {
     expect(() => fetchUrl(options as FetchUrlOptions)).toThrow(message)
   })

@@ -4,14 +4,14 @@ import { join } from 'node:path'
 import { describe, expect, test } from 'vitest'
 import { HarnessError } from '#contracts/errors.js'
 import { PathValidationError } from '#toolbox/workspace/failure.js'
-import { checkFileToolOptions } from '#toolbox/workspace/options.js'
+import { fileToolLimits } from '#toolbox/workspace/options.js'
 import type { FileToolOptions } from '#toolbox/workspace/options.js'
 import { workspaceOf } from '#toolbox/workspace/workspace.js'
 import { folderWith } from '../support.js'
 
 describe('spec §1.1 the options of the file tools', () => {
   test('have defaults', () => {
-    expect(checkFileToolOptions({})).toEqual({
+    expect(fileToolLimits({})).toEqual({
       maxOutputFiles: 1_000,
       maxReadChars: 40_000,
       maxReadBytes: 1_000_000,
@@ -25,19 +25,22 @@ describe('spec §1.1 the options of the file tools', () => {
 
   test.each<[object, string]>([
     [{ readPath: ['a'] }, 'Unknown option of the file tools: `readPath`. Did you mean `readPaths`?'],
-    [{ maxReadChars: 0 }, 'Expected `maxReadChars` to be a whole number from 1 up, got 0.'],
-    [{ maxReadBytes: 1.5 }, 'Expected `maxReadBytes` to be a whole number from 1 up, got 1.5.'],
-    [{ maxToolChars: '9' }, 'Expected `maxToolChars` to be a whole number from 1 up, got `9`.'],
-    [{ root: '' }, 'Expected `root` to be the path of a folder, got ``.'],
-    [{ readPaths: 'a' }, 'Expected `readPaths` to be a list of texts, got `a`.'],
-    [{ writePaths: [1] }, 'Expected `writePaths` to be a list of texts, got a value of type object.'],
+    [{ maxReadChars: 0 }, 'Expected `maxReadChars` of the file tools to be a whole number from 1 up, got `0`.'],
+    [{ maxReadBytes: 1.5 }, 'Expected `maxReadBytes` of the file tools to be a whole number from 1 up, got `1.5`.'],
+    [{ maxToolChars: '9' }, 'Expected `maxToolChars` of the file tools to be a whole number from 1 up, got `9`.'],
+    [{ root: '' }, 'Expected `root` of the file tools to be a string that is not empty, got an empty string.'],
+    [{ readPaths: 'a' }, 'Expected `readPaths` of the file tools to be a list of paths, got `a`.'],
+    [{ writePaths: [1] }, 'Expected `writePaths[0]` of the file tools to be a string, got `1`.'],
     [
       { excludeGlobs: ['../x'] },
-      'Expected `excludeGlobs` to hold relative globs, got `../x`: glob must not contain `..`.',
+      'Expected `excludeGlobs` of the file tools to be a list of relative globs, got `../x`: glob must not contain `..`.',
     ],
-    [{ ripgrep: true }, 'Expected `ripgrep` to be the path of a program or `false`, got true.'],
+    [
+      { ripgrep: true },
+      'Expected `ripgrep` of the file tools to be a string that is not empty or `false`, got `true`.',
+    ],
   ])('H-34 %j is refused', (options, message) => {
-    expect(() => checkFileToolOptions(options)).toThrow(new HarnessError('invalid_options', message))
+    expect(() => fileToolLimits(options)).toThrow(new HarnessError('invalid_options', message))
   })
 
   test.each<[FileToolOptions, string]>([
@@ -47,7 +50,7 @@ describe('spec §1.1 the options of the file tools', () => {
     [{ outputDir: '../out' }, 'path escapes root: ../out'],
     [{ outputDir: 'a\0' }, 'path contains a NUL character: a\\u0000'],
   ])('FT-70 %j leaves any root, and is refused at once', (options, message) => {
-    expect(() => checkFileToolOptions(options)).toThrow(new PathValidationError(message))
+    expect(() => fileToolLimits(options)).toThrow(new PathValidationError(message))
   })
 })
 

@@ -1,4 +1,3 @@
-import { HarnessError } from '../../../contracts/errors.js'
 import type { ModelSettings, StructuredOutputMode } from '../../../contracts/model.js'
 import type { Model } from '../../../contracts/model.js'
 import type { ModelRef } from '../../../contracts/model-reference.js'
@@ -6,17 +5,18 @@ import type { AgentOutputValidator, InferOutput, OutputType } from '../../../too
 import type { Schema } from '../../../schema/schema.js'
 import type { JsonSchema } from '../../../util/json.js'
 import type { ToolSpec } from '../../../tools/spec.js'
-import { unknownKey } from '../../../util/unknown-key.js'
+import { parse } from '../../../contracts/parse.js'
+import { anything, functionOf, integer, oneOf, partial, string } from '../../../util/shape.js'
 import type { FileToolOptions } from '../../workspace/options.js'
 
-/** What `parallelLlm` can be told; every field is optional. */
+/** Options of `parallelLlm`; all optional. */
 export interface ParallelLlmOptions<Output = unknown> extends Pick<
   FileToolOptions,
   'root' | 'readPaths' | 'writePaths'
 > {
-  /** Who is asked. Default: the model of the run that calls. */
+  /** The model that answers. Default: the model of the calling run. */
   readonly model?: ModelRef | Model
-  /** Default: those of the run that calls. */
+  /** Default: those of the calling run. */
   readonly settings?: ModelSettings
   /** Default `parallel_llm`. */
   readonly name?: string
@@ -25,18 +25,18 @@ export interface ParallelLlmOptions<Output = unknown> extends Pick<
   readonly instructions?: string
   /** Most prompts of one call. Default 100. */
   readonly maxPrompts?: number
-  /** Runs that one prompt may take, 1 to 10, each behind the retries of the model's own transport. Default 4. */
+  /** Most runs of one prompt, 1 to 10, each after the retries of the model's own transport. Default 4. */
   readonly maxAttempts?: number
-  /** What each answer is parsed as; of several types, by the first that it fits. Default: the answers are text. */
+  /** The type of each answer; if there are several, the first that it fits. Default: the answers are text. */
   readonly outputType?: OutputType<Output>
-  /** Checks each answer that fits, of text too: throws `ModelRetry` to have it mended. Default: none. */
+  /** Checks each answer that fits, also plain text: throws `ModelRetry` to have it corrected. Default: none. */
   readonly outputValidator?: AgentOutputValidator<Output>
   readonly outputMode?: Exclude<StructuredOutputMode, 'text'> | 'auto'
   /** Corrective requests after an answer that does not fit. Default 1. */
   readonly outputRetries?: number
 }
 
-/** Makes the tool, its check typed by its `outputType`. */
+/** Creates the tool; `outputType` determines the type of `outputValidator`. */
 export interface ParallelLlm {
   <const Type extends JsonSchema | readonly Schema[]>(
     options: ParallelLlmOptions<NoInfer<InferOutput<Type>>> & { readonly outputType: Type },
@@ -44,50 +44,43 @@ export interface ParallelLlm {
   <Output = string>(options?: ParallelLlmOptions<Output>): ToolSpec
 }
 
-/** The options with their defaults, as far as they have any. */
+/** The options with their defaults, if they have any. */
 export interface ParallelLlmSettings extends ParallelLlmOptions {
   readonly name: string
   readonly maxPrompts: number
   readonly maxAttempts: number
   readonly outputRetries: number
-  /** Where prompts are read and answers written. */
+  /** The workspace of prompts and answers. */
   readonly files: FileToolOptions
 }
 
-const KNOWN = [
-  ...['model', 'settings', 'name', 'description', 'instructions', 'root', 'readPaths', 'writePaths', 'maxPrompts'],
-  ...['maxAttempts', 'outputType', 'outputMode', 'outputRetries', 'outputValidator'],
-]
-const MODES = ['auto', 'native', 'tool', 'prompted']
+const OPTIONS = partial<ParallelLlmOptions>({
+  model: anything(),
+  settings: anything(),
+  name: string,
+  description: string,
+  instructions: string,
+  root: string,
+  readPaths: anything(),
+  writePaths: anything(),
+  maxPrompts: integer(1),
+  maxAttempts: integer(1, 10),
+  outputType: anything(),
+  outputValidator: functionOf(),
+  outputMode: oneOf('auto', 'native', 'tool', 'prompted'),
+  outputRetries: integer(0),
+})
 
-/** @throws HarnessError `invalid_options`, naming the option, what was expected and what came. */
+const DEFAULTS = { name: 'parallel_llm', maxPrompts: 100, maxAttempts: 4, outputRetries: 1 }
+
+/** Throws `invalid_options`, naming the option, the expected and the given value. */
 export function parallelLlmSettings(options: ParallelLlmOptions): ParallelLlmSettings {
-  const unknown = unknownKey(options, KNOWN, 'option of `parallelLlm`')
-  if (unknown !== undefined) throw invalid(unknown)
-  const { name = 'parallel_llm', maxPrompts = 100, maxAttempts = 4, outputRetries = 1 } = options
-  checkWhole('maxPrompts', maxPrompts, 1, Number.MAX_SAFE_INTEGER)
-  checkWhole('maxAttempts', maxAttempts, 1, 10)
-  checkWhole('outputRetries', outputRetries, 0, Number.MAX_SAFE_INTEGER)
-  const { outputMode = 'auto', root, readPaths, writePaths } = options
-  if (!MODES.includes(outputMode)) {
-    throw invalid(
-      `Expected \`outputMode\` of \`parallelLlm\` to be one of ${MODES.map((mode) => `\`${mode}\``).join(', ')}, got \`${outputMode}\`.`,
-    )
-  }
+  const given = parse(OPTIONS, options, '`parallelLlm`')
+  const { root, readPaths, writePaths } = given
   const files = {
     ...(root !== undefined && { root }),
     ...(readPaths !== undefined && { readPaths }),
     ...(writePaths !== undefined && { writePaths }),
   }
-  return { ...options, name, maxPrompts, maxAttempts, outputRetries, files }
-}
-
-function checkWhole(name: string, value: unknown, least: number, most: number): void {
-  if (Number.isSafeInteger(value) && Number(value) >= least && Number(value) <= most) return
-  const range = most === Number.MAX_SAFE_INTEGER ? `from ${least} up` : `from ${least} to ${most}`
-  throw invalid(`Expected \`${name}\` of \`parallelLlm\` to be a whole number ${range}, got \`${String(value)}\`.`)
-}
-
-function invalid(message: string): HarnessError {
-  return new HarnessError('invalid_options', message)
+  return { ...DEFAULTS, ...given, files }
 }
