@@ -187,7 +187,7 @@ describe('a probe', () => {
 
   test.each([
     [{ timeout: 1 }, 'Unknown option of `probe`: `timeout`. Did you mean `timeoutMs`?'],
-    [{ timeoutMs: 0 }, 'Expected `timeoutMs` of `probe` to be a whole number from 1 up, got `0`.'],
+    [{ timeoutMs: 0 }, 'Expected `timeoutMs` of `probe` to be a whole number from 1 to 2147483647, got `0`.'],
     [{ maxOutputTokens: 1.5 }, 'Expected `maxOutputTokens` of `probe` to be a whole number from 1 up, got `1.5`.'],
   ])('refuses what is wrong in its options (%o)', async (options, message) => {
     const model = openaiCompatible('local', { baseUrl: 'http://127.0.0.1:1/v1' })

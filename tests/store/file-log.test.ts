@@ -103,7 +103,7 @@ describe('a log in a folder', () => {
       'a policy that is none',
       'runs',
       { fsync: 'allways' },
-      'Expected `fsync` of `fileLog` to be `always`, `interval` or `never`, got "allways".',
+      'Expected `fsync` of `fileLog` to be one of `always`, `interval`, `never`, got `allways`. Did you mean `always`?',
     ],
     ['an unknown option', 'runs', { fsinc: 'always' }, 'Unknown option of `fileLog`: `fsinc`. Did you mean `fsync`?'],
     ['no folder', undefined, {}, 'Expected the folder of `fileLog` to be a path.'],

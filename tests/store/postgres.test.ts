@@ -175,7 +175,7 @@ describe('options of a log in PostgreSQL', () => {
     [
       'a schema that is none',
       { connectionString: 'postgres://x', schema: 'a"b' },
-      'Expected `schema` of `postgresLog` to be a name of small letters, digits and `_`, got "a\\"b".',
+      'Expected `schema` of `postgresLog` to be a name of small letters, digits and `_`, got `a"b`.',
     ],
     [
       'an unknown one',

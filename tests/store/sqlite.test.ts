@@ -110,7 +110,7 @@ describe('a log in SQLite', () => {
       'a policy that is none',
       'runs.db',
       { synchronous: 'off' },
-      'Expected `synchronous` of `sqliteLog` to be `normal` or `full`, got "off".',
+      'Expected `synchronous` of `sqliteLog` to be one of `normal`, `full`, got `off`.',
     ],
     ['an unknown option', 'runs.db', { sync: 'full' }, 'Unknown option of `sqliteLog`: `sync`.'],
     ['no path', '', {}, 'Expected the file of `sqliteLog` to be a path.'],

@@ -270,7 +270,7 @@ describe('options that cannot be right', () => {
     [
       'another client',
       { client: {} },
-      'Expected `client` of `echo` to be a client with a method `echo.create`, got one without it.',
+      'Expected `client` to be a client with a method `echo.create`, got one without it.',
     ],
     ['a client and a key', { client, apiKey: 'k' }, 'Expected `client` without `apiKey`: the client decides that.'],
     ['a client and a fetch', { client, fetch }, 'Expected `client` without `fetch`: the client decides that.'],
@@ -294,7 +294,7 @@ describe('options that cannot be right', () => {
     [
       'an unknown effort',
       { reasoningEffort: 'huge' },
-      'Expected `reasoningEffort` of `echo` to be one of `none`, `minimal`, `low`, `medium`, `high`, `xhigh`, `max`, got `huge`.',
+      'Expected `reasoningEffort` of `echo` to be one of `none`, `minimal`, `low`, `medium`, `high`, `xhigh`, `max`, got `huge`. Did you mean `high`?',
     ],
     [
       'a cache of words',
@@ -304,7 +304,7 @@ describe('options that cannot be right', () => {
     [
       'a cache for a day',
       { promptCache: { ttl: '1d' } },
-      'Expected `promptCache.ttl` of `echo` to be one of `5m`, `1h`, got `1d`. Did you mean `5m`?',
+      'Expected `promptCache.ttl` of `echo` to be one of `5m`, `1h`, got `1d`. Did you mean `1h`?',
     ],
     ['an unknown capability', { capabilities: { tools: true } }, 'Unknown option of `echo`: `capabilities.tools`.'],
     [
