@@ -65,7 +65,7 @@ describe.each([
     expect(await textOf(call(server, 'stock', { tea: 'Oolong' }))).toBe('12 in stock.')
     const progress = (update: unknown): void => void heard.push(update)
     expect(await textOf(call(server, 'run', { prompt: 'When does Assam come?' }, { progress }))).toBe(
-      'There is none, and more comes on Tuesday.',
+      'There is none. More arrives on Tuesday.',
     )
     expect(heard.slice(0, 3)).toEqual([
       { progress: 1, message: 'Asking the model' },
