@@ -26,37 +26,15 @@ const PARTS = [
   'live check (needs a key)',
 ]
 
-/** How many promises each area has; the last is the tool boundary, whose checks are numbered from 144. */
-const AREAS = {
-  AP: 44,
-  BA: 14,
-  FT: 76,
-  HC: 50,
-  HK: 24,
-  MC: 40,
-  PL: 32,
-  PT: 12,
-  PR: 25,
-  RF: 23,
-  RS: 27,
-  SK: 6,
-  ST: 17,
-  SO: 38,
-  SU: 22,
-  TR: 19,
-  TC: 21,
-  TM: 12,
-  EX: 7,
-}
-const CHECKS = { first: 144, last: 162 }
-
 const ROW = /^\| (\w\w-\d\d|\d{3}) \| (.*) \| (.*) \|$/
 
-const found = idsInTests()
 const text = readFileSync(page, 'utf8')
+/** The ids in the table, by area: two letters, or '' for the numbered checks of the tool boundary. */
+const areas = areasIn(text)
+const found = idsInTests()
 const problems = []
 const written = text.split('\n').map(rowWithFiles).join('\n')
-checkIds(text)
+checkIds()
 if (problems.length > 0) {
   console.error(problems.join('\n'))
   process.exitCode = 1
@@ -84,21 +62,28 @@ function rowWithFiles(line) {
   return line
 }
 
-/** Every promise has one line, and only promises have. */
-function checkIds(table) {
-  const given = table.split('\n').flatMap((line) => ROW.exec(line)?.[1] ?? [])
-  const expected = Object.entries(AREAS).flatMap(([area, count]) =>
-    Array.from({ length: count }, (_, index) => `${area}-${String(index + 1).padStart(2, '0')}`),
-  )
-  for (let check = CHECKS.first; check <= CHECKS.last; check++) expected.push(String(check))
-  const known = new Set(expected)
-  for (const id of expected) {
-    const times = given.filter((each) => each === id).length
-    if (times !== 1) problems.push(`${id} has ${times} lines in docs/behaviour.md; each promise has one.`)
+/** The numbers of the table's ids, in the order of its rows. */
+function areasIn(table) {
+  const numbers = new Map()
+  for (const line of table.split('\n')) {
+    const [, area = '', number] = /^\| (?:(\w\w)-)?(\d\d\d?) \|/.exec(line) ?? []
+    if (number !== undefined) numbers.set(area, [...(numbers.get(area) ?? []), Number(number)])
   }
-  for (const id of given) if (!known.has(id)) problems.push(`${id} in docs/behaviour.md is no promise.`)
-  for (const id of found.keys()) {
-    if (!known.has(id)) problems.push(`${[...found.get(id)].join(', ')} names ${id}, which is no promise.`)
+  return numbers
+}
+
+/** The numbers of an area have no gaps and no duplicates, and tests name only ids of the table. */
+function checkIds() {
+  for (const [area, numbers] of areas) {
+    const first = area === '' ? Math.min(...numbers) : 1
+    const wrong = numbers.sort((a, b) => a - b).find((number, index) => number !== first + index)
+    if (wrong !== undefined) problems.push(`docs/behaviour.md has a gap or a duplicate at ${area} ${wrong}.`)
+  }
+  for (const [id, files] of found) {
+    const [, area = '', number] = /^(?:(\w\w)-)?(\d+)$/.exec(id) ?? []
+    if (!areas.get(area)?.includes(Number(number))) {
+      problems.push(`${[...files].join(', ')} names ${id}, which is not in docs/behaviour.md.`)
+    }
   }
 }
 
@@ -121,11 +106,11 @@ function idsInTests() {
 
 /** The ids in a title: those of areas anywhere, those of checks at its beginning or behind the word `check`. */
 function idsIn(title) {
-  const areas = [...title.matchAll(/\b([A-Z]{2})-\d\d\b/g)].flatMap(([id, area]) => (area in AREAS ? [id] : []))
+  const lettered = [...title.matchAll(/\b([A-Z]{2})-\d\d\b/g)].flatMap(([id, area]) => (areas.has(area) ? [id] : []))
   const [head] = /^(?:(?:[A-Z]{1,2}-\d\d|checks?|\d{3}),? )*/.exec(title) ?? ['']
   const named = [...title.matchAll(/\bchecks? (\d{3}(?:, \d{3})*)/g)].map(([, numbers]) => numbers)
   const numbers = `${head} ${named.join(' ')}`.match(/\b\d{3}\b/g) ?? []
-  return [...areas, ...numbers.filter((number) => Number(number) >= CHECKS.first && Number(number) <= CHECKS.last)]
+  return [...lettered, ...numbers.filter((number) => areas.get('')?.includes(Number(number)))]
 }
 
 /** The names of the tests of a file, and the texts in the tables from which names are made. */
