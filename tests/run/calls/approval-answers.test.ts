@@ -64,7 +64,7 @@ describe('a state that was changed', () => {
     [
       'AP-09 a call freed of its approval',
       ({ calls }) => (calls[0]!['waiting'] = []),
-      /needs an approval that was not/,
+      /is not the one that the log holds/,
     ],
     [
       'AP-09 an approval asked of a call that needs none',
