@@ -179,7 +179,7 @@ export interface PendingItem {
   /** What an answer names. Of a run that a call started: that call's id and `/` before the id of its own call. */
   readonly callId: string
   readonly toolName: string
-  /** Raw JSON text, as the model sent it. */
+  /** Raw JSON text: what the call will run with, after hooks. */
   readonly arguments: string
   /** What the tool asks (a question) or shows (a preview). */
   readonly payload?: JsonValue
@@ -187,8 +187,20 @@ export interface PendingItem {
   readonly answerSchema?: JsonSchema
   /** The untrusted content that the call would carry, where its rules of provenance have a person asked. */
   readonly provenance?: readonly ContentFlow[]
+  /** The policy that has a person asked; absent if `requiresApproval` of the tool does. */
+  readonly decision?: CallDecision
   /** Run ids from the outermost run to the one that holds the call. */
   readonly path: readonly string[]
+}
+
+/** What the policies of a run decided about a call. */
+export interface CallDecision {
+  readonly decision: 'allow' | 'ask' | 'deny'
+  /** Name of the extension whose policy decided. */
+  readonly extension: string
+  /** Name of the rule that decided, if the policy gives one. */
+  readonly rule: string | null
+  readonly reason: string | null
 }
 
 /** Content of a source in an argument of a call. */

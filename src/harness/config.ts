@@ -35,7 +35,7 @@ import type { Prices } from '../money/prices.js'
 import { ownBudgets, ownPrices } from './budget-checks.js'
 import type { Budgets } from './budget-checks.js'
 import { HookSet } from '../run/hooks/hooks.js'
-import { contentOf } from '../contracts/entry.js'
+import { contentOf } from '../run/stream/input.js'
 import type { ForkPoint } from '../run/replay/fork.js'
 import type { InputMessage } from '../run/stream/input.js'
 import type { RunLog } from '../run/log/log.js'
@@ -114,7 +114,6 @@ const OPTIONS: Readonly<Record<keyof HarnessOptions, OptionRule>> = {
   provenance: OBJECT,
   ...anything('subagents'),
   hooks: listOf('hooks', () => true),
-  strictHooks: FLAG,
   wrapModelCall: FUNCTIONS,
   wrapToolCall: FUNCTIONS,
   log: LOG,
@@ -208,7 +207,7 @@ export function resolveConfig<Output>(options: HarnessOptions<Output>): Config<O
     prices: options.prices === undefined ? null : ownPrices(options.prices),
     toolRetries: wholeNumber('toolRetries', options.toolRetries ?? 1),
     sequential: oneOf('toolExecution', options.toolExecution ?? 'auto', ['auto', 'sequential']) === 'sequential',
-    hooks: new HookSet(options.hooks ?? [], options.strictHooks ?? false, {
+    hooks: new HookSet(options.hooks ?? [], {
       model: options.wrapModelCall ?? [],
       tool: options.wrapToolCall ?? [],
     }),

@@ -80,8 +80,6 @@ export interface HarnessOptions<Output = string> {
   /** `sequential`: every batch runs one call at a time. Default `auto`. */
   readonly toolExecution?: 'auto' | 'sequential'
   readonly hooks?: readonly Hook[]
-  /** A hook that fails ends the run. Default: it is counted, told and passed over. */
-  readonly strictHooks?: boolean
   /** Middleware around every request to a model; the first is the outermost. Default: none. */
   readonly wrapModelCall?: readonly WrapModelCall[]
   /** Middleware around every call of a tool; the first is the outermost. Default: none. */

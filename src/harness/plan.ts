@@ -16,6 +16,8 @@ import type { OffersSetup } from './toolset.js'
 import type { Parts } from './loader.js'
 import type { Opening, RunPlan } from '../run/core/plan.js'
 import type { Frozen, Offer } from '../run/core/frozen.js'
+import { provenancePolicy } from '../run/provenance/policy.js'
+import { staleMark } from '../run/stall/stall.js'
 import type { SpawnOptions, ToolSpec } from '../tools/spec.js'
 
 type StartChild = RunPlan['startChild']
@@ -27,16 +29,19 @@ interface PlannedRun extends Pick<OffersSetup, 'effects' | 'asksServers' | 'warn
   readonly model: ModelRef | Model
 }
 
-/** What a run at the top is to do and with what. */
+/** The harness that a run belongs to. */
+interface Means {
+  readonly config: Config<unknown>
+  readonly parts: Parts
+  readonly startChild: StartChild
+}
+
+/** The plan of a run at the top. */
 export function planOf(
-  {
-    config,
-    parts,
-    tools,
-    startChild,
-  }: { config: Config<unknown>; parts: Parts; tools: readonly ToolSpec[]; startChild: StartChild },
+  means: Means & { readonly tools: readonly ToolSpec[] },
   { opening, options, model, ...beside }: PlannedRun,
 ): RunPlan {
+  const { config, parts, tools } = means
   const { root, provenance, settings, sequential, outputType, outputMode, packaged } = config
   const own = [...tools, ...(options.tools ?? [])]
   checkToolNames([...packaged, ...own.map((tool) => tool.name)], outputType)
@@ -44,15 +49,14 @@ export function planOf(
   const budgets = ownBudgets(options, config)
   const offers = new RunOffers({ config, parts, own, ...beside })
   return {
-    opening,
+    ...basePlan(means, { opening, model }),
+    ...answersAs({ type: outputType, mode: outputMode, validate: config.outputValidator }, parts, model),
     root,
-    provenance: provenance === null ? null : { options: provenance, inherited: [] },
     settings,
-    prices: config.prices,
     sequential,
+    policies: provenance === null ? [] : [provenancePolicy({ options: provenance, inherited: [] })],
     input: options.input ?? null,
     deltas: options.deltas ?? false,
-    loadModel: () => parts.model(model),
     loadOffer: (signal) => {
       parts.takeUntold().forEach(beside.warn)
       return offers.load(signal)
@@ -60,21 +64,18 @@ export function planOf(
     refreshOffer: config.mcpServers.length === 0 ? null : (signal, before) => offers.refresh(signal, before),
     instructionsFor: (offer) => instructionsOf(config, options.instructions ?? config.instructions, offer),
     rulesFor: (output) => rulesOf(config, budgets, own, output),
-    ...answersAs({ type: outputType, mode: outputMode, validate: config.outputValidator }, parts, model),
-    startChild,
   }
 }
 
-/** What a run under a call is to do, by what its tool says and else as its parent. */
-export function childPlanOf(
-  { config, parts, startChild }: { config: Config<unknown>; parts: Parts; startChild: StartChild },
-  {
-    opening,
-    options,
-    parent,
-    provenance,
-  }: Pick<RunPlan, 'opening' | 'provenance'> & { options: SpawnOptions<unknown>; parent: Frozen },
-): RunPlan {
+/** A run under a call, as its tool starts it. */
+interface PlannedChild extends Pick<RunPlan, 'opening' | 'policies'> {
+  readonly options: SpawnOptions<unknown>
+  readonly parent: Frozen
+}
+
+/** The plan of a run under a call: as its tool says, else as its parent. */
+export function childPlanOf(means: Means, { opening, options, parent, policies }: PlannedChild): RunPlan {
+  const { config, parts } = means
   const { root, sequential, deltas } = parent
   const { outputRetries = config.outputRetries, toolRetries = config.toolRetries } = options
   const { outputType = null, outputMode = 'auto', outputValidator = null } = options
@@ -88,25 +89,36 @@ export function childPlanOf(
   checkGrants(tools, parent)
   const budgets = ownBudgets(options, config)
   return {
-    opening,
-    root,
-    provenance,
-    settings: options.settings ?? parent.constants.settings,
-    prices: config.prices,
-    sequential,
-    input: null,
-    deltas,
-    loadModel: () => parts.model(model),
-    loadOffer: async () => ({ tools, servers: [], skills: inherits ? ((await parts.skills())?.summary ?? '') : '' }),
-    refreshOffer: null,
-    instructionsFor: (offer) => withToolInstructions([options.instructions ?? '', offer.skills], offer.tools),
-    rulesFor: (output) => rulesOf({ outputRetries, toolRetries }, budgets, tools, output),
+    ...basePlan(means, { opening, model }),
     ...answersAs({ type: outputType, mode: outputMode, validate: outputValidator }, parts, model),
     ...(options.fork === true && {
       constants: parent.constants,
       outputFor: () => parent.output,
       readAnswer: parent.readAnswer,
     }),
+    root,
+    settings: options.settings ?? parent.constants.settings,
+    sequential,
+    policies,
+    input: null,
+    deltas,
+    loadOffer: async () => ({ tools, servers: [], skills: inherits ? ((await parts.skills())?.summary ?? '') : '' }),
+    refreshOffer: null,
+    instructionsFor: (offer) => withToolInstructions([options.instructions ?? '', offer.skills], offer.tools),
+    rulesFor: (output) => rulesOf({ outputRetries, toolRetries }, budgets, tools, output),
+  }
+}
+
+/** The same for every run of a harness. */
+function basePlan(
+  { config, parts, startChild }: Means,
+  { opening, model }: Pick<PlannedRun, 'opening' | 'model'>,
+): Pick<RunPlan, 'opening' | 'prices' | 'marksFor' | 'loadModel' | 'startChild'> {
+  return {
+    opening,
+    prices: config.prices,
+    marksFor: ({ stall }) => (stall === undefined ? [] : [staleMark]),
+    loadModel: () => parts.model(model),
     startChild,
   }
 }

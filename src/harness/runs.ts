@@ -7,6 +7,7 @@ import { childPlanOf, planOf, toolsOfChild } from './plan.js'
 import { RunAbort } from '../util/abort.js'
 import type { ChildStart } from '../run/core/child-run.js'
 import { askBeforeChild, toldAfterChild } from '../run/children/child-hooks.js'
+import { forkHistory } from '../run/children/fork-history.js'
 import { conduct } from '../run/loop/conduct.js'
 import type { ConfigPolicy } from '../run/machine/config-digest.js'
 import type { GoOnOpening, Opening, RunPlan } from '../run/core/plan.js'
@@ -19,16 +20,12 @@ import type { RunEvent } from '../run/machine/events.js'
 import { cancelStored } from '../run/resume/cancel.js'
 import { inputPort } from '../run/stream/input.js'
 import { HookSet } from '../run/hooks/hooks.js'
-import { inline } from '../run/resume/history.js'
 import { loadChild } from '../run/core/load.js'
-import type { Provenance } from '../run/provenance/flows.js'
 import { EventQueue } from '../run/stream/queue.js'
 import type { ReplayedStretch, Stretch } from '../run/replay/replay.js'
 import type { StartedChild } from '../run/core/started-child.js'
 import type { StreamedRun } from '../run/stream/stream.js'
 import type { ToolSpec } from '../tools/spec.js'
-import { isSourced } from '../contracts/entry.js'
-import type { TranscriptEntry } from '../contracts/entry.js'
 import { systemClock } from '../util/clock.js'
 import type { JsonObject } from '../util/json.js'
 
@@ -196,23 +193,16 @@ export class Launcher<Output> {
         ? null
         : async () => {
             await askBeforeChild(parent, about)
-            const history = options.fork === true ? await this.#forkHistory(parent, callId) : []
-            return { kind: 'fresh', prompt, history: () => Promise.resolve(inline({ entries: history })) }
+            const history = options.fork === true ? forkHistory(parent.state, callId, this.clock.iso()) : []
+            return { kind: 'fresh', prompt, history }
           },
     }
     const context = this.#context({ runId, parent: from, depth, outerPurse, metadata, log, queue, abort, opening })
-    const plan = childPlanOf(this.#means([]), {
-      ...{ opening, options, parent: frozen },
-      provenance: provenanceBelow(frozen.provenance, parent.state.transcript),
-    })
+    const policies = frozen.policies.map((policy) => policy.forChild?.(parent.state.transcript) ?? policy)
+    const plan = childPlanOf(this.#means([]), { opening, options, parent: frozen, policies })
     const conducted = (): ReturnType<typeof conduct<unknown>> => conduct<unknown>(context, plan)
     const outcome = within === undefined ? conducted() : within(abort.signal, conducted)
     return { abort, outcome: toldAfterChild(parent, about, context, outcome) }
-  }
-
-  async #forkHistory({ state }: RunContext, callId: string): Promise<readonly TranscriptEntry[]> {
-    const { forkHistory } = await import('../run/children/fork-history.js')
-    return forkHistory(state, callId, this.clock.iso())
   }
 
   #context(
@@ -227,18 +217,12 @@ export class Launcher<Output> {
   }
 }
 
-/** A child is told by its parent's model: what that has read of strangers may be in it. */
-function provenanceBelow(above: Provenance | null, transcript: readonly TranscriptEntry[]): Provenance | null {
-  if (above === null) return null
-  return { ...above, inherited: [...above.inherited, ...transcript.filter(isSourced)] }
-}
-
 function configPolicyOf(opening: Opening): ConfigPolicy {
   return opening.kind === 'go_on' ? opening.configPolicy : 'compatible'
 }
 
 /** What hooks answered is in a recording. */
-const NO_HOOKS = new HookSet([], false)
+const NO_HOOKS = new HookSet([])
 
 function missingModel(): HarnessError {
   return new HarnessError(

@@ -29,7 +29,6 @@ test.each<[string, unknown, string]>([
     "Expected `log` to be a log, such as `fileLog('./runs')`, got a value of type string.",
   ],
   ['limits that are a number', { limits: 5 }, 'Expected the limits to be an object, got a value of type number.'],
-  ['a word for a flag', { strictHooks: 'yes' }, 'Expected `strictHooks` to be a boolean, got a value of type string.'],
   [
     'an answer that is no schema',
     { outputType: { answer: 'string' } },

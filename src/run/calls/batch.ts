@@ -1,154 +1,116 @@
-import type { ContentFlow, PendingItem } from '../../contracts/result.js'
 import type { CheckedArguments } from '../../tools/boundary/arguments.js'
-import { plainJson } from '../../util/plain-json.js'
-import type { ApprovalContext, ToolSpec } from '../../tools/spec.js'
-import type { JsonValue } from '../../util/json.js'
-import { settle } from '../../util/abort.js'
+import type { ToolOutcome } from '../../tools/outcome.js'
+import type { LeftChild } from '../children/left-child.js'
 import type { RunContext } from '../core/context.js'
 import type { Frozen } from '../core/frozen.js'
-import type { BackgroundWork } from '../core/background-work.js'
 import type { BatchCall } from '../machine/batch-call.js'
-import { checkCall, performCall } from './call.js'
+import { admissionOf } from './admission.js'
+import type { Admission, Admit } from './admission.js'
+import { enteringOf, performCall } from './call.js'
+import type { Calls } from './call.js'
+import { completeUnrun } from './complete.js'
 import { settleUnknown } from './unknown-outcome.js'
 
 /** How many calls of a batch are under way at once. */
 const AT_ONCE = 16
 
-/** Performs a batch of tool calls: what may run together does, in the bounds that the tools set. */
+/** Performs batches of tool calls: what may run together does, in the bounds that the tools set. */
 export class ToolBatchExecutor {
-  readonly #context: RunContext
-  readonly #frozen: Frozen
-  readonly #background: () => Promise<BackgroundWork>
+  readonly #calls: Calls
+  readonly #admit: Admit
 
-  constructor(context: RunContext, frozen: Frozen, background: () => Promise<BackgroundWork>) {
-    this.#context = context
-    this.#frozen = frozen
-    this.#background = background
+  /** `begin` begins runs that a call has left to work beside its run. */
+  constructor(context: RunContext, frozen: Frozen, begin: (callId: string, left: readonly LeftChild[]) => void) {
+    this.#admit = admissionOf(context, frozen)
+    const enter = enteringOf(context, frozen)
+    this.#calls = { context, frozen, enter, begin, holds: (call) => this.#heldBy(call) }
   }
 
   /**
-   * Runs the calls, or asks for approval where one needs it: then nothing of the batch runs. A call that fails does not
-   * stop the others. Rejects only when the run cannot go on; then the others have been aborted and have ended.
+   * Runs the calls, or asks for approval if one needs it: then nothing of the batch runs. A call that fails does not stop
+   * the others. Rejects only if the run cannot continue; then the others have been aborted and have ended. `checked` are
+   * arguments that were checked when the reply came.
    */
   async perform(calls: readonly BatchCall[], checked: ReadonlyMap<string, CheckedArguments>): Promise<void> {
-    const items = await this.#needApproval(calls)
-    if (items.length > 0) return this.#context.emit('approval_requested', { items })
-    for (const group of this.#groups(calls)) await this.#together(group, checked)
+    const { context } = this.#calls
+    const admissions = await Promise.all(
+      calls.map((call) => this.#admit(call, { toolIndex: this.#indexOf(call), checked: checked.get(call.callId) })),
+    )
+    context.signal.throwIfAborted()
+    const items = admissions.flatMap(({ item }) => item ?? [])
+    if (items.length > 0) return context.emit('approval_requested', { items })
+    for (const [index, group] of this.#groups(admissions).entries()) {
+      // A sequential call begins when everything before it has ended, and holds everything after it.
+      if (index > 0 && this.#isOpenBefore(group)) return
+      await this.#together(group)
+    }
   }
 
-  /** Settles calls that had started when the process that ran them ended, by what their tools say (spec H-12, design §3). */
+  /** Ends calls without running them. */
+  async refuse(calls: readonly BatchCall[], outcome: ToolOutcome): Promise<void> {
+    for (const call of calls) await completeUnrun(this.#calls, call, { toolIndex: this.#indexOf(call), outcome })
+  }
+
+  /** Settles calls that had started when the process that ran them ended, by what their tools say. */
   async settleUnknown(calls: readonly BatchCall[]): Promise<void> {
-    for (const call of calls) await settleUnknown(this.#context, this.#frozen, call, this.#indexOf(call))
+    for (const call of calls) await settleUnknown(this.#calls, call, this.#indexOf(call))
   }
 
-  /** The calls in runs of what may be under way at once, in model order: a sequential call stands alone. */
-  #groups(calls: readonly BatchCall[]): readonly BatchCall[][] {
-    const groups: BatchCall[][] = []
-    let open: BatchCall[] | null = null
-    for (const call of calls) {
-      const alone = this.#frozen.sequential || this.#frozen.tools.get(call.name)?.sequential === true
-      if (open !== null && !alone) open.push(call)
-      else groups.push([call])
+  /** The calls in groups that may be under way at once, in model order: a sequential call stands alone. */
+  #groups(admissions: readonly Admission[]): readonly (readonly Admission[])[] {
+    const groups: Admission[][] = []
+    let open: Admission[] | null = null
+    for (const admission of admissions) {
+      const alone = this.#isAlone(admission.call)
+      if (open !== null && !alone) open.push(admission)
+      else groups.push([admission])
       open = alone ? null : (groups.at(-1) ?? null)
     }
     return groups
   }
 
-  async #together(calls: readonly BatchCall[], checked: ReadonlyMap<string, CheckedArguments>): Promise<void> {
-    const waiting = [...calls]
+  #isAlone({ name }: BatchCall): boolean {
+    const { frozen } = this.#calls
+    return frozen.sequential || frozen.tools.get(name)?.sequential === true
+  }
+
+  #isOpenBefore([first]: readonly Admission[]): boolean {
+    const before = first === undefined ? [] : this.#batch.slice(0, first.toolIndex)
+    return before.some(({ settled }) => settled === null)
+  }
+
+  /** What waits for a call that asks: everything after a sequential call; of another, from the next sequential call on. */
+  #heldBy(call: BatchCall): readonly string[] {
+    const later = this.#batch.slice(this.#indexOf(call) + 1)
+    const from = this.#isAlone(call) ? 0 : later.findIndex((each) => this.#isAlone(each))
+    return from === -1 ? [] : later.slice(from).map(({ callId }) => callId)
+  }
+
+  async #together(admissions: readonly Admission[]): Promise<void> {
+    const { context } = this.#calls
+    const waiting = [...admissions]
     const failures: unknown[] = []
     const work = async (): Promise<void> => {
-      for (let call = waiting.shift(); call !== undefined && !this.#context.signal.aborted; call = waiting.shift()) {
+      for (let next = waiting.shift(); next !== undefined && !context.signal.aborted; next = waiting.shift()) {
         try {
-          const left = await performCall(this.#context, this.#frozen, call, {
-            toolIndex: this.#indexOf(call),
-            checked: checked.get(call.callId),
-          })
-          if (left.length > 0) (await this.#background()).begin(call.callId, left)
+          await performCall(this.#calls, next)
         } catch (error) {
           failures.push(error)
-          this.#context.abort.abort(error)
+          context.abort.abort(error)
         }
       }
     }
-    await Promise.all(Array.from({ length: Math.min(AT_ONCE, calls.length) }, work))
+    await Promise.all(Array.from({ length: Math.min(AT_ONCE, admissions.length) }, work))
     if (failures.length > 0) throw failures[0]
-    this.#context.signal.throwIfAborted()
+    context.signal.throwIfAborted()
+  }
+
+  get #batch(): readonly BatchCall[] {
+    const { phase } = this.#calls.context.state
+    return phase.at === 'batch' ? phase.calls : []
   }
 
   #indexOf(call: BatchCall): number {
-    const { phase } = this.#context.state
-    return phase.at === 'batch' ? phase.calls.indexOf(call) : 0
-  }
-
-  /** Asked before anything of the batch has run, and not again once a person has answered. */
-  async #needApproval(calls: readonly BatchCall[]): Promise<PendingItem[]> {
-    const { phase } = this.#context.state
-    if (phase.at !== 'batch' || phase.resumed || phase.calls.some((call) => call.entries > 0)) return []
-    const items: PendingItem[] = []
-    for (const call of calls) {
-      const flows = await this.#flowsInto(call)
-      if (flows.length > 0 || (await this.#needsApproval(call))) items.push(await this.#pendingItem(call, flows))
-    }
-    return items
-  }
-
-  /** The untrusted content that a call would carry where a person is to be asked about it. */
-  async #flowsInto(call: BatchCall): Promise<readonly ContentFlow[]> {
-    const { provenance, tools } = this.#frozen
-    const spec = tools.get(call.name)
-    if (provenance === null || provenance.options.otherwise === 'deny' || spec === undefined) return []
-    const checked = await this.#checked(spec, call)
-    if (!checked.ok) return []
-    const { flowsInto } = await import('../provenance/flows.js')
-    return flowsInto(provenance, this.#context.state.transcript, { spec, argumentsText: checked.text })
-  }
-
-  async #needsApproval(call: BatchCall): Promise<boolean> {
-    const spec = this.#frozen.tools.get(call.name)
-    const rule = spec?.requiresApproval
-    if (spec === undefined || rule === undefined || rule === false) return false
-    if (rule === true) return true
-    const checked = await this.#checked(spec, call)
-    // A call that will be refused as it is needs nobody's leave.
-    if (!checked.ok) return false
-    // A rule that cannot decide is no leave.
-    return this.#decided(async () => rule(checked.value, this.#asking(call)), true)
-  }
-
-  async #pendingItem(call: BatchCall, flows: readonly ContentFlow[]): Promise<PendingItem> {
-    const { callId, name: toolName, arguments: text } = call
-    const payload = await this.#preview(call)
-    const path = [this.#context.runId]
-    const shown = { ...(payload !== undefined && { payload }), ...(flows.length > 0 && { provenance: flows }) }
-    return { kind: 'approval', callId, toolName, arguments: text, ...shown, path }
-  }
-
-  async #preview(call: BatchCall): Promise<JsonValue | undefined> {
-    const spec = this.#frozen.tools.get(call.name)
-    const preview = spec?.preview
-    if (spec === undefined || preview === undefined) return undefined
-    const checked = await this.#checked(spec, call)
-    if (!checked.ok) return undefined
-    const shown = await this.#decided(async () => preview(checked.value, this.#asking(call)), undefined)
-    return shown === undefined ? undefined : plainJson(shown)
-  }
-
-  async #checked(spec: ToolSpec, call: BatchCall): Promise<CheckedArguments> {
-    const last = this.#context.state.transcript.at(-1)
-    return checkCall(spec, call.arguments, last?.role === 'assistant' ? last.finishReason : 'other')
-  }
-
-  #asking({ callId }: BatchCall): ApprovalContext {
-    const { runId, metadata } = this.#context
-    return { runId, callId, metadata }
-  }
-
-  /** What a tool's own function says; `otherwise` when it fails. One that does not end is left behind when the run is aborted. */
-  async #decided<T>(ask: () => Promise<T>, otherwise: T): Promise<T> {
-    const { abort, signal } = this.#context
-    const { value } = await settle(ask, { abort, timeoutMs: undefined }).catch(() => ({ value: otherwise }))
-    signal.throwIfAborted()
-    return value ?? otherwise
+    return Math.max(0, this.#batch.indexOf(call))
   }
 }

@@ -1,79 +1,76 @@
-import type { RunUsage } from '../../contracts/result.js'
+import { HarnessError } from '../../contracts/errors.js'
 import { parseEnvelope, renderEnvelope } from '../../tools/boundary/envelope.js'
 import type { Envelope } from '../../tools/boundary/envelope.js'
 import type { ToolOutcome } from '../../tools/outcome.js'
 import type { ToolSpec } from '../../tools/spec.js'
-import type { JsonObject } from '../../util/json.js'
-import type { LeftRun } from '../machine/background-state.js'
 import type { RunContext } from '../core/context.js'
 import type { HookContext } from '../hooks/hooks.js'
-import type { BatchCall } from '../machine/batch-call.js'
-import type { ContentSource } from '../../contracts/entry.js'
+import type { BatchCall, PreparedCall } from '../machine/batch-call.js'
 
-/** What the hooks before a call decided. */
-export interface BeforeCall {
-  /** The call is answered with this reason in place of being run. */
-  readonly cancel: string | true | null
-  /** In place of the model's arguments. */
-  readonly args: JsonObject | null
-}
-
-/** Asks the `before_tool_call` hooks: the first that cancels is the last that is asked. */
+/** Asks the `before_tool_call` hooks and stores their answers. The first that cancels, or fails closed, is the last asked. */
 export async function askBeforeCall(
   context: RunContext,
   call: BatchCall,
-  toolIndex: number,
-  spec: ToolSpec | undefined,
-): Promise<BeforeCall> {
-  if (!context.hooks.has('before_tool_call')) return { cancel: null, args: null }
-  let decided: BeforeCall = { cancel: null, args: null }
-  const asked: HookContext<'before_tool_call'> = {
+  { toolIndex, spec }: { readonly toolIndex: number; readonly spec: ToolSpec | undefined },
+): Promise<PreparedCall> {
+  const { callId, name: toolName } = call
+  const prepared = await preparedByHooks(context, {
     ...context.hookBase('before_tool_call'),
-    callId: call.callId,
-    toolName: call.name,
+    callId,
+    toolName,
     arguments: call.arguments,
     toolIndex,
     tool:
       spec === undefined
         ? null
         : { name: spec.name, description: spec.description, annotations: spec.annotations ?? {} },
-  }
-  await context.hooks.ask(asked, context, (current, { cancel, args }) => {
-    decided = { cancel: cancel ?? null, args: args ?? decided.args }
-    if (cancel !== undefined) return null
-    return args === undefined ? current : { ...current, arguments: JSON.stringify(args) }
   })
-  return decided
+  await context.emit('call_prepared', { callId, toolName, toolIndex, ...prepared })
+  return prepared
+}
+
+async function preparedByHooks(context: RunContext, asked: HookContext<'before_tool_call'>): Promise<PreparedCall> {
+  let prepared: PreparedCall = {}
+  try {
+    await context.hooks.ask(asked, context, (current, { cancel, args }) => {
+      if (args !== undefined) prepared = { arguments: JSON.stringify(args) }
+      if (cancel === undefined) return { ...current, ...prepared }
+      prepared = { ...prepared, cancelled: cancel === true ? '' : cancel }
+      return null
+    })
+    return prepared
+  } catch (error) {
+    return { ...prepared, cancelled: failedHook(error) }
+  }
+}
+
+/** The message of a hook that failed closed. Throws anything else. */
+function failedHook(error: unknown): string {
+  if (error instanceof HarnessError && error.code === 'hook_failed') return error.message
+  throw error
 }
 
 /** A call that has an outcome. */
 export interface EndedCall {
+  readonly outcome: ToolOutcome
   readonly toolIndex: number
   readonly durationMs: number
-  readonly outcome: ToolOutcome
-  readonly told: Envelope
-  readonly childUsage?: RunUsage
-  readonly background?: readonly LeftRun[]
-  readonly source?: ContentSource
-  /** The tool only reads, by its annotations. */
-  readonly readOnly?: boolean
 }
 
-/** What the model reads of a call. */
-export interface ToldOfCall {
+/** The result of a call, as the model reads it. */
+export interface ShownResult {
   readonly output: string
   readonly envelope: Envelope
 }
 
-/** What the model reads of a call, after the `after_tool_call` hooks: text and envelope are kept in step between them. */
+/** The result of a call after the `after_tool_call` hooks; its text and its envelope are kept in step between them. */
 export async function askAfterCall(
   context: RunContext,
   call: BatchCall,
-  { toolIndex, durationMs, outcome, told }: EndedCall,
-): Promise<ToldOfCall> {
-  const originalOutput = renderEnvelope(told)
-  let current: ToldOfCall = { output: originalOutput, envelope: told }
-  if (!context.hooks.has('after_tool_call') || !firesAfter(context, outcome)) return current
+  { toolIndex, durationMs, outcome, shown }: EndedCall & { readonly shown: ShownResult },
+): Promise<ShownResult> {
+  if (!context.hooks.has('after_tool_call') || !firesAfter(context, outcome)) return shown
+  let current = shown
   const asked: HookContext<'after_tool_call'> = {
     ...context.hookBase('after_tool_call'),
     ...current,
@@ -81,19 +78,27 @@ export async function askAfterCall(
     toolName: call.name,
     arguments: call.arguments,
     toolIndex,
-    originalOutput,
+    originalOutput: shown.output,
     durationMs,
   }
-  await context.hooks.ask(asked, context, (before, answer) => {
-    if (answer.output !== undefined) current = { output: answer.output, envelope: parseEnvelope(answer.output) }
-    else if (answer.envelope !== undefined)
-      current = { output: renderEnvelope(answer.envelope), envelope: answer.envelope }
-    return { ...before, ...current }
-  })
-  return current
+  try {
+    await context.hooks.ask(asked, context, (before, answer) => {
+      if (answer.output !== undefined) current = { output: answer.output, envelope: parseEnvelope(answer.output) }
+      else if (answer.envelope !== undefined) current = shownBy(answer.envelope)
+      return { ...before, ...current }
+    })
+    return current
+  } catch (error) {
+    const content = `The call was made, and its result is withheld: ${failedHook(error)}`
+    return shownBy({ ok: false, content, metadata: { error_type: 'HookFailed' } })
+  }
 }
 
-/** Not after a person's rejection, and not when the run was cancelled under the call (spec §5.7). */
+export function shownBy(envelope: Envelope): ShownResult {
+  return { output: renderEnvelope(envelope), envelope }
+}
+
+/** Not after a person's rejection, and not if the run was cancelled during the call. */
 function firesAfter(context: RunContext, outcome: ToolOutcome): boolean {
   return outcome.kind !== 'rejected' && !(outcome.kind === 'cancelled' && context.signal.aborted)
 }

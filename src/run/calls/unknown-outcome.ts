@@ -5,30 +5,27 @@ import { outcomeOf } from '../../tools/result.js'
 import type { Reconciliation, ToolSpec } from '../../tools/spec.js'
 import { settle } from '../../util/abort.js'
 import type { RunContext } from '../core/context.js'
-import type { Frozen } from '../core/frozen.js'
 import type { BatchCall } from '../machine/batch-call.js'
-import { checkCall, completeUnrun, finishReasonOf } from './call.js'
+import { checkCall, finishReasonOf } from './check-call.js'
+import { completeUnrun } from './complete.js'
+import type { CallRun } from './complete.js'
 import { idempotencyKey, whenUnknown } from '../core/tool-context.js'
 
 /**
  * Settles a call that had started when the process that ran it ended. What its tool finds out by `reconcile` wins; else
  * `onUnknownOutcome` decides: run it again, tell the model that the outcome is unknown, or ask a person.
  */
-export async function settleUnknown(
-  context: RunContext,
-  frozen: Frozen,
-  call: BatchCall,
-  toolIndex: number,
-): Promise<void> {
+export async function settleUnknown(run: CallRun, call: BatchCall, toolIndex: number): Promise<void> {
+  const { context, frozen } = run
   const { callId, name: toolName } = call
   const spec = frozen.tools.get(toolName)
   const found = spec === undefined ? UNKNOWN : await reconciled(context, spec, call)
   const settledBy = settledHow(spec, call, found)
   await context.emit('tool_call_interrupted', { callId, toolName, toolIndex, settledBy })
-  if (settledBy === 'report') return completeUnrun(context, call, toolIndex, unknownOutcome(toolName))
+  if (settledBy === 'report') return completeUnrun(run, call, { toolIndex, outcome: unknownOutcome(toolName) })
   if (settledBy === 'pause') return askPerson(context, call)
   if (spec === undefined || found.outcome !== 'happened') return
-  return completeUnrun(context, call, toolIndex, withinBounds(spec, outcomeOf(found.result)))
+  return completeUnrun(run, call, { toolIndex, outcome: withinBounds(spec, outcomeOf(found.result)) })
 }
 
 const UNKNOWN: Reconciliation = { outcome: 'unknown' }
@@ -36,7 +33,11 @@ const UNKNOWN: Reconciliation = { outcome: 'unknown' }
 async function reconciled(context: RunContext, spec: ToolSpec, call: BatchCall): Promise<Reconciliation> {
   const { reconcile } = spec
   if (reconcile === undefined || isRejected(call)) return UNKNOWN
-  const checked: CheckedArguments = await checkCall(spec, call.arguments, finishReasonOf(context))
+  const checked: CheckedArguments = await checkCall(
+    spec,
+    call.prepared?.arguments ?? call.arguments,
+    finishReasonOf(context),
+  )
   if (!checked.ok) return UNKNOWN
   const { abort } = context
   const ask = (): Promise<Reconciliation> => reconcile(idempotencyKey(context, call), checked.value)

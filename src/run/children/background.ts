@@ -7,13 +7,13 @@ import { withinBounds } from '../../tools/boundary/invoke.js'
 import type { ToolOutcome } from '../../tools/outcome.js'
 import { plainJson } from '../../util/plain-json.js'
 import type { BackgroundRun } from '../machine/background-state.js'
-import type { BackgroundWork, Until } from '../core/background-work.js'
+import type { Until } from '../core/effects.js'
 import { itemsWithin } from './children.js'
 import type { RunContext } from '../core/context.js'
 import { enterAgain } from './enter-again.js'
 import type { Frozen } from '../core/frozen.js'
 import type { InputPort } from '../stream/input.js'
-import type { LeftChild } from '../core/started-child.js'
+import type { LeftChild } from './left-child.js'
 
 /** What a run in the background has come to. */
 type Came =
@@ -33,7 +33,8 @@ interface Known {
   isTold: boolean
 }
 
-export class BackgroundRuns implements BackgroundWork {
+/** The runs in the background of one run, in this process. */
+export class BackgroundRuns {
   readonly #context: RunContext
   readonly #frozen: Frozen
   /** By the id of the run among those of its parent. */

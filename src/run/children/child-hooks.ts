@@ -15,13 +15,10 @@ export async function askBeforeChild(parent: RunContext, about: AboutChild): Pro
   if (!parent.hooks.has('before_subagent_run')) return
   let cancel: string | true | undefined
   const asked = { ...parent.hookBase('before_subagent_run'), ...about }
-  await failingParent(
-    parent,
-    parent.hooks.ask(asked, parent, (same, answer) => {
-      cancel = answer.cancel
-      return cancel === undefined ? same : null
-    }),
-  )
+  await parent.hooks.ask(asked, parent, (same, answer) => {
+    cancel = answer.cancel
+    return cancel === undefined ? same : null
+  })
   if (cancel === undefined) return
   const why = cancel === true || cancel === '' ? 'unspecified' : cancel
   throw new HarnessError('cancelled_by_hook', `Subagent execution blocked by hook: ${why}`)

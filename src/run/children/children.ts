@@ -9,7 +9,11 @@ import type { BatchCall } from '../machine/batch-call.js'
 import type { ChildStart, Within } from '../core/child-run.js'
 import type { RunContext } from '../core/context.js'
 import type { Frozen } from '../core/frozen.js'
-import type { LeftChild, StartedChild } from '../core/started-child.js'
+import { answerOf, whenUnknown } from '../core/tool-context.js'
+import type { StartedChild } from '../core/started-child.js'
+import type { ToolOutcome } from '../../tools/outcome.js'
+import type { DurablePayloads } from '../machine/events.js'
+import type { LeftChild } from './left-child.js'
 
 interface Child {
   readonly runId: string
@@ -26,7 +30,7 @@ interface ChildEnd {
 }
 
 /** The call whose runs they are. */
-export type ParentCall = Pick<BatchCall, 'callId' | 'children' | 'answers'>
+export type ParentCall = Pick<BatchCall, 'callId' | 'name' | 'children' | 'answers'>
 
 /** The runs that one call starts: what they use, and what they ask of people, is the call's, but for those in the background. */
 export class CallChildren {
@@ -88,6 +92,8 @@ export class CallChildren {
   /** Its options are checked now; it begins when the call has ended well. */
   #leave<Output>(runId: string, key: string, options: SpawnOptions<Output>): ChildRun<Output> {
     const line = typeof options.background === 'object' ? options.background : null
+    const spec = this.#frozen.tools.get(this.#call.name)
+    if (spec !== undefined && whenUnknown(spec) !== 'retry') throw notEnteredAgain(spec.name)
     const { opened, open, shut } = gate()
     const within: Within = async (signal, work) => {
       await opened
@@ -112,6 +118,32 @@ export class CallChildren {
   /** Those for the background. */
   get left(): readonly LeftChild[] {
     return [...this.#left.values()]
+  }
+
+  /** Those for the background, to be begun now. */
+  takeLeft(): readonly LeftChild[] {
+    const { left } = this
+    this.#left.clear()
+    return left
+  }
+
+  /** Those for the background that have not been taken never begin. */
+  dropLeft(): void {
+    for (const child of this.takeLeft()) child.drop()
+  }
+
+  /** The runs of a call that has ended, for its event. `entered`: the arguments of its handler, as JSON text. */
+  usedBy(
+    outcome: ToolOutcome,
+    entered: string,
+  ): Pick<DurablePayloads['tool_call_completed'], 'childUsage' | 'background'> {
+    const childUsage = this.usage
+    const used = childUsage !== null && { childUsage }
+    if (outcome.kind !== 'succeeded' || this.#left.size === 0) return { ...used }
+    const answer = answerOf(this.#call)
+    const again = { arguments: entered, ...(answer !== undefined && { answer }) }
+    const background = this.left.map(({ key, childRunId, agent, task }) => ({ key, childRunId, agent, task, ...again }))
+    return { ...used, background }
   }
 
   /** Resolves when all have come to a pause or an end. */
@@ -163,6 +195,13 @@ export class CallChildren {
 
 /** Characters of a task that are told with its report. */
 const LONGEST_TASK = 200
+
+function notEnteredAgain(toolName: string): HarnessError {
+  return new HarnessError(
+    'invalid_options',
+    `After a crash a run in the background is found by entering its tool again: give \`${toolName}\` \`onUnknownOutcome: 'retry'\`.`,
+  )
+}
 
 function notWaitedFor(runId: string): HarnessError {
   return new HarnessError(

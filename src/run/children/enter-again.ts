@@ -6,7 +6,7 @@ import type { BackgroundRun } from '../machine/background-state.js'
 import { CallChildren } from './children.js'
 import type { RunContext } from '../core/context.js'
 import type { Frozen } from '../core/frozen.js'
-import type { LeftChild } from '../core/started-child.js'
+import type { LeftChild } from './left-child.js'
 import { toolContext } from '../core/tool-context.js'
 
 /**
@@ -25,6 +25,7 @@ export async function enterAgain(
   if (spec === undefined || checked?.ok !== true) return []
   const known = {
     callId,
+    name,
     children: runs.flatMap(({ state }) => state ?? []),
     answers: runs.flatMap((run) => run.answers),
   }

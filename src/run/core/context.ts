@@ -15,7 +15,6 @@ import type { Recording } from './recording.js'
 import { reportOf } from './result.js'
 import type { SigningKey } from './signature.js'
 import { apply } from '../machine/apply.js'
-import type { Conversation } from '../machine/history.js'
 import { openState } from '../machine/state.js'
 import type { RunParent, RunState } from '../machine/state.js'
 import { streamed } from './streamed.js'
@@ -67,7 +66,6 @@ export class RunContext {
   /** The provider's raw replies: kept beside the state, since no event carries them. */
   readonly responses: unknown[] = []
   #metadata: JsonObject
-  #history: Conversation = { entries: [] }
   #lease: Lease | null = null
   #state: RunState | null = null
   #lastSeq = 0
@@ -106,11 +104,6 @@ export class RunContext {
 
   async release(): Promise<void> {
     await this.#lease?.release()
-  }
-
-  /** The conversation before a new run. */
-  inherit(history: Conversation): void {
-    this.#history = history
   }
 
   /** The run goes on from a state that it takes over. `metadata` replaces what the run had. */
@@ -155,7 +148,7 @@ export class RunContext {
   replay(event: DurableEvent): void {
     this.#lastSeq = event.seq
     if (this.#state !== null) apply(this.#state, event)
-    else if (event.kind === 'run_started') this.#state = openState(event, this.#history)
+    else if (event.kind === 'run_started') this.#state = openState(event)
     void this.queue.push(streamed(event, this.#result))
   }
 
@@ -267,7 +260,7 @@ export class RunContext {
     let room: Promise<void> | undefined
     for (const event of events) {
       if (this.#state !== null) apply(this.#state, event)
-      else if (event.kind === 'run_started') this.#state = openState(event, this.#history)
+      else if (event.kind === 'run_started') this.#state = openState(event)
       this.tracer?.event(event)
       room = this.queue.push(streamed(event, this.#result)) ?? room
     }

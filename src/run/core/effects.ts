@@ -1,7 +1,12 @@
-import type { Until } from './background-work.js'
 import type { ConfigDigest } from '../machine/config-digest.js'
 import type { DurablePayloads, RequestKind } from '../machine/events.js'
 import type { BatchCall } from '../machine/batch-call.js'
+
+/**
+ * How long to wait for runs in the background: take what has ended by now; until one of them ends or asks, or somebody
+ * steers the run; until all have ended or ask.
+ */
+export type Until = 'now' | 'next' | 'all'
 
 /** What the loop performs: done here and now, or taken from a recording. */
 export interface Effects {

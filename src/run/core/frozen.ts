@@ -6,7 +6,8 @@ import type { StartChild } from './child-run.js'
 import type { ConfigDigest } from '../machine/config-digest.js'
 import type { JsonValue } from '../../util/json.js'
 import type { InputPort } from '../stream/input.js'
-import type { Provenance } from '../provenance/flows.js'
+import type { NamedPolicy } from '../extension/policy.js'
+import type { CallMark } from './call-mark.js'
 
 /** What the model can be offered, as it was found. */
 export interface Offer {
@@ -33,8 +34,10 @@ export interface Frozen {
   /** Every batch runs one call at a time. */
   readonly sequential: boolean
   readonly root: string
-  /** Null where nobody asks where content comes from. */
-  readonly provenance: Provenance | null
+  /** Decide about calls; the strictest decision counts. */
+  readonly policies: readonly NamedPolicy[]
+  /** Say more about calls that have ended, for their events. */
+  readonly marks: readonly CallMark[]
   /** What the run is configured with, to be compared when it goes on elsewhere. */
   readonly config: ConfigDigest
   readonly startChild: StartChild

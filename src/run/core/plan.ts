@@ -1,6 +1,7 @@
 import type { Model, ModelSettings, RequestConstants } from '../../contracts/model.js'
 import type { Prices } from '../../money/prices.js'
 import type { OutputFormat } from '../../output/format.js'
+import type { TranscriptEntry } from '../../contracts/entry.js'
 import type { JsonObject, JsonValue } from '../../util/json.js'
 import type { Answer } from '../machine/answers.js'
 import type { ChildStart } from './child-run.js'
@@ -9,17 +10,17 @@ import type { RunContext } from './context.js'
 import type { Frozen, Offer } from './frozen.js'
 import type { InputMessage, InputPort } from '../stream/input.js'
 import type { LoadedRun } from './load.js'
-import type { Provenance } from '../provenance/flows.js'
+import type { NamedPolicy } from '../extension/policy.js'
+import type { CallMark } from './call-mark.js'
 import type { RunRules } from '../machine/rules.js'
-import type { DurablePayloads } from '../machine/events.js'
-import type { Conversation } from '../machine/history.js'
 import type { StartedChild } from './started-child.js'
 
 /** What a run is to do and with what. The parts that cost loading are loaded when the run comes to them. */
 export interface RunPlan {
   readonly opening: Opening
   readonly root: string
-  readonly provenance: Provenance | null
+  readonly policies: readonly NamedPolicy[]
+  readonly marksFor: (rules: RunRules) => readonly CallMark[]
   readonly settings: ModelSettings
   /** What models cost; null where nobody asks, unless a limit does. */
   readonly prices: Prices | null
@@ -45,14 +46,8 @@ export type Opening = FreshOpening | GoOnOpening
 export interface FreshOpening {
   readonly kind: 'fresh'
   readonly prompt: InputMessage
-  /** Finds the conversation that it continues. */
-  readonly history: () => Promise<OpenHistory>
-}
-
-/** The conversation before a run, and what `run_started` says of it. */
-export interface OpenHistory {
-  readonly start: Pick<DurablePayloads['run_started'], 'history' | 'view'>
-  readonly conversation: Conversation
+  /** The conversation that it continues, or how to load it. */
+  readonly history: readonly TranscriptEntry[] | (() => Promise<readonly TranscriptEntry[]>)
 }
 
 export interface GoOnOpening {
@@ -64,7 +59,7 @@ export interface GoOnOpening {
   /** In place of the run's own; null to keep them. */
   readonly metadata: JsonObject | null
   /** What it goes on after. */
-  readonly begun: 'resumed' | 'recovered' | 'retried' | 'forked'
+  readonly begun: 'resumed' | 'recovered' | 'forked'
   /** How it begins when there is none. */
   readonly otherwise: (() => Promise<FreshOpening>) | null
 }

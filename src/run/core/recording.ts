@@ -25,7 +25,6 @@ const INCIDENTAL: ReadonlySet<string> = new Set([
   'seq',
   'metadata',
   'history',
-  'promptAddition',
   'traceparent',
 ])
 

@@ -46,9 +46,6 @@ export function toolContext(
     spawn: <Output>(options: SpawnOptions<Output>) => {
       if (hasEnded())
         throw new HarnessError('invalid_state', `Call \`${callId}\` has ended: it starts no runs any more.`)
-      const isLeft = (options.background ?? false) !== false
-      const spec = frozen.tools.get(toolName)
-      if (isLeft && spec !== undefined && whenUnknown(spec) !== 'retry') throw notEnteredAgain(toolName)
       return spawn(options, signal)
     },
   }
@@ -58,13 +55,6 @@ export function toolContext(
 export function whenUnknown({ annotations = {}, onUnknownOutcome }: ToolSpec): 'retry' | 'report' | 'pause' {
   const { readOnly, idempotent } = annotations
   return onUnknownOutcome ?? (readOnly === true || idempotent === true ? 'retry' : 'report')
-}
-
-function notEnteredAgain(toolName: string): HarnessError {
-  return new HarnessError(
-    'invalid_options',
-    `After a crash a run in the background is found by entering its tool again: give \`${toolName}\` \`onUnknownOutcome: 'retry'\`.`,
-  )
 }
 
 /** The same for every attempt at a call. */

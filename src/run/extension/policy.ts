@@ -1,5 +1,7 @@
 import { HarnessError, messageOf } from '../../contracts/errors.js'
+import type { TranscriptEntry } from '../../contracts/entry.js'
 import type { ModelToolCall } from '../../contracts/model.js'
+import type { CallDecision, ContentFlow } from '../../contracts/result.js'
 import type { ToolSpec } from '../../tools/spec.js'
 import { isObject } from '../../util/json.js'
 import type { JsonObject } from '../../util/json.js'
@@ -17,6 +19,8 @@ export type Decision =
       readonly reason?: string
       /** Name of the rule that decided, for events. */
       readonly rule?: string
+      /** The untrusted content in the arguments, for the person who is asked. */
+      readonly provenance?: readonly ContentFlow[]
     }
 
 /** A call that is about to run: `arguments` is the raw JSON text, `args` is what the tool will get. */
@@ -38,15 +42,13 @@ export type Policy<in Deps = unknown> = (
 export interface NamedPolicy {
   readonly extension: string
   readonly policy: Policy
+  /** The policy of a child run; default: the same. `transcript` is that of the run that starts it. */
+  readonly forChild?: (transcript: readonly TranscriptEntry[]) => NamedPolicy
 }
 
 /** What several policies decided together. */
-export interface PolicyDecision {
-  readonly decision: DecisionKind
-  readonly reason: string | null
-  readonly rule: string | null
-  /** Name of the extension that decided. */
-  readonly extension: string
+export interface PolicyDecision extends CallDecision {
+  readonly provenance: readonly ContentFlow[]
 }
 
 const STRICTNESS: Readonly<Record<DecisionKind, number>> = { allow: 0, ask: 1, deny: 2 }
@@ -83,16 +85,17 @@ function checkedDecision(extension: string, answer: unknown): PolicyDecision | n
   if (answer === null || answer === undefined) return null
   const given: unknown = isObject(answer) ? answer : { decision: answer }
   if (!isObject(given)) return null
-  const unknown = unknownKey(given, ['decision', 'reason', 'rule'], 'member of a decision')
+  const unknown = unknownKey(given, ['decision', 'reason', 'rule', 'provenance'], 'member of a decision')
   if (unknown !== undefined) throw failed(extension, unknown)
-  const { decision, reason = null, rule = null } = given
+  const { decision, reason = null, rule = null, provenance = [] } = given
   if (!isDecision(decision)) {
     throw failed(extension, `Expected \`allow\`, \`ask\`, \`deny\` or null, got \`${String(decision)}\`.`)
   }
   if (!isMaybeText(reason) || !isMaybeText(rule)) {
     throw failed(extension, 'Expected `reason` and `rule` of a decision to be strings.')
   }
-  return { decision, reason, rule, extension }
+  if (!Array.isArray(provenance)) throw failed(extension, 'Expected `provenance` of a decision to be a list.')
+  return { decision, reason, rule, extension, provenance: provenance as readonly ContentFlow[] }
 }
 
 function isDecision(value: unknown): value is DecisionKind {

@@ -1,5 +1,4 @@
 import { HarnessError, messageOf } from '../../contracts/errors.js'
-import type { HarnessErrorCode } from '../../contracts/errors.js'
 import type { HarnessResult, RunUsage, StopReason } from '../../contracts/result.js'
 import type { Envelope } from '../../tools/boundary/envelope.js'
 import type { ToolAnnotations } from '../../tools/spec.js'
@@ -122,7 +121,22 @@ type HookOf<Event extends HookEvent> = {
    * for a handler no longer than 250 ms, and 2 s for one of `run_end`.
    */
   readonly timeoutMs?: number
+  /**
+   * What a failure of the handler does: it is reported and skipped (`open`), or nothing happens that the hook could have
+   * prevented (`closed`): the call is not made, the result is not shown, the child or the run does not begin; for an event
+   * that only observes, the run fails with `hook_failed`. Default: `closed` for `user_prompt_submit`, `before_tool_call`,
+   * `after_tool_call` and `before_subagent_run`, `open` for the others.
+   */
+  readonly failMode?: 'open' | 'closed'
 }
+
+/** Hooks that can cancel or change something. */
+const GUARDS: ReadonlySet<HookEvent> = new Set([
+  'user_prompt_submit',
+  'before_tool_call',
+  'after_tool_call',
+  'before_subagent_run',
+])
 
 /** Asked at a fixed point of a run. Hooks of one event are asked in order, each awaited. */
 export type Hook = { [Event in HookEvent]: HookOf<Event> }[HookEvent]
@@ -130,7 +144,7 @@ export type Hook = { [Event in HookEvent]: HookOf<Event> }[HookEvent]
 /** The run that asks. */
 interface Asking {
   readonly abort: RunAbort
-  /** Tells of a hook that failed and was passed over. */
+  /** Reports a hook that failed. */
   readonly hookFailed: (hookEvent: HookEvent, message: string) => Promise<void>
 }
 
@@ -144,12 +158,10 @@ const NO_WRAPS = { model: [], tool: [] }
 export class HookSet {
   readonly #byEvent = new Map<HookEvent, Hook[]>()
   readonly #ofAgents = new Map<string, HookSet>()
-  readonly #strict: boolean
   readonly wraps: Wraps
 
-  constructor(hooks: readonly Hook[], strict: boolean, { model, tool }: Pick<Wraps, 'model' | 'tool'> = NO_WRAPS) {
-    this.#strict = strict
-    this.wraps = { model, tool, strict }
+  constructor(hooks: readonly Hook[], wraps: Wraps = NO_WRAPS) {
+    this.wraps = wraps
     for (const hook of hooks) {
       checkHook(hook)
       this.#byEvent.set(hook.event, [...(this.#byEvent.get(hook.event) ?? []), hook])
@@ -165,7 +177,7 @@ export class HookSet {
       const hooks = [...this.#byEvent.values()]
         .flat()
         .filter(({ event, agents }) => isOfChildren(event) || firesFor(agents, agentName))
-      this.#ofAgents.set(key, (set = new HookSet(hooks, this.#strict, this.wraps)))
+      this.#ofAgents.set(key, (set = new HookSet(hooks, this.wraps)))
     }
     return set
   }
@@ -175,14 +187,20 @@ export class HookSet {
     return [...this.#byEvent.keys()]
   }
 
+  /** Whether some hook is asked about calls of a tool. */
+  hasFor(event: 'before_tool_call' | 'after_tool_call', toolName: string): boolean {
+    return this.#byEvent.get(event)?.some(({ tools }) => tools === undefined || tools.includes(toolName)) === true
+  }
+
   has(event: HookEvent): boolean {
     return this.#byEvent.has(event)
   }
 
   /**
    * Asks the hooks of `event` in order, each with the context that `fold` made of the answers before; stops when
-   * `fold` returns null. A hook that fails, or answers what cannot be used, is told of and passed over; in strict mode
-   * it fails the run. One that does not end when the run is aborted is left behind.
+   * `fold` returns null. A hook that throws, takes too long or gives an answer of a wrong shape is reported. Then one that
+   * fails open is skipped, and for one that fails closed this rejects with `hook_failed`. A hook that does not end when the
+   * run is aborted is left alone.
    */
   async ask<Event extends HookEvent>(
     context: HookContext<Event>,
@@ -210,14 +228,15 @@ export class HookSet {
       const fresh = { ...context, metadata: structuredClone(context.metadata) }
       return checkedAnswer(context.event, await patiently(hook, fresh, run.abort))
     } catch (cause) {
-      if (this.#strict && !(cause instanceof LeftBehind)) {
-        const code: HarnessErrorCode = 'hook_failed'
-        throw new HarnessError(code, `A \`${context.event}\` hook failed: ${messageOf(cause)}`, { cause })
-      }
       await run.hookFailed(context.event, messageOf(cause))
-      return undefined
+      if (cause instanceof LeftBehind || !failsClosed(hook)) return undefined
+      throw new HarnessError('hook_failed', `A \`${context.event}\` hook failed: ${messageOf(cause)}`, { cause })
     }
   }
+}
+
+function failsClosed({ event, failMode }: Pick<Hook, 'event' | 'failMode'>): boolean {
+  return failMode === undefined ? GUARDS.has(event) : failMode === 'closed'
 }
 
 /** Thrown in place of the answer of a hook that had not ended when its run was aborted. */
@@ -251,14 +270,14 @@ function checkHook(hook: unknown): void {
       `Expected a hook to be an object \`{ event, handler }\`, got ${hook === null ? 'null' : typeof hook}.`,
     )
   }
-  const { event, handler, tools, agents, timeoutMs } = hook
+  const { event, handler, tools, agents, timeoutMs, failMode } = hook
   if (!isHookEvent(event)) {
     const known = HOOK_EVENTS.map((name) => `\`${name}\``).join(', ')
     throw invalid(`Unknown hook event \`${String(event)}\`.${didYouMean(String(event), HOOK_EVENTS)} Known: ${known}.`)
   }
   const unknown = unknownKey(
     hook,
-    ['event', 'handler', 'tools', 'agents', 'timeoutMs'],
+    ['event', 'handler', 'tools', 'agents', 'timeoutMs', 'failMode'],
     `member of a \`${event}\` hook`,
   )
   if (unknown !== undefined) throw invalid(unknown)
@@ -266,6 +285,10 @@ function checkHook(hook: unknown): void {
     throw invalid(`Expected the handler of a \`${event}\` hook to be a function, got ${typeof handler}.`)
   checkTimeout(event, timeoutMs)
   checkFilter(event, tools)
+  if (failMode !== undefined && failMode !== 'open' && failMode !== 'closed')
+    throw invalid(
+      `Expected \`failMode\` of a \`${event}\` hook to be \`open\` or \`closed\`, got ${JSON.stringify(failMode)}.`,
+    )
   if (agents === undefined || (Array.isArray(agents) && agents.length > 0)) return
   throw invalid(`Expected \`agents\` of a \`${event}\` hook to be a list of names with at least one in it.`)
 }

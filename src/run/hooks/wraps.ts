@@ -44,7 +44,7 @@ export interface ToolCall {
 /**
  * Middleware around every call of a tool, also in runs that calls start. `next` runs the tool; what is returned, an outcome
  * or what a handler may return, is what the run records. A call that waits for a person passes by it. What it throws is a
- * failed result that is told and counted as a hook's, in strict mode the end of the run; a `ModelRetry` asks the model to
+ * failed result that is told and counted as a hook's, a `ModelRetry` asks the model to
  * try again.
  */
 export type WrapToolCall = (call: ToolCall, next: () => Promise<ToolOutcome>) => unknown
@@ -53,8 +53,6 @@ export type WrapToolCall = (call: ToolCall, next: () => Promise<ToolOutcome>) =>
 export interface Wraps {
   readonly model: readonly WrapModelCall[]
   readonly tool: readonly WrapToolCall[]
-  /** What fails ends the run. */
-  readonly strict: boolean
 }
 
 /** A reply to `call`, by way of the middleware. */
@@ -84,7 +82,7 @@ export async function wrappedTurn(
 
 /** What a call comes to, by way of the middleware. */
 export async function wrappedCall(
-  { tool: wraps, strict }: Wraps,
+  { tool: wraps }: Wraps,
   hookFailed: (name: string, message: string) => Promise<void>,
   call: ToolCall,
   work: () => Promise<ToolOutcome | SuspendedCall>,
@@ -109,7 +107,6 @@ export async function wrappedCall(
   } catch (error) {
     if (waits[0] !== undefined) return waits[0]
     if (error instanceof ModelRetry || call.signal.aborted) return failureOf(error)
-    if (strict) throw failed('wrapToolCall', error)
     await hookFailed('wrapToolCall', messageOf(error))
     return failureOf(error)
   }

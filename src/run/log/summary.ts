@@ -151,6 +151,7 @@ function changes(known: RunDigest, event: DurableEvent): Partial<RunDigest> {
       return tokens === null ? {} : { usage: withTokens(known.usage, tokens, cost) }
     }
     case 'extension_recorded':
+    case 'call_prepared':
     case 'tool_call_interrupted':
     case 'approval_resumed':
     case 'limit_warning':

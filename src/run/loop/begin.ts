@@ -1,20 +1,20 @@
 import type { FreshOpening } from '../core/plan.js'
 import type { Ending } from './driver.js'
 import { freeze } from './freeze.js'
-import { addedByHooks, askStart, drive, prepare, startedBy, timed, tracedRun } from './start.js'
+import { askStart, drive, effectivePrompt, prepare, startedBy, timed, tracedRun } from './start.js'
 import type { Conducted } from './start.js'
 
 /** Begins a run with a prompt. */
-export async function begin(run: Conducted, { prompt, history }: FreshOpening): Promise<Ending> {
+export async function begin(run: Conducted, opening: FreshOpening): Promise<Ending> {
   const { context, plan } = run
-  const { conversation, start } = await history()
+  const { prompt } = opening
+  const history = typeof opening.history === 'function' ? await opening.history() : opening.history
   context.tracer?.open(() => tracedRun(context, plan, null))
   const prepared = await prepare(run, null)
-  context.inherit(conversation)
-  await context.emit('run_started', { begun: 'fresh', prompt, ...startedBy(run, prepared), ...start })
+  await context.emit('run_started', { begun: 'fresh', prompt, ...startedBy(run, prepared), history })
   return timed(run, prepared.rules, async () => {
     await askStart(run, prompt, prepared.rules)
-    const addition = await addedByHooks(context, prompt)
-    return drive(run, await freeze(context.signal, plan, prepared), addition)
+    const content = await effectivePrompt(context, prompt)
+    return drive(run, await freeze(context.signal, plan, prepared), content)
   })
 }

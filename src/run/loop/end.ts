@@ -1,9 +1,10 @@
-import { HarnessError, cancelledError, messageOf } from '../../contracts/errors.js'
+import { cancelledError } from '../../contracts/errors.js'
+import type { HarnessError } from '../../contracts/errors.js'
 import type { HarnessResult } from '../../contracts/result.js'
 import type { RunContext } from '../core/context.js'
 import { RunStopped, failureError, stopReasonOf, toHarnessError } from '../core/failure.js'
 import { resultOf } from '../core/result.js'
-import type { HookContext, HookEvent } from '../hooks/hooks.js'
+import type { HookContext } from '../hooks/hooks.js'
 import type { Breach } from '../machine/limits.js'
 import type { Ending } from './driver.js'
 
@@ -37,17 +38,18 @@ export class RunEnd {
 
   /**
    * Ends the run in an error: for its hooks, its log, its stream, and then its caller. The first error stays the run's
-   * error, also if a strict hook fails after it.
+   * error, also if a hook fails after it.
    */
   async fail(thrown: unknown): Promise<HarnessError> {
     const context = this.#context
     const { error, limit } = errorOf(context, thrown)
     const stopReason = stopReasonOf(error.code)
     if (context.hadEnded) return error
-    await this.#stop().catch(() => undefined)
+    await this.#stop().catch(ignore)
     context.replayGiven()
-    if (limit !== null) await passingOver(context, 'limit_reached', askLimit(context, limit))
-    await passingOver(context, 'run_end', this.#askEnd({ result: null, error, stopReason }))
+    // The run has failed already: a hook that fails now is reported, and changes nothing.
+    if (limit !== null) await askLimit(context, limit).catch(ignore)
+    await this.#askEnd({ result: null, error, stopReason }).catch(ignore)
     await context.emitFailure(error, stopReason)
     return toHarnessError(error, context.report(stopReason))
   }
@@ -72,18 +74,12 @@ function errorOf({ abort, signal }: RunContext, thrown: unknown): ReturnType<typ
     : { error: toHarnessError(cause, undefined), limit: null }
 }
 
-/** The run has failed already: a strict hook that fails now is reported like any other. */
-async function passingOver(context: RunContext, event: HookEvent, asked: Promise<void>): Promise<void> {
-  try {
-    await asked
-  } catch (failed) {
-    const cause = failed instanceof HarnessError && failed.code === 'hook_failed' ? failed.cause : failed
-    await context.hookFailed(event, messageOf(cause)).catch(() => undefined)
-  }
-}
-
 async function askLimit(context: RunContext, { kind, limit, count }: Breach): Promise<void> {
   if (!context.hooks.has('limit_reached')) return
   const about = { limitKind: kind, limitValue: limit, currentCount: count }
   await context.hooks.ask({ ...context.hookBase('limit_reached'), ...about }, context, (same) => same)
+}
+
+function ignore(): void {
+  return undefined
 }

@@ -12,7 +12,7 @@ export async function freeze(
   plan: RunPlan,
   { model, output, rules, spending }: Prepared,
 ): Promise<Frozen> {
-  const { settings, input, deltas, sequential, root, provenance, readAnswer, refreshOffer } = plan
+  const { settings, input, deltas, sequential, root, policies, readAnswer, refreshOffer } = plan
   let offer = await plan.loadOffer(signal)
   let told = toldOf(offer)
   const refresh = async (now: AbortSignal): Promise<void> => {
@@ -31,9 +31,10 @@ export async function freeze(
       deltas,
       sequential,
       root,
-      provenance,
+      policies,
       readAnswer,
     },
+    marks: plan.marksFor(rules),
     get tools() {
       return told.tools
     },

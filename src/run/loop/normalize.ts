@@ -4,7 +4,7 @@ import type { CheckedArguments } from '../../tools/boundary/arguments.js'
 import type { ToolSpec } from '../../tools/spec.js'
 import { toolCallsOf } from '../../contracts/entry.js'
 import type { AssistantPart, ToolCallPart, TranscriptEntry } from '../../contracts/entry.js'
-import { checkCall } from '../calls/call.js'
+import { checkCall } from '../calls/check-call.js'
 
 export interface NormalizedTurn {
   readonly turn: ModelTurn

@@ -1,4 +1,6 @@
 import { HarnessError } from '../../contracts/errors.js'
+import { costOf, inDollars } from '../../money/price.js'
+import { priceOf } from '../../money/prices.js'
 import type { Prices } from '../../money/prices.js'
 import type { TokenUsage } from '../../contracts/entry.js'
 import type { DurableEvent, RunEvent } from '../machine/events.js'
@@ -22,10 +24,6 @@ export async function priceRun(
   model: string,
   { prices = {} }: { readonly prices?: Prices } = {},
 ): Promise<RunPrice> {
-  const [{ priceOf }, { costOf, inDollars }] = await Promise.all([
-    import('../../money/prices.js'),
-    import('../../money/price.js'),
-  ])
   const colon = model.indexOf(':')
   const price = await priceOf({ provider: model.slice(0, Math.max(0, colon)), id: model.slice(colon + 1) }, prices)
   if (price === null)

@@ -1,4 +1,5 @@
 import type { Model } from '../../contracts/model.js'
+import { openSpending as open } from '../../money/open.js'
 import type { Spending } from '../../money/spending.js'
 import type { RunContext } from '../core/context.js'
 import { RunStopped } from '../core/failure.js'
@@ -15,7 +16,6 @@ export async function openSpending(
   const { costUsd: limitUsd } = rules.limits
   // The costs of recorded replies are in the recording.
   if (recording !== null || (limitUsd === null && prices === null && outerPurse === null)) return null
-  const { openSpending: open } = await import('../../money/open.js')
   return open({
     model,
     prices: prices ?? {},

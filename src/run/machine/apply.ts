@@ -1,6 +1,5 @@
 import { withTokens, withTurn, withUsage } from '../../contracts/result.js'
 import { toolCallsOf } from '../../contracts/entry.js'
-import { withText } from '../../contracts/notices.js'
 import { verdictOf } from './answers.js'
 import type { Answer } from './answers.js'
 import {
@@ -12,12 +11,12 @@ import {
 } from './background-state.js'
 import type { BatchCall } from './batch-call.js'
 import { countRetries } from './batch-retries.js'
-import { closeReply, complete, fail } from './closing.js'
+import { closeReply, end } from './closing.js'
 import type { DurableEvent } from './events.js'
 import { batchBreach } from './limits.js'
+import { endedError } from './settled.js'
 import type { CallNote } from './settled.js'
 import { forgetHidden, rememberNotices } from './host-notices.js'
-import type { Conversation } from './history.js'
 import { openState } from './state.js'
 import type { Batch, RunState } from './state.js'
 import { withChanges } from './view.js'
@@ -41,11 +40,11 @@ export function apply(state: RunState, event: DurableEvent): RunState {
 }
 
 /** The state at the end of a run's events so far; `undefined` when there are none. */
-export function fold(events: Iterable<DurableEvent>, history?: Conversation): RunState | undefined {
+export function fold(events: Iterable<DurableEvent>): RunState | undefined {
   let state: RunState | undefined
   for (const event of events) {
     if (state !== undefined) apply(state, event)
-    else if (event.kind === 'run_started') state = openState(event, history)
+    else if (event.kind === 'run_started') state = openState(event)
     else throw new RangeError(`Expected a log to begin with \`run_started\`, got \`${event.kind}\`.`)
   }
   return state
@@ -57,6 +56,8 @@ function change(state: RunState, event: DurableEvent): void {
       return changeByRequest(state, event)
     case 'model_message':
       return changeByReply(state, event)
+    case 'call_prepared':
+      return changeByPreparation(callOf(state, event.callId), event)
     case 'tool_call_started':
       return changeByStart(callOf(state, event.callId))
     case 'tool_call_interrupted':
@@ -71,10 +72,10 @@ function change(state: RunState, event: DurableEvent): void {
     case 'answer_received':
       return changeByAnswer(state, event.answer)
     case 'run_completed':
-      if (event.pending.length === 0) complete(state, event)
+      if (event.pending.length === 0) end(state, event.stopReason, event.at)
       return
     case 'run_failed':
-      return fail(state, event)
+      return end(state, event.stopReason, event.at, endedError(event))
     case 'view_changed':
       return changeByView(state, event)
     case 'extension_recorded':
@@ -97,27 +98,13 @@ function change(state: RunState, event: DurableEvent): void {
 function changeByGoingOn(state: RunState, event: Event<'run_started'>): void {
   const { root, provider, model, metadata, rules } = event
   Object.assign(state, { root, provider, model, metadata, rules, begunAt: event.at })
-  if (event.begun === 'retried') reopen(state)
   if (state.phase.at !== 'batch') return
   state.closing = null
   admit(state, state.phase)
 }
 
-/** A run that failed or was cancelled stands again where it stood then, with new budgets for failures in a row. */
-function reopen(state: RunState): void {
-  const { phase } = state
-  if (phase.at !== 'ended' || phase.position === undefined)
-    throw new RangeError(`Expected run \`${state.runId}\` to have failed, so that it can be retried.`)
-  const { position } = phase
-  state.phase = position.at === 'answered' ? { ...position, retried: true } : position
-  if (position.at === 'batch') position.exceeded = null
-  for (const name of Object.keys(state.streaks)) delete state.streaks[name]
-  state.staleTurns = 0
-}
-
 function changeByRequest(state: RunState, event: Event<'model_request_started'>): void {
   if (event.config !== undefined) state.config = event.config
-  if (state.phase.at === 'opening') addToPrompt(state, event.promptAddition)
   closeReply(state, event.at)
   for (const entry of event.entries) state.transcript.push(entry)
   rememberNotices(state, event.hostNotices ?? [])
@@ -139,13 +126,6 @@ function changeByRecord(state: RunState, { extension, value }: Event<'extension_
   const values = state.recorded?.[extension]
   if (values === undefined) state.recorded = { ...state.recorded, [extension]: [value] }
   else values.push(value)
-}
-
-/** The prompt has not been sent before its first request: until then it may grow. */
-function addToPrompt({ transcript, firstEntry }: RunState, addition: string | undefined): void {
-  const prompt = transcript[firstEntry]
-  if (addition === undefined || prompt?.role !== 'user') return
-  transcript[firstEntry] = { ...prompt, content: withText(prompt.content, addition) }
 }
 
 function changeByReply(state: RunState, { entry, resolution, cost }: Event<'model_message'>): void {
@@ -174,11 +154,16 @@ function admit(state: RunState, batch: Batch): void {
   state.usage = { ...state.usage, toolCalls: state.usage.toolCalls + length }
 }
 
+function changeByPreparation(call: BatchCall, { arguments: text, cancelled }: Event<'call_prepared'>): void {
+  call.prepared = { ...(text !== undefined && { arguments: text }), ...(cancelled !== undefined && { cancelled }) }
+}
+
 function changeByStart(call: BatchCall): void {
   call.started = true
   call.entries += 1
   call.waiting = []
   call.verdict = null
+  delete call.holds
 }
 
 function changeByQuestions(state: RunState, event: Event<'approval_requested'>): void {
@@ -195,6 +180,7 @@ function changeByQuestions(state: RunState, event: Event<'approval_requested'>):
   // A decision on the call itself holds for each time that it is entered.
   call.answers = call.answers.filter((answer) => answer.callId === callId && 'approved' in answer)
   call.children = children
+  if (event.holds !== undefined) call.holds = event.holds
 }
 
 function changeByAnswer(state: RunState, answer: Answer): void {

@@ -2,6 +2,14 @@ import type { PendingItem, ResumeState } from '../../contracts/result.js'
 import type { Answer, Verdict } from './answers.js'
 import type { SettledCall } from './settled.js'
 
+/** The answers of the hooks before a call. */
+export interface PreparedCall {
+  /** Raw JSON text in place of the model's arguments. */
+  readonly arguments?: string
+  /** Why the call is not run. */
+  readonly cancelled?: string
+}
+
 /** One tool call of a batch, and how far it has come. */
 export interface BatchCall {
   readonly callId: string
@@ -20,4 +28,8 @@ export interface BatchCall {
   /** Runs that it started, as they were when it had to wait: those that wait, and those that had ended. */
   children: readonly ResumeState[]
   settled: SettledCall | null
+  /** The answers of the `before_tool_call` hooks; absent until they have been asked. */
+  prepared?: PreparedCall
+  /** Calls of the batch that wait until this one has ended. */
+  holds?: readonly string[]
 }

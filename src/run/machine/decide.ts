@@ -6,7 +6,7 @@ import { limitNotices } from './limit-notices.js'
 import type { LimitNotice } from './limit-notices.js'
 import { batchBreach, closingBreach, mayPass, requestBreach, stallBreach } from './limits.js'
 import type { Breach, Standing } from './limits.js'
-import type { Answered, Batch, RunState } from './state.js'
+import type { Batch, RunState } from './state.js'
 import { unanswered } from './waiting.js'
 
 /** What must happen next in a run. */
@@ -53,7 +53,7 @@ export function decide(state: RunState): Command {
   const { phase } = state
   switch (phase.at) {
     case 'opening':
-      return ask(state, state.firstEntry > 0 ? 'resume' : 'start')
+      return ask(state, state.transcript.length > 0 ? 'resume' : 'start')
     case 'asking':
       return { kind: 'ask_again', requestKind: phase.requestKind }
     case 'batch':
@@ -81,11 +81,17 @@ function decideBatch(state: RunState, batch: Batch): Command {
   if (interrupted.length > 0) return { kind: 'settle_unknown', calls: interrupted }
   const items = [...open.flatMap(unanswered), ...askedInBackground(state)]
   if (open.some(holdsAll)) return { kind: 'wait', items }
-  const runnable = open.filter((call) => call.waiting.length > unanswered(call).length || call.waiting.length === 0)
+  const runnable = open.filter((call) => isRunnable(call, open))
   if (runnable.length > 0) return { kind: 'run_tools', calls: runnable }
   if (open.length > 0) return { kind: 'wait', items }
   if (batch.exceeded !== null) return { kind: 'fail', failure: { kind: 'tool_retries', ...batch.exceeded } }
   return ask(state, batch.resumed ? 'approval_resume' : 'tool_outputs')
+}
+
+/** A call runs if nothing of it waits, or some of it is answered, and if no call before it holds it. */
+function isRunnable(call: BatchCall, open: readonly BatchCall[]): boolean {
+  if (call.waiting.length > 0 && call.waiting.length === unanswered(call).length) return false
+  return !open.some(({ holds, callId }) => callId !== call.callId && holds?.includes(call.callId) === true)
 }
 
 /** A batch with a call that is not to begin yet is held whole, and so is one with a call of which nobody knows what it did. */
@@ -105,14 +111,13 @@ function overLimit(breach: Breach): Command {
   return { kind: 'fail', failure: { kind: 'limit', breach } }
 }
 
-function decideAnswer(state: RunState, { resolution, retried }: Answered): Command {
+function decideAnswer(state: RunState, { resolution }: RunState['phase'] & { at: 'answered' }): Command {
   switch (resolution.kind) {
     case 'final':
       return decideFinal(state)
     case 'ask_again':
       return ask(state, resolution.reason === 'pause' ? 'pause_continuation' : 'empty_retry')
     case 'unexpected':
-      if (retried === true) return ask(state, 'correction', { message: resolution.message, callId: null })
       return { kind: 'fail', failure: { kind: 'unexpected', message: resolution.message } }
     case 'retry_tool_output':
       return correct(state, 'output_retry_tool', { message: resolution.message, callId: resolution.callId })
@@ -137,8 +142,7 @@ function decideFinal(state: RunState): Command {
 
 function correct(state: RunState, requestKind: RequestKind, correction: Correction): Command {
   const retries = state.rules.outputRetries
-  const isRetried = state.phase.at === 'answered' && state.phase.retried === true
-  if (state.usage.outputRetries >= retries && !isRetried) {
+  if (state.usage.outputRetries >= retries) {
     return { kind: 'fail', failure: { kind: 'output', message: correction.message, retries } }
   }
   return ask(state, requestKind, correction)

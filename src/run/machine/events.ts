@@ -2,20 +2,27 @@ import type { HarnessErrorCode } from '../../contracts/errors.js'
 import type { CacheBust, TransportRetry } from '../../contracts/model.js'
 import type { TranscriptRepair } from '../../contracts/mend.js'
 import type { Resolution } from '../../output/resolve.js'
-import type { HarnessResult, PendingItem, ResumeState, RunUsage, StopReason } from '../../contracts/result.js'
+import type {
+  CallDecision,
+  HarnessResult,
+  PendingItem,
+  ResumeState,
+  RunUsage,
+  StopReason,
+} from '../../contracts/result.js'
 import type {
   AssistantEntry,
   ContentPart,
   ContentSource,
   TokenUsage,
   ToolEntry,
+  TranscriptEntry,
   UserEntry,
 } from '../../contracts/entry.js'
 import type { JsonObject, JsonValue } from '../../util/json.js'
 import type { Answer } from './answers.js'
 import type { LeftRun } from './background-state.js'
 import type { ConfigDigest } from './config-digest.js'
-import type { StoredHistory } from './history.js'
 import type { Breach } from './limits.js'
 import type { LimitKind, RunRules } from './rules.js'
 import type { View, ViewChange } from './view.js'
@@ -62,9 +69,9 @@ export interface DurablePayloads {
     readonly version: typeof FORMAT_VERSION
     /**
      * `resumed` and `recovered`: the run continues; its first `run_started` is earlier in the log, or its `state` is
-     * here. `retried`: a run that failed or was cancelled continues. `forked`: a new run continues from the `state` of another run.
+     * here. `forked`: a new run continues from the `state` of another run.
      */
-    readonly begun: 'fresh' | 'resumed' | 'recovered' | 'retried' | 'forked'
+    readonly begun: 'fresh' | 'resumed' | 'recovered' | 'forked'
     /** The caller's prompt; null if the run continues. */
     readonly prompt: string | readonly ContentPart[] | null
     readonly root: string
@@ -77,9 +84,9 @@ export interface DurablePayloads {
     readonly traceparent?: string
     /** Limits and retry budgets of the run. */
     readonly rules: RunRules
-    /** The conversation that the run continues; empty if there is none, and for a run that continues itself. */
-    readonly history: StoredHistory
-    /** How the model sees a history of entries, if not as it is; a history by reference has the view of its run. */
+    /** The conversation that the run continues (`history`); empty for a new one. */
+    readonly history: readonly TranscriptEntry[]
+    /** How the model sees the history, if not as it is. */
     readonly view?: View
     /** Everything before this event, if the log does not contain it: the run was resumed from a stored state. */
     readonly state?: ResumeState
@@ -88,10 +95,8 @@ export interface DurablePayloads {
     readonly requestKind: RequestKind
     readonly provider: string
     readonly model: string
-    /** Entries that the harness adds for this request, after the results of the batch: correction, steering, notices. */
+    /** Entries added by the harness for this request, after the batch's results: prompt, correction, steering, notices. */
     readonly entries: readonly (UserEntry | ToolEntry)[]
-    /** Text that hooks and notices add to the prompt; with the first request only. */
-    readonly promptAddition?: string
     /** Keys of the notices among the entries. */
     readonly notices: readonly string[]
     /** Sent with the first request, and again if a continued run has a different configuration. */
@@ -114,12 +119,24 @@ export interface DurablePayloads {
     /** In whole micro-dollars, rounded up, at the price of that time; absent if unknown. */
     readonly cost?: number
   }
+  /** The `before_tool_call` hooks were asked about a call. After a pause or a crash they are not asked again. */
+  call_prepared: {
+    readonly callId: string
+    readonly toolName: string
+    readonly toolIndex: number
+    /** Raw JSON text in place of the model's arguments, if a hook changed them. */
+    readonly arguments?: string
+    /** The reason of a hook that cancelled the call: the tool does not run. */
+    readonly cancelled?: string
+  }
   tool_call_started: {
     readonly callId: string
     readonly toolName: string
     readonly toolIndex: number
-    /** Raw JSON text. */
+    /** Raw JSON text, as the model sent it. */
     readonly arguments: string
+    /** The decision of the policies; absent if none has an opinion. */
+    readonly decision?: CallDecision
   }
   tool_call_completed: {
     readonly callId: string
@@ -132,7 +149,7 @@ export interface DurablePayloads {
     readonly errorType: string | null
     /** The envelope's content, if the call did not succeed. */
     readonly message: string | null
-    /** From start to outcome, hooks included, in ms. */
+    /** From start to outcome, in ms. */
     readonly durationMs: number
     /** The envelope's JSON text, as the model reads it. */
     readonly output: string
@@ -186,6 +203,8 @@ export interface DurablePayloads {
     readonly background?: string
     /** States of the call's child runs, paused or ended, or of the background run. */
     readonly children?: readonly ResumeState[]
+    /** Calls of the batch that begin only after the call that asks has ended: ids, in the model's order. */
+    readonly holds?: readonly string[]
   }
   /** A background run has ended; its report is part of the next request. */
   background_reported: {

@@ -1,5 +1,4 @@
 import type { ContentFlow } from '../../contracts/result.js'
-import type { ToolOutcome } from '../../tools/outcome.js'
 import type { ToolSpec } from '../../tools/spec.js'
 import { isSourced } from '../../contracts/entry.js'
 import type { ContentSource, SourcedEntry, TranscriptEntry } from '../../contracts/entry.js'
@@ -55,23 +54,6 @@ function argumentsIn(text: string, mode: 'match' | 'taint'): readonly (readonly 
   if (!parsed.ok || !isObject(parsed.value)) return [['arguments', text]]
   const members = Object.entries(parsed.value) as [string, JsonValue][]
   return members.length === 0 && mode === 'taint' ? [['', null]] : members
-}
-
-/** What the model is told of a call that is refused for what it would carry. */
-export function refusedBy(flows: readonly ContentFlow[]): ToolOutcome {
-  const [first] = flows
-  const { argument = '', source } = first ?? {}
-  const from = source === undefined ? 'a source' : [source.kind, source.name ?? ''].join(' ').trim().slice(0, 200)
-  const why =
-    argument === ''
-      ? `it comes behind content of an untrusted source (${from})`
-      : `\`${argument}\` has content of an untrusted source (${from}), which may not get there`
-  return {
-    kind: 'failed',
-    errorType: 'UntrustedContent',
-    content: `The call was not made: ${why}.`,
-    retry: false,
-  }
 }
 
 function isGuarded({ name, annotations }: ToolSpec, { tools }: ProvenanceOptions): boolean {

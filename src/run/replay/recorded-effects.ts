@@ -1,8 +1,7 @@
 import { textOf } from '../../contracts/entry.js'
-import type { Until } from '../core/background-work.js'
 import type { ConfigDigest } from '../machine/config-digest.js'
 import type { RunContext } from '../core/context.js'
-import type { Effects, Reply } from '../core/effects.js'
+import type { Effects, Reply, Until } from '../core/effects.js'
 import type { DurableEvent } from '../machine/events.js'
 import type { Frozen } from '../core/frozen.js'
 import { RecordingCut, recordedFailure } from '../core/recording.js'
@@ -10,6 +9,7 @@ import type { Recording } from '../core/recording.js'
 
 /** What tools and people did in a batch. */
 const OF_BATCHES: ReadonlySet<DurableEvent['kind']> = new Set([
+  'call_prepared',
   'tool_call_started',
   'tool_call_completed',
   'tool_call_interrupted',

@@ -5,7 +5,10 @@ import type { Frozen } from '../core/frozen.js'
 import type { BatchCall } from '../machine/batch-call.js'
 import type { RunState } from '../machine/state.js'
 
-/** Refuses to go on with a configuration that the policy forbids, and with one that asks otherwise for approval. */
+/**
+ * Refuses to continue with a configuration that the policy forbids, and with a tool that no longer needs the approval that its
+ * call waits for. A call that needs an approval and has none is put to a person again.
+ */
 export function checkConfig(state: RunState, { config, tools }: Frozen, policy: ConfigPolicy): void {
   const open = state.phase.at === 'batch' ? state.phase.calls.filter(({ settled }) => settled === null) : []
   if (state.config !== null && policy !== 'any') {
@@ -17,24 +20,14 @@ export function checkConfig(state: RunState, { config, tools }: Frozen, policy: 
     const refused = change.kind === 'breaking' || (change.kind === 'compatible' && policy === 'same')
     if (refused) throw changed(state.runId, change.kind, change.differences)
   }
-  const held = open.some(({ waiting }) => waiting.some(({ kind }) => kind === 'approval'))
-  if (!held) return
-  // A tampered state could else free a call of the approval that it needs.
-  for (const call of open) {
-    const required = tools.get(call.name)?.requiresApproval
-    if (typeof required === 'function' || required === undefined) continue
-    if (call.entries === 0 && required !== asksApproval(call) && !asksAboutContent(call))
-      throw asksOtherwise(call, required)
-  }
+  const free = open.find((call) => tools.get(call.name)?.requiresApproval === false && isHeldByTool(call))
+  if (free !== undefined) throw heldFor(free)
 }
 
-function asksApproval({ callId, waiting }: BatchCall): boolean {
-  return waiting.some((item) => item.kind === 'approval' && item.callId === callId)
-}
-
-/** The rules of provenance had a person asked. */
-function asksAboutContent({ waiting }: BatchCall): boolean {
-  return waiting.some(({ provenance }) => provenance !== undefined)
+/** The call waits for an approval that its tool asked for, not a policy. */
+function isHeldByTool({ callId, entries, waiting }: BatchCall): boolean {
+  const item = waiting.find((each) => each.kind === 'approval' && each.callId === callId)
+  return entries === 0 && item !== undefined && item.decision === undefined && item.provenance === undefined
 }
 
 function changed(runId: string, kind: string, differences: readonly string[]): HarnessError {
@@ -42,10 +35,7 @@ function changed(runId: string, kind: string, differences: readonly string[]): H
   return new HarnessError('invalid_state', message)
 }
 
-function asksOtherwise({ callId, name }: BatchCall, required: boolean): HarnessError {
-  const what = required ? 'needs an approval that was not asked for' : 'was held for an approval that it does not need'
-  return new HarnessError(
-    'invalid_state',
-    `Call \`${callId}\` of \`${name}\` ${what}: the state or the tool was changed.`,
-  )
+function heldFor({ callId, name }: BatchCall): HarnessError {
+  const message = `Call \`${callId}\` of \`${name}\` was held for an approval that it does not need: the state or the tool was changed.`
+  return new HarnessError('invalid_state', message)
 }

@@ -72,6 +72,13 @@ const answer = either(
   objectOf({ callId: text, approved: flag }, { reason: text, editedArguments: recordOf(json), by: text }),
 )
 
+const callDecision = objectOf({
+  decision: oneOf('allow', 'ask', 'deny'),
+  extension: text,
+  rule: maybeText,
+  reason: maybeText,
+})
+
 const pendingItem = objectOf(
   {
     kind: oneOf('approval', 'question', 'unknown_outcome'),
@@ -83,6 +90,7 @@ const pendingItem = objectOf(
   {
     payload: json,
     answerSchema: recordOf(json),
+    decision: callDecision,
     provenance: listOf(objectOf({ argument: text, source, callId: text, match: oneOf('exact', 'near', 'taint') })),
   },
 )
@@ -99,26 +107,29 @@ const settled = objectOf(
   { source, stale: oneOf(true) },
 )
 
-const batchCall = objectOf({
-  callId: text,
-  name: text,
-  arguments: text,
-  started: flag,
-  entries: count,
-  waiting: listOf(pendingItem),
-  answers: listOf(answer),
-  verdict: nullable(objectOf({ outcome: oneOf('happened', 'did_not_happen', 'run_again') }, { result: json })),
-  // Each is read as a state of its own when its run goes on.
-  children: listOf(recordOf(json)),
-  settled: nullable(settled),
-})
+const batchCall = objectOf(
+  {
+    callId: text,
+    name: text,
+    arguments: text,
+    started: flag,
+    entries: count,
+    waiting: listOf(pendingItem),
+    answers: listOf(answer),
+    verdict: nullable(objectOf({ outcome: oneOf('happened', 'did_not_happen', 'run_again') }, { result: json })),
+    // Each is read as a state of its own when its run goes on.
+    children: listOf(recordOf(json)),
+    settled: nullable(settled),
+  },
+  { prepared: objectOf({}, { arguments: text, cancelled: text }), holds: listOf(text) },
+)
 
 const endedError = objectOf({ code: text, message: text }, { status: number, retryable: oneOf(true) })
 
-const positions = {
+const phase = taggedBy('at', {
   opening: objectOf({ at: text }),
   asking: objectOf({ at: text, requestKind: text, notices: listOf(text) }),
-  answered: objectOf({ at: text, resolution: recordOf(json) }, { retried: oneOf(true) }),
+  answered: objectOf({ at: text, resolution: recordOf(json) }),
   batch: objectOf({
     at: text,
     admitted: flag,
@@ -126,14 +137,7 @@ const positions = {
     resumed: flag,
     exceeded: nullable(objectOf({ toolName: text, budget: count, count })),
   }),
-}
-
-const phase = taggedBy('at', {
-  ...positions,
-  ended: objectOf(
-    { at: text, stopReason: text },
-    { output: json, error: endedError, position: taggedBy('at', positions) },
-  ),
+  ended: objectOf({ at: text, stopReason: text }, { output: json, error: endedError }),
 })
 
 const limits = recordOf(nullable(number))
@@ -226,7 +230,8 @@ export const runStateShape: Shape = objectOf(
     metadata: recordOf(json),
     rules,
     config: nullable(objectOf({ instructions: text, tools: recordOf(text), output: text, limits: text })),
-    transcript: transcriptShape,
+    prompt: either(listOf(contentPart), text),
+    transcript: listOf(entry),
     firstEntry: count,
     phase,
     usage,

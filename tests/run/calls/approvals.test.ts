@@ -7,7 +7,7 @@ import { eventsIn, pausedRun, payTool, stored, YES } from '../resume/pause-suppo
 import { eventsOf, failureOf, harnessOf, kinds, ofKind, output, tool } from '../../harness/support.js'
 
 describe('a call that needs approval', () => {
-  test('AP-01 pauses the run: nothing of the batch has run, no tool hook was asked, and the result says what waits', async () => {
+  test('AP-01 pauses the run: nothing of the batch has run, its hooks were asked, and the result says what waits', async () => {
     const { pay, ran } = payTool()
     const asked: string[] = []
     const ends: HookContext<'run_end'>[] = []
@@ -28,7 +28,7 @@ describe('a call that needs approval', () => {
       version: 2,
       phase: { at: 'batch', calls: [{ callId: 'call_1', name: 'pay', started: false }] },
     })
-    expect([ran, asked]).toEqual([[], []])
+    expect([ran, asked]).toEqual([[], ['pay']])
     expect(ends).toMatchObject([{ stopReason: 'approval_required', error: null, result: { pending: [{}] } }])
   })
 
@@ -71,7 +71,7 @@ describe('a call that needs approval', () => {
     },
   )
 
-  test('AP-06 holds its whole batch; the others run behind the answer, in model order and under their own index', async () => {
+  test('AP-06 holds its whole batch, whose hooks are asked once; the others run after the answer, in model order', async () => {
     const { pay, ran } = payTool()
     const order: string[] = []
     const look = tool('look', () => void order.push('look'))
@@ -82,9 +82,9 @@ describe('a call that needs approval', () => {
     const harness = harnessOf({ model, tools: [pay, look], hooks })
     const paused = await harness.run('Go.')
     expect(paused.pending.map(({ callId }) => callId)).toEqual(['call_1'])
-    expect(order).toEqual([])
+    expect(order).toEqual(['pay 0', 'look 1'])
     const result = await harness.resume(stored(paused), [{ callId: 'call_1', approved: false }])
-    expect([ran, order]).toEqual([[], ['look 1', 'look']])
+    expect([ran, order]).toEqual([[], ['pay 0', 'look 1', 'look']])
     expect(result.toolCallRecords.map(({ call, approval }) => [call.name, approval?.approved])).toEqual([
       ['pay', false],
       ['look', undefined],

@@ -59,18 +59,19 @@ describe('registration', () => {
   })
 })
 
-describe('hooks that fail without being strict', () => {
-  test('HC-03 are told, counted and passed over, whatever they throw', async () => {
+describe('hooks that fail', () => {
+  test('HC-03 open are reported, counted and skipped, whatever they throw', async () => {
     const hooks: Hook[] = [
       { event: 'run_start', handler: () => Promise.reject(new Error('Start.')) },
       {
         event: 'user_prompt_submit',
+        failMode: 'open',
         handler: () => {
           throw new ModelRetry('Prompt.')
         },
       },
-      { event: 'before_tool_call', handler: () => rejects('Before.') },
-      { event: 'after_tool_call', handler: () => rejects(undefined) },
+      { event: 'before_tool_call', failMode: 'open', handler: () => rejects('Before.') },
+      { event: 'after_tool_call', failMode: 'open', handler: () => rejects(undefined) },
       { event: 'run_end', timeoutMs: 5, handler: () => new Promise(() => undefined) },
     ]
     using model = new ScriptedModel().calls('a').says('Done.')
@@ -98,7 +99,8 @@ describe('hooks that fail without being strict', () => {
       { event: 'after_tool_call', handler: () => ({ envelope: { ok: true, content: 'x', metadata: circular() } }) },
     ],
     ['context that is no text', { event: 'user_prompt_submit', handler: () => ({ context: [5] as never }) }],
-  ])('%s counts as a failure and changes nothing', async (_name, hook) => {
+  ])('%s counts as a failure; of a hook that fails open it changes nothing', async (_name, given) => {
+    const hook: Hook = { ...given, failMode: 'open' }
     using model = new ScriptedModel().calls('a').says('Done.')
     const stream = harnessOf({ model, tools: [tool('a')], hooks: [hook] }).stream('Go.')
     const events = await eventsOf(stream)

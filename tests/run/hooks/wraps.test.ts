@@ -69,14 +69,14 @@ describe('wrapModelCall', () => {
 })
 
 describe('wrapToolCall', () => {
-  const run = async (wrapToolCall: readonly WrapToolCall[], strictHooks = false) => {
+  const run = async (wrapToolCall: readonly WrapToolCall[]) => {
     const ran: unknown[] = []
     const a = tool('a', (args) => {
       ran.push(args)
       return 'A.'
     })
     const model = new ScriptedModel().calls('a', { n: 1 }).always('Done.')
-    const stream = harnessOf({ model, tools: [a], wrapToolCall, strictHooks }).stream('Go.')
+    const stream = harnessOf({ model, tools: [a], wrapToolCall }).stream('Go.')
     const events = await eventsOf(stream)
     return { result: await stream.result.catch((error: unknown) => error as HarnessError), events, ran }
   }
@@ -113,16 +113,12 @@ describe('wrapToolCall', () => {
     expect([kept.ran, again.ran, ofKind(again.events, 'hook_failed')]).toEqual([[], [], []])
   })
 
-  test('that fails is a failed result, told and counted; in strict mode the end of the run', async () => {
+  test('that fails is a failed result, reported and counted', async () => {
     const broken: WrapToolCall = () => Promise.reject(new Error('Oops.'))
     const { result, events, ran } = await run([broken])
     expect(ofKind(events, 'hook_failed')).toMatchObject([{ hookEvent: 'wrapToolCall', message: 'Oops.' }])
     expect('text' in result && [result.text, result.usage.hookFailures, ran]).toEqual(['Done.', 1, []])
     expect('text' in result && envelopeIn(result.toolCallRecords[0]).ok).toBe(false)
-    expect((await run([broken], true)).result).toMatchObject({
-      code: 'hook_failed',
-      message: 'A `wrapToolCall` failed: Oops.',
-    })
   })
 
   test('lets a call that waits for a person pass, whatever it makes of that', async () => {

@@ -5,7 +5,6 @@ import type { DurableEvent, Hook, Model, ModelTurn, RunEvent, RunLog, ToolContex
 import { resolveConfig, rulesOf } from '#harness/config.js'
 import { outputFormat } from '#output/schema.js'
 import { RunAbort } from '#util/abort.js'
-import { inline } from '#run/resume/history.js'
 import { conduct } from '#run/loop/conduct.js'
 import type { RunPlan } from '#run/core/plan.js'
 import { RunContext } from '#run/core/context.js'
@@ -186,8 +185,7 @@ export async function play(run: RandomRun, failingAppend = Infinity): Promise<Pl
   const config = resolveConfig({
     builtinTools: [],
     tools: toolsOf(controller, begin),
-    hooks: HOOKS,
-    strictHooks: run.strictHooks,
+    hooks: run.strictHooks ? HOOKS : HOOKS.map((hook) => ({ ...hook, failMode: 'open' })),
     toolRetries: run.toolRetries,
     outputRetries: run.outputRetries,
     limits: { modelRequests: run.modelRequests, toolCalls: run.toolCalls },
@@ -292,7 +290,7 @@ function planOf(
     run.output === 'none' ? null : outputFormat({ type: z.object({ answer: z.string() }), mode: run.output }, {})
   const { root, settings, tools } = config
   return {
-    opening: { kind: 'fresh', prompt: 'Go.', history: () => Promise.resolve(inline({ entries: [] })) },
+    opening: { kind: 'fresh', prompt: 'Go.', history: [] },
     root,
     settings,
     prices: null,
@@ -302,7 +300,8 @@ function planOf(
     loadModel: () => Promise.resolve(model),
     loadOffer: () => Promise.resolve({ tools, servers: [], skills: '' }),
     refreshOffer: null,
-    provenance: null,
+    policies: [],
+    marksFor: () => [],
     instructionsFor: () => '',
     outputFor: () => output,
     rulesFor: () => rulesOf(config, config, tools, output),

@@ -1,7 +1,7 @@
 import { toolCallsOf } from '../../contracts/entry.js'
-import type { ContentPart, ToolEntry, TranscriptEntry } from '../../contracts/entry.js'
+import type { ToolEntry, TranscriptEntry } from '../../contracts/entry.js'
 import { isObject, parseJson } from '../../util/json.js'
-import type { RunState } from '../machine/state.js'
+import type { CallMark } from '../core/call-mark.js'
 
 /** A call and what the model was told of it. */
 export interface JudgedCall {
@@ -14,15 +14,14 @@ export interface JudgedCall {
 }
 
 /** What a call that has ended is marked with: whether it brought nothing new. Calls of the same batch are not looked at. */
-export function staleMark(
-  { rules, transcript }: RunState,
-  { name, arguments: text }: Pick<JudgedCall, 'name' | 'arguments'>,
-  told: { readonly output: string; readonly parts: readonly ContentPart[] | undefined; readonly ok: boolean },
-  readOnly: boolean,
-): { readonly stale?: true } {
+export const staleMark: CallMark = (
+  { rules, transcript },
+  { name, arguments: text },
+  { output, parts, ok, readOnly },
+) => {
   if (rules.stall?.ignore.includes(name) !== false) return {}
-  const output = outputOf(told.parts === undefined ? told.output : [{ type: 'text', text: told.output }, ...told.parts])
-  return isStale({ name, arguments: text, output, ok: told.ok }, readOnly, earlierCalls(transcript))
+  const content = outputOf(parts === undefined ? output : [{ type: 'text', text: output }, ...parts])
+  return isStale({ name, arguments: text, output: content, ok }, readOnly, earlierCalls(transcript))
     ? { stale: true }
     : {}
 }

@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest'
-import { isStale } from '#run/calls/stall.js'
-import type { JudgedCall } from '#run/calls/stall.js'
+import { isStale } from '#run/stall/stall.js'
+import type { JudgedCall } from '#run/stall/stall.js'
 
 const NOTHING = '{"ok":true,"content":"No matches.","metadata":{}}'
 const PAGE = JSON.stringify({ ok: true, content: 'line of text '.repeat(30), metadata: {} })

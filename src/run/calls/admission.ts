@@ -1,0 +1,204 @@
+import type { CallDecision, PendingItem } from '../../contracts/result.js'
+import { checkArguments } from '../../tools/boundary/arguments.js'
+import type { CheckedArguments } from '../../tools/boundary/arguments.js'
+import type { ToolOutcome } from '../../tools/outcome.js'
+import type { ApprovalContext, ToolSpec } from '../../tools/spec.js'
+import { settle } from '../../util/abort.js'
+import type { JsonObject, JsonValue } from '../../util/json.js'
+import { plainJson } from '../../util/plain-json.js'
+import type { RunContext } from '../core/context.js'
+import { extensionContext } from '../core/extension-context.js'
+import type { Frozen } from '../core/frozen.js'
+import { decisionOf } from '../extension/policy.js'
+import type { PolicyDecision } from '../extension/policy.js'
+import type { ApprovalAnswer } from '../machine/answers.js'
+import type { BatchCall } from '../machine/batch-call.js'
+import { askBeforeCall } from './call-hooks.js'
+import { checkCall, finishReasonOf } from './check-call.js'
+import { cancelledByHook, denied, unknownTool } from './refusals.js'
+
+/** A call on its way to its run. */
+export interface Admission {
+  readonly call: BatchCall
+  readonly toolIndex: number
+  /** Undefined for a tool that does not exist. */
+  readonly spec: ToolSpec | undefined
+  /** The arguments that the call will run with; undefined until they are checked. */
+  readonly checked: CheckedArguments | undefined
+  /** The decision of the policies; null if none has an opinion. */
+  readonly decision: PolicyDecision | null
+  /** A person has to agree to the call. */
+  readonly asks: boolean
+  /** A person's arguments in place of the model's. */
+  readonly edited: JsonObject | null
+  /** Ends the call: its tool does not run. */
+  readonly outcome: ToolOutcome | null
+  /** The question to a person: nothing of the batch runs before the answer. */
+  readonly item: PendingItem | null
+}
+
+/** One stage of a call. A stage that sets `outcome` or `item` is the last. */
+type Stage = (admission: Admission) => Admission | Promise<Admission>
+
+/** Takes a call through its stages, up to where it can run. */
+export type Admit = (
+  call: BatchCall,
+  how: { readonly toolIndex: number; readonly checked: CheckedArguments | undefined },
+) => Promise<Admission>
+
+/** The stages of every call of a run before it runs, composed once. */
+export function admissionOf(context: RunContext, frozen: Frozen): Admit {
+  const run: Admitting = { context, frozen }
+  const stages: readonly Stage[] = [
+    (admission) => checkedArguments(run, admission),
+    ...(context.hooks.has('before_tool_call') ? [(admission: Admission) => guards(run, admission)] : []),
+    (admission) => usable(run, admission),
+    (admission) => policies(run, admission),
+    (admission) => approval(run, admission),
+    (admission) => editedArguments(run, admission),
+  ]
+  return async (call, { toolIndex, checked }) => {
+    const spec = frozen.tools.get(call.name)
+    const begun = { decision: null, asks: false, edited: null, outcome: null, item: null }
+    let admission: Admission = { call, toolIndex, spec, checked, ...begun }
+    for (const stage of stages) {
+      const next = stage(admission)
+      admission = next instanceof Promise ? await next : next
+      if (admission.outcome !== null || admission.item !== null) return admission
+    }
+    return admission
+  }
+}
+
+interface Admitting {
+  readonly context: RunContext
+  readonly frozen: Frozen
+}
+
+async function checkedAgain({ context }: Admitting, admission: Admission, spec: ToolSpec): Promise<Admission> {
+  return { ...admission, checked: await checkCall(spec, admission.call.arguments, finishReasonOf(context)) }
+}
+
+function checkedArguments(run: Admitting, admission: Admission): Admission | Promise<Admission> {
+  const { spec, checked } = admission
+  return spec === undefined || checked !== undefined ? admission : checkedAgain(run, admission, spec)
+}
+
+/** The hooks before a call are asked once: after a pause or a crash, their answers are known. */
+async function guards({ context }: Admitting, admission: Admission): Promise<Admission> {
+  const { call, toolIndex, spec } = admission
+  const isKnown = call.prepared !== undefined || !context.hooks.hasFor('before_tool_call', call.name)
+  const prepared = isKnown ? (call.prepared ?? {}) : await askBeforeCall(context, call, { toolIndex, spec })
+  if (prepared.cancelled !== undefined) return { ...admission, outcome: cancelledByHook(prepared.cancelled) }
+  if (spec === undefined || prepared.arguments === undefined) return admission
+  return { ...admission, checked: await checkArguments(spec, prepared.arguments) }
+}
+
+/** A call that will be refused as it is needs nobody's agreement. */
+function usable({ frozen }: Admitting, admission: Admission): Admission {
+  const { call, spec, checked } = admission
+  if (spec === undefined) return { ...admission, outcome: unknownTool(call.name, frozen.tools.keys()) }
+  return checked?.ok === false ? { ...admission, outcome: checked.outcome } : admission
+}
+
+/** The strictest policy decides; if none has an opinion, `requiresApproval` of the tool. Not asked for a call that has begun. */
+function policies(run: Admitting, admission: Admission): Admission | Promise<Admission> {
+  const { call, spec, checked } = admission
+  if (spec === undefined || checked?.ok !== true || call.entries > 0) return admission
+  const rule = spec.requiresApproval ?? false
+  if (run.frozen.policies.length === 0 && typeof rule === 'boolean') return { ...admission, asks: rule }
+  return decided(run, admission)
+}
+
+async function decided(run: Admitting, admission: Admission): Promise<Admission> {
+  const decision = await askPolicies(run, admission)
+  if (decision === null) return { ...admission, asks: await requiresApproval(run, admission) }
+  if (decision.decision === 'deny') return { ...admission, decision, outcome: denied(decision) }
+  return { ...admission, decision, asks: decision.decision === 'ask' }
+}
+
+async function askPolicies({ context, frozen }: Admitting, admission: Admission): Promise<PolicyDecision | null> {
+  const { call, spec, checked } = admission
+  if (frozen.policies.length === 0 || spec === undefined || checked?.ok !== true) return null
+  const asked = { callId: call.callId, name: call.name, arguments: checked.text, args: checked.value }
+  const ask = (): Promise<PolicyDecision | null> =>
+    decisionOf(frozen.policies, { call: asked, spec }, extensionContext(context))
+  const { value } = await settle(ask, { abort: context.abort, timeoutMs: undefined })
+  context.signal.throwIfAborted()
+  return value ?? null
+}
+
+async function requiresApproval({ context }: Admitting, { call, spec, checked }: Admission): Promise<boolean> {
+  const rule = spec?.requiresApproval ?? false
+  // A person has decided already.
+  if (approvalOf(call) !== null) return false
+  if (typeof rule === 'boolean' || checked?.ok !== true) return rule === true
+  // A rule that cannot decide is no permission.
+  return decidedByTool(context, async () => rule(checked.value, askedOf(context, call)), true)
+}
+
+function approval({ context }: Admitting, admission: Admission): Admission | Promise<Admission> {
+  const answer = approvalOf(admission.call)
+  if (answer?.approved === false) return { ...admission, outcome: { kind: 'rejected', reason: answer.reason ?? null } }
+  return admission.asks && answer === null ? asking(context, admission) : admission
+}
+
+async function asking(context: RunContext, admission: Admission): Promise<Admission> {
+  const { call, checked, decision } = admission
+  const payload = await preview(context, admission)
+  const item: PendingItem = {
+    kind: 'approval',
+    callId: call.callId,
+    toolName: call.name,
+    arguments: checked?.text ?? call.arguments,
+    ...(payload !== undefined && { payload }),
+    ...(decision !== null && decision.provenance.length > 0 && { provenance: decision.provenance }),
+    ...(decision !== null && { decision: recordedDecision(decision) }),
+    path: [context.runId],
+  }
+  return { ...admission, item }
+}
+
+async function preview(context: RunContext, { call, spec, checked }: Admission): Promise<JsonValue | undefined> {
+  const show = spec?.preview
+  if (show === undefined || checked?.ok !== true) return undefined
+  const shown = await decidedByTool(context, async () => show(checked.value, askedOf(context, call)), undefined)
+  return shown === undefined ? undefined : plainJson(shown)
+}
+
+/** A person's arguments are checked like any others, and policies may still deny them. */
+function editedArguments(run: Admitting, admission: Admission): Admission | Promise<Admission> {
+  const edited = approvalOf(admission.call)?.editedArguments
+  return edited === undefined || admission.spec === undefined ? admission : withEdit(run, { ...admission, edited })
+}
+
+async function withEdit(run: Admitting, admission: Admission): Promise<Admission> {
+  const { spec, edited, call } = admission
+  if (spec === undefined || edited === null) return admission
+  const checked = await checkArguments(spec, JSON.stringify(edited))
+  if (!checked.ok) return { ...admission, checked, outcome: checked.outcome }
+  const decision = call.entries > 0 ? null : await askPolicies(run, { ...admission, checked })
+  if (decision?.decision === 'deny') return { ...admission, checked, decision, outcome: denied(decision) }
+  return { ...admission, checked }
+}
+
+/** A person's decision on the call itself. */
+function approvalOf({ callId, answers }: BatchCall): ApprovalAnswer | null {
+  return answers.find((answer): answer is ApprovalAnswer => answer.callId === callId && 'approved' in answer) ?? null
+}
+
+/** A decision as events keep it. */
+export function recordedDecision({ decision, extension, rule, reason }: CallDecision): CallDecision {
+  return { decision, extension, rule, reason }
+}
+
+function askedOf({ runId, metadata }: RunContext, { callId }: BatchCall): ApprovalContext {
+  return { runId, callId, metadata }
+}
+
+/** The answer of a tool's own function; `otherwise` if it fails. One that does not end is left when the run is aborted. */
+async function decidedByTool<T>({ abort, signal }: RunContext, ask: () => Promise<T>, otherwise: T): Promise<T> {
+  const { value } = await settle(ask, { abort, timeoutMs: undefined }).catch(() => ({ value: otherwise }))
+  signal.throwIfAborted()
+  return value ?? otherwise
+}

@@ -1,0 +1,88 @@
+import type { ContentSource } from '../../contracts/entry.js'
+import { envelopeOf } from '../../tools/boundary/envelope.js'
+import { contentSourceOf } from '../../tools/content-source.js'
+import type { ToolSpec } from '../../tools/spec.js'
+import type { CallChildren } from '../children/children.js'
+import type { RunContext } from '../core/context.js'
+import type { Frozen } from '../core/frozen.js'
+import type { BatchCall } from '../machine/batch-call.js'
+import type { DurablePayloads } from '../machine/events.js'
+import { shownBy } from './call-hooks.js'
+import type { EndedCall, ShownResult } from './call-hooks.js'
+
+/** Where calls end: the run, and what it is frozen with. */
+export interface CallRun {
+  readonly context: RunContext
+  readonly frozen: Frozen
+}
+
+type Completed = DurablePayloads['tool_call_completed']
+
+/** The end of a call, for its event. */
+export interface CallEnd extends EndedCall {
+  readonly shown: ShownResult
+  /** The tool only reads, by its annotations. */
+  readonly readOnly: boolean
+  /** Its source, its child runs. */
+  readonly about: Pick<Completed, 'source' | 'childUsage' | 'background'>
+}
+
+interface CallParts {
+  readonly spec: ToolSpec | undefined
+  readonly children: CallChildren
+  /** The arguments of the handler, as JSON text. */
+  readonly entered: string
+}
+
+export function callEnd(ended: EndedCall, call: BatchCall, { spec, children, entered }: CallParts): CallEnd {
+  const { outcome } = ended
+  const runs = children.usedBy(outcome, entered)
+  const how = {
+    startedRuns: runs.childUsage !== undefined,
+    answered: call.answers.some((answer) => 'answer' in answer),
+  }
+  const source: ContentSource | undefined = contentSourceOf(spec, outcome, how)
+  const about = { ...runs, ...(source !== undefined && { source }) }
+  return { ...ended, shown: shownBy(envelopeOf(outcome)), readOnly: spec?.annotations?.readOnly === true, about }
+}
+
+/** Ends a call by what is known of it, without running it. */
+export async function completeUnrun(
+  run: CallRun,
+  call: BatchCall,
+  { toolIndex, outcome }: Pick<EndedCall, 'toolIndex' | 'outcome'>,
+): Promise<void> {
+  const shown = shownBy(envelopeOf(outcome))
+  await complete(run, call, { toolIndex, outcome, durationMs: 0, shown, readOnly: false, about: {} })
+}
+
+/** Stores the end of a call. */
+export async function complete(
+  { context, frozen }: CallRun,
+  call: BatchCall,
+  { toolIndex, durationMs, outcome, shown, readOnly, about }: CallEnd,
+): Promise<void> {
+  const { output, envelope } = shown
+  const parts = outcome.kind === 'succeeded' || outcome.kind === 'failed' ? outcome.parts : undefined
+  const errorType = envelope.metadata['error_type']
+  const marks: Partial<Completed> = {}
+  for (const mark of frozen.marks) {
+    Object.assign(marks, mark(context.state, call, { output, parts, ok: envelope.ok, readOnly }))
+  }
+  await context.emit('tool_call_completed', {
+    callId: call.callId,
+    toolName: call.name,
+    toolIndex,
+    ok: envelope.ok,
+    cancelled: outcome.kind === 'cancelled',
+    // Taken before the hooks: they can change what the model reads, not how the call is counted.
+    retryKind: outcome.kind === 'failed' && outcome.retry ? outcome.errorType : null,
+    errorType: typeof errorType === 'string' ? errorType : null,
+    message: envelope.ok ? null : envelope.content,
+    durationMs,
+    output,
+    ...(parts !== undefined && { parts }),
+    ...about,
+    ...marks,
+  })
+}

@@ -1,0 +1,72 @@
+import type { ModelTurn, RequestConstants, TurnOptions } from '../../contracts/model.js'
+import type { TranscriptEntry } from '../../contracts/entry.js'
+import type { PaidReply } from '../../money/spending.js'
+import { wrapped } from '../../util/wrapped.js'
+import type { Work, Wrap } from '../../util/wrapped.js'
+import type { RunContext } from '../core/context.js'
+import type { Frozen } from '../core/frozen.js'
+import { wrappedTurn } from '../hooks/wraps.js'
+import type { RequestKind } from '../machine/events.js'
+
+/** A request to the model. */
+export interface Request {
+  readonly requestKind: RequestKind
+  /** The entries as the model gets them. */
+  readonly transcript: readonly TranscriptEntry[]
+  /** Number of the view of the transcript. */
+  readonly generation: number
+  readonly constants: RequestConstants
+  readonly signal: AbortSignal
+  /** Tokens of the reply that the budget allows; null: as many as the settings do. */
+  readonly maxOutputTokens: number | null
+}
+
+type Reply = PaidReply<ModelTurn>
+type OptionsOf = (request: Request) => TurnOptions
+
+/** What surrounds each request of a run, composed once: price, trace, middleware. Without them, the session itself. */
+export function askingOf(context: RunContext, frozen: Frozen, optionsOf: OptionsOf): Work<Request, Reply> {
+  const { session } = frozen
+  return wrapped([...priced(frozen), ...traced(context), ...middleware(context)], async (request) => {
+    const { transcript, constants } = request
+    return { turn: await session.turn(transcript, constants, optionsOf(request)), cost: null }
+  })
+}
+
+function priced({ spending }: Frozen): readonly Wrap<Request, Reply>[] {
+  if (spending === null) return []
+  return [
+    (request, next) => {
+      const ask = (maxOutputTokens: number | null): Promise<ModelTurn> =>
+        next({ ...request, maxOutputTokens }).then(({ turn }) => turn)
+      return spending.pay({ ...request, ask })
+    },
+  ]
+}
+
+function traced({ tracer }: RunContext): readonly Wrap<Request, Reply>[] {
+  if (tracer === null) return []
+  return [(request, next) => tracer.within({ kind: 'turn', requestKind: request.requestKind }, () => next(request))]
+}
+
+function middleware({ hooks, runId, parent, metadata }: RunContext): readonly Wrap<Request, Reply>[] {
+  if (hooks.wraps.model.length === 0) return []
+  return [
+    async (request, next) => {
+      const { requestKind, transcript, constants, signal } = request
+      const call = { runId, agentName: parent?.agentName ?? null, metadata, requestKind, transcript, constants, signal }
+      const turn = await wrappedTurn(hooks.wraps, call, (changed) =>
+        next({ ...request, ...partsOf(changed) }).then((reply) => reply.turn),
+      )
+      return { turn, cost: null }
+    },
+  ]
+}
+
+function partsOf({
+  transcript,
+  constants,
+  signal,
+}: Pick<Request, 'transcript' | 'constants' | 'signal'>): Pick<Request, 'transcript' | 'constants' | 'signal'> {
+  return { transcript, constants, signal }
+}

@@ -1,0 +1,28 @@
+import { isSourced } from '../../contracts/entry.js'
+import type { ContentFlow } from '../../contracts/result.js'
+import type { NamedPolicy } from '../extension/policy.js'
+import { flowsInto } from './flows.js'
+import type { Provenance } from './flows.js'
+
+/** Has a person asked about calls that would carry untrusted content where nothing allows it, or denies them. */
+export function provenancePolicy(provenance: Provenance): NamedPolicy {
+  const decision = provenance.options.otherwise ?? 'ask'
+  return {
+    extension: 'provenance',
+    policy: ({ arguments: argumentsText }, spec, { transcript }) => {
+      const flows = flowsInto(provenance, transcript, { spec, argumentsText })
+      return flows.length === 0 ? null : { decision, reason: reasonOf(flows), provenance: flows }
+    },
+    // A child gets its prompt from its parent's model: untrusted content that the model has read may be in it.
+    forChild: (transcript) =>
+      provenancePolicy({ ...provenance, inherited: [...provenance.inherited, ...transcript.filter(isSourced)] }),
+  }
+}
+
+function reasonOf([first]: readonly ContentFlow[]): string {
+  const { argument = '', source } = first ?? {}
+  const from = source === undefined ? 'a source' : [source.kind, source.name ?? ''].join(' ').trim().slice(0, 200)
+  return argument === ''
+    ? `it comes behind content of an untrusted source (${from}).`
+    : `\`${argument}\` has content of an untrusted source (${from}), which may not get there.`
+}
