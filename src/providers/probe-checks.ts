@@ -110,7 +110,10 @@ interface Request {
 }
 
 function ask(asking: Asking, prompt: string, request: Request = {}): Promise<ModelTurn> {
-  return turn(asking, asking.model.openSession(), [user(prompt)], constantsOf(asking, request))
+  return turn(asking, asking.model.openSession(), {
+    transcript: [user(prompt)],
+    constants: constantsOf(asking, request),
+  })
 }
 
 async function stream(asking: Asking): Promise<{ readonly turn: ModelTurn; readonly deltas: readonly ModelDelta[] }> {
@@ -128,14 +131,14 @@ async function answerFromResult(asking: Asking): Promise<string | null> {
   const session = asking.model.openSession()
   const constants = constantsOf(asking, { tools: [WEATHER] })
   const question = user(WEATHER_IN_ONE)
-  const { entry, toolCalls } = await turn(asking, session, [question], constants)
+  const { entry, toolCalls } = await turn(asking, session, { transcript: [question], constants })
   if (toolCalls.length === 0) return 'The reply calls no tool, so that it could not be given a result.'
   const results = toolCalls.map(({ callId, name }): TranscriptEntry => {
     const content = JSON.stringify({ ok: true, content: 'It rains; 4127 mm fell today.', metadata: {} })
     return { role: 'tool', ...STAMP, callId, name, content, isError: false }
   })
   const transcript = [question, { ...entry, ...STAMP }, ...results, user('How many mm fell? Answer with the number.')]
-  const { text } = await turn(asking, session, transcript, constants)
+  const { text } = await turn(asking, session, { transcript, constants })
   return /4[,. ]?127/.test(text) ? null : `The reply does not say what the tool gave: ${shown(text)}`
 }
 
@@ -156,8 +159,7 @@ function parsed(text: string): unknown {
 function turn(
   { signal }: Asking,
   session: ModelSession,
-  transcript: readonly TranscriptEntry[],
-  constants: RequestConstants,
+  { transcript, constants }: { readonly transcript: readonly TranscriptEntry[]; readonly constants: RequestConstants },
 ): Promise<ModelTurn> {
   return session.turn(transcript, constants, { generation: 0, signal })
 }

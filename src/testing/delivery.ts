@@ -56,8 +56,7 @@ export async function drip(response: ServerResponse, rendering: Rendering, fault
 export async function breakOff(
   response: ServerResponse,
   rendering: Rendering,
-  fault: BreakFault,
-  error: string,
+  { fault, error }: { readonly fault: BreakFault; readonly error: string },
 ): Promise<void> {
   const { how } = fault
   // An error in place of a whole reply is all that comes.

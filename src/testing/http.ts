@@ -23,8 +23,10 @@ export function bodyOf(request: IncomingMessage): Promise<Buffer | undefined> {
 export function sendBody(
   response: ServerResponse,
   status: number,
-  body: string | JsonObject,
-  headers: Readonly<Record<string, string>> = {},
+  {
+    body,
+    headers = {},
+  }: { readonly body: string | JsonObject; readonly headers?: Readonly<Record<string, string>> | undefined },
 ): void {
   const text = typeof body === 'string' ? body : JSON.stringify(body)
   const html = typeof body === 'string' && body.startsWith('<') ? 'text/html' : 'text/plain'

@@ -162,13 +162,17 @@ export class ScriptedProvider extends Script<ProviderRequest, ProviderFault> {
       const body = parsedOf(text)
       if (this.#record) this.requests.push({ method, path, headers: withoutKeys(headers), body: body ?? text })
       if (route === undefined) throw new WireRefusal(`Unknown request URL: ${method} ${path}`, {}, 404)
-      await this.#answer(route, headers, body, response)
+      await this.#answer(route, headers, { body, response })
     } catch (error) {
       this.#refuse(route?.api ?? messagesApi, error, response)
     }
   }
 
-  async #answer(route: Route, headers: IncomingHttpHeaders, body: unknown, response: ServerResponse): Promise<void> {
+  async #answer(
+    route: Route,
+    headers: IncomingHttpHeaders,
+    { body, response }: { readonly body: unknown; readonly response: ServerResponse },
+  ): Promise<void> {
     const { api, name } = route
     if (!isObject(body)) throw new WireRefusal('We could not parse the JSON body of your request.')
     const conversation = api.read({ headers, body })
@@ -186,14 +190,14 @@ export class ScriptedProvider extends Script<ProviderRequest, ProviderFault> {
     switch (fault.fault) {
       case 'status': {
         const { status, message = `This is a scripted error of status ${status}.`, headers, body } = fault
-        sendBody(response, status, body ?? to.api.error(status, message), headers)
+        sendBody(response, status, { body: body ?? to.api.error(status, message), headers })
         return
       }
       case 'break': {
         const { reply = 'This reply does not arrive as it should.' } = fault
         const message = 'This is a scripted error in a reply.'
         const error = to.streamed ? to.api.errorEvent(message) : JSON.stringify(to.api.error(500, message))
-        await breakOff(response, this.#renderer.render(reply, to), fault, error)
+        await breakOff(response, this.#renderer.render(reply, to), { fault, error })
         return
       }
       case 'drip':
@@ -211,7 +215,7 @@ export class ScriptedProvider extends Script<ProviderRequest, ProviderFault> {
       return
     }
     const [status, details] = error instanceof WireRefusal ? [error.status, error.details] : [400, {}]
-    sendBody(response, status, api.error(status, message, details))
+    sendBody(response, status, { body: api.error(status, message, details) })
   }
 
   /** Answers without a look at the request, where nothing depends on it. */

@@ -54,8 +54,11 @@ export class RunSpanMaker {
   startRun(run: TracedRun): RunTrace {
     const { parentRunId, parentToolCallId, runId } = run
     const outer = parentRunId === null ? undefined : this.#open.get(parentRunId)
-    const spans = new RunSpans(this.#settings, run, outer?.spanOf(parentToolCallId) ?? null, () => {
-      if (this.#open.get(runId) === spans) this.#open.delete(runId)
+    const spans = new RunSpans(this.#settings, run, {
+      parent: outer?.spanOf(parentToolCallId) ?? null,
+      ended: () => {
+        if (this.#open.get(runId) === spans) this.#open.delete(runId)
+      },
     })
     this.#open.set(runId, spans)
     return spans
@@ -79,7 +82,11 @@ class RunSpans implements RunTrace {
   /** Of the last reply; gathered where messages are captured. */
   #lastText = ''
 
-  constructor(settings: SpanSettings, run: TracedRun, parent: Span | null, ended: () => void) {
+  constructor(
+    settings: SpanSettings,
+    run: TracedRun,
+    { parent, ended }: { readonly parent: Span | null; readonly ended: () => void },
+  ) {
     const { sink, identity } = settings
     this.#settings = settings
     this.#ended = ended

@@ -32,7 +32,7 @@ export async function loadMcpServers(path: string, options: LoadMcpServersOption
   const document = await parsed(path)
   return serversIn(document, path).flatMap(([name, entry]) => {
     try {
-      return serverOf(name, entry, env, { ...shared, id: name, ...(prefix && { toolPrefix: name }) })
+      return serverOf(name, entry, { env, shared: { ...shared, id: name, ...(prefix && { toolPrefix: name }) } })
     } catch (error) {
       throw invalidOptions(
         `\`${path}\`: server \`${name}\`: ${messageOf(error)}${error instanceof RangeError ? '.' : ''}`,
@@ -92,8 +92,7 @@ const ENTRY = partial<ServerEntry>(
 function serverOf(
   name: string,
   entry: unknown,
-  env: Readonly<Record<string, string | undefined>>,
-  shared: McpServerOptions,
+  { env, shared }: { readonly env: Readonly<Record<string, string | undefined>>; readonly shared: McpServerOptions },
 ): McpServer[] {
   if (!isObject(entry)) throw invalidOptions('Expected an object.')
   if (entry['enabled'] === false || entry['disabled'] === true) return []

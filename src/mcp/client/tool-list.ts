@@ -31,8 +31,13 @@ export interface ToolFilter {
 export async function listTools(
   connection: McpConnection,
   serverId: string,
-  { prefix, include, exclude }: ToolFilter,
-  options: RequestOptions & { readonly warn: (message: string) => void },
+  {
+    filter: { prefix, include, exclude },
+    options,
+  }: {
+    readonly filter: ToolFilter
+    readonly options: RequestOptions & { readonly warn: (message: string) => void }
+  },
 ): Promise<McpTool[]> {
   if (!connection.offers.tools) return []
   const listed = (await connection.listTools(options)).map((item) => named(item, serverId))

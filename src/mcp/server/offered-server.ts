@@ -31,7 +31,7 @@ export function offeredServer(sdk: ServerSdk, offered: Offered): McpServerFactor
     server.setRequestHandler('tools/list', () => ({ tools: definitions }) as unknown as ListToolsResult)
     server.setRequestHandler('tools/call', async ({ params }, context) => {
       const spec = tools.find((tool) => tool.name === params.name)
-      if (spec !== undefined) return answered(spec, (params.arguments ?? {}) as JsonObject, context, offered)
+      if (spec !== undefined) return answered(spec, (params.arguments ?? {}) as JsonObject, { context, offered })
       const known = tools.map((tool) => tool.name)
       throw new sdk.ProtocolError(
         sdk.ProtocolErrorCode.InvalidParams,
@@ -58,8 +58,7 @@ function hintsOf({ readOnly, destructive, idempotent, openWorld }: ToolAnnotatio
 async function answered(
   spec: ToolSpec,
   args: JsonObject,
-  { mcpReq }: ServerContext,
-  { root, closing }: Offered,
+  { context: { mcpReq }, offered: { root, closing } }: { readonly context: ServerContext; readonly offered: Offered },
 ): Promise<CallToolResult> {
   let outcome: ToolOutcome | undefined
   // An envelope has no images: they are copied from the outcome.

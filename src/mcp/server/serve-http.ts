@@ -18,8 +18,10 @@ type ServerSdk = typeof sdkModule
 export async function serveHttp(
   sdk: ServerSdk,
   factory: McpServerFactory,
-  { port = 0, host = '127.0.0.1', token, allowedHosts = [] }: McpHttpTransport,
-  closing: AbortController,
+  {
+    transport: { port = 0, host = '127.0.0.1', token, allowedHosts = [] },
+    closing,
+  }: { readonly transport: McpHttpTransport; readonly closing: AbortController },
 ): Promise<McpServing> {
   if (!isLoopback(host) && token === undefined) {
     throw invalidOptions(`Expected a \`token\`: other machines can reach the harness at \`${host}\`.`)

@@ -55,7 +55,7 @@ export async function serveMcp(harness: ServedHarness, options: ServeMcpOptions)
   const served = [runTool(harness, { description, maxRuns, signal: closing.signal }), ...tools]
   const { root } = harness
   const factory = offeredServer(sdk, { name, tools: served, root, closing: closing.signal })
-  return transport === 'stdio' ? serveOverStdio(factory, closing) : serveHttp(sdk, factory, transport, closing)
+  return transport === 'stdio' ? serveOverStdio(factory, closing) : serveHttp(sdk, factory, { transport, closing })
 }
 
 const DESCRIPTION = 'Gives a task to an agent, which works on it with its own tools and answers.'

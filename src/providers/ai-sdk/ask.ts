@@ -31,8 +31,8 @@ export async function askModel(model: CallableModel, question: Question, options
   try {
     const call: LanguageModelCall = { ...settings, prompt, abortSignal: controller.signal }
     const reply = await (options.onDelta === undefined
-      ? generate(model, call, guard, options)
-      : stream(model, call, guard, options))
+      ? generate(model, call, { guard, options })
+      : stream(model, call, { guard, options }))
     guard.finish()
     return reply
   } finally {
@@ -43,8 +43,7 @@ export async function askModel(model: CallableModel, question: Question, options
 async function generate(
   model: CallableModel,
   call: LanguageModelCall,
-  guard: RequestGuard,
-  options: FoldOptions,
+  { guard, options }: { readonly guard: RequestGuard; readonly options: FoldOptions },
 ): Promise<AiSdkReply> {
   const result = await guard.wait(
     'firstByteMs',
@@ -56,8 +55,7 @@ async function generate(
 async function stream(
   model: CallableModel,
   call: LanguageModelCall,
-  guard: RequestGuard,
-  options: FoldOptions,
+  { guard, options }: { readonly guard: RequestGuard; readonly options: FoldOptions },
 ): Promise<AiSdkReply> {
   const fold = new StreamFold(options)
   const result = await guard.wait(

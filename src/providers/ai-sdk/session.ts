@@ -66,7 +66,7 @@ export class AiSdkSession implements ModelSession {
     checkEffortOption(reasoningEffort, callRules)
     const sent = this.#encode(transcript, constants, options)
     const entries = transcript.length
-    const ask = (attempt: Attempt): Promise<DecodedReply> => this.#ask(sent, entries, options, attempt)
+    const ask = (attempt: Attempt): Promise<DecodedReply> => this.#ask(sent, entries, { options, attempt })
     return this.#toTurn(await withRetries(ask, { maxRetries, signal: options.signal, onRetry: options.onRetry }))
   }
 
@@ -104,7 +104,11 @@ export class AiSdkSession implements ModelSession {
     return sent
   }
 
-  async #ask(sent: Sent, entries: number, options: TurnOptions, attempt: Attempt): Promise<DecodedReply> {
+  async #ask(
+    sent: Sent,
+    entries: number,
+    { options, attempt }: { readonly options: TurnOptions; readonly attempt: Attempt },
+  ): Promise<DecodedReply> {
     const { model, limits, callRules, encodeRules } = this.#options
     const { signal, onDelta, toolChoice, maxOutputTokens } = options
     const ids = this.#callIds.forReply()

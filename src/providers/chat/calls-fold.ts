@@ -66,7 +66,7 @@ export class CallsFold {
 
   /** The id of a call, decided once: what is told of a call names the id that it keeps. */
   #idOf(call: CallFold): string {
-    call.finalId ??= uniqueId(call.id, this.#calls.indexOf(call), this.#usedIds, this.#callIdFor)
+    call.finalId ??= uniqueId(call.id, this.#calls.indexOf(call), { used: this.#usedIds, callIdFor: this.#callIdFor })
     return call.finalId
   }
 }

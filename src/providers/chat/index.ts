@@ -35,12 +35,15 @@ const OPTIONS = partial<ProviderOptions>(PROVIDER_OPTIONS)
 export function openaiCompatible(id: string, options: OpenAiCompatibleOptions): Model {
   const given = parseModelOptions(COMPATIBLE_OPTIONS, options, 'openaiCompatible')
   const { provider = 'openai-compatible', dialect = {}, ...defaults } = given
-  return chatModel(id, defaults, dialectFor(placeOf(defaults), dialect), {
-    provider,
-    defaultBaseUrl: null,
-    apiKeyVariables: ['OPENAI_COMPATIBLE_API_KEY'],
-    keyOptional: true,
-    capabilities: { permissiveNativeOverride: true },
+  return chatModel(id, defaults, {
+    dialect: dialectFor(placeOf(defaults), dialect),
+    server: {
+      provider,
+      defaultBaseUrl: null,
+      apiKeyVariables: ['OPENAI_COMPATIBLE_API_KEY'],
+      keyOptional: true,
+      capabilities: { permissiveNativeOverride: true },
+    },
   })
 }
 
@@ -51,11 +54,9 @@ export function openaiCompatible(id: string, options: OpenAiCompatibleOptions): 
  */
 export function openrouter(id: string, options: ProviderOptions = {}): Model {
   const cacheMarks = /^anthropic\//.test(id)
-  return chatModel(
-    id,
-    parseModelOptions(OPTIONS, options, 'openrouter'),
-    { ...OPENROUTER, cacheMarks },
-    {
+  return chatModel(id, parseModelOptions(OPTIONS, options, 'openrouter'), {
+    dialect: { ...OPENROUTER, cacheMarks },
+    server: {
       provider: 'openrouter',
       defaultBaseUrl: 'https://openrouter.ai/api/v1',
       baseUrlVariable: 'OPENROUTER_BASE_URL',
@@ -63,7 +64,7 @@ export function openrouter(id: string, options: ProviderOptions = {}): Model {
       headers: openrouterApp(),
       capabilities: { permissiveNativeOverride: true },
     },
-  )
+  })
 }
 
 /**
@@ -71,13 +72,16 @@ export function openrouter(id: string, options: ProviderOptions = {}): Model {
  * `$OPENAI_ORG_ID` and `$OPENAI_PROJECT_ID` are sent where they are set.
  */
 export function openaiChat(id: string, options: ProviderOptions = {}): Model {
-  return chatModel(id, parseModelOptions(OPTIONS, options, 'openaiChat'), OPENAI, {
-    provider: 'openai-chat',
-    defaultBaseUrl: 'https://api.openai.com/v1',
-    baseUrlVariable: 'OPENAI_BASE_URL',
-    apiKeyVariables: ['OPENAI_API_KEY'],
-    accountHeaders: openaiAccount,
-    capabilities: { supportsJsonSchemaOutput: true, defaultStructuredOutputMode: 'native' },
+  return chatModel(id, parseModelOptions(OPTIONS, options, 'openaiChat'), {
+    dialect: OPENAI,
+    server: {
+      provider: 'openai-chat',
+      defaultBaseUrl: 'https://api.openai.com/v1',
+      baseUrlVariable: 'OPENAI_BASE_URL',
+      apiKeyVariables: ['OPENAI_API_KEY'],
+      accountHeaders: openaiAccount,
+      capabilities: { supportsJsonSchemaOutput: true, defaultStructuredOutputMode: 'native' },
+    },
   })
 }
 
@@ -94,7 +98,11 @@ type Server = Omit<WireModelSpec, 'id' | 'options' | 'format' | 'auth' | 'client
 
 type Headers = Readonly<Record<string, string>>
 
-function chatModel(id: string, options: ProviderOptions, dialect: ChatDialect, server: Server): Model {
+function chatModel(
+  id: string,
+  options: ProviderOptions,
+  { dialect, server }: { readonly dialect: ChatDialect; readonly server: Server },
+): Model {
   const { accountHeaders, ...spec } = server
   const { provider } = spec
   return wireModel({

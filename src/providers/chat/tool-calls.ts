@@ -54,11 +54,15 @@ export function argumentsIn(value: unknown): string {
 /** Ids of the calls of a whole reply: the given ones, those that are missing or repeated replaced (H-38). */
 export function uniqueIds(given: readonly string[], callIdFor: (index: number) => string): string[] {
   const used = new Set<string>()
-  return given.map((id, index) => uniqueId(id, index, used, callIdFor))
+  return given.map((id, index) => uniqueId(id, index, { used, callIdFor }))
 }
 
 /** `id`, or one made for the call at `index`, that is not in `used`; it is put there. */
-export function uniqueId(id: string, index: number, used: Set<string>, callIdFor: (index: number) => string): string {
+export function uniqueId(
+  id: string,
+  index: number,
+  { used, callIdFor }: { readonly used: Set<string>; readonly callIdFor: (index: number) => string },
+): string {
   let unique = id
   for (let at = index; unique === '' || used.has(unique); at++) unique = callIdFor(at)
   used.add(unique)

@@ -103,7 +103,7 @@ export class ResponseFold implements ReplyFold {
   }
 
   #open(index: number | undefined, item: WireObject): OutputItem {
-    const opened = new OutputItem(index ?? this.#items.length, item, this.#ids, this.#onDelta)
+    const opened = new OutputItem(index ?? this.#items.length, item, { ids: this.#ids, onDelta: this.#onDelta })
     this.#items.push(opened)
     this.#byIndex.set(opened.index, opened)
     this.#current = opened
@@ -130,7 +130,7 @@ export class ResponseFold implements ReplyFold {
       return { index: place < 0 ? item.index : place, parts: item.parts(final) }
     })
     for (const [index, final] of untold) {
-      placed.push({ index, parts: new OutputItem(index, {}, this.#ids, this.#onDelta).parts(final) })
+      placed.push({ index, parts: new OutputItem(index, {}, { ids: this.#ids, onDelta: this.#onDelta }).parts(final) })
     }
     return placed.sort((left, right) => left.index - right.index).flatMap(({ parts }) => parts)
   }

@@ -38,7 +38,11 @@ export class OutputItem {
   #callId: string | null = null
   #done: WireObject | null = null
 
-  constructor(index: number, announced: WireObject, ids: CallIds, onDelta?: (delta: ModelDelta) => void) {
+  constructor(
+    index: number,
+    announced: WireObject,
+    { ids, onDelta }: { readonly ids: CallIds; readonly onDelta?: ((delta: ModelDelta) => void) | undefined },
+  ) {
     this.index = index
     this.#ids = ids
     this.#onDelta = onDelta

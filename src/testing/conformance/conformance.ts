@@ -91,7 +91,7 @@ interface CaseOptions {
 
 function caseOf({ stage, model, seed, turnMs }: CaseOptions): Case {
   const chance = new Chance(seed)
-  const talk = (name?: string): Talk => new Talk(stage, model, new Generator(chance, name), turnMs)
+  const talk = (name?: string): Talk => new Talk(stage, model, { generator: new Generator(chance, name), turnMs })
   return { stage, api: stage.api, chance, talk }
 }
 

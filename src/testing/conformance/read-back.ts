@@ -27,7 +27,7 @@ export function checkSaid(
   expectSame('the order of messages', roles(given), roles(wanted))
   const ids = new Pairs()
   for (const [index, message] of wanted.entries())
-    checkMessage(message, given[index] ?? message, `message ${index + 1}`, ids)
+    checkMessage(message, given[index] ?? message, { place: `message ${index + 1}`, ids })
   for (const entry of transcript) if (entry.role === 'assistant') checkReasoning(entry, request)
 }
 
@@ -90,7 +90,11 @@ class Pairs {
   }
 }
 
-function checkMessage(wanted: Said, given: Said, place: string, ids: Pairs): void {
+function checkMessage(
+  wanted: Said,
+  given: Said,
+  { place, ids }: { readonly place: string; readonly ids: Pairs },
+): void {
   if (wanted.role === 'user' && given.role === 'user') expectSame(place, given.content, wanted.content)
   if (wanted.role === 'tool' && given.role === 'tool') {
     expectSame(`${place}, whose result it is`, given.callId, ids.theirs(wanted.callId) ?? wanted.callId)

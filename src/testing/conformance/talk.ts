@@ -35,7 +35,11 @@ export class Talk {
   #session: ModelSession
   readonly #model: Model
 
-  constructor(stage: Stage, model: Model, generator: Generator, turnMs: number) {
+  constructor(
+    stage: Stage,
+    model: Model,
+    { generator, turnMs }: { readonly generator: Generator; readonly turnMs: number },
+  ) {
     this.stage = stage
     this.generator = generator
     this.#turnMs = turnMs

@@ -49,7 +49,7 @@ export function subagent(options: SubagentOptions = {}): ToolSpec {
           return agent.exclusive === true ? turns.within(parentRunId, signal, run) : run()
         },
       }
-      const handed = { agent, options: spawnOptionsOf(agent, task, context, maxDepth), context }
+      const handed = { agent, options: spawnOptionsOf(agent, task, { context, maxDepth }), context }
       if (agent.background === true) return answered(handed, () => started(handed, line))
       return line.within(context.runId, context.signal, () => answered(handed, () => finished(handed)))
     },
@@ -111,7 +111,11 @@ async function answered({ agent, context }: HandedTask, work: () => Promise<Tool
   }
 }
 
-function spawnOptionsOf(agent: Agent, task: string, context: ToolContext, maxDepth: number): SpawnOptions<unknown> {
+function spawnOptionsOf(
+  agent: Agent,
+  task: string,
+  { context, maxDepth }: { readonly context: ToolContext; readonly maxDepth: number },
+): SpawnOptions<unknown> {
   const { name, tools, instructions, exclusive: _, background: __, ...run } = agent
   const { conversation_id: conversationId } = context.metadata
   const shared = {

@@ -25,8 +25,8 @@ const MAX_PARTIAL_CHARS = 4_000
 
 /** A command that has ended, well or not (session-behaviour §11.6): streams under their names, the rest as metadata. */
 export async function endedOutcome({ workspace, launch, end, maxChars, timeouts }: CommandEnd): Promise<ToolOutcome> {
-  const stdout = await section(workspace, 'stdout', end, maxChars)
-  const stderr = end.stdout === end.stderr ? EMPTY : await section(workspace, 'stderr', end, maxChars)
+  const stdout = await section(workspace, 'stdout', { end, maxChars })
+  const stderr = end.stdout === end.stderr ? EMPTY : await section(workspace, 'stderr', { end, maxChars })
   const message = timeoutMessage(end, timeouts)
   const texts = [message ?? '', stdout.text, stderr.text].filter((text) => text !== '')
   return {
@@ -72,7 +72,11 @@ interface Section {
 
 const EMPTY: Section = { text: '', metadata: {} }
 
-async function section(workspace: Workspace, stream: OutputStream, end: Ended, maxChars: number): Promise<Section> {
+async function section(
+  workspace: Workspace,
+  stream: OutputStream,
+  { end, maxChars }: { readonly end: Ended; readonly maxChars: number },
+): Promise<Section> {
   const text = plainText(end, stream)
   if (text === '') return EMPTY
   const excerpt = excerptOf(text, maxChars)

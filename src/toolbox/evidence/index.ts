@@ -61,7 +61,7 @@ function resultText(text: string): string {
 /** The value in a row of a JSONL file that a quotation is said to be from: a text as it is, anything else as JSON. */
 async function quotedRow(evidence: RowEvidence, sources: EvidenceSources): Promise<Quoted> {
   const { file, row, path } = evidence
-  const line = await linesOf(file, row, row, sources)
+  const line = await linesOf(file, row, { last: row, sources })
   if ('problem' in line || path === undefined || path === '') return line
   const field = parseFieldPath(path)
   if (!field.ok) return { problem: `\`path\`: ${field.problem}` }

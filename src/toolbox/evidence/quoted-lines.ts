@@ -9,7 +9,7 @@ import type { EvidenceSources, Quoted } from './sources.js'
 export function quotedLines(evidence: FileEvidence, sources: EvidenceSources): Promise<Quoted> {
   const { file, from_line: first, to_line: last = first } = evidence
   if (last < first) return Promise.resolve({ problem: `\`to_line\` must be at least \`from_line\`, ${first}` })
-  return linesOf(file, first, last, sources)
+  return linesOf(file, first, { last, sources })
 }
 
 /** Bytes of what is compared: a quotation from more names no place. */
@@ -19,7 +19,11 @@ const MOST_BYTES = 4_000_000
 const OPTIONS = {}
 
 /** Lines `first` to `last` of a file, joined as they stand. */
-export async function linesOf(file: string, first: number, last: number, sources: EvidenceSources): Promise<Quoted> {
+export async function linesOf(
+  file: string,
+  first: number,
+  { last, sources }: { readonly last: number; readonly sources: EvidenceSources },
+): Promise<Quoted> {
   const workspace = workspaceOf(OPTIONS, sources.root)
   return withResolved(
     () => workspace.rootPolicy.resolve(file),

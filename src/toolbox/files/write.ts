@@ -68,5 +68,5 @@ async function writeFile({ workspace, args, context }: FileCall<WriteArguments>)
 
 async function overwrite(target: Target, bytes: Buffer): Promise<void> {
   const old = await writableStats(target)
-  await replaceFile(target, old, (file) => file.writeFile(bytes))
+  await replaceFile(target, old, { write: (file) => file.writeFile(bytes) })
 }

@@ -28,7 +28,11 @@ export class Ranked implements RowCollector {
   readonly #display: (path: string) => string
   readonly #kept: RankedRow[] = []
 
-  constructor(orders: readonly Order[], count: number, view: RowView, display: (path: string) => string) {
+  constructor(
+    orders: readonly Order[],
+    count: number,
+    { view, display }: { readonly view: RowView; readonly display: (path: string) => string },
+  ) {
     this.#orders = orders
     this.#count = count
     this.#view = view

@@ -18,7 +18,11 @@ export interface Body {
 }
 
 /** The whole result (spec §6.7). */
-export function renderResult(args: JsonlSearchArguments, plan: Plan, counts: ScanCounts, body: Body): string {
+export function renderResult(
+  args: JsonlSearchArguments,
+  plan: Plan,
+  { counts, body }: { readonly counts: ScanCounts; readonly body: Body },
+): string {
   const lines = [
     `query: ${args.query === undefined || args.query === '' ? '(none)' : cutAt(args.query, MAX_SHOWN_CHARS)}`,
     `scope: path=${shownPath(args.path === undefined || args.path === '' ? '.' : args.path)}`,

@@ -38,10 +38,10 @@ export async function runJsonlSearch(call: FileCall<JsonlSearchArguments>): Prom
   const plan = planOf(args)
   const time = callTime(args.timeout ?? workspace.limits.searchTimeoutMs / 1000, context.signal)
   try {
-    const collection = collectionFor(workspace, args, plan, time)
+    const collection = collectionFor(workspace, args, { plan, time })
     const soFar = new FoundSoFar(workspace, context)
-    const scanned = await scanAll(call, plan, { collector: collection.collector, soFar }, time)
-    return await outcomeOf(call, plan, scanned, collection.body(scanned.counts))
+    const scanned = await scanAll(call, plan, { into: { collector: collection.collector, soFar }, time })
+    return await outcomeOf(call, plan, { scanned, body: collection.body(scanned.counts) })
   } catch (error) {
     if (!(error instanceof DeadlinePassed)) throw error
     const problem = `jsonl_search timed out after ${time.seconds}s: narrow the path, or add a query`
@@ -54,7 +54,11 @@ interface Collection {
   body(counts: ScanCounts): Body
 }
 
-function collectionFor(workspace: Workspace, args: JsonlSearchArguments, plan: Plan, time: CallTime): Collection {
+function collectionFor(
+  workspace: Workspace,
+  args: JsonlSearchArguments,
+  { plan, time }: { readonly plan: Plan; readonly time: CallTime },
+): Collection {
   const { limit = DEFAULT_LIMIT, offset = 0 } = args
   const view = { fields: plan.fields, searches: plan.searches, onPause: time.check }
   switch (plan.shape.kind) {
@@ -63,7 +67,7 @@ function collectionFor(workspace: Workspace, args: JsonlSearchArguments, plan: P
       return { collector: groups, body: () => groupsBody(groups.sorted(), { offset, limit, others: groups.others }) }
     }
     case 'ranked': {
-      const ranked = new Ranked(plan.shape.orders, offset + limit, view, (path) => workspace.display(path))
+      const ranked = new Ranked(plan.shape.orders, offset + limit, { view, display: (path) => workspace.display(path) })
       return { collector: ranked, body: ({ rowsMatched }) => rankedBody(ranked.rows, offset, rowsMatched) }
     }
     case 'pages': {
@@ -82,8 +86,10 @@ interface Scanned {
 async function scanAll(
   { workspace, args }: FileCall<JsonlSearchArguments>,
   plan: Plan,
-  { collector, soFar }: { readonly collector: RowCollector; readonly soFar: FoundSoFar },
-  time: CallTime,
+  {
+    into: { collector, soFar },
+    time,
+  }: { readonly into: { readonly collector: RowCollector; readonly soFar: FoundSoFar }; readonly time: CallTime },
 ): Promise<Scanned> {
   const counts: ScanCounts = { rowsMatched: 0, compareWarnings: 0, parseErrors: 0, overlongLines: 0 }
   const unread = new UnreadFiles()
@@ -116,8 +122,7 @@ async function scanAll(
 async function outcomeOf(
   { workspace, args }: FileCall<JsonlSearchArguments>,
   plan: Plan,
-  { counts, unread }: Scanned,
-  body: Body,
+  { scanned: { counts, unread }, body }: { readonly scanned: Scanned; readonly body: Body },
 ): Promise<ToolOutcome> {
   const problem = unread.text.slice(0, MAX_WARNING_CHARS)
   const returncode = problem !== '' ? 2 : counts.rowsMatched > 0 ? 0 : 1
@@ -125,7 +130,7 @@ async function outcomeOf(
   if (counts.rowsMatched === 0 && problem !== '') {
     throw new FileFailure('SearchFailed', `jsonl_search failed (rc=2): ${problem}`, { metadata })
   }
-  const text = renderResult(args, plan, counts, body)
+  const text = renderResult(args, plan, { counts, body })
   const { maxToolChars } = workspace.limits
   const limit = Math.min(args.max_chars ?? maxToolChars, maxToolChars)
   const spilled = await spill(workspace, { text, prefix: 'jsonl_search', limit })

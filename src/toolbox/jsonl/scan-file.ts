@@ -72,7 +72,7 @@ class LineScan {
       const end = lineFeed === -1 ? bytes.length : lineFeed
       this.#lines++
       if (mayPass(start, end) || !looksWhole(bytes, start, end)) {
-        this.#takeLine(bytes, start, end, this.#lines)
+        this.#takeLine(bytes, start, { end, line: this.#lines })
         if (++this.#rows % ROWS_BETWEEN_BREATHS === 0) await this.#scan.time.breathe()
       }
       start = end + 1
@@ -81,13 +81,13 @@ class LineScan {
 
   async scanMatching(bytes: Buffer, pattern: Pattern): Promise<void> {
     await eachMatchingLine(bytes, pattern, this.#scan.time, (start, end, linesBefore) => {
-      this.#takeLine(bytes, start, end, this.#lines + linesBefore + 1)
+      this.#takeLine(bytes, start, { end, line: this.#lines + linesBefore + 1 })
       return true
     })
     this.#lines += lineFeeds(bytes, 0, bytes.length)
   }
 
-  #takeLine(bytes: Buffer, start: number, end: number, line: number): void {
+  #takeLine(bytes: Buffer, start: number, { end, line }: { readonly end: number; readonly line: number }): void {
     const first = firstVisible(bytes, start, end)
     if (first === end) return
     const row = parseRow(bytes.toString('utf8', first, end))

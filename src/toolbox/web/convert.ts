@@ -83,8 +83,7 @@ const FRAME = (source: string): string => `
 export async function convert(
   converter: Converter,
   bytes: Uint8Array,
-  base: URL,
-  signal: AbortSignal,
+  { base, signal }: { readonly base: URL; readonly signal: AbortSignal },
 ): Promise<string> {
   signal.throwIfAborted()
   const own = new Uint8Array(bytes)

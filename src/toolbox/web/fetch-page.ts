@@ -35,7 +35,7 @@ export async function fetchPage(text: string, settings: FetchSettings, signal: A
   const { url, answer } = await followed(parsedUrl(text), settings, signal)
   const type = contentTypeOf(answer.headers['content-type'])
   const status = answer.statusCode ?? 0
-  if (status < 200 || status > 299) throw await httpFailure(url, answer, type, signal)
+  if (status < 200 || status > 299) throw await httpFailure(url, answer, { type, signal })
   if (kindOfType(type) === 'binary') {
     answer.destroy()
     refuseBinary(type)
@@ -98,12 +98,12 @@ async function readable({ kind, type, body, url, signal }: Reading): Promise<Pic
   switch (kind) {
     case 'html': {
       const html = Buffer.from(decodedText(type, body.bytes))
-      return { format: 'markdown', text: await convert(HTML_TO_MARKDOWN, html, url, signal) }
+      return { format: 'markdown', text: await convert(HTML_TO_MARKDOWN, html, { base: url, signal }) }
     }
     case 'pdf':
       if (body.cut)
         throw fetchFailure('ContentTooLarge', `The PDF has more than the ${body.bytes.length} bytes that are read.`)
-      return { format: 'text', text: await convert(PDF_TO_TEXT, body.bytes, url, signal) }
+      return { format: 'text', text: await convert(PDF_TO_TEXT, body.bytes, { base: url, signal }) }
     case 'text':
       return { format: 'text', text: decodedText(type, body.bytes) }
     case 'binary':
@@ -111,7 +111,11 @@ async function readable({ kind, type, body, url, signal }: Reading): Promise<Pic
   }
 }
 
-async function httpFailure(url: URL, answer: IncomingMessage, type: ContentType, signal: AbortSignal) {
+async function httpFailure(
+  url: URL,
+  answer: IncomingMessage,
+  { type, signal }: { readonly type: ContentType; readonly signal: AbortSignal },
+) {
   const status = `${answer.statusCode ?? 0} ${answer.statusMessage ?? ''}`.trim()
   const { bytes } = await readBody(answer, MAX_ERROR_BYTES, signal)
   const said = kindOf(type, bytes) === 'text' ? decodedText(type, bytes).trim() : ''

@@ -31,7 +31,11 @@ export class PathPolicy {
    * @param reserved A folder that is only allowed where an entry of `allowed` lies inside it.
    * @throws PathValidationError when an entry lies outside `root`, or there is none in the list.
    */
-  constructor(root: string, allowed: readonly string[] | undefined, label: string, reserved?: string) {
+  constructor(
+    root: string,
+    allowed: readonly string[] | undefined,
+    { label, reserved }: { readonly label: string; readonly reserved?: string | undefined },
+  ) {
     this.root = root
     this.#label = label
     if (allowed?.length === 0) throw new PathValidationError(`Expected \`${label}\` to have at least one path.`)

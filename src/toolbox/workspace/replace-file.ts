@@ -67,13 +67,15 @@ export async function writableStats({ folder, name, shown }: Target): Promise<Bi
 export async function replaceFile(
   target: Target,
   old: BigIntStats | undefined,
-  write: (file: FileHandle) => Promise<void>,
-  isUnchanged: () => Promise<void> = () => Promise.resolve(),
+  {
+    write,
+    isUnchanged = () => Promise.resolve(),
+  }: { readonly write: (file: FileHandle) => Promise<void>; readonly isUnchanged?: () => Promise<void> },
 ): Promise<void> {
   const { folder, name, signal } = target
   const temporary = `.thinharness-${globalThis.crypto.randomUUID()}.tmp`
   const flags = constants.O_WRONLY | constants.O_CREAT | constants.O_EXCL
-  const file = await openIn(folder, temporary, flags, NEW_FILE_MODE)
+  const file = await openIn(folder, temporary, { flags, mode: NEW_FILE_MODE })
   try {
     try {
       await write(file)
@@ -95,7 +97,10 @@ export async function replaceFile(
 export async function appendToFile(target: Target, bytes: Buffer): Promise<void> {
   const old = await writableStats(target)
   const { folder, name, shown } = target
-  const file = await openIn(folder, name, constants.O_RDWR | constants.O_APPEND | constants.O_CREAT, NEW_FILE_MODE)
+  const file = await openIn(folder, name, {
+    flags: constants.O_RDWR | constants.O_APPEND | constants.O_CREAT,
+    mode: NEW_FILE_MODE,
+  })
   try {
     const stats = await file.stat({ bigint: true })
     requireRegular(stats, shown)
@@ -103,9 +108,11 @@ export async function appendToFile(target: Target, bytes: Buffer): Promise<void>
     // Another name of the same file may lie anywhere: it keeps what it has.
     if (stats.nlink === 1n) await file.appendFile(bytes)
     else {
-      await replaceFile(target, old ?? stats, async (copy) => {
-        await copyFile(file, copy, target.signal)
-        await copy.appendFile(bytes)
+      await replaceFile(target, old ?? stats, {
+        write: async (copy) => {
+          await copyFile(file, copy, target.signal)
+          await copy.appendFile(bytes)
+        },
       })
     }
   } finally {

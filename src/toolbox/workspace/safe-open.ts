@@ -164,7 +164,11 @@ export async function openFolder(ground: Ground, path: string, create = false): 
 }
 
 /** Opens a file in a verified folder, never through a link and never waiting for a pipe. */
-export async function openIn(folder: Folder, name: string, flags: number, mode?: number): Promise<FileHandle> {
+export async function openIn(
+  folder: Folder,
+  name: string,
+  { flags, mode }: { readonly flags: number; readonly mode?: number | undefined },
+): Promise<FileHandle> {
   return openUnlinked(folder.at(name), flags, mode)
 }
 

@@ -70,7 +70,7 @@ export async function isArtifact(name: string, file: FileHandle): Promise<boolea
   const { size } = await file.stat()
   const beginning = Buffer.alloc(Math.min(size, SEALED_BYTES))
   const { bytesRead } = await file.read(beginning, 0, beginning.length, 0)
-  return sealOf(prefix, time, size, beginning.subarray(0, bytesRead)) === seal
+  return sealOf(prefix, time, { size, beginning: beginning.subarray(0, bytesRead) }) === seal
 }
 
 async function save(workspace: Workspace, prefix: string, text: string): Promise<string> {
@@ -87,11 +87,14 @@ async function save(workspace: Workspace, prefix: string, text: string): Promise
 /** Two calls in one millisecond with one text would have one name: the second takes the next millisecond's. */
 async function writeNew(folder: Folder, prefix: string, bytes: Buffer): Promise<string> {
   for (let time = Date.now(); ; time++) {
-    const seal = sealOf(prefix, String(time), bytes.length, bytes.subarray(0, SEALED_BYTES))
+    const seal = sealOf(prefix, String(time), { size: bytes.length, beginning: bytes.subarray(0, SEALED_BYTES) })
     const name = `${prefix}-${time}-${seal}.txt`
     try {
-      const file = await openIn(folder, name, constants.O_WRONLY | constants.O_CREAT | constants.O_EXCL, 0o600)
-      await writeOrRemove(folder, name, file, bytes)
+      const file = await openIn(folder, name, {
+        flags: constants.O_WRONLY | constants.O_CREAT | constants.O_EXCL,
+        mode: 0o600,
+      })
+      await writeOrRemove(folder, name, { file, bytes })
       return name
     } catch (error) {
       if (!isSystemError(error, 'EEXIST')) throw error
@@ -100,7 +103,11 @@ async function writeNew(folder: Folder, prefix: string, bytes: Buffer): Promise<
 }
 
 /** Half a file has not the seal that its name tells of: nobody would ever remove it. */
-async function writeOrRemove(folder: Folder, name: string, file: FileHandle, bytes: Buffer): Promise<void> {
+async function writeOrRemove(
+  folder: Folder,
+  name: string,
+  { file, bytes }: { readonly file: FileHandle; readonly bytes: Buffer },
+): Promise<void> {
   try {
     await file.writeFile(bytes)
   } catch (error) {
@@ -111,7 +118,11 @@ async function writeOrRemove(folder: Folder, name: string, file: FileHandle, byt
   }
 }
 
-function sealOf(prefix: string, time: string, size: number, beginning: Buffer): string {
+function sealOf(
+  prefix: string,
+  time: string,
+  { size, beginning }: { readonly size: number; readonly beginning: Buffer },
+): string {
   return createHash('sha256').update(`${prefix}-${time}-${size}\n`).update(beginning).digest('hex').slice(0, 8)
 }
 
@@ -129,7 +140,7 @@ function timeOf(name: string): number {
 
 async function removeArtifact(folder: Folder, name: string): Promise<void> {
   try {
-    const file = await openIn(folder, name, constants.O_RDONLY)
+    const file = await openIn(folder, name, { flags: constants.O_RDONLY })
     try {
       if (!(await file.stat()).isFile() || !(await isArtifact(name, file))) return
     } finally {

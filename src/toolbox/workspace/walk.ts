@@ -110,7 +110,7 @@ async function firstVisit(workspace: Workspace, start: string, matcher: Glob | u
     const path = join(workspace.root, ...segments.slice(0, depth))
     try {
       scope = await withFolder(workspace, path, async (folder) =>
-        scopeOf(folder, await readdir(folder.at('.')), depth, scope),
+        scopeOf(folder, await readdir(folder.at('.')), { depth, parent: scope }),
       )
     } catch (error) {
       if (!isPassedOver(error)) throw error
@@ -125,14 +125,14 @@ async function entriesOf(workspace: Workspace, visit: Visit, options: Matching):
     return await withFolder(workspace, visit.path, async (folder) => {
       const entries = await readdir(folder.at('.'), { withFileTypes: true })
       const names = entries.map(({ name }) => name)
-      const scope = await scopeOf(folder, names, visit.segments.length, visit.scope)
+      const scope = await scopeOf(folder, names, { depth: visit.segments.length, parent: visit.scope })
       entries.sort((left, right) => (left.name < right.name ? -1 : 1))
       const found: Found[] = []
       for (const [index, entry] of entries.entries()) {
         if (index % NAMES_BETWEEN_BREATHS === 0) await options.giveWay()
         const type = typeOf(entry) ?? (await typeAt(folder, entry.name))
         if (type === undefined) continue
-        const each = foundAs(workspace, { ...visit, scope }, entry.name, type, options)
+        const each = foundAs(workspace, { ...visit, scope }, { name: entry.name, type, matching: options })
         if (each !== undefined) found.push(each)
       }
       return found
@@ -147,9 +147,11 @@ async function entriesOf(workspace: Workspace, visit: Visit, options: Matching):
 function foundAs(
   workspace: Workspace,
   folder: Visit,
-  name: string,
-  type: EntryType,
-  { matcher, includeHidden = false }: Matching,
+  {
+    name,
+    type,
+    matching: { matcher, includeHidden = false },
+  }: { readonly name: string; readonly type: EntryType; readonly matching: Matching },
 ): Found | undefined {
   const path = join(folder.path, name)
   if (workspace.isOwn(path)) return undefined
@@ -206,8 +208,7 @@ async function typeAt(folder: Folder, name: string): Promise<EntryType | undefin
 async function scopeOf(
   folder: Folder,
   names: readonly string[],
-  depth: number,
-  parent: IgnoreScope | undefined,
+  { depth, parent }: { readonly depth: number; readonly parent: IgnoreScope | undefined },
 ): Promise<IgnoreScope | undefined> {
   const present = IGNORE_FILES.filter((file) => names.includes(file))
   if (present.length === 0) return parent
@@ -218,7 +219,7 @@ async function scopeOf(
 
 async function rulesIn(folder: Folder, file: IgnoreFileName): Promise<readonly IgnoreRule[]> {
   try {
-    const handle = await openIn(folder, file, constants.O_RDONLY)
+    const handle = await openIn(folder, file, { flags: constants.O_RDONLY })
     try {
       const stats = await handle.stat()
       if (!stats.isFile() || stats.size > MAX_IGNORE_BYTES) return []

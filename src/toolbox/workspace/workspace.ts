@@ -55,9 +55,9 @@ function createWorkspace(options: FileToolOptions, rawRoot: string): Workspace {
   return {
     root,
     descriptors: descriptorsWork(root),
-    readPolicy: new PathPolicy(root, options.readPaths, 'read paths'),
-    writePolicy: new PathPolicy(root, options.writePaths, 'write paths', own),
-    rootPolicy: new PathPolicy(root, undefined, 'root'),
+    readPolicy: new PathPolicy(root, options.readPaths, { label: 'read paths' }),
+    writePolicy: new PathPolicy(root, options.writePaths, { label: 'write paths', reserved: own }),
+    rootPolicy: new PathPolicy(root, undefined, { label: 'root' }),
     outputDir: containedPath(root, options.outputDir ?? `${OWN_FOLDER}/outputs`),
     limits,
     display: (path) => displayed(root, path),

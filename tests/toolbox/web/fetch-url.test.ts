@@ -253,7 +253,7 @@ describe('fetch_url and servers that mean ill', () => {
 
 test('a package that is not installed is told with the command that installs it', async () => {
   const converter = { packageName: 'not-a-package-of-ours', purpose: 'Odd pages are read', source: '' }
-  const converted = convert(converter, Buffer.from(''), new URL('http://x/'), NEVER)
+  const converted = convert(converter, Buffer.from(''), { base: new URL('http://x/'), signal: NEVER })
   await expect(converted).rejects.toMatchObject({
     errorType: 'MissingDependency',
     message:
@@ -263,7 +263,10 @@ test('a package that is not installed is told with the command that installs it'
 
 test('a conversion has neither the environment nor endless memory', async () => {
   const convertBy = (source: string): Promise<string> =>
-    convert({ packageName: 'turndown', purpose: '', source }, Buffer.from('x'), new URL('http://x/'), NEVER)
+    convert({ packageName: 'turndown', purpose: '', source }, Buffer.from('x'), {
+      base: new URL('http://x/'),
+      signal: NEVER,
+    })
   expect(await convertBy('return JSON.stringify(process.env)')).toBe('{}')
   await expect(
     convertBy('const all = []; for (;;) all.push(new Array(100000).fill(Math.random()))'),

@@ -73,7 +73,7 @@ describe.each([
       'replacing a file',
       (workspace, path) =>
         withTarget(workspace, { path, shown, signal, create: true }, (target) =>
-          replaceFile(target, undefined, (file) => file.writeFile('new')),
+          replaceFile(target, undefined, { write: (file) => file.writeFile('new') }),
         ),
     ],
     [
@@ -93,9 +93,11 @@ describe.each([
     const { outside, root, workspace, swap } = await scene(descriptors, file)
     const path = await workspace.rootPolicy.resolve(file)
     const replacing = withTarget(workspace, { path, shown, signal }, (target) =>
-      replaceFile(target, undefined, async (file) => {
-        await file.writeFile('new')
-        swap()
+      replaceFile(target, undefined, {
+        write: async (file) => {
+          await file.writeFile('new')
+          swap()
+        },
       }),
     )
     if (workspace.descriptors) await replacing
@@ -131,7 +133,7 @@ test('H-33 no name in a folder is opened through a link', async () => {
   await symlink(join(outside, 'x.txt'), join(root, 'link'))
   const folder = await openFolder(workspaceIn(root), root)
   for (const flags of [constants.O_RDONLY, constants.O_RDWR | constants.O_APPEND | constants.O_CREAT]) {
-    await expect(openIn(folder, 'link', flags)).rejects.toThrow(PathValidationError)
+    await expect(openIn(folder, 'link', { flags })).rejects.toThrow(PathValidationError)
   }
   await folder.close()
 })
@@ -227,7 +229,7 @@ describe.skipIf(process.platform === 'win32')('what is no regular file neither h
     const root = await folderWith()
     execFileSync('mkfifo', [join(root, 'pipe')])
     const folder = await openFolder(workspaceIn(root), root)
-    const file = await openIn(folder, 'pipe', constants.O_RDONLY)
+    const file = await openIn(folder, 'pipe', { flags: constants.O_RDONLY })
     expect((await file.stat()).isFIFO()).toBe(true)
     await file.close()
     await folder.close()

@@ -60,7 +60,7 @@ describe('spec §1.4 a policy', () => {
     await symlink('later.txt', join(root, 'to-later'))
     await symlink(join(outside, 'later.txt'), join(root, 'to-later-outside'))
     await symlink('loop', join(root, 'loop'))
-    return { root, outside, policy: new PathPolicy(root, undefined, 'read paths') }
+    return { root, outside, policy: new PathPolicy(root, undefined, { label: 'read paths' }) }
   }
 
   test.each<[string, string]>([
@@ -120,7 +120,7 @@ describe('spec §1.4 a policy', () => {
 
   test('FT-19 an allow-list lets through its files alone, and its folders with all below', async () => {
     const { root } = await policyFor()
-    const policy = new PathPolicy(root, ['a.txt', 'docs/deep', 'docs', 'docs', 'not-yet'], 'read paths')
+    const policy = new PathPolicy(root, ['a.txt', 'docs/deep', 'docs', 'docs', 'not-yet'], { label: 'read paths' })
     const verdicts = [
       'a.txt',
       'a.txt/x',
@@ -151,9 +151,9 @@ describe('spec §1.4 a policy', () => {
 
   test('an allow-list must have an entry, and none outside the root', async () => {
     const { root, outside } = await policyFor()
-    expect(() => new PathPolicy(root, [], 'read paths')).toThrow(PathValidationError)
+    expect(() => new PathPolicy(root, [], { label: 'read paths' })).toThrow(PathValidationError)
     for (const entry of ['..', outside, 'to-outside', 'to-later-outside', '']) {
-      expect(() => new PathPolicy(root, ['.', entry], 'read paths')).toThrow(PathValidationError)
+      expect(() => new PathPolicy(root, ['.', entry], { label: 'read paths' })).toThrow(PathValidationError)
     }
   })
 
@@ -161,13 +161,13 @@ describe('spec §1.4 a policy', () => {
     const { root } = await policyFor()
     const verdicts = (policy: PathPolicy): boolean[] =>
       ['own', 'own/x', 'own/sub/x', 'other'].map((path) => policy.covers(join(root, path)))
-    expect(verdicts(new PathPolicy(root, undefined, 'write paths', join(root, 'own')))).toEqual([
+    expect(verdicts(new PathPolicy(root, undefined, { label: 'write paths', reserved: join(root, 'own') }))).toEqual([
       false,
       false,
       false,
       true,
     ])
-    expect(verdicts(new PathPolicy(root, ['own/sub'], 'write paths', join(root, 'own')))).toEqual([
+    expect(verdicts(new PathPolicy(root, ['own/sub'], { label: 'write paths', reserved: join(root, 'own') }))).toEqual([
       false,
       false,
       true,

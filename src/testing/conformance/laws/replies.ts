@@ -14,8 +14,8 @@ export const replyLaws = {
     holds: async (given) => {
       const talk = firstQuestion(given)
       const reply = talk.generator.reply()
-      const whole = plain(turnIn(await again(talk, reply, false), given.stage))
-      const streamed = plain(turnIn(await again(talk, reply, true), given.stage))
+      const whole = plain(turnIn(await again(talk, reply, { streamed: false }), given.stage))
+      const streamed = plain(turnIn(await again(talk, reply, { streamed: true }), given.stage))
       expectSame('the streamed turn', streamed, whole)
       expectSame('the text', whole.text, partsOf(reply, 'text').join(''))
       const calls = reply.parts.filter((part) => part.type === 'call')
@@ -36,10 +36,10 @@ export const replyLaws = {
       const talk = firstQuestion(given)
       const reply = talk.generator.reply()
       for (const streamed of [true, false]) {
-        const once = await again(talk, reply, streamed)
+        const once = await again(talk, reply, { streamed })
         const turn = plain(turnIn(once, given.stage))
         for (const cut of [byteByByte, atRandom(given.chance, 7), atRandom(given.chance, 200)]) {
-          const other = await again(talk, reply, streamed, cut)
+          const other = await again(talk, reply, { streamed, cut })
           expectSame('the turn of an answer in pieces', plain(turnIn(other, given.stage)), turn)
           expectSame('its deltas', joined(other.deltas), joined(once.deltas))
         }
@@ -51,7 +51,7 @@ export const replyLaws = {
     says: 'The deltas that are told add up to the reply: its text, its thoughts, the arguments of each call.',
     holds: async (given) => {
       const talk = firstQuestion(given)
-      const outcome = await again(talk, talk.generator.reply(), true, atRandom(given.chance, 50))
+      const outcome = await again(talk, talk.generator.reply(), { streamed: true, cut: atRandom(given.chance, 50) })
       const turn = turnIn(outcome, given.stage)
       const told = joined(outcome.deltas)
       expectSame('the text that was told', told['text_delta'] ?? '', turn.text)
@@ -131,13 +131,13 @@ export const replyLaws = {
       const talk = firstQuestion(given)
       const reply = talk.generator.reply()
       for (const streamed of [true, false]) {
-        const { usage } = turnIn(await again(talk, reply, streamed), given.stage)
+        const { usage } = turnIn(await again(talk, reply, { streamed }), given.stage)
         expectSame('the input tokens', usage.inputTokens, reply.usage?.inputTokens)
         expectSame('the output tokens', usage.outputTokens, reply.usage?.outputTokens)
         for (const field of ['cacheReadTokens', 'cacheWriteTokens', 'reasoningTokens'] as const) {
           if (usage[field] !== null) expectSame(`\`${field}\``, usage[field], reply.usage?.[field])
         }
-        const unpriced = turnIn(await again(talk, { ...reply, usage: null }, streamed), given.stage)
+        const unpriced = turnIn(await again(talk, { ...reply, usage: null }, { streamed }), given.stage)
         const known = Object.values(unpriced.usage).filter((tokens) => tokens !== null)
         expectSame('the usage of a reply that reports none', known, [])
       }
@@ -151,14 +151,14 @@ export const replyLaws = {
       for (const finishReason of ['length', 'refusal', 'content_filter', 'pause', 'error', 'other'] as const) {
         const parts = [{ type: finishReason === 'refusal' ? 'refusal' : 'text', text: generator.text() }] as const
         for (const streamed of [true, false]) {
-          const outcome = await again(talk, generator.replyOf(parts, { finishReason }), streamed)
+          const outcome = await again(talk, generator.replyOf(parts, { finishReason }), { streamed })
           const isClean = outcome.kind === 'turn' && outcome.turn.finishReason === 'stop'
           if (isClean) throw new Error(`A reply that ended by \`${finishReason}\` is told as a clean answer.`)
         }
       }
-      const calls = turnIn(await again(talk, generator.reply({ calls: 1 }), true), given.stage)
+      const calls = turnIn(await again(talk, generator.reply({ calls: 1 }), { streamed: true }), given.stage)
       expectSame('the finish reason of a reply with calls', calls.finishReason, 'tool_calls')
-      const text = turnIn(await again(talk, generator.reply({ calls: 0 }), true), given.stage)
+      const text = turnIn(await again(talk, generator.reply({ calls: 0 }), { streamed: true }), given.stage)
       expectSame('the finish reason of an answer', text.finishReason, 'stop')
     },
     share: 0.2,
@@ -172,7 +172,11 @@ function firstQuestion(given: Case): Talk {
 }
 
 /** The same question once more, as if it were the first. */
-function again(talk: Talk, reply: GivenReply, streamed: boolean, cut?: Cut): Promise<Outcome> {
+function again(
+  talk: Talk,
+  reply: GivenReply,
+  { streamed, cut }: { readonly streamed: boolean; readonly cut?: Cut | undefined },
+): Promise<Outcome> {
   talk.reopen()
   return talk.ask({ reply, ...(cut && { cut }) }, { streamed })
 }

@@ -119,8 +119,8 @@ async function checkMediaInPrompt(given: Case, part: Medium, mark: string): Prom
   talk.transcript.push(frozen({ role: 'user', ...generator.stamp(), content: [{ type: 'text', text: 'Look.' }, part] }))
   const sent = given.stage.heard.length
   const outcome = await talk.ask({ reply: generator.reply({ calls: 0 }) }, { streamed: false })
-  if (outcome.kind === 'turn') checkCarried(talk, part, mark, false)
-  else checkRefused(given, outcome, part, sent)
+  if (outcome.kind === 'turn') checkCarried(talk, part, { mark, maySay: false })
+  else checkRefused(given, outcome, { part, sent })
 }
 
 async function checkMediaInResult(given: Case, part: Medium, mark: string): Promise<void> {
@@ -134,12 +134,16 @@ async function checkMediaInResult(given: Case, part: Medium, mark: string): Prom
   talk.transcript.push(frozen({ ...result, content: [envelope, part], isError: false }))
   const sent = given.stage.heard.length
   const outcome = await talk.ask({ reply: generator.reply({ calls: 0 }) }, { streamed: false })
-  if (outcome.kind === 'turn') checkCarried(talk, part, mark, true)
-  else checkRefused(given, outcome, part, sent)
+  if (outcome.kind === 'turn') checkCarried(talk, part, { mark, maySay: true })
+  else checkRefused(given, outcome, { part, sent })
 }
 
 /** Refused by the adapter itself, which says what it is that it cannot send. */
-function checkRefused(given: Case, outcome: Outcome & { kind: 'failure' }, part: Medium, sent: number): void {
+function checkRefused(
+  given: Case,
+  outcome: Outcome & { kind: 'failure' },
+  { part, sent }: { readonly part: Medium; readonly sent: number },
+): void {
   if (given.stage.refusal !== null) turnIn(outcome, given.stage)
   expectSame('the requests sent for what is refused', given.stage.heard.length - sent, 0)
   const message = messageOf(outcome.error)
@@ -147,7 +151,11 @@ function checkRefused(given: Case, outcome: Outcome & { kind: 'failure' }, part:
   throw new Error(`\`${part.mediaType}\` is refused without saying so: ${message}`)
 }
 
-function checkCarried({ request }: Talk, part: Medium, mark: string, maySay: boolean): void {
+function checkCarried(
+  { request }: Talk,
+  part: Medium,
+  { mark, maySay }: { readonly mark: string; readonly maySay: boolean },
+): void {
   const texts = textsIn(request.body)
   const plain = Buffer.from(part.data, 'base64').toString()
   if (texts.some((text) => text.includes(mark) || text.includes(plain))) return

@@ -30,7 +30,9 @@ export interface Batch {
 export async function askPrompt(batch: Batch, prompt: string, index: number): Promise<Entry> {
   const { settings, context, slots } = batch
   for (let attempt = 0; ; attempt++) {
-    const failed = await slots.within(context.callId, context.signal, () => attemptOf(batch, prompt, index, attempt))
+    const failed = await slots.within(context.callId, context.signal, () =>
+      attemptOf(batch, prompt, { index, attempt }),
+    )
     if ('index' in failed) return failed
     const { error } = failed
     if (attempt + 1 >= settings.maxAttempts || !mayHelp(error)) return { index, ok: false, error: error.message }
@@ -42,8 +44,7 @@ export async function askPrompt(batch: Batch, prompt: string, index: number): Pr
 async function attemptOf(
   batch: Batch,
   prompt: string,
-  index: number,
-  attempt: number,
+  { index, attempt }: { readonly index: number; readonly attempt: number },
 ): Promise<Entry | { readonly error: HarnessError }> {
   const { context } = batch
   try {

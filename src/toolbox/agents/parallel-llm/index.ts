@@ -68,7 +68,7 @@ async function askAll(
   }
   const payload: JsonObject = { ...counts, results: entries }
   if (outputFile === '') return { kind: 'succeeded', content: JSON.stringify(payload), metadata: counts }
-  const written = await writeResults(workspace, outputFile, payload, context.signal)
+  const written = await writeResults(workspace, outputFile, { results: payload, signal: context.signal })
   const summary = { ...counts, output_file: written }
   const content = JSON.stringify({ ...summary, ...(failed.length > 0 && { failed_indices: failed }) })
   return { kind: 'succeeded', content, metadata: summary }

@@ -33,15 +33,14 @@ export async function readPrompts(workspace: Workspace, path: string): Promise<r
 export async function writeResults(
   workspace: Workspace,
   path: string,
-  results: JsonObject,
-  signal: AbortSignal,
+  { results, signal }: { readonly results: JsonObject; readonly signal: AbortSignal },
 ): Promise<string> {
   const text = `${JSON.stringify(results, null, 2)}\n`
   return withResolved(
     () => workspace.writePolicy.resolve(path),
     async (resolved) => {
       await withTarget(workspace, { path: resolved, shown: shownPath(path), signal, create: true }, async (target) => {
-        await replaceFile(target, await writableStats(target), (file) => file.writeFile(text))
+        await replaceFile(target, await writableStats(target), { write: (file) => file.writeFile(text) })
       })
       return workspace.display(resolved)
     },

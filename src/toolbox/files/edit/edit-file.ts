@@ -45,14 +45,12 @@ export async function editFile(workspace: Workspace, edit: FileEdit): Promise<Fi
     if (result.kind !== 'replaced') throw refusal(result, { text, shown, mayBeRead, replacement })
 
     const after = Buffer.from(result.text)
-    await replaceFile(
-      target,
-      old,
-      (file) => file.writeFile(after),
-      async () => {
+    await replaceFile(target, old, {
+      write: (file) => file.writeFile(after),
+      isUnchanged: async () => {
         if (!(await readBytes(target)).equals(before)) throw changed(shown)
       },
-    )
+    })
     return {
       replacements: result.count,
       lines: changedLines(result.text, result.changes),
@@ -74,7 +72,7 @@ async function editableStats(target: Target): Promise<BigIntStats> {
 }
 
 async function readBytes({ folder, name, shown, signal }: Target): Promise<Buffer> {
-  const file = await openIn(folder, name, constants.O_RDONLY)
+  const file = await openIn(folder, name, { flags: constants.O_RDONLY })
   try {
     if (!(await file.stat()).isFile()) throw changed(shown)
     const range = { offset: 1, limit: Infinity, maxBytes: MAX_EDIT_BYTES, signal }

@@ -49,7 +49,7 @@ export function replaceText(text: string, { oldText, newText, replaceAll, expect
     return { kind: 'unexpected_count', count: found.count, expected }
   }
   if (found.count > 1 && !replaceAll) return { kind: 'ambiguous', ...found }
-  return replaced(text, exact, found, false)
+  return replaced(text, exact, { found, repaired: false })
 }
 
 interface Pair {
@@ -76,10 +76,14 @@ function replaceRepaired(
   const found = matchesOf(text, pair.old)
   if (found.count !== 1) return { kind: 'not_found' }
   if (expected !== undefined && expected !== 1) return { kind: 'unexpected_count', count: 1, expected }
-  return replaced(text, pair, found, true)
+  return replaced(text, pair, { found, repaired: true })
 }
 
-function replaced(text: string, pair: Pair, found: Matches, repaired: boolean): Replaced {
+function replaced(
+  text: string,
+  pair: Pair,
+  { found, repaired }: { readonly found: Matches; readonly repaired: boolean },
+): Replaced {
   const growth = pair.new.length - pair.old.length
   if (text.length + found.count * growth > MAX_TEXT_CHARS) return { kind: 'too_large' }
   const changes = found.offsets.map((oldAt, index) => ({
