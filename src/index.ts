@@ -16,7 +16,9 @@ export type { Prices } from './money/prices.js'
 export { HarnessError, ModelRetry } from './contracts/errors.js'
 export type { HarnessErrorCode } from './contracts/errors.js'
 export type {
+  CompletedResult,
   ContentFlow,
+  PausedResult,
   HarnessResult,
   PendingItem,
   ResumeState,

@@ -235,20 +235,38 @@ export interface RunReport {
   readonly resumeState: ResumeState | null
 }
 
-/** What a run came to. */
-export interface HarnessResult<Output = string> {
-  readonly runId: string
-  /** Text of the last reply, as the model wrote it; on a pause, what it said beside its tool calls. */
-  readonly text: string
-  /** The parsed answer; the text itself where no `outputType` was asked for. On a pause there is none: do not read it. */
+/** How a run ended, or where it waits: told apart by `status`. */
+export type HarnessResult<Output = string> = CompletedResult<Output> | PausedResult
+
+/** A run that has ended with an answer. */
+export interface CompletedResult<Output = string> extends ResultReport {
+  readonly status: 'completed'
+  /** The parsed answer; the text itself without an `outputType`. */
   readonly output: Output
-  readonly stopReason: 'end_turn' | 'approval_required' | 'input_required'
+  readonly stopReason: 'end_turn'
+  readonly pending: readonly []
+  /** The run's state as JSON, created when it is first read: for the `history` of another run. */
+  readonly resumeState: ResumeState | null
+}
+
+/** A run that waits for people: `harness.resume` continues it with their answers. */
+export interface PausedResult extends ResultReport {
+  readonly status: 'paused'
+  /** There is no answer yet: reading it throws `invalid_state`. */
+  readonly output: never
+  readonly stopReason: 'approval_required' | 'input_required'
+  /** The items that people have to answer. */
+  readonly pending: readonly [PendingItem, ...PendingItem[]]
+  /** The run's state as JSON, created when it is first read: for `harness.resume`. */
+  readonly resumeState: ResumeState
+}
+
+interface ResultReport {
+  readonly runId: string
+  /** Text of the last reply, as the model wrote it; of a paused run, the text beside its tool calls. */
+  readonly text: string
   readonly usage: RunUsage
   readonly toolCallRecords: readonly ToolCallRecord[]
-  /** What a person has to answer before the run goes on; empty unless it is paused. */
-  readonly pending: readonly PendingItem[]
-  /** The run's state as JSON, created when it is first read: for `resume` after a pause, else for `history`. */
-  readonly resumeState: ResumeState | null
   readonly transcript: readonly TranscriptEntry[]
   /** The provider's raw replies, in order, of the whole logical run. */
   readonly responses: readonly unknown[]

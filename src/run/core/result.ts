@@ -1,5 +1,7 @@
+import { HarnessError } from '../../contracts/errors.js'
 import type {
   HarnessResult,
+  PausedResult,
   PendingItem,
   ResumeState,
   RunReport,
@@ -24,11 +26,9 @@ export function resultOf<Output>(
   let resumeState: { readonly seq: number; readonly document: ResumeState } | undefined
   let records: readonly ToolCallRecord[] | undefined
   const { text, output, pending } = answer
-  return {
+  const report = {
     runId: state.runId,
     text,
-    output,
-    stopReason: pauseReason(pending),
     // A hook that is asked at the end of the run can still fail, and is counted.
     get usage() {
       return state.usage
@@ -36,8 +36,7 @@ export function resultOf<Output>(
     get toolCallRecords() {
       return (records ??= recordsOf(state))
     },
-    pending,
-    get resumeState() {
+    get resumeState(): ResumeState {
       // Made anew when the end of the run has been told since: a hook may have asked for it before that.
       if (resumeState?.seq !== state.seq) {
         const document = resumeStateOf(state, signingKey, pending.length > 0 ? responses : [])
@@ -48,6 +47,20 @@ export function resultOf<Output>(
     transcript: state.transcript,
     responses,
   }
+  const [first, ...others] = pending
+  if (first === undefined)
+    return Object.assign(report, { status: 'completed', output, stopReason: 'end_turn', pending: [] } as const)
+  const stopReason = pauseReason(pending)
+  return withoutOutput(Object.assign(report, { status: 'paused', stopReason, pending: [first, ...others] } as const))
+}
+
+/** Reading the output of a paused run is a mistake of its reader; looking at the result as a whole is none. */
+function withoutOutput<Result extends { readonly runId: string }>(result: Result): Result & { readonly output: never } {
+  const get = (): never => {
+    const message = `Run \`${result.runId}\` is paused: it has no output until \`harness.resume\` has continued it. Check \`result.status\` first.`
+    throw new HarnessError('invalid_state', message)
+  }
+  return Object.defineProperty(result, 'output', { get, enumerable: false }) as Result & { readonly output: never }
 }
 
 /** What a run that failed had done. Its transcript is closed, also when the log could not keep its end. */
@@ -73,8 +86,7 @@ export function reportOf(
   }
 }
 
-function pauseReason(pending: readonly PendingItem[]): HarnessResult['stopReason'] {
-  if (pending.length === 0) return 'end_turn'
+function pauseReason(pending: readonly PendingItem[]): PausedResult['stopReason'] {
   return pending.some((item) => item.kind === 'approval') ? 'approval_required' : 'input_required'
 }
 
