@@ -78,7 +78,7 @@ function contextOf(root: string): ToolContext {
     metadata: {},
     signal,
     progress: () => undefined,
-    suspend: impossible,
+    ask: impossible,
     spawn: impossible,
   }
 }

@@ -135,7 +135,7 @@ function contextOf(callId: string): ToolContext {
     metadata: {},
     signal: new AbortController().signal,
     progress: () => undefined,
-    suspend: impossible,
+    ask: impossible,
     spawn: impossible,
   }
 }

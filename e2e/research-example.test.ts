@@ -31,7 +31,7 @@ interface Envelope {
 }
 
 async function called(tool: ToolSpec, args: JsonObject): Promise<Envelope> {
-  return JSON.parse(await callTool(tool, args, { root })) as Envelope
+  return callTool(tool, args, { root })
 }
 
 const [oolong, tins] = PAGES.map(({ url }) => url)

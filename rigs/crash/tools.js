@@ -26,8 +26,9 @@ export function toolsOf({ defineTool, ModelRetry }, counter, agents) {
     effect(name, {
       onUnknownOutcome: 'report',
       handler: async ({ n }, context) => {
-        const given = context.answer === undefined ? 0 : Number(context.answer) + 1
-        if (given < questions) context.suspend({ n, question: given }, z.number())
+        let given = 0
+        for (let question = 0; question < questions; question++)
+          given = (await context.ask({ n, question }, z.number())) + 1
         await moment()
         counter.add(name, context.idempotencyKey)
         return `${name} ${n} after ${given}`

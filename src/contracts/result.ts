@@ -183,6 +183,8 @@ export interface PendingItem {
   readonly arguments: string
   /** What the tool asks (a question) or shows (a preview). */
   readonly payload?: JsonValue
+  /** Which of the call's questions it is, if the call asks several. */
+  readonly key?: string
   /** JSON Schema of the answer to a question. */
   readonly answerSchema?: JsonSchema
   /** The untrusted content that the call would carry, where its rules of provenance have a person asked. */

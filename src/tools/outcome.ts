@@ -1,11 +1,13 @@
 import type { ContentPart } from '../contracts/entry.js'
-import type { JsonObject } from '../util/json.js'
+import type { JsonObject, JsonValue } from '../util/json.js'
 
 /** How one tool call ended, for the loop. The model reads its envelope. */
 export type ToolOutcome =
   | {
       readonly kind: 'succeeded'
       readonly content: string
+      /** The value whose JSON the content is; absent if the text is the value. */
+      readonly value?: JsonValue
       readonly metadata?: JsonObject
       /** Images and files for the model, beside the text. */
       readonly parts?: readonly ContentPart[]

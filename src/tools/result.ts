@@ -1,7 +1,7 @@
 import { HarnessError } from '../contracts/errors.js'
 import type { ContentPart } from '../contracts/entry.js'
 import { isObject } from '../util/json.js'
-import type { JsonObject } from '../util/json.js'
+import type { JsonObject, JsonValue } from '../util/json.js'
 import { unknownKey } from '../util/unknown-key.js'
 import type { ToolOutcome } from './outcome.js'
 import { plainJson, plainJsonText } from '../util/plain-json.js'
@@ -29,6 +29,8 @@ export interface ToolResultFields {
 export class ToolResult {
   readonly ok: boolean
   readonly content: string
+  /** A copy of the content as JSON; absent if it was a string. */
+  readonly value?: JsonValue
   readonly metadata: JsonObject
   readonly parts: readonly ContentPart[]
 
@@ -38,6 +40,7 @@ export class ToolResult {
     const { content, metadata, ok = true, parts = [] } = fields
     this.ok = ok
     this.content = contentOf(content)
+    Object.assign(this, valueOf(content))
     this.metadata = plainObject(metadata)
     this.parts = parts
   }
@@ -50,7 +53,7 @@ export class ToolResult {
 export function outcomeOf(returned: unknown): ToolOutcome {
   if (returned instanceof ToolResult) return outcomeOfResult(returned)
   if (isGivenOutcome(returned)) return returned
-  return { kind: 'succeeded', content: contentOf(returned) }
+  return { kind: 'succeeded', content: contentOf(returned), ...valueOf(returned) }
 }
 
 /** Whether a value is a well-formed outcome of any kind. */
@@ -70,15 +73,20 @@ function contentOf(value: unknown): string {
   return value === undefined ? NOTHING : plainJsonText(value)
 }
 
+/** A copy of a value that is not its own text. */
+function valueOf(returned: unknown): { readonly value?: JsonValue } {
+  return typeof returned === 'string' || returned === undefined ? {} : { value: plainJson(returned) }
+}
+
 /** Metadata are JSON by their type; a handler's own values are not always what they seem. */
 function plainObject(value: JsonObject = {}): JsonObject {
   const plain = plainJson(value)
   return isObject(plain) ? plain : {}
 }
 
-function outcomeOfResult({ ok, content, metadata, parts }: ToolResult): ToolOutcome {
+function outcomeOfResult({ ok, content, value, metadata, parts }: ToolResult): ToolOutcome {
   const rest = { content, metadata, ...(parts.length > 0 && { parts }) }
-  if (ok) return { kind: 'succeeded', ...rest }
+  if (ok) return { kind: 'succeeded', ...rest, ...(value !== undefined && { value }) }
   const { error_type: errorType, retry } = metadata
   return {
     kind: 'failed',
@@ -88,8 +96,8 @@ function outcomeOfResult({ ok, content, metadata, parts }: ToolResult): ToolOutc
   }
 }
 
-const SUCCEEDED = ['kind', 'content', 'metadata', 'parts']
-const FAILED = [...SUCCEEDED, 'errorType', 'retry']
+const SUCCEEDED = ['kind', 'content', 'value', 'metadata', 'parts']
+const FAILED = ['kind', 'content', 'metadata', 'parts', 'errorType', 'retry']
 
 /**
  * An outcome that a handler may give: exactly these fields, so that data with a field `kind` of its own is not mistaken

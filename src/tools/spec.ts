@@ -4,6 +4,7 @@ import type { ModelRef } from '../contracts/model-reference.js'
 import type { HarnessResult } from '../contracts/result.js'
 import type { ContentPart } from '../contracts/entry.js'
 import type { JsonObject, JsonSchema, JsonValue } from '../util/json.js'
+import type { Ask } from './ask.js'
 import type { ToolOutcome } from './outcome.js'
 import type { AgentOutputValidator, InferOutput, OutputType } from './output-type.js'
 import type { Schema } from '../schema/schema.js'
@@ -109,14 +110,14 @@ export interface ToolContext {
   readonly signal: AbortSignal
   /** Tells listeners of the stream how far the work is; never stored. */
   readonly progress: (update: JsonValue) => void
-  /** A person's answer to what the handler asked with `suspend`, when it is entered again with it. */
-  readonly answer?: JsonValue
   /**
-   * Asks a person: the run pauses, with `payload` among its pending items, and the handler is entered again from its top
-   * with `answer` once somebody has answered what fits the schema. What is done before must be harmless to repeat. Never
-   * returns: it throws what must not be caught.
+   * Asks a person. The first time, the handler exits: the run pauses, with `payload` among its pending items. Once somebody
+   * has answered with a value that fits the schema, the handler is entered again from its top, and `ask` resolves with the
+   * parsed answer; work before it must be harmless to repeat. Several questions are told apart by `key` (default: `1`, `2`,
+   * … in the order of asking, which must then be the same whenever the handler is entered). It rejects with an error
+   * that the handler must not catch.
    */
-  readonly suspend: (payload: JsonValue, answer: Schema) => never
+  readonly ask: Ask
   /**
    * Starts a run of its own under this call: its events, usage, abort and pending items are nested in this run's. After
    * a crash or a pause the same `spawn` finds it again, as far as it had come. A handler that spawns is entered again

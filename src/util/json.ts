@@ -6,6 +6,9 @@ export interface JsonObject {
   readonly [key: string]: JsonValue | undefined
 }
 
+/** Anything that callers pass as JSON: objects of any interface, with or without an index signature. */
+export type JsonInput = string | number | boolean | null | object
+
 /** A JSON Schema document: an object, or `true` and `false` in the places where JSON Schema allows them. */
 export type JsonSchema = JsonObject
 

@@ -55,7 +55,7 @@ function toolsNow(): ToolSpec[] {
       name,
       description: `The tool ${name}.`,
       parameters,
-      handler: (_, context) => (name === 'ask' ? (context.answer ?? context.suspend('Which?', z.string())) : name),
+      handler: (_, context) => (name === 'ask' ? context.ask('Which?', z.string()) : name),
     }),
     ...beside,
   })

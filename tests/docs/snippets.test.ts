@@ -180,10 +180,10 @@ test('every snippet that is a program is run', () => {
 })
 
 test('arguments are validated by a plain JSON Schema', async () => {
-  const result = JSON.parse(await callTool(now, { zone: 'Europe/Berlin' })) as { ok: boolean; content: string }
+  const result = await callTool(now, { zone: 'Europe/Berlin' })
   expect(result.ok).toBe(true)
   expect(result.content).toMatch(/\d\d:\d\d:\d\d (CET|CEST|GMT\+\d)/)
-  expect(JSON.parse(await callTool(now, {}))).toMatchObject({ ok: false, metadata: { retry: true } })
+  expect(await callTool(now, {})).toMatchObject({ ok: false, metadata: { retry: true } })
 })
 
 test.each([
@@ -192,7 +192,7 @@ test.each([
   ['Q3', { ok: false, content: '`Q3` is not a quarter. Write it as 2026-Q3.', metadata: { retry: true } }],
 ])('a handler that returns a ToolResult: %s', async (quarter, expected) => {
   await writeFile('2026-Q3.png', Buffer.from([1, 2, 3]))
-  expect(JSON.parse(await callTool(chart, { quarter }, { root: folder }))).toMatchObject(expected)
+  expect(await callTool(chart, { quarter }, { root: folder })).toMatchObject(expected)
 })
 
 /** Creates the log of a crashed run in `runs`: it ends during the second model request. */

@@ -4,7 +4,7 @@ import { join } from 'node:path'
 import fc from 'fast-check'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { Harness } from 'thinharness'
-import type { HarnessOptions } from 'thinharness'
+import type { Envelope, HarnessOptions } from 'thinharness'
 import { ScriptedModel } from 'thinharness/testing'
 import { parallelLlm, subagent } from 'thinharness/tools'
 import { argumentsOf, expectSound, malformedJson, naughtyText, rounds, SECRET } from './support.js'
@@ -67,7 +67,7 @@ test.each(Object.keys(ROWS) as (keyof typeof ROWS)[])(
 
         expect(result.text).toBe('Answered.')
         expect(result.toolCallRecords).toHaveLength(calls.length)
-        for (const { output } of result.toolCallRecords) if (expectSound(output).ok) succeeded++
+        for (const { output } of result.toolCallRecords) if (expectSound(JSON.parse(output) as Envelope).ok) succeeded++
         expect(JSON.stringify(model.requests)).not.toContain(SECRET)
       }),
       rounds(20),

@@ -174,7 +174,7 @@ describe('tools of a harness', () => {
         depth: 0,
         aborted: false,
         spawn: expect.any(Function) as unknown,
-        suspend: expect.any(Function) as unknown,
+        ask: expect.any(Function) as unknown,
         progress: expect.any(Function) as unknown,
       },
     ])

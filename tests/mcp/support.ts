@@ -3,7 +3,7 @@ import { once } from 'node:events'
 import { createServer } from 'node:net'
 import type { AddressInfo } from 'node:net'
 import { fileURLToPath } from 'node:url'
-import type { JsonObject, JsonValue, ToolContext, ToolOutcome, ToolSpec } from 'thinharness'
+import type { JsonObject, ToolContext, ToolOutcome, ToolSpec } from 'thinharness'
 import { mcpStdio } from '#mcp/index.js'
 import { childEnvironment } from '#mcp/client/child-environment.js'
 import type { McpServer, McpStdioOptions } from '#mcp/index.js'
@@ -82,12 +82,23 @@ export async function toolNamed(server: McpServer, name: string, host?: ToolSour
 
 /** Thrown in place of a pause, with what the person is asked. */
 export class Paused extends Error {
-  readonly payload: JsonValue
+  readonly payload: unknown
+  readonly key: string
 
-  constructor(payload: JsonValue) {
+  constructor(payload: unknown, key = '') {
     super('paused')
     this.payload = payload
+    this.key = key
   }
+}
+
+/** A context's `ask` that knows answers by the key of their question. */
+export function answering(answers: Readonly<Record<string, unknown>>): Pick<ToolContext, 'ask'> {
+  const ask = async (payload: unknown, _schema: unknown, { key = '' }: { key?: string | undefined } = {}) => {
+    if (!(key in answers)) throw new Paused(payload, key)
+    return answers[key]
+  }
+  return { ask: ask as ToolContext['ask'] }
 }
 
 /** A call's context outside a run. */
@@ -102,9 +113,7 @@ export function contextOf(beside: Partial<ToolContext> = {}): ToolContext {
     metadata: {},
     signal: calm(),
     progress: () => undefined,
-    suspend: (payload) => {
-      throw new Paused(payload)
-    },
+    ...answering({}),
     spawn: () => {
       throw new Error('no child runs here')
     },

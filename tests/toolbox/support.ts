@@ -3,9 +3,9 @@ import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
 import { onTestFinished } from 'vitest'
 import { callTool } from '#tools/boundary/call.js'
-import { parseEnvelope } from '#tools/boundary/envelope.js'
+import type { CallToolOptions } from '#tools/boundary/call.js'
 import type { Envelope } from '#tools/boundary/envelope.js'
-import type { ToolContext, ToolSpec } from '#tools/spec.js'
+import type { ToolSpec } from '#tools/spec.js'
 import type { FileToolOptions } from '#toolbox/workspace/options.js'
 import { workspaceOf } from '#toolbox/workspace/workspace.js'
 import type { Workspace } from '#toolbox/workspace/workspace.js'
@@ -29,8 +29,8 @@ export function workspaceIn(root: string, options: Omit<FileToolOptions, 'root'>
 }
 
 /** Calls a tool as a model would, and reads its envelope. */
-export async function call(spec: ToolSpec, args: JsonObject, context: Partial<ToolContext> = {}): Promise<Envelope> {
-  return parseEnvelope(await callTool(spec, args, context))
+export async function call(spec: ToolSpec, args: JsonObject, context: CallToolOptions = {}): Promise<Envelope> {
+  return callTool(spec, args, context)
 }
 
 export async function textOf(...path: readonly string[]): Promise<string> {

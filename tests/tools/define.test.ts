@@ -51,12 +51,13 @@ describe('defineTool', () => {
       required: ['number', 'name'],
       additionalProperties: false,
     })
-    expect(JSON.parse(await callTool(tool, { number: 3, name: 'x' }))).toEqual({
+    expect(await callTool(tool, { number: 3, name: 'x' })).toEqual({
       ok: true,
       content: '{\n  "name": "X",\n  "number": 3,\n  "size": 20\n}',
       metadata: {},
+      value: { name: 'X', number: 3, size: 20 },
     })
-    expect(JSON.parse(await callTool(tool, { number: 0, name: 'x' }))).toMatchObject({
+    expect(await callTool(tool, { number: 0, name: 'x' })).toMatchObject({
       ok: false,
       metadata: {
         error_type: 'ValidationError',

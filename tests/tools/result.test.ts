@@ -100,7 +100,7 @@ describe('what a handler returns becomes', () => {
     ],
     ['an object without a prototype', Object.assign(Object.create(null) as object, { a: 1 }), '{\n  "a": 1\n}'],
   ])('%s', (_name, returned, content) => {
-    expect(outcomeOf(returned)).toEqual(succeeded(content))
+    expect(outcomeOf(returned)).toMatchObject(succeeded(content))
   })
 
   test('depth and number of values are bounded', () => {

@@ -5,8 +5,8 @@ export const chooseSlot = defineTool({
   name: 'choose_slot',
   description: 'Let the customer choose a delivery day.',
   parameters: z.object({ days: z.array(z.string()).min(1) }),
-  handler: ({ days }, context) => {
-    if (context.answer === undefined) context.suspend({ days }, z.object({ day: z.enum(days) }))
-    return context.answer
+  async handler({ days }, context) {
+    const { day } = await context.ask({ days }, z.object({ day: z.enum(days) }))
+    return `The customer chose ${day}.`
   },
 })

@@ -1,3 +1,5 @@
+import { createHash } from 'node:crypto'
+import { HarnessError } from '../../contracts/errors.js'
 import type { SourceAnswer } from '../../tools/source.js'
 import type { ToolContext } from '../../tools/spec.js'
 import { isObject } from '../../util/json.js'
@@ -15,16 +17,14 @@ export interface PersonQuestion {
  * The open calls of a server, and its questions during them. The protocol does not say to which call a question belongs: it
  * belongs to the only open call; with several it waits until all others have ended or ask as well.
  *
- * A question ends the call at the server and suspends it here. Once the answer arrives, the call is made again from the
- * start, and receives the answer when the server asks the same question.
+ * A question ends the call at the server and suspends it here. Once there is an answer, the call is made again from its
+ * beginning, and gets the answer when the server asks the same question: its payload is the key of the question.
  */
 export class OpenCalls {
   readonly #open = new Set<OpenCall>()
   readonly #waiting: (() => void)[] = []
   /** Number of waiting questions. */
   #asking = 0
-  /** Questions and answers of suspended calls, by idempotency key. */
-  readonly #history = new Map<string, Exchange[]>()
 
   /** The only open call; null if there is none, or several. */
   get only(): ToolContext | null {
@@ -39,21 +39,20 @@ export class OpenCalls {
   }
 
   /**
-   * Performs the work of a call, which does not reject. If a person must be asked first, its result is discarded and
-   * `context.suspend` throws.
+   * Does the work of a call, which does not reject. When a person must be asked first, its result is void, and
+   * `context.ask` rejects.
    */
   async during<T>(context: ToolContext, work: (signal: AbortSignal) => Promise<T>): Promise<T> {
     const suspension = new AbortController()
-    const call: OpenCall = { context, answers: this.#answersFor(context), suspension, taken: false }
+    const call: OpenCall = { context, suspension, taken: false }
     this.#open.add(call)
     try {
       const result = await work(AbortSignal.any([context.signal, suspension.signal]))
       const reason: unknown = suspension.signal.reason
       if (reason instanceof Suspended) {
-        const { payload, content } = reason.question
-        return context.suspend(payload, answerSchema(content))
+        await answerTo(reason.question, context)
+        throw new HarnessError('error', 'A question that has its answer suspends no call.')
       }
-      this.#history.delete(context.idempotencyKey)
       return result
     } finally {
       this.#open.delete(call)
@@ -63,37 +62,15 @@ export class OpenCalls {
 
   /** A person's answer to a question of the server. */
   async ask(question: PersonQuestion, signal: AbortSignal): Promise<SourceAnswer> {
-    const known = this.#knownAnswer(question)
-    if (known !== undefined) return known
+    for (const { context } of this.#open) {
+      // The same question gets the same answer, however often it comes: the server may still work on an earlier call.
+      const known = await answerTo(question, context).catch(() => null)
+      if (known !== null) return known
+    }
     const call = await this.#askingCall(signal)
     if (call === undefined) return { action: 'cancel' }
-    this.#remember(call.context.idempotencyKey, { question: keyOf(question), answer: null })
     call.suspension.abort(new Suspended(question))
     return { action: 'cancel' }
-  }
-
-  #answersFor(context: ToolContext): Exchange[] {
-    const { answer, idempotencyKey: key } = context
-    if (answer === undefined) return []
-    const exchanges = this.#history.get(key)
-    const last = exchanges?.at(-1)
-    // A new process does not know the question: the answer is given to the first one.
-    if (exchanges === undefined || last === undefined) return [{ question: null, answer }]
-    exchanges[exchanges.length - 1] = { ...last, answer }
-    return [...exchanges]
-  }
-
-  /** The same question always gets the same answer: a suspended call may still be running at the server. */
-  #knownAnswer(question: PersonQuestion): SourceAnswer | undefined {
-    const asked = keyOf(question)
-    for (const { answers } of this.#open) {
-      const index = answers.findIndex((exchange) => exchange.question === null || exchange.question === asked)
-      const exchange = answers[index]
-      if (exchange === undefined || exchange.answer === null) continue
-      answers[index] = { question: asked, answer: exchange.answer }
-      return answerOf(exchange.answer)
-    }
-    return undefined
   }
 
   /** The call that asks; it is taken from then on and cannot ask again. */
@@ -127,32 +104,12 @@ export class OpenCalls {
   #notifyChange(): void {
     for (const notify of this.#waiting.splice(0)) notify()
   }
-
-  #remember(key: string, exchange: Exchange): void {
-    const exchanges = this.#history.get(key) ?? []
-    this.#history.delete(key)
-    this.#history.set(key, [...exchanges, exchange])
-    const [oldest] = this.#history.keys()
-    if (this.#history.size > MOST_REMEMBERED && oldest !== undefined) this.#history.delete(oldest)
-  }
 }
-
-/** Most suspended calls whose questions are remembered; the answer to a forgotten one goes to the first question. */
-const MOST_REMEMBERED = 1_000
 
 interface OpenCall {
   readonly context: ToolContext
-  /** Answers from earlier suspensions. */
-  readonly answers: Exchange[]
   readonly suspension: AbortController
   taken: boolean
-}
-
-interface Exchange {
-  /** Null: unknown. */
-  readonly question: string | null
-  /** Null: not answered yet. */
-  readonly answer: JsonValue
 }
 
 class Suspended {
@@ -168,12 +125,13 @@ function answerSchema(content: PersonQuestion['content']): JsonObject {
   return { type: 'object', properties, required: ['action'] }
 }
 
-function answerOf(answer: JsonValue): SourceAnswer {
+function sourceAnswer(answer: JsonValue): SourceAnswer {
   const { action, content } = isObject(answer) ? answer : {}
   if (action === 'accept') return { action, content: isObject(content) ? content : {} }
   return { action: action === 'decline' ? 'decline' : 'cancel' }
 }
 
-function keyOf({ payload }: PersonQuestion): string {
-  return JSON.stringify(payload)
+async function answerTo({ payload, content }: PersonQuestion, context: ToolContext): Promise<SourceAnswer> {
+  const key = createHash('sha256').update(JSON.stringify(payload)).digest('hex').slice(0, 16)
+  return sourceAnswer((await context.ask(payload, answerSchema(content), { key })) as JsonValue)
 }

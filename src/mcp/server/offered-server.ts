@@ -1,7 +1,6 @@
 import type { CallToolResult, ListToolsResult, McpServerFactory, ServerContext } from '@modelcontextprotocol/server'
 import type * as sdkModule from '@modelcontextprotocol/server'
 import { callTool } from '../../tools/boundary/call.js'
-import { parseEnvelope } from '../../tools/boundary/envelope.js'
 import type { ToolOutcome } from '../../tools/outcome.js'
 import type { ToolAnnotations, ToolContext, ToolSpec } from '../../tools/spec.js'
 import type { ContentPart } from '../../contracts/entry.js'
@@ -70,12 +69,12 @@ async function answered(
   const signal = AbortSignal.any([mcpReq.signal, closing, ...limit])
   const context = { root, signal, progress: (update: JsonValue) => notifyProgress(mcpReq, update) }
   try {
-    const envelope = parseEnvelope(await abortable(callTool({ ...spec, call }, args, context), signal))
+    const { ok, content, metadata } = await abortable(callTool({ ...spec, call }, args, context), signal)
     const parts = outcome?.kind === 'succeeded' || outcome?.kind === 'failed' ? (outcome.parts ?? []) : []
     return {
-      content: [{ type: 'text', text: envelope.content }, ...parts.map(blockOf)],
-      _meta: { 'thinharness/metadata': { ...envelope.metadata } },
-      ...(!envelope.ok && { isError: true }),
+      content: [{ type: 'text', text: content }, ...parts.map(blockOf)],
+      _meta: { 'thinharness/metadata': { ...metadata } },
+      ...(!ok && { isError: true }),
     }
   } catch (error) {
     if (limit[0]?.aborted !== true) throw error

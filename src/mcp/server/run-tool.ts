@@ -71,10 +71,11 @@ async function ran(run: ServedRun, context: ToolContext): Promise<ToolResult> {
     const message = messageOf(event)
     if (message !== undefined) context.progress({ progress: ++steps, message })
   }
-  const { text, output, stopReason } = await run.result
+  const result = await run.result
+  const { text, stopReason } = result
   const metadata = { run_id: run.runId, stop_reason: stopReason }
   if (stopReason === 'end_turn')
-    return new ToolResult({ content: typeof output === 'string' ? text : output, metadata })
+    return new ToolResult({ content: typeof result.output === 'string' ? text : result.output, metadata })
   return new ToolResult({
     ok: false,
     content: `The run waits for a person and has no answer yet (${stopReason}). ${text}`.trim(),

@@ -12,7 +12,7 @@ import { CallChildren } from '../children/children.js'
 import type { LeftChild } from '../children/left-child.js'
 import type { RunContext } from '../core/context.js'
 import type { Frozen } from '../core/frozen.js'
-import { answerOf, toolContext } from '../core/tool-context.js'
+import { answersOf, toolContext } from '../core/tool-context.js'
 import { wrappedCall } from '../hooks/wraps.js'
 import type { BatchCall } from '../machine/batch-call.js'
 import { recordedDecision } from './admission.js'
@@ -49,7 +49,7 @@ export interface Calls extends CallRun {
 export function enteringOf(context: RunContext, frozen: Frozen): Work<Entry, Handled> {
   return wrapped<Entry, Handled>([...traced(context), ...middleware(context)], (entry) => {
     const { call, spec, checked, children, signal, hasEnded } = entry
-    const life = { signal, hasEnded, answer: answerOf(call), spawn: children.spawn.bind(children) }
+    const life = { signal, hasEnded, answers: answersOf(call), spawn: children.spawn.bind(children) }
     return invoke(spec, checked.value, toolContext(context, frozen, call, life))
   })
 }
@@ -110,12 +110,13 @@ export async function performCall(calls: Calls, admission: Admission): Promise<v
 async function suspend(
   { context, holds }: Calls,
   call: BatchCall,
-  { payload, answerSchema }: SuspendedCall,
+  { payload, answerSchema, key }: SuspendedCall,
   children: CallChildren,
 ): Promise<void> {
   const { callId, name: toolName, arguments: text } = call
   const path = [context.runId]
-  const own = { kind: 'question', callId, toolName, arguments: text, payload, answerSchema, path } as const
+  const question = { payload, answerSchema, ...(key !== undefined && { key }) }
+  const own = { kind: 'question', callId, toolName, arguments: text, ...question, path } as const
   const items = children.waiting.length > 0 ? children.waiting : [own]
   const held = holds(call)
   const later = held.length > 0 && { holds: held }

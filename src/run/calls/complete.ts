@@ -65,6 +65,8 @@ export async function complete(
   const { output, envelope } = shown
   const parts = outcome.kind === 'succeeded' || outcome.kind === 'failed' ? outcome.parts : undefined
   const errorType = envelope.metadata['error_type']
+  const isWhole = outcome.kind === 'succeeded' && envelope.ok && envelope.content === outcome.content
+  const value = isWhole ? outcome.value : undefined
   const marks: Partial<Completed> = {}
   for (const mark of frozen.marks) {
     Object.assign(marks, mark(context.state, call, { output, parts, ok: envelope.ok, readOnly }))
@@ -81,6 +83,7 @@ export async function complete(
     message: envelope.ok ? null : envelope.content,
     durationMs,
     output,
+    ...(value !== undefined && { value }),
     ...(parts !== undefined && { parts }),
     ...about,
     ...marks,

@@ -152,11 +152,12 @@ export class BackgroundRuns {
   }
 
   #cameTo(result: HarnessResult<unknown>, id: string): Came {
-    const { pending, usage, output, text } = result
-    if (pending.length > 0) {
-      const items = itemsWithin(pending, `${id}/`, this.#context.runId)
+    const { usage, text } = result
+    if (result.status === 'paused') {
+      const items = itemsWithin(result.pending, `${id}/`, this.#context.runId)
       return { kind: 'paused', items, state: result.resumeState, usage }
     }
+    const { output } = result
     const content = typeof output === 'string' ? text : JSON.stringify(plainJson(output))
     return { kind: 'ended', outcome: { kind: 'succeeded', content }, usage }
   }

@@ -9,7 +9,7 @@ import type { BatchCall } from '../machine/batch-call.js'
 import type { ChildStart, Within } from '../core/child-run.js'
 import type { RunContext } from '../core/context.js'
 import type { Frozen } from '../core/frozen.js'
-import { answerOf, whenUnknown } from '../core/tool-context.js'
+import { answersOf, whenUnknown } from '../core/tool-context.js'
 import type { StartedChild } from '../core/started-child.js'
 import type { ToolOutcome } from '../../tools/outcome.js'
 import type { DurablePayloads } from '../machine/events.js'
@@ -85,7 +85,7 @@ export class CallChildren {
     const stored = this.#call.children.find((child) => child.runId === runId) ?? null
     const answers = this.#call.answers
       .filter(({ callId }) => callId.startsWith(prefix))
-      .map((answer) => ({ ...answer, callId: answer.callId.slice(prefix.length) }))
+      .map(({ key: _, ...answer }) => ({ ...answer, callId: answer.callId.slice(prefix.length) }))
     return this.#frozen.startChild(this.#context, this.#call.callId, { runId, stored, answers, ...start })
   }
 
@@ -140,8 +140,8 @@ export class CallChildren {
     const childUsage = this.usage
     const used = childUsage !== null && { childUsage }
     if (outcome.kind !== 'succeeded' || this.#left.size === 0) return { ...used }
-    const answer = answerOf(this.#call)
-    const again = { arguments: entered, ...(answer !== undefined && { answer }) }
+    const answers = answersOf(this.#call)
+    const again = { arguments: entered, ...(answers.size > 0 && { askedBefore: Object.fromEntries(answers) }) }
     const background = this.left.map(({ key, childRunId, agent, task }) => ({ key, childRunId, agent, task, ...again }))
     return { ...used, background }
   }

@@ -19,7 +19,7 @@ export async function enterAgain(
   frozen: Frozen,
   runs: readonly [BackgroundRun, ...BackgroundRun[]],
 ): Promise<readonly LeftChild[]> {
-  const { callId, toolName: name, arguments: text, answer } = runs[0]
+  const { callId, toolName: name, arguments: text, askedBefore = {} } = runs[0]
   const spec = frozen.tools.get(name)
   const checked = spec === undefined ? null : await checkArguments(spec, text)
   if (spec === undefined || checked?.ok !== true) return []
@@ -41,7 +41,8 @@ export async function enterAgain(
         throw new EnteredAgain()
       }
       const signal = AbortSignal.any([aborted, over.signal])
-      const life = { signal, hasEnded: () => over.signal.aborted, answer, spawn }
+      const answers = new Map(Object.entries(askedBefore))
+      const life = { signal, hasEnded: () => over.signal.aborted, answers, spawn }
       void invoke(spec, checked.value, toolContext(context, frozen, { callId, name }, life)).then(() => resolve())
     })
   await settle(work, { abort: context.abort, timeoutMs: spec.timeoutMs })

@@ -1,10 +1,8 @@
 import { HarnessError } from '../../contracts/errors.js'
-import { plainJson } from '../../util/plain-json.js'
-import { jsonSchemaOf } from '../../schema/schema.js'
+import { askWith } from '../../tools/ask.js'
 import type { ChildRun, SpawnOptions, ToolContext, ToolSpec } from '../../tools/spec.js'
-import { Suspension } from '../../tools/suspension.js'
+import { FIRST_KEY } from '../../tools/suspension.js'
 import type { JsonValue } from '../../util/json.js'
-import type { QuestionAnswer } from '../machine/answers.js'
 import type { BatchCall } from '../machine/batch-call.js'
 import type { RunContext } from './context.js'
 import type { Frozen } from './frozen.js'
@@ -13,8 +11,8 @@ import type { Frozen } from './frozen.js'
 export interface HandlerLife {
   readonly signal: AbortSignal
   readonly hasEnded: () => boolean
-  /** A person's, to what the handler asked. */
-  readonly answer: JsonValue | undefined
+  /** People's answers to its questions, by key. */
+  readonly answers: ReadonlyMap<string, JsonValue>
   readonly spawn: <Output>(options: SpawnOptions<Output>, signal: AbortSignal) => ChildRun<Output>
 }
 
@@ -23,7 +21,7 @@ export function toolContext(
   context: RunContext,
   frozen: Frozen,
   call: Pick<BatchCall, 'callId' | 'name'>,
-  { signal, hasEnded, answer, spawn }: HandlerLife,
+  { signal, hasEnded, answers, spawn }: HandlerLife,
 ): ToolContext {
   const { runId, metadata } = context
   const { callId, name: toolName } = call
@@ -36,13 +34,10 @@ export function toolContext(
     idempotencyKey: idempotencyKey(context, call),
     metadata,
     signal,
-    ...(answer !== undefined && { answer }),
     progress: (update) => {
       if (!signal.aborted && !hasEnded()) context.tell('tool_progress', { callId, toolName, update })
     },
-    suspend: (payload, schema) => {
-      throw new Suspension(plainJson(payload), jsonSchemaOf(schema, `the schema of \`suspend\` in \`${toolName}\``))
-    },
+    ask: askWith(answers, toolName),
     spawn: <Output>(options: SpawnOptions<Output>) => {
       if (hasEnded())
         throw new HarnessError('invalid_state', `Call \`${callId}\` has ended: it starts no runs any more.`)
@@ -62,7 +57,8 @@ export function idempotencyKey({ runId }: RunContext, { callId }: Pick<BatchCall
   return `${runId}:${callId}`
 }
 
-/** What a person answered to the question of a call. */
-export function answerOf({ callId, answers }: Pick<BatchCall, 'callId' | 'answers'>): JsonValue | undefined {
-  return answers.find((each): each is QuestionAnswer => each.callId === callId && 'answer' in each)?.answer
+/** What people have answered to the questions of a call, by key. */
+export function answersOf({ callId, answers }: Pick<BatchCall, 'callId' | 'answers'>): ReadonlyMap<string, JsonValue> {
+  const own = answers.filter((each) => each.callId === callId)
+  return new Map(own.flatMap((each) => ('answer' in each ? [[each.key ?? FIRST_KEY, each.answer]] : [])))
 }

@@ -42,6 +42,9 @@ export type Verdict =
 /** What a person answers to a pending item of a paused run. */
 export type Answer = ApprovalAnswer | QuestionAnswer | DeclinedAnswer
 
+/** An answer as the call keeps it: with the key of its question, if that has one. */
+export type KeptAnswer = Answer & { readonly key?: string }
+
 /** The verdict in an answer that was checked. */
 export function verdictOf(answer: Answer): Verdict | null {
   return 'answer' in answer ? (answer.answer as unknown as Verdict) : null

@@ -178,7 +178,7 @@ function changeByQuestions(state: RunState, event: Event<'approval_requested'>):
   // Whether it happened is asked about a call that has all its answers.
   if (items.some((item) => asksVerdict(call, item))) return
   // A decision on the call itself holds for each time that it is entered.
-  call.answers = call.answers.filter((answer) => answer.callId === callId && 'approved' in answer)
+  call.answers = call.answers.filter((answer) => answer.callId === callId)
   call.children = children
   if (event.holds !== undefined) call.holds = event.holds
 }
@@ -191,7 +191,7 @@ function changeByAnswer(state: RunState, answer: Answer): void {
     const item = call.waiting.find(({ callId }) => callId === answer.callId)
     if (item === undefined) continue
     if (asksVerdict(call, item)) call.verdict = verdictOf(answer)
-    else call.answers = [...call.answers, answer]
+    else call.answers = [...call.answers, item.key === undefined ? answer : { ...answer, key: item.key }]
     if (!('approved' in answer) || item.callId !== call.callId) continue
     const { approved, reason } = answer
     note(state, call.callId, { approval: { approved, ...(reason !== undefined && { reason }) } })

@@ -2,7 +2,7 @@ import { withUsage } from '../../contracts/result.js'
 import type { PendingItem, ResumeState, RunUsage } from '../../contracts/result.js'
 import type { ContentSource, UserEntry, Unstamped } from '../../contracts/entry.js'
 import type { JsonValue } from '../../util/json.js'
-import type { Answer } from './answers.js'
+import type { Answer, KeptAnswer } from './answers.js'
 import { unanswered } from './waiting.js'
 
 /** A run that a call left behind in the background when it ended. */
@@ -15,8 +15,8 @@ export interface LeftRun {
   readonly task: string
   /** What the call's handler was entered with: with that it is entered again to start the run after a crash. JSON text. */
   readonly arguments: string
-  /** A person's answer that the handler had, if any. */
-  readonly answer?: JsonValue
+  /** People's answers that the handler had, by key, if any. */
+  readonly askedBefore?: Readonly<Record<string, JsonValue>>
 }
 
 /** A run in the background whose report has not come yet. */
@@ -27,7 +27,7 @@ export interface BackgroundRun extends LeftRun {
   readonly toolName: string
   readonly waiting: readonly PendingItem[]
   /** What people have answered since it waited. */
-  readonly answers: readonly Answer[]
+  readonly answers: readonly KeptAnswer[]
   /** Its state when it last waited. */
   readonly state: ResumeState | null
 }
@@ -97,7 +97,9 @@ export function waitInBackground(
 export function answerInBackground(state: WithBackground, answer: Answer): boolean {
   const run = state.background?.runs.find(({ waiting }) => waiting.some(({ callId }) => callId === answer.callId))
   if (run === undefined) return false
-  changeRun(state, run.id, (known) => ({ ...known, answers: [...known.answers, answer] }))
+  const key = run.waiting.find(({ callId }) => callId === answer.callId)?.key
+  const kept: KeptAnswer = key === undefined ? answer : { ...answer, key }
+  changeRun(state, run.id, (known) => ({ ...known, answers: [...known.answers, kept] }))
   return true
 }
 

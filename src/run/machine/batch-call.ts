@@ -1,5 +1,5 @@
 import type { PendingItem, ResumeState } from '../../contracts/result.js'
-import type { Answer, Verdict } from './answers.js'
+import type { KeptAnswer, Verdict } from './answers.js'
 import type { SettledCall } from './settled.js'
 
 /** The answers of the hooks before a call. */
@@ -22,7 +22,7 @@ export interface BatchCall {
   /** What people have to answer before it can go on: what it asks itself, and what runs that it started ask. */
   waiting: readonly PendingItem[]
   /** What they have answered, also while it is performed with that. */
-  answers: readonly Answer[]
+  answers: readonly KeptAnswer[]
   /** What a person said about an outcome that is not known. */
   verdict: Verdict | null
   /** Runs that it started, as they were when it had to wait: those that wait, and those that had ended. */

@@ -153,6 +153,8 @@ export interface DurablePayloads {
     readonly durationMs: number
     /** The envelope's JSON text, as the model reads it. */
     readonly output: string
+    /** The value that the tool returned, as JSON; absent if its text is the value, was shortened, or was replaced by a hook. */
+    readonly value?: JsonValue
     /** Images and files, in addition to the envelope. */
     readonly parts?: readonly ContentPart[]
     /** Source of the content, if the tool declares it. */

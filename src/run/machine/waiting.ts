@@ -1,11 +1,11 @@
 import type { PendingItem } from '../../contracts/result.js'
-import type { Answer, Verdict } from './answers.js'
+import type { KeptAnswer, Verdict } from './answers.js'
 
 /** A call that people are asked about, and what they have said. */
 export interface AskedCall {
   readonly callId: string
   readonly waiting: readonly PendingItem[]
-  readonly answers: readonly Answer[]
+  readonly answers: readonly KeptAnswer[]
   readonly verdict: Verdict | null
 }
 
@@ -22,6 +22,7 @@ export function asksVerdict({ callId }: AskedCall, item: PendingItem): boolean {
 }
 
 /** A call may be approved first and then ask something of its own, both under its id. */
-function answers(answer: Answer, { callId, kind }: PendingItem): boolean {
-  return answer.callId === callId && 'approved' in answer === (kind === 'approval')
+function answers(answer: KeptAnswer, { callId, kind, key }: PendingItem): boolean {
+  if (answer.callId !== callId) return false
+  return kind === 'approval' ? 'approved' in answer : !('approved' in answer) && answer.key === key
 }

@@ -67,8 +67,8 @@ const entry = taggedBy('role', {
 export const transcriptShape: Shape = listOf(entry)
 
 const answer = either(
-  objectOf({ callId: text, answer: json }, { by: text }),
-  objectOf({ callId: text, declined: oneOf(true) }, { reason: text, by: text }),
+  objectOf({ callId: text, answer: json }, { key: text, by: text }),
+  objectOf({ callId: text, declined: oneOf(true) }, { reason: text, key: text, by: text }),
   objectOf({ callId: text, approved: flag }, { reason: text, editedArguments: recordOf(json), by: text }),
 )
 
@@ -89,6 +89,7 @@ const pendingItem = objectOf(
   },
   {
     payload: json,
+    key: text,
     answerSchema: recordOf(json),
     decision: callDecision,
     provenance: listOf(objectOf({ argument: text, source, callId: text, match: oneOf('exact', 'near', 'taint') })),
@@ -201,7 +202,8 @@ const backgroundRun = objectOf(
     // Read as a state of its own when its run goes on.
     state: nullable(recordOf(json)),
   },
-  { answer: json },
+  // `answer` is that of states of an earlier version.
+  { askedBefore: recordOf(json), answer: json },
 )
 
 const background = objectOf({

@@ -16,7 +16,7 @@ export function bounded(outcome: ToolOutcome, maxChars: number): ToolOutcome {
       const metadata = boundedMetadata(outcome.metadata)
       if (outcome.content.length > maxChars) {
         const cut = { ...metadata, truncated: true, chars: outcome.content.length }
-        return { ...outcome, content: shortened(outcome.content, maxChars), metadata: cut }
+        return { ...withoutValue(outcome), content: shortened(outcome.content, maxChars), metadata: cut }
       }
       return metadata === outcome.metadata || metadata === undefined ? outcome : { ...outcome, metadata }
     }
@@ -28,6 +28,13 @@ export function bounded(outcome: ToolOutcome, maxChars: number): ToolOutcome {
         : { ...outcome, reason: shortened(reason, maxChars) }
     }
   }
+}
+
+/** The log keeps no more of a value than the model reads. */
+function withoutValue(outcome: ToolOutcome & { kind: 'succeeded' | 'failed' }): typeof outcome {
+  if (outcome.kind === 'failed') return outcome
+  const { value: _, ...rest } = outcome
+  return rest
 }
 
 function shortened(text: string, maxChars: number): string {

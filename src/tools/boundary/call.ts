@@ -1,34 +1,61 @@
 import { HarnessError } from '../../contracts/errors.js'
-import type { JsonObject } from '../../util/json.js'
+import type { JsonInput, JsonObject, JsonValue } from '../../util/json.js'
+import { plainJson } from '../../util/plain-json.js'
+import { askWith } from '../ask.js'
 import { checkArguments } from './arguments.js'
-import { envelopeOf, renderEnvelope } from './envelope.js'
+import { envelopeOf } from './envelope.js'
 import { invoke } from './invoke.js'
 import type { ToolOutcome } from '../outcome.js'
-import { jsonSchemaOf } from '../../schema/schema.js'
 import type { ToolContext, ToolSpec } from '../spec.js'
-import { Suspension } from '../suspension.js'
+import { FIRST_KEY } from '../suspension.js'
+
+/** Options of `callTool`: what the handler finds in its context. */
+export interface CallToolOptions<Deps = unknown> extends Partial<Omit<ToolContext, 'ask' | 'metadata' | 'spawn'>> {
+  readonly deps?: Deps
+  /** Default: `{}`. */
+  readonly metadata?: object | undefined
+  /** The answer to the handler's question; with several questions, the answers by key in `answers`. Default: none. */
+  readonly answer?: JsonInput | undefined
+  readonly answers?: Readonly<Record<string, JsonInput>> | undefined
+}
+
+/** The result of a call outside a run. */
+export interface CalledTool {
+  readonly ok: boolean
+  /** The text that a model would read. */
+  readonly content: string
+  /** The returned value as JSON; absent if the text is the value. */
+  readonly value?: JsonValue
+  /** Data about the call for hooks and hosts, such as `error_type`. */
+  readonly metadata: JsonObject
+}
 
 /**
- * Calls a tool outside a run, for tests and hosts (spec §5.5): arguments are checked and repaired, the result is
- * normalized, and what comes back is what a model would read: the envelope `{"ok","content","metadata"}` as JSON text.
- * `args` is raw argument text or an object. No hook, approval or time limit applies. Does not reject.
+ * Calls a tool outside a run, for tests and hosts: arguments are checked and repaired, and the result is normalized. `args`
+ * is an object, or raw argument text. No hook, approval or time limit applies. A tool that asks a question without having
+ * its answer fails with the error type `Suspended`. Does not reject.
  */
-export async function callTool(
+export async function callTool<Deps = unknown>(
   spec: ToolSpec,
-  args: string | JsonObject,
-  context: Partial<ToolContext> = {},
-): Promise<string> {
+  args: string | object,
+  options: CallToolOptions<Deps> = {},
+): Promise<CalledTool> {
   const checked = await checkArguments(spec, typeof args === 'string' ? args : JSON.stringify(args))
-  if (!checked.ok) return renderEnvelope(envelopeOf(checked.outcome))
-  const outcome = await invoke(spec, checked.value, { ...contextOutside(spec), ...context })
-  if (outcome.kind === 'suspended') return renderEnvelope(envelopeOf(NOBODY_TO_ASK))
-  return renderEnvelope(envelopeOf(noteRepairs(outcome, checked.repairs)))
+  if (!checked.ok) return called(checked.outcome)
+  const outcome = await invoke(spec, checked.value, contextOutside(spec, options))
+  return called(outcome.kind === 'suspended' ? NOBODY_TO_ASK : noteRepairs(outcome, checked.repairs))
+}
+
+function called(outcome: ToolOutcome): CalledTool {
+  const value = outcome.kind === 'succeeded' ? outcome.value : undefined
+  return { ...envelopeOf(outcome), ...(value !== undefined && { value }) }
 }
 
 const NOBODY_TO_ASK: ToolOutcome = {
   kind: 'failed',
   errorType: 'Suspended',
-  content: 'The tool asks a person; outside a run there is nobody to answer. Give `answer` with the context to go on.',
+  content:
+    'The tool asks a question; outside a run nobody is there to answer. Pass `answer` in the options of `callTool`.',
   retry: false,
 }
 
@@ -38,7 +65,11 @@ export function noteRepairs(outcome: ToolOutcome, repairs: readonly string[]): T
   return { ...outcome, metadata: { ...outcome.metadata, repairs } }
 }
 
-function contextOutside({ name }: ToolSpec): ToolContext {
+function contextOutside<Deps>(
+  { name }: ToolSpec,
+  { metadata = {}, answer, answers = {}, ...given }: CallToolOptions<Deps>,
+): ToolContext {
+  const known = Object.entries({ ...(answer !== undefined && { [FIRST_KEY]: answer }), ...answers })
   return {
     runId: 'outside_a_run',
     callId: 'call_1',
@@ -46,12 +77,11 @@ function contextOutside({ name }: ToolSpec): ToolContext {
     root: process.cwd(),
     depth: 0,
     idempotencyKey: 'outside_a_run:call_1',
-    metadata: {},
     signal: new AbortController().signal,
     progress: () => undefined,
-    suspend: (payload, answer) => {
-      throw new Suspension(payload, jsonSchemaOf(answer, 'the schema of `suspend`'))
-    },
+    ...given,
+    metadata: plainJson(metadata) as JsonObject,
+    ask: askWith(new Map(known.map(([key, value]) => [key, plainJson(value)])), name),
     spawn: () => {
       throw new HarnessError('invalid_state', 'A child run can only be started by a call within a run.')
     },

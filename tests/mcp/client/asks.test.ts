@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest'
 import { ScriptedModel } from 'thinharness/testing'
 import { sampleWith } from '#mcp/index.js'
-import { call, contextOf, hostOf, oddServer, Paused, textOf, toolNamed } from '../support.js'
+import { answering, call, contextOf, hostOf, oddServer, Paused, textOf, toolNamed } from '../support.js'
 
 const SCHEMA = { type: 'object', properties: { name: { type: 'string' } }, required: ['name'] }
 
@@ -32,7 +32,8 @@ test('a question in a call suspends it, and the call that is made again gets the
     schema: SCHEMA,
     url: null,
   })
-  expect(await textOf(call(server, 'hello', {}, { answer: ann }))).toBe(`${JSON.stringify(ann)} in call 2`)
+  const answers = { [(paused as Paused).key]: ann }
+  expect(await textOf(call(server, 'hello', {}, answering(answers)))).toBe(`${JSON.stringify(ann)} in call 2`)
   await server.close()
 })
 
@@ -40,18 +41,24 @@ test('a call that asks twice is suspended twice, and each answer goes to its own
   const server = oddServer(ASKING)
   const twice = { twice: true }
 
-  await expect(call(server, 'hello', twice)).rejects.toMatchObject({ payload: { message: 'Who are you?' } })
-  await expect(call(server, 'hello', twice, { answer: ann })).rejects.toMatchObject({
-    payload: { message: 'And who else?' },
-  })
-  expect(await textOf(call(server, 'hello', twice, { answer: bob }))).toBe(JSON.stringify([ann, bob]))
+  const pausedWith = async (answers: Record<string, unknown>): Promise<Paused> =>
+    (await call(server, 'hello', twice, answering(answers)).catch((error: unknown) => error)) as Paused
+  const first = await pausedWith({})
+  expect(first.payload).toMatchObject({ message: 'Who are you?' })
+  const second = await pausedWith({ [first.key]: ann })
+  expect(second.payload).toMatchObject({ message: 'And who else?' })
+  const answers = { [first.key]: ann, [second.key]: bob }
+  expect(await textOf(call(server, 'hello', twice, answering(answers)))).toBe(JSON.stringify([ann, bob]))
   await server.close()
 })
 
-test('in a new process the answer goes to the first question', async () => {
+test('in a new process the answer goes to its question', async () => {
+  const before = oddServer(ASKING)
+  const paused = (await call(before, 'hello').catch((error: unknown) => error)) as Paused
+  await before.close()
   const server = oddServer(ASKING)
 
-  expect(await textOf(call(server, 'hello', {}, { answer: { action: 'decline' } }))).toBe(
+  expect(await textOf(call(server, 'hello', {}, answering({ [paused.key]: { action: 'decline' } })))).toBe(
     '{"action":"decline"} in call 1',
   )
   await server.close()

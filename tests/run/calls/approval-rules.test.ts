@@ -110,7 +110,7 @@ describe('edited arguments', () => {
       'pay',
       (args, context) => {
         entered.push(args)
-        return context.answer ?? context.suspend('From which account?', z.string())
+        return context.ask('From which account?', z.string())
       },
       { requiresApproval: true },
     )

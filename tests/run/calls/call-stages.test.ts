@@ -84,8 +84,8 @@ describe('a sequential call that asks', () => {
     const note = (name: string) => tool(name, () => void order.push(name))
     const asking = tool(
       's',
-      (_args, context) => {
-        if (context.answer === undefined) context.suspend('Sure?', { type: 'string' })
+      async (_args, context) => {
+        await context.ask('Sure?', { type: 'string' })
         order.push('s')
       },
       { sequential: true },
@@ -102,8 +102,8 @@ describe('a sequential call that asks', () => {
 
   test('waits for what comes before it, if that asks', async () => {
     const order: string[] = []
-    const asking = tool('x', (_args, context) => {
-      if (context.answer === undefined) context.suspend('Sure?', { type: 'string' })
+    const asking = tool('x', async (_args, context) => {
+      await context.ask('Sure?', { type: 'string' })
       order.push('x')
     })
     const alone = tool('s', () => void order.push('s'), { sequential: true })

@@ -1,18 +1,19 @@
 import { describe, expect, test } from 'vitest'
 import { z } from 'zod'
 import { memoryLog } from 'thinharness'
-import type { Answer, JsonValue } from 'thinharness'
+import type { Answer } from 'thinharness'
 import { ScriptedModel } from 'thinharness/testing'
 import { eventsIn, stored } from '../resume/pause-support.js'
 import { eventsOf, failureOf, harnessOf, kinds, ofKind, output, tool } from '../../harness/support.js'
 
 /** A tool that asks for a color and gives it back, and how often it was entered. */
 function askTool(name = 'ask') {
-  const entered: (JsonValue | undefined)[] = []
-  const ask = tool(name, ({ about = null }, context) => {
-    entered.push(context.answer)
-    if (context.answer === undefined) context.suspend({ about }, z.object({ color: z.string() }))
-    return context.answer
+  const entered: string[] = []
+  const ask = tool(name, async ({ about = null }, context) => {
+    entered.push('entered')
+    const answer = await context.ask({ about }, z.object({ color: z.string() }))
+    entered.push(answer.color)
+    return answer
   })
   return { ask, entered }
 }
@@ -42,7 +43,7 @@ describe('a question to a person', () => {
     expect(kinds(events)).toBe(
       'run_started approval_resumed answer_received tool_call_started tool_call_completed model_request_started model_message run_completed',
     )
-    expect(entered).toEqual([undefined, { color: 'red' }])
+    expect(entered).toEqual(['entered', 'entered', 'red'])
     expect(model.heard[1]).toEqual({ kind: 'tool_outputs', outputs: [output('call_1', '{\n  "color": "red"\n}')] })
     expect((await stream.result).usage).toMatchObject({ toolCalls: 1, modelRequests: 2 })
   })
@@ -79,7 +80,7 @@ describe('a question to a person', () => {
     const before = await eventsIn(log, paused.runId)
     const failed = await failureOf(harness.resume(stored(paused), [answer as Answer]))
     expect(failed).toMatchObject({ code: 'invalid_answer', message: expect.stringMatching(problem) as string })
-    expect(entered).toEqual([undefined])
+    expect(entered).toEqual(['entered'])
     expect(await eventsIn(log, paused.runId)).toEqual(before)
   })
 
@@ -111,10 +112,10 @@ describe('a question to a person', () => {
 
   test('may be followed by another of the same call', async () => {
     const steps: unknown[] = []
-    const wizard = tool('wizard', (_, context) => {
-      steps.push(context.answer)
-      if (context.answer === undefined) context.suspend('First?', z.object({ first: z.string() }))
-      if (typeof context.answer === 'object') context.suspend('Second?', z.string())
+    const wizard = tool('wizard', async (_, context) => {
+      steps.push('entered')
+      steps.push((await context.ask('First?', z.object({ first: z.string() }))).first)
+      steps.push(await context.ask('Second?', z.string()))
       return 'made'
     })
     const harness = harnessOf({ model: new ScriptedModel().calls('wizard').says('Done.'), tools: [wizard] })
@@ -122,13 +123,40 @@ describe('a question to a person', () => {
     const second = await harness.resume(stored(first), [{ callId: 'call_1', answer: { first: 'a' } }])
     expect(second.pending).toMatchObject([{ callId: 'call_1', payload: 'Second?' }])
     const done = await harness.resume(stored(second), [{ callId: 'call_1', answer: 'b' }])
-    expect([done.text, steps]).toEqual(['Done.', [undefined, { first: 'a' }, 'b']])
+    expect([done.text, steps.join(' ')]).toEqual(['Done.', 'entered entered a entered a b'])
   })
 
-  test('is asked all the same by a handler that catches what `suspend` throws only when it lets it through', async () => {
-    const swallows = tool('swallows', (_, context) => {
+  test('has a key of its own, if the call asks several in any order', async () => {
+    const order: string[] = ['size', 'color']
+    const choose = tool('choose', async (_, context) => {
+      const questions = order.map((key) => context.ask({ key }, z.string(), { key }))
+      return (await Promise.all(questions)).join(' ')
+    })
+    using model = new ScriptedModel().calls('choose').says('Done.')
+    const harness = harnessOf({ model, tools: [choose] })
+    const first = await harness.run('Go.')
+    expect(first.pending).toMatchObject([{ callId: 'call_1', key: 'size', payload: { key: 'size' } }])
+    order.reverse()
+    const second = await harness.resume(stored(first), [{ callId: 'call_1', answer: 'large' }])
+    expect(second.pending).toMatchObject([{ callId: 'call_1', key: 'color', payload: { key: 'color' } }])
+    await harness.resume(stored(second), [{ callId: 'call_1', answer: 'red' }])
+    expect(model.heard[1]).toMatchObject({ outputs: [{ content: 'red large' }] })
+  })
+
+  test('gives its answer as its schema parses it', async () => {
+    const answers: unknown[] = []
+    const when = tool('when', async (_, context) => {
+      answers.push(await context.ask('When?', z.object({ day: z.string(), hour: z.number().default(9) })))
+    })
+    const harness = harnessOf({ model: new ScriptedModel().calls('when').says('Done.'), tools: [when] })
+    await harness.resume(stored(await harness.run('Go.')), [{ callId: 'call_1', answer: { day: 'Monday' } }])
+    expect(answers).toEqual([{ day: 'Monday', hour: 9 }])
+  })
+
+  test('is asked all the same by a handler that catches the rejection of `ask` only when it lets it through', async () => {
+    const swallows = tool('swallows', async (_, context) => {
       try {
-        context.suspend('Anyone?', z.string())
+        await context.ask('Anyone?', z.string())
       } catch {
         return 'nobody asked'
       }
@@ -140,7 +168,7 @@ describe('a question to a person', () => {
   })
 
   test('with a schema that is none fails the call, not the run', async () => {
-    const odd = tool('odd', (_, context) => context.suspend('x', (() => undefined) as never))
+    const odd = tool('odd', (_, context) => context.ask('x', (() => undefined) as never))
     using model = new ScriptedModel().calls('odd').says('Done.')
     const result = await harnessOf({ model, tools: [odd] }).run('Go.')
     expect(result.text).toBe('Done.')
@@ -152,7 +180,7 @@ describe('a question to a person', () => {
       'slow',
       async (_, context) => {
         await new Promise((resolve) => context.signal.addEventListener('abort', resolve, { once: true }))
-        context.suspend('Anyone?', z.string())
+        await context.ask('Anyone?', z.string())
       },
       { timeoutMs: 5 },
     )

@@ -78,10 +78,10 @@ describe('after a crash', () => {
     const start = tool(
       'start',
       async (args, context) => {
-        const who = context.answer ?? context.suspend('Who?', z.string())
+        const who = await context.ask('Who?', z.string())
         entered.push([args['n'], who])
         const now = await context.spawn({ prompt: 'Now.', key: 'now' }).result
-        context.spawn({ prompt: `Work for ${who as string}.`, key: 'later', background: true })
+        context.spawn({ prompt: `Work for ${who}.`, key: 'later', background: true })
         entered.push(now.text)
         return 'started'
       },

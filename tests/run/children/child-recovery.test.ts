@@ -29,10 +29,9 @@ test('an answer that a child has had is not taken for the answer to its next que
   const answered: unknown[] = []
   const wizard = tool(
     'wizard',
-    (_, context) => {
-      if (context.answer !== undefined) answered.push(context.answer)
-      if (context.answer === undefined) context.suspend('First?', z.string())
-      context.suspend('Second?', z.string())
+    async (_, context) => {
+      answered.push(await context.ask('First?', z.string()))
+      answered.push(await context.ask('Second?', z.string()))
     },
     { onUnknownOutcome: 'retry' },
   )

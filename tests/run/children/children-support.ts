@@ -5,7 +5,7 @@ import type { ModelRequest } from 'thinharness/testing'
 import { tool } from '../../harness/support.js'
 
 /** A tool that asks a person and gives the answer back. */
-export const ask: ToolSpec = tool('ask', (_, context) => context.answer ?? context.suspend('Which?', z.string()))
+export const ask: ToolSpec = tool('ask', (_, context) => context.ask('Which?', z.string()))
 
 /** A tool that runs each of `children` in a run of its own, all at once, and gives back what they said. */
 export function delegateTool(

@@ -126,7 +126,7 @@ function toolsOf(effects: string[]): ToolSpec[] {
     effect('held', { requiresApproval: true, sequential: true }),
     effect('unknown', { onUnknownOutcome: 'pause' }),
     tool('fails', () => Promise.reject(new ModelRetry('Again.'))),
-    tool('asks', (_, context) => context.answer ?? context.suspend('How?', z.string()), { onUnknownOutcome: 'retry' }),
+    tool('asks', (_, context) => context.ask('How?', z.string()), { onUnknownOutcome: 'retry' }),
   ]
   const delegate = tool(
     'delegate',

@@ -17,10 +17,8 @@ const ask = defineTool({
   name: 'ask',
   description: 'Asks a person.',
   parameters: z.object({}),
-  handler: (_, context) => {
-    if (context.answer === undefined) context.suspend({ question: 'Which?' }, z.object({ color: z.string() }))
-    return JSON.stringify(context.answer)
-  },
+  handler: async (_, context) =>
+    JSON.stringify(await context.ask({ question: 'Which?' }, z.object({ color: z.string() }))),
 })
 
 test('a run is run again by its log: the same result, no request and no tool run', async () => {

@@ -145,7 +145,7 @@ function outside(root: string): Parameters<ReturnType<typeof jsonlSearch>['call'
     metadata: {},
     signal: new AbortController().signal,
     progress: () => undefined,
-    suspend: () => {
+    ask: () => {
       throw new Error('There is nobody to ask.')
     },
     spawn: () => {

@@ -33,13 +33,13 @@ async function skillRun(files: Record<string, string>, script: string, runners =
   const { tools } = await loadSkills({ dirs: [dir], env, runners })
   const tool = tools.find(({ name }) => name === 'skill_run')
   if (tool === undefined) throw new Error('There is no `skill_run`.')
-  return callTool(tool, { skill_name: 'demo', script })
+  return (await callTool(tool, { skill_name: 'demo', script })).content
 }
 
 const STARTED: Record<string, { readonly named: boolean; readonly environment: () => Promise<string> }> = {
   'a shell command': {
     named: true,
-    environment: async () => callTool(bash({ root: await folderWith(), env }), { command: 'env' }),
+    environment: async () => (await callTool(bash({ root: await folderWith(), env }), { command: 'env' })).content,
   },
   'a script of a skill': { named: true, environment: () => skillRun({ 'demo/a.sh': 'env' }, 'a.sh') },
   'the runner of a script': {

@@ -386,7 +386,7 @@ function outside(root: string): Parameters<ReturnType<typeof searchTool>['call']
     metadata: {},
     signal: new AbortController().signal,
     progress: () => undefined,
-    suspend: () => {
+    ask: () => {
       throw new Error('There is nobody to ask.')
     },
     spawn: () => {

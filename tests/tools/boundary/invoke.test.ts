@@ -3,7 +3,6 @@ import { z } from 'zod'
 import { ModelRetry } from '#contracts/errors.js'
 import { callTool } from '#tools/boundary/call.js'
 import { defineTool } from '#tools/define.js'
-import { parseEnvelope } from '#tools/boundary/envelope.js'
 import { invoke } from '#tools/boundary/invoke.js'
 import { ToolResult } from '#tools/result.js'
 import type { ToolContext, ToolSpec } from '#tools/spec.js'
@@ -18,7 +17,7 @@ const context: ToolContext = {
   metadata: { user: 'u' },
   signal: new AbortController().signal,
   progress: () => undefined,
-  suspend: () => {
+  ask: () => {
     throw new Error('There is nobody to ask.')
   },
   spawn: () => {
@@ -124,12 +123,12 @@ describe('invoke', () => {
         {},
         context,
       ),
-    ).toEqual({ kind: 'succeeded', content: '{\n  "kind": "failed"\n}' })
+    ).toEqual({ kind: 'succeeded', value: { kind: 'failed' }, content: '{\n  "kind": "failed"\n}' })
   })
 })
 
 describe('callTool', () => {
-  test('HC-15 gives the envelope as a model would read it', async () => {
+  test('HC-15 gives the content as a model would read it, and the value', async () => {
     const spec = defineTool({
       name: 'x',
       description: '',
@@ -137,21 +136,41 @@ describe('callTool', () => {
       handler: (args) => ({ b: 'é', a: args }),
     })
 
-    expect(await callTool(spec, '{"z":1}')).toBe(
-      '{"ok":true,"content":"{\\n  \\"a\\": {\\n    \\"z\\": 1\\n  },\\n  \\"b\\": \\"é\\"\\n}","metadata":{}}',
-    )
+    expect(await callTool(spec, '{"z":1}')).toEqual({
+      ok: true,
+      content: '{\n  "a": {\n    "z": 1\n  },\n  "b": "é"\n}',
+      value: { b: 'é', a: { z: 1 } },
+      metadata: {},
+    })
   })
 
   test('HC-16 TR-02 refuses what does not fit without running the tool', async () => {
     let runs = 0
     const spec = tool(() => ++runs)
 
-    expect(JSON.parse(await callTool(spec, { n: 'x' }))).toMatchObject({
+    expect(await callTool(spec, { n: 'x' })).toMatchObject({
       ok: false,
       metadata: { error_type: 'ValidationError', retry: true, tool: 'x' },
     })
     expect(runs).toBe(0)
-    expect(JSON.parse(await callTool(spec, { n: 1 }))).toMatchObject({ ok: true, content: '1' })
+    expect(await callTool(spec, { n: 1 })).toMatchObject({ ok: true, content: '1' })
+  })
+
+  test('answers the questions of a handler, by key if there are several', async () => {
+    const spec = tool(async (_args, { ask }) => {
+      const first = await ask('First?', z.string())
+      return `${first} ${await ask('Second?', z.number(), { key: 'second' })}`
+    })
+
+    expect(await callTool(spec, {}, { answer: 'one', answers: { second: 2 } })).toEqual({
+      ok: true,
+      content: 'one 2',
+      metadata: {},
+    })
+    expect(await callTool(spec, {}, { answer: 'one' })).toMatchObject({
+      ok: false,
+      metadata: { error_type: 'Suspended' },
+    })
   })
 
   test('gives metadata and failures as the tool named them', async () => {
@@ -159,9 +178,11 @@ describe('callTool', () => {
       () => new ToolResult({ ok: false, content: 'Stale.', metadata: { error_type: 'Stale', retry: true, at: 5 } }),
     )
 
-    expect(await callTool(spec, {})).toBe(
-      '{"ok":false,"content":"Stale.","metadata":{"error_type":"Stale","retry":true,"at":5}}',
-    )
+    expect(await callTool(spec, {})).toEqual({
+      ok: false,
+      content: 'Stale.',
+      metadata: { error_type: 'Stale', retry: true, at: 5 },
+    })
   })
 
   test('gives the handler a context, or what the caller wants in its place', async () => {
@@ -172,13 +193,13 @@ describe('callTool', () => {
       aborted: signal.aborted,
     }))
 
-    expect(JSON.parse(parseEnvelope(await callTool(spec, '')).content)).toEqual({
+    expect((await callTool(spec, '')).value).toEqual({
       toolName: 'x',
       callId: 'call_1',
       metadata: {},
       aborted: false,
     })
-    expect(JSON.parse(parseEnvelope(await callTool(spec, {}, context)).content)).toMatchObject({
+    expect((await callTool(spec, {}, { metadata: { user: 'u' } })).value).toMatchObject({
       metadata: { user: 'u' },
     })
   })

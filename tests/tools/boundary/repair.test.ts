@@ -291,10 +291,11 @@ describe('which spelling is meant', () => {
   })
 
   test('the model is told of the repairs, beside the result', async () => {
-    expect(JSON.parse(await callTool(raw, { filePath: 'a' }))).toEqual({
+    expect(await callTool(raw, { filePath: 'a' })).toEqual({
       ok: true,
       content: '{\n  "path": "a"\n}',
       metadata: { repairs: ['`filePath` was read as `path`'] },
+      value: { path: 'a' },
     })
   })
 })
