@@ -118,7 +118,7 @@ describe('what it asks of people', () => {
   ])('is pending once the run has nothing else to do, and goes on elsewhere with %s', async (_, isSame) => {
     const log = memoryLog()
     const paused = await leaving(LINES, [ask], { log }).harness.run('Go.', { runId: 'run_p' })
-    expect(paused).toMatchObject({ stopReason: 'input_required', text: 'I wait.', output: null })
+    expect(paused).toMatchObject({ status: 'paused', stopReason: 'input_required', text: 'I wait.' })
     expect(paused.pending).toMatchObject([{ kind: 'question', callId: 'call_1/1/call_1', toolName: 'ask' }])
     expect(paused.pending[0]?.path[0]).toBe('run_p')
     expect(await log.inspect('run_p')).toMatchObject({ status: 'paused', pending: paused.pending })
