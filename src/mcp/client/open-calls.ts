@@ -133,5 +133,5 @@ function sourceAnswer(answer: JsonValue): SourceAnswer {
 
 async function answerTo({ payload, content }: PersonQuestion, context: ToolContext): Promise<SourceAnswer> {
   const key = createHash('sha256').update(JSON.stringify(payload)).digest('hex').slice(0, 16)
-  return sourceAnswer((await context.ask(payload, answerSchema(content), { key })) as JsonValue)
+  return sourceAnswer(await context.ask(payload, answerSchema(content), { key }))
 }
