@@ -36,7 +36,7 @@ const below = {
   'run/calls': [...run, 'run/children'],
   'run/replay': [...run, 'run/children'],
   'run/loop': [...run, 'run/children', 'run/calls', 'run/replay'],
-  store: ['util', 'contracts', 'run/machine', 'run/log'],
+  store: ['util', 'contracts', 'run/machine', 'run/log', 'run/core'],
   'providers/http': vocabulary,
   'providers/wire': [...vocabulary, 'providers/http'],
   'providers/anthropic': [...vocabulary, 'providers/http', 'providers/wire'],

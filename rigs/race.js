@@ -54,8 +54,9 @@ async function beVictim() {
   const store = await openStore()
   for (let round = 0; round < rounds; round++) {
     const runId = runIdOf(round)
-    if (!(await store.claim(runId, 'victim', 1))) throw new Error(`Run ${runId} is not free.`)
-    for (let seq = 1; seq <= EVENTS_BEFORE; seq++) await store.append(runId, [eventOf(runId, seq, 'victim')], 'victim')
+    if (!(await store.claim({ kind: 'run', id: runId }, 'victim', 1))) throw new Error(`Run ${runId} is not free.`)
+    for (let seq = 1; seq <= EVENTS_BEFORE; seq++)
+      await store.append({ kind: 'run', id: runId }, [eventOf(runId, seq, 'victim')], { owner: 'victim' })
   }
   process.kill(process.pid, 'SIGKILL')
 }
@@ -75,11 +76,11 @@ async function beRacer() {
 
 async function raceOnce(store, round) {
   const [runId, owner] = [runIdOf(round), `racer_${process.pid}`]
-  const won = await store.claim(runId, owner, TTL_MS)
+  const won = await store.claim({ kind: 'run', id: runId }, owner, TTL_MS)
   const refused = []
   for (let count = 1; count <= EVENTS_BY_WINNER; count++) {
     const event = eventOf(runId, EVENTS_BEFORE + count, owner)
-    await store.append(runId, [event], owner).catch((error) => refused.push(error.code))
+    await store.append({ kind: 'run', id: runId }, [event], { owner }).catch((error) => refused.push(error.code))
   }
   return { won, owner, refused }
 }

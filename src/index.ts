@@ -1,6 +1,5 @@
 export { Harness } from './harness/harness.js'
 export type { HarnessConstructor, Prompt } from './harness/harness.js'
-export type { FollowOptions } from './harness/follow.js'
 export type { HarnessDescription, ServerDescription, ToolDescription } from './harness/describe.js'
 export type {
   BuiltinToolName,
@@ -72,7 +71,16 @@ export type { History, HistoryReference } from './run/resume/history.js'
 export { inputPort } from './run/stream/input.js'
 export type { InputMessage, InputPort } from './run/stream/input.js'
 export type { ListOptions, ListPlace, PruneOptions } from './run/log/listing.js'
-export type { RunLog, RunStore } from './run/log/log.js'
+export type {
+  AppendOptions,
+  FollowOptions,
+  LogDigest,
+  LogEvent,
+  LogStore,
+  Post,
+  ReadOptions,
+  RunLog,
+} from './run/log/log.js'
 export type { ProvenanceOptions, ProvenanceRule } from './run/provenance/options.js'
 export { memoryLog } from './store/memory-log.js'
 export type { MemoryLogOptions } from './store/memory-log.js'
@@ -82,7 +90,8 @@ export type { Breach } from './run/machine/limits.js'
 export type { LimitKind, RunLimits, RunRules, StallRules } from './run/machine/rules.js'
 export type { RunParent } from './run/machine/state.js'
 export type { HarnessStream } from './run/stream/stream.js'
-export type { RunStatus, RunSummary } from './run/log/summary.js'
+export type { LogSummaries, RunDigest, RunStatus, RunSummary, ThreadSummary } from './run/log/digest.js'
+export type { LogKind, LogRef } from './run/log/ref.js'
 export type { ModelCall, ToolCall, WrapModelCall, WrapToolCall } from './run/hooks/wraps.js'
 export { defineExtension } from './run/extension/extension.js'
 export type { Extension, ExtensionRun } from './run/extension/extension.js'

@@ -31,15 +31,15 @@ export function killingAt(store, kill) {
     get appends() {
       return appends
     },
-    append: async (runId, events, owner) => {
+    append: async (ref, events, options) => {
       appends += 1
       const isDue = appends === kill?.at
       if (isDue && kill.when === 'before') await die()
-      await store.append(runId, events, owner)
+      await store.append(ref, events, options)
       if (isDue) await die()
     },
-    read: (runId, from) => store.read(runId, from),
-    claim: (runId, owner, ttlMs) => store.claim(runId, owner, ttlMs),
-    inspect: (runId) => store.inspect(runId),
+    read: (ref, options) => store.read(ref, options),
+    claim: (ref, owner, ttlMs) => store.claim(ref, owner, ttlMs),
+    inspect: (ref) => store.inspect(ref),
   }
 }

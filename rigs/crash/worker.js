@@ -89,9 +89,9 @@ async function begun() {
 /** A log of which not even the first record was kept whole is one of a run that has not begun. */
 async function isKnown() {
   try {
-    return (await store.inspect(runId)) !== null
+    return (await store.inspect({ kind: 'run', id: runId })) !== null
   } catch (error) {
-    if (error.code === 'invalid_log' && error.message.includes('nothing of the run was kept')) return false
+    if (error.code === 'invalid_log' && error.message.includes('none of its events was stored')) return false
     throw error
   }
 }
@@ -129,7 +129,7 @@ async function runsBelow(topId) {
     let reportRequests = 0
     let seq = 0
     let end = null
-    for await (const event of store.read(id)) {
+    for await (const event of store.read({ kind: 'run', id })) {
       if (event.seq !== seq + 1) throw new Error(`Run ${id} has event ${event.seq} behind ${seq}.`)
       seq = event.seq
       end = event.kind

@@ -2,8 +2,8 @@ import { setTimeout as delay } from 'node:timers/promises'
 import type { DurableEvent, RunLog } from '../index.js'
 
 export interface FollowOptions {
-  /** Number of the first event. Default 1. */
-  readonly from?: number
+  /** Number of the last event that the reader has seen. Default 0: all events. */
+  readonly after?: number
   /** Stops waiting. */
   readonly signal?: AbortSignal
 }
@@ -13,23 +13,23 @@ const SHORT_WAIT_MS = 200
 const LONG_WAIT_MS = 2000
 
 /**
- * The durable events of a run as they come into its log, whoever runs it. Ends behind the run's end; and behind a pause,
- * or where there is nothing, once `isIdle` says that nobody is going to take the run on.
+ * The durable events of a run as they are stored, in whatever process it runs. Ends after the run's end; and after a
+ * pause, or if there are no events, once `isIdle` says that no process is going to continue the run.
  */
 export async function* followRun(
   log: RunLog,
   runId: string,
-  { from = 1, signal, isIdle }: FollowOptions & { readonly isIdle: () => Promise<boolean> },
+  { after = 0, signal, isIdle }: FollowOptions & { readonly isIdle: () => Promise<boolean> },
 ): AsyncGenerator<DurableEvent, void, undefined> {
-  let next = from
+  let seen = after
   let waitMs = SHORT_WAIT_MS
   while (signal?.aborted !== true) {
-    // Asked before reading: what comes into the log until the run is idle is then read.
+    // Asked before reading: events that are stored until the run is idle are read.
     const idle = waitMs > SHORT_WAIT_MS && (await isIdle())
     let last: DurableEvent | undefined
-    for await (const event of log.read(runId, next)) {
+    for await (const event of log.read({ kind: 'run', id: runId }, { after: seen })) {
       yield event
-      next = event.seq + 1
+      seen = event.seq
       last = event
     }
     if (last !== undefined && isEnd(last)) return

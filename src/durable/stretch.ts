@@ -9,8 +9,8 @@ import type {
   History,
   JsonObject,
   Prompt,
+  LogStore,
   RunLog,
-  RunStore,
 } from '../index.js'
 
 /** What a run is to do next, as plain JSON: to begin, or to go on behind a pause with people's answers. */
@@ -41,7 +41,7 @@ export type StretchEnding =
 export interface StretchMeans<Output> {
   readonly harness: Harness<Output>
   /** Where the run is kept, and by whose claims only one process at a time has it in hand. */
-  readonly log: RunStore
+  readonly log: LogStore
   /** Cancels the run. */
   readonly signal?: AbortSignal
 }
@@ -101,7 +101,10 @@ interface Progress {
 async function progressOf(log: RunLog, work: StretchWork): Promise<Progress> {
   let hasBegun = work.kind === 'begin'
   let recoveries = 0
-  for await (const event of log.read(work.runId, work.kind === 'begin' ? 1 : work.after + 1)) {
+  for await (const event of log.read(
+    { kind: 'run', id: work.runId },
+    { after: work.kind === 'begin' ? 0 : work.after },
+  )) {
     hasBegun ||= work.kind === 'answer' && isAnswer(event, work.answers)
     if (event.kind === 'run_started' && event.begun === 'recovered') recoveries += 1
     else if (FURTHER.has(event.kind)) recoveries = 0
@@ -128,10 +131,10 @@ export function endingOf<Output>(
 /** The log as it stood behind event `seq`. It takes no claims: the past is nobody's. */
 function upTo(log: RunLog, seq: number): RunLog {
   return {
-    append: (runId) =>
-      Promise.reject(new HarnessError('invalid_log', `Event ${seq} of run \`${runId}\` neither ended nor paused it.`)),
-    async *read(runId, from) {
-      for await (const event of log.read(runId, from)) {
+    append: ({ id }) =>
+      Promise.reject(new HarnessError('invalid_log', `Event ${seq} of run \`${id}\` neither ended nor paused it.`)),
+    async *read(ref, options) {
+      for await (const event of log.read(ref, options)) {
         if (event.seq > seq) return
         yield event
       }
@@ -161,7 +164,7 @@ async function carryOn<Output>(work: StretchWork, means: StretchMeans<Output>): 
 async function goOn<Output>(work: StretchWork, { harness, log, signal }: StretchMeans<Output>): Promise<void> {
   const { runId } = work
   const given = { log, ...(signal !== undefined && { signal }) }
-  const known = await log.inspect(runId)
+  const known = await log.inspect({ kind: 'run', id: runId })
   if (known === null) {
     if (work.kind === 'answer') throw new HarnessError('run_not_found', `The log knows no run \`${runId}\`.`)
     const { prompt, metadata, history } = work
@@ -196,7 +199,7 @@ function isOwnedElsewhere(error: unknown): boolean {
 /** Waits while somebody has the run in hand. */
 async function untilFree<Output>(runId: string, { log, signal }: StretchMeans<Output>): Promise<void> {
   do await wait(LOOK_MS, signal)
-  while (signal?.aborted !== true && (await log.inspect(runId))?.status === 'running')
+  while (signal?.aborted !== true && (await log.inspect({ kind: 'run', id: runId }))?.status === 'running')
 }
 
 async function wait(ms: number, signal: AbortSignal | undefined): Promise<void> {

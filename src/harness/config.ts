@@ -17,7 +17,7 @@ import {
   wholeNumber,
 } from './option-checks.js'
 import type { OptionRule } from './option-checks.js'
-import type { FollowOptions } from './follow.js'
+import type { FollowOptions } from '../run/log/log.js'
 import { BUILTIN_TOOL_NAMES, DEFAULT_TOOL_NAMES } from './options.js'
 import type {
   BuiltinToolName,

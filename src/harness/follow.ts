@@ -1,15 +1,8 @@
 import { HarnessError } from '../contracts/errors.js'
-import type { RunLog } from '../run/log/log.js'
+import { runRef } from '../run/log/ref.js'
+import type { FollowOptions, RunLog } from '../run/log/log.js'
 import type { RunEvent } from '../run/machine/events.js'
 import { sleep } from '../util/sleep.js'
-
-/** Options of `harness.follow`. */
-export interface FollowOptions {
-  /** Cursor: events up to and including this `seq` are left out. Default 0: all events. */
-  readonly after?: number | undefined
-  /** Ends the iteration, without an error. */
-  readonly signal?: AbortSignal | undefined
-}
 
 /** Where the events of a run come from. */
 export interface FollowSource {
@@ -42,7 +35,7 @@ export async function* followRun(
     while (!isStopped()) {
       let last: RunEvent | undefined
       // The event at the cursor is read too: it can be the end.
-      for await (const event of log.read(runId, Math.max(seq, 1))) {
+      for await (const event of log.read(runRef(runId), { after: seq - 1 })) {
         last = event
         if (event.seq <= seq) continue
         ;[seq, waitMs] = [event.seq, SHORTEST_WAIT_MS]

@@ -1,9 +1,10 @@
 import { closeSync, existsSync, fstatSync, fsyncSync, futimesSync, mkdirSync, openSync, readdirSync } from 'node:fs'
 import { readFileSync, readSync, renameSync, rmdirSync, statSync, unlinkSync, writeSync } from 'node:fs'
-import { join } from 'node:path'
-import { isObject, parseJson } from '../util/json.js'
+import { dirname, join } from 'node:path'
 import { hasEnded } from '../run/log/owner.js'
-import { mendTail } from './run-file.js'
+import { isObject, parseJson } from '../util/json.js'
+import { mendTail } from './log-file.js'
+import type { LogRef } from '../run/log/ref.js'
 
 /** How long a lease is taken for held whose maker has not yet written what it says, in ms. */
 const BEING_WRITTEN_MS = 5000
@@ -62,8 +63,8 @@ export class FileLease {
   }
 
   static #create(folder: string, number: number, text: LeaseText): FileLease | null {
+    makeFolder(folder)
     try {
-      mkdirSync(folder, { recursive: true })
       const lease = new FileLease(folder, `${number}`, text)
       lease.#write(text)
       return lease
@@ -90,12 +91,12 @@ export class FileLease {
    * Makes the log a file of its own, of the same whole records: who has the old one open, and was paused, writes into a
    * file without a name. False when the run was taken over meanwhile: then the copy has no name either.
    */
-  replaceLog(logPath: string, { runId, sync }: { readonly runId: string; readonly sync: boolean }): boolean {
+  replaceLog(logPath: string, { ref, sync }: { readonly ref: LogRef; readonly sync: boolean }): boolean {
     if (this.#copy === null) return true
     const { fd, name } = this.#copy
     try {
       if (!copyInto(fd, logPath)) return true
-      mendTail(fd, runId)
+      mendTail(fd, ref)
       if (sync) fsyncSync(fd)
       renameSync(join(this.#folder, name), logPath)
       return true
@@ -158,9 +159,9 @@ export function isClaimed(folder: string): boolean {
   return statSync(folder, { throwIfNoEntry: false }) !== undefined && leasesIn(folder).length > 0
 }
 
-/** Whether somebody has it in hand: the claim's time is not over, and its process not known to have ended. */
-export function isInHand(folder: string): boolean {
-  return leasesIn(folder).some(isHeld)
+/** The owner whose claim has not expired, and whose process is not known to have ended. */
+export function ownerIn(folder: string): string | null {
+  return leasesIn(folder).find(isHeld)?.owner ?? null
 }
 
 interface FoundLease extends LeaseText {
@@ -219,6 +220,16 @@ function copyInto(target: number, path: string): boolean {
     return true
   } finally {
     closeSync(source)
+  }
+}
+
+/** Throws if the folder can be neither created nor found, unless another process has just removed it. */
+function makeFolder(folder: string): void {
+  try {
+    mkdirSync(folder, { recursive: true })
+  } catch (error) {
+    const isGone = (error as NodeJS.ErrnoException).code === 'ENOENT' && existsSync(dirname(folder))
+    if (!isGone) throw error
   }
 }
 

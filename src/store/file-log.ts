@@ -1,29 +1,42 @@
-import { fstatSync, unlinkSync } from 'node:fs'
-import { readdir } from 'node:fs/promises'
+import { fstatSync, readFileSync, rmSync, statSync, unlinkSync, writeFileSync } from 'node:fs'
 import { join, resolve } from 'node:path'
-import { HarnessError } from '../contracts/errors.js'
 import { invalidOptions, parse } from '../contracts/parse.js'
 import { oneOf, partial } from '../util/shape.js'
-import type { DurableEvent } from '../run/machine/events.js'
-import { FileLease, isClaimed, isInHand } from './file-lease.js'
-import { fileNameOf, runIdOf } from './file-name.js'
-import { comparePlaces, listFilter, prunables, removable } from '../run/log/listing.js'
-import type { ListOptions, ListPlace, Prunable, PruneOptions } from '../run/log/listing.js'
-import { checkClaim, ownedByAnother, storeFailure } from '../run/log/log.js'
-import type { RunStore } from '../run/log/log.js'
+import { summaryOf } from '../run/log/digest.js'
+import type { LogSummaries, ThreadSummary } from '../run/log/digest.js'
+import { comparePlaces, isListed, listQuery, placeOf } from '../run/log/listing.js'
+import type { ListOptions, ListQuery, Place, PruneOptions } from '../run/log/listing.js'
+import { checkClaim, checkPost, ownedByAnother, storeFailure } from '../run/log/log.js'
+import { checkRef, keyOf, nameOf, runRef } from '../run/log/ref.js'
+import type { AppendOptions, LogEvent, LogStore } from '../run/log/log.js'
+import type { LogKind, LogRef } from '../run/log/ref.js'
+import type { FollowOptions, Post, ReadOptions } from '../run/log/log.js'
 import { newOwner } from '../run/log/owner.js'
+import { prunables, removable } from '../run/log/pruning.js'
+import type { Removal } from '../run/log/pruning.js'
+import type { DurableEvent } from '../run/machine/events.js'
+import { isObject, parseJson } from '../util/json.js'
+import type { JsonObject } from '../util/json.js'
+import { FileInbox } from './file-inbox.js'
+import { FileLease, isClaimed, ownerIn } from './file-lease.js'
+import { runIdOf } from './file-name.js'
+import { namesIn } from './file-names.js'
+import { folderOf, pathsOf } from './file-paths.js'
+import { addReference, referencesIn } from './file-references.js'
+import { foldRun } from './fold-run.js'
+import { Followers } from './followers.js'
+import { LogFile } from './log-file.js'
+import type { WriteCheck } from './log-file.js'
 import { readEvents, readFirst } from './read-file.js'
-import { RunFile } from './run-file.js'
-import type { WriteCheck } from './run-file.js'
-import { summarize } from '../run/log/summary.js'
-import type { RunSummary } from '../run/log/summary.js'
+import { unlessDamaged } from './rows.js'
+import { TakenPosts } from './taken-posts.js'
 
 export interface FileLogOptions {
   /**
-   * What survives. A crash of the process loses nothing in any case: each event has been handed to the operating system.
+   * Events that survive a crash. A crash of the process loses none: each has been passed to the operating system.
    * - `always`: nor does a crash of the machine; every append waits for the disk.
    * - `interval` (default): a crash of the machine loses at most the last second.
-   * - `never`: a crash of the machine loses what the operating system had not yet written by itself.
+   * - `never`: a crash of the machine loses the events that the operating system had not yet written.
    */
   readonly fsync?: 'always' | 'interval' | 'never'
 }
@@ -31,173 +44,282 @@ export interface FileLogOptions {
 const OPTIONS = partial<FileLogOptions>({ fsync: oneOf('always', 'interval', 'never') })
 
 /**
- * A log in a folder: one JSONL file for each run, named after its id, one event a line. A torn last line is no harm.
- * Any number of processes of one machine may share the folder; over a network file system claims are not promised.
- * Throws `invalid_options`.
+ * A log in a folder: one JSONL file for each run, named after its id, one event a line; those of threads are in the
+ * folder `threads`. A torn last line does no harm. Any number of processes on one machine may share the folder; over a
+ * network file system, claims are not reliable. Throws `invalid_options`.
  */
-export function fileLog(folder: string, options: FileLogOptions = {}): RunStore {
+export function fileLog(folder: string, options: FileLogOptions = {}): LogStore {
   const { fsync = 'interval' } = parse(OPTIONS, options, '`fileLog`')
   if (typeof folder !== 'string' || folder === '')
     throw invalidOptions('Expected the folder of `fileLog` to be a path.')
   return new FileLog(resolve(folder), fsync)
 }
 
-/** How long a run that is being removed is held for that, in ms. */
+/** How long a log that is being removed is claimed for that, in ms. */
 const REMOVAL_MS = 60_000
-/** Logs of which the beginnings are read together, for a list. */
+/** Logs whose beginnings are read together, for a list. */
 const READ_TOGETHER = 64
+/** The longest time until a follower sees an event of another process, in ms. */
+const FOLLOW_MS = 250
 
-class FileLog implements RunStore {
+class FileLog implements LogStore {
+  readonly outlives = true
   readonly #folder: string
   readonly #fsync: NonNullable<FileLogOptions['fsync']>
-  readonly #files = new Map<string, { readonly owner: string | undefined; readonly file: RunFile }>()
+  readonly #files = new Map<string, { readonly owner: string | undefined; readonly file: LogFile }>()
   readonly #leases = new Map<string, FileLease>()
+  readonly #taken = new TakenPosts()
+  readonly #followers = new Followers()
 
   constructor(folder: string, fsync: NonNullable<FileLogOptions['fsync']>) {
     this.#folder = folder
     this.#fsync = fsync
   }
 
-  async append(runId: string, events: readonly DurableEvent[], owner?: string): Promise<void> {
+  async append(ref: LogRef, events: readonly LogEvent[], options: AppendOptions = {}): Promise<void> {
+    checkRef(ref)
     if (events.length === 0) return
-    const ends = events.some(({ kind }) => kind === 'run_completed' || kind === 'run_failed')
+    const { owner, references = [] } = options
+    const ends = ref.kind === 'run' ? events.some(isEnd) : owner === undefined
     try {
-      const file = this.#open(runId, owner)
+      const file = this.#open(ref, owner)
+      for (const to of references) addReference(this.#folder, { from: ref, to })
       file.append(events)
       if (this.#fsync === 'always' || (ends && this.#fsync === 'interval')) await file.sync()
       else if (this.#fsync === 'interval') file.syncSoon()
     } catch (error) {
-      await this.#close(runId).catch(() => undefined)
-      throw storeFailure(`keep an event of run \`${runId}\``, error)
+      await this.#close(ref).catch(() => undefined)
+      throw storeFailure(`store an event of ${nameOf(ref)}`, error)
     }
-    if (ends) await this.#close(runId)
+    // Of a run, the events say as much.
+    if (ref.kind === 'thread') this.#storeDigest(ref, events.at(-1)?.seq ?? 0, options)
+    this.#settle(ref, owner)
+    if (ends) await this.#close(ref)
+    this.#followers.wake(ref)
   }
 
-  read(runId: string, from = 1): AsyncIterable<DurableEvent> {
-    return readEvents(this.#pathOf(runId, 'jsonl'), runId, from)
+  read<Event extends LogEvent = DurableEvent>(ref: LogRef, { after = 0 }: ReadOptions = {}): AsyncIterable<Event> {
+    checkRef(ref)
+    return readEvents<Event>(this.#pathsOf(ref).log, ref, after)
   }
 
-  async claim(runId: string, owner: string, ttlMs: number): Promise<boolean> {
+  async claim(ref: LogRef, owner: string, ttlMs: number): Promise<boolean> {
+    checkRef(ref)
     checkClaim(owner, ttlMs)
     try {
-      return await (ttlMs === 0 ? this.#release(runId, owner) : this.#claim(runId, owner, ttlMs))
+      return await (ttlMs === 0 ? this.#release(ref, owner) : this.#claim(ref, owner, ttlMs))
     } catch (error) {
-      throw storeFailure(`claim run \`${runId}\``, error)
+      throw storeFailure(`claim ${nameOf(ref)}`, error)
     }
   }
 
-  inspect(runId: string): Promise<RunSummary | null> {
-    return summarize(runId, this.read(runId), () => isInHand(this.#pathOf(runId, 'lease')))
+  async post(ref: LogRef, post: Post): Promise<void> {
+    checkPost(ref, post)
+    try {
+      this.#inboxOf(ref).post(post, this.#fsync === 'always')
+    } catch (error) {
+      throw storeFailure(`take a post to ${nameOf(ref)}`, error)
+    }
   }
 
-  /** A log that cannot be read is passed over: `inspect` says what is wrong with it. */
-  async *list(options: ListOptions = {}): AsyncGenerator<RunSummary> {
-    const wanted = listFilter(options)
-    const { before } = options
-    for (const place of (await this.#places()).sort(comparePlaces)) {
-      if (before !== undefined && comparePlaces(before, place) >= 0) continue
-      const summary = await unlessDamaged(this.inspect(place.runId))
-      if (summary !== null && wanted(summary)) yield summary
+  async takePosts(ref: LogRef, owner: string): Promise<readonly Post[]> {
+    checkRef(ref)
+    try {
+      const posts = await this.#inboxOf(ref).posts()
+      const lease = this.#leases.get(keyOf(ref))
+      if (lease?.owner !== owner || !lease.stands) throw ownedByAnother(ref, owner)
+      return this.#taken.take(ref, owner, posts)
+    } catch (error) {
+      throw storeFailure(`give the posts to ${nameOf(ref)}`, error)
     }
+  }
+
+  follow<Event extends LogEvent = DurableEvent>(ref: LogRef, options: FollowOptions = {}): AsyncIterable<Event> {
+    checkRef(ref)
+    const { log } = this.#pathsOf(ref)
+    return this.#followers.follow<Event>(ref, options, {
+      read: (from) => this.read<Event>(ref, from),
+      longestMs: FOLLOW_MS,
+      version: () => {
+        const found = statSync(log, { throwIfNoEntry: false })
+        return `${found?.ino}:${found?.size}`
+      },
+    })
+  }
+
+  async inspect<Kind extends LogKind>(ref: LogRef<Kind>): Promise<LogSummaries[Kind] | null> {
+    checkRef(ref)
+    return (await this.#summaryOf(ref)) as LogSummaries[Kind] | null
+  }
+
+  /** A log that cannot be read is left out: `inspect` reports its problem. */
+  async *list<Kind extends LogKind = 'run'>(options?: ListOptions<Kind>): AsyncGenerator<LogSummaries[Kind]> {
+    const query = listQuery(options)
+    const summaries = query.kind === 'run' ? this.#runs(query) : this.#threads()
+    for await (const summary of summaries) if (isListed(query, summary)) yield summary as LogSummaries[Kind]
   }
 
   async prune(options: PruneOptions): Promise<number> {
-    const chosen = removable(await prunables(this.list()), options, Date.now())
+    const [runs, references] = [await prunables(this.list()), await referencesIn(this.#folder)]
     let removed = 0
-    for (const run of chosen) if (await this.#remove(run)) removed += 1
+    for (const removal of removable({ runs, references }, options, Date.now())) {
+      if (await this.#remove(removal)) removed += 1
+    }
     return removed
   }
 
-  #pathOf(runId: string, ending: 'jsonl' | 'lease'): string {
-    return join(this.#folder, `${fileNameOf(runId)}.${ending}`)
+  #pathsOf(ref: LogRef): ReturnType<typeof pathsOf> {
+    return pathsOf(this.#folder, ref)
   }
 
-  #open(runId: string, owner: string | undefined): RunFile {
-    const open = this.#files.get(runId)
+  #inboxOf(ref: LogRef): FileInbox {
+    return new FileInbox(this.#pathsOf(ref).inbox)
+  }
+
+  #open(ref: LogRef, owner: string | undefined): LogFile {
+    const open = this.#files.get(keyOf(ref))
     if (open !== undefined && open.owner === owner) return open.file
-    const file = RunFile.open(this.#pathOf(runId, 'jsonl'), runId, this.#checkFor(runId, owner))
-    this.#files.set(runId, { owner, file })
+    const file = LogFile.open(this.#pathsOf(ref).log, ref, this.#checkFor(ref, owner))
+    this.#files.set(keyOf(ref), { owner, file })
     return file
   }
 
-  async #close(runId: string): Promise<void> {
-    const open = this.#files.get(runId)
-    this.#files.delete(runId)
+  async #close(ref: LogRef): Promise<void> {
+    const open = this.#files.get(keyOf(ref))
+    this.#files.delete(keyOf(ref))
     await open?.file.close()
   }
 
-  /** Who has no claim may write while nobody has; and not into a file that a claim has replaced. */
-  #checkFor(runId: string, owner: string | undefined): WriteCheck {
-    const folder = this.#pathOf(runId, 'lease')
-    const lease = this.#leases.get(runId)
+  /** Without a claim one may write while nobody has claimed the log; and not into a file that a claim has replaced. */
+  #checkFor(ref: LogRef, owner: string | undefined): WriteCheck {
+    const { lease: folder, log } = this.#pathsOf(ref)
+    const lease = this.#leases.get(keyOf(ref))
     return (fd) => {
       const may =
         owner === undefined
-          ? !isClaimed(folder) && (fd === null || fstatSync(fd).nlink > 0)
+          ? !isClaimed(folder) && !(fd !== null && fstatSync(fd).nlink === 0 && isThere(log))
           : lease !== undefined && lease.owner === owner && lease.stands
-      if (!may) throw ownedByAnother(runId, owner)
+      if (!may) throw ownedByAnother(ref, owner)
     }
   }
 
-  async #claim(runId: string, owner: string, ttlMs: number): Promise<boolean> {
-    const held = this.#leases.get(runId)
+  async #claim(ref: LogRef, owner: string, ttlMs: number): Promise<boolean> {
+    const held = this.#leases.get(keyOf(ref))
     if (held?.owner === owner) {
       if (held.renew(ttlMs)) return true
-      await this.#letGo(runId, held)
+      await this.#letGo(ref, held)
       return false
     }
-    const path = this.#pathOf(runId, 'jsonl')
-    const lease = FileLease.take(this.#pathOf(runId, 'lease'), { owner, ttlMs }, path)
+    const { log, lease: folder } = this.#pathsOf(ref)
+    const lease = FileLease.take(folder, { owner, ttlMs }, log)
     if (lease === null) return false
-    if (!replaceLog(lease, path, { runId, sync: this.#fsync !== 'never' })) return false
-    // One of this process whose time was over.
-    if (held !== undefined) await this.#letGo(runId, held)
-    else await this.#close(runId)
-    this.#leases.set(runId, lease)
+    if (!replaceLog(lease, log, { ref, sync: this.#fsync !== 'never' })) return false
+    // A claim of this process that had expired.
+    if (held !== undefined) await this.#letGo(ref, held)
+    else await this.#close(ref)
+    this.#leases.set(keyOf(ref), lease)
     return true
   }
 
-  async #release(runId: string, owner: string): Promise<boolean> {
-    const held = this.#leases.get(runId)
-    if (held?.owner !== owner) return !isClaimed(this.#pathOf(runId, 'lease'))
-    await this.#letGo(runId, held)
+  async #release(ref: LogRef, owner: string): Promise<boolean> {
+    const held = this.#leases.get(keyOf(ref))
+    if (held?.owner !== owner) return !isClaimed(this.#pathsOf(ref).lease)
+    if (held.stands) this.#settle(ref, owner)
+    await this.#letGo(ref, held)
     return true
   }
 
-  async #letGo(runId: string, lease: FileLease): Promise<void> {
-    this.#leases.delete(runId)
+  async #letGo(ref: LogRef, lease: FileLease): Promise<void> {
+    this.#leases.delete(keyOf(ref))
     try {
-      await this.#close(runId)
+      await this.#close(ref)
     } finally {
       lease.release()
     }
   }
 
-  /** The runs that have begun, and when. */
-  async #places(): Promise<ListPlace[]> {
-    const names = (await namesIn(this.#folder)).filter((name) => name.endsWith('.jsonl'))
-    const places: ListPlace[] = []
+  /** The posts that the owner has taken leave the inbox. */
+  #settle(ref: LogRef, owner: string | undefined): void {
+    const leaving = this.#taken.of(ref, owner)
+    if (leaving.length === 0) return
+    this.#inboxOf(ref).empty(leaving)
+    this.#taken.forget(ref, leaving)
+  }
+
+  #storeDigest(ref: LogRef, lastSeq: number, { digest }: AppendOptions): void {
+    if (digest === undefined) return
+    writeFileSync(this.#pathsOf(ref).digest, JSON.stringify({ lastSeq, digest }), { mode: 0o600 })
+  }
+
+  async #summaryOf(ref: LogRef): Promise<LogSummaries[LogKind] | null> {
+    const { lease } = this.#pathsOf(ref)
+    if (ref.kind === 'thread') return this.#threadSummary(ref, ownerIn(lease))
+    const digest = await foldRun(this, ref.id)
+    return digest === null ? null : summaryOf(digest, ownerIn(lease) !== null)
+  }
+
+  async #threadSummary(ref: LogRef, owner: string | null): Promise<ThreadSummary | null> {
+    let first: LogEvent | undefined
+    let last: LogEvent | undefined
+    for await (const event of this.read<LogEvent>(ref)) {
+      first ??= event
+      last = event
+    }
+    if (first === undefined || last === undefined) return null
+    const digest = digestIn(this.#pathsOf(ref).digest, last.seq)
+    return { threadId: ref.id, createdAt: first.at, updatedAt: last.at, lastSeq: last.seq, owner, digest }
+  }
+
+  async *#runs({ before }: ListQuery): AsyncGenerator<LogSummaries['run']> {
+    for (const place of (await this.#places('run')).sort(comparePlaces)) {
+      if (before !== null && comparePlaces(before, place) >= 0) continue
+      const summary = await unlessDamaged(this.inspect(runRef(place.id)))
+      if (summary !== null) yield summary
+    }
+  }
+
+  async *#threads(): AsyncGenerator<LogSummaries['thread']> {
+    const summaries: LogSummaries['thread'][] = []
+    for (const { id } of await this.#places('thread')) {
+      const summary = await unlessDamaged(this.inspect({ kind: 'thread', id }))
+      if (summary !== null) summaries.push(summary)
+    }
+    yield* summaries.sort((left, right) => comparePlaces(placeOf(left), placeOf(right)))
+  }
+
+  /** The logs of one kind, and when they begin. */
+  async #places(kind: LogKind): Promise<Place[]> {
+    const names = (await namesIn(folderOf(this.#folder, kind))).filter((name) => name.endsWith('.jsonl'))
+    const places: Place[] = []
     for (let start = 0; start < names.length; start += READ_TOGETHER) {
-      const together = names.slice(start, start + READ_TOGETHER).map((name) => this.#placeOf(name))
+      const together = names.slice(start, start + READ_TOGETHER).map((name) => this.#placeOf(kind, name))
       places.push(...(await Promise.all(together)).filter((place) => place !== null))
     }
     return places
   }
 
-  async #placeOf(fileName: string): Promise<ListPlace | null> {
+  async #placeOf(kind: LogKind, fileName: string): Promise<Place | null> {
     const name = fileName.slice(0, -'.jsonl'.length)
-    const first = await unlessDamaged(readFirst(join(this.#folder, fileName), name))
-    return first === null || first === undefined ? null : { runId: runIdOf(name) ?? first.runId, startedAt: first.at }
+    const path = join(folderOf(this.#folder, kind), fileName)
+    const first = await unlessDamaged(
+      readFirst<LogEvent & { runId?: string; threadId?: string }>(path, { kind, id: name }),
+    )
+    if (first === null || first === undefined) return null
+    const id = runIdOf(name) ?? (kind === 'run' ? first.runId : first.threadId)
+    return id === undefined ? null : { id, time: first.at }
   }
 
-  /** False when it has gone on since it was chosen. */
-  async #remove({ runId, lastSeq }: Prunable): Promise<boolean> {
-    const path = this.#pathOf(runId, 'jsonl')
-    const lease = FileLease.take(this.#pathOf(runId, 'lease'), { owner: newOwner(), ttlMs: REMOVAL_MS }, path)
+  /** False if it has more events than when it was chosen, or an owner. */
+  async #remove({ ref, lastSeq }: Removal): Promise<boolean> {
+    const paths = this.#pathsOf(ref)
+    if (!isThere(paths.log)) return false
+    const lease = FileLease.take(paths.lease, { owner: newOwner(), ttlMs: REMOVAL_MS }, paths.log)
     if (lease === null) return false
     try {
-      if ((await this.inspect(runId))?.lastSeq !== lastSeq || !lease.stands) return false
-      unlinkSync(path)
+      const isChanged = lastSeq !== null && (await this.#summaryOf(ref))?.lastSeq !== lastSeq
+      if (isChanged || !lease.stands) return false
+      unlinkSync(paths.log)
+      for (const path of [paths.digest, paths.inbox, paths.referrers]) rmSync(path, { recursive: true, force: true })
       return true
     } finally {
       lease.release()
@@ -205,32 +327,28 @@ class FileLog implements RunStore {
   }
 }
 
-function replaceLog(lease: FileLease, path: string, how: { readonly runId: string; readonly sync: boolean }): boolean {
+function isEnd({ kind }: LogEvent): boolean {
+  return kind === 'run_completed' || kind === 'run_failed'
+}
+
+function isThere(path: string): boolean {
+  return statSync(path, { throwIfNoEntry: false }) !== undefined
+}
+
+/** The digest of a thread after its last event; null if its writer passed none with that, or it was not stored. */
+function digestIn(path: string, lastSeq: number): JsonObject | null {
+  if (!isThere(path)) return null
+  const parsed = parseJson(readFileSync(path, 'utf8'))
+  if (!parsed.ok || !isObject(parsed.value) || parsed.value['lastSeq'] !== lastSeq) return null
+  return parsed.value['digest'] as JsonObject
+}
+
+function replaceLog(lease: FileLease, path: string, how: { readonly ref: LogRef; readonly sync: boolean }): boolean {
   let replaced = false
   try {
     replaced = lease.replaceLog(path, how)
     return replaced
   } finally {
     if (!replaced) lease.release()
-  }
-}
-
-/** Null in place of a log that is damaged, or that has been removed meanwhile. */
-async function unlessDamaged<T>(reading: Promise<T>): Promise<T | null> {
-  try {
-    return await reading
-  } catch (error) {
-    const isDamaged = error instanceof HarnessError && error.code === 'invalid_log'
-    if (isDamaged || (error as NodeJS.ErrnoException).code === 'ENOENT') return null
-    throw error
-  }
-}
-
-async function namesIn(folder: string): Promise<readonly string[]> {
-  try {
-    return await readdir(folder)
-  } catch (error) {
-    if ((error as NodeJS.ErrnoException).code === 'ENOENT') return []
-    throw error
   }
 }

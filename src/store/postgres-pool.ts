@@ -13,8 +13,9 @@ export interface OwnPool extends PostgresPool {
 const CONNECT_MS = 10_000
 const QUERY_MS = 30_000
 
-/** What a schema of ours is marked with. */
-const MARK = 'thinharness store 1'
+/** The comments that mark tables of this version, and of the one before. */
+const MARK = 'thinharness store 2'
+const MARK_1 = 'thinharness store 1'
 
 /** A pool of our own. Throws `missing_dependency` where `pg` is not installed. */
 export async function openPool(connectionString: string): Promise<OwnPool> {
@@ -39,14 +40,49 @@ async function loadPackage() {
   }
 }
 
-/** Makes schema and tables where they are not there yet: in one transaction, by one process at a time. */
+/** Creates schema and tables, or adds to those of version 1: in one transaction, by one process at a time. */
 export async function createTables(pool: PostgresPool, schema: string): Promise<void> {
   if (await isThere(pool, schema)) return
   await pool.query(`
     select pg_advisory_xact_lock(hashtext('thinharness'), hashtext('${schema}'));
     create schema if not exists "${schema}";
-    create table if not exists "${schema}".runs (
-      run_id text collate "C" primary key,
+    ${tablesOf(schema, { logs: 'runs', events: 'events', id: 'run_id' })}
+    alter table "${schema}".runs add column if not exists resource_id text collate "C";
+    create index if not exists runs_by_start on "${schema}".runs (started_at desc, run_id desc);
+    create index if not exists runs_by_phase on "${schema}".runs (phase, started_at desc, run_id desc);
+    create index if not exists runs_by_parent on "${schema}".runs (parent_run_id, started_at desc, run_id desc);
+    create index if not exists runs_by_resource on "${schema}".runs (resource_id, started_at desc, run_id desc);
+    ${tablesOf(schema, { logs: 'threads', events: 'thread_events', id: 'thread_id' })}
+    alter table "${schema}".threads add column if not exists resource_id text collate "C";
+    create index if not exists threads_by_update on "${schema}".threads (updated_at desc, thread_id desc);
+    create index if not exists threads_by_resource on "${schema}".threads (resource_id, updated_at desc, thread_id desc);
+    create table if not exists "${schema}".log_references (
+      from_kind text collate "C" not null,
+      from_id text collate "C" not null,
+      to_kind text collate "C" not null,
+      to_id text collate "C" not null,
+      primary key (from_kind, from_id, to_kind, to_id)
+    );
+    create index if not exists log_references_by_target on "${schema}".log_references (to_kind, to_id);
+    create table if not exists "${schema}".posts (
+      number bigserial,
+      kind text collate "C" not null,
+      log_id text collate "C" not null,
+      post_id text collate "C" not null,
+      body text,
+      primary key (kind, log_id, post_id)
+    );
+    comment on table "${schema}".runs is '${MARK}';`)
+}
+
+/** The tables of one kind of log, as version 1 had them for runs. */
+function tablesOf(
+  schema: string,
+  { logs, events, id }: { readonly logs: string; readonly events: string; readonly id: string },
+): string {
+  return `
+    create table if not exists "${schema}".${logs} (
+      ${id} text collate "C" primary key,
       version integer not null default 1,
       last_seq integer not null default 0,
       phase text,
@@ -57,24 +93,21 @@ export async function createTables(pool: PostgresPool, schema: string): Promise<
       owner text,
       owned_until timestamptz
     );
-    create index if not exists runs_by_start on "${schema}".runs (started_at desc, run_id desc);
-    create index if not exists runs_by_phase on "${schema}".runs (phase, started_at desc, run_id desc);
-    create index if not exists runs_by_parent on "${schema}".runs (parent_run_id, started_at desc, run_id desc);
-    create table if not exists "${schema}".events (
-      run_id text collate "C" not null,
+    create table if not exists "${schema}".${events} (
+      ${id} text collate "C" not null,
       seq integer not null,
       event text not null,
-      primary key (run_id, seq)
-    );
-    comment on table "${schema}".runs is '${MARK}';`)
+      primary key (${id}, seq)
+    );`
 }
 
+/** Whether the tables of this version are there. */
 async function isThere(pool: PostgresPool, schema: string): Promise<boolean> {
   const sql = `select obj_description(to_regclass($1), 'pg_class') as mark, to_regclass($1) is not null as there`
   const [found] = (await pool.query(sql, [`"${schema}".runs`])).rows as { mark: string | null; there: boolean }[]
-  if (found?.there === true && found.mark !== MARK) {
+  if (found?.there === true && found.mark !== MARK && found.mark !== MARK_1) {
     const message = `Schema \`${schema}\` has a table \`runs\` that is not of this version of thinharness: give \`schema\`.`
     throw new HarnessError('store_failure', message)
   }
-  return found?.there === true
+  return found?.mark === MARK
 }

@@ -1,33 +1,37 @@
 import { HarnessError } from '../contracts/errors.js'
-import type { DurableEvent } from '../run/machine/events.js'
-import { prunables, removable } from '../run/log/listing.js'
 import type { ListOptions, PruneOptions } from '../run/log/listing.js'
-import { checkClaim, lastSeqOf, ownedByAnother, storeFailure } from '../run/log/log.js'
-import type { RunStore } from '../run/log/log.js'
+import { checkClaim, checkPost, lastSeqOf, ownedByAnother, storeFailure } from '../run/log/log.js'
+import { checkRef, keyOf, nameOf } from '../run/log/ref.js'
+import type { AppendOptions, LogEvent, LogStore } from '../run/log/log.js'
+import type { LogKind, LogRef } from '../run/log/ref.js'
+import type { LogSummaries } from '../run/log/digest.js'
+import type { FollowOptions, Post, ReadOptions } from '../run/log/log.js'
 import { hasEnded } from '../run/log/owner.js'
-import { summaryOf } from '../run/log/summary.js'
-import type { RunDigest, RunSummary } from '../run/log/summary.js'
 import { invalidOptions, parse } from '../contracts/parse.js'
 import { having, matching, partial, secret, string } from '../util/shape.js'
+import { prunables, removable } from '../run/log/pruning.js'
+import type { DurableEvent } from '../run/machine/events.js'
+import { Followers } from './followers.js'
 import { createTables, openPool } from './postgres-pool.js'
 import type { OwnPool, PostgresPool } from './postgres-pool.js'
 import { PostgresTables } from './postgres-tables.js'
-import type { RunRow } from './postgres-tables.js'
-import { digestWith, listPages, PAGE_ROWS, readPages } from './rows.js'
+import type { VersionedAppend, VersionedRow } from './postgres-tables.js'
+import { columnsOf, listPages, PAGE_ROWS, readPages, summaryOfRow } from './rows.js'
+import { TakenPosts } from './taken-posts.js'
 
 export type { PostgresPool } from './postgres-pool.js'
 
 /** One of `connectionString` and `pool`. */
 export interface PostgresLogOptions {
   readonly connectionString?: string
-  /** A pool of the package `pg`, which stays yours: `close` does not end it. Listen to its `error` events. */
+  /** A pool of the package `pg`. It remains the caller's: `close` does not end it. Listen to its `error` events. */
   readonly pool?: PostgresPool
-  /** Where the tables are, which are made when they are missing. Default `thinharness`. */
+  /** The schema of the tables, which are created if they are missing. Default `thinharness`. */
   readonly schema?: string
 }
 
-export interface PostgresLog extends RunStore, AsyncDisposable {
-  /** Ends its own connections. What is used afterwards opens new ones. */
+export interface PostgresLog extends LogStore, AsyncDisposable {
+  /** Ends its own connections. The next use opens new ones. */
   close(): Promise<void>
 }
 
@@ -39,27 +43,32 @@ const OPTIONS = partial<PostgresLogOptions>({
 
 /**
  * A log in PostgreSQL, for any number of processes on any number of machines. Needs the package `pg`, unless a pool is
- * handed in. An append whose connection is lost is looked up: it resolves when it was kept, and rejects when it was not,
- * after which it cannot be. Throws `invalid_options`.
+ * passed. An append whose connection is lost is looked up: it resolves if the events were stored; else it rejects, and
+ * they will not be stored later. Throws `invalid_options`.
  */
 export function postgresLog(options: PostgresLogOptions): PostgresLog {
   const given = parse(OPTIONS, options, '`postgresLog`')
   if ((given.connectionString === undefined) === (given.pool === undefined)) {
     throw invalidOptions('Expected `postgresLog` to be given one of `connectionString` and `pool`.')
   }
-  return new PostgresRunStore(given)
+  return new PostgresLogStore(given)
 }
 
-/** Runs of which is remembered how they stand, so that an append takes one statement. */
-const REMEMBERED_RUNS = 5000
-/** How often an append begins anew because the run was claimed at the same moment. */
+/** Logs whose version is remembered, so that an append takes one statement. */
+const REMEMBERED_LOGS = 5000
+/** How often an append is tried again because the log was claimed at the same moment. */
 const ATTEMPTS = 5
-/** How long is waited before each attempt to learn what became of an append, in ms. */
+/** The longest time until a follower sees an event of another process, in ms. */
+const FOLLOW_MS = 1000
+/** The time before each attempt to look up an append whose connection was lost, in ms. */
 const LOOK_AFTER_MS = [0, 100, 300, 1000, 3000]
 
-class PostgresRunStore implements PostgresLog {
+class PostgresLogStore implements PostgresLog {
+  readonly outlives = true
   readonly #options: PostgresLogOptions
-  readonly #remembered = new Map<string, RunRow>()
+  readonly #remembered = new Map<string, VersionedRow>()
+  readonly #taken = new TakenPosts()
+  readonly #followers = new Followers()
   #ownPool: OwnPool | null = null
   #opening: Promise<PostgresTables> | null = null
 
@@ -67,61 +76,100 @@ class PostgresRunStore implements PostgresLog {
     this.#options = options
   }
 
-  append(runId: string, events: readonly DurableEvent[], owner?: string): Promise<void> {
-    return this.#use(`keep an event of run \`${runId}\``, async (tables) => {
+  append(ref: LogRef, events: readonly LogEvent[], options: AppendOptions = {}): Promise<void> {
+    return this.#use(`store an event of ${nameOf(ref)}`, async (tables) => {
+      checkRef(ref)
+      const { owner, references = [] } = options
+      const leaving = this.#taken.of(ref, owner)
+      const texts = events.map((event) => ({ seq: event.seq, event: JSON.stringify(event) }))
       for (let attempt = 0; attempt < ATTEMPTS; attempt++) {
-        const row = await this.#rowFor(tables, runId, { events, owner })
-        const digest = digestWith(runId, row.digest, events)
-        if (digest === null || events.length === 0) return
-        const version = await appended(tables, row, { runId, events, owner, digest })
-        this.#remembered.delete(runId)
-        if (version === null) continue
-        if (digest.phase === 'open') this.#remember(runId, { ...row, version, digest, lastSeq: digest.lastSeq })
+        const row = await this.#rowFor(tables, ref, { events, owner })
+        const [first, ...rest] = events
+        if (first === undefined) return
+        const { version } = row
+        const columns = columnsOf([first, ...rest], options, row.lastSeq === 0)
+        const next = await versionAfter(tables, {
+          ...{ ref, version, owner: owner ?? null, columns },
+          ...{ texts, references, leaving },
+        })
+        this.#remembered.delete(keyOf(ref))
+        if (next === null) continue
+        this.#remember(ref, { ...row, version: next, lastSeq: columns.lastSeq })
+        this.#taken.forget(ref, leaving)
+        this.#followers.wake(ref)
         return
       }
-      throw new HarnessError('store_failure', `The log of run \`${runId}\` is being changed by others.`)
+      throw new HarnessError('store_failure', `The log of ${nameOf(ref)} is being changed by other processes.`)
     })
   }
 
-  async *read(runId: string, from = 1): AsyncGenerator<DurableEvent> {
-    yield* readPages(runId, from, (start) =>
-      this.#use(`read run \`${runId}\``, (tables) => tables.events(runId, start, PAGE_ROWS)),
+  async *read<Event extends LogEvent = DurableEvent>(
+    ref: LogRef,
+    { after = 0 }: ReadOptions = {},
+  ): AsyncGenerator<Event> {
+    checkRef(ref)
+    yield* readPages<Event>(ref, after, (start) =>
+      this.#use(`read ${nameOf(ref)}`, (tables) => tables.events(ref, start, PAGE_ROWS)),
     )
   }
 
-  claim(runId: string, owner: string, ttlMs: number): Promise<boolean> {
-    return this.#use(`claim run \`${runId}\``, async (tables) => {
+  claim(ref: LogRef, owner: string, ttlMs: number): Promise<boolean> {
+    return this.#use(`claim ${nameOf(ref)}`, async (tables) => {
+      checkRef(ref)
       checkClaim(owner, ttlMs)
       if (ttlMs === 0) {
-        this.#remembered.delete(runId)
-        return tables.release(runId, owner)
+        await this.#settle(tables, ref, owner)
+        this.#remembered.delete(keyOf(ref))
+        return tables.release(ref, owner)
       }
-      if (await tables.claim(runId, owner, { ttlMs, ended: null })) return true
-      const holder = (await tables.run(runId))?.owner ?? null
-      return holder === null || hasEnded(holder) ? tables.claim(runId, owner, { ttlMs, ended: holder }) : false
+      if (await tables.claim(ref, owner, { ttlMs, ended: null })) return true
+      const holder = (await tables.log(ref))?.claimant ?? null
+      return holder === null || hasEnded(holder) ? tables.claim(ref, owner, { ttlMs, ended: holder }) : false
     })
   }
 
-  inspect(runId: string): Promise<RunSummary | null> {
-    return this.#use(`read run \`${runId}\``, async (tables) => {
-      const row = await tables.run(runId)
-      const digest = row?.digest ?? null
-      return row === null || digest === null ? null : summaryOf(digest, row.isHeld)
+  post(ref: LogRef, post: Post): Promise<void> {
+    return this.#use(`take a post to ${nameOf(ref)}`, (tables) => {
+      checkPost(ref, post)
+      return tables.post(ref, post)
     })
   }
 
-  list(options: ListOptions = {}): AsyncIterable<RunSummary> {
-    return listPages(options, (query) => this.#use('list its runs', (tables) => tables.page(query)))
+  takePosts(ref: LogRef, owner: string): Promise<readonly Post[]> {
+    return this.#use(`give the posts to ${nameOf(ref)}`, async (tables) => {
+      checkRef(ref)
+      if ((await tables.log(ref))?.claimant !== owner) throw ownedByAnother(ref, owner)
+      return this.#taken.take(ref, owner, await tables.posts(ref))
+    })
+  }
+
+  follow<Event extends LogEvent = DurableEvent>(ref: LogRef, options: FollowOptions = {}): AsyncIterable<Event> {
+    checkRef(ref)
+    const read = (from: ReadOptions): AsyncIterable<Event> => this.read<Event>(ref, from)
+    return this.#followers.follow<Event>(ref, options, { read, longestMs: FOLLOW_MS })
+  }
+
+  inspect<Kind extends LogKind>(ref: LogRef<Kind>): Promise<LogSummaries[Kind] | null> {
+    return this.#use(`read ${nameOf(ref)}`, async (tables) => {
+      checkRef(ref)
+      const row = await tables.log(ref)
+      if (row === null || row.lastSeq === 0) return null
+      return (await summaryOfRow(ref.kind, row, this)) as LogSummaries[Kind] | null
+    })
+  }
+
+  list<Kind extends LogKind = 'run'>(options?: ListOptions<Kind>): AsyncIterable<LogSummaries[Kind]> {
+    return listPages(options, (query) => this.#use('list its logs', (tables) => tables.page(query)), this)
   }
 
   async prune(options: PruneOptions): Promise<number> {
-    const chosen = removable(await prunables(this.list()), options, Date.now())
-    let removed = 0
-    for (let start = 0; start < chosen.length; start += PAGE_ROWS) {
-      const some = chosen.slice(start, start + PAGE_ROWS)
-      removed += await this.#use('remove runs', (tables) => tables.remove(some))
-    }
-    return removed
+    const runs = await prunables(this.list())
+    return this.#use('remove logs', async (tables) => {
+      const removals = removable({ runs, references: await tables.references() }, options, Date.now())
+      const ofKind = (kind: LogKind) => removals.filter(({ ref }) => ref.kind === kind)
+      // Threads first: they refer to runs.
+      return (await tables.remove('thread', ofKind('thread'))) + (await tables.remove('run', ofKind('run')))
+    })
   }
 
   async close(): Promise<void> {
@@ -137,36 +185,40 @@ class PostgresRunStore implements PostgresLog {
     return this.close()
   }
 
-  /** The run as it stands, if `owner` may append `events` to it. What is remembered may be out of date. */
-  async #rowFor(
-    tables: PostgresTables,
-    runId: string,
-    { events, owner }: { readonly events: readonly DurableEvent[]; readonly owner: string | undefined },
-  ): Promise<RunRow> {
-    const remembered = this.#remembered.get(runId)
-    if (remembered !== undefined && mayAppend(runId, remembered, { events, owner }) === null) return remembered
-    this.#remembered.delete(runId)
-    const row = await tables.runOrNew(runId)
-    const refusal = mayAppend(runId, row, { events, owner })
-    if (refusal !== null) throw refusal
+  /** The row of the log, if `owner` may append `events` to it. A remembered row may be out of date. */
+  async #rowFor(tables: PostgresTables, ref: LogRef, append: Appending): Promise<VersionedRow> {
+    const remembered = this.#remembered.get(keyOf(ref))
+    if (remembered !== undefined && rejectionOf(ref, remembered, append) === null) return remembered
+    this.#remembered.delete(keyOf(ref))
+    const row = await tables.logOrNew(ref)
+    const rejection = rejectionOf(ref, row, append)
+    if (rejection !== null) throw rejection
     return row
   }
 
-  #remember(runId: string, row: RunRow): void {
-    this.#remembered.set(runId, row)
-    if (this.#remembered.size <= REMEMBERED_RUNS) return
+  #remember(ref: LogRef, row: VersionedRow): void {
+    this.#remembered.set(keyOf(ref), row)
+    if (this.#remembered.size <= REMEMBERED_LOGS) return
     for (const oldest of this.#remembered.keys()) {
       this.#remembered.delete(oldest)
       return
     }
   }
 
-  async #use<T>(what: string, work: (tables: PostgresTables) => Promise<T>): Promise<T> {
+  /** The posts that the owner has taken leave the inbox. */
+  async #settle(tables: PostgresTables, ref: LogRef, owner: string): Promise<void> {
+    const leaving = this.#taken.of(ref, owner)
+    if (leaving.length === 0) return
+    await tables.emptyPosts(ref, leaving)
+    this.#taken.forget(ref, leaving)
+  }
+
+  async #use<T>(act: string, work: (tables: PostgresTables) => Promise<T>): Promise<T> {
     try {
       this.#opening ??= this.#open()
       return await work(await this.#opening.catch((error: unknown) => this.#notOpened(error)))
     } catch (error) {
-      throw storeFailure(what, error)
+      throw storeFailure(act, error)
     }
   }
 
@@ -177,25 +229,23 @@ class PostgresRunStore implements PostgresLog {
     return new PostgresTables(used, schema)
   }
 
-  /** What could not be opened is tried again by the next who uses it. */
+  /** The next use tries to open it again. */
   #notOpened(error: unknown): never {
     this.#opening = null
     throw error
   }
 }
 
-interface Append {
-  readonly runId: string
-  readonly events: readonly DurableEvent[]
+interface Appending {
+  readonly events: readonly LogEvent[]
   readonly owner: string | undefined
-  readonly digest: RunDigest
 }
 
-/** Why these events may not be appended; null when they may. */
-function mayAppend(runId: string, row: RunRow, append: Pick<Append, 'events' | 'owner'>): HarnessError | null {
-  if ((row.owner ?? undefined) !== append.owner) return ownedByAnother(runId, append.owner)
+/** Why these events may not be appended; null if they may. */
+function rejectionOf(ref: LogRef, row: VersionedRow, { events, owner }: Appending): HarnessError | null {
+  if ((row.claimant ?? undefined) !== owner) return ownedByAnother(ref, owner)
   try {
-    lastSeqOf(runId, row.lastSeq, append.events)
+    lastSeqOf(ref, row.lastSeq, events)
     return null
   } catch (error) {
     if (error instanceof HarnessError) return error
@@ -203,37 +253,32 @@ function mayAppend(runId: string, row: RunRow, append: Pick<Append, 'events' | '
   }
 }
 
-/** The new version of the run; null when the run had changed, and nothing was kept. */
-async function appended(tables: PostgresTables, row: RunRow, append: Append): Promise<number | null> {
-  const { runId, owner, digest } = append
-  const texts = append.events.map((event) => ({ seq: event.seq, event: JSON.stringify(event) }))
+/** The new version of the log; null if it had another version, and nothing was stored. */
+async function versionAfter(tables: PostgresTables, append: VersionedAppend): Promise<number | null> {
   try {
-    const isKept = await tables.append({ runId, version: row.version, owner: owner ?? null, digest, texts })
-    return isKept ? row.version + 1 : null
+    return (await tables.append(append)) ? append.version + 1 : null
   } catch (error) {
-    const version = await lookUp(tables, runId, texts)
+    const version = await lookUp(tables, append)
     if (version === null) throw error
     return version
   }
 }
 
 /**
- * What became of an append that failed: the run's version when it was kept, null when it was not. It asks in a way after
- * which an append that is still on its way to the server does nothing.
+ * The outcome of an append that failed: the log's version if it was stored, else null. After the look-up, an append that
+ * is still on its way to the server stores nothing.
  */
-async function lookUp(
-  tables: PostgresTables,
-  runId: string,
-  texts: readonly { readonly seq: number; readonly event: string }[],
-): Promise<number | null> {
+async function lookUp(tables: PostgresTables, { ref, texts }: VersionedAppend): Promise<number | null> {
   let failure: unknown
   for (const afterMs of LOOK_AFTER_MS) {
     await new Promise((resolve) => setTimeout(resolve, afterMs))
     try {
-      const version = await tables.fence(runId)
-      const kept = await tables.events(runId, texts[0]?.seq ?? 1, texts.length)
-      const isKept = texts.every(({ seq, event }, index) => kept[index]?.seq === seq && kept[index].event === event)
-      return isKept ? version : null
+      const version = await tables.fence(ref)
+      const stored = await tables.events(ref, (texts[0]?.seq ?? 1) - 1, texts.length)
+      const isStored = texts.every(({ seq, event }, index) => {
+        return stored[index]?.seq === seq && stored[index].event === event
+      })
+      return isStored ? version : null
     } catch (error) {
       failure = error
     }

@@ -1,28 +1,34 @@
 import { createReadStream, existsSync } from 'node:fs'
 import { open } from 'node:fs/promises'
 import { HarnessError } from '../contracts/errors.js'
+import { nameOf } from '../run/log/ref.js'
+import type { LogEvent } from '../run/log/log.js'
+import type { LogRef } from '../run/log/ref.js'
 import { isObject, parseJson } from '../util/json.js'
-import type { DurableEvent } from '../run/machine/events.js'
 
 /**
- * The events in a log file with `seq >= from`. A torn last line is none. Throws `invalid_log` with the number and the
- * byte of a record that is damaged, or that does not follow the one before.
+ * The events in a log file that are numbered above `after`. A torn last line is no event. Throws `invalid_log` with the
+ * number and the byte of a record that is damaged, or that does not follow the one before.
  */
-export async function* readEvents(path: string, runId: string, from: number): AsyncGenerator<DurableEvent> {
+export async function* readEvents<Event extends LogEvent>(
+  path: string,
+  ref: LogRef,
+  after: number,
+): AsyncGenerator<Event> {
   if (!existsSync(path)) return
-  const lines = new Lines(runId)
+  const lines = new Lines<Event>(ref)
   for await (const chunk of createReadStream(path) as AsyncIterable<Buffer>) {
-    for (const event of lines.in(chunk)) if (event.seq >= from) yield event
+    for (const event of lines.in(chunk)) if (event.seq > after) yield event
   }
   const last = lines.last()
-  if (last !== undefined && last.seq >= from) yield last
+  if (last !== undefined && last.seq > after) yield last
 }
 
-/** The first event in a log file; nothing where there is none. Reads no more of the file than that. */
-export async function readFirst(path: string, runId: string): Promise<DurableEvent | undefined> {
+/** The first event in a log file; none in an empty one. Reads no more of the file than that. */
+export async function readFirst<Event extends LogEvent>(path: string, ref: LogRef): Promise<Event | undefined> {
   const file = await open(path)
   try {
-    const lines = new Lines(runId)
+    const lines = new Lines<Event>(ref)
     for (;;) {
       const { bytesRead, buffer } = await file.read({ buffer: Buffer.alloc(4096) })
       if (bytesRead === 0) return lines.last()
@@ -34,39 +40,39 @@ export async function readFirst(path: string, runId: string): Promise<DurableEve
 }
 
 /** Cuts a file into its records, and checks each. */
-class Lines {
-  readonly #runId: string
+class Lines<Event extends LogEvent> {
+  readonly #ref: LogRef
   #rest: Buffer[] = []
   #record = 0
   #offset = 0
   #lastSeq = 0
 
-  constructor(runId: string) {
-    this.#runId = runId
+  constructor(ref: LogRef) {
+    this.#ref = ref
   }
 
   /** The events that end in the next piece of the file. */
-  *in(chunk: Buffer): Generator<DurableEvent> {
+  *in(chunk: Buffer): Generator<Event> {
     let start = 0
     for (let end = chunk.indexOf(10); end >= 0; end = chunk.indexOf(10, start)) {
       const line = Buffer.concat([...this.#rest, chunk.subarray(start, end)])
       this.#rest = []
       start = end + 1
-      yield this.#checked(eventIn(line), line.length + 1)
+      yield this.#checked(eventIn<Event>(line), line.length + 1)
     }
     this.#rest.push(chunk.subarray(start))
   }
 
   /** The event in a last line that does not end as one; nothing in a torn one. */
-  last(): DurableEvent | undefined {
+  last(): Event | undefined {
     const line = Buffer.concat(this.#rest)
-    const event = eventIn(line)
+    const event = eventIn<Event>(line)
     if (event !== undefined) return this.#checked(event, line.length)
-    if (this.#record === 0) throw cutWithinFirst(this.#runId)
+    if (this.#record === 0) throw cutWithinFirst(this.#ref)
     return undefined
   }
 
-  #checked(event: DurableEvent | undefined, length: number): DurableEvent {
+  #checked(event: Event | undefined, length: number): Event {
     const offset = this.#offset
     this.#record += 1
     this.#offset += length
@@ -79,20 +85,20 @@ class Lines {
   }
 
   #damaged(offset: number, what: string): HarnessError {
-    const message = `The log of run \`${this.#runId}\` is damaged: record ${this.#record}, at byte ${offset}, ${what}.`
+    const message = `The log of ${nameOf(this.#ref)} is damaged: record ${this.#record}, at byte ${offset}, ${what}.`
     return new HarnessError('invalid_log', message)
   }
 }
 
-function eventIn(line: Buffer): DurableEvent | undefined {
+function eventIn<Event extends LogEvent>(line: Buffer): Event | undefined {
   const parsed = parseJson(line.toString())
   const isEvent = parsed.ok && isObject(parsed.value) && typeof parsed.value['seq'] === 'number'
-  return isEvent ? (parsed.value as unknown as DurableEvent) : undefined
+  return isEvent ? (parsed.value as unknown as Event) : undefined
 }
 
-function cutWithinFirst(runId: string): HarnessError {
+function cutWithinFirst(ref: LogRef): HarnessError {
   return new HarnessError(
     'invalid_log',
-    `The log of run \`${runId}\` was cut within its first record: nothing of the run was kept, so it cannot go on.`,
+    `The log of ${nameOf(ref)} was cut within its first record: none of its events was stored, so it cannot continue.`,
   )
 }

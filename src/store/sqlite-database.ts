@@ -23,9 +23,9 @@ interface Driver {
 
 /** How long a statement waits for another process, in ms. */
 const BUSY_MS = 5000
-const SCHEMA_VERSION = 1
+const SCHEMA_VERSION = 2
 
-const SCHEMA = `
+const SCHEMA_1 = `
 create table runs (
   run_id text primary key,
   last_seq integer not null default 0,
@@ -45,8 +45,48 @@ create table events (
   seq integer not null,
   event text not null,
   primary key (run_id, seq)
+);`
+
+/** Threads have the tables and columns of runs. */
+const FROM_1_TO_2 = `
+alter table runs add column resource_id text;
+update runs set resource_id = json_extract(digest, '$.metadata.resourceId');
+create index runs_by_resource on runs (resource_id, started_at desc, run_id desc);
+create table threads (
+  thread_id text primary key,
+  last_seq integer not null default 0,
+  phase text,
+  started_at text,
+  updated_at text,
+  parent_run_id text,
+  digest text,
+  owner text,
+  owned_until integer not null default 0,
+  resource_id text
 );
-pragma user_version = ${SCHEMA_VERSION};`
+create index threads_by_update on threads (updated_at desc, thread_id desc);
+create index threads_by_resource on threads (resource_id, updated_at desc, thread_id desc);
+create table thread_events (
+  thread_id text not null,
+  seq integer not null,
+  event text not null,
+  primary key (thread_id, seq)
+);
+create table log_references (
+  from_kind text not null,
+  from_id text not null,
+  to_kind text not null,
+  to_id text not null,
+  primary key (from_kind, from_id, to_kind, to_id)
+);
+create table posts (
+  number integer primary key autoincrement,
+  kind text not null,
+  log_id text not null,
+  post_id text not null,
+  body text,
+  unique (kind, log_id, post_id)
+);`
 
 /** Opens the file, which it creates with its folder and tables. Throws `missing_dependency` where Node has no SQLite. */
 export async function openDatabase(path: string, synchronous: 'normal' | 'full'): Promise<Database> {
@@ -112,12 +152,15 @@ async function untilFree(work: () => void): Promise<void> {
   }
 }
 
+/** Creates the tables, or adds the ones that earlier versions did not have. */
 function createTables(database: Database, path: string): void {
   const { user_version: version } = database.prepare('pragma user_version').get() as { user_version: number }
   if (version === SCHEMA_VERSION) return
-  if (version !== 0) {
-    const message = `The tables in \`${path}\` are of version ${version}: this version of thinharness reads ${SCHEMA_VERSION}.`
+  if (version !== 0 && version !== 1) {
+    const message = `The tables in \`${path}\` are of version ${version}: this version of thinharness reads up to ${SCHEMA_VERSION}.`
     throw new HarnessError('store_failure', message)
   }
-  database.exec(SCHEMA)
+  if (version === 0) database.exec(SCHEMA_1)
+  database.exec(FROM_1_TO_2)
+  database.exec(`pragma user_version = ${SCHEMA_VERSION}`)
 }

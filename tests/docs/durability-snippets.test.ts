@@ -5,7 +5,7 @@ import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { afterEach, beforeEach, expect, test } from 'vitest'
 import { fileLog, Harness, memoryLog } from 'thinharness'
-import type { DurableEvent, RunStore } from 'thinharness'
+import type { DurableEvent, LogStore } from 'thinharness'
 import { ScriptedModel } from 'thinharness/testing'
 import { answerTo } from '../../docs/snippets/durability/answers.js'
 import { research } from '../../docs/snippets/durability/child-run.js'
@@ -39,7 +39,7 @@ function bank() {
   }
 }
 
-function transferring(log: RunStore, ours: ReturnType<typeof bank>): Harness {
+function transferring(log: LogStore, ours: ReturnType<typeof bank>): Harness {
   const model = new ScriptedModel().always(({ turn }) =>
     turn === 0 ? { calls: [{ name: 'transfer', arguments: { cents: 5, to: 'Ann' } }] } : 'Sent.',
   )
@@ -63,9 +63,9 @@ test('recover-all.ts and safe-tool.ts: interrupted runs are recovered once', asy
   await transferring(first, ours).resume(paused.resumeState!, [{ callId: 'call_1', approved: true }])
   const log = fileLog('runs')
   const kept: DurableEvent[] = []
-  for await (const event of first.read('run_send')) kept.push(event)
+  for await (const event of first.read({ kind: 'run', id: 'run_send' })) kept.push(event)
   const cut = kept.findIndex(({ kind }) => kind === 'tool_call_completed')
-  await log.append('run_send', kept.slice(0, cut))
+  await log.append({ kind: 'run', id: 'run_send' }, kept.slice(0, cut))
   const [result] = await recoverAll(transferring(log, ours), log)
   expect(result?.text).toBe('Sent.')
   expect(result?.toolCallRecords[0]?.output).toContain('5 to Ann')

@@ -54,9 +54,9 @@ let runs: DbosRuns
 let few: DbosRuns
 let typed: DbosRuns<{ n: number }>
 
-async function eventsFrom(runId: string, from = 1): Promise<DurableEvent[]> {
+async function eventsAfter(runId: string, after = 0): Promise<DurableEvent[]> {
   const events: DurableEvent[] = []
-  for await (const event of runs.events(runId, { from })) events.push(event)
+  for await (const event of runs.events(runId, { after })) events.push(event)
   return events
 }
 
@@ -91,7 +91,7 @@ describe.skipIf(database === null)('runs on DBOS', () => {
     const result = await run.result()
     expect(result).toMatchObject({ runId: run.runId, text: 'Done.', stopReason: 'end_turn', pending: [] })
     expect(result.toolCallRecords.map(({ call }) => call.name)).toEqual(['safe'])
-    expect((await log.inspect(run.runId))?.metadata).toEqual({ user: 'u1' })
+    expect((await log.inspect({ kind: 'run', id: run.runId }))?.metadata).toEqual({ user: 'u1' })
     expect(await (await runs.get(run.runId)).result()).toEqual(result)
   })
 
@@ -164,7 +164,7 @@ describe.skipIf(database === null)('runs on DBOS', () => {
     const error = await failureOf(run.result())
     expect(error).toMatchObject({ code: 'cancelled', name: 'AbortError', run: { stopReason: 'cancelled' } })
     expect(error.run.toolCallRecords).toHaveLength(1)
-    expect((await log.inspect(run.runId))?.status).toBe('cancelled')
+    expect((await log.inspect({ kind: 'run', id: run.runId }))?.status).toBe('cancelled')
     expect(await runs.cancel(run.runId)).toBe(false)
   })
 
@@ -189,15 +189,15 @@ describe.skipIf(database === null)('runs on DBOS', () => {
 
   test('tell their events as they come, to whoever follows them', async () => {
     const run = await runs.start('ask')
-    const first = await eventsFrom(run.runId)
+    const first = await eventsAfter(run.runId)
     expect(kinds(first)).toMatch(/^run_started .* run_completed$/)
     const { callId } = (await run.result()).pending[0]!
-    const following = eventsFrom(run.runId, first.length + 1)
+    const following = eventsAfter(run.runId, first.length)
     await runs.answer(run.runId, [{ callId, answer: 'This one.' }])
     const rest = await following
     expect([...first, ...rest].map(({ seq }) => seq)).toEqual([...first, ...rest].map((_, index) => index + 1))
     expect(rest.at(-1)).toMatchObject({ kind: 'run_completed', stopReason: 'end_turn' })
-    expect(await eventsFrom('run_unknown')).toEqual([])
+    expect(await eventsAfter('run_unknown')).toEqual([])
   })
 
   test('can start others from their tools', async () => {
@@ -209,7 +209,7 @@ describe.skipIf(database === null)('runs on DBOS', () => {
     const run = await runs.start('not in the script')
     const error = await failureOf(run.result())
     expect(error.run.runId).toBe(run.runId)
-    expect((await log.inspect(run.runId))?.status).toBe('failed')
+    expect((await log.inspect({ kind: 'run', id: run.runId }))?.status).toBe('failed')
   })
 
   test('that nobody knows are not found', async () => {
@@ -226,7 +226,7 @@ describe.skipIf(database === null)('runs on DBOS', () => {
     const { pending } = await run.result()
     const decisions = pending.map(({ callId }) => ({ callId, approved: true }))
     const { text } = await (await runs.answer(run.runId, decisions)).result()
-    const before = await eventsFrom(run.runId)
+    const before = await eventsAfter(run.runId)
     const workflows = await DBOS.listWorkflows({
       workflowName: 'thinharness',
       attributes: { thinharnessRun: run.runId },
@@ -235,7 +235,7 @@ describe.skipIf(database === null)('runs on DBOS', () => {
       const handle = await DBOS.rewindWorkflow(workflowID, { queueName: 'thinharness' })
       await handle.getResult({ pollingIntervalMs: 50 })
     }
-    expect(await eventsFrom(run.runId)).toEqual(before)
+    expect(await eventsAfter(run.runId)).toEqual(before)
     expect([sent.length, text]).toEqual([2, 'Sent.'])
   })
 

@@ -1,7 +1,7 @@
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { describe, expect, test } from 'vitest'
-import type { RunStatus, RunStore } from 'thinharness'
+import type { RunStatus, LogStore } from 'thinharness'
 import type { DbosEngine, DbosWorkflow } from '#durable/dbos/engine.js'
 import { TakeOver } from '#durable/dbos/take-over.js'
 import { newOwner } from '#run/log/owner.js'
@@ -36,8 +36,8 @@ function engineWith(workflows: readonly Partial<DbosWorkflow>[], versions: reado
   return { done, dbos: dbos as DbosEngine }
 }
 
-const logIn = (status: RunStatus | null): RunStore =>
-  ({ inspect: () => Promise.resolve(status === null ? null : { status }) }) as unknown as RunStore
+const logIn = (status: RunStatus | null): LogStore =>
+  ({ inspect: () => Promise.resolve(status === null ? null : { status }) }) as unknown as LogStore
 
 async function ownerThatEnded(): Promise<string> {
   const child = spawn(process.execPath, ['-e', '0'], { stdio: 'ignore' })

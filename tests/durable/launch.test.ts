@@ -29,7 +29,7 @@ describe.skipIf(database === null)('runs that launch DBOS themselves', () => {
     opened.open()
     await closing
     expect(DBOS.isInitialized()).toBe(false)
-    expect((await log.inspect(runId))?.status).toBe('completed')
+    expect((await log.inspect({ kind: 'run', id: runId }))?.status).toBe('completed')
     const closed = { code: 'closed', message: 'These runs are closed.' }
     await expect(runs.start('go')).rejects.toMatchObject(closed)
     await expect(runs.get(runId)).rejects.toMatchObject(closed)

@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest'
 import { HarnessError, memoryLog } from 'thinharness'
-import type { DurableEvent, HarnessOptions, RunLog, RunStore } from 'thinharness'
+import type { DurableEvent, HarnessOptions, LogStore } from 'thinharness'
 import { endingOf, endOfStretch, followRun, performStretch } from 'thinharness/durable'
 import type { StretchWork } from 'thinharness/durable'
 import { ask, playing } from '../run/children/children-support.js'
@@ -23,17 +23,17 @@ function harnessThat(ran: string[], more: HarnessOptions = {}) {
 }
 
 /** A log of which everything behind event `last` is lost, as when the process had ended then. */
-const cutAt = (events: readonly DurableEvent[], last: number): Promise<RunStore> => logWith(events.slice(0, last))
+const cutAt = (events: readonly DurableEvent[], last: number): Promise<LogStore> => logWith(events.slice(0, last))
 
 describe('a stretch of a run', () => {
   test('begins a run and takes it to its end; done again, it does nothing', async () => {
     const ran: string[] = []
     const [harness, log] = [harnessThat(ran), memoryLog()]
     const ending = await performStretch(begin('go'), { harness, log })
-    const { lastSeq } = (await log.inspect('run_a'))!
+    const { lastSeq } = (await log.inspect({ kind: 'run', id: 'run_a' }))!
     expect(ending).toEqual({ kind: 'ended', seq: lastSeq })
     expect(await performStretch(begin('go'), { harness, log })).toEqual(ending)
-    expect([ran.length, (await log.inspect('run_a'))?.lastSeq]).toEqual([2, lastSeq])
+    expect([ran.length, (await log.inspect({ kind: 'run', id: 'run_a' }))?.lastSeq]).toEqual([2, lastSeq])
     expect(await endingOf({ harness, log }, 'run_a', lastSeq)).toMatchObject({ text: 'Done.' })
   })
 
@@ -46,7 +46,10 @@ describe('a stretch of a run', () => {
       const started = events.slice(0, last).flatMap((event) => (event.kind === 'tool_call_started' ? [event] : []))
       const ran: string[] = []
       const ending = await performStretch(begin('go'), { harness: harnessThat(ran), log })
-      expect([last, ending]).toEqual([last, { kind: 'ended', seq: (await log.inspect('run_a'))?.lastSeq }])
+      expect([last, ending]).toEqual([
+        last,
+        { kind: 'ended', seq: (await log.inspect({ kind: 'run', id: 'run_a' }))?.lastSeq },
+      ])
       expect(ran.filter((callId) => started.some((event) => event.callId === callId))).toEqual([])
       expect(await endingOf({ harness: harnessThat([]), log }, 'run_a', (ending as { seq: number }).seq)).toMatchObject(
         { text: 'Done.' },
@@ -58,7 +61,7 @@ describe('a stretch of a run', () => {
     const whole = memoryLog()
     const paused = await performStretch(begin('ask'), { harness: harnessThat([]), log: whole })
     const after = (paused as { seq: number }).seq
-    const [item] = (await whole.inspect('run_a'))!.pending
+    const [item] = (await whole.inspect({ kind: 'run', id: 'run_a' }))!.pending
     const answers = [{ callId: item!.callId, answer: 'This one.' }]
     const work: StretchWork = { kind: 'answer', runId: 'run_a', answers, after }
     await performStretch(work, { harness: harnessThat([]), log: whole })
@@ -72,7 +75,7 @@ describe('a stretch of a run', () => {
       const given = now.filter((event) => event.kind === 'answer_received')
       expect([last, ending, given.length]).toEqual([last, { kind: 'ended', seq: now.length }, 1])
       // The second question has taken the place of the first.
-      expect((await log.inspect('run_a'))?.pending.map(({ callId }) => callId)).toEqual(['call_3'])
+      expect((await log.inspect({ kind: 'run', id: 'run_a' }))?.pending.map(({ callId }) => callId)).toEqual(['call_3'])
     }
   })
 
@@ -86,7 +89,7 @@ describe('a stretch of a run', () => {
     const harness = () => harnessThat([], { tools: [leave] })
     const paused = await performStretch(begin('leave'), { harness: harness(), log })
     const after = (paused as { seq: number }).seq
-    const [item] = (await log.inspect('run_a'))!.pending
+    const [item] = (await log.inspect({ kind: 'run', id: 'run_a' }))!.pending
     const work: StretchWork = {
       kind: 'answer',
       runId: 'run_a',
@@ -99,7 +102,7 @@ describe('a stretch of a run', () => {
     expect(await endingOf({ harness: harness(), log }, 'run_a', seq)).toMatchObject({ text: 'It is there.' })
     const cut = await cutAt(await eventsIn(log, 'run_a'), events.length + 3)
     expect(await performStretch(work, { harness: harness(), log: cut })).toMatchObject({ kind: 'ended' })
-    expect((await cut.inspect('run_a'))?.status).toBe('completed')
+    expect((await cut.inspect({ kind: 'run', id: 'run_a' }))?.status).toBe('completed')
   })
 
   test('waits while the run is another process’s, and gives what that one came to', async () => {
@@ -122,7 +125,7 @@ describe('a stretch of a run', () => {
   test('ends with the run’s own failure, which its ending rejects with', async () => {
     const [harness, log] = [harnessThat([]), memoryLog()]
     const ending = await performStretch(begin('fail'), { harness, log })
-    expect(ending).toEqual({ kind: 'ended', seq: (await log.inspect('run_a'))?.lastSeq })
+    expect(ending).toEqual({ kind: 'ended', seq: (await log.inspect({ kind: 'run', id: 'run_a' }))?.lastSeq })
     const error = await failureOf(endingOf({ harness, log }, 'run_a', (ending as { seq: number }).seq))
     expect(error.run.toolCallRecords).toHaveLength(1)
   })
@@ -141,14 +144,14 @@ describe('a stretch of a run', () => {
     const answers = [{ callId: 'call_2', answer: 7 }]
     const ending = await performStretch({ kind: 'answer', runId: 'run_a', answers, after }, { harness, log })
     expect(ending).toMatchObject({ kind: 'refused', code: 'invalid_answer' })
-    expect(await log.inspect('run_a')).toMatchObject({ status: 'paused', lastSeq: after })
+    expect(await log.inspect({ kind: 'run', id: 'run_a' })).toMatchObject({ status: 'paused', lastSeq: after })
   })
 
   test('does nothing once it was cancelled', async () => {
     const log = memoryLog()
     const means = { harness: harnessThat([]), log, signal: AbortSignal.abort() }
     expect(await performStretch(begin('go'), means)).toMatchObject({ kind: 'refused', code: 'cancelled' })
-    expect(await log.inspect('run_a')).toBeNull()
+    expect(await log.inspect({ kind: 'run', id: 'run_a' })).toBeNull()
   })
 
   test('goes on when the log can be reached again', async () => {
@@ -185,7 +188,7 @@ describe('following a run', () => {
     const events = await following
     expect(events.map(({ seq }) => seq)).toEqual((await eventsIn(log, 'run_a')).map(({ seq }) => seq))
     expect(
-      kinds(await collect(followRun(log, 'run_a', { from: events.length, isIdle: () => Promise.resolve(false) }))),
+      kinds(await collect(followRun(log, 'run_a', { after: events.length - 1, isIdle: () => Promise.resolve(false) }))),
     ).toBe('run_completed')
   })
 
@@ -204,14 +207,12 @@ async function collect(events: AsyncIterable<DurableEvent>): Promise<DurableEven
 }
 
 /** The log, with something before its appends. */
-function withAppend(log: RunStore, through: (append: () => Promise<void>) => Promise<void>): RunStore {
-  const append: RunLog['append'] = (...args) => through(() => log.append(...args))
-  return {
-    append,
-    read: (...args) => log.read(...args),
-    claim: (...args) => log.claim(...args),
-    inspect: (...args) => log.inspect(...args),
-    list: (...args) => log.list(...args),
-    prune: (...args) => log.prune(...args),
-  }
+function withAppend(log: LogStore, through: (append: () => Promise<void>) => Promise<void>): LogStore {
+  const append: LogStore['append'] = (...args) => through(() => log.append(...args))
+  return new Proxy(log, {
+    get(target, name) {
+      const member: unknown = name === 'append' ? append : Reflect.get(target, name)
+      return typeof member === 'function' ? (member.bind(target) as unknown) : member
+    },
+  })
 }

@@ -19,7 +19,7 @@ const YES = { callId: 'call_1', approved: true }
 
 async function stored(log: RunLog, runId: string): Promise<RunEvent[]> {
   const events: RunEvent[] = []
-  for await (const event of log.read(runId)) events.push(event)
+  for await (const event of log.read({ kind: 'run', id: runId })) events.push(event)
   return events
 }
 
@@ -97,7 +97,7 @@ describe('cancel', () => {
     const { log, harness } = await paused()
     const whole = memoryLog()
     const events = (await stored(log, 'run_p')).filter((event) => event.durable).slice(0, 2)
-    await whole.append('run_p', events)
+    await whole.append({ kind: 'run', id: 'run_p' }, events)
     expect(await harnessOf({ model: new ScriptedModel(), log: whole }).cancel('run_p')).toBe(true)
     expect(kinds(await stored(whole, 'run_p'))).toBe('run_started model_request_started run_failed')
     await harness.close()

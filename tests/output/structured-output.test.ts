@@ -77,7 +77,7 @@ describe('an answer of a schema', () => {
       const result = await harnessOf({ model, outputType, log }).run('Go.', { runId: 'run_big' })
       expect(result.output).toEqual({ n: 12n })
       const kept: RunEvent[] = []
-      for await (const event of log.read('run_big')) kept.push(event)
+      for await (const event of log.read({ kind: 'run', id: 'run_big' })) kept.push(event)
       expect(kept.at(-1)).toMatchObject({ kind: 'run_completed', result: { output: { n: '12' } } })
     } finally {
       await rm(folder, { recursive: true })

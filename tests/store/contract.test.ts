@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, describe, expect, test } from 'vitest'
 import { fileLog, memoryLog } from 'thinharness'
-import type { DurableEvent, RunLog, RunStore } from 'thinharness'
+import type { LogEvent, LogStore, RunLog } from 'thinharness'
 import { sqliteLog } from 'thinharness/store/sqlite'
 import { runLogContract } from 'thinharness/testing'
 
@@ -18,8 +18,8 @@ describe('a log in memory', () => {
 })
 
 describe('a log in a folder', () => {
-  const places = new WeakMap<RunStore, string>()
-  const open = (place = fresh()): RunStore => {
+  const places = new WeakMap<LogStore, string>()
+  const open = (place = fresh()): LogStore => {
     const log = fileLog(place, { fsync: 'never' })
     places.set(log, place)
     return log
@@ -29,7 +29,7 @@ describe('a log in a folder', () => {
 })
 
 describe('a log in SQLite', () => {
-  const places = new WeakMap<RunStore, string>()
+  const places = new WeakMap<LogStore, string>()
   const open = (place = `${fresh()}.db`): ReturnType<typeof sqliteLog> => {
     const log = sqliteLog(place)
     places.set(log, place)
@@ -45,38 +45,72 @@ describe('a log in SQLite', () => {
 })
 
 describe('the contract', () => {
-  const broken = (change: (log: RunStore) => Partial<RunLog>): (() => RunStore) => {
+  const broken = (change: (log: LogStore) => Partial<LogStore>): (() => LogStore) => {
     return () => {
       const log = memoryLog()
-      const own: RunStore = {
-        append: log.append.bind(log),
-        read: log.read.bind(log),
-        claim: log.claim.bind(log),
-        inspect: log.inspect.bind(log),
-        list: log.list.bind(log),
-        prune: log.prune.bind(log),
-      }
-      return { ...own, ...change(log) }
+      const changes = change(log)
+      return new Proxy(log, {
+        get(target, name) {
+          const member: unknown = Reflect.get(name in changes ? changes : target, name)
+          return typeof member === 'function' ? (member.bind(target) as unknown) : member
+        },
+      })
     }
   }
-  const checked = (open: () => RunStore, law: string): Promise<void> =>
+  const checked = (open: () => LogStore, law: string): Promise<void> =>
     runLogContract({ open })
       .find(({ name }) => name === law)!
       .check()
 
-  test.each<[string, string, (log: RunStore) => Partial<RunStore>]>([
-    ['forgets an event', 'keeps_in_order', (log) => ({ append: (id, events) => log.append(id, events.slice(0, -1)) })],
+  test.each<[string, string, (log: LogStore) => Partial<LogStore>]>([
+    [
+      'forgets an event',
+      'keeps_in_order',
+      (log) => ({ append: (ref, events) => log.append(ref, events.slice(0, -1)) }),
+    ],
     ['takes gaps', 'refuses_gaps', () => gapTaker()],
-    ['knows no owner', 'one_owner', (log) => ({ append: (id, events) => log.append(id, events) })],
+    [
+      'mixes runs and threads',
+      'separates_kinds',
+      (log) => ({ append: ({ id }, events) => log.append({ kind: 'run', id }, events) }),
+    ],
+    ['knows no owner', 'one_owner', (log) => ({ append: (ref, events) => log.append(ref, events) })],
     ['grants every claim', 'one_of_many', () => ({ claim: () => Promise.resolve(true) })],
-    ['never lets a claim lapse', 'lapses', (log) => ({ claim: (id, owner) => log.claim(id, owner, 60_000) })],
+    ['never lets a claim lapse', 'lapses', (log) => ({ claim: (ref, owner) => log.claim(ref, owner, 60_000) })],
+    ['delivers a post to anybody', 'gives_posts_to_the_owner', () => ({ takePosts: () => Promise.resolve([]) })],
+    ['forgets posts', 'delivers_posts_once', () => ({ post: () => Promise.resolve() })],
+    [
+      'drops posts with their owner',
+      'keeps_posts_of_lost_owners',
+      (log) => ({ takePosts: async (ref, owner) => (owner === 'bob' ? [] : log.takePosts(ref, owner)) }),
+    ],
+    ['ignores `after` when it is followed', 'follows', (log) => ({ follow: (ref) => log.read(ref) })],
     [
       'calls all runs running',
       'tells_how_runs_stand',
-      (log) => ({ inspect: async (id) => withRunning(await log.inspect(id)) }),
+      (log) => ({
+        inspect: async (ref) => {
+          const summary = await log.inspect(ref)
+          return summary === null ? null : { ...summary, status: 'running' }
+        },
+      }),
+    ],
+    [
+      'knows only digests',
+      'computes_missing_digests',
+      (log) => ({
+        append: (ref, events, options) => log.append(ref, events, { digest: { usage: 'unknown' }, ...options }),
+      }),
     ],
     ['lists nothing', 'lists_newest_first', () => ({ list: async function* () {} })],
     ['removes nothing', 'prunes_what_has_ended', () => ({ prune: () => Promise.resolve(0) })],
+    [
+      'knows no references',
+      'keeps_what_is_referred_to',
+      (log) => ({
+        append: (ref, events, { owner, digest } = {}) => log.append(ref, events, { owner, digest }),
+      }),
+    ],
   ])(
     'sees a log that %s',
     async (_name, law, change) => {
@@ -94,17 +128,13 @@ describe('the contract', () => {
   })
 })
 
-function withRunning<T>(summary: T): T {
-  return summary === null ? summary : { ...summary, status: 'running' }
-}
-
-/** Keeps whatever it is given. */
-function gapTaker(): Partial<RunLog> {
-  const kept: DurableEvent[] = []
+/** Stores any events. */
+function gapTaker(): Partial<LogStore> {
+  const stored: LogEvent[] = []
   return {
-    append: async (_runId, events) => void kept.push(...events),
-    read: async function* () {
-      yield* kept
+    append: async (_ref, events) => void stored.push(...events),
+    read: async function* <Event extends LogEvent>() {
+      yield* stored as Event[]
     },
   }
 }

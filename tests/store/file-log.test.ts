@@ -22,9 +22,9 @@ afterEach(async () => {
   await rm(folder, { recursive: true })
 })
 
-async function readAll(log: RunLog, runId: string, from?: number): Promise<DurableEvent[]> {
+async function readAll(log: RunLog, runId: string, after = 0): Promise<DurableEvent[]> {
   const events: DurableEvent[] = []
-  for await (const each of log.read(runId, from)) events.push(each)
+  for await (const each of log.read({ kind: 'run', id: runId }, { after })) events.push(each)
   return events
 }
 
@@ -52,14 +52,14 @@ function targetOf(fd: string): string {
 describe('a log in a folder', () => {
   test('161 keeps each run in a file of one line an event, readable by its owner alone, and gives it back', async () => {
     const log = fileLog(join(folder, 'deep', 'runs'))
-    await log.append('run_a', STORY.slice(0, 1))
-    await log.append('run_a', STORY.slice(1))
+    await log.append({ kind: 'run', id: 'run_a' }, STORY.slice(0, 1))
+    await log.append({ kind: 'run', id: 'run_a' }, STORY.slice(1))
     const path = join(folder, 'deep', 'runs', 'run_a.jsonl')
     const text = await readFile(path, 'utf8')
     expect(text).toBe(STORY.map((each) => `${JSON.stringify(each)}\n`).join(''))
     if (process.platform !== 'win32') expect(statSync(path).mode & 0o777).toBe(0o600)
     expect(await readAll(log, 'run_a')).toEqual(STORY)
-    expect(await readAll(log, 'run_a', 3)).toEqual(STORY.slice(2))
+    expect(await readAll(log, 'run_a', 2)).toEqual(STORY.slice(2))
     expect(await readAll(fileLog(join(folder, 'deep', 'runs')), 'run_a')).toEqual(STORY)
     expect(await readAll(log, 'run_unknown')).toEqual([])
   })
@@ -74,16 +74,22 @@ describe('a log in a folder', () => {
 
   test('160 refuses events that do not follow, keeps nothing of them, and goes on with those that do', async () => {
     const log = fileLog(folder)
-    await log.append('run_a', STORY.slice(0, 2))
-    await expect(log.append('run_a', [event('hook_failed', 4)])).rejects.toMatchObject({ code: 'store_failure' })
-    await expect(log.append('run_a', [event('hook_failed', 3), event('hook_failed', 5)])).rejects.toMatchObject({
+    await log.append({ kind: 'run', id: 'run_a' }, STORY.slice(0, 2))
+    await expect(log.append({ kind: 'run', id: 'run_a' }, [event('hook_failed', 4)])).rejects.toMatchObject({
       code: 'store_failure',
     })
-    await expect(fileLog(folder).append('run_a', [event('run_started', 1)])).rejects.toMatchObject({
-      code: 'run_exists',
-      message: 'The log of run `run_a` ends with event 2: it does not take event 1.',
+    await expect(
+      log.append({ kind: 'run', id: 'run_a' }, [event('hook_failed', 3), event('hook_failed', 5)]),
+    ).rejects.toMatchObject({
+      code: 'store_failure',
     })
-    await log.append('run_a', STORY.slice(2))
+    await expect(fileLog(folder).append({ kind: 'run', id: 'run_a' }, [event('run_started', 1)])).rejects.toMatchObject(
+      {
+        code: 'run_exists',
+        message: 'The log of run `run_a` ends with event 2: it does not take event 1.',
+      },
+    )
+    await log.append({ kind: 'run', id: 'run_a' }, STORY.slice(2))
     expect(await readAll(log, 'run_a')).toEqual(STORY)
   })
 
@@ -91,8 +97,8 @@ describe('a log in a folder', () => {
     'resolves with fsync `%s`, at the end of the run too',
     async (fsync) => {
       const log = fileLog(folder, { fsync })
-      await log.append('run_a', STORY)
-      await log.append('run_a', [event('run_completed', 4, ENDED)])
+      await log.append({ kind: 'run', id: 'run_a' }, STORY)
+      await log.append({ kind: 'run', id: 'run_a' }, [event('run_completed', 4, ENDED)])
       expect(await readAll(log, 'run_a')).toHaveLength(4)
       expect(openFiles()).toBe(0)
     },
@@ -119,7 +125,7 @@ describe('a log in a folder', () => {
       ...['run_1', 'RUN_1', 'Run_1', 'a.b', 'a:b', 'a-b', '.', '..', '...', '-', 'con', '%2e', '_'],
       ...['A'.repeat(128), `${'A'.repeat(127)}B`, '../outside', 'a/b', 'ü', '\u0001', '\u01011', ' ', '~'],
     ]
-    for (const id of ids) await log.append(id, [event('run_started', 1, { prompt: id })])
+    for (const id of ids) await log.append({ kind: 'run', id }, [event('run_started', 1, { prompt: id })])
     const names = readdirSync(folder)
     expect(new Set(names.map((name) => name.toLowerCase())).size).toBe(ids.length)
     expect(names.every((name) => /^[a-z0-9_%~-]+\.jsonl$/.test(name) && name.length <= 255)).toBe(true)
@@ -160,7 +166,7 @@ describe('a log that was cut off', () => {
         await expect(reading).rejects.toMatchObject({
           code: 'invalid_log',
           message:
-            'The log of run `run_a` was cut within its first record: nothing of the run was kept, so it cannot go on.',
+            'The log of run `run_a` was cut within its first record: none of its events was stored, so it cannot continue.',
         })
     }
   }, 60_000)
@@ -171,7 +177,10 @@ describe('a log that was cut off', () => {
       await writeFile(path, whole.subarray(0, length))
       const kept = ends.filter((end) => end - 1 <= length).length
       const next = kept === 0 ? event('run_started', 1) : event('run_failed', kept + 1)
-      await fileLog(folder, { fsync: 'never' }).append('run_a', [next, event('run_failed', kept + 2)])
+      await fileLog(folder, { fsync: 'never' }).append({ kind: 'run', id: 'run_a' }, [
+        next,
+        event('run_failed', kept + 2),
+      ])
       const expected = [...STORY.slice(0, kept), next, event('run_failed', kept + 2)]
       expect(await readFile(path, 'utf8')).toBe(expected.map((each) => `${JSON.stringify(each)}\n`).join(''))
     }
@@ -184,7 +193,7 @@ describe('a log that was cut off', () => {
     const torn = JSON.stringify(event('hook_failed', 3, { message: 'y'.repeat(300_000) })).slice(0, 200_000)
     await writeFile(path, `${JSON.stringify(STORY[0])}\n${JSON.stringify(long)}\n${torn}`)
     expect((await readAll(fileLog(folder), 'run_a')).map(({ seq }) => seq)).toEqual([1, 2])
-    await fileLog(folder).append('run_a', [event('run_failed', 3)])
+    await fileLog(folder).append({ kind: 'run', id: 'run_a' }, [event('run_failed', 3)])
     expect((await readAll(fileLog(folder), 'run_a')).map(({ seq }) => seq)).toEqual([1, 2, 3])
   })
 
@@ -220,7 +229,9 @@ describe('a log that was cut off', () => {
   test('161 a damaged last record is not written behind, whole or before a torn one, and no file is left open', async () => {
     for (const text of ['{"kind":\n', '{"kind":\n{"to']) {
       await writeFile(join(folder, 'run_a.jsonl'), `${lines[0]!.toString()}${text}`)
-      await expect(fileLog(folder).append('run_a', [event('hook_failed', 2)])).rejects.toMatchObject({
+      await expect(
+        fileLog(folder).append({ kind: 'run', id: 'run_a' }, [event('hook_failed', 2)]),
+      ).rejects.toMatchObject({
         code: 'invalid_log',
         message: `The log of run \`run_a\` is damaged: its last record, at byte ${lines[0]!.length}, cannot be read.`,
       })
@@ -231,9 +242,12 @@ describe('a log that was cut off', () => {
 
   test('161 a line of 40 MB is read in a moment', async () => {
     const log = fileLog(folder, { fsync: 'never' })
-    await log.append('run_a', [event('run_started', 1, { prompt: 'x'.repeat(40_000_000) }), event('hook_failed', 2)])
+    await log.append({ kind: 'run', id: 'run_a' }, [
+      event('run_started', 1, { prompt: 'x'.repeat(40_000_000) }),
+      event('hook_failed', 2),
+    ])
     const start = performance.now()
-    expect(await readAll(log, 'run_a', 2)).toHaveLength(1)
+    expect(await readAll(log, 'run_a', 1)).toHaveLength(1)
     expect(performance.now() - start).toBeLessThan(4_000)
   }, 30_000)
 })
@@ -260,9 +274,9 @@ describe('a disk that fails', () => {
 
   test.skipIf(!existsSync('/dev/full'))('160 a full disk is a store failure, and its file is closed', async () => {
     await symlink('/dev/full', join(folder, 'run_a.jsonl'))
-    await expect(fileLog(folder).append('run_a', STORY)).rejects.toMatchObject({
+    await expect(fileLog(folder).append({ kind: 'run', id: 'run_a' }, STORY)).rejects.toMatchObject({
       code: 'store_failure',
-      message: expect.stringMatching(/^The log could not keep an event of run `run_a`: ENOSPC/) as string,
+      message: expect.stringMatching(/^The log could not store an event of run `run_a`: ENOSPC/) as string,
       cause: { code: 'ENOSPC' },
     })
     expect(openFiles()).toBe(0)
@@ -285,9 +299,9 @@ describe('a disk that fails', () => {
         `import { fileLog } from './log.mjs'
       const event = (seq) => ({ kind: 'hook_failed', seq, message: 'x'.repeat(300) })
       const log = fileLog('.')
-      await log.append('run_a', [event(1), event(2)])
-      const failure = await log.append('run_a', [3, 4, 5, 6, 7, 8, 9, 10].map(event)).catch(({ cause }) => cause.code)
-      await log.append('run_a', [event(3)])
+      await log.append({ kind: 'run', id: 'run_a' }, [event(1), event(2)])
+      const failure = await log.append({ kind: 'run', id: 'run_a' }, [3, 4, 5, 6, 7, 8, 9, 10].map(event)).catch(({ cause }) => cause.code)
+      await log.append({ kind: 'run', id: 'run_a' }, [event(3)])
       console.log(failure)`,
       )
       // No file of the program may be longer than 2 blocks of 1024 bytes.
@@ -303,13 +317,13 @@ describe('a disk that fails', () => {
   test('160 a log may go on behind a failure that has passed', async () => {
     const log = fileLog(folder)
     await mkdir(join(folder, 'run_a.jsonl'))
-    await expect(log.append('run_a', STORY.slice(0, 1))).rejects.toMatchObject({
+    await expect(log.append({ kind: 'run', id: 'run_a' }, STORY.slice(0, 1))).rejects.toMatchObject({
       code: 'store_failure',
-      message: expect.stringMatching(/^The log could not keep an event of run `run_a`: EISDIR/) as string,
+      message: expect.stringMatching(/^The log could not store an event of run `run_a`: EISDIR/) as string,
       cause: { code: 'EISDIR' },
     })
     await rm(join(folder, 'run_a.jsonl'), { recursive: true })
-    await log.append('run_a', STORY)
+    await log.append({ kind: 'run', id: 'run_a' }, STORY)
     expect(await readAll(log, 'run_a')).toEqual(STORY)
   })
 })

@@ -50,7 +50,7 @@ const LONG_MS = 60_000
 
 async function readAll(log: RunLog, runId = 'run_a'): Promise<DurableEvent[]> {
   const events: DurableEvent[] = []
-  for await (const each of log.read(runId)) events.push(each)
+  for await (const each of log.read({ kind: 'run', id: runId })) events.push(each)
   return events
 }
 
@@ -66,11 +66,11 @@ function lapse(): void {
 describe('a claim on a file', () => {
   test('160 leaves nothing behind when it is given back', async () => {
     const log = fileLog(folder)
-    expect(await log.claim('run_a', 'ann', LONG_MS)).toBe(true)
-    await log.append('run_a', numbers(1, 2), 'ann')
+    expect(await log.claim({ kind: 'run', id: 'run_a' }, 'ann', LONG_MS)).toBe(true)
+    await log.append({ kind: 'run', id: 'run_a' }, numbers(1, 2), { owner: 'ann' })
     expect(readdirSync(folder).sort()).toEqual(['run_a.jsonl', 'run_a.lease'])
     expect(readdirSync(join(folder, 'run_a.lease'))).toEqual(['1'])
-    expect(await log.claim('run_a', 'ann', 0)).toBe(true)
+    expect(await log.claim({ kind: 'run', id: 'run_a' }, 'ann', 0)).toBe(true)
     expect(readdirSync(folder)).toEqual(['run_a.jsonl'])
     expect(await readAll(log)).toEqual(numbers(1, 2))
   })
@@ -79,50 +79,56 @@ describe('a claim on a file', () => {
     '160 an owner that is paused in the middle of an append (%s) is refused, and the log is whole',
     async (when) => {
       const [ann, bob] = [fileLog(folder, { fsync: 'never' }), fileLog(folder, { fsync: 'never' })]
-      await ann.claim('run_a', 'ann', LONG_MS)
-      await ann.append('run_a', numbers(1, 2), 'ann')
+      await ann.claim({ kind: 'run', id: 'run_a' }, 'ann', LONG_MS)
+      await ann.append({ kind: 'run', id: 'run_a' }, numbers(1, 2), { owner: 'ann' })
       let taking: Promise<boolean> | undefined
       between[when] = () => {
         lapse()
-        taking = bob.claim('run_a', 'bob', LONG_MS)
+        taking = bob.claim({ kind: 'run', id: 'run_a' }, 'bob', LONG_MS)
       }
-      await expect(ann.append('run_a', numbers(3), 'ann')).rejects.toMatchObject({ code: 'run_owned' })
+      await expect(ann.append({ kind: 'run', id: 'run_a' }, numbers(3), { owner: 'ann' })).rejects.toMatchObject({
+        code: 'run_owned',
+      })
       expect(await taking).toBe(true)
       // What was written before the run changed hands may be kept; nothing is afterwards.
       const found = await readAll(bob)
       expect(found).toEqual(numbers(...[1, 2, 3].slice(0, when === 'afterWrite' ? 3 : 2)))
-      await bob.append('run_a', [event('run_failed', found.length + 1)], 'bob')
-      await expect(ann.append('run_a', numbers(4), 'ann')).rejects.toMatchObject({ code: 'run_owned' })
+      await bob.append({ kind: 'run', id: 'run_a' }, [event('run_failed', found.length + 1)], { owner: 'bob' })
+      await expect(ann.append({ kind: 'run', id: 'run_a' }, numbers(4), { owner: 'ann' })).rejects.toMatchObject({
+        code: 'run_owned',
+      })
       expect(await readAll(ann)).toEqual([...found, event('run_failed', found.length + 1)])
     },
   )
 
   test('160 somebody without a claim who is paused in the middle of an append is refused too', async () => {
     const [anybody, bob] = [fileLog(folder, { fsync: 'never' }), fileLog(folder, { fsync: 'never' })]
-    await anybody.append('run_a', numbers(1))
+    await anybody.append({ kind: 'run', id: 'run_a' }, numbers(1))
     let taking: Promise<boolean> | undefined
     between.beforeWrite = () => {
-      taking = bob.claim('run_a', 'bob', LONG_MS)
+      taking = bob.claim({ kind: 'run', id: 'run_a' }, 'bob', LONG_MS)
     }
-    await expect(anybody.append('run_a', numbers(2))).rejects.toMatchObject({ code: 'run_owned' })
+    await expect(anybody.append({ kind: 'run', id: 'run_a' }, numbers(2))).rejects.toMatchObject({ code: 'run_owned' })
     expect(await taking).toBe(true)
-    await bob.append('run_a', [event('run_failed', 2)], 'bob')
-    expect(await bob.claim('run_a', 'bob', 0)).toBe(true)
+    await bob.append({ kind: 'run', id: 'run_a' }, [event('run_failed', 2)], { owner: 'bob' })
+    expect(await bob.claim({ kind: 'run', id: 'run_a' }, 'bob', 0)).toBe(true)
     expect(await readAll(bob)).toEqual([...numbers(1), event('run_failed', 2)])
   })
 
   test('160 of a log with a torn tail goes on behind its last whole record', async () => {
     writeFileSync(join(folder, 'run_a.jsonl'), `${JSON.stringify(numbers(1)[0])}\n{"kind":"ho`)
     const log = fileLog(folder)
-    expect(await log.claim('run_a', 'ann', LONG_MS)).toBe(true)
-    await log.append('run_a', numbers(2), 'ann')
+    expect(await log.claim({ kind: 'run', id: 'run_a' }, 'ann', LONG_MS)).toBe(true)
+    await log.append({ kind: 'run', id: 'run_a' }, numbers(2), { owner: 'ann' })
     expect(await readAll(log)).toEqual(numbers(1, 2))
   })
 
   test('160 of a log that is damaged is refused plainly, and leaves it as it is', async () => {
     const text = `${JSON.stringify(numbers(1)[0])}\n{"kind":\n`
     writeFileSync(join(folder, 'run_a.jsonl'), text)
-    await expect(fileLog(folder).claim('run_a', 'ann', LONG_MS)).rejects.toMatchObject({ code: 'invalid_log' })
+    await expect(fileLog(folder).claim({ kind: 'run', id: 'run_a' }, 'ann', LONG_MS)).rejects.toMatchObject({
+      code: 'invalid_log',
+    })
     expect(readdirSync(folder)).toEqual(['run_a.jsonl'])
     expect(readFileSync(join(folder, 'run_a.jsonl'), 'utf8')).toBe(text)
   })
@@ -132,11 +138,11 @@ describe('a claim on a file', () => {
     writeFileSync(join(folder, 'run_a.lease', '7'), '{"own')
     writeFileSync(join(folder, 'run_a.lease', 'log-left'), 'x')
     const log = fileLog(folder)
-    expect(await log.claim('run_a', 'ann', LONG_MS)).toBe(false)
+    expect(await log.claim({ kind: 'run', id: 'run_a' }, 'ann', LONG_MS)).toBe(false)
     lapse()
-    expect(await log.claim('run_a', 'ann', LONG_MS)).toBe(true)
+    expect(await log.claim({ kind: 'run', id: 'run_a' }, 'ann', LONG_MS)).toBe(true)
     expect(readdirSync(join(folder, 'run_a.lease'))).toEqual(['8'])
-    await log.claim('run_a', 'ann', 0)
+    await log.claim({ kind: 'run', id: 'run_a' }, 'ann', 0)
     expect(readdirSync(folder)).toEqual([])
   })
 
@@ -146,15 +152,15 @@ describe('a claim on a file', () => {
       import { newOwner } from ${JSON.stringify(join(programs, 'owner.js'))}
       const log = fileLog(process.argv[1])
       const owner = newOwner()
-      await log.claim('run_a', owner, 60_000)
-      await log.append('run_a', ${JSON.stringify(numbers(1, 2))}, owner)
+      await log.claim({ kind: 'run', id: 'run_a' }, owner, 60_000)
+      await log.append({ kind: 'run', id: 'run_a' }, ${JSON.stringify(numbers(1, 2))}, { owner })
       process.kill(process.pid, 'SIGKILL')`
     expect(() => execFileSync(process.execPath, ['--input-type=module', '-e', program, folder])).toThrow()
     const log = fileLog(folder)
-    expect(await log.inspect('run_a')).toMatchObject({ status: 'interrupted', lastSeq: 2 })
-    expect(await log.claim('run_a', 'ann', LONG_MS)).toBe(true)
-    expect(await log.inspect('run_a')).toMatchObject({ status: 'running' })
-    await log.append('run_a', numbers(3), 'ann')
+    expect(await log.inspect({ kind: 'run', id: 'run_a' })).toMatchObject({ status: 'interrupted', lastSeq: 2 })
+    expect(await log.claim({ kind: 'run', id: 'run_a' }, 'ann', LONG_MS)).toBe(true)
+    expect(await log.inspect({ kind: 'run', id: 'run_a' })).toMatchObject({ status: 'running' })
+    await log.append({ kind: 'run', id: 'run_a' }, numbers(3), { owner: 'ann' })
     expect(await readAll(log)).toEqual(numbers(1, 2, 3))
   }, 30_000)
 
@@ -165,12 +171,12 @@ describe('a claim on a file', () => {
       import { fileLog } from ${JSON.stringify(join(programs, 'index.js'))}
       const log = fileLog(process.argv[1])
       const events = ${JSON.stringify(numbers(1, 2, 3))}
-      await log.claim('run_a', 'ann', 300)
-      await log.append('run_a', events.slice(0, 1), 'ann')
+      await log.claim({ kind: 'run', id: 'run_a' }, 'ann', 300)
+      await log.append({ kind: 'run', id: 'run_a' }, events.slice(0, 1), { owner: 'ann' })
       process.stdout.write('claimed\\n')
       process.stdin.once('data', async () => {
-        const outcome = await log.append('run_a', events.slice(1, 2), 'ann').then(() => 'kept', ({ code }) => code)
-        console.log(outcome, await log.claim('run_a', 'ann', 300))
+        const outcome = await log.append({ kind: 'run', id: 'run_a' }, events.slice(1, 2), { owner: 'ann' }).then(() => 'kept', ({ code }) => code)
+        console.log(outcome, await log.claim({ kind: 'run', id: 'run_a' }, 'ann', 300))
         process.exit()
       })`
       const child = spawn(process.execPath, ['--input-type=module', '-e', program, folder], {
@@ -180,13 +186,15 @@ describe('a claim on a file', () => {
         await once(child.stdout, 'data')
         child.kill('SIGSTOP')
         const log = fileLog(folder)
-        await vi.waitFor(async () => expect(await log.claim('run_a', 'bob', LONG_MS)).toBe(true), { timeout: 5000 })
-        await log.append('run_a', numbers(2), 'bob')
+        await vi.waitFor(async () => expect(await log.claim({ kind: 'run', id: 'run_a' }, 'bob', LONG_MS)).toBe(true), {
+          timeout: 5000,
+        })
+        await log.append({ kind: 'run', id: 'run_a' }, numbers(2), { owner: 'bob' })
         const said = once(child.stdout, 'data')
         child.stdin.write('go\n')
         child.kill('SIGCONT')
         expect(String((await said)[0])).toBe('run_owned false\n')
-        await log.append('run_a', numbers(3), 'bob')
+        await log.append({ kind: 'run', id: 'run_a' }, numbers(3), { owner: 'bob' })
         expect(await readAll(log)).toEqual(numbers(1, 2, 3))
       } finally {
         child.kill('SIGKILL')
@@ -198,15 +206,15 @@ describe('a claim on a file', () => {
   test.skipIf(!existsSync('/proc/self/fd'))('160 leaves no file open, won or lost, however often', async () => {
     const open = (): number => readdirSync('/proc/self/fd').length
     const log = fileLog(folder)
-    await log.claim('run_a', 'ann', LONG_MS)
+    await log.claim({ kind: 'run', id: 'run_a' }, 'ann', LONG_MS)
     const before = open()
     for (let round = 0; round < 50; round++) {
-      expect(await log.claim('run_a', 'bob', LONG_MS)).toBe(false)
-      expect(await log.claim('run_b', 'bob', LONG_MS)).toBe(true)
-      await log.append('run_b', numbers(round + 1), 'bob')
-      expect(await log.claim('run_b', 'bob', 0)).toBe(true)
+      expect(await log.claim({ kind: 'run', id: 'run_a' }, 'bob', LONG_MS)).toBe(false)
+      expect(await log.claim({ kind: 'run', id: 'run_b' }, 'bob', LONG_MS)).toBe(true)
+      await log.append({ kind: 'run', id: 'run_b' }, numbers(round + 1), { owner: 'bob' })
+      expect(await log.claim({ kind: 'run', id: 'run_b' }, 'bob', 0)).toBe(true)
     }
     expect(open()).toBeLessThanOrEqual(before + 1)
-    await log.claim('run_a', 'ann', 0)
+    await log.claim({ kind: 'run', id: 'run_a' }, 'ann', 0)
   })
 })

@@ -5,41 +5,47 @@ import { event } from '../run/machine/support.js'
 
 const ENDED = { stopReason: 'end_turn', pending: [] } as const
 
-async function readAll(log: RunLog, runId: string, from?: number): Promise<DurableEvent[]> {
+async function readAll(log: RunLog, runId: string, after = 0): Promise<DurableEvent[]> {
   const events: DurableEvent[] = []
-  for await (const each of log.read(runId, from)) events.push(each)
+  for await (const each of log.read({ kind: 'run', id: runId }, { after })) events.push(each)
   return events
 }
 
 /** A whole run of two events. */
 async function runIn(log: RunLog, runId: string): Promise<void> {
-  await log.append(runId, [event('run_started', 1)])
-  await log.append(runId, [event('run_completed', 2, ENDED)])
+  await log.append({ kind: 'run', id: runId }, [event('run_started', 1)])
+  await log.append({ kind: 'run', id: runId }, [event('run_completed', 2, ENDED)])
 }
 
 describe('a log in memory', () => {
   test('161 gives back what it was given, by run, in order, from any number on', async () => {
     const log = memoryLog()
     const events = [event('run_started', 1), event('hook_failed', 2), event('hook_failed', 3)]
-    await log.append('run_a', events.slice(0, 2))
-    await log.append('run_b', [event('run_started', 1)])
-    await log.append('run_a', events.slice(2))
-    await log.append('run_a', [])
+    await log.append({ kind: 'run', id: 'run_a' }, events.slice(0, 2))
+    await log.append({ kind: 'run', id: 'run_b' }, [event('run_started', 1)])
+    await log.append({ kind: 'run', id: 'run_a' }, events.slice(2))
+    await log.append({ kind: 'run', id: 'run_a' }, [])
     expect(await readAll(log, 'run_a')).toEqual(events)
-    expect(await readAll(log, 'run_a', 3)).toEqual(events.slice(2))
-    expect(await readAll(log, 'run_a', 4)).toEqual([])
+    expect(await readAll(log, 'run_a', 2)).toEqual(events.slice(2))
+    expect(await readAll(log, 'run_a', 3)).toEqual([])
     expect(await readAll(log, 'run_c')).toEqual([])
   })
 
   test('160 refuses events that do not follow, and keeps nothing of them', async () => {
     const log = memoryLog()
-    await log.append('run_a', [event('run_started', 1)])
-    await expect(log.append('run_a', [event('hook_failed', 3)])).rejects.toMatchObject({ code: 'store_failure' })
-    await expect(log.append('run_a', [event('hook_failed', 1), event('hook_failed', 2)])).rejects.toMatchObject({
+    await log.append({ kind: 'run', id: 'run_a' }, [event('run_started', 1)])
+    await expect(log.append({ kind: 'run', id: 'run_a' }, [event('hook_failed', 3)])).rejects.toMatchObject({
+      code: 'store_failure',
+    })
+    await expect(
+      log.append({ kind: 'run', id: 'run_a' }, [event('hook_failed', 1), event('hook_failed', 2)]),
+    ).rejects.toMatchObject({
       code: 'run_exists',
       message: 'The log of run `run_a` ends with event 1: it does not take event 1.',
     })
-    await expect(log.append('run_a', [event('hook_failed', 2), event('hook_failed', 4)])).rejects.toMatchObject({
+    await expect(
+      log.append({ kind: 'run', id: 'run_a' }, [event('hook_failed', 2), event('hook_failed', 4)]),
+    ).rejects.toMatchObject({
       code: 'store_failure',
     })
     expect(await readAll(log, 'run_a')).toHaveLength(1)
@@ -47,17 +53,17 @@ describe('a log in memory', () => {
 
   test('goes on with a run whose beginning it has not seen', async () => {
     const log = memoryLog()
-    await log.append('run_a', [event('answer_received', 7)])
-    await log.append('run_a', [event('hook_failed', 8)])
+    await log.append({ kind: 'run', id: 'run_a' }, [event('answer_received', 7)])
+    await log.append({ kind: 'run', id: 'run_a' }, [event('hook_failed', 8)])
     expect((await readAll(log, 'run_a')).map(({ seq }) => seq)).toEqual([7, 8])
   })
 
   test('forgets the earliest ended runs beyond its number, never one that is under way or has gone on', async () => {
     const log = memoryLog({ keepEnded: 2 })
-    await log.append('run_open', [event('run_started', 1)])
+    await log.append({ kind: 'run', id: 'run_open' }, [event('run_started', 1)])
     await runIn(log, 'run_paused')
     await runIn(log, 'run_1')
-    await log.append('run_paused', [event('answer_received', 3)])
+    await log.append({ kind: 'run', id: 'run_paused' }, [event('answer_received', 3)])
     for (const n of [2, 3, 4]) await runIn(log, `run_${n}`)
     const names = ['run_open', 'run_paused', 'run_1', 'run_2', 'run_3', 'run_4']
     const lengths = await Promise.all(names.map(async (name) => (await readAll(log, name)).length))
@@ -69,7 +75,7 @@ describe('a log in memory', () => {
       run_3: 2,
       run_4: 2,
     })
-    await log.append('run_paused', [event('run_completed', 4, ENDED)])
+    await log.append({ kind: 'run', id: 'run_paused' }, [event('run_completed', 4, ENDED)])
     expect((await readAll(log, 'run_3')).length).toBe(0)
     expect((await readAll(log, 'run_paused')).length).toBe(4)
   })

@@ -22,7 +22,7 @@ const schemas = new WeakMap<RunLog, string>()
 
 async function readAll(log: RunLog, runId: string): Promise<DurableEvent[]> {
   const events: DurableEvent[] = []
-  for await (const each of log.read(runId)) events.push(each)
+  for await (const each of log.read({ kind: 'run', id: runId })) events.push(each)
   return events
 }
 
@@ -66,7 +66,9 @@ describe.skipIf(server === null)('a log in PostgreSQL', () => {
   test('makes its tables once, when 16 do it at the same moment', async () => {
     const schema = fresh()
     const logs = Array.from({ length: 16 }, () => open(schema))
-    await Promise.all(logs.map((log, index) => log.append(`run_${index}`, [event('run_started', 1)])))
+    await Promise.all(
+      logs.map((log, index) => log.append({ kind: 'run', id: `run_${index}` }, [event('run_started', 1)])),
+    )
     for (const [index, log] of logs.entries()) expect(await readAll(log, `run_${index}`)).toHaveLength(1)
     await Promise.all(logs.map((log) => log.close()))
   })
@@ -88,11 +90,11 @@ describe.skipIf(server === null)('a log in PostgreSQL', () => {
         },
       },
     })
-    await log.append('run_a', [event('run_started', 1)])
+    await log.append({ kind: 'run', id: 'run_a' }, [event('run_started', 1)])
     losing = true
-    await log.append('run_a', [event('hook_failed', 2)])
+    await log.append({ kind: 'run', id: 'run_a' }, [event('hook_failed', 2)])
     expect(losing).toBe(false)
-    await log.append('run_a', [event('hook_failed', 3)])
+    await log.append({ kind: 'run', id: 'run_a' }, [event('hook_failed', 3)])
     expect((await readAll(log, 'run_a')).map(({ seq }) => seq)).toEqual([1, 2, 3])
     await log.close()
     await pool.end()
@@ -114,15 +116,15 @@ describe.skipIf(server === null)('a log in PostgreSQL', () => {
         },
       },
     })
-    await log.append('run_a', [event('run_started', 1)])
+    await log.append({ kind: 'run', id: 'run_a' }, [event('run_started', 1)])
     losing = true
-    await expect(log.append('run_a', [event('hook_failed', 2)])).rejects.toMatchObject({
+    await expect(log.append({ kind: 'run', id: 'run_a' }, [event('hook_failed', 2)])).rejects.toMatchObject({
       code: 'store_failure',
-      message: 'The log could not keep an event of run `run_a`: Connection terminated unexpectedly',
+      message: 'The log could not store an event of run `run_a`: Connection terminated unexpectedly',
     })
     expect((await late!()).rowCount).toBe(0)
     expect(await readAll(log, 'run_a')).toHaveLength(1)
-    await log.append('run_a', [event('hook_failed', 2, { message: 'again' })])
+    await log.append({ kind: 'run', id: 'run_a' }, [event('hook_failed', 2, { message: 'again' })])
     expect(await readAll(log, 'run_a')).toHaveLength(2)
     await log.close()
     await pool.end()
@@ -133,10 +135,10 @@ describe.skipIf(server === null)('a log in PostgreSQL', () => {
     async () => {
       const log = open()
       const kept: number[] = []
-      await log.append('run_a', [event('run_started', 1)])
+      await log.append({ kind: 'run', id: 'run_a' }, [event('run_started', 1)])
       const writing = (async () => {
         for (let seq = 2; seq < 5000; seq++) {
-          await log.append('run_a', [event('hook_failed', seq)])
+          await log.append({ kind: 'run', id: 'run_a' }, [event('hook_failed', seq)])
           kept.push(seq)
         }
       })()
@@ -152,7 +154,7 @@ describe.skipIf(server === null)('a log in PostgreSQL', () => {
 
   test('a list of a page of many runs uses an index', async () => {
     const log = open()
-    await log.append('run_a', [event('run_started', 1)])
+    await log.append({ kind: 'run', id: 'run_a' }, [event('run_started', 1)])
     const schema = schemas.get(log)!
     await admin.query(
       `insert into "${schema}".runs (run_id, last_seq, phase, started_at, updated_at, digest)
@@ -161,7 +163,7 @@ describe.skipIf(server === null)('a log in PostgreSQL', () => {
     )
     await admin.query(`analyze "${schema}".runs`)
     const { rows } = await admin.query(
-      `explain select digest from "${schema}".runs where digest is not null and phase = any('{open,paused,completed}')
+      `explain select digest from "${schema}".runs where last_seq > 0 and (phase is null or phase = any('{open,paused,completed}'))
        and (started_at, run_id) < ('00015000', '') order by started_at desc, run_id desc limit 100`,
     )
     expect(JSON.stringify(rows)).toContain('Index Scan using runs_by_start')
@@ -188,9 +190,9 @@ describe('options of a log in PostgreSQL', () => {
 
   test('160 a server that is not there is a store failure', async () => {
     await using log = postgresLog({ connectionString: 'postgres://nobody@127.0.0.1:1/none' })
-    await expect(log.append('run_a', [event('run_started', 1)])).rejects.toMatchObject({
+    await expect(log.append({ kind: 'run', id: 'run_a' }, [event('run_started', 1)])).rejects.toMatchObject({
       code: 'store_failure',
-      message: expect.stringContaining('The log could not keep an event of run `run_a`: ') as string,
+      message: expect.stringContaining('The log could not store an event of run `run_a`: ') as string,
     })
   })
 })

@@ -21,7 +21,7 @@ afterEach(() => rmSync(folder, { recursive: true }))
 
 async function readAll(log: RunLog, runId: string): Promise<DurableEvent[]> {
   const events: DurableEvent[] = []
-  for await (const each of log.read(runId)) events.push(each)
+  for await (const each of log.read({ kind: 'run', id: runId })) events.push(each)
   return events
 }
 
@@ -34,7 +34,7 @@ describe('a log in SQLite', () => {
     for await (const each of stream) if (each.durable) told.push(each)
     await stream.result
     expect(await readAll(log, stream.runId)).toEqual(JSON.parse(JSON.stringify(told)))
-    expect(await log.inspect(stream.runId)).toMatchObject({
+    expect(await log.inspect({ kind: 'run', id: stream.runId })).toMatchObject({
       status: 'completed',
       usage: { modelRequests: 2, toolCalls: 1 },
     })
@@ -45,7 +45,7 @@ describe('a log in SQLite', () => {
     await using log = sqliteLog(path)
     for (const runId of ['run_a', 'run_b'])
       await log.append(
-        runId,
+        { kind: 'run', id: runId },
         [1, 2, 3].map((seq) => event('hook_failed', seq)),
       )
     const database = await openDatabase(path, 'normal')
@@ -72,7 +72,7 @@ describe('a log in SQLite', () => {
       const outcomes = []
       for (let seq = 1; seq <= 12; seq++) {
         const event = { ...base, seq, message: 'x'.repeat(50_000) }
-        outcomes.push(await log.append('run_a', [event]).then(() => 'kept', ({ code }) => code))
+        outcomes.push(await log.append({ kind: 'run', id: 'run_a' }, [event]).then(() => 'kept', ({ code }) => code))
         if (outcomes.at(-1) !== 'kept') break
       }
       console.log(outcomes.join())`
@@ -83,25 +83,25 @@ describe('a log in SQLite', () => {
     expect(outcomes.at(-1)).toBe('store_failure')
     await using log = sqliteLog(path)
     expect(await readAll(log, 'run_a')).toHaveLength(outcomes.length - 1)
-    await log.append('run_a', [event('hook_failed', outcomes.length)])
+    await log.append({ kind: 'run', id: 'run_a' }, [event('hook_failed', outcomes.length)])
     expect(await readAll(log, 'run_a')).toHaveLength(outcomes.length)
   })
 
   test('160 a file that is no database, or of another version, is a store failure', async () => {
     writeFileSync(join(folder, 'text.db'), 'Not a database, but long enough to be read as one.'.repeat(50))
     await using text = sqliteLog(join(folder, 'text.db'))
-    await expect(text.append('run_a', [event('run_started', 1)])).rejects.toMatchObject({
+    await expect(text.append({ kind: 'run', id: 'run_a' }, [event('run_started', 1)])).rejects.toMatchObject({
       code: 'store_failure',
-      message: 'The log could not keep an event of run `run_a`: file is not a database',
+      message: 'The log could not store an event of run `run_a`: file is not a database',
     })
     const path = join(folder, 'newer.db')
     const database = await openDatabase(path, 'normal')
     database.exec('pragma user_version = 9')
     database.close()
     await using newer = sqliteLog(path)
-    await expect(newer.inspect('run_a')).rejects.toMatchObject({
+    await expect(newer.inspect({ kind: 'run', id: 'run_a' })).rejects.toMatchObject({
       code: 'store_failure',
-      message: `The tables in \`${path}\` are of version 9: this version of thinharness reads 1.`,
+      message: `The tables in \`${path}\` are of version 9: this version of thinharness reads up to 2.`,
     })
   })
 
@@ -126,7 +126,7 @@ describe('a log in SQLite', () => {
       [':memory:', 'normal'],
     ] as const) {
       await using log = sqliteLog(path, { synchronous })
-      await log.append('run_a', [event('run_started', 1)])
+      await log.append({ kind: 'run', id: 'run_a' }, [event('run_started', 1)])
       expect(await readAll(log, 'run_a')).toHaveLength(1)
     }
   })

@@ -224,7 +224,7 @@ describe('a run that goes on', () => {
     const events = await eventsIn(log, 'run_1')
     const started = events.findIndex(({ kind }) => kind === 'tool_call_started')
     const crashed = memoryLog()
-    await crashed.append('run_1', events.slice(0, started + 1))
+    await crashed.append({ kind: 'run', id: 'run_1' }, events.slice(0, started + 1))
     const again = harnessOf({ ...options, model: new ScriptedModel().says('Done.'), log: crashed, tracing: tracing() })
     expect((await again.recover('run_1')).text).toBe('Done.')
     const [one, two, ...others] = traced.spans.filter(({ name }) => name === 'invoke_agent thinharness')

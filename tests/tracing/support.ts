@@ -165,7 +165,7 @@ export async function eventsOf(model: ScriptedModel, prompt: string): Promise<Du
 /** What a log has of a run. */
 export async function eventsIn(log: RunLog, runId: string): Promise<DurableEvent[]> {
   const events: DurableEvent[] = []
-  for await (const event of log.read(runId)) events.push(event)
+  for await (const event of log.read({ kind: 'run', id: runId })) events.push(event)
   return events
 }
 

@@ -1,4 +1,4 @@
-import type { Harness, RunStore } from 'thinharness'
+import type { Harness, LogStore } from 'thinharness'
 import { performStretch } from 'thinharness/durable'
 import type { StretchEnding, StretchWork } from 'thinharness/durable'
 
@@ -8,7 +8,7 @@ interface RestateContext {
 }
 
 /** Handlers for `restate.service({ name: 'runs', handlers: runHandlers(…) })`. */
-export function runHandlers(harness: Harness, log: RunStore) {
+export function runHandlers(harness: Harness, log: LogStore) {
   return {
     carryOut: (context: RestateContext, work: StretchWork): Promise<StretchEnding> =>
       context.run('stretch', () => performStretch(work, { harness, log })),

@@ -1,4 +1,4 @@
-import type { Harness, RunStore } from 'thinharness'
+import type { Harness, LogStore } from 'thinharness'
 import { performStretch } from 'thinharness/durable'
 import type { StretchEnding, StretchWork } from 'thinharness/durable'
 
@@ -11,7 +11,7 @@ interface TemporalContext {
 const HEARTBEAT_MS = 10_000
 
 /** Activities for the worker. The workflow proxies them with a `heartbeatTimeout` of one minute, and retries. */
-export function runActivities(harness: Harness, log: RunStore, current: () => TemporalContext) {
+export function runActivities(harness: Harness, log: LogStore, current: () => TemporalContext) {
   return {
     async carryOut(work: StretchWork): Promise<StretchEnding> {
       const context = current()

@@ -1,5 +1,5 @@
 import { parse, runId } from '../../contracts/parse.js'
-import type { Harness, JsonObject, History, RunStore } from '../../index.js'
+import type { Harness, JsonObject, History, LogStore } from '../../index.js'
 import {
   anything,
   either,
@@ -20,7 +20,7 @@ export interface DbosRunsOptions<Output = string> {
   /** What runs the runs; or which one does, by the run: told at every stretch, in whatever process it comes to be. */
   readonly harness: Harness<Output> | ((run: RunIdentity) => Harness<Output> | Promise<Harness<Output>>)
   /** Where the runs are kept, for all processes: `postgresLog`, best in the database of the engine. */
-  readonly log: RunStore
+  readonly log: LogStore
   /** The host's `DBOS`, not launched yet. Default: that of the package `@dbos-inc/dbos-sdk`, loaded here. */
   readonly dbos?: DbosEngine
   /** Launches DBOS, where the host does not use it otherwise. Default: the host launches it, after `dbosRuns`. */

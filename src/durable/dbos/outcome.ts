@@ -1,6 +1,6 @@
 import { setTimeout as delay } from 'node:timers/promises'
 import { HarnessError } from '../../index.js'
-import type { Harness, HarnessResult, RunStore } from '../../index.js'
+import type { Harness, HarnessResult, LogStore } from '../../index.js'
 import { endingOf } from '../index.js'
 import type { StretchEnding } from '../index.js'
 import { isUnderWay } from './engine.js'
@@ -16,7 +16,7 @@ const CANCEL_MS = 15_000
 
 interface OutcomeMeans<Output> {
   readonly dbos: DbosEngine
-  readonly log: RunStore
+  readonly log: LogStore
   readonly harness: () => Promise<Harness<Output>>
 }
 
@@ -47,7 +47,7 @@ async function awaitEnding<Output>(
         const why = cause instanceof Error ? cause.message : String(cause)
         throw new HarnessError('error', `DBOS could not carry out run \`${runId}\`: ${why}`, { cause })
       }
-      const status = (await log.inspect(runId))?.status ?? 'interrupted'
+      const status = (await log.inspect({ kind: 'run', id: runId }))?.status ?? 'interrupted'
       if (!mayMove || status !== 'interrupted') return null
       await delay(MOVE_MS)
     }
@@ -55,10 +55,10 @@ async function awaitEnding<Output>(
 }
 
 /** Where the run ended after it was cancelled. Throws `cancelled` when it does not say. */
-async function endAfterCancel({ runId, after }: EngineStretch, log: RunStore): Promise<number> {
+async function endAfterCancel({ runId, after }: EngineStretch, log: LogStore): Promise<number> {
   const patientUntil = Date.now() + CANCEL_MS
   for (;;) {
-    const status = (await log.inspect(runId))?.status
+    const status = (await log.inspect({ kind: 'run', id: runId }))?.status
     const seq = status === 'running' ? null : await endBehind(log, runId, after)
     if (seq !== null) return seq
     if (status !== 'running' || Date.now() > patientUntil) throw cancelled(runId, status === undefined)
@@ -66,8 +66,8 @@ async function endAfterCancel({ runId, after }: EngineStretch, log: RunStore): P
   }
 }
 
-async function endBehind(log: RunStore, runId: string, after: number): Promise<number | null> {
-  for await (const { kind, seq } of log.read(runId, after + 1))
+async function endBehind(log: LogStore, runId: string, after: number): Promise<number | null> {
+  for await (const { kind, seq } of log.read({ kind: 'run', id: runId }, { after }))
     if (kind === 'run_completed' || kind === 'run_failed') return seq
   return null
 }

@@ -8,7 +8,7 @@ import type {
   JsonObject,
   PendingItem,
   Prompt,
-  RunStore,
+  LogStore,
 } from '../../index.js'
 import { followRun, performStretch } from '../index.js'
 import type { FollowOptions, StretchEnding, StretchWork } from '../index.js'
@@ -61,7 +61,7 @@ export interface DbosRuns<Output = string> extends AsyncDisposable {
 
 export class HarnessRuns<Output> implements DbosRuns<Output> {
   readonly #dbos: DbosEngine
-  readonly #log: RunStore
+  readonly #log: LogStore
   readonly #harness: DbosRunsOptions<Output>['harness']
   readonly #name: string
   readonly #queue: RunQueue
@@ -105,7 +105,7 @@ export class HarnessRuns<Output> implements DbosRuns<Output> {
     const parsed = parseStartOptions(options)
     const { runId = `run_${globalThis.crypto.randomUUID().replaceAll('-', '')}`, priority, ...given } = parsed
     this.#assertLaunched()
-    if ((await this.#log.inspect(runId)) !== null) throw runExists(runId)
+    if ((await this.#log.inspect({ kind: 'run', id: runId })) !== null) throw runExists(runId)
     const stretch = await this.#enqueue(
       { kind: 'begin', runId, prompt, ...given },
       { after: 0, metadata: given.metadata ?? {}, priority },
@@ -116,7 +116,7 @@ export class HarnessRuns<Output> implements DbosRuns<Output> {
 
   async answer(runId: string, answers: readonly Answer[]): Promise<DbosRun<Output>> {
     this.#assertLaunched()
-    const found = await this.#log.inspect(runId)
+    const found = await this.#log.inspect({ kind: 'run', id: runId })
     if (found === null) throw runNotFound(runId)
     if (found.status !== 'paused') {
       throw new HarnessError('invalid_state', `Run \`${runId}\` does not wait for answers: it is ${found.status}.`)
@@ -138,7 +138,7 @@ export class HarnessRuns<Output> implements DbosRuns<Output> {
   }
 
   async pending(runId: string): Promise<readonly PendingItem[]> {
-    const found = await this.#log.inspect(runId)
+    const found = await this.#log.inspect({ kind: 'run', id: runId })
     if (found !== null) return found.status === 'paused' ? found.pending : []
     await this.get(runId)
     return []
@@ -201,7 +201,7 @@ export class HarnessRuns<Output> implements DbosRuns<Output> {
   #runOf(stretch: EngineStretch): DbosRun<Output> {
     const { runId } = stretch
     const harness = async (): Promise<Harness<Output>> =>
-      this.#harnessOf(runId, (await this.#log.inspect(runId))?.metadata ?? {})
+      this.#harnessOf(runId, (await this.#log.inspect({ kind: 'run', id: runId }))?.metadata ?? {})
     return { runId, result: () => outcomeOf(stretch, { dbos: this.#dbos, log: this.#log, harness }) }
   }
 

@@ -1,4 +1,4 @@
-import type { RunStatus, RunStore } from '../../index.js'
+import type { LogStore, RunStatus } from '../../index.js'
 import { hasEnded } from '../../run/log/owner.js'
 import type { DbosEngine, DbosWorkflow } from './engine.js'
 import { stretchOf } from './stretches.js'
@@ -12,13 +12,13 @@ const BEGUN_OR_GONE_MS = 60_000
 /** Gives work back to the queue whose process is gone, by the claims in the log. */
 export class TakeOver {
   readonly #dbos: DbosEngine
-  readonly #log: RunStore
+  readonly #log: LogStore
   readonly #name: string
   /** Workflows under way in this process. */
   readonly #here: ReadonlySet<string>
   #timer: NodeJS.Timeout | undefined
 
-  constructor(dbos: DbosEngine, log: RunStore, name: string, here: ReadonlySet<string>) {
+  constructor(dbos: DbosEngine, log: LogStore, name: string, here: ReadonlySet<string>) {
     this.#dbos = dbos
     this.#log = log
     this.#name = name
@@ -48,7 +48,7 @@ export class TakeOver {
     for (const workflow of await this.#candidates()) {
       const stretch = stretchOf(workflow)
       if (stretch === null || this.#here.has(workflow.workflowID)) continue
-      const status = (await this.#log.inspect(stretch.runId))?.status ?? null
+      const status = (await this.#log.inspect({ kind: 'run', id: stretch.runId }))?.status ?? null
       if (!isGone(workflow, status)) continue
       await this.#giveBack(workflow)
       given.push(stretch.runId)

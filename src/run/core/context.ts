@@ -9,12 +9,14 @@ import type { DurableEvent, DurablePayloads, EphemeralEvent, EphemeralPayloads, 
 import type { RunAbort } from '../../util/abort.js'
 import type { HookSet } from '../hooks/hooks.js'
 import { Lease } from '../log/lease.js'
-import type { RunLog } from '../log/log.js'
+import { digestOf } from '../log/digest.js'
+import { runRef } from '../log/ref.js'
+import type { AppendOptions, RunLog } from '../log/log.js'
 import type { EventQueue } from '../stream/queue.js'
 import type { Recording } from './recording.js'
 import { reportOf } from './result.js'
 import type { SigningKey } from './signature.js'
-import { apply } from '../machine/apply.js'
+import { apply, stateAfter } from '../machine/apply.js'
 import { openState } from '../machine/state.js'
 import type { RunParent, RunState } from '../machine/state.js'
 import { streamed } from './streamed.js'
@@ -128,9 +130,9 @@ export class RunContext {
   }
 
   /**
-   * Keeps an event, then changes the state by it, then tells it. Resolves when all three are done and the reader has
-   * room; events emitted while an append is under way are kept together. Rejects with `store_failure` when the log
-   * cannot keep it, and from then on for every event.
+   * Stores an event, then changes the state by it, then emits it. Resolves when all three are done and the reader has
+   * room; events that are emitted during an append are stored together. Rejects with `store_failure` if the log cannot
+   * store it, and from then on for every event.
    */
   emit<Kind extends keyof DurablePayloads>(kind: Kind, payload: DurablePayloads[Kind]): Promise<void> {
     if (this.#storeFailure !== null) return Promise.reject(this.#storeFailure)
@@ -147,8 +149,7 @@ export class RunContext {
   /** Takes an event as it was recorded. */
   replay(event: DurableEvent): void {
     this.#lastSeq = event.seq
-    if (this.#state !== null) apply(this.#state, event)
-    else if (event.kind === 'run_started') this.#state = openState(event)
+    this.#apply(event)
     void this.queue.push(streamed(event, this.#result))
   }
 
@@ -250,7 +251,7 @@ export class RunContext {
   async #keep(events: readonly DurableEvent[]): Promise<void> {
     if (this.#storeFailure !== null) throw this.#storeFailure
     try {
-      await this.log.append(this.runId, events, this.#lease?.owner)
+      await this.log.append(runRef(this.runId), events, appendOptions(this.#state, events, this.#lease?.owner))
     } catch (cause) {
       this.#storeFailure = storeFailure(this.runId, cause)
       // What is under way is stopped now, and nothing more begins.
@@ -259,20 +260,42 @@ export class RunContext {
     }
     let room: Promise<void> | undefined
     for (const event of events) {
-      if (this.#state !== null) apply(this.#state, event)
-      else if (event.kind === 'run_started') this.#state = openState(event)
+      this.#apply(event)
       this.tracer?.event(event)
       room = this.queue.push(streamed(event, this.#result)) ?? room
     }
     if (room !== undefined) await room
   }
+
+  #apply(event: DurableEvent): void {
+    if (this.#state !== null) apply(this.#state, event)
+    else if (event.kind === 'run_started') this.#state = openState(event)
+  }
+}
+
+/** The digest is computed only if the log reads it. */
+function appendOptions(
+  state: RunState | null,
+  events: readonly DurableEvent[],
+  owner: string | undefined,
+): AppendOptions {
+  return {
+    owner,
+    get digest() {
+      return digestOf(stateAfter(state, events))
+    },
+  }
 }
 
 function storeFailure(runId: string, cause: unknown): HarnessError {
   if (cause instanceof HarnessError) return cause
-  return new HarnessError('store_failure', `The log could not keep an event of run \`${runId}\`: ${messageOf(cause)}`, {
-    cause,
-  })
+  return new HarnessError(
+    'store_failure',
+    `The log could not store an event of run \`${runId}\`: ${messageOf(cause)}`,
+    {
+      cause,
+    },
+  )
 }
 
 function isEnd({ kind }: DurableEvent): boolean {

@@ -1,6 +1,7 @@
 import { HarnessError } from '../../contracts/errors.js'
 import type { ResumeState } from '../../contracts/result.js'
 import type { DurableEvent } from '../machine/events.js'
+import { runRef } from '../log/ref.js'
 import type { RunLog } from '../log/log.js'
 import { apply } from '../machine/apply.js'
 import { openState } from '../machine/state.js'
@@ -24,7 +25,7 @@ export async function loadRun(log: RunLog, runId: string, storedSeq = 0): Promis
   let found: ReturnType<typeof opened> | undefined
   let last: DurableEvent | null = null
   const answered: string[] = []
-  for await (const event of inCurrentFormat(log.read(runId))) {
+  for await (const event of inCurrentFormat(log.read(runRef(runId)))) {
     if (found === undefined) found = opened(event)
     else apply(found.state, event)
     if (event.kind === 'answer_received' && event.seq > storedSeq) answered.push(event.callId)
@@ -69,7 +70,7 @@ export async function loadStored(
 ): Promise<LoadedRun> {
   const { runId, seq } = stored.state
   let isLogged = false
-  for await (const event of log.read(runId, seq)) {
+  for await (const event of log.read(runRef(runId), { after: seq - 1 })) {
     if (event.seq > seq) {
       if (event.kind !== 'run_completed' && event.kind !== 'hook_failed') throw stale(runId)
       apply(stored.state, event)
@@ -110,7 +111,7 @@ async function loadBegun(log: RunLog, runId: string, storedSeq = 0): Promise<Loa
 
 async function hasEvents(log: RunLog, runId: string): Promise<boolean> {
   try {
-    const first = await log.read(runId)[Symbol.asyncIterator]().next()
+    const first = await log.read(runRef(runId))[Symbol.asyncIterator]().next()
     return first.done !== true
   } catch {
     return false

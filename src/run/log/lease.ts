@@ -1,6 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { HarnessError } from '../../contracts/errors.js'
 import type { RunAbort } from '../../util/abort.js'
+import { runRef } from './ref.js'
 import type { RunLog } from './log.js'
 import { newOwner } from './owner.js'
 
@@ -38,12 +39,12 @@ export class Lease {
     if (log.claim === undefined) return new Lease(log, runId)
     const owner = newOwner()
     const until = waits ? Date.now() + PATIENCE_MS : 0
-    while (!(await log.claim(runId, owner, LEASE_MS))) {
+    while (!(await log.claim(runRef(runId), owner, LEASE_MS))) {
       if (Date.now() >= until) throw ownedElsewhere(runId, begins)
       await sleep(ASK_AGAIN_MS, undefined, { signal: abort.signal })
     }
     const renew = (): void => {
-      log.claim?.(runId, owner, LEASE_MS).then(
+      log.claim?.(runRef(runId), owner, LEASE_MS).then(
         (ours) => ours || abort.abort(lost(runId)),
         // A log that cannot be reached now is asked again; what must be kept is refused by its append.
         () => undefined,
@@ -55,7 +56,7 @@ export class Lease {
   /** Gives the run back, so that it can be resumed or recovered at once. Never rejects: who cannot give back lets it lapse. */
   async release(): Promise<void> {
     clearInterval(this.#timer)
-    if (this.owner !== undefined) await this.#log.claim?.(this.#runId, this.owner, 0).catch(() => false)
+    if (this.owner !== undefined) await this.#log.claim?.(runRef(this.#runId), this.owner, 0).catch(() => false)
   }
 }
 

@@ -1,134 +1,135 @@
 import { HarnessError } from '../../contracts/errors.js'
 import { unknownKey } from '../../util/unknown-key.js'
-import type { RunStatus, RunSummary } from './summary.js'
+import type { LogSummaries, RunStatus, RunSummary, ThreadSummary } from './digest.js'
+import type { LogKind, LogRef } from './ref.js'
 
-export interface ListOptions {
-  /** Only runs that stand so. Default: all. */
+export interface ListOptions<Kind extends LogKind = LogKind> {
+  /** Default: runs. */
+  readonly kind?: Kind
+  /** Only runs with this status, or one of these. Default: all. */
   readonly status?: RunStatus | readonly RunStatus[]
   /** Only runs that this one's tools started; null: only those at the top. Default: all. */
   readonly parentRunId?: string | null
-  /** Only runs that come behind this one in the list: with the last of one page, the next page. */
-  readonly before?: ListPlace
+  /** Only runs with this `metadata.resourceId`, or threads with this `resourceId` in their digest. Default: all. */
+  readonly resourceId?: string
+  /** Only logs that come after this one in the list. Pass the last one of a page for the next page. */
+  readonly before?: ListPlaces[Kind]
 }
 
-/** Where a run stands in a list. */
+/** The fields that give a run's place in a list. */
 export type ListPlace = Pick<RunSummary, 'startedAt' | 'runId'>
 
-/** At least one of `olderThanMs` and `keep`; what both allow is removed. */
+export interface ListPlaces {
+  readonly run: ListPlace
+  readonly thread: Pick<ThreadSummary, 'updatedAt' | 'threadId'>
+}
+
+/** At least one of `olderThanMs`, `keep` and `only`. A run is removed if all of them allow it. */
 export interface PruneOptions {
-  /** Only runs whose last event is older, in ms. */
+  /** Only runs whose last event is older than this, in ms. */
   readonly olderThanMs?: number
-  /** So many of the newest are kept, those that tools started not counted. */
+  /** Keeps this many of the newest runs; runs that tools started are not counted. */
   readonly keep?: number
-  /** Removes these too, beside those that have ended. Default: none. A run that is running is never removed. */
+  /** Statuses that are removed in addition to those of ended runs. Default: none. A running run is never removed. */
   readonly also?: readonly ('paused' | 'interrupted')[]
+  /** Only these logs, whatever their status, unless a process owns them. The only way to remove a thread. */
+  readonly only?: readonly LogRef[]
 }
 
 const STATUSES: readonly RunStatus[] = ['running', 'paused', 'interrupted', 'completed', 'failed', 'cancelled']
+const LIST_OPTIONS = ['kind', 'status', 'parentRunId', 'resourceId', 'before']
 
-/** Which summaries belong into a list. Throws `invalid_options` for options that are none. */
-export function listFilter(options: ListOptions = {}): (summary: RunSummary) => boolean {
-  const { parentRunId, before } = options
-  const statuses = statusesOf(options)
-  return (summary) =>
-    (statuses === undefined || statuses.includes(summary.status)) &&
-    (parentRunId === undefined || (summary.parent?.runId ?? null) === parentRunId) &&
-    (before === undefined || comparePlaces(before, summary) < 0)
+/** Where a log is in the list of its kind: newest first by time, then by id. */
+export interface Place {
+  readonly time: string
+  readonly id: string
 }
 
-/** The wanted statuses, checked; nothing when all are. */
-export function statusesOf(options: ListOptions): readonly RunStatus[] | undefined {
-  const problem = unknownKey(options, ['status', 'parentRunId', 'before'], 'option of `list`')
+/** The options of `list`, checked and with their defaults. */
+export interface ListQuery {
+  readonly kind: LogKind
+  /** Undefined: all. */
+  readonly statuses: readonly RunStatus[] | undefined
+  /** Undefined: all; null: those at the top. */
+  readonly parentRunId: string | null | undefined
+  readonly resourceId: string | undefined
+  readonly before: Place | null
+}
+
+/** Throws `invalid_options` for invalid ones. */
+export function listQuery(options: ListOptions = {}): ListQuery {
+  const problem = unknownKey(options, LIST_OPTIONS, 'option of `list`')
   if (problem !== undefined) throw new HarnessError('invalid_options', problem)
-  const { status } = options
+  const { kind = 'run', status, parentRunId, resourceId, before } = options
+  if (kind !== 'run' && kind !== 'thread') throw invalid('kind', 'list', ['`run` or `thread`', kind])
+  if (kind === 'thread' && (status !== undefined || parentRunId !== undefined)) {
+    throw new HarnessError('invalid_options', 'Expected `status` and `parentRunId` of `list` only for runs.')
+  }
+  const place = before === undefined ? null : 'runId' in before ? runPlace(before) : threadPlace(before)
+  return { kind, statuses: statusesOf(status), parentRunId, resourceId, before: place }
+}
+
+function statusesOf(status: ListOptions['status']): readonly RunStatus[] | undefined {
   if (status === undefined) return undefined
   const statuses = typeof status === 'string' ? [status] : status
   const strange = statuses.find((each) => !STATUSES.includes(each))
   if (strange === undefined) return statuses
-  const message = `Expected \`status\` of \`list\` to be among ${STATUSES.join(', ')}, got \`${strange}\`.`
-  throw new HarnessError('invalid_options', message)
+  throw invalid('status', 'list', [`one of ${STATUSES.join(', ')}`, strange])
 }
 
-/** The order of a list: negative when `left` comes first, being the newer. */
-export function comparePlaces(left: ListPlace, right: ListPlace): number {
-  if (left.startedAt !== right.startedAt) return left.startedAt > right.startedAt ? -1 : 1
-  if (left.runId === right.runId) return 0
-  return left.runId > right.runId ? -1 : 1
+/** Whether a summary belongs in the list. */
+export function isListed(query: ListQuery, summary: LogSummaries[LogKind]): boolean {
+  if (query.resourceId !== undefined && resourceIdOf(summary) !== query.resourceId) return false
+  if (query.before !== null && comparePlaces(query.before, placeOf(summary)) >= 0) return false
+  if (!('runId' in summary)) return true
+  const { statuses, parentRunId } = query
+  return (
+    (statuses === undefined || statuses.includes(summary.status)) &&
+    (parentRunId === undefined || (summary.parent?.runId ?? null) === parentRunId)
+  )
 }
 
-/** What `removable` looks at. */
-export type Prunable = Pick<RunSummary, 'runId' | 'status' | 'updatedAt' | 'parent' | 'lastSeq'>
-
-/** Gathers what `removable` looks at, without the rest. */
-export async function prunables(summaries: AsyncIterable<RunSummary>): Promise<Prunable[]> {
-  const gathered: Prunable[] = []
-  for await (const { runId, status, updatedAt, parent, lastSeq } of summaries) {
-    gathered.push({ runId, status, updatedAt, parent, lastSeq })
-  }
-  return gathered
+function resourceIdOf(summary: LogSummaries[LogKind]): unknown {
+  return 'runId' in summary ? summary.metadata['resourceId'] : summary.digest?.['resourceId']
 }
 
-/**
- * Which of the runs, given newest first, are to be removed. A run that a tool started goes with the one at the top that
- * it belongs to, which is the one that decides. Throws `invalid_options` for options that are none.
- */
-export function removable(runs: readonly Prunable[], options: PruneOptions, nowMs: number): Prunable[] {
-  checkPruneOptions(options)
-  const { olderThanMs = 0, keep = 0, also = [] } = options
-  const latest = new Date(nowMs - olderThanMs).toISOString()
-  const allowed: readonly RunStatus[] = ['completed', 'failed', 'cancelled', ...also]
-  const trees = treesOf(runs)
-  const candidates = [...trees.values()].filter(([top]) => top !== undefined && allowed.includes(top.status))
-  return candidates
-    .slice(keep)
-    .filter((tree) => tree.every(({ status, updatedAt }) => status !== 'running' && updatedAt <= latest))
-    .flat()
+export function placeOf(summary: LogSummaries[LogKind]): Place {
+  return 'runId' in summary ? runPlace(summary) : threadPlace(summary)
 }
 
-/** The runs by the one at the top, which comes first in its tree. */
-function treesOf(runs: readonly Prunable[]): Map<string, Prunable[]> {
-  const byId = new Map(runs.map((run) => [run.runId, run]))
-  const trees = new Map<string, Prunable[]>()
-  for (const run of runs) if (topOf(run, byId) === run) trees.set(run.runId, [run])
-  for (const run of runs) {
-    const top = topOf(run, byId)
-    if (top !== run) trees.get(top.runId)?.push(run)
-  }
-  return trees
+function runPlace({ startedAt, runId }: ListPlace): Place {
+  return { time: startedAt, id: runId }
 }
 
-/** A run whose parent is not there is at the top. */
-function topOf(run: Prunable, byId: ReadonlyMap<string, Prunable>): Prunable {
-  const seen = new Set<string>()
-  let top = run
-  while (top.parent !== null && !seen.has(top.runId)) {
-    seen.add(top.runId)
-    const parent = byId.get(top.parent.runId)
-    if (parent === undefined) break
-    top = parent
-  }
-  return top
+function threadPlace({ updatedAt, threadId }: ListPlaces['thread']): Place {
+  return { time: updatedAt, id: threadId }
 }
 
-function checkPruneOptions(options: PruneOptions): void {
-  const problem = unknownKey(options, ['olderThanMs', 'keep', 'also'], 'option of `prune`')
+/** The order of a list: negative if `left` comes first, being the newer. */
+export function comparePlaces(left: Place, right: Place): number {
+  if (left.time !== right.time) return left.time > right.time ? -1 : 1
+  if (left.id === right.id) return 0
+  return left.id > right.id ? -1 : 1
+}
+
+export function checkPruneOptions(options: PruneOptions): void {
+  const problem = unknownKey(options, ['olderThanMs', 'keep', 'also', 'only'], 'option of `prune`')
   if (problem !== undefined) throw new HarnessError('invalid_options', problem)
-  const { olderThanMs, keep, also = [] } = options
-  if (olderThanMs === undefined && keep === undefined) {
-    throw new HarnessError('invalid_options', 'Expected `prune` to be given `olderThanMs` or `keep`.')
+  const { olderThanMs, keep, also = [], only } = options
+  if (olderThanMs === undefined && keep === undefined && only === undefined) {
+    throw new HarnessError('invalid_options', 'Expected `prune` to be given `olderThanMs`, `keep` or `only`.')
   }
   if (olderThanMs !== undefined && !(olderThanMs >= 0 && olderThanMs <= 1e14)) {
-    throw invalid('olderThanMs', 'a number of ms from 0 up', olderThanMs)
+    throw invalid('olderThanMs', 'prune', ['a number of ms from 0 up', olderThanMs])
   }
-  if (keep !== undefined && (!Number.isSafeInteger(keep) || keep < 0))
-    throw invalid('keep', 'a whole number from 0 up', keep)
+  if (keep !== undefined && (!Number.isSafeInteger(keep) || keep < 0)) {
+    throw invalid('keep', 'prune', ['a whole number from 0 up', keep])
+  }
   const strange = also.find((status: string) => status !== 'paused' && status !== 'interrupted')
-  if (strange !== undefined) throw invalid('also', '`paused` and `interrupted`', strange)
+  if (strange !== undefined) throw invalid('also', 'prune', ['`paused` and `interrupted`', strange])
 }
 
-function invalid(name: string, expected: string, got: unknown): HarnessError {
-  return new HarnessError(
-    'invalid_options',
-    `Expected \`${name}\` of \`prune\` to be ${expected}, got \`${String(got)}\`.`,
-  )
+function invalid(name: string, method: string, [expected, got]: readonly [string, unknown]): HarnessError {
+  const message = `Expected \`${name}\` of \`${method}\` to be ${expected}, got \`${String(got)}\`.`
+  return new HarnessError('invalid_options', message)
 }

@@ -1,80 +1,149 @@
 import { HarnessError, messageOf } from '../../contracts/errors.js'
+import type { JsonObject, JsonValue } from '../../util/json.js'
 import type { DurableEvent } from '../machine/events.js'
+import type { LogSummaries, RunDigest } from './digest.js'
 import type { ListOptions, PruneOptions } from './listing.js'
-import type { RunSummary } from './summary.js'
+import { checkRef, nameOf } from './ref.js'
+import type { LogKind, LogRef } from './ref.js'
+
+/** The fields that a log reads in any event. The others are the writer's own, and plain JSON. */
+export interface LogEvent {
+  readonly kind: string
+  /** Numbers the events of a log from 1 without gaps. */
+  readonly seq: number
+  /** ISO 8601 in UTC. */
+  readonly at: string
+}
+
+/** A log in short, as its writer sees it. Of a thread, `resourceId` is what lists can be filtered by. */
+export type LogDigest = RunDigest | JsonObject
+
+export interface AppendOptions {
+  /** Name under which the writer has claimed the log. */
+  readonly owner?: string | undefined
+  /** The log in short after these events. A getter computes it: only a log that stores digests reads it, once. */
+  readonly digest?: LogDigest | undefined
+  /** Logs that these events refer to. They are kept for as long as this one. */
+  readonly references?: readonly LogRef[] | undefined
+}
+
+export interface ReadOptions {
+  /** Number of the last event that the reader has seen. Default 0: all events. */
+  readonly after?: number | undefined
+}
 
 /**
- * Where the durable events of runs are kept. The harness calls `append` on the very object that it was given, one call
- * at a time for each run, with events numbered without gaps.
+ * Stores the events of runs: all that a harness needs. The harness calls `append` on the very object that it was given,
+ * one call at a time for each run, with events numbered without gaps.
  */
 export interface RunLog {
   /**
-   * Resolved = kept. Must reject, and keep nothing, when `events` do not follow the last one that it has, and with
-   * `run_owned` when somebody other than `owner` has claimed the run, or nobody has and there is an `owner`. Who loses
-   * the run while an append is under way may be refused although it was kept: who took over has it then.
+   * Resolves when the events are stored. Must reject, and store nothing, if `events` do not follow the last stored one,
+   * and with `run_owned` if somebody other than `owner` has claimed the log, or nobody has and there is an `owner`. A
+   * writer that loses its claim during an append may be rejected although the events were stored.
    */
-  append(runId: string, events: readonly DurableEvent[], owner?: string): Promise<void>
-  /** The events of a run with `seq >= from` (default 1), in order; nothing for a run that it does not know. */
-  read(runId: string, from?: number): AsyncIterable<DurableEvent>
+  append(ref: LogRef, events: readonly DurableEvent[], options?: AppendOptions): Promise<void>
+  /** The events numbered above `after`, in order; none for an unknown log. */
+  read(ref: LogRef, options?: ReadOptions): AsyncIterable<DurableEvent>
   /**
-   * Makes `owner` the only one who may append to the run, for `ttlMs` from now on; again, to stay it longer. False when
-   * the run is another's, whose time is not over and whose process is not known to have ended. 0 ms gives it back.
-   * Whose time is over stays the owner until somebody else claims the run.
+   * Makes `owner` the only one who may append, for `ttlMs` from now; called again to extend that. False if somebody else
+   * has claimed the log, that claim has not expired, and its process is not known to have ended. 0 ms releases the log.
+   * An expired claim stays valid until somebody else claims the log.
    */
-  claim?(runId: string, owner: string, ttlMs: number): Promise<boolean>
+  claim?(ref: LogRef, owner: string, ttlMs: number): Promise<boolean>
 }
 
-/** A log that can also be looked through and tidied: all that come with this package are. */
-export interface RunStore extends RunLog {
-  claim(runId: string, owner: string, ttlMs: number): Promise<boolean>
-  /** A run in short; null for one that it does not know. Changes nothing. */
-  inspect(runId: string): Promise<RunSummary | null>
-  /** The runs in short, newest first (by `startedAt`, then by id). Changes nothing. */
-  list(options?: ListOptions): AsyncIterable<RunSummary>
-  /** Removes the logs of runs that have ended; resolves to how many. */
-  prune(options: PruneOptions): Promise<number>
+export interface FollowOptions extends ReadOptions {
+  /** Ends the iteration, without an error. */
+  readonly signal?: AbortSignal | undefined
+}
+
+/** A message to the owner of a log. */
+export interface Post {
+  /** Posts with one id are one post. */
+  readonly id: string
+  readonly body: JsonValue
 }
 
 /**
- * The number of the last of `events`, which must follow `lastSeq` without gaps. A run that is resumed from a stored
- * state goes on in a log that has not seen its beginning: behind 0 comes anything.
+ * Stores the logs of runs and threads, with the same guarantees for both: the memory, file, SQLite and PostgreSQL logs.
+ * `append`, `read` and `claim` are as in `RunLog`.
  */
-export function lastSeqOf(runId: string, lastSeq: number, events: readonly DurableEvent[]): number {
+export interface LogStore {
+  append(ref: LogRef, events: readonly LogEvent[], options?: AppendOptions): Promise<void>
+  read<Event extends LogEvent = DurableEvent>(ref: LogRef, options?: ReadOptions): AsyncIterable<Event>
+  claim(ref: LogRef, owner: string, ttlMs: number): Promise<boolean>
+  /** Puts a message into the log's inbox. Does nothing if it has or had a post with this id. */
+  post(ref: LogRef, post: Post): Promise<void>
+  /**
+   * The posts that nobody has taken, in the order of their arrival. Rejects with `run_owned` unless `owner` has claimed
+   * the log. A post is taken once: only if its owner loses the claim before it has stored another event, or its process
+   * ends before that, the next owner gets the post as well.
+   */
+  takePosts(ref: LogRef, owner: string): Promise<readonly Post[]>
+  /** The events numbered above `after`: first the stored ones, then each as it is stored, by whatever process. */
+  follow?<Event extends LogEvent = DurableEvent>(ref: LogRef, options?: FollowOptions): AsyncIterable<Event>
+  /** A log in short; null if it is unknown. Changes nothing. */
+  inspect<Kind extends LogKind>(ref: LogRef<Kind>): Promise<LogSummaries[Kind] | null>
+  /**
+   * Logs of one kind in short. Runs: the most recently started first, then by id. Threads: the most recently written
+   * first, then by id. Changes nothing.
+   */
+  list<Kind extends LogKind = 'run'>(options?: ListOptions<Kind>): AsyncIterable<LogSummaries[Kind]>
+  /** Removes logs that no other log refers to, with their inboxes. Resolves to their number. */
+  prune(options: PruneOptions): Promise<number>
+  /** Whether the logs outlive the process. */
+  readonly outlives: boolean
+}
+
+/**
+ * The number of the last of `events`, which must follow `lastSeq` without gaps. An empty log takes events from any number
+ * on: a run that is resumed from a stored state continues in a log that has not seen its beginning.
+ */
+export function lastSeqOf(ref: LogRef, lastSeq: number, events: readonly LogEvent[]): number {
   let last = lastSeq
   for (const { seq } of events) {
-    if (last !== 0 && seq !== last + 1) throw doesNotFollow(runId, last, seq)
+    if (last !== 0 && seq !== last + 1) throw doesNotFollow(ref, last, seq)
     last = seq
   }
   return last
 }
 
-/** The refusal of events that do not follow the last one: of a second run of one id, where they begin anew. */
-function doesNotFollow(runId: string, lastSeq: number, seq: number): HarnessError {
-  const message = `The log of run \`${runId}\` ends with event ${lastSeq}: it does not take event ${seq}.`
-  return new HarnessError(seq === 1 ? 'run_exists' : 'store_failure', message)
+/** The rejection of events that do not follow the last one; of a second run with one id, they start at 1 again. */
+function doesNotFollow(ref: LogRef, lastSeq: number, seq: number): HarnessError {
+  const message = `The log of ${nameOf(ref)} ends with event ${lastSeq}: it does not take event ${seq}.`
+  return new HarnessError(seq === 1 && ref.kind === 'run' ? 'run_exists' : 'store_failure', message)
 }
 
-/** The refusal of an append by anybody but the run's owner. */
-export function ownedByAnother(runId: string, owner: string | undefined): HarnessError {
+/** The rejection of an append by anybody but the log's owner. */
+export function ownedByAnother(ref: LogRef, owner: string | undefined): HarnessError {
   const message =
     owner === undefined
-      ? `Run \`${runId}\` has been claimed: only its owner may append to its log.`
-      : `Run \`${runId}\` is not, or no longer, claimed by \`${owner}\`: it may not append to its log.`
+      ? `The log of ${nameOf(ref)} has been claimed: only its owner may append to it.`
+      : `The log of ${nameOf(ref)} is not, or no longer, claimed by \`${owner}\`, which may not append to it.`
   return new HarnessError('run_owned', message)
 }
 
-/** What a store rejects with when it could not do `what`: `thrown` itself where that says enough already. */
-export function storeFailure(what: string, thrown: unknown): HarnessError {
+/** The rejection of a store that failed to `act`: `thrown` itself if it is a `HarnessError`. */
+export function storeFailure(act: string, thrown: unknown): HarnessError {
   if (thrown instanceof HarnessError) return thrown
-  return new HarnessError('store_failure', `The log could not ${what}: ${messageOf(thrown)}`, { cause: thrown })
+  return new HarnessError('store_failure', `The log could not ${act}: ${messageOf(thrown)}`, { cause: thrown })
 }
 
-/** Refuses owners and times that are none. */
+/** Rejects invalid owners and times. */
 export function checkClaim(owner: unknown, ttlMs: unknown): void {
   if (typeof owner !== 'string' || owner === '') {
-    throw new HarnessError('invalid_options', 'Expected the owner of a claim to be a text that is not empty.')
+    throw new HarnessError('invalid_options', 'Expected the owner of a claim to be a string that is not empty.')
   }
   if (typeof ttlMs === 'number' && ttlMs >= 0 && ttlMs < 2 ** 31) return
   const message = `Expected the time of a claim to be a number of ms from 0 up, got \`${String(ttlMs)}\`.`
   throw new HarnessError('invalid_options', message)
+}
+
+/** Rejects an invalid name of a log, and anything but an id with a body. */
+export function checkPost(ref: unknown, post: unknown): void {
+  checkRef(ref)
+  const { id, body } = (typeof post === 'object' && post !== null ? post : {}) as Partial<Post>
+  if (typeof id === 'string' && id !== '' && body !== undefined) return
+  throw new HarnessError('invalid_options', 'Expected a post to have an `id` that is not empty, and a JSON `body`.')
 }

@@ -35,19 +35,38 @@ export function apply(state: RunState, event: DurableEvent): RunState {
   }
   state.seq = event.seq
   state.updatedAt = event.at
+  delete state.paused
   change(state, event)
   return state
 }
 
-/** The state at the end of a run's events so far; `undefined` when there are none. */
-export function fold(events: Iterable<DurableEvent>): RunState | undefined {
-  let state: RunState | undefined
+/** The state at the end of a run's events, which follow `before`; `undefined` when there are none. */
+export function fold(events: Iterable<DurableEvent>, before?: RunState): RunState | undefined {
+  let state = before
   for (const event of events) {
     if (state !== undefined) apply(state, event)
     else if (event.kind === 'run_started') state = openState(event)
     else throw new RangeError(`Expected a log to begin with \`run_started\`, got \`${event.kind}\`.`)
   }
   return state
+}
+
+/** The state after more events, in a copy that shares only the entries of the transcript; `null`: before the first event. */
+export function stateAfter(state: RunState | null, events: readonly DurableEvent[]): RunState {
+  const after = fold(events, state === null ? undefined : copyOfState(state))
+  if (after === undefined) throw new RangeError('Expected a run that has begun, or its first event.')
+  return after
+}
+
+function copyOfState({ transcript, ...rest }: RunState): RunState {
+  return { ...(copyOf(rest) as typeof rest), transcript: [...transcript] }
+}
+
+/** A copy of plain data. */
+function copyOf(value: unknown): unknown {
+  if (typeof value !== 'object' || value === null) return value
+  if (Array.isArray(value)) return value.map(copyOf)
+  return Object.fromEntries(Object.entries(value).map(([name, each]) => [name, copyOf(each)]))
 }
 
 function change(state: RunState, event: DurableEvent): void {
@@ -73,6 +92,7 @@ function change(state: RunState, event: DurableEvent): void {
       return changeByAnswer(state, event.answer)
     case 'run_completed':
       if (event.pending.length === 0) end(state, event.stopReason, event.at)
+      else state.paused = event.stopReason
       return
     case 'run_failed':
       return end(state, event.stopReason, event.at, endedError(event))

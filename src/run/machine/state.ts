@@ -63,6 +63,8 @@ export interface RunState {
   hostNotices?: Record<string, HostNotice>
   /** Values that extensions have recorded, by the name of the extension. */
   recorded?: Record<string, JsonValue[]>
+  /** Why the run is paused; absent unless its last event is that pause. */
+  paused?: StopReason
 }
 
 export interface RunParent {

@@ -244,7 +244,7 @@ export const runStateShape: Shape = objectOf(
     notes: recordOf(objectOf({}, { cancelled: oneOf(true), approval: objectOf({ approved: flag }, { reason: text }) })),
   },
   {
-    ...{ traceparent: text, background, view, hostNotices, recorded: recordOf(listOf(json)) },
+    ...{ traceparent: text, background, paused: text, view, hostNotices, recorded: recordOf(listOf(json)) },
     ...{ responses: listOf(anything), signature: text },
   },
 )

@@ -1,11 +1,13 @@
 import { HarnessError } from '../../index.js'
-import type { RunLog, RunStore } from '../../index.js'
+import type { LogStore, RunLog } from '../../index.js'
+import { inboxLaws } from './inbox.js'
 import { keepingLaws } from './keeping.js'
 import type { LogLaw } from './law.js'
 import { lookingLaws } from './looking.js'
 import { owningLaws } from './owning.js'
+import { removingLaws } from './removing.js'
 
-const LAWS = { ...keepingLaws, ...owningLaws, ...lookingLaws }
+const LAWS = { ...keepingLaws, ...owningLaws, ...inboxLaws, ...lookingLaws, ...removingLaws }
 
 export type LogLawName = keyof typeof LAWS
 
@@ -61,7 +63,7 @@ async function checkLaw<Store extends RunLog>(name: LogLawName, options: LogCont
   const law: LogLaw = LAWS[name]
   const first = await open()
   const opened = [first]
-  const again = async (): Promise<RunStore> => {
+  const again = async (): Promise<LogStore> => {
     if (reopen === undefined) return asStore(first)
     const log = await reopen(first)
     opened.push(log)
@@ -78,8 +80,8 @@ async function checkLaw<Store extends RunLog>(name: LogLawName, options: LogCont
 }
 
 /** The log with a plain refusal in place of what it does not have. */
-function asStore(log: RunLog): RunStore {
-  return new Proxy(log as RunStore, {
+function asStore(log: RunLog): LogStore {
+  return new Proxy(log as LogStore, {
     get(target, name) {
       const member: unknown = Reflect.get(target, name)
       if (typeof member === 'function') return member.bind(target) as unknown

@@ -1,82 +1,188 @@
-import type { DurableEvent, PendingItem, RunUsage } from '../../index.js'
+import type { DurableEvent, LogRef, PendingItem, RunDigest, RunUsage } from '../../index.js'
 
 const FIRST_MS = Date.UTC(2026, 0, 1)
 
-/** What every event of a run carries, a second after the one before. */
+/** The fields of every event of a run, a second after the one before. */
 function base(runId: string, seq: number, startMs: number) {
   const at = new Date(startMs + seq * 1000).toISOString()
   return { runId, seq, at, durable: true, parentRunId: null, parentToolCallId: null, agentName: null } as const
 }
 
+const LIMITS = {
+  modelRequests: 64,
+  toolCalls: null,
+  inputTokens: null,
+  outputTokens: null,
+  timeMs: null,
+  costUsd: null,
+}
+
+const TOKENS = { inputTokens: 20, outputTokens: 10, cacheReadTokens: 0, cacheWriteTokens: 0, reasoningTokens: 0 }
+const NO_TOKENS = { inputTokens: 0, outputTokens: 0, cacheReadTokens: 0, cacheWriteTokens: 0, reasoningTokens: 0 }
+
+const COUNTS = {
+  cancelledToolCalls: 0,
+  outputRetries: 0,
+  toolRetries: {},
+  hookFailures: 0,
+  children: { modelRequests: 0, toolCalls: 0 },
+}
+
+/** The usage of a run without a request. */
+const NO_USAGE: RunUsage = { modelRequests: 0, toolCalls: 0, ...COUNTS, ...NO_TOKENS, costUsd: null, byModel: {} }
+
+/** The usage of a run whose first reply asks for an approval. */
+const ASKED_USAGE: RunUsage = {
+  ...{ modelRequests: 1, toolCalls: 1, ...COUNTS, ...TOKENS },
+  costUsd: null,
+  byModel: { 'scripted:scripted-1': { modelRequests: 1, ...TOKENS, costUsd: null } },
+}
+
 export interface Beginning {
-  /** When the run begins, in ms behind the first run of the tests. Default 0. */
+  /** When the run begins, in ms after the first run of the tests. Default 0. */
   readonly afterMs?: number
   readonly parentRunId?: string
 }
 
-/** The events of a run, made one behind the other. */
+/** The events of a run, one after the other, and its digest. */
 export class Events {
   readonly made: DurableEvent[] = []
+  readonly ref: LogRef<'run'>
   readonly #runId: string
   readonly #startMs: number
+  #digest: RunDigest
 
   constructor(runId: string, { afterMs = 0, parentRunId }: Beginning = {}) {
+    this.ref = { kind: 'run', id: runId }
     this.#runId = runId
     this.#startMs = FIRST_MS + afterMs
     const parent = parentRunId !== undefined && { parentRunId, parentToolCallId: 'call_1', agentName: 'helper' }
-    const limits = {
-      modelRequests: 64,
-      toolCalls: null,
-      inputTokens: null,
-      outputTokens: null,
-      timeMs: null,
-      costUsd: null,
+    const started = {
+      ...base(runId, 1, this.#startMs),
+      ...{ provider: 'scripted', model: 'scripted-1', metadata: { resourceId: 'user_7', tenant: 7 } },
     }
     this.made.push({
       kind: 'run_started',
-      ...base(runId, 1, this.#startMs),
+      ...started,
       ...parent,
       version: 2,
       begun: 'fresh',
       prompt: 'Go.',
       root: '/work',
-      provider: 'scripted',
-      model: 'scripted-1',
       maxModelRequests: 64,
       maxToolCalls: null,
-      metadata: { tenant: 7 },
-      rules: { limits, outputRetries: 1, toolRetries: 1, toolRetryBudgets: {}, answersByTool: false },
+      rules: { limits: LIMITS, outputRetries: 1, toolRetries: 1, toolRetryBudgets: {}, answersByTool: false },
       history: [],
     })
+    const { at, provider, model, metadata } = started
+    this.#digest = {
+      ...{ runId, phase: 'open', stopReason: null, startedAt: at, updatedAt: at, endedAt: null },
+      ...{ provider, model, metadata, usage: NO_USAGE, pending: [] },
+      parent: parentRunId === undefined ? null : { runId: parentRunId, callId: 'call_1', agentName: 'helper' },
+      ...{ error: null, lastSeq: 1 },
+    }
   }
 
   get seq(): number {
     return this.made.length
   }
 
-  /** One event more, of which only the text matters. */
+  /** The run in short after its last event. */
+  get digest(): RunDigest {
+    return this.#digest
+  }
+
+  /** One more event, of which only the message matters. */
   note(message: string): DurableEvent {
-    return this.#push({ kind: 'hook_failed', ...this.#next(), hookEvent: 'run_start', message })
+    const { usage } = this.#digest
+    const hookFailures = usage.hookFailures + 1
+    return this.#push(
+      { kind: 'hook_failed', ...this.#next(), hookEvent: 'run_start', message },
+      { usage: { ...usage, hookFailures } },
+    )
   }
 
-  completes(usage: RunUsage, pending: readonly PendingItem[] = []): DurableEvent {
-    const stopReason = pending.length > 0 ? 'approval_required' : 'end_turn'
-    if (pending.length > 0) this.#push({ kind: 'approval_requested', ...this.#next(), items: pending })
+  /** The model calls a tool that needs an approval, and the run pauses. */
+  pauses(): void {
+    const { provider, model } = { provider: 'scripted', model: 'scripted-1' }
+    const call = { type: 'tool_call', callId: 'call_1', name: 'pay', arguments: '{"eur":5}' } as const
+    const requested = { requestKind: 'start', provider, model, entries: [], notices: [] } as const
+    const asked = this.#next()
+    this.#push({ kind: 'model_request_started', ...asked, ...requested })
+    const replied = this.#next()
+    this.#push({
+      kind: 'model_message',
+      ...replied,
+      ...{ text: '', toolCalls: [{ id: 'call_1', name: 'pay' }], finalizedOutputMode: null },
+      entry: {
+        ...{ role: 'assistant', id: 'e1', at: replied.at, parts: [call], provider, model },
+        ...{ finishReason: 'tool_calls', usage: TOKENS },
+      },
+      ...{ resolution: { kind: 'continue' }, nativeFinishReason: null, responseId: null, responseModel: null },
+    })
+    const items = [pendingCall(this.#runId)]
+    this.#push({ kind: 'approval_requested', ...this.#next(), items })
+    this.#completes('approval_required', ASKED_USAGE, items)
+  }
+
+  completes(): void {
+    this.#completes('end_turn', NO_USAGE, [])
+  }
+
+  fails(stopReason: 'cancelled' | 'provider_error'): void {
+    const next = this.#next()
+    const message = 'It failed.'
+    const failed = { code: stopReason, errorType: 'HarnessError', message, stopReason, usage: NO_USAGE }
+    const phase = stopReason === 'cancelled' ? 'cancelled' : 'failed'
+    this.#push(
+      { kind: 'run_failed', ...next, ...failed },
+      { phase, stopReason, endedAt: next.at, error: { code: stopReason, message } },
+    )
+  }
+
+  #completes(stopReason: 'approval_required' | 'end_turn', usage: RunUsage, pending: readonly PendingItem[]): void {
+    const next = this.#next()
     const ids = pending.map(({ callId }) => callId)
-    return this.#push({ kind: 'run_completed', ...this.#next(), stopReason, usage, pending: ids })
-  }
-
-  fails(stopReason: 'cancelled' | 'provider_error', usage: RunUsage): DurableEvent {
-    const told = { code: stopReason, errorType: 'HarnessError', message: 'It failed.', stopReason, usage }
-    return this.#push({ kind: 'run_failed', ...this.#next(), ...told })
+    const event: DurableEvent = { kind: 'run_completed', ...next, stopReason, usage, pending: ids }
+    const isPause = pending.length > 0
+    const end = { phase: isPause ? 'paused' : 'completed', endedAt: isPause ? null : next.at } as const
+    this.#push(event, { ...end, stopReason, usage, pending })
   }
 
   #next(): ReturnType<typeof base> {
     return base(this.#runId, this.seq + 1, this.#startMs)
   }
 
-  #push(event: DurableEvent): DurableEvent {
+  #push(event: DurableEvent, changes: Partial<RunDigest> = {}): DurableEvent {
     this.made.push(event)
+    this.#digest = { ...this.#digest, ...changes, updatedAt: event.at, lastSeq: event.seq }
     return event
   }
+}
+
+function pendingCall(runId: string): PendingItem {
+  return { kind: 'approval', callId: 'call_1', toolName: 'pay', arguments: '{"eur":5}', path: [runId] }
+}
+
+/** A run of so many events that has not ended. */
+export function story(runId: string, length: number): DurableEvent[] {
+  const events = new Events(runId)
+  while (events.seq < length) events.note(`Event ${events.seq + 1}.`)
+  return events.made
+}
+
+/** An event of a thread. */
+export interface ThreadEvent {
+  readonly kind: 'message_queued'
+  readonly seq: number
+  readonly at: string
+  readonly text: string
+}
+
+/** So many events of a thread, which begins `afterMs` after the first run of the tests. */
+export function thread(length: number, afterMs = 0): ThreadEvent[] {
+  return Array.from({ length }, (_, index) => {
+    const at = new Date(FIRST_MS + afterMs + index * 1000).toISOString()
+    return { kind: 'message_queued', seq: index + 1, at, text: `Message ${index + 1}.` }
+  })
 }

@@ -1,67 +1,59 @@
-import type { PendingItem, RunStore, RunSummary, RunUsage } from '../../index.js'
-import { Events } from './events.js'
+import type { LogStore, RunSummary } from '../../index.js'
+import { Events, thread } from './events.js'
 import type { Beginning } from './events.js'
-import { all, expectEqual } from './law.js'
+import { all, expectEqual, runOf, threadOf } from './law.js'
 import type { LogLaw } from './law.js'
 
-const TOKENS = { inputTokens: 20, outputTokens: 10, cacheReadTokens: 0, cacheWriteTokens: 0, reasoningTokens: 0 }
-
-const USAGE: RunUsage = {
-  modelRequests: 2,
-  toolCalls: 1,
-  cancelledToolCalls: 0,
-  outputRetries: 0,
-  toolRetries: {},
-  hookFailures: 0,
-  children: { modelRequests: 0, toolCalls: 0 },
-  ...TOKENS,
-  costUsd: null,
-  byModel: { 'scripted:scripted-1': { modelRequests: 2, ...TOKENS, costUsd: null } },
-}
-
-const PENDING: PendingItem = {
-  kind: 'approval',
-  callId: 'call_1',
-  toolName: 'pay',
-  arguments: '{"eur":5}',
-  path: ['run_paused'],
-}
-
-/** Laws of what is told of runs, and of how they are removed. */
+/** Laws about logs in short. */
 export const lookingLaws = {
   tells_how_runs_stand: {
-    says: 'A run in short has its status, times, model, usage, parent and what is pending.',
+    says: 'The summary of a run has its status, times, model, usage, parent and pending items.',
     async holds({ store, again }) {
-      await fill(store)
+      const stories = await fill(store)
       const log = await again()
-      expectEqual('an unknown run', await log.inspect('run_unknown'), null)
-      const found = await log.inspect('run_paused')
-      expectEqual('a paused run', found, { ...PAUSED, updatedAt: found?.updatedAt })
+      expectEqual('an unknown run', await log.inspect(runOf('run_unknown')), null)
+      for (const { digest } of stories) {
+        const { phase, ...fields } = digest
+        const isOwned = digest.runId === 'run_running'
+        const status = phase === 'open' ? (isOwned ? 'running' : 'interrupted') : phase
+        expectEqual(`\`inspect\` of \`${digest.runId}\``, await log.inspect(runOf(digest.runId)), { ...fields, status })
+      }
       const statuses = await all(log.list())
-      const expected = { run_running: 'running', run_interrupted: 'interrupted', run_paused: 'paused' }
-      const ended = {
-        run_completed: 'completed',
-        run_failed: 'failed',
-        run_cancelled: 'cancelled',
-        run_child: 'completed',
-      }
       const got = Object.fromEntries(statuses.map(({ runId, status }) => [runId, status]))
-      expectEqual('the status of each run', got, { ...expected, ...ended })
+      expectEqual('the status of each run', got, STATUSES)
       for (const summary of statuses) {
-        expectEqual(`\`inspect\` of \`${summary.runId}\``, await log.inspect(summary.runId), summary)
+        expectEqual(`the list’s \`${summary.runId}\``, summary, await log.inspect(runOf(summary.runId)))
       }
-      const child = await log.inspect('run_child')
-      expectEqual('the parent', child?.parent, { runId: 'run_completed', callId: 'call_1', agentName: 'helper' })
+    },
+  },
+  computes_missing_digests: {
+    says: 'The summary of a run whose writer passed no digest is computed from its events.',
+    async holds({ store, again }) {
+      const stories = await fill(store, { withDigests: false })
+      const log = await again()
+      const others = await fill(await again(), { prefix: 'other_' })
+      for (const [index, { digest }] of stories.entries()) {
+        const [found, other] = [
+          await log.inspect(runOf(digest.runId)),
+          await log.inspect(runOf(others[index]?.digest.runId ?? '')),
+        ]
+        expectEqual(`\`inspect\` of \`${digest.runId}\``, withoutIds(found), withoutIds(other))
+      }
+      const paused = await all(log.list({ status: 'paused' }))
+      expectEqual('the paused runs', idsOf(paused), ['run_paused', 'other_run_paused'])
     },
   },
   lists_newest_first: {
-    says: 'Runs are listed newest first, as many as there are, by status and parent, from any place on.',
+    says: 'Runs are listed newest first, as many as there are, by status, parent and resource, after any of them.',
     async holds({ store, again }) {
       await fill(store)
       const many = Array.from({ length: 230 }, (_, index) => `many_${String(index).padStart(3, '0')}`)
-      for (const runId of many) await store.append(runId, new Events(runId, { afterMs: 1_000_000 }).made)
+      for (const runId of many) {
+        const { ref, made, digest } = new Events(runId, { afterMs: 1_000_000 })
+        await store.append(ref, made, { digest })
+      }
       const log = await again()
-      const listed = await all(log.list())
+      const listed = await all(log.list({ kind: 'run' }))
       expectEqual('the list', idsOf(listed), [...many.toReversed(), ...[...FILLED].reverse()])
       const last = listed[150]
       if (last !== undefined) expectEqual('the next page', await all(log.list({ before: last })), listed.slice(151))
@@ -72,32 +64,55 @@ export const lookingLaws = {
       expectEqual('the runs below one', idsOf(children), ['run_child'])
       const top = await all(log.list({ parentRunId: null }))
       expectEqual('the runs at the top', top.length, listed.length - 1)
+      expectEqual('the runs of a resource', (await all(log.list({ resourceId: 'user_7' }))).length, listed.length)
+      expectEqual('the runs of another', await all(log.list({ resourceId: 'user_8' })), [])
     },
   },
-  prunes_what_has_ended: {
-    says: 'Only runs that have ended are removed, with those below them, unless others are asked for; never one that runs.',
+  lists_threads: {
+    says: 'Threads are listed with the digest of their last events, the most recently written first.',
     async holds({ store, again }) {
-      await fill(store)
+      for (const [index, id] of ['t_1', 't_2', 't_3'].entries()) {
+        const digest = { resourceId: id === 't_2' ? 'user_8' : 'user_7', title: `Thread ${id}` }
+        await store.append(threadOf(id), thread(1, index * 1000), { digest })
+      }
+      const [, second] = thread(2, 10_000)
+      if (second !== undefined) {
+        await store.append(threadOf('t_1'), [second], { digest: { resourceId: 'user_7', title: 'Written last' } })
+      }
       const log = await again()
-      expectEqual('runs removed that are older than 100 years', await log.prune({ olderThanMs: 3_200_000_000_000 }), 0)
-      expectEqual('runs removed behind the two newest', await log.prune({ keep: 2 }), 2)
-      const left = FILLED.filter((runId) => runId !== 'run_completed' && runId !== 'run_child')
-      expectEqual('what is left', idsOf(await all(log.list())), [...left].reverse())
+      const listed = await all(log.list({ kind: 'thread' }))
       expectEqual(
-        'a run that was removed',
-        [await log.inspect('run_child'), await all(log.read('run_child'))],
-        [null, []],
+        'the threads',
+        listed.map(({ threadId }) => threadId),
+        ['t_1', 't_3', 't_2'],
       )
-      expectEqual('runs removed', await log.prune({ keep: 0, also: ['paused', 'interrupted'] }), 4)
-      expectEqual('what is left', idsOf(await all(log.list())), ['run_running'])
-      await log.append('run_completed', new Events('run_completed').made)
-      expectEqual('a run begun anew', (await log.inspect('run_completed'))?.lastSeq, 1)
+      expectEqual('the first', listed[0], {
+        threadId: 't_1',
+        createdAt: thread(1)[0]?.at,
+        updatedAt: second?.at,
+        lastSeq: 2,
+        owner: null,
+        digest: { resourceId: 'user_7', title: 'Written last' },
+      })
+      const mine = await all(log.list({ kind: 'thread', resourceId: 'user_7' }))
+      expectEqual(
+        'the threads of a resource',
+        mine.map(({ threadId }) => threadId),
+        ['t_1', 't_3'],
+      )
+      const [first] = listed
+      if (first !== undefined) {
+        expectEqual('the next page', await all(log.list({ kind: 'thread', before: first })), listed.slice(1))
+      }
+      expectEqual('an unknown thread', await log.inspect(threadOf('t_9')), null)
+      await store.append(threadOf('t_3'), thread(2).slice(1))
+      expectEqual('a digest that was not passed', (await log.inspect(threadOf('t_3')))?.digest, null)
     },
   },
 } as const satisfies Record<string, LogLaw>
 
 /** The runs of `fill`, the oldest first. */
-const FILLED = [
+export const FILLED = [
   'run_running',
   'run_interrupted',
   'run_paused',
@@ -107,44 +122,45 @@ const FILLED = [
   'run_cancelled',
 ] as const
 
-const PAUSED: Omit<RunSummary, 'updatedAt'> = {
-  runId: 'run_paused',
-  status: 'paused',
-  stopReason: 'approval_required',
-  startedAt: '2026-01-01T00:00:03.000Z',
-  endedAt: null,
-  provider: 'scripted',
-  model: 'scripted-1',
-  metadata: { tenant: 7 },
-  usage: USAGE,
-  pending: [PENDING],
-  parent: null,
-  error: null,
-  lastSeq: 3,
+const STATUSES = {
+  run_running: 'running',
+  run_interrupted: 'interrupted',
+  run_paused: 'paused',
+  run_completed: 'completed',
+  run_child: 'completed',
+  run_failed: 'failed',
+  run_cancelled: 'cancelled',
 }
 
-/** A run of each kind. */
-async function fill(store: RunStore): Promise<void> {
+/** Stores a run of each status. */
+export async function fill(
+  store: LogStore,
+  { withDigests = true, prefix = '' }: { readonly withDigests?: boolean; readonly prefix?: string } = {},
+): Promise<readonly Events[]> {
   const events = (runId: (typeof FILLED)[number], beginning: Beginning = {}): Events =>
-    new Events(runId, { ...beginning, afterMs: FILLED.indexOf(runId) * 1000 })
-  const [paused, completed, failed, cancelled] = [
-    events('run_paused'),
-    events('run_completed'),
-    events('run_failed'),
-    events('run_cancelled'),
-  ]
-  const child = events('run_child', { parentRunId: 'run_completed' })
-  paused.completes(USAGE, [PENDING])
-  completed.completes(USAGE)
-  child.completes(USAGE)
-  failed.fails('provider_error', USAGE)
-  cancelled.fails('cancelled', USAGE)
-  await store.claim('run_running', 'ann', 60_000)
-  await store.append('run_running', events('run_running').made, 'ann')
-  await store.append('run_interrupted', events('run_interrupted').made)
-  for (const { made } of [paused, completed, child, failed, cancelled]) await store.append(made[0]?.runId ?? '', made)
+    new Events(`${prefix}${runId}`, { ...beginning, afterMs: FILLED.indexOf(runId) * 1000 })
+  const running = events('run_running')
+  const child = events('run_child', { parentRunId: `${prefix}run_completed` })
+  const [paused, completed] = [events('run_paused'), events('run_completed')]
+  const [failed, cancelled] = [events('run_failed'), events('run_cancelled')]
+  paused.pauses()
+  completed.completes()
+  child.completes()
+  failed.fails('provider_error')
+  cancelled.fails('cancelled')
+  const stories = [running, events('run_interrupted'), paused, completed, child, failed, cancelled]
+  await store.claim(running.ref, 'ann', 60_000)
+  for (const story of stories) {
+    const owner = story === running ? 'ann' : undefined
+    await store.append(story.ref, story.made, { owner, ...(withDigests && { digest: story.digest }) })
+  }
+  return stories
 }
 
-function idsOf(summaries: readonly RunSummary[]): string[] {
+export function idsOf(summaries: readonly RunSummary[]): string[] {
   return summaries.map(({ runId }) => runId)
+}
+
+function withoutIds(summary: RunSummary | null): unknown {
+  return JSON.parse(JSON.stringify(summary).replaceAll('other_run_', 'run_'))
 }

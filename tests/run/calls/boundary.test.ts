@@ -58,7 +58,7 @@ describe('the history of a run', () => {
     let found: DurableEvent[] = []
     const looking = tool('looking', async (_args, { runId }) => {
       found = []
-      for await (const event of log.read(runId)) found.push(event)
+      for await (const event of log.read({ kind: 'run', id: runId })) found.push(event)
     })
     using model = new ScriptedModel()
       .callsAll([{ name: 'looking', arguments: { n: 1 } }], { text: 'I look.' })
@@ -112,7 +112,7 @@ describe('failures that end the run', () => {
       })()
       await expect(reading).rejects.toMatchObject({
         code: 'store_failure',
-        message: 'The log could not keep an event of run `run_s`: The disk is full.',
+        message: 'The log could not store an event of run `run_s`: The disk is full.',
         cause: new Error('The disk is full.'),
       })
       expect(kinds).toEqual([...kept, 'run_failed (not kept)'])

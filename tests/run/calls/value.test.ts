@@ -10,7 +10,7 @@ async function valueOf(returned: unknown, hooks: Hook[] = []): Promise<{ value?:
   const harness = harnessOf({ model, tools: [tool('look', () => returned)], hooks, log })
   const [live] = ofKind(await eventsOf(harness.stream('Go.', { runId: 'run_v' })), 'tool_call_completed')
   const kept: RunEvent[] = []
-  for await (const event of log.read('run_v')) kept.push(event)
+  for await (const event of log.read({ kind: 'run', id: 'run_v' })) kept.push(event)
   expect(ofKind(kept, 'tool_call_completed')[0]?.value).toEqual(live?.value)
   return live ?? {}
 }

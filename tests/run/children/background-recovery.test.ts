@@ -121,7 +121,7 @@ describe('what it asks of people', () => {
     expect(paused).toMatchObject({ status: 'paused', stopReason: 'input_required', text: 'I wait.' })
     expect(paused.pending).toMatchObject([{ kind: 'question', callId: 'call_1/1/call_1', toolName: 'ask' }])
     expect(paused.pending[0]?.path[0]).toBe('run_p')
-    expect(await log.inspect('run_p')).toMatchObject({ status: 'paused', pending: paused.pending })
+    expect(await log.inspect({ kind: 'run', id: 'run_p' })).toMatchObject({ status: 'paused', pending: paused.pending })
     const other = leaving(LINES, [ask], { log: isSame ? log : memoryLog() })
     const result = await other.harness.resume(stored(paused), [{ callId: 'call_1/1/call_1', answer: 'red' }])
     expect([result.text, result.usage.modelRequests]).toEqual(['Done.', 3])
@@ -170,7 +170,10 @@ describe('what it asks of people', () => {
     ])
     expect(half.text).toBe('One is there.')
     expect(half.pending.map(({ callId }) => callId)).toEqual(['call_2/1/call_1'])
-    expect(await options.log.inspect('run_p')).toMatchObject({ status: 'paused', pending: half.pending })
+    expect(await options.log.inspect({ kind: 'run', id: 'run_p' })).toMatchObject({
+      status: 'paused',
+      pending: half.pending,
+    })
     const result = await played(plays, options).harness.resume(stored(half), [
       { callId: 'call_2/1/call_1', answer: 'blue' },
     ])

@@ -1,9 +1,8 @@
 import { describe, expect, test } from 'vitest'
 import { priceRun } from 'thinharness'
 import { fold } from '#run/machine/apply.js'
-import { summarize } from '#run/log/summary.js'
 import { call, hand, played, reportsIn, worker } from './background-support.js'
-import { eventsIn, stored, watchedLog } from '../resume/pause-support.js'
+import { eventsIn, logWith, stored, watchedLog } from '../resume/pause-support.js'
 import { ask } from './children-support.js'
 import { envelopeIn } from './subagents-support.js'
 import { eventsOf, ticks, tool } from '../../harness/support.js'
@@ -147,7 +146,7 @@ test('a log tells from outside what the state knows, at every event', async () =
   const events = await eventsIn(log, 'run_p')
   for (let count = 1; count <= events.length; count++) {
     const some = events.slice(0, count)
-    const summary = await summarize('run_p', some, () => true)
+    const summary = await (await logWith(some)).inspect({ kind: 'run', id: 'run_p' })
     const { usage, background } = fold(some)!
     const asked = background?.runs.flatMap(({ waiting, answers: given }) => (given.length > 0 ? [] : waiting)) ?? []
     expect([count, summary?.usage, summary?.pending]).toEqual([count, usage, asked])

@@ -80,7 +80,7 @@ test('a child of which the last owner is not known to be gone yet is waited for,
   const cut = log.kept.findIndex(({ kind }) => kind === 'tool_call_completed')
   const left = await logWith(log.kept.slice(0, cut))
   const childId = log.kept.find(({ runId }) => runId !== 'run_p')!.runId
-  await left.claim(childId, 'somebody elsewhere', 400)
+  await left.claim({ kind: 'run', id: childId }, 'somebody elsewhere', 400)
   const result = await harnessOf({ model: playing(plays), tools, log: left }).recover('run_p')
   expect(result.toolCallRecords[0]?.output).toContain('A.')
 })

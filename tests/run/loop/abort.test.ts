@@ -306,7 +306,7 @@ describe('what does not heed its signal', () => {
     bust()
     expect(ofKind(await reading, 'text_delta').map(({ text }) => text)).toEqual(['heard'])
     const kept = []
-    for await (const event of log.read(stream.runId)) kept.push(event)
+    for await (const event of log.read({ kind: 'run', id: stream.runId })) kept.push(event)
     expect(kinds(kept)).toBe('run_started model_request_started run_failed')
   })
 })

@@ -255,7 +255,9 @@ describe('a finished run priced again', () => {
     const { all, log } = await recorded()
     const expected = { costUsd: 0.000048, modelRequests: 3, unreported: 1 }
     expect(await priceRun(all, 'other:big', { prices: { models: { 'other:big': price } } })).toEqual(expected)
-    expect(await priceRun(log.read('run_1'), 'other:big', { prices: { unknown: price } })).toEqual(expected)
+    expect(await priceRun(log.read({ kind: 'run', id: 'run_1' }), 'other:big', { prices: { unknown: price } })).toEqual(
+      expected,
+    )
   })
 
   test('takes the known price of a model, and refuses one without', async () => {

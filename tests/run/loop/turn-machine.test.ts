@@ -11,11 +11,11 @@ const answer = z.object({ answer: z.string() })
 function diaryLog(diary: string[]): RunLog {
   const log = memoryLog()
   return {
-    async append(runId, events) {
-      await log.append(runId, events)
+    async append(ref, events) {
+      await log.append(ref, events)
       diary.push(...events.map(({ kind }) => `kept ${kind}`))
     },
-    read: (runId, from) => log.read(runId, from),
+    read: (ref, options) => log.read(ref, options),
   }
 }
 

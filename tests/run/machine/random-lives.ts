@@ -66,7 +66,7 @@ export function leftBy(kill: number, { kept }: Stretch): readonly DurableEvent[]
 
 async function inProcess(life: RandomLife, left: readonly DurableEvent[]): Promise<Stretch> {
   const log = watchedLog()
-  for (const event of left) await log.append(event.runId, [structuredClone(event)])
+  for (const event of left) await log.append({ kind: 'run', id: event.runId }, [structuredClone(event)])
   const effects: string[] = []
   const controller = new AbortController()
   const first = left.length === 0
@@ -82,8 +82,8 @@ async function inProcess(life: RandomLife, left: readonly DurableEvent[]): Promi
 function aborting(log: WatchedLog, count: number | null, controller: AbortController): RunLog {
   return {
     ...log,
-    append: async (runId, events, owner) => {
-      await log.append(runId, events, owner)
+    append: async (ref, events, options) => {
+      await log.append(ref, events, options)
       if (count !== null && log.kept.length >= count) controller.abort(new Error('Random abort.'))
     },
   }

@@ -164,7 +164,7 @@ export async function play(run: RandomRun, failingAppend = Infinity): Promise<Pl
   const states: { kept: number; state: unknown }[] = []
   const inner = memoryLog()
   const log: RunLog = {
-    async append(runId, events) {
+    async append(ref, events) {
       appends += 1
       if (context.hasBegun) states.push({ kept: kept.length, state: asJson(context.state) })
       if (appends >= failingAppend) {
@@ -172,11 +172,11 @@ export async function play(run: RandomRun, failingAppend = Infinity): Promise<Pl
         throw new Error('The disk is full.')
       }
       if (kept.length % run.slowAppends === 0) await tick()
-      await inner.append(runId, events)
+      await inner.append(ref, events)
       kept.push(...events)
       abortAt('append', kept.length)
     },
-    read: (runId, from) => inner.read(runId, from),
+    read: (ref, options) => inner.read(ref, options),
   }
 
   const queue = new EventQueue()

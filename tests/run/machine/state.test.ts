@@ -278,7 +278,10 @@ describe('what each event changes', () => {
 
   test('a pause leaves the run open, an end closes it', () => {
     const paused = { stopReason: 'approval_required', pending: ['call_1'] } as const
-    expect(changes(batch('a'), (it) => it.then('run_completed', paused))).toEqual({ seq: 4 })
+    expect(changes(batch('a'), (it) => it.then('run_completed', paused))).toEqual({
+      seq: 4,
+      paused: 'approval_required',
+    })
     const ended = { stopReason: 'end_turn', pending: [] } as const
     const answered = new Story().asks().replies(text('Done.'))
     expect(changes(answered, (it) => it.then('run_completed', ended))).toEqual({

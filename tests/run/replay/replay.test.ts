@@ -7,7 +7,8 @@ import { harnessOf, tool } from '../../harness/support.js'
 
 async function eventsIn(log: RunLog, runId: string): Promise<DurableEvent[]> {
   const events: DurableEvent[] = []
-  for await (const event of log.read(runId)) events.push(JSON.parse(JSON.stringify(event)) as DurableEvent)
+  for await (const event of log.read({ kind: 'run', id: runId }))
+    events.push(JSON.parse(JSON.stringify(event)) as DurableEvent)
   return events
 }
 
@@ -105,7 +106,7 @@ test('a fork goes on from a turn, with another prompt or as the run did, and may
   const on = harnessOf({ model: third, tools: [send], log }).streamFork(events, { afterTurn: 1 })
   expect(await on.result).toMatchObject({ text: 'On.', usage: { modelRequests: 1 } })
   using nobody = silent()
-  const again = await harnessOf({ model: nobody, tools: [send] }).replay(log.read(on.runId))
+  const again = await harnessOf({ model: nobody, tools: [send] }).replay(log.read({ kind: 'run', id: on.runId }))
   expect(again.text).toBe('On.')
   await expect(harnessOf({ model: nobody }).fork(events, { afterTurn: 9 })).rejects.toThrow(/from 0 to 3/)
   await expect(harnessOf({ model: nobody }).fork(events, { afterTurn: 3 })).rejects.toThrow(/give `prompt`/)

@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterEach, beforeEach, expect, test } from 'vitest'
 import { fileLog } from 'thinharness'
-import type { HarnessResult, RunStore, ToolSpec } from 'thinharness'
+import type { HarnessResult, LogStore, ToolSpec } from 'thinharness'
 import { isObject, parseJson } from '#util/json.js'
 import { playing } from '../children/children-support.js'
 import { failureOf, harnessOf, tool } from '../../harness/support.js'
@@ -54,11 +54,11 @@ function completedPayments(text: string): number {
   }).length
 }
 
-function play(log: RunStore, paid: string[]): Promise<HarnessResult> {
+function play(log: LogStore, paid: string[]): Promise<HarnessResult> {
   return harnessOf({ model: playing(PLAY), tools: toolsOf(paid), log }).run('go', { runId: 'run_r' })
 }
 
-function recover(log: RunStore, paid: string[]): Promise<HarnessResult> {
+function recover(log: LogStore, paid: string[]): Promise<HarnessResult> {
   return harnessOf({ model: playing(PLAY), tools: toolsOf(paid), log }).recover('run_r')
 }
 

@@ -1,5 +1,5 @@
 import { memoryLog } from 'thinharness'
-import type { DurableEvent, HarnessResult, ResumeState, RunLog, RunStore } from 'thinharness'
+import type { DurableEvent, HarnessResult, ResumeState, RunLog, LogStore } from 'thinharness'
 import { ScriptedModel } from 'thinharness/testing'
 import { harnessOf, tool } from '../../harness/support.js'
 
@@ -34,26 +34,26 @@ export function watchedLog(): WatchedLog {
   const kept: DurableEvent[] = []
   return {
     kept,
-    async append(runId, events, owner) {
-      await inner.append(runId, events, owner)
+    async append(ref, events, options) {
+      await inner.append(ref, events, options)
       kept.push(...jsonCopy(events))
     },
-    read: (runId, from) => inner.read(runId, from),
-    claim: (runId, owner, ttlMs) => inner.claim(runId, owner, ttlMs),
+    read: (ref, options) => inner.read(ref, options),
+    claim: (ref, owner, ttlMs) => inner.claim(ref, owner, ttlMs),
   }
 }
 
 /** What a crash left of a log: these events, in a log of a new process. */
-export async function logWith(events: readonly DurableEvent[]): Promise<RunStore> {
+export async function logWith(events: readonly DurableEvent[]): Promise<LogStore> {
   const log = memoryLog()
-  for (const event of jsonCopy(events)) await log.append(event.runId, [event])
+  for (const event of jsonCopy(events)) await log.append({ kind: 'run', id: event.runId }, [event])
   return log
 }
 
 /** The events of one run in a log, through JSON. */
 export async function eventsIn(log: RunLog, runId: string): Promise<DurableEvent[]> {
   const events: DurableEvent[] = []
-  for await (const event of log.read(runId)) events.push(jsonCopy(event))
+  for await (const event of log.read({ kind: 'run', id: runId })) events.push(jsonCopy(event))
   return events
 }
 

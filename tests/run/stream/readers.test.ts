@@ -114,7 +114,7 @@ describe('a reader that never comes', () => {
     expect(events[0]).toMatchObject({ durable: false, seq: 0, code: 'store_failure', stopReason: 'error' })
     expect(thrown).toMatchObject({
       code: 'store_failure',
-      message: expect.stringMatching(/^The log could not keep an event of run `run_\w+`: Full\.$/) as string,
+      message: expect.stringMatching(/^The log could not store an event of run `run_\w+`: Full\.$/) as string,
     })
   })
 })

@@ -1,41 +1,50 @@
-import { closeSync, fdatasync, fstatSync, ftruncateSync, mkdirSync, openSync, readSync, writeSync } from 'node:fs'
+import { closeSync, fdatasync, fstatSync, ftruncateSync, mkdirSync, openSync, readSync } from 'node:fs'
+import { statSync, writeSync } from 'node:fs'
 import { open } from 'node:fs/promises'
 import { dirname } from 'node:path'
 import { promisify } from 'node:util'
 import { HarnessError, messageOf } from '../contracts/errors.js'
-import { isObject, parseJson } from '../util/json.js'
-import type { DurableEvent } from '../run/machine/events.js'
 import { lastSeqOf } from '../run/log/log.js'
+import { nameOf } from '../run/log/ref.js'
+import type { LogEvent } from '../run/log/log.js'
+import type { LogRef } from '../run/log/ref.js'
+import { isObject, parseJson } from '../util/json.js'
 
 const SYNC_EVERY_MS = 1000
 const TAIL_BYTES = 65_536
 const flush = promisify(fdatasync)
 
-/** Throws when whoever writes may not, or no longer. Asked before and after each write to the file `fd`; null: before there is one. */
+/** Throws if the writer may not write, or no longer. Called before and after each write to the file `fd`; null: before it is open. */
 export type WriteCheck = (fd: number | null) => void
 
-/** The file of one run's log, open for appending. */
-export class RunFile {
+/** The file of one log, open for appending. */
+export class LogFile {
   readonly #fd: number
   readonly #path: string
-  readonly #runId: string
+  readonly #ref: LogRef
   readonly #check: WriteCheck
+  /** Identifies the file: another one may get its name. */
+  readonly #inode: number
+  #size: number
   #lastSeq: number
   #isNew: boolean
   #timer: NodeJS.Timeout | undefined
   #syncing: Promise<void> = Promise.resolve()
   #failure: HarnessError | undefined
 
-  private constructor(path: string, runId: string, check: WriteCheck) {
+  private constructor(path: string, ref: LogRef, check: WriteCheck) {
     this.#path = path
-    this.#runId = runId
+    this.#ref = ref
     this.#check = check
     this.#fd = openSync(path, 'a+', 0o600)
     try {
-      // Not before the file is open: from here on it is ours, or one that another has left behind.
+      // Not before the file is open: from here on it is this writer's, or one that another claim has replaced.
       check(this.#fd)
-      this.#lastSeq = mendTail(this.#fd, runId)
+      this.#lastSeq = mendTail(this.#fd, ref)
       this.#isNew = this.#lastSeq === 0
+      const { ino, size } = fstatSync(this.#fd)
+      this.#inode = ino
+      this.#size = size
     } catch (error) {
       closeSync(this.#fd)
       throw error
@@ -43,18 +52,19 @@ export class RunFile {
   }
 
   /** Opens the file, which it creates with its folder, readable by its owner alone. A torn last line is cut off. */
-  static open(path: string, runId: string, check: WriteCheck): RunFile {
+  static open(path: string, ref: LogRef, check: WriteCheck): LogFile {
     check(null)
     mkdirSync(dirname(path), { recursive: true })
-    return new RunFile(path, runId, check)
+    return new LogFile(path, ref, check)
   }
 
-  /** Hands events to the operating system, in one write. Throws with nothing of them kept. */
-  append(events: readonly DurableEvent[]): void {
+  /** Passes events to the operating system, in one write. Throws if none of them is stored. */
+  append(events: readonly LogEvent[]): void {
     if (this.#failure !== undefined) throw this.#failure
-    const lastSeq = lastSeqOf(this.#runId, this.#lastSeq, events)
+    const lastSeq = lastSeqOf(this.#ref, this.#lastSeq, events)
     const bytes = Buffer.from(events.map((event) => `${JSON.stringify(event)}\n`).join(''))
     this.#check(this.#fd)
+    this.#checkFile()
     let written = 0
     try {
       while (written < bytes.length) written += writeSync(this.#fd, bytes, written)
@@ -64,6 +74,7 @@ export class RunFile {
       throw error
     }
     this.#lastSeq = lastSeq
+    this.#size += bytes.length
   }
 
   /** Resolves when everything so far is on the disk. */
@@ -85,13 +96,22 @@ export class RunFile {
     }, SYNC_EVERY_MS).unref()
   }
 
-  /** Syncs first what was to be synced soon: after this nobody would. Throws when that fails; the file is closed in any case. */
+  /** Syncs first if a sync is due. Throws if that fails; the file is closed in any case. */
   async close(): Promise<void> {
     try {
       await (this.#timer === undefined ? this.#syncing.catch(() => undefined) : this.sync())
     } finally {
       closeSync(this.#fd)
     }
+  }
+
+  /** Throws if the file was removed, moved, replaced or changed by something else: the log would be lost or damaged. */
+  #checkFile(): void {
+    const found = statSync(this.#path, { throwIfNoEntry: false })
+    if (found?.ino === this.#inode && found.size === this.#size) return
+    const change = found === undefined ? 'is gone' : found.ino === this.#inode ? 'was changed' : 'was replaced'
+    const message = `The log of ${nameOf(this.#ref)} cannot be continued: its file \`${this.#path}\` ${change} during the run.`
+    throw new HarnessError('store_failure', message)
   }
 
   async #sync(): Promise<void> {
@@ -101,12 +121,12 @@ export class RunFile {
     await syncFolder(dirname(this.#path))
   }
 
-  /** What was written of some events may be whole ones and a torn one: neither has been kept. */
+  /** A part of some events may have been written: whole ones and a torn one. None of them counts as stored. */
   #takeBack(bytes: number): void {
     try {
       if (bytes > 0) ftruncateSync(this.#fd, fstatSync(this.#fd).size - bytes)
     } catch {
-      // Whoever opens the file next cuts off the torn one at least; what is told is why the write failed.
+      // The next to open the file cuts off the torn one at least; the error of the write is the one to report.
     }
   }
 }
@@ -123,8 +143,8 @@ async function syncFolder(path: string): Promise<void> {
   }
 }
 
-/** Cuts off what was not wholly written, and gives the number of the last event; 0 for an empty file. */
-export function mendTail(fd: number, runId: string): number {
+/** Cuts off a torn last line, and gives the number of the last event; 0 for an empty file. */
+export function mendTail(fd: number, ref: LogRef): number {
   const { size } = fstatSync(fd)
   if (size === 0) return 0
   const tail = readTail(fd, size)
@@ -137,17 +157,17 @@ export function mendTail(fd: number, runId: string): number {
     if (!ends) writeSync(fd, '\n')
     return seq
   }
-  if (ends) throw unreadable(runId, offset)
+  if (ends) throw unreadable(ref, offset)
   const whole = lines.subarray(0, Math.max(0, lineStart - 1))
   const previous = whole.lastIndexOf(10) + 1
   const lastSeq = lineStart === 0 ? 0 : seqIn(whole.subarray(previous))
-  if (lastSeq === undefined) throw unreadable(runId, size - tail.length + previous)
+  if (lastSeq === undefined) throw unreadable(ref, size - tail.length + previous)
   ftruncateSync(fd, offset)
   return lastSeq
 }
 
-function unreadable(runId: string, offset: number): HarnessError {
-  const message = `The log of run \`${runId}\` is damaged: its last record, at byte ${offset}, cannot be read.`
+function unreadable(ref: LogRef, offset: number): HarnessError {
+  const message = `The log of ${nameOf(ref)} is damaged: its last record, at byte ${offset}, cannot be read.`
   return new HarnessError('invalid_log', message)
 }
 

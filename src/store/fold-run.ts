@@ -1,0 +1,21 @@
+import { HarnessError, messageOf } from '../contracts/errors.js'
+import { digestOf } from '../run/log/digest.js'
+import type { RunDigest } from '../run/log/digest.js'
+import type { LogStore } from '../run/log/log.js'
+
+/**
+ * The digest of a run whose writer passed none, computed from its events; null if it has none. Rejects with
+ * `invalid_log` if they do not begin with `run_started`, or cannot be those of a run.
+ */
+export async function foldRun(log: LogStore, runId: string): Promise<RunDigest | null> {
+  // Writers pass digests: only a file log, and logs of other programs, need this.
+  const { loadRun } = await import('../run/core/load.js')
+  try {
+    const found = await loadRun(log, runId)
+    return found === null ? null : digestOf(found.state)
+  } catch (error) {
+    if (!(error instanceof RangeError)) throw error
+    const message = `The log of run \`${runId}\` is damaged: ${messageOf(error)}`
+    throw new HarnessError('invalid_log', message, { cause: error })
+  }
+}

@@ -1,0 +1,91 @@
+import type { LogStore, Post } from '../../index.js'
+import { story, thread } from './events.js'
+import { all, expectEqual, expectRejected, runOf, soon, threadOf, until } from './law.js'
+import type { LogLaw } from './law.js'
+
+const LONG_MS = 60_000
+const THREAD = threadOf('thread_a')
+
+const posts: readonly Post[] = ['first', 'second', 'third'].map((text, index) => {
+  return { id: `post:${index}/ä`, body: { text, quote: '"\\\n\u0000' } }
+})
+
+/** Laws about inboxes, and about readers that wait for events. */
+export const inboxLaws = {
+  delivers_posts_once: {
+    says: 'The owner takes each post once, in the order of arrival; posts with one id are one post, also after it is taken.',
+    async holds({ store, again }) {
+      const other = await again()
+      for (const post of posts.slice(0, 2)) await other.post(THREAD, post)
+      await other.post(THREAD, { id: 'post:0/ä', body: 'another body' })
+      await store.claim(THREAD, 'ann', LONG_MS)
+      expectEqual('the posts', await store.takePosts(THREAD, 'ann'), posts.slice(0, 2))
+      expectEqual('the posts after that', await store.takePosts(THREAD, 'ann'), [])
+      await store.append(THREAD, thread(1), { owner: 'ann' })
+      for (const post of posts) await other.post(THREAD, post)
+      expectEqual('the next posts', await store.takePosts(THREAD, 'ann'), posts.slice(2))
+      await store.claim(THREAD, 'ann', 0)
+      expectEqual('the claim of another', await other.claim(THREAD, 'bob', LONG_MS), true)
+      expectEqual('the posts of the next owner', await other.takePosts(THREAD, 'bob'), [])
+      expectEqual('the posts to the run', await takenBy(store, other), [])
+    },
+  },
+  gives_posts_to_the_owner: {
+    says: 'Only the owner of a log takes its posts.',
+    async holds({ store, again }) {
+      const other = await again()
+      await store.post(THREAD, { id: 'post_1', body: null })
+      await expectRejected('taking without a claim', store.takePosts(THREAD, 'ann'), ['run_owned'])
+      await store.claim(THREAD, 'ann', LONG_MS)
+      await expectRejected('taking by another', other.takePosts(THREAD, 'bob'), ['run_owned'])
+      expectEqual('the posts', await store.takePosts(THREAD, 'ann'), [{ id: 'post_1', body: null }])
+    },
+  },
+  keeps_posts_of_lost_owners: {
+    says: 'A post goes to the next owner if the one that took it lost its claim before it stored another event.',
+    async holds({ store, again }) {
+      const other = await again()
+      const [first, second] = posts as readonly [Post, Post]
+      await store.post(THREAD, first)
+      await store.claim(THREAD, 'ann', 20)
+      expectEqual('the posts', await store.takePosts(THREAD, 'ann'), [first])
+      await store.append(THREAD, thread(1), { owner: 'ann' })
+      await store.post(THREAD, second)
+      expectEqual('the next posts', await store.takePosts(THREAD, 'ann'), [second])
+      await until('an expired claim to be taken over', () => other.claim(THREAD, 'bob', LONG_MS))
+      expectEqual('the posts of the next owner', await other.takePosts(THREAD, 'bob'), [second])
+    },
+  },
+  follows: {
+    says: 'A follower reads the stored events, then those that are stored later, in any process, until it is aborted.',
+    async holds({ store, again }) {
+      if (store.follow === undefined) return
+      const other = await again()
+      const events = story('run_a', 6)
+      await store.append(runOf('run_a'), events.slice(0, 2))
+      const controller = new AbortController()
+      const followed = store.follow(runOf('run_a'), { after: 1, signal: controller.signal })[Symbol.asyncIterator]()
+      const next = () => soon('the next event', followed.next())
+      expectEqual('the stored event', (await next()).value, events[1])
+      const waiting = next()
+      await store.append(runOf('run_a'), events.slice(2, 4))
+      expectEqual('the event that was waited for', (await waiting).value, events[2])
+      expectEqual('the event after that', (await next()).value, events[3])
+      await other.append(runOf('run_a'), events.slice(4))
+      expectEqual('an event of another store object', (await next()).value, events[4])
+      expectEqual('the last event', (await next()).value, events[5])
+      const last = next()
+      controller.abort()
+      expectEqual('the end', (await last).done, true)
+      const aborted = all(store.follow(runOf('run_a'), { signal: controller.signal }))
+      expectEqual('the events for an aborted signal', await soon('the end', aborted), [])
+    },
+  },
+} as const satisfies Record<string, LogLaw>
+
+/** The posts to a run with the thread's id. */
+async function takenBy(store: LogStore, other: LogStore): Promise<readonly Post[]> {
+  await other.claim(runOf('thread_a'), 'bob', LONG_MS)
+  await store.post(runOf('thread_b'), { id: 'post_1', body: 1 })
+  return other.takePosts(runOf('thread_a'), 'bob')
+}

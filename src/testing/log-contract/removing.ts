@@ -1,0 +1,71 @@
+import type { LogRef, LogStore } from '../../index.js'
+import { Events, thread } from './events.js'
+import { all, expectEqual, expectStored, runOf, threadOf } from './law.js'
+import type { LogLaw } from './law.js'
+import { fill, FILLED, idsOf } from './looking.js'
+
+/** Laws about the removal of logs. */
+export const removingLaws = {
+  prunes_what_has_ended: {
+    says: 'Only ended runs are removed, with their child runs, unless others are asked for; never a running one.',
+    async holds({ store, again }) {
+      await fill(store)
+      const log = await again()
+      expectEqual('runs removed that are older than 100 years', await log.prune({ olderThanMs: 3_200_000_000_000 }), 0)
+      expectEqual('runs removed after the two newest', await log.prune({ keep: 2 }), 2)
+      const left = FILLED.filter((runId) => runId !== 'run_completed' && runId !== 'run_child')
+      expectEqual('the runs that are left', idsOf(await all(log.list())), [...left].reverse())
+      const removed = [await log.inspect(runOf('run_child')), await all(log.read(runOf('run_child')))]
+      expectEqual('a run that was removed', removed, [null, []])
+      expectEqual('runs removed', await log.prune({ keep: 0, also: ['paused', 'interrupted'] }), 4)
+      expectEqual('the runs that are left', idsOf(await all(log.list())), ['run_running'])
+      const { ref, made, digest } = new Events('run_completed')
+      await log.append(ref, made, { digest })
+      expectEqual('a run that begins again', (await log.inspect(ref))?.lastSeq, 1)
+    },
+  },
+  keeps_what_is_referred_to: {
+    says: 'A log that another one refers to is not removed before that one.',
+    async holds({ store, again }) {
+      await ended(store, 'run_1')
+      await ended(store, 'run_2', [runOf('run_1')])
+      await ended(store, 'run_3', [runOf('run_2')])
+      await ended(store, 'run_4')
+      await store.append(threadOf('t_1'), thread(1), { references: [runOf('run_3')] })
+      const log = await again()
+      expectEqual('runs removed', await log.prune({ keep: 0 }), 1)
+      expectEqual('the runs that are left', idsOf(await all(log.list())), ['run_3', 'run_2', 'run_1'])
+      expectEqual('runs removed by name', await log.prune({ only: [runOf('run_1'), runOf('run_2')] }), 0)
+      expectEqual('logs removed by name', await log.prune({ only: [threadOf('t_1'), runOf('run_3')] }), 2)
+      await expectStored(log, threadOf('t_1'), [])
+      expectEqual('runs removed after that', await log.prune({ keep: 0 }), 2)
+      expectEqual('the runs that are left', await all(log.list()), [])
+    },
+  },
+  removes_by_name: {
+    says: 'Logs that are named are removed with their inboxes, whatever their status, unless somebody owns them.',
+    async holds({ store, again }) {
+      await fill(store)
+      const other = await again()
+      for (const id of ['t_1', 't_2', 't_3']) await store.append(threadOf(id), thread(2))
+      await store.post(threadOf('t_1'), { id: 'post_1', body: 1 })
+      await store.claim(threadOf('t_2'), 'ann', 60_000)
+      const only: LogRef[] = [threadOf('t_1'), threadOf('t_2'), threadOf('t_9'), runOf('run_paused')]
+      expectEqual('logs removed', await other.prune({ only: [...only, runOf('run_running')] }), 2)
+      const threads = await all(other.list({ kind: 'thread' }))
+      expectEqual('the threads that are left', threads.map(({ threadId }) => threadId).sort(), ['t_2', 't_3'])
+      expectEqual('a paused run', await other.inspect(runOf('run_paused')), null)
+      await other.claim(threadOf('t_1'), 'bob', 60_000)
+      expectEqual('the posts to a removed thread', await other.takePosts(threadOf('t_1'), 'bob'), [])
+      await other.append(threadOf('t_1'), thread(1), { owner: 'bob' })
+      await expectStored(store, threadOf('t_1'), thread(1))
+    },
+  },
+} as const satisfies Record<string, LogLaw>
+
+/** Stores a completed run. */
+async function ended(store: LogStore, runId: string, references: readonly LogRef[] = []): Promise<void> {
+  const events = new Events(runId, { afterMs: Number(runId.slice(-1)) * 1000 })
+  events.completes()
+  await store.append(events.ref, events.made, { digest: events.digest, references })
+}
