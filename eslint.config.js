@@ -12,15 +12,7 @@ export default tseslint.config(
     languageOptions: {
       parserOptions: {
         projectService: {
-          allowDefaultProject: [
-            '*.js',
-            '*.cjs',
-            'scripts/*.js',
-            'rigs/*.js',
-            'rigs/crash/*.js',
-            'conformance/*.js',
-            'tests/corpus/*.js',
-          ],
+          allowDefaultProject: ['*.js', '*.cjs', 'scripts/*.js', 'rigs/*.js', 'rigs/crash/*.js', 'tests/corpus/*.js'],
         },
       },
     },

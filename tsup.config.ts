@@ -34,4 +34,12 @@ export default defineConfig([
     external: [/^thinharness/],
   },
   programs('bench'),
+  {
+    // The client under test uses internal modules: they are bundled.
+    entry: ['conformance/run.ts', 'conformance/client.ts'],
+    ...shared,
+    outDir: '.build/conformance',
+    skipNodeModulesBundle: true,
+    noExternal: [/^#/],
+  },
 ])

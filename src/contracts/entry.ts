@@ -148,6 +148,11 @@ export const UNREPORTED_USAGE: TokenUsage = {
   reasoningTokens: null,
 }
 
+/** A message as content parts of its own: later changes to the given parts have no effect. */
+export function contentOf(message: string | readonly ContentPart[]): readonly ContentPart[] {
+  return typeof message === 'string' ? [{ type: 'text', text: message }] : message.map((part) => ({ ...part }))
+}
+
 /** All text parts of a reply, joined with nothing between. */
 export function textOf(parts: readonly AssistantPart[]): string {
   let text = ''

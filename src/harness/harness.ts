@@ -21,7 +21,6 @@ import type { ForkOptions, HarnessOptions, ReplayOptions, ResumeOptions, RunOpti
 import { RunOffers } from './toolset.js'
 import type { HarnessResult, ResumeState } from '../contracts/result.js'
 import { matchAnswers, readAnswers } from '../run/resume/answer-check.js'
-import { readHistory } from '../run/resume/history.js'
 import type { Answer } from '../run/machine/answers.js'
 import type { GoOnOpening } from '../run/core/plan.js'
 import type { DurableEvent, RunEvent } from '../run/machine/events.js'
@@ -30,6 +29,9 @@ import type { ForkPoint } from '../run/replay/fork.js'
 import type { Offer } from '../run/core/frozen.js'
 import { loadPaused, loadRun, loadStored } from '../run/core/load.js'
 import type { LoadedRun } from '../run/core/load.js'
+import { readHistory } from '../run/resume/history.js'
+import { resolveHistory } from '../run/resume/read-log.js'
+import type { ResolveHistory } from '../run/resume/read-log.js'
 import { checkPaused, pendingOf, readPaused } from '../run/resume/stored-state.js'
 import { openStream } from '../run/stream/stream.js'
 import type { HarnessStream, StreamedRun } from '../run/stream/stream.js'
@@ -108,12 +110,26 @@ class OpenHarness<Output = string> implements AsyncDisposable {
    * with `run_owned` while another process executes the run.
    */
   async recover(runId: string, options: ResumeOptions = {}): Promise<HarnessResult<Output>> {
-    return resultOf(this.#beginRecovered(runId, options, false))
+    return resultOf(this.#beginStored(runId, options, { begun: 'recovered', streamed: false }))
   }
 
   /** `recover` as a stream of what is new. */
   streamRecover(runId: string, options: ResumeOptions = {}): HarnessStream<Output> {
-    return openStream(this.#beginRecovered(runId, options, true))
+    return openStream(this.#beginStored(runId, options, { begun: 'recovered', streamed: true }))
+  }
+
+  /**
+   * Continues a run that failed or was cancelled, in its own log: from where it stood, with new budgets for failures in a
+   * row. Calls that had started are resolved as after a crash. Any other run is treated as by `recover`. Rejects with
+   * `run_not_found`, and with `invalid_state` for a child run and for a run that another run of the log continues.
+   */
+  async retry(runId: string, options: ResumeOptions = {}): Promise<HarnessResult<Output>> {
+    return resultOf(this.#beginStored(runId, options, { begun: 'retried', streamed: false }))
+  }
+
+  /** `retry` as a stream of what is new. */
+  streamRetry(runId: string, options: ResumeOptions = {}): HarnessStream<Output> {
+    return openStream(this.#beginStored(runId, options, { begun: 'retried', streamed: true }))
   }
 
   /**
@@ -129,7 +145,11 @@ class OpenHarness<Output = string> implements AsyncDisposable {
     checkReplayOptions(options)
     const { recordedEvents, replayRun } = await import('../run/replay/replay.js')
     const events = await recordedEvents(log)
-    return replayRun<Output>(events, (stretch) => this.#launcher.replay(stretch, options, this.#tools))
+    return replayRun<Output>(
+      events,
+      (stretch) => this.#launcher.replay(stretch, options, this.#tools),
+      (start) => resolveHistory(this.#config.log, start),
+    )
   }
 
   /**
@@ -230,8 +250,8 @@ class OpenHarness<Output = string> implements AsyncDisposable {
     checkRunOptions(options)
     const { signingKey } = this.#config
     const log = options.log ?? this.#config.log
-    const history = readHistory(options.history ?? [], { log, signingKey })
-    const opening = { kind: 'fresh', prompt: ownPrompt(prompt), history } as const
+    const find = readHistory(options.history ?? [], signingKey)
+    const opening = { kind: 'fresh', prompt: ownPrompt(prompt), history: () => find(log) } as const
     const runId = options.runId ?? this.#newRunId()
     const metadata = ownMetadata(options.metadata)
     return this.#launcher.launch({ runId, options, opening, metadata, streamed }, this.#tools)
@@ -264,13 +284,17 @@ class OpenHarness<Output = string> implements AsyncDisposable {
     return this.#continue(stored.state.runId, options, { begun, answers, load, streamed })
   }
 
-  #beginRecovered(runId: string, options: ResumeOptions, streamed: boolean): StreamedRun<Output> {
+  #beginStored(
+    runId: string,
+    options: ResumeOptions,
+    how: { readonly begun: 'recovered' | 'retried'; readonly streamed: boolean },
+  ): StreamedRun<Output> {
     this.#assertOpen()
     checkResumeOptions(options)
     checkRunId(runId)
     const log = options.log ?? this.#config.log
     const load = (): Promise<LoadedRun | null> => loadRun(log, runId)
-    return this.#continue(runId, options, { begun: 'recovered', answers: [], load, streamed })
+    return this.#continue(runId, options, { ...how, answers: [], load })
   }
 
   #beginFork(
@@ -285,8 +309,9 @@ class OpenHarness<Output = string> implements AsyncDisposable {
     const runId = options.runId ?? this.#newRunId()
     const metadata = options.metadata === undefined ? null : ownMetadata(options.metadata)
     const prompt = point.prompt === undefined ? null : ownPrompt(point.prompt)
-    const opening = { ...forkOpening(recordedIn(log), { afterTurn: point.afterTurn, prompt, runId }), metadata }
-    const launch = { runId, options: runOptions, opening, metadata: metadata ?? {}, streamed }
+    const resolve: ResolveHistory = (start) => resolveHistory(options.log ?? this.#config.log, start)
+    const fork = forkOpening(recordedIn(log), { afterTurn: point.afterTurn, prompt, runId, resolve })
+    const launch = { runId, options: runOptions, opening: { ...fork, metadata }, metadata: metadata ?? {}, streamed }
     const changed = { ...(effects !== undefined && { effects }), ...(mocks !== undefined && { mocks }) }
     return this.#launcher.launch({ ...launch, effects: changed }, this.#tools)
   }

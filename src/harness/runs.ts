@@ -20,6 +20,7 @@ import type { RunEvent } from '../run/machine/events.js'
 import { cancelStored } from '../run/resume/cancel.js'
 import { inputPort } from '../run/stream/input.js'
 import { HookSet } from '../run/hooks/hooks.js'
+import { inline } from '../run/resume/history.js'
 import { loadChild } from '../run/core/load.js'
 import { EventQueue } from '../run/stream/queue.js'
 import type { ReplayedStretch, Stretch } from '../run/replay/replay.js'
@@ -194,7 +195,7 @@ export class Launcher<Output> {
         : async () => {
             await askBeforeChild(parent, about)
             const history = options.fork === true ? forkHistory(parent.state, callId, this.clock.iso()) : []
-            return { kind: 'fresh', prompt, history }
+            return { kind: 'fresh', prompt, history: () => Promise.resolve(inline({ entries: history })) }
           },
     }
     const context = this.#context({ runId, parent: from, depth, outerPurse, metadata, log, queue, abort, opening })

@@ -1,4 +1,6 @@
-import type { RequestConstants, RunEvent, RunTrace, TracedRun, TraceScope } from '../index.js'
+import { contentOf, textOf } from '../contracts/entry.js'
+import { withText } from '../contracts/notices.js'
+import type { RequestConstants, RunEvent, RunTrace, TracedRun, TraceScope, UserEntry } from '../index.js'
 import {
   agentNameOf,
   callAttributes,
@@ -79,6 +81,8 @@ class RunSpans implements RunTrace {
   /** Results that the next request will tell the model, by their place in the batch; gathered where messages are captured. */
   #results: (readonly [number, Message])[] = []
   #lastAt: string
+  /** Until the first request has sent it; gathered where messages are captured. */
+  #prompt: UserEntry | null = null
   /** Of the last reply; gathered where messages are captured. */
   #lastText = ''
 
@@ -176,9 +180,8 @@ class RunSpans implements RunTrace {
     const { content } = this.#settings
     if (!content.kinds.messages || event.prompt === null) return
     const { prompt } = event
-    const said = typeof prompt === 'string' ? [{ type: 'text', text: prompt } as const] : prompt
-    const entry = { role: 'user', content: said, id: '', at: event.at } as const
-    this.#run.set({ [CONTENT.input]: [inputMessage(entry, content)] })
+    this.#prompt = { role: 'user', content: contentOf(prompt), id: '', at: event.at }
+    this.#run.set({ [CONTENT.input]: [inputMessage(this.#prompt, content)] })
   }
 
   #asked(event: EventOf<'model_request_started'>): void {
@@ -192,8 +195,16 @@ class RunSpans implements RunTrace {
     if (!content.kinds.messages) return
     const results = [...this.#results].sort(([one], [other]) => one - other).map(([, message]) => message)
     this.#results = []
-    const said = event.entries.map((entry) => inputMessage(entry, content))
+    const said = [...this.#takePrompt(event), ...event.entries].map((entry) => inputMessage(entry, content))
     this.#turn.set({ [CONTENT.input]: [...results, ...said] })
+  }
+
+  /** The prompt, as the first request sends it. */
+  #takePrompt({ promptAddition }: EventOf<'model_request_started'>): readonly UserEntry[] {
+    const prompt = this.#prompt
+    this.#prompt = null
+    if (prompt === null) return []
+    return [promptAddition === undefined ? prompt : { ...prompt, content: withText(prompt.content, promptAddition) }]
   }
 
   #setModel(event: EventOf<'run_started' | 'model_request_started'>): void {
@@ -230,7 +241,7 @@ class RunSpans implements RunTrace {
     turn.set(replyAttributes(event))
     if (content.kinds.messages) {
       turn.set({ [CONTENT.output]: [outputMessage(event.entry, content)] })
-      this.#lastText = event.entry.parts.map((part) => (part.type === 'text' ? part.text : '')).join('')
+      this.#lastText = textOf(event.entry.parts)
     }
     turn.end(event.at)
     this.#turn = null

@@ -68,27 +68,6 @@ export function settle<T>(
   { abort, timeoutMs }: { readonly abort: RunAbort; readonly timeoutMs: number | undefined },
 ): Promise<Settled<T>> {
   const own = timeoutMs === undefined ? undefined : new AbortController()
-  let working: Promise<T>
-  try {
-    working = work(own?.signal ?? abort.signal)
-  } catch (error) {
-    return Promise.reject(error as Error)
-  }
-  return untilStopped(working, abort, timeoutMs === undefined || own === undefined ? null : { timeoutMs, own })
-}
-
-interface Timeout {
-  readonly timeoutMs: number
-  /** Aborts the work alone. */
-  readonly own: AbortController
-}
-
-/** Waits for work that is under way, as `settle` does. Work that is aborted with the run has its signal. */
-export function untilStopped<T>(
-  working: Promise<T>,
-  abort: RunAbort,
-  timeout: Timeout | null = null,
-): Promise<Settled<T>> {
   return new Promise((resolve) => {
     let stopped: Settled<T>['stopped'] = null
     let timer: NodeJS.Timeout | undefined
@@ -99,18 +78,18 @@ export function untilStopped<T>(
     }
     const stop = (why: 'aborted' | 'timed_out', reason: unknown): void => {
       stopped ??= why
-      timeout?.own.abort(reason)
+      own?.abort(reason)
       clearTimeout(timer)
       timer = setTimeout(() => finish(() => resolve({ stopped, value: undefined })), GRACE_MS)
     }
-    if (timeout !== null) {
-      const { timeoutMs } = timeout
+    if (timeoutMs !== undefined) {
       timer = setTimeout(
         () => stop('timed_out', new Error(`The time for this call is up: ${timeoutMs} ms.`)),
         timeoutMs,
       )
     }
     const stopListening = abort.onAbort(() => stop('aborted', abort.signal.reason))
+    const working = work(own?.signal ?? abort.signal)
     working.then(
       (value) => finish(() => resolve({ stopped, value })),
       () => finish(() => resolve(working as Promise<never>)),

@@ -5,6 +5,9 @@ import { Launcher } from '#harness/runs.js'
 import type { Launch } from '#harness/runs.js'
 import { EventQueue } from '#run/stream/queue.js'
 import { replayRun } from '#run/replay/replay.js'
+import { isReference } from '#run/machine/history.js'
+import type { Conversation } from '#run/machine/history.js'
+import type { StartHistory } from '#run/resume/read-log.js'
 import type { StreamedRun } from '#run/stream/stream.js'
 
 /**
@@ -16,6 +19,7 @@ interface Played {
   readonly launch: Launch
   readonly tools: readonly ToolSpec[]
   readonly events: readonly DurableEvent[]
+  readonly before: Conversation | undefined
   readonly end: PromiseSettledResult<{ readonly text: string; readonly stopReason: string }>
 }
 
@@ -35,15 +39,39 @@ EventQueue.prototype.push = function (event) {
 }
 
 type LaunchRun = (this: Launcher<unknown>, launch: Launch, tools: readonly ToolSpec[]) => StreamedRun<unknown>
+/** The conversation that a run continued, as it was found when it began. */
+const conversations = new WeakMap<Launch, Conversation>()
+
+/** The same launch; what it finds of a conversation is remembered. */
+function remembering(launch: Launch): Launch {
+  const { opening } = launch
+  if (opening.kind !== 'fresh') return launch
+  const history = async (): ReturnType<typeof opening.history> => {
+    const found = await opening.history()
+    conversations.set(watched, found.conversation)
+    return found
+  }
+  const watched: Launch = { ...launch, opening: { ...opening, history } }
+  return watched
+}
+
 const launchRun: LaunchRun = Reflect.get(Launcher.prototype, 'launch')
-Launcher.prototype.launch = function (this: Launcher<unknown>, launch: Launch, tools: readonly ToolSpec[]) {
+Launcher.prototype.launch = function (this: Launcher<unknown>, given: Launch, tools: readonly ToolSpec[]) {
+  const launch = remembering(given)
   const run: StreamedRun<unknown> = launchRun.call(this, launch, tools)
   const { runId, queue } = run
   // As they were at the start: what the caller does with them afterwards is for the next run.
   const options = { ...launch.options, ...(launch.options.tools && { tools: [...launch.options.tools] }) }
   const keep = (end: Played['end']): void => {
     const events = (toldTo.get(queue) ?? []).filter((event) => event.runId === runId)
-    played.push({ launcher: this, launch: { ...launch, options }, tools, events, end })
+    played.push({
+      launcher: this,
+      launch: { ...launch, options },
+      tools,
+      events,
+      end,
+      before: conversations.get(launch),
+    })
   }
   run.outcome.then(
     (value) => keep({ status: 'fulfilled', value }),
@@ -58,7 +86,7 @@ afterEach(async () => {
   for (const run of runs) await replay(run)
 })
 
-async function replay({ launcher, launch, tools, events, end }: Played): Promise<void> {
+async function replay({ launcher, launch, tools, events, end, before = { entries: [] } }: Played): Promise<void> {
   const [first] = events
   const last = events.at(-1)
   const isWhole = first?.kind === 'run_started' && (first.seq === 1 || first.state !== undefined)
@@ -67,7 +95,11 @@ async function replay({ launcher, launch, tools, events, end }: Played): Promise
   const json = JSON.parse(JSON.stringify(events)) as DurableEvent[]
   const { instructions, tools: own } = launch.options
   const options = { ...(instructions !== undefined && { instructions }), ...(own !== undefined && { tools: own }) }
-  const [again] = await Promise.allSettled([replayRun(json, (stretch) => launcher.replay(stretch, options, tools))])
+  const resolve = ({ history, view }: StartHistory): Promise<Conversation> =>
+    Promise.resolve(isReference(history) ? before : { entries: history, ...(view && { view }) })
+  const [again] = await Promise.allSettled([
+    replayRun(json, (stretch) => launcher.replay(stretch, options, tools), resolve),
+  ])
   const [now, then] = [outcomeIn(again), outcomeIn(end)]
   if (now === then) return
   throw new Error(`Run \`${launch.runId}\` was run again by its events: expected ${then}, got ${now}.`)

@@ -17,6 +17,8 @@ import type { Recording } from './recording.js'
 import { reportOf } from './result.js'
 import type { SigningKey } from './signature.js'
 import { apply, stateAfter } from '../machine/apply.js'
+import { isReference } from '../machine/history.js'
+import type { Conversation } from '../machine/history.js'
 import { openState } from '../machine/state.js'
 import type { RunParent, RunState } from '../machine/state.js'
 import { streamed } from './streamed.js'
@@ -68,6 +70,7 @@ export class RunContext {
   /** The provider's raw replies: kept beside the state, since no event carries them. */
   readonly responses: unknown[] = []
   #metadata: JsonObject
+  #history: Conversation = { entries: [] }
   #lease: Lease | null = null
   #state: RunState | null = null
   #lastSeq = 0
@@ -106,6 +109,11 @@ export class RunContext {
 
   async release(): Promise<void> {
     await this.#lease?.release()
+  }
+
+  /** The conversation before a new run. */
+  inherit(history: Conversation): void {
+    this.#history = history
   }
 
   /** The run goes on from a state that it takes over. `metadata` replaces what the run had. */
@@ -251,7 +259,11 @@ export class RunContext {
   async #keep(events: readonly DurableEvent[]): Promise<void> {
     if (this.#storeFailure !== null) throw this.#storeFailure
     try {
-      await this.log.append(runRef(this.runId), events, appendOptions(this.#state, events, this.#lease?.owner))
+      await this.log.append(
+        runRef(this.runId),
+        events,
+        appendOptions({ state: this.#state, history: this.#history }, events, this.#lease?.owner),
+      )
     } catch (cause) {
       this.#storeFailure = storeFailure(this.runId, cause)
       // What is under way is stopped now, and nothing more begins.
@@ -269,20 +281,24 @@ export class RunContext {
 
   #apply(event: DurableEvent): void {
     if (this.#state !== null) apply(this.#state, event)
-    else if (event.kind === 'run_started') this.#state = openState(event)
+    else if (event.kind === 'run_started') this.#state = openState(event, this.#history)
   }
 }
 
 /** The digest is computed only if the log reads it. */
 function appendOptions(
-  state: RunState | null,
+  { state, history }: { readonly state: RunState | null; readonly history: Conversation },
   events: readonly DurableEvent[],
   owner: string | undefined,
 ): AppendOptions {
+  const references = events.flatMap((event) =>
+    event.kind === 'run_started' && isReference(event.history) ? [runRef(event.history.runId)] : [],
+  )
   return {
     owner,
+    ...(references.length > 0 && { references }),
     get digest() {
-      return digestOf(stateAfter(state, events))
+      return digestOf(stateAfter(state, events, history))
     },
   }
 }

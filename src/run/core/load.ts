@@ -1,13 +1,15 @@
 import { HarnessError } from '../../contracts/errors.js'
 import type { ResumeState } from '../../contracts/result.js'
-import type { DurableEvent } from '../machine/events.js'
 import { runRef } from '../log/ref.js'
 import type { RunLog } from '../log/log.js'
 import { apply } from '../machine/apply.js'
-import { openState } from '../machine/state.js'
+import type { DurableEvent } from '../machine/events.js'
 import type { RunState } from '../machine/state.js'
 import { inCurrentFormat } from '../resume/format-1.js'
+import { foldLog } from '../resume/read-log.js'
+import { isSameState } from '../resume/state-digest.js'
 import { readState } from '../resume/stored-state.js'
+import type { StoredState } from '../resume/stored-state.js'
 
 /** A run as it was found: its state, the raw replies kept beside it, and the last event, when it came from a log. */
 export interface LoadedRun {
@@ -22,29 +24,12 @@ export interface LoadedRun {
 
 /** Folds what the log has of a run; null when it has nothing. `storedSeq` is the last event of what was stored of it. */
 export async function loadRun(log: RunLog, runId: string, storedSeq = 0): Promise<LoadedRun | null> {
-  let found: ReturnType<typeof opened> | undefined
-  let last: DurableEvent | null = null
   const answered: string[] = []
-  for await (const event of inCurrentFormat(log.read(runRef(runId)))) {
-    if (found === undefined) found = opened(event)
-    else apply(found.state, event)
+  const onEvent = (event: DurableEvent): void => {
     if (event.kind === 'answer_received' && event.seq > storedSeq) answered.push(event.callId)
-    last = event
   }
-  return found === undefined ? null : { ...found, last, isLogged: true, answered }
-}
-
-/** The state at the first event of a log: of a run that begins there, or goes on there from a stored state. */
-export function opened(event: DurableEvent): { readonly state: RunState; readonly responses: readonly unknown[] } {
-  if (event.kind !== 'run_started') {
-    throw new HarnessError(
-      'invalid_log',
-      `The log of run \`${event.runId}\` begins with \`${event.kind}\`, not with \`run_started\`.`,
-    )
-  }
-  if (event.state === undefined) return { state: openState(event), responses: [] }
-  const { state, responses } = readState(event.state, `The log of run \`${event.runId}\``, null)
-  return { state: apply(state, event), responses }
+  const found = await foldLog(log, runId, { onEvent })
+  return found === null ? null : { ...found, isLogged: true, answered }
 }
 
 /** A run that waits for people, from its log; null when the log has nothing of it. `check` throws for one that cannot take the answers. */
@@ -61,23 +46,19 @@ export async function loadPaused(
 }
 
 /**
- * The stored state of a run that waits, unless the log knows that it went on since. What the pause itself told after the
- * state was made is no going on: a `run_end` hook can be what stores it.
+ * The stored state of a run that waits. If the log has the run, the content of the log counts, and the state must be the
+ * one that the log holds. What the pause itself has added since is no continuation: a `run_end` hook can be what stores it.
  */
-export async function loadStored(
-  log: RunLog,
-  stored: { readonly state: RunState; readonly responses: readonly unknown[] },
-): Promise<LoadedRun> {
+export async function loadStored(log: RunLog, stored: StoredState): Promise<LoadedRun> {
   const { runId, seq } = stored.state
-  let isLogged = false
-  for await (const event of log.read(runRef(runId), { after: seq - 1 })) {
-    if (event.seq > seq) {
-      if (event.kind !== 'run_completed' && event.kind !== 'hook_failed') throw stale(runId)
-      apply(stored.state, event)
-    }
-    isLogged = true
+  const known = await foldLog(log, runId, { upTo: seq })
+  if (known !== null && !isSameState(stored, known.state)) throw changed(runId)
+  // Equal to what the log holds, and with the states of its children, which the log may not know.
+  for await (const event of inCurrentFormat(log.read(runRef(runId), { after: seq }))) {
+    if (event.kind !== 'run_completed' && event.kind !== 'hook_failed') throw stale(runId)
+    apply(stored.state, event)
   }
-  return { ...stored, last: null, isLogged }
+  return { ...stored, last: null, isLogged: known !== null }
 }
 
 /** A run under a call: what the log has of it, unless what the call has kept of it is newer. */
@@ -87,6 +68,13 @@ export async function loadChild(log: RunLog, runId: string, stored: ResumeState 
   const logged = await loadBegun(log, runId, kept.state.seq)
   if (logged !== null && logged.state.seq >= kept.state.seq) return logged
   return { ...kept, last: null, isLogged: logged !== null }
+}
+
+function changed(runId: string): HarnessError {
+  return new HarnessError(
+    'invalid_state',
+    `resume: the state of run \`${runId}\` is not the one that the log holds: it was changed.`,
+  )
 }
 
 function stale(runId: string): HarnessError {

@@ -1,7 +1,6 @@
 import type { Model, ModelSettings, RequestConstants } from '../../contracts/model.js'
 import type { Prices } from '../../money/prices.js'
 import type { OutputFormat } from '../../output/format.js'
-import type { TranscriptEntry } from '../../contracts/entry.js'
 import type { JsonObject, JsonValue } from '../../util/json.js'
 import type { Answer } from '../machine/answers.js'
 import type { ChildStart } from './child-run.js'
@@ -13,6 +12,8 @@ import type { LoadedRun } from './load.js'
 import type { NamedPolicy } from '../extension/policy.js'
 import type { CallMark } from './call-mark.js'
 import type { RunRules } from '../machine/rules.js'
+import type { DurablePayloads } from '../machine/events.js'
+import type { Conversation } from '../machine/history.js'
 import type { StartedChild } from './started-child.js'
 
 /** What a run is to do and with what. The parts that cost loading are loaded when the run comes to them. */
@@ -46,8 +47,14 @@ export type Opening = FreshOpening | GoOnOpening
 export interface FreshOpening {
   readonly kind: 'fresh'
   readonly prompt: InputMessage
-  /** The conversation that it continues, or how to load it. */
-  readonly history: readonly TranscriptEntry[] | (() => Promise<readonly TranscriptEntry[]>)
+  /** Finds the conversation that it continues. */
+  readonly history: () => Promise<OpenHistory>
+}
+
+/** The conversation before a run, and what `run_started` says of it. */
+export interface OpenHistory {
+  readonly start: Pick<DurablePayloads['run_started'], 'history' | 'view'>
+  readonly conversation: Conversation
 }
 
 export interface GoOnOpening {
@@ -59,7 +66,7 @@ export interface GoOnOpening {
   /** In place of the run's own; null to keep them. */
   readonly metadata: JsonObject | null
   /** What it goes on after. */
-  readonly begun: 'resumed' | 'recovered' | 'forked'
+  readonly begun: 'resumed' | 'recovered' | 'retried' | 'forked'
   /** How it begins when there is none. */
   readonly otherwise: (() => Promise<FreshOpening>) | null
 }

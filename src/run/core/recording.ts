@@ -25,6 +25,7 @@ const INCIDENTAL: ReadonlySet<string> = new Set([
   'seq',
   'metadata',
   'history',
+  'promptAddition',
   'traceparent',
 ])
 

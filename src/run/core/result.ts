@@ -10,10 +10,10 @@ import type {
 } from '../../contracts/result.js'
 import { toolCallsOf } from '../../contracts/entry.js'
 import { FINAL_RESULT } from '../../output/format.js'
-import type { ToolEntry } from '../../contracts/entry.js'
+import type { ToolEntry, TranscriptEntry } from '../../contracts/entry.js'
 import { signed } from './signature.js'
 import type { SigningKey } from './signature.js'
-import { end } from '../machine/closing.js'
+import { closedTranscript, complete } from '../machine/closing.js'
 import type { RunState } from '../machine/state.js'
 
 /** What the caller gets. `state` is the run's own: it is copied only when the resume state is asked for. */
@@ -34,7 +34,7 @@ export function resultOf<Output>(
       return state.usage
     },
     get toolCallRecords() {
-      return (records ??= recordsOf(state))
+      return (records ??= recordsOf(state, state.transcript))
     },
     get resumeState(): ResumeState {
       // Made anew when the end of the run has been told since: a hook may have asked for it before that.
@@ -70,20 +70,24 @@ export function reportOf(
   responses: readonly unknown[],
   signingKey: SigningKey | null,
 ): RunReport {
-  const closed = state.phase.at === 'ended' ? state : structuredClone(state)
-  if (closed.phase.at !== 'ended') end(closed, stopReason, closed.transcript.at(-1)?.at ?? closed.startedAt)
+  const transcript = closedTranscript(state)
   let resumeState: ResumeState | undefined
   return {
-    runId: closed.runId,
+    runId: state.runId,
     stopReason,
-    usage: closed.usage,
-    toolCallRecords: recordsOf(closed),
-    transcript: closed.transcript,
+    usage: state.usage,
+    toolCallRecords: recordsOf(state, transcript),
+    transcript,
     responses,
     get resumeState() {
-      return (resumeState ??= resumeStateOf(closed, signingKey))
+      return (resumeState ??= resumeStateOf(endedState(state, stopReason), signingKey))
     },
   }
+}
+
+/** The state of a run that failed, also if its log could not store its end. */
+function endedState(state: RunState, stopReason: StopReason): RunState {
+  return state.phase.at === 'ended' ? state : { ...state, phase: { at: 'ended', stopReason, position: state.phase } }
 }
 
 function pauseReason(pending: readonly PendingItem[]): PausedResult['stopReason'] {
@@ -101,7 +105,7 @@ function resumeStateOf(
 ): ResumeState {
   const copy = stateDocument(state, responses)
   if (copy.phase.at === 'answered' && (copy.background?.runs ?? []).length === 0)
-    end(copy, 'end_turn', copy.transcript.at(-1)?.at ?? copy.startedAt)
+    complete(copy, { stopReason: 'end_turn', at: copy.updatedAt })
   return signingKey === null ? copy : signed(copy, signingKey)
 }
 
@@ -112,8 +116,8 @@ export function stateDocument(state: RunState, responses: readonly unknown[]): R
 }
 
 /** Every call of the run that was answered, with what the model was told, in model order. */
-function recordsOf(state: RunState): ToolCallRecord[] {
-  const entries = state.transcript.slice(state.firstEntry)
+function recordsOf(state: RunState, transcript: readonly TranscriptEntry[]): ToolCallRecord[] {
+  const entries = transcript.slice(state.firstEntry)
   const answers = new Map(entries.filter((entry) => entry.role === 'tool').map((entry) => [entry.callId, entry]))
   return entries
     .flatMap((entry) => (entry.role === 'assistant' ? toolCallsOf(entry.parts) : []))

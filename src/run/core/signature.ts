@@ -1,7 +1,7 @@
 import { createHmac, timingSafeEqual } from 'node:crypto'
 import { HarnessError } from '../../contracts/errors.js'
 import type { ResumeState } from '../../contracts/result.js'
-import { isObject } from '../../util/json.js'
+import { canonicalJson } from '../../util/canonical-json.js'
 
 /** What a state is signed with: kept by the host, never given to who carries the state. At least 16 bytes. */
 export type SigningKey = string | Uint8Array
@@ -26,13 +26,6 @@ export function checkSignature(state: ResumeState, key: SigningKey): void {
 
 function macOf(state: ResumeState, key: SigningKey): string {
   return createHmac('sha256', key)
-    .update(canonical({ ...state, signature: undefined }))
+    .update(canonicalJson({ ...state, signature: undefined }))
     .digest('base64url')
-}
-
-/** JSON text with sorted keys: a store may have changed their order. */
-function canonical(value: unknown): string {
-  return JSON.stringify(value, (_, member: unknown) =>
-    isObject(member) ? Object.fromEntries(Object.entries(member).sort(([a], [b]) => (a < b ? -1 : 1))) : member,
-  )
 }

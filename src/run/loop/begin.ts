@@ -1,20 +1,20 @@
 import type { FreshOpening } from '../core/plan.js'
 import type { Ending } from './driver.js'
 import { freeze } from './freeze.js'
-import { askStart, drive, effectivePrompt, prepare, startedBy, timed, tracedRun } from './start.js'
+import { addedByHooks, askStart, drive, prepare, startedBy, timed, tracedRun } from './start.js'
 import type { Conducted } from './start.js'
 
 /** Begins a run with a prompt. */
-export async function begin(run: Conducted, opening: FreshOpening): Promise<Ending> {
+export async function begin(run: Conducted, { prompt, history }: FreshOpening): Promise<Ending> {
   const { context, plan } = run
-  const { prompt } = opening
-  const history = typeof opening.history === 'function' ? await opening.history() : opening.history
+  const { conversation, start } = await history()
   context.tracer?.open(() => tracedRun(context, plan, null))
   const prepared = await prepare(run, null)
-  await context.emit('run_started', { begun: 'fresh', prompt, ...startedBy(run, prepared), history })
+  context.inherit(conversation)
+  await context.emit('run_started', { begun: 'fresh', prompt, ...startedBy(run, prepared), ...start })
   return timed(run, prepared.rules, async () => {
     await askStart(run, prompt, prepared.rules)
-    const content = await effectivePrompt(context, prompt)
-    return drive(run, await freeze(context.signal, plan, prepared), content)
+    const addition = await addedByHooks(context, prompt)
+    return drive(run, await freeze(context.signal, plan, prepared), addition)
   })
 }

@@ -4,7 +4,7 @@ import type { HarnessResult } from '../../contracts/result.js'
 import type { RunContext } from '../core/context.js'
 import { failureError } from '../core/failure.js'
 import type { LoadedRun } from '../core/load.js'
-import type { GoOnOpening, RunPlan } from '../core/plan.js'
+import type { GoOnOpening, Opening, RunPlan } from '../core/plan.js'
 import { reportOf, resultOf, stateDocument } from '../core/result.js'
 import type { Answer } from '../machine/answers.js'
 import { requestBreach } from '../machine/limits.js'
@@ -13,9 +13,10 @@ import type { Ended, RunState } from '../machine/state.js'
 import { checkAnswers } from '../resume/answer-check.js'
 import { checkConfig } from '../resume/config-check.js'
 import { belowAnother, pendingOf } from '../resume/stored-state.js'
+import type { InputMessage } from '../stream/input.js'
 import type { Ending } from './driver.js'
 import { freeze } from './freeze.js'
-import { askStart, drive, effectivePrompt, prepare, startedBy, timed, tracedRun } from './start.js'
+import { addedByHooks, askStart, drive, prepare, startedBy, timed, tracedRun } from './start.js'
 import type { Conducted } from './start.js'
 
 /** Continues a run from its state. Everything that can be refused is refused before the first event. */
@@ -38,9 +39,17 @@ export async function continueRun(run: Conducted, opening: GoOnOpening, found: L
   return timed(run, prepared.rules, async () => {
     await askStart(run, null, prepared.rules)
     await takeAnswers(context, answers)
-    const content = state.phase.at === 'opening' ? await effectivePrompt(context, state.prompt) : []
-    return drive(run, frozen, content)
+    const addition = state.phase.at === 'opening' ? await addedByHooks(context, promptOf(state)) : ''
+    return drive(run, frozen, addition)
   })
+}
+
+/** The prompt of a run whose first request has not begun. */
+function promptOf({ transcript, firstEntry }: RunState): InputMessage {
+  const entry = transcript[firstEntry]
+  const content = entry?.role === 'user' ? entry.content : []
+  const [first] = content
+  return content.length === 1 && first?.type === 'text' ? first.text : content
 }
 
 /** The ending of a run that is not to continue: it has ended, or it waits for people who have not answered. */
@@ -52,6 +61,7 @@ export async function storedEnding<Output>(
 ): Promise<HarnessResult<Output> | null> {
   const isOver = last === null || last.kind === 'run_completed' || last.kind === 'run_failed'
   const { phase } = state
+  if (isRetry(plan.opening) && phase.at === 'ended' && phase.error !== undefined) return null
   const pending = pendingOf(state)
   if (!isOver || (phase.at !== 'ended' && (pending.length === 0 || answers.length > 0))) return null
   const announce = (result: HarnessResult<Output> | null): void => {
@@ -68,6 +78,10 @@ export async function storedEnding<Output>(
   const result = resultOf(state, { text, output: output as Output, pending }, responses, context.signingKey)
   announce(result)
   return result
+}
+
+function isRetry(opening: Opening): boolean {
+  return opening.kind === 'go_on' && opening.begun === 'retried'
 }
 
 async function answerOf(plan: RunPlan, { output }: Ended, text: string): Promise<unknown> {

@@ -1,10 +1,10 @@
 import { HarnessError } from '../../contracts/errors.js'
-import { withNotices } from '../../contracts/notices.js'
+import { renderNotices, withNotices } from '../../contracts/notices.js'
 import type { Notice } from '../../contracts/notices.js'
 import type { PendingItem } from '../../contracts/result.js'
 import { renderEnvelope } from '../../tools/boundary/envelope.js'
-import { textOf } from '../../contracts/entry.js'
-import type { ContentPart, ToolEntry, Unstamped, UserEntry } from '../../contracts/entry.js'
+import { contentOf, textOf } from '../../contracts/entry.js'
+import type { ToolEntry, Unstamped, UserEntry } from '../../contracts/entry.js'
 import { reportEntries } from '../machine/background-state.js'
 import { isSameConfig } from '../machine/config-digest.js'
 import type { ConfigDigest } from '../machine/config-digest.js'
@@ -15,7 +15,6 @@ import type { Effects } from '../core/effects.js'
 import type { RequestKind } from '../machine/events.js'
 import { RunStopped } from '../core/failure.js'
 import type { Frozen } from '../core/frozen.js'
-import { contentOf } from '../stream/input.js'
 import { retryBudget } from '../machine/rules.js'
 import { lengthWhenClosed } from '../machine/closing.js'
 import { entryId } from '../machine/state.js'
@@ -32,21 +31,26 @@ const NOT_PARSED = Symbol('no answer has been parsed here')
 
 type Ask = Command & { kind: 'ask' }
 type Said = Unstamped<UserEntry | ToolEntry>
+type Begun = Pick<Ask, 'notices' | 'closing'> & {
+  readonly said: readonly Said[]
+  readonly promptAddition: string
+  readonly config: ConfigDigest
+}
 
 /** The loop of one run: decide, perform, apply, until a decision is terminal. */
 export class TurnDriver {
   readonly #context: RunContext
   readonly #frozen: Frozen
-  readonly #prompt: readonly ContentPart[]
+  readonly #promptAddition: string
   readonly #effects: Effects
   /** The answer as the caller's schema parsed it. */
   #value: unknown = NOT_PARSED
 
-  /** `prompt` is what the first request says, with what the hooks added. */
-  constructor(context: RunContext, frozen: Frozen, effects: Effects, prompt: readonly ContentPart[]) {
+  /** `promptAddition` is the text that hooks add to the prompt; empty if they add none. */
+  constructor(context: RunContext, frozen: Frozen, effects: Effects, promptAddition: string) {
     this.#context = context
     this.#frozen = frozen
-    this.#prompt = prompt
+    this.#promptAddition = promptAddition
     this.#effects = effects
     context.tracer?.constants(frozen.constants)
   }
@@ -100,32 +104,34 @@ export class TurnDriver {
     if (correction !== null) {
       await this.#context.emit('model_retry', { retryKind: 'structured_output', ...correction })
     }
-    await this.#begin(requestKind, { said: withNoticesLast(this.#said(command), notices), notices, config, closing })
+    await this.#begin(requestKind, { ...this.#additions(command), notices, config, closing })
     for (const { limitKind, remaining, content } of notices) {
       await this.#context.emit('limit_warning', { limitKind, remaining, content })
     }
     await this.#request(requestKind)
   }
 
-  /** What the harness says with a request, before the notices. */
-  #said({ requestKind, correction }: Ask): Said[] {
+  /** The new entries of a request, and the text that it adds to the prompt. Notices come last. */
+  #additions(command: Ask): Pick<Begun, 'said' | 'promptAddition'> {
+    const { requestKind, notices } = command
+    const said = this.#said(command)
+    const isFirst = requestKind === 'start' || requestKind === 'resume'
+    if (!isFirst) return { said: withNoticesLast(said, notices), promptAddition: '' }
+    const inPrompt = said.length === 0 ? notices : []
+    const promptAddition = [this.#promptAddition, renderNotices(inPrompt)].filter((text) => text !== '').join('\n\n')
+    return { said: said.length === 0 ? [] : withNoticesLast(said, notices), promptAddition }
+  }
+
+  /** The entries that the harness adds to a request, without the notices. */
+  #said({ correction }: Ask): Said[] {
     const said: Said[] = []
-    if (requestKind === 'start' || requestKind === 'resume') said.push({ role: 'user', content: this.#prompt })
     if (correction !== null) said.push(correctionEntry(correction))
     said.push(...reportEntries(this.#context.state))
     for (const message of this.#frozen.input?.take() ?? []) said.push({ role: 'user', content: contentOf(message) })
     return said
   }
 
-  async #begin(
-    requestKind: RequestKind,
-    {
-      said,
-      notices,
-      config,
-      closing,
-    }: Pick<Ask, 'notices' | 'closing'> & { said: readonly Said[]; config: ConfigDigest },
-  ): Promise<void> {
+  async #begin(requestKind: RequestKind, { said, promptAddition, notices, config, closing }: Begun): Promise<void> {
     const { state, clock } = this.#context
     const first = lengthWhenClosed(state)
     const at = clock.iso()
@@ -136,6 +142,7 @@ export class TurnDriver {
       model,
       entries: said.map((entry, index) => ({ id: entryId(first + index), at, ...entry })),
       notices: notices.map((notice) => notice.key),
+      ...(promptAddition !== '' && { promptAddition }),
       ...(state.config !== null && isSameConfig(state.config, config) ? {} : { config }),
       ...(closing !== null && { closing }),
     })

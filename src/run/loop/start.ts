@@ -1,7 +1,5 @@
-import type { ContentPart } from '../../contracts/entry.js'
 import { HarnessError } from '../../contracts/errors.js'
 import type { Model } from '../../contracts/model.js'
-import { withText } from '../../contracts/notices.js'
 import type { Spending } from '../../money/spending.js'
 import type { OutputFormat } from '../../output/format.js'
 import type { RunContext } from '../core/context.js'
@@ -15,7 +13,6 @@ import { FORMAT_VERSION } from '../machine/events.js'
 import type { DurablePayloads } from '../machine/events.js'
 import type { RunRules } from '../machine/rules.js'
 import type { RunState } from '../machine/state.js'
-import { contentOf } from '../stream/input.js'
 import type { InputMessage } from '../stream/input.js'
 import { TurnDriver } from './driver.js'
 import type { Ending } from './driver.js'
@@ -48,7 +45,7 @@ export async function prepare({ context, plan }: Conducted, state: RunState | nu
   return { model, output, rules, spending: await openSpending(context, plan, { model, rules, state }) }
 }
 
-type Started = Omit<DurablePayloads['run_started'], 'begun' | 'prompt' | 'history' | 'state'>
+type Started = Omit<DurablePayloads['run_started'], 'begun' | 'prompt' | 'history' | 'view' | 'state'>
 
 export function startedBy({ context, plan }: Conducted, { model, rules }: Prepared): Started {
   const { metadata, tracer } = context
@@ -107,10 +104,10 @@ export async function askStart(
   await context.hooks.ask({ ...context.hookBase('run_start'), ...about }, context, (same) => same)
 }
 
-/** The prompt with the context that the `user_prompt_submit` hooks add. */
-export async function effectivePrompt(context: RunContext, prompt: InputMessage): Promise<readonly ContentPart[]> {
+/** The text that the `user_prompt_submit` hooks add to the prompt; empty if they add none. */
+export async function addedByHooks(context: RunContext, prompt: InputMessage): Promise<string> {
   const { hooks } = context
-  if (!hooks.has('user_prompt_submit')) return contentOf(prompt)
+  if (!hooks.has('user_prompt_submit')) return ''
   const added: string[] = []
   let cancel: string | true | undefined
   const asked: HookContext<'user_prompt_submit'> = { ...context.hookBase('user_prompt_submit'), prompt }
@@ -120,8 +117,7 @@ export async function effectivePrompt(context: RunContext, prompt: InputMessage)
     return cancel === undefined ? same : null
   })
   if (cancel !== undefined) throw blockedByHook(cancel)
-  if (added.length === 0) return contentOf(prompt)
-  return withText(contentOf(prompt), `<hook_context>\n${added.join('\n\n')}\n</hook_context>`)
+  return added.length === 0 ? '' : `<hook_context>\n${added.join('\n\n')}\n</hook_context>`
 }
 
 function blockedByHook(reason: string | true): HarnessError {
@@ -130,14 +126,10 @@ function blockedByHook(reason: string | true): HarnessError {
 }
 
 /** Drives the run to its answer or its pause. */
-export async function drive(
-  { context, end }: Conducted,
-  frozen: Frozen,
-  content: readonly ContentPart[],
-): Promise<Ending> {
+export async function drive({ context, end }: Conducted, frozen: Frozen, promptAddition: string): Promise<Ending> {
   const { recording } = context
   const effects: Effects =
     recording === null ? new LiveEffects(context, frozen) : new RecordedEffects(context, frozen, recording)
   end.onFailure(() => effects.stop())
-  return new TurnDriver(context, frozen, effects, content).drive()
+  return new TurnDriver(context, frozen, effects, promptAddition).drive()
 }

@@ -1,5 +1,6 @@
 import { withTokens, withTurn, withUsage } from '../../contracts/result.js'
 import { toolCallsOf } from '../../contracts/entry.js'
+import { withText } from '../../contracts/notices.js'
 import { verdictOf } from './answers.js'
 import type { Answer } from './answers.js'
 import {
@@ -11,12 +12,12 @@ import {
 } from './background-state.js'
 import type { BatchCall } from './batch-call.js'
 import { countRetries } from './batch-retries.js'
-import { closeReply, end } from './closing.js'
+import { closeReply, complete, fail } from './closing.js'
 import type { DurableEvent } from './events.js'
 import { batchBreach } from './limits.js'
-import { endedError } from './settled.js'
 import type { CallNote } from './settled.js'
 import { forgetHidden, rememberNotices } from './host-notices.js'
+import type { Conversation } from './history.js'
 import { openState } from './state.js'
 import type { Batch, RunState } from './state.js'
 import { withChanges } from './view.js'
@@ -41,19 +42,19 @@ export function apply(state: RunState, event: DurableEvent): RunState {
 }
 
 /** The state at the end of a run's events, which follow `before`; `undefined` when there are none. */
-export function fold(events: Iterable<DurableEvent>, before?: RunState): RunState | undefined {
+export function fold(events: Iterable<DurableEvent>, history?: Conversation, before?: RunState): RunState | undefined {
   let state = before
   for (const event of events) {
     if (state !== undefined) apply(state, event)
-    else if (event.kind === 'run_started') state = openState(event)
+    else if (event.kind === 'run_started') state = openState(event, history)
     else throw new RangeError(`Expected a log to begin with \`run_started\`, got \`${event.kind}\`.`)
   }
   return state
 }
 
 /** The state after more events, in a copy that shares only the entries of the transcript; `null`: before the first event. */
-export function stateAfter(state: RunState | null, events: readonly DurableEvent[]): RunState {
-  const after = fold(events, state === null ? undefined : copyOfState(state))
+export function stateAfter(state: RunState | null, events: readonly DurableEvent[], history?: Conversation): RunState {
+  const after = fold(events, history, state === null ? undefined : copyOfState(state))
   if (after === undefined) throw new RangeError('Expected a run that has begun, or its first event.')
   return after
 }
@@ -91,11 +92,11 @@ function change(state: RunState, event: DurableEvent): void {
     case 'answer_received':
       return changeByAnswer(state, event.answer)
     case 'run_completed':
-      if (event.pending.length === 0) end(state, event.stopReason, event.at)
+      if (event.pending.length === 0) complete(state, event)
       else state.paused = event.stopReason
       return
     case 'run_failed':
-      return end(state, event.stopReason, event.at, endedError(event))
+      return fail(state, event)
     case 'view_changed':
       return changeByView(state, event)
     case 'extension_recorded':
@@ -118,13 +119,27 @@ function change(state: RunState, event: DurableEvent): void {
 function changeByGoingOn(state: RunState, event: Event<'run_started'>): void {
   const { root, provider, model, metadata, rules } = event
   Object.assign(state, { root, provider, model, metadata, rules, begunAt: event.at })
+  if (event.begun === 'retried') reopen(state)
   if (state.phase.at !== 'batch') return
   state.closing = null
   admit(state, state.phase)
 }
 
+/** A run that failed or was cancelled stands again where it stood then, with new budgets for failures in a row. */
+function reopen(state: RunState): void {
+  const { phase } = state
+  if (phase.at !== 'ended' || phase.position === undefined)
+    throw new RangeError(`Expected run \`${state.runId}\` to have failed, so that it can be retried.`)
+  const { position } = phase
+  state.phase = position.at === 'answered' ? { ...position, retried: true } : position
+  if (position.at === 'batch') position.exceeded = null
+  for (const name of Object.keys(state.streaks)) delete state.streaks[name]
+  state.staleTurns = 0
+}
+
 function changeByRequest(state: RunState, event: Event<'model_request_started'>): void {
   if (event.config !== undefined) state.config = event.config
+  if (state.phase.at === 'opening') addToPrompt(state, event.promptAddition)
   closeReply(state, event.at)
   for (const entry of event.entries) state.transcript.push(entry)
   rememberNotices(state, event.hostNotices ?? [])
@@ -146,6 +161,13 @@ function changeByRecord(state: RunState, { extension, value }: Event<'extension_
   const values = state.recorded?.[extension]
   if (values === undefined) state.recorded = { ...state.recorded, [extension]: [value] }
   else values.push(value)
+}
+
+/** The prompt has not been sent before its first request: until then it may grow. */
+function addToPrompt({ transcript, firstEntry }: RunState, addition: string | undefined): void {
+  const prompt = transcript[firstEntry]
+  if (addition === undefined || prompt?.role !== 'user') return
+  transcript[firstEntry] = { ...prompt, content: withText(prompt.content, addition) }
 }
 
 function changeByReply(state: RunState, { entry, resolution, cost }: Event<'model_message'>): void {

@@ -1,38 +1,87 @@
 import type { StopReason } from '../../contracts/result.js'
 import { toolCallsOf } from '../../contracts/entry.js'
-import type { ToolEntry, Unstamped } from '../../contracts/entry.js'
+import type { ToolEntry, TranscriptEntry } from '../../contracts/entry.js'
 import { FINAL_RESULT } from '../../output/format.js'
 import { reportEntries } from './background-state.js'
-import { acceptedAnswer, cutOff } from './settled.js'
-import type { SettledCall } from './settled.js'
+import { acceptedAnswer, cutOff, endedError } from './settled.js'
+import type { EndedError, SettledCall } from './settled.js'
+import type { Conversation } from './history.js'
 import { entryId } from './state.js'
-import type { Ended, Phase, RunState } from './state.js'
+import type { Phase, Position, RunState } from './state.js'
 
-/** Closes a run: what is still open in its transcript is answered. */
-export function end(state: RunState, stopReason: StopReason, at: string, error?: Ended['error']): void {
-  closeOpenCalls(state, at)
-  for (const entry of reportEntries(state))
-    state.transcript.push({ id: entryId(state.transcript.length), at, ...entry })
-  delete state.background
+/** Closes a run that has its answer. */
+export function complete(state: RunState, { stopReason, at }: { stopReason: StopReason; at: string }): void {
   const { phase } = state
-  const isFinal = stopReason === 'end_turn' && phase.at === 'answered' && phase.resolution.kind === 'final'
-  const output = isFinal ? phase.resolution.output : undefined
-  state.phase = { at: 'ended', stopReason, ...(output !== undefined && { output }), ...(error && { error }) }
+  state.transcript.push(...closingEntries(state, at))
+  delete state.background
+  const output = phase.at === 'answered' && phase.resolution.kind === 'final' ? phase.resolution.output : undefined
+  state.phase = { at: 'ended', stopReason, ...(output !== undefined && { output }) }
+}
+
+/** Ends a run without an answer. Its transcript stays open, so that a retry can continue it. */
+export function fail(state: RunState, failure: EndedError & { readonly stopReason: StopReason }): void {
+  if (state.phase.at === 'ended') return
+  state.phase = { at: 'ended', stopReason: failure.stopReason, error: endedError(failure), position: state.phase }
+}
+
+/** The conversation as it can be sent to any provider: every call has its result. A prompt that a hook blocked is not in it. */
+export function closedTranscript(state: RunState): readonly TranscriptEntry[] {
+  const { phase } = state
+  if (phase.at === 'ended' && phase.stopReason === 'cancelled_by_hook' && phase.position?.at === 'opening')
+    return state.transcript.slice(0, state.firstEntry)
+  const closing = closingEntries(state, state.updatedAt)
+  return closing.length === 0 ? state.transcript : [...state.transcript, ...closing]
+}
+
+/** What another run can continue: the closed transcript, as the model sees it. */
+export function conversationOf(state: RunState): Conversation {
+  return { entries: closedTranscript(state), ...(state.view && { view: state.view }) }
+}
+
+/** The results of open calls and the reports of runs in the background: what the transcript of an ended run lacks. */
+function closingEntries(state: RunState, at: string): readonly TranscriptEntry[] {
+  const first = state.transcript.length
+  return [...openResults(state, at), ...reportEntries(state)].map((entry, index) => {
+    return { id: entryId(first + index), at, ...entry }
+  })
+}
+
+function openResults(state: RunState, at: string): readonly Omit<ToolEntry, 'id'>[] {
+  const position = positionOf(state)
+  const last = state.transcript.at(-1)
+  if (last?.role !== 'assistant' || position === undefined) return []
+  const settled = new Map(position.at === 'batch' ? position.calls.map((call) => [call.callId, call]) : [])
+  const accepted = acceptedCall(position)
+  return toolCallsOf(last.parts).map(({ callId, name }) => {
+    const call = settled.get(callId)
+    const open = callId === accepted ? acceptedAnswer(at) : cutOff(call?.started ?? false, at)
+    return resultEntry({ callId, name }, call?.settled ?? open)
+  })
+}
+
+/** Where a run stands, or stood when it failed; undefined for a run that has its answer. */
+function positionOf({ phase }: RunState): Position | undefined {
+  return phase.at === 'ended' ? phase.position : phase
 }
 
 /**
- * Moves the results of the batch in hand into the transcript, in model order. An answer given by a call is accepted there
- * when the run goes on behind it, because somebody still had something to say.
+ * Moves the results of the calls of the last reply into the transcript, in model order. A `final_result` call is accepted
+ * here if the run continues after it.
  */
 export function closeReply(state: RunState, at: string): void {
+  for (const entry of resultsBefore(state, at))
+    state.transcript.push({ id: entryId(state.transcript.length), ...entry })
+}
+
+/** The results that the next request sends, without those that it answers itself. */
+function resultsBefore(state: RunState, at: string): readonly Omit<ToolEntry, 'id'>[] {
   const { phase } = state
-  if (phase.at === 'batch') {
-    for (const { callId, name, settled } of phase.calls) {
-      if (settled !== null) pushResult(state, { callId, name }, settled)
-    }
-  }
+  if (phase.at === 'batch')
+    return phase.calls.flatMap((call) => (call.settled === null ? [] : [resultEntry(call, call.settled)]))
   const callId = acceptedCall(phase)
-  if (callId !== null) pushResult(state, { callId, name: FINAL_RESULT }, acceptedAnswer(at))
+  if (callId !== null) return [resultEntry({ callId, name: FINAL_RESULT }, acceptedAnswer(at))]
+  // A reply that was cut off may have calls that were never run.
+  return phase.at === 'answered' && phase.resolution.kind === 'unexpected' ? openResults(state, at) : []
 }
 
 /** The `final_result` call by which the final answer was given. */
@@ -40,30 +89,17 @@ function acceptedCall(phase: Phase): string | null {
   return phase.at === 'answered' && phase.resolution.kind === 'final' ? phase.resolution.callId : null
 }
 
-/** At the end of a run no call stays without an answer: the transcript can be sent to any provider as it is. */
-function closeOpenCalls(state: RunState, at: string): void {
-  const { phase } = state
-  const settled = new Map(phase.at === 'batch' ? phase.calls.map((call) => [call.callId, call]) : [])
-  const last = state.transcript.at(-1)
-  const accepted = acceptedCall(phase)
-  if (last?.role !== 'assistant') return
-  for (const { callId, name } of toolCallsOf(last.parts)) {
-    const call = settled.get(callId)
-    const open = callId === accepted ? acceptedAnswer(at) : cutOff(call?.started ?? false, at)
-    pushResult(state, { callId, name }, call?.settled ?? open)
-  }
-}
-
-function pushResult(state: RunState, call: { callId: string; name: string }, settled: SettledCall): void {
-  const { at, output, parts, ok, source } = settled
+function resultEntry(
+  { callId, name }: { readonly callId: string; readonly name: string },
+  { at, output, parts, ok, source }: SettledCall,
+): Omit<ToolEntry, 'id'> {
   const content = parts === null ? output : [{ type: 'text' as const, text: output }, ...parts]
-  const about = { callId: call.callId, name: call.name, content, isError: !ok, ...(source && { source }) }
-  const entry: Unstamped<ToolEntry> = { role: 'tool', ...about }
-  state.transcript.push({ id: entryId(state.transcript.length), at, ...entry })
+  return { at, role: 'tool', callId, name, content, isError: !ok, ...(source && { source }) }
 }
 
-/** How many entries the transcript will have once the last reply is answered for by the next request. */
-export function lengthWhenClosed({ transcript, phase }: RunState): number {
-  if (phase.at === 'batch') return transcript.length + phase.calls.length
-  return transcript.length + (acceptedCall(phase) === null ? 0 : 1)
+/** The length of the transcript when the next request has added the results of the last reply. */
+export function lengthWhenClosed(state: RunState): number {
+  return (
+    state.transcript.length + (state.phase.at === 'batch' ? state.phase.calls.length : resultsBefore(state, '').length)
+  )
 }

@@ -6,7 +6,7 @@ import { limitNotices } from './limit-notices.js'
 import type { LimitNotice } from './limit-notices.js'
 import { batchBreach, closingBreach, mayPass, requestBreach, stallBreach } from './limits.js'
 import type { Breach, Standing } from './limits.js'
-import type { Batch, RunState } from './state.js'
+import type { Answered, Batch, RunState } from './state.js'
 import { unanswered } from './waiting.js'
 
 /** What must happen next in a run. */
@@ -53,7 +53,7 @@ export function decide(state: RunState): Command {
   const { phase } = state
   switch (phase.at) {
     case 'opening':
-      return ask(state, state.transcript.length > 0 ? 'resume' : 'start')
+      return ask(state, state.firstEntry > 0 ? 'resume' : 'start')
     case 'asking':
       return { kind: 'ask_again', requestKind: phase.requestKind }
     case 'batch':
@@ -111,13 +111,14 @@ function overLimit(breach: Breach): Command {
   return { kind: 'fail', failure: { kind: 'limit', breach } }
 }
 
-function decideAnswer(state: RunState, { resolution }: RunState['phase'] & { at: 'answered' }): Command {
+function decideAnswer(state: RunState, { resolution, retried }: Answered): Command {
   switch (resolution.kind) {
     case 'final':
       return decideFinal(state)
     case 'ask_again':
       return ask(state, resolution.reason === 'pause' ? 'pause_continuation' : 'empty_retry')
     case 'unexpected':
+      if (retried === true) return ask(state, 'correction', { message: resolution.message, callId: null })
       return { kind: 'fail', failure: { kind: 'unexpected', message: resolution.message } }
     case 'retry_tool_output':
       return correct(state, 'output_retry_tool', { message: resolution.message, callId: resolution.callId })
@@ -142,7 +143,8 @@ function decideFinal(state: RunState): Command {
 
 function correct(state: RunState, requestKind: RequestKind, correction: Correction): Command {
   const retries = state.rules.outputRetries
-  if (state.usage.outputRetries >= retries) {
+  const isRetried = state.phase.at === 'answered' && state.phase.retried === true
+  if (state.usage.outputRetries >= retries && !isRetried) {
     return { kind: 'fail', failure: { kind: 'output', message: correction.message, retries } }
   }
   return ask(state, requestKind, correction)

@@ -16,13 +16,13 @@ import type {
   ContentSource,
   TokenUsage,
   ToolEntry,
-  TranscriptEntry,
   UserEntry,
 } from '../../contracts/entry.js'
 import type { JsonObject, JsonValue } from '../../util/json.js'
 import type { Answer } from './answers.js'
 import type { LeftRun } from './background-state.js'
 import type { ConfigDigest } from './config-digest.js'
+import type { StoredHistory } from './history.js'
 import type { Breach } from './limits.js'
 import type { LimitKind, RunRules } from './rules.js'
 import type { View, ViewChange } from './view.js'
@@ -69,9 +69,9 @@ export interface DurablePayloads {
     readonly version: typeof FORMAT_VERSION
     /**
      * `resumed` and `recovered`: the run continues; its first `run_started` is earlier in the log, or its `state` is
-     * here. `forked`: a new run continues from the `state` of another run.
+     * here. `retried`: a run that failed or was cancelled continues. `forked`: a new run continues from the `state` of another run.
      */
-    readonly begun: 'fresh' | 'resumed' | 'recovered' | 'forked'
+    readonly begun: 'fresh' | 'resumed' | 'recovered' | 'retried' | 'forked'
     /** The caller's prompt; null if the run continues. */
     readonly prompt: string | readonly ContentPart[] | null
     readonly root: string
@@ -84,9 +84,9 @@ export interface DurablePayloads {
     readonly traceparent?: string
     /** Limits and retry budgets of the run. */
     readonly rules: RunRules
-    /** The conversation that the run continues (`history`); empty for a new one. */
-    readonly history: readonly TranscriptEntry[]
-    /** How the model sees the history, if not as it is. */
+    /** The conversation that the run continues; empty if there is none, and for a run that continues itself. */
+    readonly history: StoredHistory
+    /** How the model sees a history of entries, if not as it is; a history by reference has the view of its run. */
     readonly view?: View
     /** Everything before this event, if the log does not contain it: the run was resumed from a stored state. */
     readonly state?: ResumeState
@@ -95,8 +95,10 @@ export interface DurablePayloads {
     readonly requestKind: RequestKind
     readonly provider: string
     readonly model: string
-    /** Entries added by the harness for this request, after the batch's results: prompt, correction, steering, notices. */
+    /** Entries that the harness adds for this request, after the results of the batch: correction, steering, notices. */
     readonly entries: readonly (UserEntry | ToolEntry)[]
+    /** Text that hooks and notices add to the prompt; with the first request only. */
+    readonly promptAddition?: string
     /** Keys of the notices among the entries. */
     readonly notices: readonly string[]
     /** Sent with the first request, and again if a continued run has a different configuration. */

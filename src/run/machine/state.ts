@@ -1,6 +1,7 @@
 import { NO_USAGE } from '../../contracts/result.js'
 import type { RunUsage, StopReason } from '../../contracts/result.js'
-import type { ContentPart, TranscriptEntry } from '../../contracts/entry.js'
+import { contentOf } from '../../contracts/entry.js'
+import type { TranscriptEntry } from '../../contracts/entry.js'
 import type { Resolution } from '../../output/resolve.js'
 import type { JsonObject, JsonValue } from '../../util/json.js'
 import type { Background } from './background-state.js'
@@ -9,6 +10,8 @@ import type { Exceeded } from './batch-retries.js'
 import type { ConfigDigest } from './config-digest.js'
 import { FORMAT_VERSION } from './events.js'
 import type { DurableEvent, RequestKind } from './events.js'
+import { isReference } from './history.js'
+import type { Conversation } from './history.js'
 import type { Breach } from './limits.js'
 import type { RunRules } from './rules.js'
 import type { HostNotice } from './host-notices.js'
@@ -37,9 +40,8 @@ export interface RunState {
   rules: RunRules
   /** What the run is configured with since its first request. */
   config: ConfigDigest | null
-  readonly prompt: string | readonly ContentPart[]
   readonly transcript: TranscriptEntry[]
-  /** Where the entries of this run begin; what is before came with `history`. */
+  /** Index of the prompt in the transcript; the entries before it are the history of the run. */
   readonly firstEntry: number
   phase: Phase
   usage: RunUsage
@@ -73,13 +75,22 @@ export interface RunParent {
   readonly agentName: string
 }
 
-/** Where a run stands: what `decide` looks at. */
-export type Phase =
+/** Where a run stands: the input of `decide`. */
+export type Phase = Position | Ended
+
+/** Where a run stands that has not ended. */
+export type Position =
   | { readonly at: 'opening' }
   | { readonly at: 'asking'; readonly requestKind: RequestKind; readonly notices: readonly string[] }
-  | { readonly at: 'answered'; readonly resolution: Exclude<Resolution, { kind: 'continue' }> }
+  | Answered
   | Batch
-  | Ended
+
+export interface Answered {
+  readonly at: 'answered'
+  readonly resolution: Exclude<Resolution, { kind: 'continue' }>
+  /** The run failed with this reply and is retried: one corrective request is allowed, whatever the budget. */
+  readonly retried?: true
+}
 
 /** What a run came to. */
 export interface Ended {
@@ -89,6 +100,8 @@ export interface Ended {
   readonly output?: JsonValue
   /** Why there is none. */
   readonly error?: EndedError
+  /** Where the run stood when it failed: a retry continues there. */
+  readonly position?: Position
 }
 
 /** The tool calls of one reply, in model order. */
@@ -103,9 +116,14 @@ export interface Batch {
   exceeded: Exceeded | null
 }
 
-/** The state of a run at its first event. */
-export function openState(event: DurableEvent & { kind: 'run_started' }): RunState {
-  const { runId, parentRunId, parentToolCallId, agentName, history } = event
+/** The state of a run at its first event. The conversation before it is given if the event only refers to it. */
+export function openState(
+  event: DurableEvent & { kind: 'run_started' },
+  { entries, view }: Conversation = inlineIn(event),
+): RunState {
+  const { runId, parentRunId, parentToolCallId, agentName } = event
+  const content = contentOf(event.prompt ?? '')
+  const prompt: TranscriptEntry = { id: entryId(entries.length), at: event.at, role: 'user', content }
   return {
     kind: 'run_state',
     version: FORMAT_VERSION,
@@ -122,9 +140,8 @@ export function openState(event: DurableEvent & { kind: 'run_started' }): RunSta
     metadata: event.metadata,
     rules: event.rules,
     config: null,
-    prompt: event.prompt ?? '',
-    transcript: [...history],
-    firstEntry: history.length,
+    transcript: [...entries, prompt],
+    firstEntry: entries.length,
     phase: { at: 'opening' },
     usage: NO_USAGE,
     told: [],
@@ -133,8 +150,15 @@ export function openState(event: DurableEvent & { kind: 'run_started' }): RunSta
     streaks: {},
     notes: {},
     ...(event.traceparent !== undefined && { traceparent: event.traceparent }),
-    ...(event.view !== undefined && { view: event.view }),
+    ...(view !== undefined && { view }),
   }
+}
+
+function inlineIn({ runId, history, view }: DurableEvent & { kind: 'run_started' }): Conversation {
+  if (!isReference(history)) return { entries: history, ...(view && { view }) }
+  throw new RangeError(
+    `Expected the history of run \`${runId}\` to be resolved: it is that of run \`${history.runId}\`.`,
+  )
 }
 
 /** Id of the entry at `index` of a transcript. */

@@ -8,24 +8,30 @@ import type { GoOnOpening } from '../core/plan.js'
 import { childRunId } from '../children/children.js'
 import type { DurableEvent } from '../machine/events.js'
 import type { InputMessage } from '../stream/input.js'
-import { opened } from '../core/load.js'
+import { inline } from '../resume/history.js'
+import { opened } from '../resume/read-log.js'
+import type { ResolveHistory } from '../resume/read-log.js'
 import { apply } from '../machine/apply.js'
-import { end } from '../machine/closing.js'
+import { conversationOf } from '../machine/closing.js'
+import type { Conversation } from '../machine/history.js'
 import type { RunState } from '../machine/state.js'
 
 /**
- * The state of a recorded run behind its reply number `afterTurn`, with the results of the calls that the reply made.
- * Throws `invalid_options` when it had no such turn.
+ * The state of a recorded run after its reply number `afterTurn`, with the results of the calls that the reply made, also
+ * if the run paused before it had them. Throws `invalid_options` if it had no such turn.
  */
-function stateAfterTurn(events: readonly DurableEvent[], afterTurn: number): RunState {
+async function stateAfterTurn(
+  events: readonly DurableEvent[],
+  afterTurn: number,
+  resolve: ResolveHistory,
+): Promise<RunState> {
   const [first, ...rest] = events
   if (first === undefined) throw new HarnessError('invalid_log', 'There is no event in the log that was given.')
-  const { state } = opened(first)
+  const { state } = await opened(first, resolve)
   let turns = state.usage.modelRequests
   for (const event of rest) {
-    const isBehind =
-      event.kind === 'model_request_started' || event.kind === 'run_completed' || event.kind === 'run_failed'
-    if (turns >= afterTurn && isBehind) break
+    const isEnd = event === rest.at(-1) && (event.kind === 'run_completed' || event.kind === 'run_failed')
+    if (turns >= afterTurn && (isEnd || event.kind === 'model_request_started')) break
     apply(state, event)
     if (event.kind === 'model_message') turns += 1
   }
@@ -44,12 +50,19 @@ export interface ForkPoint {
   readonly prompt?: InputMessage
 }
 
+interface ForkedRun {
+  readonly afterTurn: number
+  readonly prompt: InputMessage | null
+  readonly runId: string
+  readonly resolve: ResolveHistory
+}
+
 /** How a run begins that goes on from a point of a recorded one. */
 export function forkOpening(
   recorded: Promise<readonly DurableEvent[]>,
-  { afterTurn, prompt, runId }: { afterTurn: number; prompt: InputMessage | null; runId: string },
+  { afterTurn, prompt, runId, resolve }: ForkedRun,
 ): GoOnOpening {
-  const state = recorded.then((events) => stateAfterTurn(events, afterTurn))
+  const state = recorded.then((events) => stateAfterTurn(events, afterTurn, resolve))
   // Awaited when the run has begun; without this a bad log would also be an unhandled rejection.
   state.catch(() => undefined)
   return {
@@ -60,7 +73,10 @@ export function forkOpening(
     metadata: null,
     load: async () =>
       prompt === null ? { state: forkedState(await state, runId), responses: [], last: null, isLogged: false } : null,
-    otherwise: prompt === null ? null : async () => ({ kind: 'fresh', prompt, history: closedTranscript(await state) }),
+    otherwise:
+      prompt === null
+        ? null
+        : async () => ({ kind: 'fresh', prompt, history: async () => inline(conversationBefore(await state)) }),
   }
 }
 
@@ -83,10 +99,10 @@ function begunAnew({ background }: RunState, runId: string): Pick<RunState, 'bac
   return { background: { ...background, runs } }
 }
 
-/** The conversation up to where a run stood, closed, to go on from with another prompt. */
-function closedTranscript(state: RunState): RunState['transcript'] {
-  if (state.phase.at !== 'ended') end(state, 'end_turn', state.transcript.at(-1)?.at ?? state.startedAt)
-  return state.transcript
+/** The conversation up to where a run stood, to continue with another prompt: in place of its own, if that was not sent. */
+function conversationBefore(state: RunState): Conversation {
+  const { entries, ...view } = conversationOf(state)
+  return { entries: state.phase.at === 'opening' ? entries.slice(0, state.firstEntry) : entries, ...view }
 }
 
 /** What the tools of a fork do. */

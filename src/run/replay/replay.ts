@@ -1,7 +1,7 @@
 import { HarnessError } from '../../contracts/errors.js'
 import type { Model, ModelCapabilities } from '../../contracts/model.js'
 import type { HarnessResult } from '../../contracts/result.js'
-import type { Opening } from '../core/plan.js'
+import type { OpenHistory, Opening } from '../core/plan.js'
 import type { RunContext } from '../core/context.js'
 import type { DurableEvent, RunEvent } from '../machine/events.js'
 import type { InputPort } from '../stream/input.js'
@@ -10,6 +10,7 @@ import type { RunLog } from '../log/log.js'
 import { toHarnessError } from '../core/failure.js'
 import { Recording, recordedFailure } from '../core/recording.js'
 import { currentFormat } from '../resume/format-1.js'
+import type { ResolveHistory } from '../resume/read-log.js'
 import { readState } from '../resume/stored-state.js'
 
 type Started = DurableEvent & { kind: 'run_started' }
@@ -40,6 +41,7 @@ export interface ReplayedStretch<Output> {
 export async function replayRun<Output>(
   events: readonly DurableEvent[],
   run: (stretch: Stretch) => ReplayedStretch<Output>,
+  resolve: ResolveHistory,
 ): Promise<HarnessResult<Output>> {
   const recording = new Recording(events)
   let context: RunContext | null = null
@@ -47,7 +49,7 @@ export async function replayRun<Output>(
     const started = recording.next
     if (started?.kind !== 'run_started') throw interrupted(recording.last)
     const before: RunContext | null = context
-    const opening = openingOf(started, recording, before)
+    const opening = openingOf(started, { recording, before, resolve })
     const model = recordedModel(started, events)
     const stretch = run({ opening, started, recording, model, log: noLog, input: recordedInput(recording) })
     context = stretch.context
@@ -105,9 +107,18 @@ const noLog: RunLog = {
   },
 }
 
-function openingOf(started: Started, recording: Recording, before: RunContext | null): Opening {
-  const { begun, prompt, history } = started
-  if (begun === 'fresh') return { kind: 'fresh', prompt: prompt ?? '', history }
+function openingOf(
+  started: Started,
+  { recording, before, resolve }: { recording: Recording; before: RunContext | null; resolve: ResolveHistory },
+): Opening {
+  const { begun, prompt } = started
+  if (begun === 'fresh') {
+    const history = async (): Promise<OpenHistory> => ({
+      start: startHistory(started),
+      conversation: await resolve(started),
+    })
+    return { kind: 'fresh', prompt: prompt ?? '', history }
+  }
   const found: LoadedRun =
     before === null
       ? { ...readState(started.state, `The log of run \`${started.runId}\``, null), last: null, isLogged: false }
@@ -122,6 +133,10 @@ function openingOf(started: Started, recording: Recording, before: RunContext | 
     metadata: started.metadata,
     otherwise: null,
   }
+}
+
+function startHistory({ history, view }: Started): OpenHistory['start'] {
+  return { history, ...(view && { view }) }
 }
 
 /** The model as far as a run can tell it from another without asking it. */

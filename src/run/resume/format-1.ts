@@ -1,6 +1,8 @@
-import { isObject } from '../../util/json.js'
+import { contentOf } from '../../contracts/entry.js'
+import type { ContentPart, TranscriptEntry } from '../../contracts/entry.js'
 import { FORMAT_VERSION } from '../machine/events.js'
 import type { DurableEvent, DurablePayloads } from '../machine/events.js'
+import { entryId } from '../machine/state.js'
 
 /**
  * Turns the events of one log, in their order, into those of the current format: a log may begin in format 1 and continue in
@@ -8,9 +10,16 @@ import type { DurableEvent, DurablePayloads } from '../machine/events.js'
  */
 export function currentFormat(): (stored: DurableEvent) => DurableEvent {
   let isOld = false
+  // Of a run whose first request has not begun: that request had the prompt among its entries.
+  let prompt: Prompt | null = null
   return (stored) => {
     if (stored.kind === 'run_started') isOld = (stored as { version?: number }).version === undefined
-    return isOld ? fromFormat1(stored) : stored
+    if (!isOld) return stored
+    if (stored.kind === 'run_started') prompt = promptIn(stored) ?? prompt
+    if (stored.kind !== 'model_request_started' || prompt === null) return fromFormat1(stored)
+    const said = prompt
+    prompt = null
+    return withoutPrompt(stored, said)
   }
 }
 
@@ -35,12 +44,44 @@ function fromFormat1(event: DurableEvent): DurableEvent {
   return { ...rest, stopReason, usage, pending: pending.map(({ callId }) => callId) }
 }
 
+type Prompt = string | readonly ContentPart[]
+
+/** The prompt of a run that has not asked its model yet. */
+function promptIn({ prompt, state }: DurableEvent & { kind: 'run_started' }): Prompt | null {
+  if (state === undefined) return prompt
+  const { phase, prompt: stored } = state as unknown as Format1State
+  return phase.at === 'opening' ? stored : null
+}
+
+function withoutPrompt(event: DurableEvent & { kind: 'model_request_started' }, prompt: Prompt): DurableEvent {
+  const [first, ...entries] = event.entries
+  if (first?.role !== 'user') return event
+  const said = contentOf(prompt)
+  const [last, sent] = [said.at(-1), first.content.at(said.length - 1)]
+  const begins = last?.type === 'text' && sent?.type === 'text' && sent.text.startsWith(`${last.text}\n\n`)
+  const more = first.content.slice(said.length).map((part) => (part.type === 'text' ? part.text : ''))
+  const added = [...(begins ? [sent.text.slice(last.text.length + 2)] : []), ...more].join('\n\n')
+  return { ...event, entries, ...(added !== '' && { promptAddition: added }) }
+}
+
 type Format1Result = Pick<DurablePayloads['run_completed'], 'stopReason' | 'usage'> & {
   readonly pending: readonly { readonly callId: string }[]
 }
 
+interface Format1State {
+  readonly startedAt: string
+  readonly prompt: Prompt
+  readonly phase: { readonly at: string }
+  readonly transcript: readonly TranscriptEntry[]
+  readonly firstEntry: number
+}
+
 /** A stored state of format 1 as one of the current format; any other document as it is. */
 export function stateInCurrentFormat(document: Readonly<Record<string, unknown>>): Record<string, unknown> {
-  if (document['version'] !== 1 || !isObject(document)) return document
-  return { ...document, version: FORMAT_VERSION }
+  if (document['version'] !== 1 || !Array.isArray(document['transcript'])) return document
+  const { prompt, ...state } = document as unknown as Format1State
+  const { transcript, firstEntry, startedAt: at } = state
+  const hasAsked = transcript.length > firstEntry || prompt === undefined
+  const entry = { id: entryId(transcript.length), at, role: 'user', content: contentOf(prompt) } as const
+  return { ...state, version: FORMAT_VERSION, transcript: hasAsked ? transcript : [...transcript, entry] }
 }

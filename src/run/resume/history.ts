@@ -3,12 +3,18 @@ import { toolCallsOf } from '../../contracts/entry.js'
 import type { TranscriptEntry } from '../../contracts/entry.js'
 import type { ResumeState } from '../../contracts/result.js'
 import { isObject, parseJson } from '../../util/json.js'
+import type { OpenHistory } from '../core/plan.js'
 import type { SigningKey } from '../core/signature.js'
-import { loadRun } from '../core/load.js'
 import type { RunLog } from '../log/log.js'
+import { conversationOf } from '../machine/closing.js'
+import { upToStep } from '../machine/history.js'
+import type { Conversation } from '../machine/history.js'
 import { entryId } from '../machine/state.js'
 import type { RunState } from '../machine/state.js'
+import { foldLog } from './read-log.js'
+import { isSameState } from './state-digest.js'
 import { readState, waitingFor } from './stored-state.js'
+import type { StoredState } from './stored-state.js'
 import { transcriptShape } from './stored-shape.js'
 
 /** An earlier run in the same log, up to and including the step of one of its entries. */
@@ -21,28 +27,31 @@ export interface HistoryReference {
 /** The conversation that a run continues: entries, the state of a run that has ended, or a run of the same log. */
 export type History = readonly TranscriptEntry[] | ResumeState | HistoryReference
 
-/** What is needed to read a `History`. */
-export interface HistorySource {
-  readonly log: RunLog
-  readonly signingKey: SigningKey | null
-}
+/** Finds a conversation for a run of the log. */
+export type FindHistory = (log: RunLog) => Promise<OpenHistory>
 
 /**
- * The entries of a history, or how to load them. Throws `invalid_state` for anything else; a run that cannot be continued
- * rejects when it is loaded.
+ * Reads a history. Throws `invalid_state` for anything else; a run that cannot be continued rejects when it is looked up. What
+ * the log of the new run holds becomes a reference.
  */
-export function readHistory(
-  given: unknown,
-  { log, signingKey }: HistorySource,
-): readonly TranscriptEntry[] | (() => Promise<readonly TranscriptEntry[]>) {
-  if (Array.isArray(given)) return readEntries(given)
+export function readHistory(given: unknown, signingKey: SigningKey | null): FindHistory {
+  if (Array.isArray(given)) {
+    const found = inline({ entries: readEntries(given) })
+    return () => Promise.resolve(found)
+  }
   if (isReference(given)) {
     const { runId, after } = given
     if (after !== undefined && typeof after !== 'string') throw invalid('`after` must be the id of an entry')
-    return () => loadHistory(log, { runId, after })
+    return (log) => ofRun(log, { runId, after })
   }
-  const { state } = readState(given, 'history', signingKey)
-  return endedTranscript(state)
+  const stored = readState(given, 'history', signingKey)
+  requireEnd(stored.state)
+  return (log) => ofState(log, stored)
+}
+
+/** A conversation that no run of the log holds. */
+export function inline({ entries, view }: Conversation): OpenHistory {
+  return { start: { history: entries, ...(view && { view }) }, conversation: { entries, ...(view && { view }) } }
 }
 
 function isReference(given: unknown): given is { readonly runId: string; readonly after?: unknown } {
@@ -87,24 +96,38 @@ function openCall(entries: readonly TranscriptEntry[]): string | undefined {
   return open.values().next().value
 }
 
-async function loadHistory(log: RunLog, { runId, after }: HistoryReference): Promise<readonly TranscriptEntry[]> {
-  const found = await loadRun(log, runId)
+async function ofRun(log: RunLog, { runId, after }: HistoryReference): Promise<OpenHistory> {
+  const found = await foldLog(log, runId)
   if (found === null) throw new HarnessError('run_not_found', `history: the log has no run \`${runId}\`.`)
   const { state } = found
-  if (after === undefined) return endedTranscript(state)
-  const { transcript } = state
-  const index = transcript.findIndex(({ id }) => id === after)
-  if (index < 0) throw invalid(`run \`${runId}\` has no entry \`${after}\``)
-  let end = index + 1
-  while (transcript[end]?.role === 'tool') end += 1
-  const entries = transcript.slice(0, end)
-  if (openCall(entries) !== undefined) throw invalid(`run \`${runId}\` ${waitingFor(state)}`)
-  return entries
+  if (after === undefined) {
+    requireEnd(state)
+    return referring(state, conversationOf(state))
+  }
+  const conversation = upToStep(conversationOf(state), after)
+  if (conversation === null) throw invalid(`run \`${runId}\` has no entry \`${after}\``)
+  if (conversation.entries.length > state.transcript.length) requireEnd(state)
+  return referring(state, conversation)
 }
 
-function endedTranscript(state: RunState): readonly TranscriptEntry[] {
-  if (state.phase.at === 'ended') return state.transcript
-  throw invalid(`run \`${state.runId}\` ${waitingFor(state)}`)
+/** If the log has the run, its content counts, and the state must be the one that the log holds. */
+async function ofState(log: RunLog, stored: StoredState): Promise<OpenHistory> {
+  const { runId, seq } = stored.state
+  const known = await foldLog(log, runId, { upTo: seq })
+  if (known === null) return inline(conversationOf(stored.state))
+  if (!isSameState(stored, known.state))
+    throw invalid(`the state of run \`${runId}\` is not the one that the log holds: it was changed`)
+  return referring(known.state, conversationOf(known.state))
+}
+
+function referring({ runId, seq }: RunState, conversation: Conversation): OpenHistory {
+  const last = conversation.entries.at(-1)
+  if (last === undefined) return inline(conversation)
+  return { start: { history: { runId, seq, entryId: last.id } }, conversation }
+}
+
+function requireEnd(state: RunState): void {
+  if (state.phase.at !== 'ended') throw invalid(`run \`${state.runId}\` ${waitingFor(state)}`)
 }
 
 function invalid(problem: string): HarnessError {

@@ -127,10 +127,10 @@ const batchCall = objectOf(
 
 const endedError = objectOf({ code: text, message: text }, { status: number, retryable: oneOf(true) })
 
-const phase = taggedBy('at', {
+const positions = {
   opening: objectOf({ at: text }),
   asking: objectOf({ at: text, requestKind: text, notices: listOf(text) }),
-  answered: objectOf({ at: text, resolution: recordOf(json) }),
+  answered: objectOf({ at: text, resolution: recordOf(json) }, { retried: oneOf(true) }),
   batch: objectOf({
     at: text,
     admitted: flag,
@@ -138,7 +138,14 @@ const phase = taggedBy('at', {
     resumed: flag,
     exceeded: nullable(objectOf({ toolName: text, budget: count, count })),
   }),
-  ended: objectOf({ at: text, stopReason: text }, { output: json, error: endedError }),
+}
+
+const phase = taggedBy('at', {
+  ...positions,
+  ended: objectOf(
+    { at: text, stopReason: text },
+    { output: json, error: endedError, position: taggedBy('at', positions) },
+  ),
 })
 
 const limits = recordOf(nullable(number))
@@ -232,8 +239,7 @@ export const runStateShape: Shape = objectOf(
     metadata: recordOf(json),
     rules,
     config: nullable(objectOf({ instructions: text, tools: recordOf(text), output: text, limits: text })),
-    prompt: either(listOf(contentPart), text),
-    transcript: listOf(entry),
+    transcript: transcriptShape,
     firstEntry: count,
     phase,
     usage,

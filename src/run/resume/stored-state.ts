@@ -15,6 +15,8 @@ import { runStateShape } from './stored-shape.js'
 export interface StoredState {
   readonly state: RunState
   readonly responses: readonly unknown[]
+  /** It was stored in format 1. */
+  readonly isOld?: boolean
 }
 
 /**
@@ -30,7 +32,11 @@ export function readState(given: unknown, where: string, key: SigningKey | null)
   if (problem !== undefined) throw invalid(where, problem)
   if (key !== null) checkSignature(stored as ResumeState, key)
   const { responses, signature, ...state } = document
-  return { state: state as unknown as RunState, responses: Array.isArray(responses) ? responses : [] }
+  return {
+    state: state as unknown as RunState,
+    responses: Array.isArray(responses) ? responses : [],
+    isOld: stored['version'] !== FORMAT_VERSION,
+  }
 }
 
 /** Why the conversation of a run that has not ended cannot be continued. */
@@ -90,13 +96,14 @@ function otherVersion(version: unknown): string {
 
 /** What fits the shape and was still not written by a run. */
 function impossible(state: RunState): string | undefined {
-  const { phase, transcript, firstEntry } = state
-  if (firstEntry > transcript.length) return '`firstEntry` lies behind the transcript'
+  const { transcript, firstEntry } = state
+  const phase = state.phase.at === 'ended' ? state.phase.position : state.phase
+  if (firstEntry >= transcript.length) return '`firstEntry` lies behind the transcript'
   const ids = transcript
     .flatMap((entry) => (entry.role === 'assistant' ? toolCallsOf(entry.parts) : []))
     .map(({ callId }) => callId)
   if (new Set(ids).size < ids.length) return 'a call id is in `transcript` twice'
-  if (phase.at !== 'batch') return undefined
+  if (phase?.at !== 'batch') return undefined
   const last = transcript.at(-1)
   const made = last?.role === 'assistant' ? toolCallsOf(last.parts) : []
   const same =

@@ -47,8 +47,3 @@ export function inputPort(): InputPort {
     take: takeAll,
   }
 }
-
-/** A message as content parts of its own: what its sender does with the parts afterwards changes nothing. */
-export function contentOf(message: InputMessage): readonly ContentPart[] {
-  return typeof message === 'string' ? [{ type: 'text', text: message }] : message.map((part) => ({ ...part }))
-}

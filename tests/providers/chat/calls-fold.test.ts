@@ -20,7 +20,7 @@ function callsOf(chunks: readonly (readonly unknown[])[]): { calls: Call[]; told
   }
 }
 
-describe('assigning a piece to its call', () => {
+describe('H-38 which call a piece belongs to', () => {
   const f = (name: string | undefined, text: unknown) => ({ ...(name !== undefined && { name }), arguments: text })
 
   test.each<[string, readonly (readonly unknown[])[], Call[]]>([
@@ -192,7 +192,7 @@ describe('assigning a piece to its call', () => {
     for (const [callId, , text] of calls) expect(told[callId] ?? '{}').toBe(text)
   })
 
-  test('extra data of a call is kept, even if it arrives with a later piece', () => {
+  test('what a call has beside is kept, also when it comes with a later piece', () => {
     const { reply } = hear(
       chunksOf([
         { tool_calls: [{ index: 0, id: 'a', type: 'function', function: { name: 'f', arguments: '{}' } }] },

@@ -89,7 +89,7 @@ describe('a subagent in the background', () => {
     }
     const { text, transcript, usage } = await stream.result
     expect(reportsIn(transcript).map(({ content }) => content)).toEqual(['Second.', 'First.'])
-    expect([text, requests]).toEqual(['Both are there.', [1, 0, 1, 1]])
+    expect([text, requests]).toEqual(['Both are there.', [0, 0, 1, 1]])
     expect(usage.children).toEqual({ modelRequests: 4, toolCalls: 2 })
   })
 

@@ -39,7 +39,7 @@ describe('a run that is aborted', () => {
       name: 'AbortError',
       code: 'cancelled',
       cause: reason,
-      run: { stopReason: 'cancelled', transcript: [] },
+      run: { stopReason: 'cancelled', transcript: [{ role: 'user', content: [{ type: 'text', text: 'Go.' }] }] },
     })
     expect(fired).toEqual(['run_end'])
   })

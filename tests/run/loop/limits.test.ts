@@ -30,7 +30,7 @@ describe('limits', () => {
     expect(error).toMatchObject({
       code: 'limit_reached',
       message: 'The run reached its limit: max_model_requests=0 (0 used).',
-      run: { stopReason: 'limit_reached', usage: { modelRequests: 0 }, transcript: [] },
+      run: { stopReason: 'limit_reached', usage: { modelRequests: 0 }, transcript: [{ role: 'user' }] },
     })
     expect(breaches).toEqual([{ limitKind: 'model_requests', limitValue: 0, currentCount: 0 }])
   })

@@ -166,7 +166,7 @@ describe('replies that are no answer', () => {
     expect(
       ofKind(events, 'model_request_started').map(({ requestKind, entries }) => [requestKind, entries.length]),
     ).toEqual([
-      ['start', 1],
+      ['start', 0],
       ['empty_retry', 0],
       ['pause_continuation', 0],
     ])

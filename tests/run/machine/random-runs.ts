@@ -5,6 +5,7 @@ import type { DurableEvent, Hook, Model, ModelTurn, RunEvent, RunLog, ToolContex
 import { resolveConfig, rulesOf } from '#harness/config.js'
 import { outputFormat } from '#output/schema.js'
 import { RunAbort } from '#util/abort.js'
+import { inline } from '#run/resume/history.js'
 import { conduct } from '#run/loop/conduct.js'
 import type { RunPlan } from '#run/core/plan.js'
 import { RunContext } from '#run/core/context.js'
@@ -290,7 +291,7 @@ function planOf(
     run.output === 'none' ? null : outputFormat({ type: z.object({ answer: z.string() }), mode: run.output }, {})
   const { root, settings, tools } = config
   return {
-    opening: { kind: 'fresh', prompt: 'Go.', history: [] },
+    opening: { kind: 'fresh', prompt: 'Go.', history: () => Promise.resolve(inline({ entries: [] })) },
     root,
     settings,
     prices: null,

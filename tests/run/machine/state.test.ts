@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest'
 import type { TranscriptEntry } from 'thinharness'
 import { apply, fold } from '#run/machine/apply.js'
-import { lengthWhenClosed } from '#run/machine/closing.js'
+import { closedTranscript, lengthWhenClosed } from '#run/machine/closing.js'
 import { openState } from '#run/machine/state.js'
 import type { BatchCall } from '#run/machine/batch-call.js'
 import type { RunState } from '#run/machine/state.js'
@@ -22,8 +22,7 @@ const OPENED: RunState = {
   metadata: { tenant: 1 },
   rules: RULES,
   config: null,
-  prompt: 'Go.',
-  transcript: [],
+  transcript: [user(0, 'Go.')],
   firstEntry: 0,
   phase: { at: 'opening' },
   usage: {
@@ -75,7 +74,7 @@ describe('the state at the first event', () => {
 
   test('of a run that goes on from a conversation keeps where its own entries begin', () => {
     const history = [user(0, 'Before.'), reply(1, text('Yes.'))]
-    expect(new Story({ history }).state).toMatchObject({ transcript: history, firstEntry: 2 })
+    expect(new Story({ history }).state).toMatchObject({ transcript: [...history, user(2, 'Go.')], firstEntry: 2 })
   })
 
   test('of a child run knows its parent', () => {
@@ -86,7 +85,7 @@ describe('the state at the first event', () => {
 
 describe('what each event changes', () => {
   const batch = (...names: readonly string[]): Story =>
-    new Story({ metadata: { tenant: 1 } }).asks({ entries: [user(0, 'Go.')] }).replies(calls(...names))
+    new Story({ metadata: { tenant: 1 } }).asks().replies(calls(...names))
 
   /** The members of the state that differ from the one before. */
   function changes(story: Story, next: (story: Story) => Story): Partial<RunState> {
@@ -101,9 +100,10 @@ describe('what each event changes', () => {
 
   test('a request adds what is said with it', () => {
     const story = new Story()
-    expect(changes(story, (it) => it.asks({ entries: [user(0, 'Go.')], notices: ['n'] }))).toEqual({
+    const added = { entries: [user(1, 'And now?')], promptAddition: 'Context.', notices: ['n'] }
+    expect(changes(story, (it) => it.asks(added))).toEqual({
       seq: 2,
-      transcript: [user(0, 'Go.')],
+      transcript: [user(0, 'Go.\n\nContext.'), user(1, 'And now?')],
       phase: { at: 'asking', requestKind: 'start', notices: ['n'] },
     })
   })
@@ -121,7 +121,7 @@ describe('what each event changes', () => {
     const resolution = { kind: 'final', mode: null, callId: null } as const
     expect(changes(story, (it) => it.replies(text('Done.'), resolution))).toEqual({
       seq: 3,
-      transcript: [reply(0, text('Done.'))],
+      transcript: [user(0, 'Go.'), reply(1, text('Done.'))],
       phase: { at: 'answered', resolution },
       usage: {
         ...OPENED.usage,
@@ -295,17 +295,18 @@ describe('a run that ends with open calls', () => {
   const error = { code: 'cancelled', message: 'Cancelled.' } as const
   const failed = { stopReason: 'cancelled', ...error } as const
 
-  test('160 answers for each: what had ended says so, what had started is unknown, the rest had no effect', () => {
+  test('160 stays as it stood; its closed transcript answers each call: ended, unknown, or without effect', () => {
     const { state } = new Story()
-      .asks({ entries: [user(0, 'Go.')] })
+      .asks()
       .replies(calls('a', 'b', 'c'))
       .starts('call_2')
       .completes('call_1')
       .then('run_failed', failed)
     const content = (said: string, errorType: string): string =>
       JSON.stringify({ ok: false, content: said, metadata: { error_type: errorType } })
-    expect(state.phase).toEqual({ at: 'ended', stopReason: 'cancelled', error })
-    expect(state.transcript.slice(2)).toMatchObject([
+    expect(state.phase).toMatchObject({ at: 'ended', stopReason: 'cancelled', error, position: { at: 'batch' } })
+    expect(state.transcript).toHaveLength(2)
+    expect(closedTranscript(state).slice(2)).toMatchObject([
       { callId: 'call_1', content: '{"ok":true,"content":"ok","metadata":{}}', isError: false },
       {
         callId: 'call_2',
@@ -325,7 +326,7 @@ describe('a run that ends with open calls', () => {
       .asks()
       .replies(calls('final_result'), { kind: 'final', mode: 'tool', callId: 'call_1', output: 1 })
       .then('run_completed', { stopReason: 'end_turn', pending: [] })
-    expect(state.transcript[1]).toMatchObject({
+    expect(state.transcript[2]).toMatchObject({
       content: '{"ok":true,"content":"The final answer was accepted.","metadata":{}}',
       isError: false,
     })
@@ -334,11 +335,7 @@ describe('a run that ends with open calls', () => {
 
 describe('folding', () => {
   test('gives the state of the run, from its beginning', () => {
-    const story = new Story()
-      .asks({ entries: [user(0, 'Go.')] })
-      .replies(calls('a'))
-      .starts('call_1')
-      .completes('call_1')
+    const story = new Story().asks().replies(calls('a')).starts('call_1').completes('call_1')
     expect(fold(story.events)).toEqual(story.state)
     expect(fold([])).toBeUndefined()
   })

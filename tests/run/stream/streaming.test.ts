@@ -63,7 +63,7 @@ describe('what a stream tells', () => {
         kind: 'model_request_started',
         requestKind: 'start',
         ...name,
-        entries: [user],
+        entries: [],
         notices: [],
         config: expect.objectContaining({ limits: expect.any(String) as unknown }) as unknown,
       },

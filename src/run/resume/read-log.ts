@@ -1,0 +1,89 @@
+import { HarnessError } from '../../contracts/errors.js'
+import type { RunLog } from '../log/log.js'
+import { runRef } from '../log/ref.js'
+import { apply } from '../machine/apply.js'
+import { conversationOf } from '../machine/closing.js'
+import type { DurableEvent, DurablePayloads } from '../machine/events.js'
+import { isReference, upToEntry } from '../machine/history.js'
+import type { Conversation } from '../machine/history.js'
+import { openState } from '../machine/state.js'
+import { inCurrentFormat } from './format-1.js'
+import { readState } from './stored-state.js'
+import type { StoredState } from './stored-state.js'
+
+/** A run as its log holds it. */
+export interface FoldedRun extends StoredState {
+  readonly last: DurableEvent
+}
+
+/** Where to stop, and who wants to see the events on the way. */
+export interface FoldOptions {
+  /** The last event. Default: all. */
+  readonly upTo?: number
+  readonly onEvent?: (event: DurableEvent) => void
+}
+
+/** Folds the events that a log holds of a run; null if it holds none. */
+export async function foldLog(
+  log: RunLog,
+  runId: string,
+  { upTo = Infinity, onEvent }: FoldOptions = {},
+): Promise<FoldedRun | null> {
+  let found: StoredState | null = null
+  let last: DurableEvent | null = null
+  for await (const event of inCurrentFormat(log.read(runRef(runId)))) {
+    if (event.seq > upTo) break
+    if (found === null) found = await opened(event, (start) => resolveHistory(log, start))
+    else apply(found.state, event)
+    onEvent?.(event)
+    last = event
+  }
+  return found === null || last === null ? null : { ...found, last }
+}
+
+/** What `run_started` says of the conversation that the run continues. */
+export type StartHistory = Pick<DurablePayloads['run_started'], 'history' | 'view'>
+
+/** Finds the conversation that a run continues. */
+export type ResolveHistory = (start: StartHistory) => Promise<Conversation>
+
+/** The state at the first event of a log: of a run that begins there, or that continues there from a stored state. */
+export async function opened(event: DurableEvent, resolve: ResolveHistory): Promise<StoredState> {
+  if (event.kind !== 'run_started') {
+    throw new HarnessError(
+      'invalid_log',
+      `The log of run \`${event.runId}\` begins with \`${event.kind}\`, not with \`run_started\`.`,
+    )
+  }
+  if (event.state === undefined) return { state: openState(event, await resolve(event)), responses: [] }
+  const { state, responses } = readState(event.state, `The log of run \`${event.runId}\``, null)
+  return { state: apply(state, event), responses }
+}
+
+/**
+ * The conversation that a run of `log` continues, with that of the runs before it. Rejects with `invalid_log` if the log
+ * does not hold it.
+ */
+export async function resolveHistory(log: RunLog, { history, view }: StartHistory): Promise<Conversation> {
+  if (!isReference(history)) return { entries: history, ...(view && { view }) }
+  const { runId, seq, entryId } = history
+  const found = await foldLog(log, runId, { upTo: seq })
+  const conversation = found?.state.seq === seq ? upToEntry(conversationOf(found.state), entryId) : null
+  if (conversation !== null) return conversation
+  const message = `The log does not hold the conversation of run \`${runId}\` up to event ${seq}, which another run continues.`
+  throw new HarnessError('invalid_log', message)
+}
+
+/** The events of a run with the conversation before it in them, so that they stand alone. */
+export async function* inlineHistory(
+  log: RunLog,
+  events: AsyncIterable<DurableEvent> | Iterable<DurableEvent>,
+): AsyncGenerator<DurableEvent> {
+  for await (const event of events) {
+    if (event.kind !== 'run_started' || !isReference(event.history)) yield event
+    else {
+      const { entries: history, ...view } = await resolveHistory(log, event)
+      yield { ...event, history, ...view }
+    }
+  }
+}
