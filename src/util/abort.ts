@@ -68,6 +68,27 @@ export function settle<T>(
   { abort, timeoutMs }: { readonly abort: RunAbort; readonly timeoutMs: number | undefined },
 ): Promise<Settled<T>> {
   const own = timeoutMs === undefined ? undefined : new AbortController()
+  let working: Promise<T>
+  try {
+    working = work(own?.signal ?? abort.signal)
+  } catch (error) {
+    return Promise.reject(error as Error)
+  }
+  return untilStopped(working, abort, timeoutMs === undefined || own === undefined ? null : { timeoutMs, own })
+}
+
+interface Timeout {
+  readonly timeoutMs: number
+  /** Aborts the work alone. */
+  readonly own: AbortController
+}
+
+/** Waits for work that is under way, as `settle` does. Work that is aborted with the run has its signal. */
+export function untilStopped<T>(
+  working: Promise<T>,
+  abort: RunAbort,
+  timeout: Timeout | null = null,
+): Promise<Settled<T>> {
   return new Promise((resolve) => {
     let stopped: Settled<T>['stopped'] = null
     let timer: NodeJS.Timeout | undefined
@@ -78,18 +99,18 @@ export function settle<T>(
     }
     const stop = (why: 'aborted' | 'timed_out', reason: unknown): void => {
       stopped ??= why
-      own?.abort(reason)
+      timeout?.own.abort(reason)
       clearTimeout(timer)
       timer = setTimeout(() => finish(() => resolve({ stopped, value: undefined })), GRACE_MS)
     }
-    if (timeoutMs !== undefined) {
+    if (timeout !== null) {
+      const { timeoutMs } = timeout
       timer = setTimeout(
         () => stop('timed_out', new Error(`The time for this call is up: ${timeoutMs} ms.`)),
         timeoutMs,
       )
     }
     const stopListening = abort.onAbort(() => stop('aborted', abort.signal.reason))
-    const working = work(own?.signal ?? abort.signal)
     working.then(
       (value) => finish(() => resolve({ stopped, value })),
       () => finish(() => resolve(working as Promise<never>)),

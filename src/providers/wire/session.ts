@@ -72,7 +72,7 @@ export class WireSession implements ModelSession {
     this.#encode(transcript, constants, options)
     const entries = transcript.length
     const carried = this.#options.format.carried?.(transcript, constants) ?? {}
-    const ask = (attempt: Attempt): Promise<DecodedReply> => this.#ask({ entries, carried }, options, attempt)
+    const ask = this.#ask.bind(this, { entries, carried }, options)
     const reply = await withRetries(ask, { maxRetries, signal: options.signal, onRetry: options.onRetry })
     const { responseId } = reply
     this.#chainEnd = chain && responseId !== null ? { responseId, entries } : null

@@ -2,7 +2,7 @@ import type { ModelTurn, TurnOptions } from '../../contracts/model.js'
 import type { OutputContext } from '../../tools/output-type.js'
 import { resolveTurn } from '../../output/resolve.js'
 import type { Resolved } from '../../output/resolve.js'
-import { settle } from '../../util/abort.js'
+import { untilStopped } from '../../util/abort.js'
 import type { CheckedArguments } from '../../tools/boundary/arguments.js'
 import type { ConfigDigest } from '../machine/config-digest.js'
 import { refusedContent } from '../machine/limit-notices.js'
@@ -11,6 +11,7 @@ import type { Effects, Reply, Until } from '../core/effects.js'
 import type { RequestKind } from '../machine/events.js'
 import type { Frozen } from '../core/frozen.js'
 import { CallIds, normalizeTurn } from './normalize.js'
+import type { NormalizedTurn } from './normalize.js'
 import { entryId } from '../machine/state.js'
 import { viewOf } from '../machine/view.js'
 import type { BatchCall } from '../machine/batch-call.js'
@@ -21,6 +22,12 @@ import type { Work } from '../../util/wrapped.js'
 import type { PaidReply } from '../../money/spending.js'
 import { askingOf } from './asking.js'
 import type { Request } from './asking.js'
+
+/** A reply, as it came and as it is recorded, and its meaning. */
+interface Answered extends NormalizedTurn, Resolved {
+  readonly reply: ModelTurn
+  readonly cost: number | null
+}
 
 /** Asks the model and runs the tools. */
 export class LiveEffects implements Effects {
@@ -48,17 +55,13 @@ export class LiveEffects implements Effects {
   }
 
   async ask(requestKind: RequestKind): Promise<Reply> {
-    const { state, clock, responses, signal } = this.#context
-    const { tools, constants } = this.#frozen
-    const { reply, cost, turn, checked, resolution, value } = await this.#untilAborted(async () => {
-      const { entries: transcript, generation } = viewOf(state)
-      const asked = { requestKind, transcript, generation, constants, signal, maxOutputTokens: null }
-      const answered = await this.#ask(asked)
-      requireReply(answered.turn)
-      const normalized = await normalizeTurn(answered.turn, tools, this.#ids)
-      const resolved = await this.#resolve(normalized.turn, requestKind)
-      return { reply: answered.turn, cost: answered.cost, ...normalized, ...resolved }
-    })
+    const { abort, state, clock, responses, signal } = this.#context
+    signal.throwIfAborted()
+    // A model or a schema that heeds no signal is left when the run is aborted.
+    const { stopped, value: answered } = await untilStopped(this.#answered(requestKind), abort)
+    signal.throwIfAborted()
+    if (answered === undefined) throw noReply(stopped)
+    const { reply, cost, turn, checked, resolution, value } = answered
     responses.push(reply.raw)
     this.#checked = checked
     return {
@@ -103,13 +106,17 @@ export class LiveEffects implements Effects {
     return this.#background.end()
   }
 
-  /** What heeds no signal, such as a model or a schema that asks somebody, is left behind when the run is aborted. */
-  async #untilAborted<T>(work: () => Promise<T>): Promise<T> {
-    this.#context.signal.throwIfAborted()
-    const { stopped, value } = await settle(work, { abort: this.#context.abort, timeoutMs: undefined })
-    this.#context.signal.throwIfAborted()
-    if (value === undefined) throw new RangeError(`Expected a reply of the model, got nothing (${stopped ?? 'ended'}).`)
-    return value
+  /** The next reply, read. */
+  async #answered(requestKind: RequestKind): Promise<Answered> {
+    const { state, signal } = this.#context
+    const { tools, constants } = this.#frozen
+    const { entries: transcript, generation } = viewOf(state)
+    const asked = { requestKind, transcript, generation, constants, signal, maxOutputTokens: null }
+    const { turn: reply, cost } = await this.#ask(asked)
+    requireReply(reply)
+    const normalized = await normalizeTurn(reply, tools, this.#ids)
+    const resolved = await this.#resolve(normalized.turn, requestKind)
+    return { reply, cost, ...normalized, ...resolved }
   }
 
   async #resolve(turn: ModelTurn, requestKind: RequestKind): Promise<Resolved> {
@@ -157,5 +164,9 @@ function ignore(): void {
 
 /** Models are written by anybody. */
 function requireReply(turn: ModelTurn | undefined): void {
-  if (turn === undefined) throw new RangeError('Expected a reply of the model, got nothing (ended).')
+  if (turn === undefined) throw noReply(null)
+}
+
+function noReply(stopped: string | null): RangeError {
+  return new RangeError(`Expected a reply of the model, got nothing (${stopped ?? 'ended'}).`)
 }

@@ -1,0 +1,104 @@
+import { Session } from 'node:inspector'
+import { afterEach, expect, test } from 'vitest'
+import { Harness, defineTool } from 'thinharness'
+import { anthropic } from 'thinharness/providers'
+import type { Profiler } from 'node:inspector'
+
+/** Frames from the beginning of a run to the function of the transport that posts. */
+const MOST_FRAMES = 14
+/** Of the source, from a reply with one call to the next request. */
+const MOST_FILES = 80
+const MOST_FUNCTIONS = 330
+
+const REPLIES = [
+  [{ type: 'tool_use', id: 'toolu_1', name: 'look', input: { id: 'a' } }],
+  [{ type: 'text', text: 'Done.' }],
+]
+
+const look = defineTool({
+  name: 'look',
+  description: 'Looks something up.',
+  parameters: { type: 'object', properties: { id: { type: 'string' } }, required: ['id'], additionalProperties: false },
+  handler: () => 'Found.',
+})
+
+/** Runs one tool call against an API that calls `onRequest` at each request. */
+async function runOneCall(onRequest: (count: number) => void): Promise<string> {
+  let count = 0
+  const fetch = (): Promise<Response> => {
+    onRequest((count += 1))
+    const content = REPLIES[count - 1] ?? []
+    const reply = {
+      ...{ id: `msg_${count}`, type: 'message', role: 'assistant', model: 'claude-sonnet-5', content },
+      stop_reason: count === 1 ? 'tool_use' : 'end_turn',
+      usage: { input_tokens: 1, output_tokens: 1 },
+    }
+    return Promise.resolve(Response.json(reply))
+  }
+  const model = anthropic('claude-sonnet-5', { apiKey: 'k', fetch })
+  return (await new Harness({ model, builtinTools: [], tools: [look] }).run('Look.')).text
+}
+
+const limit = Error.stackTraceLimit
+afterEach(() => {
+  Error.stackTraceLimit = limit
+})
+
+test('a request passes at most 14 frames from the beginning of its run to the transport', async () => {
+  Error.stackTraceLimit = Infinity
+  const stacks: string[] = []
+  expect(await runOneCall(() => stacks.push(new Error('A request.').stack ?? ''))).toBe('Done.')
+  const frames = (stacks[0] ?? '').split('\n').filter((line) => line.includes('/src/'))
+  const first = frames.findLastIndex((line) => line.includes('/src/providers/http/http-transport'))
+  const last = frames.findLastIndex((line) => line.includes('/src/run/'))
+  const path = frames.slice(first, last + 1)
+  expect(path.length, `${path.length} frames:\n${path.join('\n')}`).toBeGreaterThan(5)
+  expect(path.length, `${path.length} frames:\n${path.join('\n')}`).toBeLessThanOrEqual(MOST_FRAMES)
+})
+
+test('a turn with one call executes at most 80 files and 330 functions', async () => {
+  const session = new Session()
+  session.connect()
+  // The first run compiles and fills caches; the second is measured.
+  await runOneCall(() => undefined)
+  session.post('Debugger.enable')
+  session.post('Profiler.enable')
+  session.post('Profiler.startPreciseCoverage', { callCount: true, detailed: false })
+  const executed = new Map<string, Set<string>>()
+  const take = (isMeasured: boolean): void =>
+    session.post('Profiler.takePreciseCoverage', (_error, { result }) => {
+      if (isMeasured) for (const script of result) note(session, script, executed)
+    })
+  await runOneCall((count) => take(count === 2))
+  session.post('Profiler.stopPreciseCoverage')
+  session.disconnect()
+  const functions = [...executed.values()].reduce((sum, names) => sum + names.size, 0)
+  const list = [...executed].map(([file, names]) => `${file}: ${[...names].join(', ')}`).sort()
+  const shown = `${executed.size} files, ${functions} functions:\n${list.join('\n')}`
+  expect(executed.size, shown).toBeGreaterThan(10)
+  expect(executed.size, shown).toBeLessThanOrEqual(MOST_FILES)
+  expect(functions, shown).toBeLessThanOrEqual(MOST_FUNCTIONS)
+})
+
+/** What the test runner adds: an accessor for each export. */
+const EXPORTED = /^\(\) => \{ try \{ return [\w$]+;? \} catch \{\} \}$/
+
+/** The functions of the source that were called. */
+function note(
+  session: Session,
+  { scriptId, url, functions }: Profiler.ScriptCoverage,
+  executed: Map<string, Set<string>>,
+): void {
+  const file = /\/src\/(.*)\.ts/.exec(url)?.[1]
+  if (file === undefined) return
+  let source = ''
+  session.post('Debugger.getScriptSource', { scriptId }, (_error, { scriptSource }) => (source = scriptSource))
+  for (const { functionName, ranges } of functions) {
+    const [range] = ranges
+    if (range === undefined || range.count === 0) continue
+    if (EXPORTED.test(source.slice(range.startOffset, range.endOffset))) continue
+    const names = executed.get(file) ?? new Set()
+    names.add(`${functionName || 'anonymous'}@${range.startOffset}`)
+    executed.set(file, names)
+  }
+}
