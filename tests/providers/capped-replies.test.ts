@@ -57,9 +57,9 @@ function capOf(body: JsonObject): unknown {
   return body['max_output_tokens'] ?? body['max_completion_tokens'] ?? body['max_tokens']
 }
 
-describe('a reply under a limit of money is capped', () => {
+describe('a reply under a cost limit is capped', () => {
   test.each(Object.keys(MODELS) as (keyof typeof MODELS)[])(
-    '%s: at what is left, the own cap, or the settings',
+    '%s: at the remaining budget, its own limit, or the settings',
     async (name) => {
       const make = MODELS[name]
       // 50,000 micro-dollars, and some 1,100 of them for the input.

@@ -203,7 +203,7 @@ const WAYS = Object.entries(APIS).flatMap(([api, { make, connections }]) =>
 
 describe.each(WAYS)('$api over $connection, streamed: $streamed', ({ make, connection, streamed }) => {
   test.each(streamed ? [...FAULTS, ...STREAM_FAULTS] : FAULTS)(
-    'PR-23 PR-24 PR-25 RS-16 $name ends the run with a typed error that holds the run',
+    'PR-23 PR-24 PR-25 RS-16 a failing provider ends the run with a typed error that holds the run: $name',
     async ({ script, error: wanted, says, timeouts }) => {
       const isFirst = timeouts !== undefined
       if (!isFirst) provider.calls('look', {}, { text: 'I look.' })
@@ -217,7 +217,7 @@ describe.each(WAYS)('$api over $connection, streamed: $streamed', ({ make, conne
     },
   )
 
-  test('PR-23 a connection that is refused', async () => {
+  test('PR-23 a refused connection is a typed error', async () => {
     const port = await freePort()
     const at = (url: string): string => url.replace(/:\d+/, `:${port}`)
     const { responses, chat, openrouter: router, messages } = provider.url
@@ -227,7 +227,7 @@ describe.each(WAYS)('$api over $connection, streamed: $streamed', ({ make, conne
     expectRun(error, 0)
   })
 
-  test('H-04 a repetition that the server asked for is told, and the run goes on', async () => {
+  test('a retry that the server asks for is reported, and the run continues', async () => {
     provider.fails(429, { headers: { 'retry-after': '0' } }).says('Done.')
     const events: RunEvent[] = []
     const result = await run(make(provider.url, connection, { maxRetries: 1 }), streamed, events)
@@ -243,7 +243,7 @@ describe.each(WAYS)('$api over $connection, streamed: $streamed', ({ make, conne
     expect((await run(make(provider.url, connection), streamed)).text).toBe(REPLY)
   })
 
-  test('H-38 calls without an id, and with one id twice, are each answered once', async () => {
+  test('calls without an id, and with repeated ids, are each answered once', async () => {
     provider
       .callsAll([
         { name: 'look', callId: null },
@@ -264,7 +264,7 @@ describe.each(WAYS)('$api over $connection, streamed: $streamed', ({ make, conne
     expect(isObject(sent) && JSON.stringify(sent).split('Found.').length - 1).toBe(5)
   })
 
-  test('H-05 an empty reply is asked for once more, then it is an error', async () => {
+  test('an empty reply is requested once more, then it is an error', async () => {
     const model = make(provider.url, connection)
     provider.says('').says('Here I am.')
     expect((await run(model, streamed)).text).toBe('Here I am.')
@@ -274,7 +274,7 @@ describe.each(WAYS)('$api over $connection, streamed: $streamed', ({ make, conne
 })
 
 describe.each(Object.entries(APIS))('%s', (_name, { make, connections }) => {
-  test.each(connections)('H-04 what was told of a stream that broke is withdrawn, over %s', async (connection) => {
+  test.each(connections)('deltas of a stream that broke are withdrawn, over %s', async (connection) => {
     provider.breaks('error', { reply: REPLY, after: streamedEvents }).says('Done.')
     const events: RunEvent[] = []
     const result = await run(make(provider.url, connection, { maxRetries: 1 }), true, events)

@@ -45,7 +45,7 @@ const WAYS = Object.entries(APIS).flatMap(([api, make]) =>
 )
 
 describe.each(WAYS)('$api over $over before an independent server, streamed: $streamed', ({ model, streamed }) => {
-  test('PR-12 PR-13 a tool loop', async () => {
+  test('PR-12 PR-13 a tool loop runs to its answer', async () => {
     server.on({ userMessage: 'Hello.', hasToolResult: true }, { content: 'There is nothing there.' })
     const calls = ['the shed', 'the garden'].map((where) => ({ name: 'look', arguments: JSON.stringify({ where }) }))
     server.onMessage('Hello.', { toolCalls: calls })
@@ -55,7 +55,7 @@ describe.each(WAYS)('$api over $over before an independent server, streamed: $st
     expect(outputs).toEqual(['Nothing in the shed.', 'Nothing in the garden.'])
   })
 
-  test('reasoning is no text', async () => {
+  test('reasoning is not text', async () => {
     server.onMessage('Hello.', { content: 'Hi.', reasoning: 'They greet me.' })
     const { text, transcript } = await run(model(), streamed)
     expect(text).toBe('Hi.')
@@ -76,7 +76,7 @@ describe.each(WAYS)('$api over $over before an independent server, streamed: $st
     [502, true],
     [503, true],
     [529, true],
-  ])('PR-24 status %i', async (status, retryable) => {
+  ])('PR-24 an error status is an error of the provider: %i', async (status, retryable) => {
     server.nextRequestError(status, { message: `Words of ${status}.` })
     const error = await errorOf(run(model(), streamed))
     expect(error).toMatchObject({ code: 'provider_error', status, retryable, run: { stopReason: 'provider_error' } })
@@ -88,14 +88,14 @@ describe.each(WAYS)('$api over $over before an independent server, streamed: $st
     ['rate limited', { rateLimitRate: 1 }, { status: 429, retryable: true, retryAfterMs: 1000 }],
     ['malformed', { malformedRate: 1 }, { code: 'provider_error' }],
     ['disconnected', { disconnectRate: 1 }, { status: undefined, retryable: true }],
-  ])('PR-23 PR-25 a request that is %s', async (_how, chaos, wanted) => {
+  ])('PR-23 PR-25 a broken answer is an error of the provider: %s', async (_how, chaos, wanted) => {
     server.onMessage('Hello.', { content: 'Hi.' }, { chaos })
     const error = await errorOf(run(model(), streamed))
     expect(error).toMatchObject({ code: 'provider_error', ...wanted, run: { stopReason: 'provider_error' } })
   })
 
   if (!streamed) return
-  test('H-05 a stream that is cut is no answer', async () => {
+  test('a truncated stream is not an answer', async () => {
     server.onMessage('Hello.', { content: 'Hello to you and to everybody else.' }, { truncateAfterChunks: 3 })
     expect(await errorOf(run(model(), streamed))).toMatchObject({ code: 'provider_error', retryable: true })
   })

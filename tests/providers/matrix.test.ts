@@ -94,8 +94,8 @@ const CELLS = Array.from({ length: CALLS }, (_, position) =>
   Object.entries(OUTCOMES).map(([name, outcome]) => ({ position, name, outcome })),
 ).flat()
 
-describe.each(NAMES)('a run that %s began', (source) => {
-  test.each(NAMES)('RS-04 RS-07 H-38 goes on with %s, wherever a call of the batch is', async (target) => {
+describe.each(NAMES)('a run started by %s', (source) => {
+  test.each(NAMES)('RS-04 RS-07 it continues with another model, at any call of the batch: %s', async (target) => {
     const prompt = (NAMES.indexOf(source) + NAMES.indexOf(target)) % 2 === 0 ? 'Think.' : 'Think in secret.'
     const begun = await replyOf(modelOf(source), prompt)
     const model = modelOf(target)
@@ -110,7 +110,7 @@ describe.each(NAMES)('a run that %s began', (source) => {
     }
   })
 
-  test.each(NAMES)('goes on with %s and comes back, with all that was its own', async (target) => {
+  test.each(NAMES)('it continues with %s and returns, with all its own data', async (target) => {
     const session = modelOf(source).openSession()
     const prompt = user('Think.')
     const first = { ...(await turn(session, [prompt])).entry, ...STAMP }

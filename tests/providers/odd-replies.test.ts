@@ -28,7 +28,7 @@ async function turnOf(
 
 const piece = (delta: unknown): unknown => ({ choices: [{ index: 0, delta, finish_reason: null }] })
 
-describe('an error in the guise of a reply (H-05)', () => {
+describe('an error in a successful response', () => {
   const BODIES: readonly (readonly [string, unknown, Partial<HarnessError>])[] = [
     ['a code and a message', { code: 'InvalidApiKey', message: 'Bad key.' }, { message: 'Bad key. (InvalidApiKey)' }],
     ['a status and a message', { status: 401, message: 'Unauthorized' }, { status: 401, retryable: false }],
@@ -49,7 +49,7 @@ describe('an error in the guise of a reply (H-05)', () => {
   })
 })
 
-describe('the words in which servers of chat completions end a reply', () => {
+describe('finish reasons of chat completions servers', () => {
   test.each([
     ['eos_token', 'stop'],
     ['STOP', 'stop'],
@@ -75,7 +75,7 @@ describe('the words in which servers of chat completions end a reply', () => {
   })
 })
 
-describe('a stream of Responses that tells its pieces only when they are whole', () => {
+describe('a Responses stream that sends only complete pieces', () => {
   const end = { type: 'response.completed', response: { id: 'r', status: 'completed', output: [] } }
   const at = { output_index: 0, content_index: 0, summary_index: 0 }
   const added = (type: string, more: object): unknown => ({
@@ -106,13 +106,13 @@ describe('a stream of Responses that tells its pieces only when they are whole',
     expect(deltas).toEqual([{ kind: 'tool_input_delta', text: '{"x":1}', callId: 'c', toolName: 'look' }])
   })
 
-  test('a thought', async () => {
+  test('a thinking block', async () => {
     const done = { type: 'response.reasoning_summary_text.done', ...at, text: 'Hm.' }
     const { turn } = await turnOf(responses, [added('reasoning', { id: 'rs', summary: [] }), done, end])
     expect(turn.entry.parts).toMatchObject([{ type: 'reasoning', text: 'Hm.' }])
   })
 
-  test('what its deltas had told is not told again, nor what stands at another index', async () => {
+  test('text that its deltas have shown is not repeated, nor text at another index', async () => {
     const delta = { type: 'response.output_text.delta', ...at, delta: 'Hel' }
     const rest = { type: 'response.output_text.delta', ...at, delta: 'lo.' }
     const done = { type: 'response.output_text.done', ...at, text: 'Hello.' }

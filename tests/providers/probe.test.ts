@@ -134,7 +134,7 @@ describe('a probe', () => {
     ['openaiCompatible', ({ url }) => openaiCompatible('m', { baseUrl: url.chat })],
     ['openai', ({ url }) => openai('gpt-5.5', { apiKey: 'any', baseUrl: url.responses })],
     ['anthropic', ({ url }) => anthropic('claude-sonnet-5', { apiKey: 'any', baseUrl: url.messages })],
-  ])('finds all that a server can do, by ten requests (%s)', async (_name, make) => {
+  ])('it finds all capabilities of a server with ten requests (%s)', async (_name, make) => {
     await using provider = await serverOf()
     const model = make(provider)
     const report = await probe(model, { maxOutputTokens: 2048 })
@@ -144,13 +144,13 @@ describe('a probe', () => {
     expect(provider.requests).toHaveLength(10)
   })
 
-  test.each(LIMITED)('finds a server that %s', async (_what, rule, checks, capabilities) => {
+  test.each(LIMITED)('it finds a server that %s', async (_what, rule, checks, capabilities) => {
     const report = await probed(rule)
     expect(found(report)).toEqual({ ...everything('yes'), ...checks })
     expect(report.capabilities).toEqual({ ...ABLE, ...capabilities })
   })
 
-  test('tells the words with which a server refuses', async () => {
+  test('it reports the words with which a server rejects a request', async () => {
     const { checks } = await probed(({ tools }) => (tools.length > 0 ? refused('This model has no tools.') : undefined))
     expect(checks.tools).toMatchObject({
       found: 'no',
@@ -158,7 +158,7 @@ describe('a probe', () => {
     })
   })
 
-  test('knows nothing, and asks no more, where the first request gets no answer', async () => {
+  test('it knows nothing and stops if the first request gets no answer', async () => {
     await using provider = await scriptedProvider()
     provider.fails(401, { message: 'Who are you?' })
     const report = await probe(openaiCompatible('local', { baseUrl: provider.url.chat }))
@@ -168,14 +168,14 @@ describe('a probe', () => {
     expect(report.checks.usage).toMatchObject({ because: 'Not tried: the first request got no answer.' })
   })
 
-  test('waits for one check no longer than it may', async () => {
+  test('it waits for one check up to its limit', async () => {
     await using provider = await scriptedProvider()
     provider.breaks('idle', { after: 0 })
     const report = await probe(openaiCompatible('local', { baseUrl: provider.url.chat }), { timeoutMs: 50 })
     expect(report.checks.answers).toMatchObject({ found: 'unknown', because: 'No answer within 50 ms.' })
   })
 
-  test('ends at once when it is aborted, with the reason', async () => {
+  test('it ends at once when it is aborted, with the reason', async () => {
     const controller = new AbortController()
     const reason = new Error('Enough.')
     const abort: Rule = ({ tools }) => {
@@ -189,7 +189,7 @@ describe('a probe', () => {
     [{ timeout: 1 }, 'Unknown option of `probe`: `timeout`. Did you mean `timeoutMs`?'],
     [{ timeoutMs: 0 }, 'Expected `timeoutMs` of `probe` to be a whole number from 1 to 2147483647, got `0`.'],
     [{ maxOutputTokens: 1.5 }, 'Expected `maxOutputTokens` of `probe` to be a whole number from 1 up, got `1.5`.'],
-  ])('refuses what is wrong in its options (%o)', async (options, message) => {
+  ])('it rejects invalid options (%o)', async (options, message) => {
     const model = openaiCompatible('local', { baseUrl: 'http://127.0.0.1:1/v1' })
     await expect(probe(model, options as ProbeOptions)).rejects.toThrow(message)
   })

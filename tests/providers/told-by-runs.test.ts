@@ -76,14 +76,14 @@ function told(events: readonly RunEvent[], kind: RunEvent['kind']): readonly Run
 }
 
 describe.each(MODELS)('a run with %s', (_name, make, prompt, instructions) => {
-  test('tells nothing of the cache while the beginning of its requests stays the same', async () => {
+  test('nothing is reported about the cache while the beginning of its requests stays the same', async () => {
     await using provider = await scriptedProvider()
     const events = await eventsOf(provider, make(provider.url))
     expect(told(events, 'cache_bust')).toEqual([])
     expect(told(events, 'transcript_repaired')).toEqual([])
   })
 
-  test('tells a prompt that was changed afterwards, with its path and the cause, and once', async () => {
+  test('a prompt that changed later is reported once, with its path and the cause', async () => {
     await using provider = await scriptedProvider()
     const changed: TranscriptEntry = { role: 'user', id: 'e1', at: '', content: [{ type: 'text', text: 'Went.' }] }
     const model = meddledWith(make(provider.url), ([, ...rest], constants) => [[changed, ...rest], constants])
@@ -91,7 +91,7 @@ describe.each(MODELS)('a run with %s', (_name, make, prompt, instructions) => {
     expect(busts).toMatchObject([{ path: prompt, cause: 'entry_changed', durable: true }])
   })
 
-  test('tells instructions that were changed afterwards', async () => {
+  test('instructions that changed later are reported', async () => {
     await using provider = await scriptedProvider()
     const later = new WeakMap<RequestConstants, RequestConstants>()
     const model = meddledWith(make(provider.url), (transcript, constants) => {
@@ -103,7 +103,7 @@ describe.each(MODELS)('a run with %s', (_name, make, prompt, instructions) => {
     expect(busts).toMatchObject([{ path: instructions, cause: 'constants_changed' }])
   })
 
-  test('H-38 tells what is mended in a broken history', async () => {
+  test('repairs of a broken history are reported', async () => {
     await using provider = await scriptedProvider()
     const stray: TranscriptEntry = {
       role: 'tool',

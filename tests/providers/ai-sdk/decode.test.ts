@@ -16,7 +16,7 @@ describe('the parts of a reply', () => {
     ['an empty text', text(''), []],
     ['reasoning', { type: 'reasoning', text: 'So.' }, [{ type: 'reasoning', text: 'So.', ...own('acme.chat', {}) }]],
     [
-      'RF-02 sealed reasoning',
+      'RF-02 sealed reasoning keeps its text and its provider data',
       { type: 'reasoning', text: 'So.', providerMetadata: metadata },
       [{ type: 'reasoning', text: 'So.', ...kept }],
     ],
@@ -67,12 +67,12 @@ describe('the parts of a reply', () => {
     expect(turn.entry.parts).toEqual(expected)
   })
 
-  test('H-38 missing and repeated ids of calls are replaced', async () => {
+  test('missing and repeated call ids are replaced', async () => {
     const { turn } = await turnOf(reply([lookup, lookup, { ...lookup, toolCallId: '' }]))
     expect(turn.toolCalls.map(({ callId }) => callId)).toEqual(['c1', 'call_2_2', 'call_2_3'])
   })
 
-  test('a turn says what the response says of itself; the request, which holds the conversation, is not kept', async () => {
+  test('a turn holds the metadata of the response; the request, which holds the conversation, is not kept', async () => {
     const answer = {
       ...reply([text('Hm.')]),
       warnings: [{ type: 'other', message: 'w' }],
@@ -88,12 +88,12 @@ describe('the parts of a reply', () => {
     expect(turn.raw).toEqual(rest)
   })
 
-  test('what is no reply is an error', async () => {
+  test('an invalid reply is an error', async () => {
     expect(await errorOf(turnOf({ text: 'Hm.' }))).toMatchObject({ code: 'provider_error', retryable: false })
   })
 })
 
-describe('why a reply ended', () => {
+describe('the finish reason', () => {
   test.each<[unknown, FinishReason, string | null]>([
     [{ unified: 'stop', raw: 'end_turn' }, 'stop', 'end_turn'],
     [{ unified: 'tool-calls', raw: 'tool_use' }, 'tool_calls', 'tool_use'],
@@ -114,7 +114,7 @@ describe('why a reply ended', () => {
     expect(turn).toMatchObject({ finishReason, nativeFinishReason, entry: { finishReason } })
   })
 
-  test('a reply that calls tools ended to call them, whatever the label', async () => {
+  test('a reply with tool calls has the finish reason for calls, whatever the label', async () => {
     const { turn } = await turnOf(reply([lookup], { unified: 'stop', raw: 'stop' }))
     expect(turn.finishReason).toBe('tool_calls')
   })
@@ -153,7 +153,7 @@ describe('usage', () => {
       [30, 5, 10, 0, 0],
     ],
     [
-      'a zero that the API did not report is none (PR-21)',
+      'PR-21 a zero that the API did not report is absent',
       'v4',
       nested({ cached_tokens: 10 }),
       [30, 5, 10, null, null],
@@ -177,14 +177,14 @@ describe('usage', () => {
     },
   )
 
-  test("PR-18 Anthropic's input tokens of v2 leave out the cache, which is added", async () => {
+  test("PR-18 Anthropic's input tokens of v2 exclude the cache, which is added", async () => {
     const usage = { inputTokens: 20, outputTokens: 5, totalTokens: 25, cachedInputTokens: 10 }
     const providerMetadata = { anthropic: { cacheCreationInputTokens: 7 } }
     const { turn } = await turnOf({ ...reply([text('Hm.')]), usage, providerMetadata }, { version: 'v2' })
     expect(turn.usage).toMatchObject({ inputTokens: 37, cacheReadTokens: 10, cacheWriteTokens: 7 })
   })
 
-  test('PR-18 what Anthropic keeps for an hour is counted apart, in every version', async () => {
+  test("PR-18 Anthropic's tokens with a cache lifetime of one hour are counted separately, in every version", async () => {
     const raw = { cache_creation_input_tokens: 7, cache_creation: { ephemeral_1h_input_tokens: 4 } }
     const written = { inputTokens: { total: 30, cacheWrite: 7 }, outputTokens: { total: 5 }, raw }
     const v3 = await turnOf({ ...reply([text('Hm.')]), usage: written }, { version: 'v3' })
@@ -254,7 +254,7 @@ test.each(VERSION_NAMES)('a stream ends in the same turn as the whole reply (%s)
   ])
 })
 
-test('what comes behind the finish of a stream is still heard, the last finish counts', async () => {
+test('parts after the finish of a stream are still read, and the last finish counts', async () => {
   const { turn } = await turnOf(
     [finished({ unified: 'length', raw: 'x' }), { type: 'text-delta', id: '0', delta: 'Hm.' }, finished()],
     { streamed: true },

@@ -12,7 +12,7 @@ const WAV = { type: 'audio', data: 'd2F2', mediaType: 'audio/x-wav' } as const
 const AT_URL = { type: 'image', url: 'https://example.com/a.png' } as const
 const URL_OBJECT = new URL(AT_URL.url)
 
-describe('what a user says', () => {
+describe('user messages', () => {
   test.each<[string, VersionName, ContentPart, object]>([
     ['text', 'v2', { type: 'text', text: 'Hi' }, { type: 'text', text: 'Hi' }],
     ['an image', 'v2', PNG, { type: 'file', data: 'aWNv', mediaType: 'image/png' }],
@@ -32,14 +32,14 @@ describe('what a user says', () => {
     expect(encoded([user([part])], 'acme.chat', version)).toEqual([{ role: 'user', content: [expected] }])
   })
 
-  test('empty texts and messages without content are left out (H-24)', () => {
+  test('empty strings and messages without content are omitted', () => {
     const empty = { type: 'text', text: '' } as const
     expect(encoded([user([empty]), user([empty, { type: 'text', text: 'Hi' }])])).toEqual([
       { role: 'user', content: [{ type: 'text', text: 'Hi' }] },
     ])
   })
 
-  test('a kind of input that the model is known not to take is refused before anything is sent', async () => {
+  test('input that the model is known not to support is rejected before any request', async () => {
     const error = await errorOf(() => encoded([user([WAV])], 'acme.chat', 'v3', ['image']))
     expect(error).toMatchObject({
       code: 'invalid_options',
@@ -47,13 +47,13 @@ describe('what a user says', () => {
     })
   })
 
-  test('an address that is none is refused', async () => {
+  test('an invalid address is rejected', async () => {
     const error = await errorOf(() => encoded([user([{ type: 'image', url: 'a.png' }])]))
     expect(error).toMatchObject({ code: 'invalid_options', message: expect.stringContaining('`a.png`') as string })
   })
 })
 
-describe('what a reply becomes', () => {
+describe('the encoding of a reply', () => {
   const parts = (...given: AssistantPart[]): object[] => {
     const [message] = encoded([assistant(...given)], 'anthropic.messages')
     return (message?.content ?? []) as object[]
@@ -88,7 +88,7 @@ describe('what a reply becomes', () => {
       [{ type: 'text', text: '<thinking>\nSo.\n</thinking>' }],
     ],
     [
-      'RF-09 reasoning of another provider, without any blob',
+      'RF-09 reasoning of another provider becomes text, without any sealed data',
       {
         type: 'reasoning',
         text: 'So.',
@@ -121,7 +121,7 @@ describe('what a reply becomes', () => {
     expect(parts(part)).toEqual(expected)
   })
 
-  test('reasoning without metadata goes back to a provider that needs none', () => {
+  test('reasoning without metadata is returned to a provider that needs none', () => {
     const thought: AssistantPart = { type: 'reasoning', text: 'So.', ...own('acme.chat', {}) }
     expect(encoded([assistant(thought)])).toEqual([
       { role: 'assistant', content: [{ type: 'reasoning', text: 'So.' }] },
@@ -141,7 +141,7 @@ function callPart(toolCallId: string, input: object): object {
   return { type: 'tool-call', toolCallId, toolName: 'lookup', input }
 }
 
-describe('what the provider did by itself', () => {
+describe('provider-executed tools', () => {
   const metadata = { acme: { x: 1 } }
   const opaque = (data: JsonObject): AssistantPart => ({ type: 'opaque', ...own('acme.chat', data) })
   const search = { type: 'tool-call', toolCallId: 's1', toolName: 'web_search', input: '{"q":"x"}' }
@@ -232,7 +232,7 @@ describe('the results of a batch', () => {
   }
   const envelope = { type: 'text', text: '{"ok":true}' }
 
-  test('stand together in one message, in the order of the calls', () => {
+  test('they are together in one message, in the order of the calls', () => {
     const entries = [
       assistant(call('c1'), call('c2')),
       result('c1'),
@@ -256,7 +256,7 @@ describe('the results of a batch', () => {
     ])
   })
 
-  test('a failure is no error to a provider whose API has no mark for it: the envelope stays as it is', () => {
+  test("a failure has no error mark if the provider's API has none: the envelope stays as it is", () => {
     const entries = [assistant(call('c1')), result('c1', '{"ok":false}', true)]
     expect(encoded(entries, 'openai.responses').at(-1)).toEqual(answered({ type: 'text', value: '{"ok":false}' }))
   })
@@ -265,7 +265,7 @@ describe('the results of a batch', () => {
     ['v2', { type: 'media', data: 'aWNv', mediaType: 'image/png' }],
     ['v3', { type: 'image-data', data: 'aWNv', mediaType: 'image/png' }],
     ['v4', { type: 'file', data: { type: 'data', data: 'aWNv' }, mediaType: 'image/png' }],
-  ])('an image stays within the result where the provider takes it (%s)', (version, image) => {
+  ])('an image stays within the result if the provider supports it (%s)', (version, image) => {
     expect(batch('anthropic.messages', version, PNG)).toEqual([answered({ type: 'content', value: [envelope, image] })])
   })
 
@@ -282,7 +282,7 @@ describe('the results of a batch', () => {
     ])
   })
 
-  test.each(VERSION_NAMES)('else it stands behind the results, with a word on where it comes from (%s)', (version) => {
+  test.each(VERSION_NAMES)('otherwise it follows the results, with a note on its origin (%s)', (version) => {
     const [image] = (encoded([user([PNG])], 'acme.chat', version)[0]?.content ?? []) as object[]
     expect(batch('acme.chat', version, PNG)).toEqual([
       answered({ type: 'text', value: '{"ok":true}' }),
@@ -290,14 +290,14 @@ describe('the results of a batch', () => {
     ])
   })
 
-  test('what a version has no form for within a result stands behind it', () => {
+  test('content without a form within a result follows it', () => {
     expect(batch('anthropic.messages', 'v2', AT_URL)).toMatchObject([
       answered({ type: 'text', value: '{"ok":true}' }),
       { role: 'user', content: [{ type: 'text' }, { type: 'file', data: URL_OBJECT }] },
     ])
   })
 
-  test('what the model does not take is named in the result', () => {
+  test('content that the model does not support is named in the result', () => {
     const entry = result('c1', [{ type: 'text', text: 'E' }, WAV])
     expect(encoded([entry], 'acme.chat', 'v3', ['image'])).toEqual([
       answered({
@@ -330,7 +330,7 @@ const someEntries = fc.oneof(
     ]),
 )
 
-test('what joins is encoded alone as it is in the whole', () => {
+test('entries that join are encoded alone as they are together', () => {
   const provider = fc.constantFrom('acme.chat', 'openai.responses', 'anthropic.messages')
   fc.assert(
     fc.property(fc.array(someEntries), provider, fc.constantFrom(...VERSION_NAMES), (groups, name, version) => {

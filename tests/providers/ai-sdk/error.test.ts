@@ -12,10 +12,10 @@ const answered = (statusCode: number, fields: object = {}, message?: string): Er
   thrown('AI_APICallError', { url: URL_OF_API, statusCode, isRetryable: false, ...fields }, message)
 const system = (code: string): Error => Object.assign(new Error(`connect ${code}`), { code })
 
-describe('what a language model throws becomes one kind of error', () => {
+describe('errors of a language model become one kind of error', () => {
   test.each<[string, unknown, Partial<HarnessError>]>([
     [
-      'PR-24 an answer with an error status, in the words of the provider',
+      "PR-24 an error status keeps the provider's message",
       answered(429, { responseHeaders: { 'Retry-After': '2' }, responseBody: '{"error":{"message":"Slow down."}}' }),
       { code: 'provider_error', status: 429, retryable: true, retryAfterMs: 2000, message: 'Slow down.' },
     ],
@@ -45,7 +45,7 @@ describe('what a language model throws becomes one kind of error', () => {
       { status: undefined, retryable: true, message: 'Overloaded (overloaded_error)' },
     ],
     [
-      'PR-25 an answer that is no JSON',
+      'PR-25 an answer that is not JSON is an error of the provider',
       answered(200, { responseBody: 'Hi', cause: thrown('AI_JSONParseError', {}, 'JSON parsing failed') }),
       {
         status: undefined,
@@ -63,7 +63,7 @@ describe('what a language model throws becomes one kind of error', () => {
       { retryable: false, message: 'Invalid JSON response: No `id`.' },
     ],
     [
-      'PR-23 a connection that failed',
+      'PR-23 a failed connection is an error of the provider',
       thrown('AI_APICallError', { url: URL_OF_API, isRetryable: true, cause: system('ECONNREFUSED') }),
       {
         status: undefined,
@@ -126,7 +126,7 @@ describe('what a language model throws becomes one kind of error', () => {
     expect(error).toMatchObject(expected)
   })
 
-  test('an error of ours stays as it is', () => {
+  test('a harness error stays as it is', () => {
     const error = new HarnessError('provider_error', 'x')
     expect(aiSdkError(error, false)).toBe(error)
   })

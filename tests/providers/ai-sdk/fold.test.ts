@@ -31,19 +31,19 @@ const end = (id: string, words: string): object => ({
   input: words,
 })
 
-describe('streams that are not as they should be', () => {
-  test('a text whose start did not come, or came twice', () => {
+describe('malformed streams', () => {
+  test('a text whose start is missing or repeated is read', () => {
     expect(content(delta('a'), { type: 'text-start', id: '0' }, delta('b'))).toEqual([{ type: 'text', text: 'ab' }])
   })
 
-  test('an id that is used again behind its end begins a new text', () => {
+  test('an id that is used again after its end starts a new text', () => {
     expect(content(delta('a'), { type: 'text-end', id: '0' }, delta('b'))).toEqual([
       { type: 'text', text: 'a' },
       { type: 'text', text: 'b' },
     ])
   })
 
-  test('texts side by side stand in the order in which they began', () => {
+  test('concurrent texts are ordered by their start', () => {
     expect(content(delta('a', '1'), delta('x', '2'), delta('b', '1'))).toEqual([
       { type: 'text', text: 'ab' },
       { type: 'text', text: 'x' },
@@ -57,13 +57,13 @@ describe('streams that are not as they should be', () => {
     ).toEqual([{ type: 'reasoning', text: '', providerMetadata: { acme: { id: 'r', sealed: 'x' } } }])
   })
 
-  test('ends, input and deltas of what never began, and parts that are none, are passed over', () => {
+  test('ends, input and deltas without a start, and unknown parts, are skipped', () => {
     expect(
       content({ type: 'text-end', id: '9' }, input('c9', 'x'), { type: 'text-delta', id: '0' }, null, 'x'),
     ).toEqual([{ type: 'text', text: '' }])
   })
 
-  test('H-38 two calls of one id, and one of none: each piece is told with the id that the call gets', () => {
+  test('two calls with one id, and one without: each piece is emitted with the id that the call gets', () => {
     const { reply, deltas } = folded([
       start('c'),
       input('c', '{"a":1}'),
@@ -85,18 +85,18 @@ describe('streams that are not as they should be', () => {
   test.each<[string, object]>([
     ['as its start says', start('s', { providerExecuted: true })],
     ['as only its end says', start('s')],
-  ])("input of a call of the provider's own is no call, %s", (_name, first) => {
+  ])('input of a provider-executed call is not a call, %s', (_name, first) => {
     const search = { ...end('s', '{}'), providerExecuted: true }
     expect(content(first, search)).toEqual([search])
   })
 
-  test.each(['length', 'content-filter'])('a call that was cut off (`%s`) is kept as far as it came', (unified) => {
+  test.each(['length', 'content-filter'])('a call that was cut off (`%s`) is kept as far as it arrived', (unified) => {
     const { reply } = folded([start('c'), input('c', '{"a'), finished({ unified, raw: 'x' })])
     expect(reply.content).toEqual([{ type: 'tool-call', toolCallId: 'c', toolName: 'lookup', input: '{"a' }])
   })
 })
 
-describe('a stream that is cut', () => {
+describe('a truncated stream', () => {
   test.each<[string, unknown[]]>([
     ['before anything', []],
     ['without a finish', [delta('Hm.')]],
@@ -105,19 +105,19 @@ describe('a stream that is cut', () => {
     ['v4: with a finish that says so', [delta('Hm.'), finished({ unified: 'interrupted', raw: undefined })]],
     ['in a call, without a word on it', [start('c'), finished()]],
     ['in a call', [start('c'), input('c', '{}'), finished({ unified: 'tool-calls', raw: 'tool_calls' })]],
-  ])('is an error that is worth a repetition, %s', async (_name, parts) => {
+  ])('it is a retryable error, %s', async (_name, parts) => {
     const error = await errorOf(() => folded(parts))
     expect(error).toMatchObject({ code: 'provider_error', retryable: true })
     expect(error.message).toMatch(/^The language model's stream ended before .*: the reply is not whole\.$/)
   })
 
-  test('`other` as a word of v2, and with a word of the API, is an end', () => {
+  test('`other` as a finish reason of v2, and with a reason of the API, is a regular end', () => {
     expect(folded([delta('Hm.'), finished('other')]).reply.finishReason).toBe('other')
     expect(() => folded([finished({ unified: 'other', raw: 'new' })])).not.toThrow()
   })
 })
 
-test('however the texts are cut, they add up, and so do the deltas', () => {
+test('however the texts are split, they add up, and so do the deltas', () => {
   const texts = fc.array(fc.array(fc.string()), { minLength: 1, maxLength: 4 })
   fc.assert(
     fc.property(texts, fc.infiniteStream(fc.nat()), (blocks, choices) => {

@@ -47,7 +47,7 @@ const PROVIDERS: readonly Provider[] = ['anthropic.messages', 'openai.responses'
 const THINKING: readonly Provider[] = ['anthropic.messages', 'openai.responses']
 
 describe.each(PROVIDERS)('%s', (name) => {
-  test('PR-12 PR-13 a batch of calls, its results, and the answer; a stream is the same turn', async () => {
+  test('PR-12 PR-13 a batch of calls, its results and the answer form one run, streamed or not', async () => {
     const turnsOf = async (way: 'say' | 'hear'): Promise<unknown> => {
       await using server = await scriptedProvider()
       const usage = { inputTokens: 20, outputTokens: 7, cacheReadTokens: 5, cacheWriteTokens: 0, reasoningTokens: 0 }
@@ -77,7 +77,7 @@ describe.each(PROVIDERS)('%s', (name) => {
     expect(comparable(await turnsOf('hear'))).toEqual(comparable(turns))
   })
 
-  test('PR-24 an error status is told with its status, and asked again as the server says (H-04)', async () => {
+  test('PR-24 an error status is reported with its number, and retried after the delay that the server asks for', async () => {
     await using server = await scriptedProvider()
     server
       .fails(429, { headers: { 'retry-after': '0' } })
@@ -93,7 +93,7 @@ describe.each(PROVIDERS)('%s', (name) => {
   })
 
   test.each(['truncate', 'reset', 'garble', 'error'] as const)(
-    'H-05 a stream that ends by `%s` is an error that is worth a repetition',
+    'a stream that ends by `%s` is a retryable error',
     async (how) => {
       await using server = await scriptedProvider()
       server.breaks(how, { after: 4 })
@@ -123,7 +123,7 @@ describe.each(PROVIDERS)('%s', (name) => {
     await expect(asked).rejects.toBe(reason)
   })
 
-  test('H-05 length and refusal are no clean answer', async () => {
+  test('length and refusal are not clean answers', async () => {
     await using server = await scriptedProvider()
     server.says('It is', { finishReason: 'length' }).refuses('I may not.').refuses('I may not.')
     expect((await new Conversation(modelOf(name, server)).say('Hi')).finishReason).toBe('length')
@@ -147,7 +147,7 @@ describe.each(PROVIDERS)('%s', (name) => {
     expect(sent).toContain(far.url)
   })
 
-  test('input that the provider does not take is refused before anything is sent', async () => {
+  test('input that the provider does not support is rejected before any request', async () => {
     await using server = await scriptedProvider()
     const zip = { type: 'file', data: 'UEs=', mediaType: 'application/zip' } as const
     const error = await errorOf(new Conversation(modelOf(name, server)).say([user([zip])]))
@@ -205,7 +205,7 @@ describe.each(PROVIDERS)('%s', (name) => {
 
 describe.each(THINKING)('%s, reasoning', (name) => {
   test.each(['say', 'hear'] as const)(
-    'RF-04 RF-05 RF-14 goes back sealed as it came, in its place (%s)',
+    'RF-04 RF-05 RF-14 sealed reasoning is returned unchanged and in its place (%s)',
     async (way) => {
       await using server = await scriptedProvider()
       const thinks = (text: string): { type: 'reasoning'; text: string } => ({ type: 'reasoning', text })
@@ -233,7 +233,7 @@ describe.each(THINKING)('%s, reasoning', (name) => {
     },
   )
 
-  test('RF-09 of another provider becomes text', async () => {
+  test('RF-09 reasoning of another provider becomes text', async () => {
     await using server = await scriptedProvider()
     server.says('Hm.', { reasoning: 'So it is.' }).says('Done.')
     const other = name === 'anthropic.messages' ? 'openai.responses' : 'anthropic.messages'
@@ -247,7 +247,7 @@ describe.each(THINKING)('%s, reasoning', (name) => {
   })
 })
 
-test('without a key the AI SDK is asked, and its answer is ours: `missing_key`', async () => {
+test('a missing key of the AI SDK is reported as `missing_key`', async () => {
   const model = fromAiSdk(createOpenAI({ apiKey: undefined as never, baseURL: 'http://127.0.0.1:9/v1' })('gpt-5.5'))
   const before = process.env['OPENAI_API_KEY']
   delete process.env['OPENAI_API_KEY']

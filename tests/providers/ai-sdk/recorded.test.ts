@@ -47,7 +47,7 @@ describe('recorded answers, read by the AI SDK', () => {
     expect(turn === undefined ? error?.code : 'a turn').toMatch(/^(a turn|provider_error)$/)
   })
 
-  test('every case that is left out is there', () => {
+  test('every omitted case exists', () => {
     const files = CASES.map(({ file }) => file)
     expect([...LOST.keys()].filter((file) => !files.includes(file))).toEqual([])
   })

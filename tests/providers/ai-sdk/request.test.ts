@@ -38,7 +38,7 @@ const FUNCTION = { type: 'function', name: 'lookup', description: 'Looks it up.'
 const SCHEMA = { type: 'object', properties: { n: { type: 'number' } } }
 
 describe('a call', () => {
-  test('H-24 holds nothing that says nothing', async () => {
+  test('it has no empty fields', async () => {
     expect(await callOf({})).toEqual({ prompt: [HI] })
   })
 
@@ -54,7 +54,7 @@ describe('a call', () => {
     })
   })
 
-  test('settings of the run win over those of the factory (spec §3.4)', async () => {
+  test('settings of the run win over those of the factory', async () => {
     const options = {
       maxOutputTokens: 1,
       temperature: 1,
@@ -94,7 +94,7 @@ describe('a call', () => {
   })
 })
 
-describe('what is known of a provider', () => {
+describe('known facts about a provider', () => {
   test.each<[string, string, Partial<Asked>, object | undefined]>([
     ["OpenAI's server keeps nothing", 'openai.responses', {}, { openai: { store: false } }],
     [
@@ -129,7 +129,7 @@ describe('what is known of a provider', () => {
     expect(await callOf({ provider, ...asked })).toEqual({ prompt: [HI], ...(providerOptions && { providerOptions }) })
   })
 
-  test("OpenAI is told that a tool's schema need not be strict, and the answer's where it cannot be", async () => {
+  test("OpenAI is informed that a tool's schema need not be strict, and an answer's if it cannot be", async () => {
     const structuredOutput = { name: 'answer', schema: SCHEMA, strict: false }
     expect(await callOf({ provider: 'openai.chat', constants: { structuredOutput, tools: [LOOKUP] } })).toEqual({
       prompt: [HI],
@@ -139,7 +139,7 @@ describe('what is known of a provider', () => {
     })
   })
 
-  test("PR-11 the harness's own schema wins over one of the provider options", async () => {
+  test("PR-11 the harness's own schema wins over one in the provider options", async () => {
     const structuredOutput = { name: 'answer', schema: SCHEMA, strict: true }
     const settings = { providerOptions: { openai: { textFormat: { type: 'text' }, user: 'u' } } }
     const given = { provider: 'openai.responses', settings }
@@ -201,7 +201,7 @@ describe('the reasoning effort', () => {
     expect(model.calls[0]).toEqual({ prompt: [HI], ...expected })
   })
 
-  test('where nothing is known of how to ask for it, that is said, at once or before anything is sent', async () => {
+  test('an effort without a known form is reported at once or before any request', async () => {
     const model = new FakeLanguageModel([], { provider: 'acme.chat' })
     const expected = {
       code: 'invalid_options',
@@ -213,7 +213,7 @@ describe('the reasoning effort', () => {
     expect(await errorOf(conversation.say('Hi'))).toMatchObject(expected)
   })
 
-  test('one that the model is said not to take is refused', async () => {
+  test('an effort that the model is declared not to support is rejected', async () => {
     const model = new FakeLanguageModel([], { version: 'v4' })
     const options: AiSdkOptions = { capabilities: { reasoningEfforts: ['low', 'high'] } }
     const expected = { code: 'invalid_options', message: expect.stringContaining('`low`, `high`') as string }
@@ -223,7 +223,7 @@ describe('the reasoning effort', () => {
   })
 })
 
-describe('what `fromAiSdk` refuses', () => {
+describe('invalid arguments of `fromAiSdk`', () => {
   const fake = new FakeLanguageModel([])
 
   test.each<[string, unknown, string]>([
@@ -262,7 +262,7 @@ describe('what `fromAiSdk` refuses', () => {
   }
 })
 
-test('models of the AI SDK are what `fromAiSdk` takes, by their types', () => {
+test('`fromAiSdk` accepts models of the AI SDK by their types', () => {
   expectTypeOf<LanguageModelV2>().toExtend<AiSdkLanguageModel>()
   expectTypeOf<LanguageModelV3>().toExtend<AiSdkLanguageModel>()
 })
@@ -283,7 +283,7 @@ describe('a model', () => {
     })
   })
 
-  test('opens no session once it is closed', async () => {
+  test('it opens no session once it is closed', async () => {
     const model = fromAiSdk(new FakeLanguageModel([]))
     await model.close?.()
     expect(await errorOf(() => model.openSession())).toMatchObject({ code: 'closed' })

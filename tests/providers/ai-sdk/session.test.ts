@@ -27,7 +27,7 @@ const apiError = (statusCode: number, responseHeaders: object): object => {
 }
 
 describe('the prompt', () => {
-  test('grows by what is new, the same messages before it', async () => {
+  test('it grows by the new entries, after the same messages', async () => {
     const model = new FakeLanguageModel([
       reply([{ type: 'tool-call', toolCallId: 'c1', toolName: 'lookup', input: '{}' }]),
       says('Done.'),
@@ -41,7 +41,7 @@ describe('the prompt', () => {
     for (const [index, message] of first!.entries()) expect(second![index]).toBe(message)
   })
 
-  test('is encoded anew where an earlier entry has changed, which is told with its place', async () => {
+  test('it is encoded again if an earlier entry has changed, which is reported with its position', async () => {
     const model = new FakeLanguageModel([says('a'), says('b'), says('c'), says('d')])
     const session = fromAiSdk(model).openSession()
     const busts: CacheBust[] = []
@@ -67,7 +67,7 @@ describe('the prompt', () => {
     expect(busts[1]).toEqual({ path: '$.prompt[0].content', cause: 'constants_changed' })
   })
 
-  test('a change of the tools is told', async () => {
+  test('a change of the tools is reported', async () => {
     const model = new FakeLanguageModel([says('a'), says('b')])
     const session = fromAiSdk(model).openSession()
     const onCacheBust = vi.fn()
@@ -80,7 +80,7 @@ describe('the prompt', () => {
     expect(onCacheBust.mock.calls).toEqual([[{ path: '$.tools', cause: 'constants_changed' }]])
   })
 
-  test('a broken history is mended, which is told', async () => {
+  test('a broken history is repaired, which is reported', async () => {
     const model = new FakeLanguageModel([says('a')])
     const repairs: TranscriptRepair[] = []
     const conversation = new Conversation(fromAiSdk(model), {}, [user('Hi'), assistant(call('c1'))])
@@ -94,7 +94,7 @@ describe('the prompt', () => {
     ])
   })
 
-  test('what cannot be encoded changes nothing', async () => {
+  test('an entry that cannot be encoded changes nothing', async () => {
     const model = new FakeLanguageModel([says('a'), says('b')])
     const conversation = new Conversation(fromAiSdk(model, { capabilities: { inputs: [] } }))
     await conversation.say('Hi')
@@ -107,7 +107,7 @@ describe('the prompt', () => {
   })
 })
 
-test('H-38 an id that a later reply repeats becomes another, in its deltas and in its calls', async () => {
+test('an id that a later reply repeats is replaced in its deltas and its calls', async () => {
   const calls = { type: 'tool-call', toolCallId: 'c1', toolName: 'lookup', input: '{}' }
   const finish = finished({ unified: 'tool-calls', raw: 'tools' })
   const model = new FakeLanguageModel([
@@ -122,7 +122,7 @@ test('H-38 an id that a later reply repeats becomes another, in its deltas and i
 })
 
 describe('retries', () => {
-  test('are told, with a word on whether deltas are withdrawn (H-04)', async () => {
+  test('they are reported, and the report says whether deltas are withdrawn', async () => {
     const model = new FakeLanguageModel([
       overloaded(),
       [{ type: 'text-delta', id: '0', delta: 'Wr' }, overloaded()],
@@ -207,7 +207,7 @@ describe('time limits', () => {
     expect(model.cancelled).toBe(1)
   })
 
-  test('a stream that does not close behind its finish is whole all the same', async () => {
+  test('a stream that does not close after its finish is complete', async () => {
     const model = new FakeLanguageModel([[{ type: 'text-delta', id: '0', delta: 'Hm.' }, finished(), never]])
     const conversation = new Conversation(fromAiSdk(model, { timeouts: { idleMs: 20 } }))
     expect((await conversation.hear('Hi')).text).toBe('Hm.')
@@ -215,12 +215,12 @@ describe('time limits', () => {
   })
 })
 
-test('a stream that fails behind its finish is whole all the same', async () => {
+test('a stream that fails after its finish is complete', async () => {
   const model = new FakeLanguageModel([[{ type: 'text-delta', id: '0', delta: 'Hm.' }, finished(), new Error('late')]])
   expect((await new Conversation(fromAiSdk(model)).hear('Hi')).text).toBe('Hm.')
 })
 
-test('a model that gives no stream where one is asked for is named as what is wrong', async () => {
+test('a model that returns no stream for a streamed request is reported as the cause', async () => {
   const model = new FakeLanguageModel([])
   model.doStream = () => Promise.resolve({})
   const error = await errorOf(new Conversation(fromAiSdk(model)).hear('Hi'))

@@ -74,7 +74,7 @@ test.each([false, true])(
   },
 )
 
-test('a reply that the provider paused goes on in its container', async () => {
+test('a reply that the provider paused continues in its container', async () => {
   const { bodies } = await twoRequests([RUN, RAN], FIRST, { stopReason: 'pause_turn' })
   expect(bodies[1]!['container']).toBe('container_1')
 })
@@ -83,7 +83,7 @@ test.each<[string, readonly JsonObject[], JsonObject | null, Asked]>([
   ['there was none', [TEXT], null, {}],
   ['the request offers no tools of the provider', [RUN, RAN, TEXT], FIRST, { settings: {} }],
   ['it is over', [RUN, RAN, TEXT], FIRST, { between: [{ ...user('Again.'), at: '2026-01-01T01:00:00.000Z' }] }],
-])('no container is named where %s', async (_why, content, container, asked) => {
+])('no container is named if %s', async (_why, content, container, asked) => {
   const { bodies } = await twoRequests(content, container, { between: [user('Again.')], ...asked })
   expect(bodies[1]).not.toHaveProperty('container')
 })
@@ -96,13 +96,13 @@ test.each<[string, JsonObject | string, unknown]>([
   ],
   ['an id of the caller’s wins', 'container_own', 'container_own'],
   ['an id among the parameters wins', { id: 'container_own' }, { id: 'container_own' }],
-])('what the caller asks of a container: %s', async (_what, given, expected) => {
+])('container options of the caller: %s', async (_what, given, expected) => {
   const settings = { providerOptions: { anthropic: { tools: [CODE], container: given } } }
   const { bodies } = await twoRequests([RUN, RAN, TEXT], FIRST, { settings, between: [user('Again.')] })
   expect(bodies[1]!['container']).toEqual(expected)
 })
 
-test('a conversation goes on in its container from a stored state', async () => {
+test('a conversation continues in its container from a stored state', async () => {
   const held = { id: 'container_7', expires_at: '2999-01-01T00:00:00Z' }
   const usage = {
     ...{ input_tokens: 1, output_tokens: 2, cache_creation_input_tokens: 9 },

@@ -23,7 +23,7 @@ const native = (data: JsonObject): { native: { provider: string; data: JsonObjec
   native: { provider: 'anthropic', data },
 })
 
-test('PR-18 a whole reply is decoded: parts, finish, usage, id, model, and the body itself', () => {
+test('PR-18 a whole reply is decoded into parts, finish reason, usage, id and model, and its body is kept', () => {
   const raw = message([{ type: 'text', text: 'Hello.' }])
 
   expect(decoded(raw)).toEqual({
@@ -103,11 +103,11 @@ test.each<[string, JsonObject, AssistantPart[]]>([
     { type: 'hologram', cube: [1] },
     [{ type: 'opaque', ...native({ type: 'hologram', cube: [1] }) }],
   ],
-])('RF-02 %s', (_name, block, parts) => {
+])('RF-02 a content block becomes parts, with the thinking text and its signature: %s', (_name, block, parts) => {
   expect(decoded(message([block])).parts).toEqual(parts)
 })
 
-test('H-38 a call without an id, and one whose id is there twice, get ids of their own', () => {
+test('a call without an id, and one with a repeated id, get ids of their own', () => {
   const call = (id?: string): JsonObject => ({
     type: 'tool_use',
     name: 'read',
@@ -137,7 +137,7 @@ test.each<[string | null, FinishReason]>([
   ['constructor', 'other'],
   ['sunset', 'other'],
   [null, 'other'],
-])('H-05 stop reason %s is %s', (stop_reason, finishReason) => {
+])('stop reason %s is %s', (stop_reason, finishReason) => {
   expect(decoded(message([], { stop_reason }))).toMatchObject({ finishReason, nativeFinishReason: stop_reason })
 })
 
@@ -164,7 +164,7 @@ test.each<[string, unknown, Partial<TokenUsage>]>([
     { input_tokens: 1, output_tokens: 9, output_tokens_details: { thinking_tokens: 5 } },
     { inputTokens: 1, outputTokens: 9, reasoningTokens: 5 },
   ],
-])('PR-21 usage, %s', (_name, given, wanted) => {
+])('PR-21 usage is normalized, even if it is partial or missing: %s', (_name, given, wanted) => {
   expect(decoded({ ...(message([]) as JsonObject), usage: given }).usage).toEqual({ ...UNREPORTED_USAGE, ...wanted })
 })
 
@@ -182,7 +182,7 @@ test.each<[string, unknown, { message: RegExp; retryable: boolean }]>([
   ['nothing', null, { message: /no message/, retryable: false }],
   ['another API', { choices: [] }, { message: /no message/, retryable: false }],
   ['content that is no list', message('text' as unknown as []), { message: /no message/, retryable: false }],
-])('H-05 %s with status 200 is an error', (_name, body, { message: text, retryable }) => {
+])('%s with status 200 is an error', (_name, body, { message: text, retryable }) => {
   const error = errorOf(() => decoded(body))
 
   expect(error).toMatchObject({ code: 'provider_error', retryable })

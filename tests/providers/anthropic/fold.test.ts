@@ -19,7 +19,7 @@ const call = (id: string, more: JsonObject = {}): JsonObject => ({
 const TEXT = { type: 'text', text: '' }
 const THINKING = { type: 'thinking', thinking: '', signature: '' }
 
-test('PR-18 a stream ends in the reply that the same message unstreamed is', () => {
+test('PR-18 a streamed reply equals the same message unstreamed', () => {
   const streamed = folded(
     events([
       [THINKING, thinking('Let me '), thinking('see.'), signature('ab'), signature('cd')],
@@ -50,7 +50,7 @@ test('PR-18 a stream ends in the reply that the same message unstreamed is', () 
   expect({ ...reply, raw }).toEqual(decoded(raw))
 })
 
-test('each piece is told once and in order, a call with its id', () => {
+test('each piece is emitted once and in order, a call with its id', () => {
   const { deltas } = folded(
     events([
       [THINKING, thinking('Hm.'), signature('s')],
@@ -68,7 +68,7 @@ test('each piece is told once and in order, a call with its id', () => {
   ])
 })
 
-test('H-38 calls whose pieces are interleaved, that have one id or none, are told apart', () => {
+test('calls with interleaved pieces, with the same id or without one are kept apart', () => {
   const start = (index: number, content_block: JsonObject): JsonObject => ({
     type: 'content_block_start',
     index,
@@ -108,7 +108,7 @@ describe('arguments', () => {
     ['whole at the start', call('c', { input: { path: 'a' } }), [], '{"path":"a"}'],
     ['at the start and in pieces', call('c', { input: { path: 'a' } }), [json('{"path":"a"}')], '{"path":"a"}'],
     ['spelled as the model wrote them', call('c'), [json('{ "n" : 1.0 }')], '{ "n" : 1.0 }'],
-  ])('H-05 %s', (_name, start, pieces, wanted) => {
+  ])('%s', (_name, start, pieces, wanted) => {
     const { reply, deltas } = folded(events([[start, ...pieces]]))
 
     expect(reply.parts).toEqual([{ type: 'tool_call', callId: 'c', name: 'read', arguments: wanted }])
@@ -116,7 +116,7 @@ describe('arguments', () => {
   })
 })
 
-test('PR-18 the last usage counts, member by member', () => {
+test('PR-18 the last usage counts, field by field', () => {
   const { reply } = folded([
     {
       type: 'message_start',
@@ -133,7 +133,7 @@ test('PR-18 the last usage counts, member by member', () => {
   expect(reply.usage).toMatchObject({ inputTokens: 33, cacheReadTokens: 5, outputTokens: 106 })
 })
 
-describe('what is not known is passed over or kept', () => {
+describe('unknown events and blocks', () => {
   const wanted = [{ type: 'text', text: 'Hi' }]
 
   test.each<[string, unknown[]]>([
@@ -147,13 +147,13 @@ describe('what is not known is passed over or kept', () => {
       ],
     ],
     ['a second start of the same message', [{ type: 'message_start', message: { id: 'msg_1' } }]],
-  ])('H-05 %s', (_name, between) => {
+  ])('%s', (_name, between) => {
     const [open, ...rest] = events([[TEXT, text('Hi')]])
 
     expect(folded([open, ...between, ...rest]).reply.parts).toEqual(wanted)
   })
 
-  test('H-05 a second start of the same block, a block without one, and an index that is used twice', () => {
+  test('a repeated start of a block, a block without a start, and a repeated index are handled', () => {
     const at = (index: number, delta: JsonObject): JsonObject => ({ type: 'content_block_delta', index, delta })
     const start = (index: number, content_block: JsonObject): JsonObject => ({
       type: 'content_block_start',
@@ -187,7 +187,7 @@ describe('what is not known is passed over or kept', () => {
     ])
   })
 
-  test('RF-12 pieces of an unknown block add up in it', () => {
+  test('RF-12 the pieces of an unknown block are collected in it', () => {
     const block = { type: 'compaction', content: null, signs: [1] }
     const { reply, deltas } = folded(
       events([
@@ -213,7 +213,7 @@ describe('what is not known is passed over or kept', () => {
   })
 })
 
-describe('a stream that breaks', () => {
+describe('a broken stream', () => {
   const whole = events([[TEXT, text('Hi')]])
 
   test.each<[string, unknown[], { retryable: boolean; message: RegExp }]>([
@@ -236,14 +236,14 @@ describe('a stream that breaks', () => {
       { retryable: false, message: /Bad/ },
     ],
     ['has an error without a type', [{ error: { message: 'Broken' } }], { retryable: true, message: /Broken/ }],
-  ])('H-05 one that %s', (_name, chunks, { retryable, message }) => {
+  ])('a stream that %s', (_name, chunks, { retryable, message }) => {
     const error = errorOf(() => folded(chunks))
 
     expect(error).toMatchObject({ code: 'provider_error', retryable })
     expect(error.message).toMatch(message)
   })
 
-  test('H-05 an event that is named an error is one, whatever it holds', () => {
+  test('an event with the name of an error is an error, whatever it holds', () => {
     const fold = format().fold({ callIdFor, onDelta: undefined })
 
     expect(
@@ -253,7 +253,7 @@ describe('a stream that breaks', () => {
     ).toMatchObject({ code: 'provider_error' })
   })
 
-  test('H-05 what follows the end is passed over', () => {
+  test('events after the end are skipped', () => {
     const { reply } = folded([
       ...whole,
       { type: 'message_start', message: { id: 'msg_2' } },
@@ -264,7 +264,7 @@ describe('a stream that breaks', () => {
   })
 })
 
-test('deltas add up to the reply, for any pieces', () => {
+test('deltas add up to the reply, however it is split', () => {
   const pieces = fc.array(fc.string(), { maxLength: 6 })
   fc.assert(
     fc.property(pieces, pieces, pieces, (texts, thoughts, inputs) => {

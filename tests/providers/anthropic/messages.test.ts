@@ -20,7 +20,7 @@ describe('user messages', () => {
     ['a text is sent as it is', user('Hi'), [{ role: 'user', content: 'Hi' }]],
     ['a notice is a list of one text', user('Soon.', true), [{ role: 'user', content: [text('Soon.')] }]],
     ['an empty text is left out', user([text(''), text('b')]), [{ role: 'user', content: [text('b')] }]],
-    ['H-24 a message of nothing is left out', user([text('')]), []],
+    ['a message without content is omitted', user([text('')]), []],
   ])('%s', (_name, entry, wanted) => {
     expect(messages(entry)).toEqual(wanted)
   })
@@ -75,7 +75,7 @@ describe('user messages', () => {
     [{ type: 'image', data: '', mediaType: 'image/tiff' }, '`image`', '`image/tiff`'],
     [{ type: 'file', data: '', mediaType: 'application/zip' }, '`file`', '`application/zip`'],
     [{ type: 'image', url: 'data:image/svg+xml;base64,aGk=' }, '`image`', '`image/svg+xml`'],
-  ])('what the API does not take is refused before anything is sent: %j', (part, kind, mediaType) => {
+  ])('content that the API does not support is rejected before any request: %j', (part, kind, mediaType) => {
     const error = errorOf(() => blocks(part))
 
     expect(error.code).toBe('invalid_options')
@@ -95,7 +95,7 @@ describe('results', () => {
     return (messages(user('Go.'), reply, ...entries) as unknown[]).slice(2)
   }
 
-  test('PR-07 RS-05 the results of a batch are one message, in order, with the notice behind them', () => {
+  test('PR-07 RS-05 the results of a batch are one message, in order, followed by the notice', () => {
     expect(
       results(tool('a', '{"ok":true}'), tool('b', '{"ok":false}', true), user('Soon.', true), user('Go on.')),
     ).toEqual([
@@ -111,7 +111,7 @@ describe('results', () => {
     ])
   })
 
-  test('PR-09 what a person says behind results, and a second notice, are messages of their own', () => {
+  test('PR-09 user text after results, and a second notice, are messages of their own', () => {
     expect(results(tool('a', '1'), user('Wait!'))).toEqual([
       { role: 'user', content: [{ type: 'tool_result', tool_use_id: 'a', content: '1' }] },
       { role: 'user', content: 'Wait!' },
@@ -158,7 +158,7 @@ describe('results', () => {
     expect(results(tool('a', content, isError))).toEqual([{ role: 'user', content: wanted }])
   })
 
-  test('files of failures stand behind all results of the batch, before the notice', () => {
+  test('files of failures follow all results of the batch, before the notice', () => {
     expect(results(tool('a', [text('{}'), image], true), tool('b', '2'), user('Soon.', true))).toEqual([
       {
         role: 'user',

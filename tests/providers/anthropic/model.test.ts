@@ -103,7 +103,7 @@ function model(server: Server, options: AnthropicOptions = {}): Model {
   return anthropic('claude-sonnet-5', { apiKey: 'sk-test', fetch: server.fetch, maxRetries: 0, ...options })
 }
 
-test('PR-12 a tool loop: what was sent before is sent again byte for byte, and the results behind it', async () => {
+test('PR-12 in a tool loop each request repeats the bytes of the one before and appends the results', async () => {
   const server = new Server(calls('toolu_1', 'toolu_2'), says('Found.'))
   const conversation = new Conversation(model(server))
 
@@ -154,7 +154,7 @@ test('PR-12 a tool loop: what was sent before is sent again byte for byte, and t
   expect(after?.startsWith(before?.replace(/\]\}$/, '') ?? '?')).toBe(true)
 })
 
-test('a streamed turn is the turn that it would be unstreamed, and is told on the way', async () => {
+test('a streamed turn equals the unstreamed one, and is emitted on the way', async () => {
   const reply = [...says('Let me see.'), { type: 'tool_use', id: 'toolu_1', name: 'lookup', input: { id: 1 } }]
   const server = new Server(reply, reply)
   const told: unknown[] = []
@@ -172,7 +172,7 @@ test('a streamed turn is the turn that it would be unstreamed, and is told on th
   ])
 })
 
-test('PR-03 two sessions of one model go their own ways', async () => {
+test('PR-03 two sessions of one model advance independently', async () => {
   const server = new Server(says('a'), says('b'), says('c'))
   const shared = model(server)
   const [left, right] = [new Conversation(shared), new Conversation(shared)]
@@ -188,7 +188,7 @@ test('PR-03 two sessions of one model go their own ways', async () => {
   ])
 })
 
-test('RS-02 RS-06 a conversation goes on elsewhere: calls with their results, and the instructions of now', async () => {
+test('RS-02 RS-06 a resumed conversation holds the calls with their results, and the current instructions', async () => {
   const server = new Server(says('Yes.'))
   const past = [
     user('Find it.'),
@@ -209,7 +209,7 @@ test('RS-02 RS-06 a conversation goes on elsewhere: calls with their results, an
 })
 
 describe('the request', () => {
-  test('goes to the Messages API, with key and version', async () => {
+  test('it is sent to the Messages API, with key and version', async () => {
     const server = new Server(says('Hi.'))
     await new Conversation(model(server, { headers: { 'anthropic-beta': 'x-1' } })).say([user('Hi')])
 
@@ -219,7 +219,7 @@ describe('the request', () => {
     })
   })
 
-  test('takes key and place from the environment, and the version from the option', async () => {
+  test('it uses the key and address of the environment, and the version of the option', async () => {
     vi.stubEnv('ANTHROPIC_API_KEY', 'sk-env')
     vi.stubEnv('ANTHROPIC_BASE_URL', 'https://proxy.example/')
     const server = new Server(says('Hi.'))
@@ -232,7 +232,7 @@ describe('the request', () => {
     })
   })
 
-  test('without a key is refused, and says what is missing', async () => {
+  test('without a key it fails and names the missing variable', async () => {
     vi.stubEnv('ANTHROPIC_API_KEY', '')
     const asking = new Conversation(anthropic('claude-sonnet-5', { fetch: new Server().fetch })).say([user('Hi')])
 
@@ -258,7 +258,7 @@ describe('a handed-in client', () => {
   })
 
   test.each(['https://bedrock-runtime.eu-west-1.amazonaws.com', 'https://europe-west1-aiplatform.googleapis.com/v1'])(
-    'of %s gets no `cache_control` at the top, which it refuses',
+    '%s gets no `cache_control` at the top level, which it does not support',
     async (baseURL) => {
       const server = new Server(says('Hi.'))
       const client = new Anthropic({ apiKey: 'k', baseURL, fetch: server.fetch })
@@ -270,7 +270,7 @@ describe('a handed-in client', () => {
   )
 })
 
-describe('SO-28 what is known of a model', () => {
+describe('known facts about a model', () => {
   test.each<[string, boolean]>([
     ['claude-sonnet-5', true],
     ['something-of-next-year', true],
@@ -280,7 +280,7 @@ describe('SO-28 what is known of a model', () => {
     ['claude-sonnet-4-20250514', false],
     ['claude-3-7-sonnet-latest', false],
     ['claude-3-5-haiku-latest', false],
-  ])('%s keeps to a schema: %s', (id, supportsJsonSchemaOutput) => {
+  ])('SO-28 native schemas are available as the model supports them: %s, %s', (id, supportsJsonSchemaOutput) => {
     expect(anthropic(id).capabilities).toMatchObject({ supportsJsonSchemaOutput, defaultStructuredOutputMode: 'tool' })
   })
 
@@ -288,7 +288,7 @@ describe('SO-28 what is known of a model', () => {
     ['claude-3-5-haiku-latest', 'low'],
     ['claude-opus-5-5', 'none'],
     ['claude-fable-5', 'none'],
-  ] as const)('%s takes no effort `%s`', (id, reasoningEffort) => {
+  ] as const)('the model %s does not support the effort `%s`', (id, reasoningEffort) => {
     expect(errorOf(() => anthropic(id, { reasoningEffort }))).toMatchObject({ code: 'invalid_options' })
   })
 })
@@ -298,7 +298,7 @@ describe('options', () => {
     ['an unknown version', { apiVersion: '2024-01-01' }, /`apiVersion`.*`2023-06-01`, `2026-10-21`.*`2024-01-01`/],
     ['a temperature where there is none', { apiVersion: '2026-10-21', temperature: 1 }, /`temperature`/],
     ['an unknown option', { apiVersoin: '2023-06-01' }, /`apiVersoin`.*`apiVersion`/],
-  ])('%s is refused', (_name, options, wanted) => {
+  ])('%s is rejected', (_name, options, wanted) => {
     const error = errorOf(() => anthropic('claude-sonnet-5', options))
 
     expect(error.code).toBe('invalid_options')

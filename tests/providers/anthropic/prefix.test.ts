@@ -65,7 +65,7 @@ const constants: RequestConstants = {
   tools: [{ name: 'read', description: 'Reads.', parameters: { type: 'object' } }],
 }
 
-test('what joins together is encoded together: encode(a) and encode(b) are encode(a and b)', () => {
+test('entries that join are encoded together: encode(a) and encode(b) are encode(a and b)', () => {
   const wire = format()
   fc.assert(
     fc.property(conversation, (groups) => {
@@ -91,7 +91,7 @@ test('the bytes of a request begin with those of the one before, up to the end o
   )
 })
 
-test('H-24 every request is valid, in both versions', () => {
+test('every request is valid, in both versions', () => {
   fc.assert(
     fc.property(conversation, fc.constantFrom('2023-06-01' as const, '2026-10-21' as const), (groups, version) => {
       const body = bodyOf(format({ version }), groups.flat(), constants)

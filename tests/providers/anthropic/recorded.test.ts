@@ -93,7 +93,7 @@ function expectDeltas({ reply, deltas }: Told): void {
 
 describe('recorded replies', () => {
   test.each(cases.filter(({ expect: { error } }) => error === null).map((each) => [each.file, each] as const))(
-    'H-05 %s is decoded as recorded, however it is cut',
+    '%s is decoded as recorded, however it is split',
     (_file, each) => {
       const answers = CUTS.map(([, cut]) => told(each, cut))
       for (const answer of answers) {
@@ -105,7 +105,7 @@ describe('recorded replies', () => {
   )
 
   test.each(cases.filter(({ expect: { error } }) => error !== null).map((each) => [each.file, each] as const))(
-    'H-05 %s is an error',
+    '%s is an error',
     (_file, each) => {
       for (const [, cut] of CUTS) {
         expect(() => told(each, cut)).toThrow(HarnessError)
@@ -114,7 +114,7 @@ describe('recorded replies', () => {
   )
 
   test.each(cases.flatMap((each) => CUTS.map(([name, cut]) => [each.file, name, each, cut] as const)))(
-    'H-05 %s comes out of the model as recorded, %s',
+    '%s leaves the model as recorded, %s',
     async (_file, _name, each, cut) => {
       const model = anthropic('claude-sonnet-5', { apiKey: 'k', fetch: fetchOf(each, cut), maxRetries: 0 })
       expectAnswer(each, await answerOf(model, each))
@@ -122,7 +122,7 @@ describe('recorded replies', () => {
   )
 
   test.each(cases.filter(({ expect: { error } }) => error === null).map((each) => [each.file, each] as const))(
-    'RF-05 %s is given back as the API accepts it',
+    'RF-05 a recorded reply is sent back in the form that the API accepts: %s',
     (_file, each) => {
       const { reply } = told(each, whole)
       const entries = conversationUpTo(reply)
@@ -168,7 +168,7 @@ const conversations = readdirSync(CONVERSATIONS)
   })
 
 describe('recorded conversations', () => {
-  test.each(conversations)('RS-02 %s is encoded as it was recorded', (_file, exchanges) => {
+  test.each(conversations)('RS-02 a recorded conversation is encoded as recorded: %s', (_file, exchanges) => {
     const replies = exchanges.map((exchange) => told(asCase(exchange), whole).reply)
     for (const { request } of exchanges) {
       const { messages, model, thinking } = request.body

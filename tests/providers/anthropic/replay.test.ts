@@ -34,7 +34,7 @@ const redacted: AssistantPart = {
 }
 const text = (content: string): AssistantPart & { type: 'text' } => ({ type: 'text', text: content })
 
-test('RF-05 RF-12 RF-14 our own reply is given back block by block, as it came', () => {
+test('RF-05 RF-12 RF-14 a reply of the same provider is sent back block by block, unchanged', () => {
   const content = [
     { type: 'thinking', thinking: 'First.', signature: 'a' },
     { type: 'thinking', thinking: '', signature: 'b' },
@@ -79,7 +79,7 @@ test('citations are given back in the form of a request', () => {
   expect(blocks(parts)).toEqual([{ ...text('a'), citations: [cited] }])
 })
 
-describe('thoughts', () => {
+describe('thinking blocks', () => {
   const parts = [signed('Hm.'), redacted, text('Yes.')]
   const asText = [text('<thinking>\nHm.\n</thinking>'), text('Yes.')]
   const asTheyCame = [
@@ -89,14 +89,29 @@ describe('thoughts', () => {
   ]
 
   test.each<[string, ModelSettings, string, unknown[]]>([
-    ['RF-05 are signed while the model thinks', ON, 'claude-sonnet-4-5', asTheyCame],
-    ['RF-05 are signed for a model that thinks unless told', {}, 'claude-sonnet-5', asTheyCame],
-    ['RF-05 are signed for a model that is not known', {}, 'some-model', asTheyCame],
-    ['RF-05 are signed when an effort is asked for', { reasoningEffort: 'low' }, 'claude-sonnet-4-5', asTheyCame],
-    ['RF-11 RF-13 become text, and encrypted ones go, where thinking is off', OFF, 'claude-sonnet-5', asText],
-    ['RF-11 RF-13 the same with no effort', { reasoningEffort: 'none' }, 'claude-sonnet-5', asText],
-    ['RF-11 RF-13 the same for a model that does not think unless told', {}, 'claude-sonnet-4-5', asText],
-    ['RF-05 are signed between tools', { reasoningEffort: 'none' }, 'claude-sonnet-5-5', asTheyCame],
+    ['RF-05 they are signed while the model thinks', ON, 'claude-sonnet-4-5', asTheyCame],
+    ['RF-05 they are signed for a model that thinks by default', {}, 'claude-sonnet-5', asTheyCame],
+    ['RF-05 they are signed for an unknown model', {}, 'some-model', asTheyCame],
+    ['RF-05 they are signed if an effort is requested', { reasoningEffort: 'low' }, 'claude-sonnet-4-5', asTheyCame],
+    [
+      'RF-11 RF-13 they become text, and encrypted ones are dropped, if thinking is off',
+      OFF,
+      'claude-sonnet-5',
+      asText,
+    ],
+    [
+      'RF-11 RF-13 they become text without an effort, and encrypted ones are dropped',
+      { reasoningEffort: 'none' },
+      'claude-sonnet-5',
+      asText,
+    ],
+    [
+      'RF-11 RF-13 they become text for a model that does not think by default, and encrypted ones are dropped',
+      {},
+      'claude-sonnet-4-5',
+      asText,
+    ],
+    ['RF-05 they are signed between tool calls', { reasoningEffort: 'none' }, 'claude-sonnet-5-5', asTheyCame],
   ])('%s', (_name, settings, id, wanted) => {
     expect(blocks(parts, settings, id)).toEqual(wanted)
   })
@@ -109,7 +124,7 @@ describe('thoughts', () => {
   })
 })
 
-test('RF-09 what other providers said is given as far as there is a form for it', () => {
+test('RF-09 replies of other providers are sent as far as the API has a form for them', () => {
   const native = (data: JsonObject): { native: { provider: string; data: JsonObject } } => ({
     native: { provider: 'openai', data },
   })
@@ -133,7 +148,7 @@ test('RF-09 what other providers said is given as far as there is a form for it'
   ])
 })
 
-describe('texts of spaces, which the API refuses where no other text is', () => {
+describe('texts of spaces, which the API rejects if they are the only text', () => {
   test.each<[string, AssistantPart[], unknown[]]>([
     ['alone', [text(' \n')], []],
     ['before a call', [text('\n\n'), call('a')], [{ type: 'tool_use', id: 'a', name: 'read', input: {} }]],
@@ -145,7 +160,7 @@ describe('texts of spaces, which the API refuses where no other text is', () => 
 })
 
 describe('calls', () => {
-  test('the part’s own id, name and arguments win over what came', () => {
+  test('the id, name and arguments of the part win over the native data', () => {
     const data = { type: 'tool_use', id: 'old', name: 'old', input: { old: true }, caller: { type: 'direct' } }
 
     expect(blocks([call('new', '{"n":1}', data)])).toEqual([
@@ -160,7 +175,7 @@ describe('calls', () => {
     ['{"path": "a', { invalid_arguments: '{"path": "a' }],
     ['[1]', { invalid_arguments: '[1]' }],
     ['null', { invalid_arguments: 'null' }],
-  ])('RS-09 arguments `%s` are sent as an object', (given, input) => {
+  ])("RS-09 a call's arguments are sent as an object, whatever the model wrote: `%s`", (given, input) => {
     expect(blocks([call('a', given)])).toEqual([{ type: 'tool_use', id: 'a', name: 'read', input }])
   })
 
@@ -168,11 +183,11 @@ describe('calls', () => {
     ['functions.read', 'functions_read'],
     ['', 'unnamed'],
     ['lesen ä', 'lesen__'],
-  ])('a call of what never was a tool keeps its name as far as the API takes it: `%s`', (name, wanted) => {
+  ])('a call of an unknown tool keeps its name as far as the API supports it: `%s`', (name, wanted) => {
     expect(blocks([{ type: 'tool_call', callId: 'a', name, arguments: '{}' }])).toMatchObject([{ name: wanted }])
   })
 
-  test('RS-04 ids of other providers are the same in call and result, and never meet', () => {
+  test('RS-04 ids of other providers are translated equally in call and result, without collisions', () => {
     fc.assert(
       fc.property(fc.uniqueArray(fc.string(), { maxLength: 20 }), (ids) => {
         const entries = [

@@ -28,11 +28,11 @@ function body(
 
 const BARE = { model: 'claude-sonnet-5', max_tokens: 16_384, messages: [{ role: 'user', content: 'Hi' }] }
 
-test('H-24 a request holds nothing that is empty', () => {
+test('a request holds no empty fields', () => {
   expect(body({}, { defaults: { promptCache: false } })).toEqual(BARE)
 })
 
-test('RF-18 a request holds instructions and tools, and ends what is cached behind each and behind the conversation', () => {
+test('RF-18 a request holds instructions and tools, with a cache breakpoint after each and after the conversation', () => {
   expect(body({ instructions: 'Be brief.', tools: [list, read] })).toEqual({
     ...BARE,
     system: [{ type: 'text', text: 'Be brief.', cache_control: EPHEMERAL }],
@@ -44,7 +44,7 @@ test('RF-18 a request holds instructions and tools, and ends what is cached behi
   })
 })
 
-describe('H-26 prompt caching', () => {
+describe('prompt caching', () => {
   const constants = { instructions: 'Be brief.', tools: [read] }
 
   /** Where what is cached ends. */
@@ -75,14 +75,14 @@ describe('H-26 prompt caching', () => {
 
 describe('settings', () => {
   test.each<[string, ModelSettings, Partial<RequestOptions>, JsonObject]>([
-    ['H-06 the cap of a reply', { maxOutputTokens: 5 }, {}, { max_tokens: 5 }],
-    ['H-06 the cap of the model', {}, { defaults: { maxOutputTokens: 6 } }, { max_tokens: 6 }],
+    ['the limit of a reply', { maxOutputTokens: 5 }, {}, { max_tokens: 5 }],
+    ['the limit of the model', {}, { defaults: { maxOutputTokens: 6 } }, { max_tokens: 6 }],
     ['settings win over options', { maxOutputTokens: 5 }, { defaults: { maxOutputTokens: 6 } }, { max_tokens: 5 }],
     ['temperature', { temperature: 0 }, { defaults: { temperature: 1 } }, { temperature: 0 }],
     ['temperature of the model', {}, { defaults: { temperature: 0.5 } }, { temperature: 0.5 }],
-    ['H-25 extra fields', {}, { defaults: { extraBody: { top_k: 3 } } }, { top_k: 3 }],
+    ['extra fields', {}, { defaults: { extraBody: { top_k: 3 } } }, { top_k: 3 }],
     [
-      'H-25 extra fields are merged deeply, other values replaced, and those of the settings win',
+      'extra fields are merged deeply, other values are replaced, and settings win',
       {
         providerOptions: { anthropic: { metadata: { user_id: 'b' }, stop_sequences: ['x'] }, openai: { store: true } },
       },
@@ -96,7 +96,7 @@ describe('settings', () => {
     expect(made).toEqual({ ...BARE, ...wanted })
   })
 
-  test('H-07 metadata of a run is not sent', () => {
+  test('metadata of a run is not sent', () => {
     expect(body()).not.toHaveProperty('metadata')
   })
 
@@ -106,7 +106,7 @@ describe('settings', () => {
     expect(error).toMatchObject({ code: 'invalid_options', message: expect.stringContaining(`\`${name}\``) as string })
   })
 
-  test('version 2026-10-21 takes no temperature, and what else is sent is valid for it', () => {
+  test('version 2026-10-21 supports no temperature, and all other fields are valid for it', () => {
     const version = '2026-10-21'
     const settings = { reasoningEffort: 'high' } as const
     expect(body({ instructions: 'x', tools: [read, list], settings }, { version })).toMatchObject(BARE)
@@ -135,12 +135,12 @@ describe('tool choice', () => {
     expect(made['tool_choice']).toEqual({ type: 'auto' })
   })
 
-  test('H-24 without tools there is none', () => {
+  test('without tools it is absent', () => {
     expect(body({ settings: { toolChoice: 'required' } })).not.toHaveProperty('tool_choice')
   })
 })
 
-test('a streamed request says so at its end', () => {
+test('a streamed request is marked as such at its end', () => {
   expect(Object.entries(body({}, {}, { streamed: true })).at(-1)).toEqual(['stream', true])
 })
 
@@ -183,7 +183,7 @@ describe('reasoning effort', () => {
     expect(made['thinking']).toEqual({ type: 'enabled', budget_tokens })
   })
 
-  test('a cap that leaves no room for thoughts is refused', () => {
+  test('a limit that leaves no room for thinking is rejected', () => {
     const settings = { reasoningEffort: 'low', maxOutputTokens: 1024 } as const
     const error = errorOf(() => body({ settings }, { id: 'claude-sonnet-4-5' }))
 
@@ -193,7 +193,7 @@ describe('reasoning effort', () => {
     })
   })
 
-  test('H-26 thinking may be configured in full', () => {
+  test('thinking can be configured in full', () => {
     const thinking = { type: 'adaptive', display: 'summarized' }
     const made = body({ settings: { reasoningEffort: 'high', providerOptions: { anthropic: { thinking } } } })
 
@@ -201,7 +201,7 @@ describe('reasoning effort', () => {
   })
 })
 
-test('PR-11 the harness’s own output format wins, beside what else is configured', () => {
+test('PR-11 the harness’s own output format wins over other configuration, which is kept', () => {
   const structuredOutput = { name: 'final_result', schema: { type: 'object', properties: {} }, strict: true }
   const extraBody = { output_config: { format: { type: 'json_schema', schema: { type: 'string' } }, effort: 'low' } }
 

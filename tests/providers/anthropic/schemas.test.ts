@@ -131,6 +131,6 @@ test.each<[string, JsonSchema, JsonSchema]>([
     { enum: [{ minimum: 1 }], const: { oneOf: [] }, default: [] },
     { enum: [{ minimum: 1 }], const: { oneOf: [] }, default: [] },
   ],
-])('SO-30 an output schema: %s', (_name, schema, wanted) => {
+])('SO-30 an output schema is sent in the form that the API accepts: %s', (_name, schema, wanted) => {
   expect(outputSchema(schema)).toEqual(wanted)
 })

@@ -20,7 +20,7 @@ function callsOf(chunks: readonly (readonly unknown[])[]): { calls: Call[]; told
   }
 }
 
-describe('H-38 which call a piece belongs to', () => {
+describe('assigning a piece to its call', () => {
   const f = (name: string | undefined, text: unknown) => ({ ...(name !== undefined && { name }), arguments: text })
 
   test.each<[string, readonly (readonly unknown[])[], Call[]]>([
@@ -192,7 +192,7 @@ describe('H-38 which call a piece belongs to', () => {
     for (const [callId, , text] of calls) expect(told[callId] ?? '{}').toBe(text)
   })
 
-  test('what a call has beside is kept, also when it comes with a later piece', () => {
+  test('extra data of a call is kept, even if it arrives with a later piece', () => {
     const { reply } = hear(
       chunksOf([
         { tool_calls: [{ index: 0, id: 'a', type: 'function', function: { name: 'f', arguments: '{}' } }] },

@@ -112,7 +112,7 @@ describe.each(dialects)('%s', (name, dialect) => {
     )
   })
 
-  test('RS-05 every call is followed by its results, side by side and under the same id', () => {
+  test('RS-05 every call is followed by its results, in order and under the same id', () => {
     fc.assert(
       fc.property(steps, (list) => {
         const messages = format.encode(list.flat(), GIVEN)
@@ -125,7 +125,7 @@ describe.each(dialects)('%s', (name, dialect) => {
     )
   })
 
-  test('every request is what the published schema allows', () => {
+  test('every request conforms to the published schema', () => {
     const api: RequestApi = name === 'claude' || name === 'openrouter' ? 'openrouter-chat' : 'openai-chat'
     const allow = ['reasoning', 'cache_control']
     fc.assert(

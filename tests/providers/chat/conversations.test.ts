@@ -38,7 +38,7 @@ const formats = {
   compat: formatOf(DIALECTS.compatible),
 }
 
-describe('RF-06 RS-03 RS-05 recorded conversations encode to the requests that were sent', () => {
+describe('RF-06 RS-03 RS-05 recorded conversations are encoded as the requests that were sent', () => {
   test.each(files)('%s', (file) => {
     const { exchanges } = JSON.parse(readFileSync(join(FOLDER, file), 'utf8')) as { readonly exchanges: Exchange[] }
     const format = file.startsWith('openai')

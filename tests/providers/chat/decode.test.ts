@@ -112,7 +112,7 @@ describe('the parts of a message', () => {
         { type: 'opaque', native: native('message', { surprise: { deep: [1] } }) },
       ],
     ],
-  ])('RF-03 %s', (_name, message, parts) => {
+  ])('RF-03 a message becomes parts, and reasoning keeps its details: %s', (_name, message, parts) => {
     expect(decode(replyOf(message)).parts).toEqual(parts)
   })
 })
@@ -192,12 +192,12 @@ describe('the calls of a message', () => {
     ],
     ['the old form', { function_call: { name: 'f', arguments: '{"x":1}' } }, [call('call_7_1', 'f', '{"x":1}')]],
     ['the old form, empty', { function_call: { name: '', arguments: '' } }, []],
-  ])('H-38 %s', (_name, message, parts) => {
+  ])('%s', (_name, message, parts) => {
     expect(decode(replyOf(message, 'tool_calls')).parts).toEqual(parts)
   })
 })
 
-describe('why a reply ended', () => {
+describe('the finish reason', () => {
   const calls = [{ id: 'a', function: { name: 'f', arguments: '{}' } }]
 
   test.each<[string, unknown, string | null, FinishReason]>([
@@ -217,17 +217,20 @@ describe('why a reply ended', () => {
     ['a refusal that says stop', { content: null, refusal: 'No.' }, 'stop', 'refusal'],
     ['a refusal as a block', { content: [{ type: 'refusal', refusal: 'No.' }] }, 'stop', 'refusal'],
     ['a pause', { content: 'x' }, 'pause_turn', 'pause'],
-  ])('H-05 PR-22 %s', (_name, message, word, reason) => {
-    const reply = decode(replyOf(message, word))
-    expect([reply.finishReason, reply.nativeFinishReason]).toEqual([reason, word === '' ? null : word])
-  })
+  ])(
+    'PR-22 the finish reason is normalized, and a cut or a refusal wins over a plain end: %s',
+    (_name, message, word, reason) => {
+      const reply = decode(replyOf(message, word))
+      expect([reply.finishReason, reply.nativeFinishReason]).toEqual([reason, word === '' ? null : word])
+    },
+  )
 
-  test('H-05 a refusal that only the provider behind a gateway calls so', () => {
+  test('a refusal that only the provider behind a gateway names is recognized', () => {
     const reply = { choices: [{ message: { content: 'No.' }, finish_reason: 'stop', native_finish_reason: 'refusal' }] }
     expect(decode(reply).finishReason).toBe('refusal')
   })
 
-  test('H-05 a filter that left no message', () => {
+  test('a filter that left no message is recognized', () => {
     expect(decode({ choices: [{ finish_reason: 'content_filter' }] })).toMatchObject({
       parts: [],
       finishReason: 'content_filter',
@@ -240,14 +243,14 @@ describe('why a reply ended', () => {
     expect(parts).toEqual([{ type: 'text', text: 'one' }])
   })
 
-  test('PR-20 the model of the reply wins over that of the choice, and an empty name is none', () => {
+  test('PR-20 the model of the reply wins over that of the choice, and an empty name is ignored', () => {
     const choice = { message: { content: 'x' }, finish_reason: 'stop', model: 'inner' }
     expect(decode({ id: '', model: '', choices: [choice] })).toMatchObject({ responseId: null, responseModel: 'inner' })
     expect(decode({ id: 'r', model: 'outer', choices: [choice] })).toMatchObject({ responseModel: 'outer' })
   })
 })
 
-describe('what a reply cost', () => {
+describe('usage and cost of a reply', () => {
   const usage = (changes: Partial<TokenUsage>): TokenUsage => ({ ...UNREPORTED_USAGE, ...changes })
 
   test.each<[string, unknown, TokenUsage]>([
@@ -268,12 +271,12 @@ describe('what a reply cost', () => {
     ],
     ['cached tokens without details', { cached_tokens: 4 }, usage({ cacheReadTokens: 4 })],
     ['cached tokens by another name', { prompt_cache_hit_tokens: 4 }, usage({ cacheReadTokens: 4 })],
-  ])('PR-20 PR-21 H-08 %s', (_name, given, expected) => {
+  ])('PR-20 PR-21 usage and cost are normalized, even if they are partial or missing: %s', (_name, given, expected) => {
     expect(decode({ ...replyOf({ content: 'x' }), usage: given }).usage).toEqual(expected)
   })
 })
 
-describe('H-05 an error in the guise of a reply', () => {
+describe('an error in a successful response', () => {
   const broken = { message: 'Upstream is down', code: 502 }
 
   test.each<[string, unknown, object]>([
@@ -303,7 +306,7 @@ describe('H-05 an error in the guise of a reply', () => {
     expect(() => decode(reply)).toThrow(expect.objectContaining({ code: 'provider_error', ...error }))
   })
 
-  test.each([null, {}, ''])('an `error` of %j is none', (error) => {
+  test.each([null, {}, ''])('an `error` of %j is not one', (error) => {
     expect(decode({ ...replyOf({ content: 'x' }), error }).parts).toEqual([{ type: 'text', text: 'x' }])
   })
 })

@@ -82,19 +82,19 @@ describe('user messages', () => {
       /takes `application\/pdf` as `file`, got `application\/zip`/,
     ],
     ['an audio type', { type: 'audio', data: 'AA', mediaType: 'audio/flac' }, /`audio\/wav`, `audio\/mpeg` as `audio`/],
-  ])('%s that the API cannot take is refused before anything is sent', (_name, part, message) => {
+  ])('%s that the API cannot accept is rejected before any request', (_name, part, message) => {
     expect(() => encode([user('Look', part)], formatOf(DIALECTS.openai))).toThrow(
       expect.objectContaining({ code: 'invalid_options', message: expect.stringMatching(message) as string }),
     )
   })
 
-  test('a kind of part that the model does not take is refused', () => {
+  test('content that the model does not support is rejected', () => {
     const textOnly = formatOf(DIALECTS.compatible, { capabilities: { inputs: ['file'] } })
     expect(() => encode([user(IMAGE)], textOnly)).toThrow('The model of `here` takes no `image`.')
     expect(encode([user(PDF)], textOnly)).toHaveLength(1)
   })
 
-  test('a server that takes no lists gets texts as one, and nothing else', () => {
+  test('a server that accepts no lists gets the texts as one string, and nothing else', () => {
     const format = formatOf(DIALECTS.deepseek)
     expect(encode([user('One', 'Two')], format)).toEqual([{ role: 'user', content: 'One\n\nTwo' }])
     expect(() => encode([user('One', IMAGE)], format)).toThrow('takes no `image`')
@@ -102,14 +102,14 @@ describe('user messages', () => {
 })
 
 describe('results of tools', () => {
-  test('RS-05 each is a message of its own, as the envelope', () => {
+  test('RS-05 each is a message of its own that holds the envelope', () => {
     expect(encode([result('a', '{"ok":true}'), result('b', [{ type: 'text', text: '{"ok":false}' }])])).toEqual([
       { role: 'tool', tool_call_id: 'a', content: '{"ok":true}' },
       { role: 'tool', tool_call_id: 'b', content: '{"ok":false}' },
     ])
   })
 
-  test('PR-08 images and files, then what is said, follow the last result of their batch, with a word on where they come from', () => {
+  test('PR-08 images and files, then user text and notices, follow the last result of their batch, with a note on their origin', () => {
     const text = { type: 'text', text: '{"ok":true}' } as const
     const entries = [result('a', [text, IMAGE]), result('b', 'plain'), result('c', [text, PDF, IMAGE]), user('Go on')]
     expect(encode(entries)).toEqual([
@@ -130,14 +130,14 @@ describe('results of tools', () => {
     ])
   })
 
-  test('further texts of a result stand behind the first', () => {
+  test('further texts of a result follow the first', () => {
     const texts = ['{"ok":true}', 'One', 'Two'].map((text) => ({ type: 'text', text }) as const)
     expect(encode([result('a', texts)])).toEqual([
       { role: 'tool', tool_call_id: 'a', content: '{"ok":true}\n\nOne\n\nTwo' },
     ])
   })
 
-  test('what the model cannot take is named, not lost', () => {
+  test('content that the model does not support is named, not lost', () => {
     const content = [{ type: 'text', text: '{"ok":true}' }, IMAGE] as const
     const format = formatOf(DIALECTS.compatible, { capabilities: { inputs: [] } })
     expect(encode([result('a', content)], format)).toEqual([
@@ -157,10 +157,15 @@ describe('assistant messages of this provider', () => {
     ['a text', 'compatible', { content: 'Hi' }, { content: 'Hi' }],
     ['nothing', 'compatible', { content: null }, { content: '' }],
     ['calls alone', 'compatible', { content: '', tool_calls: [call] }, { content: null, tool_calls: [call] }],
-    ['RS-03 calls alone', 'openrouter', { content: null, tool_calls: [call] }, { tool_calls: [call] }],
+    [
+      'RS-03 calls without text are sent back',
+      'openrouter',
+      { content: null, tool_calls: [call] },
+      { tool_calls: [call] },
+    ],
     ['text and calls', 'openai', { content: 'Hi', tool_calls: [call] }, { content: 'Hi', tool_calls: [call] }],
     [
-      'RF-06 reasoning details, unchanged and in order',
+      'RF-06 reasoning details are sent back unchanged and in order',
       'openrouter',
       {
         content: 'Hi',
@@ -243,7 +248,7 @@ describe('assistant messages of this provider', () => {
     expect(encode([assistant(reply.parts)])).toEqual([{ role: 'assistant', content: 'Hi', reasoning_content: 'Well' }])
   })
 
-  test('a repaired call wins over what came', () => {
+  test('a repaired call wins over the native data', () => {
     const { parts } = decode(replyOf({ tool_calls: [{ ...call, extra_content: { a: 1 } }] }))
     const repaired = parts.map((part): AssistantPart => {
       return part.type === 'tool_call' ? { ...part, callId: 'a_2', name: 'see', arguments: '{"x":"1"}' } : part
@@ -260,7 +265,7 @@ describe('assistant messages of this provider', () => {
   })
 
   test.each(['select 1', '[1]', '{"input":1}', '{"query":"x"}'])(
-    'the input %s of a custom tool is no object of ours',
+    'the input %s of a custom tool is not an object',
     (text) => {
       const native = { provider: 'here', data: { form: 'call', value: { type: 'custom' } } }
       const part: AssistantPart = { type: 'tool_call', callId: 'a', name: 'sql', arguments: text, native }
@@ -268,7 +273,7 @@ describe('assistant messages of this provider', () => {
     },
   )
 
-  test('a server that does not want its reasoning gets none, not even as text', () => {
+  test('a server that does not accept its reasoning gets none, not even as text', () => {
     const format = formatOf({ ...DIALECTS.compatible, replaysReasoning: false })
     const message = {
       reasoning_content: 'Well',
@@ -295,7 +300,7 @@ describe('assistant messages of this provider', () => {
 describe('assistant messages of another provider', () => {
   const foreign = (data: object) => ({ provider: 'anthropic', data: data as never })
 
-  test('RF-10 reasoning becomes text before the text, what is encrypted or unknown is left out', () => {
+  test('RF-10 reasoning becomes text before the text, and encrypted or unknown reasoning is omitted', () => {
     const parts: AssistantPart[] = [
       { type: 'reasoning', text: 'One.', native: foreign({ type: 'thinking', signature: 's' }) },
       { type: 'reasoning', text: '', native: foreign({ type: 'redacted_thinking', data: 'x' }) },
@@ -316,7 +321,7 @@ describe('assistant messages of another provider', () => {
     expect(encode([assistant(parts, 'anthropic')])).toEqual([{ role: 'assistant', content }])
   })
 
-  test('each part is judged by itself: own blocks stay beside foreign reasoning', () => {
+  test('each part is judged alone: native blocks stay next to foreign reasoning', () => {
     const own = { type: 'thinking', thinking: 'Hm' }
     const parts: AssistantPart[] = [
       { type: 'reasoning', text: 'One.' },
@@ -331,7 +336,7 @@ describe('assistant messages of another provider', () => {
     ])
   })
 
-  test('data of this provider that is not ours is as good as none', () => {
+  test('unknown data of this provider is ignored', () => {
     const parts: AssistantPart[] = [
       { type: 'reasoning', text: 'One.', native: { provider: 'here', data: { form: 'spell', value: {} } } },
       { type: 'reasoning', text: 'Two.', native: { provider: 'here', data: { form: 'field', value: 'content' } } },
@@ -352,16 +357,19 @@ describe('assistant messages of another provider', () => {
     ['openai', LONG, /^call_[0-9a-f]{32}$/],
     ['mistral', 'aB3dE6gH9', /^aB3dE6gH9$/],
     ['mistral', 'call_1', /^[a-zA-Z0-9]{9}$/],
-  ])('RS-04 %s takes the id %s of call and result alike', (dialect, id, pattern) => {
-    const part: AssistantPart = { type: 'tool_call', callId: id, name: 'look', arguments: '{}' }
-    const entries = [assistant([part], 'anthropic'), result(id, '{"ok":true}')]
-    const [reply, answer] = encode(entries, formatOf(DIALECTS[dialect])) as unknown as [
-      { readonly tool_calls: readonly [{ readonly id: string }] },
-      { readonly tool_call_id: string },
-    ]
-    expect(reply.tool_calls[0].id).toMatch(pattern)
-    expect(answer.tool_call_id).toBe(reply.tool_calls[0].id)
-  })
+  ])(
+    'RS-04 call ids of other providers have a form that the server accepts, the same in call and result: %s, %s',
+    (dialect, id, pattern) => {
+      const part: AssistantPart = { type: 'tool_call', callId: id, name: 'look', arguments: '{}' }
+      const entries = [assistant([part], 'anthropic'), result(id, '{"ok":true}')]
+      const [reply, answer] = encode(entries, formatOf(DIALECTS[dialect])) as unknown as [
+        { readonly tool_calls: readonly [{ readonly id: string }] },
+        { readonly tool_call_id: string },
+      ]
+      expect(reply.tool_calls[0].id).toMatch(pattern)
+      expect(answer.tool_call_id).toBe(reply.tool_calls[0].id)
+    },
+  )
 
   test.each(['compatible', 'openrouter'] as const)('%s gets its own ids back, however long they are', (dialect) => {
     const format = formatOf(DIALECTS[dialect])

@@ -22,7 +22,7 @@ describe('a streamed reply and a whole one', () => {
   })
   const finish = fc.constantFrom('stop', 'length', 'tool_calls', 'content_filter')
 
-  test('PR-13 H-38 end in the same parts, and the deltas add up to them, however the stream is cut', () => {
+  test('PR-13 both end in the same parts, and the deltas add up to them, however the stream is split', () => {
     fc.assert(
       fc.property(message, finish, fc.array(fc.integer({ min: 1, max: 9 }), { minLength: 1 }), (whole, word, sizes) => {
         const { reply, deltas } = hear(chunksOf(deltasOf(whole, sizes), word))
@@ -91,7 +91,7 @@ describe('a streamed reply and a whole one', () => {
   }
 })
 
-test('nothing that a server could send makes the fold fail otherwise than by a provider error', () => {
+test('arbitrary server data never fails the fold except with a provider error', () => {
   const names = ['content', 'tool_calls', 'reasoning', 'reasoning_details', 'function_call', 'refusal', 'audio', 'x']
   const value = fc.oneof(fc.jsonValue(), fc.array(fc.record({ index: fc.jsonValue(), function: fc.jsonValue() })))
   const delta = fc.dictionary(fc.constantFrom(...names), value)

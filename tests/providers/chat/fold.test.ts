@@ -3,7 +3,7 @@ import type { WireChunk } from '#providers/http/wire.js'
 import { chunksOf, hear } from './wire.js'
 
 describe('RF-03 reasoning in pieces', () => {
-  test('details of one index are one, whose signature comes last; the plain text beside them is told once', () => {
+  test('details with one index are one, with its signature last; the accompanying plain text is emitted once', () => {
     const piece = (changes: object) => ({ type: 'reasoning.text', format: 'f', index: 0, ...changes })
     const { reply, deltas } = hear(
       chunksOf([
@@ -33,7 +33,7 @@ describe('RF-03 reasoning in pieces', () => {
     ])
   })
 
-  test('details without an index, and with an id that comes later, are one as long as nothing tells them apart', () => {
+  test('details without an index, or with a late id, are one unless something distinguishes them', () => {
     const piece = (changes: object) => ({ reasoning_details: [{ type: 'reasoning.text', ...changes }] })
     const { reply } = hear(
       chunksOf([
@@ -47,7 +47,7 @@ describe('RF-03 reasoning in pieces', () => {
     expect(reply.parts.map((part) => (part.type === 'reasoning' ? part.text : null))).toEqual(['ABCD', 'E'])
   })
 
-  test('blocks of thinking and text, then plain text, are a list in their order', () => {
+  test('blocks of thinking and text, then plain text, form a list in their order', () => {
     const { reply, deltas } = hear(
       chunksOf([
         { content: [{ type: 'thinking', thinking: [{ type: 'text', text: 'Hm' }] }] },
@@ -82,7 +82,7 @@ describe('RF-03 reasoning in pieces', () => {
   })
 })
 
-test('H-05 a refusal, lists and objects of a stream are gathered; single words beside them are none of the answer', () => {
+test('a refusal, lists and objects of a stream are collected; stray words next to them are not part of the answer', () => {
   const { reply, deltas } = hear(
     chunksOf([
       { role: 'assistant', refusal: 'I ', channel: 'final', token_id: 3 },
@@ -134,7 +134,7 @@ describe('the frame of a stream', () => {
       [chunk({ choices: [], usage }), text, chunk({ choices: [], x_groq: { id: 'x' } }), end],
     ],
     ['before `null`', [chunk({ choices: [], usage }), text, chunk({ choices: [], usage: null }), end]],
-  ])('PR-20 usage %s', (_name, chunks) => {
+  ])('PR-20 usage of a stream is read: %s', (_name, chunks) => {
     expect(hear(chunks).reply.usage).toMatchObject({ inputTokens: 3, outputTokens: 5 })
   })
 
@@ -143,14 +143,14 @@ describe('the frame of a stream', () => {
     ['no finish reason and no [DONE]', [text]],
     ['only [DONE]', [done]],
     ['[DONE] without any choice', [chunk({ choices: [], usage }), done]],
-  ])('H-05 a stream with %s is cut, and may be asked for again', (_name, chunks) => {
+  ])('a stream with %s is truncated and retryable', (_name, chunks) => {
     expect(() => hear(chunks)).toThrow(expect.objectContaining({ code: 'provider_error', retryable: true }))
   })
 
   test.each<[string, WireChunk[], string]>([
     ['a finish reason', [text, end], 'stop'],
     ['[DONE]', [text, done], 'other'],
-  ])('H-05 %s alone is an end', (_name, chunks, reason) => {
+  ])('%s alone is an end', (_name, chunks, reason) => {
     expect(hear(chunks).reply).toMatchObject({ parts: [{ type: 'text', text: 'Hi' }], finishReason: reason })
   })
 
@@ -171,11 +171,11 @@ describe('the frame of a stream', () => {
     ['as an event of plain words', chunk('down', 'error'), { message: 'down' }],
     ['in `x_groq`', chunk({ choices: [], x_groq: { error: 'no tool' } }), { message: 'no tool' }],
     ['as a word', chunk({ choices: [{ index: 0, delta: {}, finish_reason: 'error' }] }), { retryable: true }],
-  ])('H-05 an error %s ends the stream, whatever had come', (_name, error, expected) => {
+  ])('an error %s ends the stream, whatever came before', (_name, error, expected) => {
     expect(() => hear([text, error, done])).toThrow(expect.objectContaining({ code: 'provider_error', ...expected }))
   })
 
-  test('PR-22 choices other than the first, chunks that are none and null deltas are passed over', () => {
+  test('PR-22 choices other than the first, invalid chunks and null deltas are skipped', () => {
     const other = chunk({ choices: [{ index: 1, delta: { content: 'No' }, finish_reason: 'length' }] })
     const odd = [chunk(7), chunk('x'), chunk({}), chunk({ choices: [null, { index: 0, delta: null }] })]
     expect(hear([...odd, other, text, other, end, done]).reply).toMatchObject({
@@ -184,7 +184,7 @@ describe('the frame of a stream', () => {
     })
   })
 
-  test('a message in place of a delta counts, one that sums up the deltas does not', () => {
+  test('a message in place of a delta counts, one that repeats the deltas does not', () => {
     const summary = chunk({ choices: [{ index: 0, message: { content: 'Hi' }, finish_reason: 'stop' }] })
     expect(hear([summary]).reply.parts).toEqual([{ type: 'text', text: 'Hi' }])
     expect(hear([text, summary]).reply.parts).toEqual([{ type: 'text', text: 'Hi' }])

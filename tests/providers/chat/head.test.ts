@@ -19,12 +19,12 @@ function head(
   return formatOf({ ...DIALECTS[dialect], cacheKeys: false }, options).head(constants(given))
 }
 
-describe('what all requests of a session share', () => {
+describe('the shared part of all requests of a session', () => {
   test.each<[string, keyof typeof DIALECTS, Partial<RequestConstants>, ProviderOptions, object]>([
-    ['H-24 RF-18 nothing but the model', 'compatible', {}, {}, {}],
+    ['RF-18 nothing except the model', 'compatible', {}, {}, {}],
     ['tools', 'compatible', { tools: [TOOL] }, {}, { tools: [WIRE_TOOL] }],
     [
-      'H-24 a tool without description and parameters',
+      'a tool without description and parameters',
       'openai',
       { tools: [{ name: 'look', description: '', parameters: { type: 'object' } }] },
       {},
@@ -37,7 +37,7 @@ describe('what all requests of a session share', () => {
       {},
       { tools: [{ type: 'function', function: { ...TOOL, parameters: { type: 'object', properties: {} } } }] },
     ],
-    ['H-24 a choice without tools', 'compatible', { settings: { toolChoice: 'required' } }, {}, {}],
+    ['a tool choice without tools', 'compatible', { settings: { toolChoice: 'required' } }, {}, {}],
     [
       'the choice that is the default',
       'compatible',
@@ -53,14 +53,14 @@ describe('what all requests of a session share', () => {
       { tools: [WIRE_TOOL], tool_choice: { type: 'function', function: { name: 'look' } } },
     ],
     [
-      'H-06 settings',
+      'settings',
       'compatible',
       { settings: { maxOutputTokens: 9, temperature: 0, reasoningEffort: 'low' } },
       {},
       { max_tokens: 9, temperature: 0, reasoning_effort: 'low' },
     ],
     [
-      'H-06 settings of OpenAI',
+      'settings of OpenAI',
       'openai',
       { settings: { maxOutputTokens: 9, reasoningEffort: 'max' } },
       {},
@@ -81,7 +81,7 @@ describe('what all requests of a session share', () => {
       { max_tokens: 5, temperature: 0, reasoning_effort: 'high' },
     ],
     [
-      'H-25 fields of the user, merged deeply, those of the settings last',
+      'extra fields, merged deeply, with settings last',
       'openrouter',
       {
         settings: {
@@ -93,7 +93,7 @@ describe('what all requests of a session share', () => {
       { model: 'other', reasoning: { effort: 'low', exclude: true }, provider: { order: ['a'], sort: 'price' } },
     ],
     [
-      'PR-14 the format of the reply, which wins over every other',
+      'PR-14 the reply format, which wins over every other',
       'openrouter',
       { structuredOutput: OUTPUT, settings: { providerOptions: { here: { response_format: { type: 'text' } } } } },
       { extraBody: { response_format: { type: 'json_object', more: 1 } } },
@@ -130,7 +130,7 @@ describe('what all requests of a session share', () => {
     })
   })
 
-  test.each(['messages', 'stream', 'stream_options'])('`%s` is the adapter’s own', (name) => {
+  test.each(['messages', 'stream', 'stream_options'])('`%s` is reserved for the adapter', (name) => {
     const fields = { [name]: [] }
     expect(() => head('compatible', {}, { extraBody: fields })).toThrow(`\`${name}\` cannot be set by \`extraBody\``)
     expect(() => head('compatible', { settings: { providerOptions: { here: fields } } })).toThrow(
@@ -151,7 +151,7 @@ describe('the prompt cache', () => {
     ['on by default', undefined, { type: 'ephemeral' }],
     ['for minutes', { ttl: '5m' }, { type: 'ephemeral' }],
     ['for an hour', { ttl: '1h' }, { type: 'ephemeral', ttl: '1h' }],
-  ])('H-26 of Claude is %s: the instructions are marked, and the end of each request', (_name, promptCache, mark) => {
+  ])('for Claude it is %s: the instructions are marked, and the end of each request', (_name, promptCache, mark) => {
     const format = formatOf(claude, promptCache === undefined ? {} : { promptCache })
     expect(format.opening(given)).toEqual([
       { role: 'system', content: [{ type: 'text', text: 'Be brief.', cache_control: mark }] },
@@ -162,12 +162,12 @@ describe('the prompt cache', () => {
   test.each([
     ['switched off', formatOf(claude, { promptCache: false })],
     ['of no use', formatOf(DIALECTS.openrouter)],
-  ])('nothing is marked where it is %s', (_name, format) => {
+  ])('nothing is marked if it is %s', (_name, format) => {
     expect(format.opening(given)).toEqual([{ role: 'system', content: 'Be brief.' }])
     expect(format.head(given)).toEqual({ model: 'some-model' })
   })
 
-  test('of OpenAI is found by a key, the same for requests that begin alike', () => {
+  test('for OpenAI it is selected by a key, the same for requests with the same beginning', () => {
     const keyOf = (options: ProviderOptions, instructions = 'Be brief.') => {
       const { prompt_cache_key: key, prompt_cache_retention: time } = formatOf(DIALECTS.openai, options).head(
         constants({ instructions }),
@@ -183,8 +183,8 @@ describe('the prompt cache', () => {
   })
 })
 
-describe('what stands around the conversation', () => {
-  test('RS-06 the instructions come first, in the role that the server has for them', () => {
+describe('the frame of a conversation', () => {
+  test('RS-06 the instructions come first, in the role that the server expects', () => {
     const given = constants({ instructions: 'Be brief.' })
     expect(formatOf().opening(given)).toEqual([{ role: 'system', content: 'Be brief.' }])
     const developer = formatOf({ ...DIALECTS.openai, instructionsRole: 'developer' })
@@ -192,7 +192,7 @@ describe('what stands around the conversation', () => {
     expect(formatOf().opening(constants())).toEqual([])
   })
 
-  test('a stream is asked for with its usage, where that can be asked for', () => {
+  test('a stream is requested with its usage, if the server supports that', () => {
     const tail = (dialect: keyof typeof DIALECTS, streamed: boolean, toolChoice?: 'none' | { tool: string }) => {
       return formatOf(DIALECTS[dialect]).tail({ streamed, toolChoice, previousResponseId: null })
     }
@@ -205,7 +205,7 @@ describe('what stands around the conversation', () => {
     })
   })
 
-  test('PR-13 the whole body', () => {
+  test('PR-13 the whole body has the form of the API', () => {
     const given = constants({ instructions: 'Be brief.', tools: [TOOL] })
     expect(bodyOf(formatOf(), [user('Hello')], given, true)).toEqual({
       model: 'some-model',

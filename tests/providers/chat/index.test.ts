@@ -40,7 +40,7 @@ function ask(model: Model): Promise<unknown> {
   return model.openSession().turn([user('Hello')], constants(), { generation: 0, signal: new AbortController().signal })
 }
 
-describe('where requests go, and with which key', () => {
+describe('the address and the key of requests', () => {
   test.each<
     [string, (fetch: typeof globalThis.fetch) => Model, Readonly<Record<string, string>>, string, string | undefined]
   >([
@@ -79,15 +79,18 @@ describe('where requests go, and with which key', () => {
       'https://api.openai.com/v1/chat/completions',
       'Bearer key-4',
     ],
-  ])('PR-13 %s', async (_name, model, variables, url, authorization) => {
-    for (const [name, value] of Object.entries(variables)) vi.stubEnv(name, value)
-    const { fetch, sent } = listening()
-    await ask(model(fetch))
-    expect(sent).toMatchObject([{ url }])
-    expect(sent[0]?.headers['authorization']).toBe(authorization)
-  })
+  ])(
+    'PR-13 a request goes to the configured server with its key: %s',
+    async (_name, model, variables, url, authorization) => {
+      for (const [name, value] of Object.entries(variables)) vi.stubEnv(name, value)
+      const { fetch, sent } = listening()
+      await ask(model(fetch))
+      expect(sent).toMatchObject([{ url }])
+      expect(sent[0]?.headers['authorization']).toBe(authorization)
+    },
+  )
 
-  test('OpenRouter is told of the app, OpenAI of the account, where they are named', async () => {
+  test('OpenRouter receives the app and OpenAI the account, if they are named', async () => {
     vi.stubEnv('OPENROUTER_APP_URL', 'https://example.com')
     vi.stubEnv('OPENROUTER_APP_TITLE', 'Example')
     vi.stubEnv('OPENAI_ORG_ID', 'org-1')
@@ -102,7 +105,7 @@ describe('where requests go, and with which key', () => {
   test.each([
     ['OPENROUTER_API_KEY', openrouter],
     ['OPENAI_API_KEY', openaiChat],
-  ])('a missing key is told with the name `%s`', async (variable, factory) => {
+  ])('a missing key is reported with the name `%s`', async (variable, factory) => {
     const { fetch, sent } = listening()
     const failure = await ask(factory('m', { fetch })).catch((error: unknown) => error)
     expect(failure).toMatchObject({ code: 'missing_key', message: expect.stringContaining(variable) as string })
@@ -110,7 +113,7 @@ describe('where requests go, and with which key', () => {
   })
 })
 
-describe('which words are chosen', () => {
+describe('the dialect', () => {
   const bodyOf = async (model: (fetch: typeof globalThis.fetch) => Model): Promise<unknown> => {
     const { fetch, sent } = listening()
     await ask(model(fetch))
@@ -127,7 +130,7 @@ describe('which words are chosen', () => {
     expect(body).toEqual({ model: 'm', ...fields, messages })
   })
 
-  test('of a server that the user knows better', async () => {
+  test('of a server that the user describes', async () => {
     const dialect = { maxTokensField: 'max_completion_tokens', effortField: 'reasoning' } as const
     const body = await bodyOf((fetch) =>
       openaiCompatible('m', { ...common, baseUrl: 'http://127.0.0.1:8080/v1', dialect, fetch }),
@@ -135,7 +138,7 @@ describe('which words are chosen', () => {
     expect(body).toEqual({ model: 'm', max_completion_tokens: 9, reasoning: { effort: 'low' }, messages })
   })
 
-  test('H-26 of OpenRouter: Claude is told to cache, others do so by themselves', async () => {
+  test('of OpenRouter: Claude is asked to cache, other models do so by themselves', async () => {
     const caching = { ...common, promptCache: true }
     const claude = await bodyOf((fetch) => openrouter('anthropic/claude-sonnet-5', { ...caching, fetch }))
     expect(claude).toMatchObject({ reasoning: { effort: 'low' }, cache_control: { type: 'ephemeral' } })
@@ -148,7 +151,7 @@ describe('which words are chosen', () => {
   })
 })
 
-describe('what a model says of itself', () => {
+describe('the description of a model', () => {
   test.each<[Model, object]>([
     [openrouter('m'), { provider: 'openrouter', id: 'm', capabilities: { permissiveNativeOverride: true } }],
     [
@@ -197,7 +200,7 @@ describe('what a model says of itself', () => {
       { baseUrl: 'http://127.0.0.1:1/v1', provider: ' ' },
       /Expected `provider` of `openaiCompatible` to be a string that is not empty/,
     ],
-  ])('%s is refused', (_name, options, message) => {
+  ])('%s is rejected', (_name, options, message) => {
     expect(() => openaiCompatible('m', options as OpenAiCompatibleOptions)).toThrow(
       expect.objectContaining({ code: 'invalid_options', message: expect.stringMatching(message) as string }),
     )
@@ -215,7 +218,7 @@ describe('an official client', () => {
     return { client: { baseURL: 'https://api.mistral.ai/v1', chat: { completions: { create } } }, calls }
   }
 
-  test('is asked by `chat.completions.create`, and tells which server it is for', async () => {
+  test('is called as `chat.completions.create`, and identifies its server', async () => {
     const { client, calls } = clientOf(replyOf({ content: 'Hi' }))
     const turn = await openaiCompatible('m', { client })
       .openSession()
@@ -246,12 +249,12 @@ describe('an official client', () => {
     expect(calls).toMatchObject([{ stream: true, stream_options: { include_usage: true } }])
   })
 
-  test('another object is refused', () => {
+  test('another object is rejected', () => {
     expect(() => openaiChat('m', { client: {} })).toThrow(HarnessError)
   })
 })
 
-describe('PR-24 H-05 recorded replies through the whole model', () => {
+describe('PR-24 recorded replies through the whole model', () => {
   const models = {
     'openai-chat': (fetch: typeof globalThis.fetch) => openaiChat('m', { fetch, apiKey: 'key-1', maxRetries: 0 }),
     'openrouter-chat': (fetch: typeof globalThis.fetch) => openrouter('m', { fetch, apiKey: 'key-1', maxRetries: 0 }),

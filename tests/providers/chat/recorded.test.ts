@@ -17,7 +17,7 @@ const cuts: readonly (readonly [string, Cut])[] = [
   ['cut at random', atRandom(11)],
 ]
 
-describe('H-05 PR-20 PR-22 RF-03 recorded chat replies decode as they should', () => {
+describe('PR-20 PR-22 RF-03 recorded chat replies are decoded as expected', () => {
   describe.each(cuts)('%s', (_name, cut) => {
     test.each(cases.map((each) => [each.file, each] as const))('%s', (_file, each) => {
       if (each.expect.error !== null) return expectFailure(each, cut)

@@ -14,7 +14,7 @@ function seen({ code, message, status, retryable, retryAfterMs }: HarnessError):
 const refusal = (status: number, body: unknown, headers: Record<string, string> = {}): HarnessError =>
   errorFromBody(status, headers, body)
 
-test('PR-24 an error has the status and the words of the provider', () => {
+test('PR-24 an error has the status and the message of the provider', () => {
   const body = { type: 'error', error: { type: 'overloaded_error', message: 'Overloaded' }, request_id: 'req_1' }
   expect(seen(refusal(529, body))).toEqual({
     code: 'provider_error',
@@ -72,15 +72,15 @@ test.each<[string, unknown, string]>([
   expect(refusal(400, body).message).toBe(message)
 })
 
-test('an error without status says so', () => {
+test('an error without a status has none in its message', () => {
   expect(seen(refusal(200, { error: {} }))).toMatchObject({
     message: 'The provider reported an error: {"error":{}}',
     status: undefined,
   })
 })
 
-describe('what a message never is', () => {
-  test('longer than 1,000 characters, nor cut within a character', () => {
+describe('the limits of a message', () => {
+  test('it has at most 1,000 characters, and no split character', () => {
     const { message } = refusal(400, { error: { message: '😀'.repeat(5000), type: 'long_error' } })
     expect(message.length).toBeLessThanOrEqual(1000)
     expect(Buffer.from(message).toString()).toBe(message)
@@ -93,18 +93,18 @@ describe('what a message never is', () => {
     ['Bad header "Authorization: Bearer abcdefgh12345678"', 'Bad header "Authorization: Bearer ***"'],
     ['Key gsk_aBcDeFgHiJkLmNoPqRsT is unknown', 'Key *** is unknown'],
     ['The task-force-of-many-members failed', 'The task-force-of-many-members failed'],
-  ])('a key: %s', (given, shown) => {
+  ])('it shows no key: %s', (given, shown) => {
     expect(refusal(401, { error: { message: given } }).message).toBe(shown)
   })
 
-  test('a wrapping without end', () => {
+  test('it is found within bounded nesting', () => {
     let body: unknown = { message: 'deep' }
     for (let depth = 0; depth < 10_000; depth++) body = { error: body }
     expect(refusal(500, body).status).toBe(500)
   })
 })
 
-describe('whether asking again could help', () => {
+describe('the retryability of an error', () => {
   test.each([
     [400, false],
     [401, false],
@@ -126,7 +126,7 @@ describe('whether asking again could help', () => {
     [520, true],
     [524, true],
     [529, true],
-  ])('H-04 status %i: %s', (status, retryable) => {
+  ])('status %i: %s', (status, retryable) => {
     expect(refusal(status, '').retryable).toBe(retryable)
   })
 
@@ -136,7 +136,7 @@ describe('whether asking again could help', () => {
     ['a quota that is used up', 429, { error: { message: 'x', code: 'insufficient_quota' } }, {}, false],
     ['a limit of the moment', 429, { error: { message: 'x', code: 'rate_limit_exceeded' } }, {}, true],
     ['a bill to be paid', 403, { error: { message: 'x', type: 'billing_error' } }, {}, false],
-  ] as const)('H-04 %s', (_name, status, body, headers, retryable) => {
+  ] as const)('%s', (_name, status, body, headers, retryable) => {
     expect(refusal(status, body, headers).retryable).toBe(retryable)
   })
 
@@ -160,12 +160,12 @@ describe('whether asking again could help', () => {
     [{ code: 'context_length_exceeded' }, false, undefined],
     [{ code: 'invalid_prompt' }, false, undefined],
     [{ code: 'content_filter' }, false, undefined],
-  ])('H-05 an error in a reply with status 200: %j, retryable %s', (error, retryable, status) => {
+  ])('an error in a reply with status 200: %j, retryable %s', (error, retryable, status) => {
     expect(seen(refusal(200, { error: { message: 'x', ...error } }))).toMatchObject({ retryable, status })
   })
 })
 
-describe('how long a server asks to wait', () => {
+describe('the delay that a server asks for', () => {
   test.each<[Record<string, string>, number | undefined]>([
     [{ 'retry-after': '20' }, 20_000],
     [{ 'retry-after': '0.5' }, 500],
@@ -178,18 +178,18 @@ describe('how long a server asks to wait', () => {
     [{ 'retry-after': '1e9' }, undefined],
     [{ 'retry-after': '' }, undefined],
     [{}, undefined],
-  ])('H-04 %j is %s ms', (headers, retryAfterMs) => {
+  ])('%j is %s ms', (headers, retryAfterMs) => {
     expect(refusal(429, '', headers).retryAfterMs).toBe(retryAfterMs)
   })
 
-  test('H-04 a date is counted from now', () => {
+  test('a date is counted from now', () => {
     const { retryAfterMs } = refusal(503, '', { 'retry-after': new Date(Date.now() + 30_000).toUTCString() })
     expect(retryAfterMs).toBeGreaterThan(28_000)
     expect(retryAfterMs).toBeLessThanOrEqual(30_000)
   })
 })
 
-describe('what fails below HTTP', () => {
+describe('failures below HTTP', () => {
   const withCode = (code: string): Error => Object.assign(new Error(`connect ${code}`), { code })
 
   test.each<[Error, boolean, string]>([
@@ -215,7 +215,7 @@ describe('what fails below HTTP', () => {
       'The connection to host:1 failed: connect DEPTH_ZERO_SELF_SIGNED_CERT (DEPTH_ZERO_SELF_SIGNED_CERT).',
     ],
     [withCode('EPROTO'), false, 'The connection to host:1 failed: connect EPROTO (EPROTO).'],
-  ])('PR-23 %s: a provider error without status', (error, retryable, message) => {
+  ])('PR-23 a failed connection is a provider error without a status: %s', (error, retryable, message) => {
     const mapped = connectionError(error, 'host:1', false)
     expect(seen(mapped)).toEqual({
       code: 'provider_error',
@@ -251,8 +251,8 @@ function recordedRefusals(): [string, RefusalCase][] {
     .filter(([, each]) => each.response.status >= 400)
 }
 
-describe('the recorded refusals', () => {
-  test.each(recordedRefusals())('H-04 PR-24 %s', (_file, each) => {
+describe('the recorded error responses', () => {
+  test.each(recordedRefusals())('PR-24 a recorded error response keeps its status and message: %s', (_file, each) => {
     const { status, headers, body, text } = each.response
     const error = refusal(status, body ?? text, headers)
     expect(error).toMatchObject({ status: each.expect.error?.status, retryable: each.expect.error?.retryable })

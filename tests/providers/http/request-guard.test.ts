@@ -13,12 +13,12 @@ const never = (): Promise<never> => new Promise(() => undefined)
 const messageOf = (work: Promise<unknown>): Promise<string> =>
   work.then(String, (error: unknown) => (error instanceof Error ? error.message : 'no error'))
 
-test('H-04 the limits have defaults; null is none', () => {
+test('the limits have defaults; null disables one', () => {
   expect(limitsOf()).toEqual({ connectMs: 10_000, firstByteMs: 300_000, idleMs: 300_000, totalMs: null })
   expect(limitsOf({ connectMs: null, totalMs: 5 })).toMatchObject({ connectMs: null, firstByteMs: 300_000, totalMs: 5 })
 })
 
-test('H-04 each phase has its own time, from its beginning', async () => {
+test('each phase has its own time, from its start', async () => {
   const guard = guardWith({ connectMs: 100, firstByteMs: 50 })
   const failure = messageOf(guard.wait('connectMs', never()))
   await vi.advanceTimersByTimeAsync(90)
@@ -30,7 +30,7 @@ test('H-04 each phase has its own time, from its beginning', async () => {
   expect(vi.getTimerCount()).toBe(0)
 })
 
-test('H-04 time passes only while somebody waits', async () => {
+test('time passes only while a reader waits', async () => {
   const guard = guardWith({ idleMs: 100 })
   expect(await guard.wait('idleMs', Promise.resolve('bytes'))).toBe('bytes')
   await vi.advanceTimersByTimeAsync(1000)
@@ -40,7 +40,7 @@ test('H-04 time passes only while somebody waits', async () => {
   expect(await failure).toContain('`timeouts.idleMs`')
 })
 
-test('a stream of many chunks makes one timer, not one for each', async () => {
+test('a stream of many chunks uses one timer', async () => {
   const made = vi.spyOn(globalThis, 'setTimeout')
   const guard = guardWith()
   for (let chunk = 0; chunk < 1000; chunk++) await guard.wait('idleMs', Promise.resolve())
@@ -49,7 +49,7 @@ test('a stream of many chunks makes one timer, not one for each', async () => {
   expect(vi.getTimerCount()).toBe(0)
 })
 
-test('H-04 the time of the whole attempt runs whoever waits', async () => {
+test('the time of the whole attempt passes whether or not a reader waits', async () => {
   const guard = guardWith({ totalMs: 100 })
   await guard.wait('idleMs', Promise.resolve())
   await vi.advanceTimersByTimeAsync(150)
@@ -85,7 +85,7 @@ test('a request that has ended is not stopped', () => {
   expect(stop).not.toHaveBeenCalled()
 })
 
-test('what fails is the guard’s own reason, not what stopping it led to', async () => {
+test('the error is the guard’s own reason, not a consequence of stopping', async () => {
   const abort = new AbortController()
   const reason = new Error('Enough.')
   const guard = guardWith({}, abort.signal)
@@ -99,7 +99,7 @@ test('what fails is the guard’s own reason, not what stopping it led to', asyn
   expect(() => guard.throwIfFailed()).toThrow(reason)
 })
 
-test('an event of the request that comes late starts no time', () => {
+test('a late event of the request starts no timer', () => {
   const guard = guardWith()
   guard.release()
   guard.enter('firstByteMs')

@@ -37,11 +37,11 @@ async function run(
   return { result: await settled, retries, waitedMs: Date.now() - from }
 }
 
-test('H-04 a first success is told of nothing', async () => {
+test('a first success reports nothing', async () => {
   expect(await run(failing().ask)).toEqual({ result: 'done', retries: [], waitedMs: 0 })
 })
 
-test('H-04 each repetition is told before it, and waits twice as long', async () => {
+test('each retry is reported before it starts, and waits twice as long', async () => {
   const { result, retries, waitedMs } = await run(failing(failure({ status: 529 }), failure(), failure()).ask, 3)
   expect(result).toBe('done')
   expect(retries).toMatchObject([
@@ -56,7 +56,7 @@ test('H-04 each repetition is told before it, and waits twice as long', async ()
   expect(waitedMs).toBe(retries.reduce((sum, { delayMs }) => sum + delayMs, 0))
 })
 
-test('H-04 the waits differ between runs, and end at 30 s', async () => {
+test('the delays differ between runs, and are at most 30 s', async () => {
   const delays = new Set<number>()
   for (let count = 0; count < 20; count++) {
     const { retries } = await run(failing(...Array.from({ length: 10 }, () => failure())).ask, 10)
@@ -67,19 +67,19 @@ test('H-04 the waits differ between runs, and end at 30 s', async () => {
   expect(delays.size).toBeGreaterThan(5)
 })
 
-test('H-04 a server is given the time that it asks for', async () => {
+test('the delay that a server asks for is respected', async () => {
   const { retries } = await run(failing(failure({ retryAfterMs: 7000 }), failure({ retryAfterMs: 0 })).ask)
   expect(retries[0]?.delayMs).toBeGreaterThanOrEqual(7000)
   expect(retries[0]?.delayMs).toBeLessThanOrEqual(7700)
   expect(retries[1]?.delayMs).toBe(0)
 })
 
-test('H-04 a server that asks for more than two minutes is not waited for', async () => {
+test('a server that asks for more than two minutes is not retried', async () => {
   const error = failure({ retryAfterMs: 120_001 })
   expect(await run(failing(error).ask)).toEqual({ result: error, retries: [], waitedMs: 0 })
 })
 
-test('H-04 when the repetitions are used up, the last error is thrown', async () => {
+test('once the retries are used up, the last error is thrown', async () => {
   const errors = [failure(), failure(), failure()]
   const { ask, asked } = failing(...errors)
   const { result, retries } = await run(ask)
@@ -90,13 +90,13 @@ test.each<[string, Error, number]>([
   ['an error that would come again', failure({ retryable: false }), 2],
   ['an error that is not ours', new TypeError('x'), 2],
   ['any error, where no repetition is allowed', failure(), 0],
-])('H-04 not repeated: %s', async (_name, error, maxRetries) => {
+])('not retried: %s', async (_name, error, maxRetries) => {
   const { ask, asked } = failing(error)
   expect(await run(ask, maxRetries)).toEqual({ result: error, retries: [], waitedMs: 0 })
   expect(asked()).toBe(1)
 })
 
-test('H-04 deltas of an attempt that failed are told as withdrawn; each attempt counts for itself', async () => {
+test('deltas of a failed attempt are reported as withdrawn; each attempt counts for itself', async () => {
   let count = 0
   const { retries } = await run(async (attempt) => {
     count += 1
@@ -107,7 +107,7 @@ test('H-04 deltas of an attempt that failed are told as withdrawn; each attempt 
   expect(retries.map((retry) => retry.withdrawn)).toEqual([true, false])
 })
 
-test('an abort ends the wait at once, with its reason', async () => {
+test('an abort ends the delay at once, with its reason', async () => {
   const abort = new AbortController()
   const { ask, asked } = failing(failure({ retryAfterMs: 60_000 }))
   const asking = withRetries(ask, { maxRetries: 2, signal: abort.signal, onRetry: undefined })
@@ -119,7 +119,7 @@ test('an abort ends the wait at once, with its reason', async () => {
   expect(asked()).toBe(1)
 })
 
-test('whoever is told of a repetition may abort it', async () => {
+test('a listener for retries may abort', async () => {
   const abort = new AbortController()
   const reason = new Error('Enough.')
   const { ask, asked } = failing(failure())

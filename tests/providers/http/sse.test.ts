@@ -85,14 +85,14 @@ test('an LF after a CR belongs to it only when nothing is between', () => {
   expect(reader.push(Buffer.from('\n\n'))).toEqual([{ event: null, data: 4 }])
 })
 
-test('all events of one piece of bytes come together', () => {
+test('all events of one chunk arrive together', () => {
   const reader = new EventReader()
   expect(reader.push(Buffer.from('data: 1\n\ndata: 2\n\ndata: 3'))).toHaveLength(2)
   expect(reader.push(Buffer.from('4\n\n'))).toEqual([{ event: null, data: 34 }])
 })
 
-describe('what is broken', () => {
-  test('PR-25 data that is not JSON is a retryable error, after the events before it', () => {
+describe('malformed streams', () => {
+  test('PR-25 data that is not JSON is a retryable error, after the preceding events', () => {
     const { events, failure } = readText('data: 1\n\ndata: {"text": oops\n\ndata: 2\n\n')
     expect(events).toEqual([{ event: null, data: 1 }])
     expect(failure).toBe('The provider sent a stream event that is not JSON: {"text": oops')
@@ -101,7 +101,7 @@ describe('what is broken', () => {
     expect(reader.failure).toMatchObject({ code: 'provider_error', retryable: true })
   })
 
-  test('PR-25 the error shows a bounded piece of the data', () => {
+  test('PR-25 the error shows a bounded excerpt of the data', () => {
     expect(readText(`data: <${'x'.repeat(100_000)}\n\n`).failure?.length).toBeLessThan(300)
   })
 
@@ -126,7 +126,7 @@ describe('what is broken', () => {
   })
 })
 
-test('a huge event costs its length, not its square', () => {
+test('a huge event costs linear time', () => {
   const time = (megabytes: number): number => {
     const bytes = Buffer.from(`data: "${'x'.repeat(megabytes * 1024 * 1024)}"\n\n`)
     const from = process.cpuUsage()
@@ -163,7 +163,7 @@ const block = fc.tuple(fc.array(line, { maxLength: 3 }), lineEnd).map(([lines, e
 })
 const streamText = fc.tuple(fc.constantFrom('', '\uFEFF'), fc.array(block, { maxLength: 8 }))
 
-test('any cut of the bytes gives the same events', () => {
+test('any split of the bytes yields the same events', () => {
   fc.assert(
     fc.property(streamText, fc.array(fc.nat(400), { maxLength: 30 }), ([mark, blocks], places) => {
       const bytes = Buffer.from(mark + blocks.join(''))

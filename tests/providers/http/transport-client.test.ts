@@ -90,7 +90,7 @@ describe.each(CLIENTS)('over a handed-in client: %s', (_name, { open, method, pa
   })
 
   test.each([400, 401, 429, 500, 529])(
-    'H-04 status %i is told once, with no retry of the client’s own',
+    'status %i is reported once, without a retry by the client itself',
     async (status) => {
       await using server = await loopback((response) => {
         response.writeHead(status, { 'content-type': 'application/json', 'retry-after-ms': '30' })
@@ -109,7 +109,7 @@ describe.each(CLIENTS)('over a handed-in client: %s', (_name, { open, method, pa
     },
   )
 
-  test('PR-24 a page as an error', async () => {
+  test('PR-24 an error page is an error of the provider with its status', async () => {
     await using server = await loopback((response) => {
       response.writeHead(502, { 'content-type': 'text/html' }).end('<html><title>502 Bad Gateway</title></html>')
     })
@@ -119,7 +119,7 @@ describe.each(CLIENTS)('over a handed-in client: %s', (_name, { open, method, pa
     })
   })
 
-  test('an error event in the stream is an error of the provider, behind the events before it', async () => {
+  test('an error event in the stream is an error of the provider, after the preceding events', async () => {
     const event = { type: 'error', error: { type: 'overloaded_error', message: 'Overloaded' } }
     await using server = await loopback((response) => {
       events(response, sse(FIRST) + sse(event))
@@ -135,7 +135,7 @@ describe.each(CLIENTS)('over a handed-in client: %s', (_name, { open, method, pa
     })
   })
 
-  test('PR-25 broken JSON in the stream', async () => {
+  test('PR-25 malformed JSON in the stream is an error of the provider', async () => {
     await using server = await loopback((response) => {
       events(response, `${sse(FIRST)}event: message_delta\ndata: {"n": oops\n\n`)
       response.end()
@@ -146,7 +146,7 @@ describe.each(CLIENTS)('over a handed-in client: %s', (_name, { open, method, pa
     expect((error as Error).message).toContain('not JSON')
   })
 
-  test('PR-23 nobody listens', async () => {
+  test('PR-23 an address without a server is an error of the provider', async () => {
     const server = await loopback((response) => response.end())
     await server[Symbol.asyncDispose]()
     expect(await errorOf(over(server.url).send(requestOf({})))).toMatchObject({
@@ -157,7 +157,7 @@ describe.each(CLIENTS)('over a handed-in client: %s', (_name, { open, method, pa
     })
   })
 
-  test('PR-23 a reset before the first byte', async () => {
+  test('PR-23 a reset before the first byte is an error of the provider', async () => {
     await using server = await rawLoopback((socket) => socket.once('data', () => socket.resetAndDestroy()))
     expect(await errorOf(over(server.url).send(requestOf({})))).toMatchObject({
       code: 'provider_error',
@@ -166,7 +166,7 @@ describe.each(CLIENTS)('over a handed-in client: %s', (_name, { open, method, pa
     })
   })
 
-  test('PR-23 a reset in the middle of the stream', async () => {
+  test('PR-23 a reset in the middle of the stream is an error of the provider', async () => {
     await using server = await loopback((response) => {
       events(response)
       setTimeout(() => response.socket?.resetAndDestroy(), 30)
@@ -180,7 +180,7 @@ describe.each(CLIENTS)('over a handed-in client: %s', (_name, { open, method, pa
     ['firstByteMs', () => undefined],
     ['idleMs', events],
     ['totalMs', events],
-  ])('H-04 the limit `%s` is ours, and stops the client', async (limit, answer) => {
+  ])('the limit `%s` is enforced by the harness, and stops the client', async (limit, answer) => {
     let closed: Promise<unknown> = Promise.resolve()
     await using server = await loopback((response) => {
       closed = once(response, 'close')
@@ -210,7 +210,7 @@ describe.each(CLIENTS)('over a handed-in client: %s', (_name, { open, method, pa
 })
 
 describe('a client of any make', () => {
-  test('gets our signal, its headers, and no leave to retry', async () => {
+  test('it receives our signal and headers, and may not retry', async () => {
     let given: unknown
     const client = {
       api: {
@@ -232,20 +232,20 @@ describe('a client of any make', () => {
     expect(options.signal.aborted, 'a request that has ended is not aborted').toBe(false)
   })
 
-  test('is not asked when the run has been aborted', async () => {
+  test('it is not called when the run has been aborted', async () => {
     let asked = 0
     const transport = transportOver(async () => ++asked)
     await expect(transport.send(requestOf({}, AbortSignal.abort(new Error('Enough.'))))).rejects.toThrow('Enough.')
     expect(asked).toBe(0)
   })
 
-  test('without the method is refused when the model is made', () => {
+  test('one without the method is rejected when the model is created', () => {
     expect(() => clientCall({ responses: {} }, 'responses.create')).toThrow(
       'Expected `client` to be a client with a method `responses.create`, got one without it.',
     )
   })
 
-  test('may ignore a signal: nobody waits for it', async () => {
+  test('it may ignore a signal: the run does not wait for it', async () => {
     const never = transportOver(() => new Promise(() => undefined), { firstByteMs: 30 })
     expect((await errorOf(never.send(requestOf({})))).message).toContain('timeouts.firstByteMs')
     const silent = transportOver(
@@ -255,7 +255,7 @@ describe('a client of any make', () => {
     expect((await readStream(silent.stream(requestOf({})))).error).toMatchObject({ retryable: true })
   })
 
-  test('may end an aborted stream as if it were whole', async () => {
+  test('it may end an aborted stream as if it were complete', async () => {
     const abort = new AbortController()
     const transport = transportOver(async () => {
       async function* stream(): AsyncGenerator {
@@ -268,7 +268,7 @@ describe('a client of any make', () => {
     expect([seen.length, (error as Error).message]).toEqual([1, 'Enough.'])
   })
 
-  test('may give a whole reply in place of a stream', async () => {
+  test('it may return a whole reply in place of a stream', async () => {
     const transport = transportOver(async () => ({ id: 'x' }))
     expect((await readStream(transport.stream(requestOf({})))).events).toEqual([
       { event: WHOLE_REPLY, data: { id: 'x' } },
@@ -297,7 +297,7 @@ describe('a client of any make', () => {
       Object.assign(new Error('429 slow'), { status: 429, headers: { 'Retry-After': '2' }, error: undefined }),
       { message: 'slow', status: 429, retryAfterMs: 2000, retryable: true },
     ],
-  ])('may throw %s', async (_name, thrown, wanted) => {
+  ])('it may throw %s', async (_name, thrown, wanted) => {
     const transport = transportOver(() => {
       throw thrown
     })

@@ -28,7 +28,7 @@ describe('kept connections', () => {
     expect(server.received.map((request) => request.connection)).toEqual([0, 0, 0, 0, 0, 0])
   })
 
-  test('an error of the provider does not cost the connection', async () => {
+  test('an error of the provider does not close the connection', async () => {
     await using server = await loopback((response) => response.writeHead(429).end('{"error":"slow down"}'))
     const transport = transportTo('default', server.url)
     await errorOf(transport.send(requestOf()))
@@ -36,7 +36,7 @@ describe('kept connections', () => {
     expect(server.received.map((request) => request.connection)).toEqual([0, 0])
   })
 
-  test('H-04 a kept connection that the server has given up is retried at once, on a fresh one', async () => {
+  test('a kept connection that the server has closed is retried at once, on a fresh one', async () => {
     const old = new Set<Socket>()
     let opened = 0
     await using server = await rawLoopback((socket) => {
@@ -57,7 +57,7 @@ describe('kept connections', () => {
     expect(opened).toBe(4)
   })
 
-  test('PR-23 a kept connection that breaks off in the middle of an answer was not stale', async () => {
+  test('PR-23 a kept connection that breaks in the middle of an answer is a failure, not retried as a closed one', async () => {
     let count = 0
     await using server = await rawLoopback((socket) => {
       socket.on('data', () => {
@@ -93,7 +93,7 @@ describe('kept connections', () => {
     }
   })
 
-  test('the last user that closes gives them back; others lose nothing', async () => {
+  test('closing the last user closes them; others lose nothing', async () => {
     // Other tests of this file have left users behind: a fresh copy of the module has none.
     vi.resetModules()
     const { httpExchange } = await import('#providers/http/http-exchange.js')
@@ -124,7 +124,7 @@ describe('kept connections', () => {
   })
 })
 
-test('a server that pours faster than it is read is held back, and goes on when it is read', async () => {
+test('a server that sends faster than it is read is slowed down, and resumes when it is read', async () => {
   const event = `data: "${'x'.repeat(65_536)}"\n\n`
   const all = 2000
   let written = 0
@@ -153,7 +153,7 @@ test('a server that pours faster than it is read is held back, and goes on when 
 })
 
 describe('TLS', () => {
-  test('PR-23 a certificate that cannot be trusted is a lasting error', async () => {
+  test('PR-23 an untrusted certificate is an error that is not retryable', async () => {
     const server = createTlsServer({ key: KEY, cert: CERTIFICATE }, (_request, response) => response.end('{}'))
     await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
     const { port } = server.address() as AddressInfo
@@ -167,7 +167,7 @@ describe('TLS', () => {
     server.close()
   })
 
-  test('H-04 a handshake that does not end is no connection', async () => {
+  test('a handshake that does not end counts as connecting', async () => {
     await using server = await rawLoopback(() => undefined)
     const url = server.url.replace('http:', 'https:')
     const error = await errorOf(transportTo('default', url, { connectMs: 80 }).send(requestOf()))
@@ -177,7 +177,7 @@ describe('TLS', () => {
     })
   })
 
-  test('the limit of connecting ends with the connection', async () => {
+  test('the time limit for connecting ends once connected', async () => {
     await using server = await loopback((response) => setTimeout(() => response.end('{}'), 120))
     const transport = transportTo('default', server.url, { connectMs: 60 })
     expect((await transport.send(requestOf())).json).toEqual({})
@@ -223,13 +223,13 @@ describe('proxies', () => {
     expect([error.code, asked]).toEqual(['provider_error', []])
   })
 
-  test('this machine is asked directly', async () => {
+  test('the local machine is connected directly', async () => {
     await using server = await loopback((response) => response.end('{"ok":1}'))
     vi.stubEnv('HTTP_PROXY', 'http://127.0.0.1:1')
     expect((await transportTo('default', server.url).send(requestOf())).json).toEqual({ ok: 1 })
   })
 
-  test('a proxy that is none is told without what it holds', async () => {
+  test('an invalid proxy is reported without its value', async () => {
     vi.stubEnv('HTTP_PROXY', 'http://user:password-1@[not a host')
     const error = await errorOf(transportTo('default', 'http://model.test').send(requestOf()))
     expect([error.code, error.cause]).toEqual(['invalid_options', undefined])
@@ -238,7 +238,7 @@ describe('proxies', () => {
     )
   })
 
-  test('H-04 a proxy that does not answer is within the time limits', async () => {
+  test('a proxy that does not answer is within the time limits', async () => {
     await using proxy = await rawLoopback(() => undefined)
     vi.stubEnv('HTTP_PROXY', proxy.url)
     const transport = transportTo('default', 'http://model.test', { firstByteMs: 80 })

@@ -11,7 +11,7 @@ function events(response: ServerResponse, text = 'data: {"n":1}\n\ndata: {"n":2}
 
 describe.each(EXCHANGES)('over the %s exchange', (kind) => {
   describe('time limits', () => {
-    test('H-04 no first byte', async () => {
+    test('no first byte', async () => {
       await using server = await loopback(() => undefined)
       const transport = transportTo(kind, server.url, { firstByteMs: 60 })
       const wanted = {
@@ -23,7 +23,7 @@ describe.each(EXCHANGES)('over the %s exchange', (kind) => {
       expect((await readStream(transport.stream(requestOf()))).error).toMatchObject(wanted)
     })
 
-    test('H-04 a stream that falls silent', async () => {
+    test('a stream that falls silent', async () => {
       await using server = await loopback((response) => events(response))
       const { events: seen, error } = await readStream(
         transportTo(kind, server.url, { idleMs: 60 }).stream(requestOf()),
@@ -36,13 +36,13 @@ describe.each(EXCHANGES)('over the %s exchange', (kind) => {
       })
     })
 
-    test('H-04 a whole reply that falls silent', async () => {
+    test('a whole reply that falls silent', async () => {
       await using server = await loopback((response) => void response.writeHead(200).write('{"n":'))
       const error = await errorOf(transportTo(kind, server.url, { idleMs: 60 }).send(requestOf()))
       expect(error.message).toContain('timeouts.idleMs')
     })
 
-    test('H-04 a slow drip keeps a stream alive, until the whole attempt has lasted too long', async () => {
+    test('a slow stream stays alive until the limit of the whole attempt', async () => {
       await using server = await loopback((response) => {
         events(response)
         const drip = setInterval(() => response.write(': drip\n\n'), 20)
@@ -68,7 +68,7 @@ describe.each(EXCHANGES)('over the %s exchange', (kind) => {
       await closed
     })
 
-    test('a reader that takes its time is not the provider’s silence', async () => {
+    test('a slow reader does not count as silence of the provider', async () => {
       await using server = await loopback((response) => {
         events(response, 'data: 1\n\n')
         setTimeout(() => response.end('data: 2\n\n'), 10)
@@ -93,7 +93,7 @@ describe.each(EXCHANGES)('over the %s exchange', (kind) => {
       expect(server.connections.size).toBe(0)
     })
 
-    test('while the answer is waited for', async () => {
+    test('while waiting for the answer', async () => {
       const abort = new AbortController()
       let closed: Promise<unknown> = Promise.resolve()
       await using server = await loopback((response) => {
@@ -123,7 +123,7 @@ describe.each(EXCHANGES)('over the %s exchange', (kind) => {
       await closed
     })
 
-    test('in the middle of a stream of which more has come already', async () => {
+    test('in the middle of a stream with unread data', async () => {
       const abort = new AbortController()
       await using server = await loopback((response) => {
         events(response)

@@ -36,7 +36,7 @@ describe.each(EXCHANGES)('over the %s exchange', (kind) => {
     ])
   })
 
-  test('a stream gives its events as they come', async () => {
+  test('a stream yields its events as they arrive', async () => {
     await using server = await loopback((response) => {
       events(response)
       response.end('data: [DONE]\n\n')
@@ -52,7 +52,7 @@ describe.each(EXCHANGES)('over the %s exchange', (kind) => {
     expect(server.received[0]?.headers.accept).toBe('text/event-stream')
   })
 
-  test('a last event without its blank line is told too', async () => {
+  test('a last event without its blank line is emitted too', async () => {
     await using server = await loopback((response) => {
       events(response)
       response.end('data: [DONE]')
@@ -60,7 +60,7 @@ describe.each(EXCHANGES)('over the %s exchange', (kind) => {
     expect((await readStream(transportTo(kind, server.url).stream(requestOf()))).events).toHaveLength(3)
   })
 
-  test('the first events are there before the last ones are sent', async () => {
+  test('the first events are emitted before the last ones are sent', async () => {
     let finish = (): void => undefined
     await using server = await loopback((response) => {
       events(response, 'data: 1\n\n')
@@ -75,7 +75,7 @@ describe.each(EXCHANGES)('over the %s exchange', (kind) => {
   })
 
   test.each([400, 401, 402, 403, 404, 408, 413, 422, 429, 500, 502, 503, 529])(
-    'H-04 PR-24 status %i is an error of the provider, streamed or not',
+    'PR-24 an error status is an error of the provider, streamed or not: %i',
     async (status) => {
       const body = JSON.stringify({ error: { message: 'Not now.' } })
       await using server = await loopback((response) => {
@@ -89,7 +89,7 @@ describe.each(EXCHANGES)('over the %s exchange', (kind) => {
     },
   )
 
-  test('PR-24 an HTML error page is told by its title', async () => {
+  test('PR-24 an HTML error page is reported by its title', async () => {
     await using server = await loopback((response) => {
       response.writeHead(502, { 'content-type': 'text/html' }).end('<html><title>502 Bad Gateway</title></html>')
     })
@@ -100,12 +100,12 @@ describe.each(EXCHANGES)('over the %s exchange', (kind) => {
     })
   })
 
-  test('PR-24 a key that the provider repeats is not told', async () => {
+  test('PR-24 a key that the provider repeats is not shown', async () => {
     await using server = await loopback((response) => response.writeHead(401).end('Unknown key secret-key-1.'))
     expect((await errorOf(transportTo(kind, server.url).send(requestOf()))).message).toBe('Unknown key ***.')
   })
 
-  test('PR-24 an error body without end is not waited for', async () => {
+  test('PR-24 an error body without an end is not waited for', async () => {
     await using server = await loopback((response) => {
       response.writeHead(500)
       const pour = (): void => {
@@ -118,7 +118,7 @@ describe.each(EXCHANGES)('over the %s exchange', (kind) => {
     expect(error).toMatchObject({ status: 500, message: `${'x'.repeat(999)}…` })
   })
 
-  test('PR-24 an error body that stalls is told as far as it came', async () => {
+  test('PR-24 an error body that stalls is reported as far as it arrived', async () => {
     await using server = await loopback((response) => void response.writeHead(503).write('Overlo'))
     const error = await errorOf(transportTo(kind, server.url, { idleMs: 50 }).send(requestOf()))
     expect(error).toMatchObject({ status: 503, message: 'Overlo', retryable: true })
@@ -135,13 +135,13 @@ describe.each(EXCHANGES)('over the %s exchange', (kind) => {
     expect(other.received).toEqual([])
   })
 
-  test('PR-23 a header that cannot be sent', async () => {
+  test('PR-23 a header that cannot be sent is an error of the provider without a status', async () => {
     await using server = await loopback((response) => response.end('{}'))
     const error = await errorOf(transportTo(kind, server.url).send({ ...requestOf(), headers: { 'x-own': 'a\nb' } }))
     expect([error.code, server.received]).toEqual(['provider_error', []])
   })
 
-  test('PR-23 nobody listens', async () => {
+  test('PR-23 an address without a server is an error of the provider without a status', async () => {
     const server = await loopback((response) => response.end())
     await server[Symbol.asyncDispose]()
     const error = await errorOf(transportTo(kind, server.url).send(requestOf()))
@@ -151,14 +151,14 @@ describe.each(EXCHANGES)('over the %s exchange', (kind) => {
     )
   })
 
-  test('PR-23 the connection is reset before the first byte', async () => {
+  test('PR-23 a reset before the first byte is an error of the provider without a status', async () => {
     await using server = await rawLoopback((socket) => socket.once('data', () => socket.resetAndDestroy()))
     const error = await errorOf(transportTo(kind, server.url).send(requestOf()))
     expect(error).toMatchObject({ code: 'provider_error', status: undefined, retryable: true, retryAfterMs: undefined })
     expect(error.message).toContain('the other side closed it')
   })
 
-  test('PR-23 the connection is reset in the middle of a stream: what came before is told', async () => {
+  test('PR-23 a reset in the middle of a stream is an error, after the events that arrived before', async () => {
     await using server = await loopback((response) => {
       events(response)
       setImmediate(() => setTimeout(() => response.socket?.resetAndDestroy(), 20))
@@ -169,7 +169,7 @@ describe.each(EXCHANGES)('over the %s exchange', (kind) => {
     expect((error as Error).message).toContain('in the middle of the answer: the other side closed it')
   })
 
-  test('PR-23 an answer that is shorter than it says', async () => {
+  test('PR-23 an answer shorter than its declared length is an error of the provider', async () => {
     await using server = await loopback((response) => {
       response.writeHead(200, { 'content-length': '100' })
       response.write('{"n":', () => response.socket?.end())
@@ -192,7 +192,7 @@ describe.each(EXCHANGES)('over the %s exchange', (kind) => {
       false,
       "The provider's answer is not JSON (content type `application/json`): Welcome Is `baseUrl` right?",
     ],
-  ])('PR-25 the answer is %s', async (_name, body, retryable, message) => {
+  ])('PR-25 an answer that is not JSON is an error of the provider: %s', async (_name, body, retryable, message) => {
     await using server = await loopback((response) => {
       response.writeHead(200, { 'content-type': 'application/json' }).end(body)
     })
@@ -200,7 +200,7 @@ describe.each(EXCHANGES)('over the %s exchange', (kind) => {
     expect(error).toMatchObject({ code: 'provider_error', message, status: undefined, retryable })
   })
 
-  test('PR-25 malformed JSON in a stream is an error behind the events before it', async () => {
+  test('PR-25 malformed JSON in a stream is an error after the preceding events', async () => {
     await using server = await loopback((response) => {
       events(response)
       response.end('data: {"n":\n\ndata: {"n":4}\n\n')
@@ -210,7 +210,7 @@ describe.each(EXCHANGES)('over the %s exchange', (kind) => {
     expect(error).toMatchObject({ code: 'provider_error', retryable: true })
   })
 
-  test('a whole reply in place of a stream is handed over as one', async () => {
+  test('a whole reply in place of a stream is returned as one', async () => {
     await using server = await loopback((response) => {
       response.writeHead(200, { 'content-type': 'text/event-stream' }).end(' {"id":"x"}')
     })
@@ -235,7 +235,7 @@ describe.each(EXCHANGES)('over the %s exchange', (kind) => {
     expect([seen.length, error]).toEqual([2, null])
   })
 
-  test('a compressed answer that was cut is an error', async () => {
+  test('a truncated compressed answer is an error', async () => {
     await using server = await loopback((response) => {
       const bytes = gzipSync(JSON.stringify({ text: Array.from({ length: 1000 }, (_, n) => n) }))
       response.writeHead(200, { 'content-encoding': 'gzip' }).end(bytes.subarray(0, bytes.length - 20))
@@ -257,7 +257,7 @@ describe.each(EXCHANGES)('over the %s exchange', (kind) => {
     await closed
   })
 
-  test('a stream that stays open behind [DONE] is done all the same', async () => {
+  test('a stream that stays open after [DONE] is complete', async () => {
     await using server = await loopback((response) => events(response, `${EVENTS}data: [DONE]\n\n`))
     const from = performance.now()
     const { events: seen, error } = await readStream(transportTo(kind, server.url).stream(requestOf()))
@@ -265,7 +265,7 @@ describe.each(EXCHANGES)('over the %s exchange', (kind) => {
     expect(performance.now() - from).toBeLessThan(5000)
   })
 
-  test('a whole reply of more than 64 MiB is refused', async () => {
+  test('a whole reply of more than 64 MiB is rejected', async () => {
     await using server = await loopback((response) => {
       const piece = Buffer.alloc(1024 * 1024, ' ')
       let left = 66
@@ -284,7 +284,7 @@ describe.each(EXCHANGES)('over the %s exchange', (kind) => {
   })
 })
 
-test('an error of the endpoint is thrown as it is, before anything is sent', async () => {
+test('an error of the endpoint is thrown as it is, before any request', async () => {
   const error = new HarnessError('missing_key', 'No key.')
   const { openTransport } = await import('#providers/http/transport.js')
   const transport = openTransport({

@@ -6,7 +6,7 @@ import type { JsonObject } from '#util/json.js'
 import { PIXEL, encoded, replied, result, user } from './entries.js'
 import { NO_CONSTANTS, call } from './replies.js'
 
-describe('what the user says', () => {
+describe('user messages', () => {
   test.each<[string, UserEntry, unknown]>([
     ['text', user('Hi.'), 'Hi.'],
     ['nothing', user(), ''],
@@ -71,7 +71,7 @@ describe('what the user says', () => {
       { capabilities: { inputs: ['audio', 'image'] } },
       '(`text`, `image`), got `audio` (audio/wav).',
     ],
-  ])('%s is refused before anything is sent', (_name, part, options, ending) => {
+  ])('%s is rejected before any request', (_name, part, options, ending) => {
     const encode = (): unknown => responsesFormat('gpt-5.5', options).encode([user(part)], NO_CONSTANTS)
 
     expect(encode).toThrow(expect.objectContaining({ code: 'invalid_options' }))
@@ -104,7 +104,7 @@ describe('tool results', () => {
     expect(encoded([result('call_1', content)])).toEqual([{ type: 'function_call_output', call_id: 'call_1', output }])
   })
 
-  test('PR-09 a notice behind the results is a user message', () => {
+  test('PR-09 a notice after the results is a user message', () => {
     const entries = [replied(call('a', '{}'), call('b', '{}')), result('a'), result('b'), user('Last request.')]
 
     expect(encoded(entries).map((item) => item['type'] ?? item['role'])).toEqual([

@@ -6,7 +6,7 @@ import type { Fields } from './replies.js'
 
 const REFUSAL = { type: 'refusal', refusal: 'I will not.' }
 
-test('PR-19 a whole reply becomes parts in the order of its output, each with what is needed to send it back', () => {
+test('PR-19 a whole reply becomes parts in the order of its output, each with the data needed to send it back', () => {
   const thought = reasoning({ summary: [{ type: 'summary_text', text: 'Look it up.' }] })
   const search = { id: 'ws_1', type: 'web_search_call', status: 'completed', action: { type: 'search', query: 'x' } }
   const usage = {
@@ -81,7 +81,7 @@ test.each<[string, Fields, FinishReason, string | null]>([
   ['queued', response([], { status: 'queued' }), 'error', 'queued'],
   ['still running, with nothing yet', { id: 'r', status: 'in_progress' }, 'error', 'in_progress'],
   ['a status of tomorrow', response([message('Hi.')], { status: 'archived' }), 'other', 'archived'],
-])('H-05 %s: one finish reason of ours, with the word of the API', (_name, reply, finishReason, nativeFinishReason) => {
+])('%s: a finish reason of ours, with the word of the API', (_name, reply, finishReason, nativeFinishReason) => {
   expect(decoded(reply)).toMatchObject({ finishReason, nativeFinishReason })
 })
 
@@ -89,7 +89,7 @@ function incomplete(reason: string): Fields {
   return response([call('a', '{"q')], { status: 'incomplete', incomplete_details: { reason } })
 }
 
-test('H-05 a refusal is no text: its words stand in an opaque part', () => {
+test('a refusal is not text: its words are in an opaque part', () => {
   const { parts } = decoded(response([message('', { content: [REFUSAL] })]))
 
   expect(parts).toEqual([
@@ -127,7 +127,7 @@ test.each<[string, Fields, Partial<HarnessError>]>([
     { detail: 'Bad things.' },
     { message: expect.stringContaining('Bad things.') as string },
   ],
-])('H-05 %s is a provider error, never an answer', (_name, reply, error) => {
+])('%s is a provider error, never an answer', (_name, reply, error) => {
   expect(failure(reply)).toMatchObject({ code: 'provider_error', ...error })
 })
 
@@ -138,7 +138,7 @@ test.each<[unknown, string]>([
   [{ choices: [{ message: { content: 'Hi.' } }] }, 'got {"choices":[{"message":{"content":"Hi."}}]}.'],
   [{}, 'got {}.'],
   [{ text: 'x'.repeat(1000) }, `got {"text":"${'x'.repeat(191)}.`],
-])('H-05 what is no response is refused by name: %j', (reply, ending) => {
+])('an invalid response is rejected by name: %j', (reply, ending) => {
   expect(failure(reply).message).toBe(`Expected a reply of the Responses API with \`output\`, ${ending}`)
 })
 
@@ -152,7 +152,7 @@ function failure(reply: unknown): HarnessError {
   throw new Error('Expected a HarnessError.')
 }
 
-describe('what compatible servers send', () => {
+describe('deviations of compatible servers', () => {
   test.each<[string, Fields, string]>([
     ['text at the top level alone', { id: 'r', status: 'completed', output_text: 'Hi.' }, 'Hi.'],
     ['text at the top level too', response([message('Hi.')], { output_text: 'Hi.' }), 'Hi.'],
@@ -161,7 +161,7 @@ describe('what compatible servers send', () => {
     ['no content', response([message('', { content: null }), message('Hi.')]), 'Hi.'],
     ['several blocks and messages', response([message('H'), message('i'), message('.')]), 'Hi.'],
     ['items that are none', response([null, 7, message('Hi.')]), 'Hi.'],
-  ])('PR-21 %s is read', (_name, reply, text) => {
+  ])('PR-21 replies of compatible servers are read even if fields are missing: %s', (_name, reply, text) => {
     const texts = decoded(reply).parts.flatMap((part) => (part.type === 'text' ? [part.text] : []))
     expect(texts.join('')).toBe(text)
   })
@@ -171,12 +171,12 @@ describe('what compatible servers send', () => {
     ['empty ones', '', '{}'],
     ['an object in place of text', { q: 1 }, '{"q":1}'],
     ['text that is no JSON', '{"q":', '{"q":'],
-  ])('H-38 a call with %s is a call', (_name, args, expected) => {
+  ])('a call with %s is a call', (_name, args, expected) => {
     const [part] = decoded(response([call('a', '', { arguments: args })])).parts
     expect(part).toMatchObject({ type: 'tool_call', arguments: expected })
   })
 
-  test('H-38 missing and repeated call ids are replaced, the others kept', () => {
+  test('missing and repeated call ids are replaced, the others kept', () => {
     const calls = [
       call('a', '{}'),
       call('a', '{}'),
@@ -189,7 +189,7 @@ describe('what compatible servers send', () => {
     expect(ids).toEqual(['a', 'call_2_2', 'call_2_3', 'item_4', 'b'])
   })
 
-  test('H-38 a replaced id is not one that the reply has itself', () => {
+  test('a replacement id never equals an id of the same reply', () => {
     const ids = decoded(response([call('call_2_2', '{}'), call('', '{}', { id: '' })])).parts.map(
       (part) => part.type === 'tool_call' && part.callId,
     )
@@ -197,7 +197,7 @@ describe('what compatible servers send', () => {
     expect(ids).toEqual(['call_2_2', 'call_2_3'])
   })
 
-  test('RF-01 reasoning is what the provider shows of it: summaries, own words, or nothing', () => {
+  test('RF-01 reasoning holds the text that the provider shows: summaries, full text, or nothing', () => {
     const shown = reasoning({
       summary: [
         { type: 'summary_text', text: 'One.' },
@@ -240,7 +240,7 @@ test.each<[string, unknown, (number | null)[]]>([
     { prompt_tokens: 3, completion_tokens: 4, prompt_tokens_details: { cached_tokens: 1 } },
     [3, 4, 1, null, null],
   ],
-])('PR-21 usage: %s', (_name, usage, counts) => {
+])('PR-21 usage is normalized, even if it is partial or missing: %s', (_name, usage, counts) => {
   const { usage: found } = decoded(response([], { usage }))
   expect([
     found.inputTokens,

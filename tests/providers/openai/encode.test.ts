@@ -7,8 +7,8 @@ import type { JsonObject } from '#util/json.js'
 import { assistant, encoded, replied, result, user } from './entries.js'
 import { NO_CONSTANTS, call, decoded, message, reasoning, response } from './replies.js'
 
-describe('what the model said', () => {
-  test('RF-04 RF-08 a reply goes back as it came, in order, without what only a server that stores it could know', () => {
+describe('replies of the model', () => {
+  test('RF-04 RF-08 a reply is sent back in order, without fields that only a server that stores it could know', () => {
     const thought = reasoning({ status: null, content: [], summary: [{ type: 'summary_text', text: 'Look.' }] })
     const search = { id: 'ws_1', type: 'web_search_call', status: 'completed', action: { type: 'search', query: 'x' } }
     const compaction = { id: 'cmp_1', type: 'compaction', encrypted_content: 'gAAB=' }
@@ -30,7 +30,7 @@ describe('what the model said', () => {
     ])
   })
 
-  test('blocks of one message are put together again, citations and refusals with them', () => {
+  test('blocks of one message are joined again, with their citations and refusals', () => {
     const cited = {
       type: 'output_text',
       text: 'A.',
@@ -45,7 +45,7 @@ describe('what the model said', () => {
     ])
   })
 
-  test('probabilities of a text are kept where there are some', () => {
+  test('probabilities of a text are kept if they exist', () => {
     const logprobs = [{ token: 'A', logprob: -0.1, bytes: [65], top_logprobs: [] }]
 
     expect(
@@ -53,7 +53,7 @@ describe('what the model said', () => {
     ).toEqual([{ type: 'message', role: 'assistant', content: [{ ...outputText('A'), logprobs }] }])
   })
 
-  test('what servers write as null or leave out of a text is what the API wants', () => {
+  test('null and missing fields of a text become the form that the API requires', () => {
     const block = { type: 'text', text: 'A', annotations: null, logprobs: null }
 
     expect(encoded([replied(message('', { content: [block], phase: null }))])).toEqual([
@@ -61,7 +61,7 @@ describe('what the model said', () => {
     ])
   })
 
-  test('the name, the arguments and the id of a call are those of the part, whatever came', () => {
+  test('the name, the arguments and the id of the part win over the native data', () => {
     const [part] = decoded(response([call('call_1', "{'q':1}", { namespace: null, caller: null })])).parts
     const mended = { ...part, callId: 'call_1_2', name: 'find', arguments: '{"q":1}' } as AssistantPart
 
@@ -71,14 +71,14 @@ describe('what the model said', () => {
     ])
   })
 
-  test('arguments that are no JSON go back as the model wrote them, empty ones as an empty object', () => {
+  test('arguments that are not JSON are sent back as the model wrote them, empty ones as an empty object', () => {
     const bad: AssistantPart = { type: 'tool_call', callId: 'a', name: 'lookup', arguments: '{"q":' }
     const empty: AssistantPart = { type: 'tool_call', callId: 'b', name: 'lookup', arguments: '' }
 
     expect(encoded([assistant([bad, empty])])).toMatchObject([{ arguments: '{"q":' }, { arguments: '{}' }])
   })
 
-  test('a custom call and its result go back as what they were', () => {
+  test('a custom call and its result are sent back in their own form', () => {
     const custom = { type: 'custom_tool_call', id: 'ctc_1', call_id: 'call_1', name: 'patch', input: '*** Begin' }
 
     expect(encoded([replied(custom), result('call_1')])).toEqual([
@@ -87,7 +87,7 @@ describe('what the model said', () => {
     ])
   })
 
-  test('the result of a call that a program made goes back to the program', () => {
+  test('the result of a call that a program made returns to the program', () => {
     const caller = { type: 'program', caller_id: 'call_p' }
 
     expect(encoded([replied(call('call_1', '{}', { caller })), result('call_1')])).toMatchObject([
@@ -101,12 +101,12 @@ describe('reasoning', () => {
   const said = reasoning({ summary: [{ type: 'summary_text', text: 'Hm.' }] })
   const fallback = { role: 'assistant', content: '<thinking>\nHm.\n</thinking>' }
 
-  test('RF-07 a model that does not reason gets the text, without the blob', () => {
+  test('RF-07 a model that does not reason gets the text, without the sealed data', () => {
     expect(encoded([replied(said, message('Hi.'))], 'gpt-4.1')[0]).toEqual(fallback)
     expect(encoded([replied(reasoning(), message('Hi.'))], 'gpt-4.1')).toHaveLength(1)
   })
 
-  test('H-25 what is said of a model wins over its name', () => {
+  test('declared capabilities of a model win over its name', () => {
     const entries = [replied(said, message('Hi.'))]
 
     expect(encoded(entries, 'gpt-4.1', { capabilities: { reasoningEfforts: ['low'] } })[0]).toMatchObject({
@@ -116,14 +116,14 @@ describe('reasoning', () => {
     expect(encoded(entries, 'grok-4.3')[0]).toMatchObject({ type: 'reasoning' })
   })
 
-  test('an item that only names what a server may have stored is not sent', () => {
+  test("an item that only refers to a server's store is not sent", () => {
     const named = without(said, 'encrypted_content')
 
     expect(encoded([replied(named, message('Hi.'))])[0]).toEqual(fallback)
     expect(encoded([replied({ ...named, summary: [], encrypted_content: null }, message('Hi.'))])).toHaveLength(1)
   })
 
-  test('reasoning in the clear goes back as it came', () => {
+  test('unencrypted reasoning is sent back unchanged', () => {
     const content = [{ type: 'reasoning_text', text: 'Hm.' }]
 
     expect(encoded([replied(reasoning({ encrypted_content: null, content }), message('Hi.'))])[0]).toEqual({
@@ -134,7 +134,7 @@ describe('reasoning', () => {
     })
   })
 
-  test('reasoning with nothing behind it, which the API refuses, becomes text', () => {
+  test('reasoning without content, which the API rejects, becomes text', () => {
     expect(encoded([replied(message('Hi.'), said), user('Go on.')]).slice(1)).toEqual([
       fallback,
       { role: 'user', content: 'Go on.' },
@@ -148,13 +148,13 @@ describe('reasoning', () => {
   })
 })
 
-describe('what another provider said', () => {
+describe('replies of another provider', () => {
   const foreign = (part: AssistantPart): AssistantPart => ({
     ...part,
     native: { provider: 'anthropic', data: { kind: 'item', item: { type: 'reasoning', encrypted_content: 'x' } } },
   })
 
-  test('RF-09 it degrades part by part: thinking to text, unknown blocks to nothing', () => {
+  test('RF-09 they degrade part by part: thinking becomes text, unknown blocks are dropped', () => {
     const parts = [
       foreign({ type: 'reasoning', text: 'Hm.' }),
       foreign({ type: 'reasoning', text: '' }),
@@ -172,14 +172,14 @@ describe('what another provider said', () => {
     ])
   })
 
-  test('RF-09 it is the part that decides, not the entry', () => {
+  test('RF-09 the part decides, not the entry', () => {
     const [own] = decoded(response([reasoning(), message('Hi.')])).parts
     const parts = [own!, foreign({ type: 'text', text: 'Hi.' })]
 
     expect(encoded([assistant(parts, 'router')])).toMatchObject([{ type: 'reasoning' }, { content: 'Hi.' }])
   })
 
-  test('RS-04 ids that are too long for the API are translated, call and result alike, without collisions', () => {
+  test('RS-04 ids that are too long for the API are translated, equally in call and result, without collisions', () => {
     const ids = ['x'.repeat(64), 'x'.repeat(65), `${'x'.repeat(64)}y`]
     const calls = ids.map((callId) => foreign({ type: 'tool_call', callId, name: 'lookup', arguments: '{}' }))
     const items = encoded([assistant(calls), ...ids.map((callId) => result(callId))])
@@ -191,7 +191,7 @@ describe('what another provider said', () => {
     expect(Math.max(...sent.map((id) => id.length))).toBeLessThanOrEqual(64)
   })
 
-  test('native data that is not of our making is taken for nothing', () => {
+  test('foreign native data is ignored', () => {
     const broken = [null, 7, [], {}, { kind: 'item' }, { kind: 'block', block: 'x' }, { kind: 'other', item: {} }]
     const parts = broken.map((data): AssistantPart => ({
       type: 'text',
@@ -224,7 +224,7 @@ const anyTurn = fc.oneof(
   anyBatch,
 )
 
-test('entries that join together are encoded as if they had always been together', () => {
+test('entries that join are encoded as if they had always been together', () => {
   fc.assert(
     fc.property(fc.array(anyTurn, { maxLength: 8 }), fc.nat(8), (turns, cut) => {
       const format = responsesFormat('gpt-5.5')

@@ -25,7 +25,7 @@ const RICH = response([
   CUSTOM,
 ])
 
-test('a streamed reply ends as the whole reply does, and what was told is what it holds', () => {
+test('a streamed reply equals the whole reply, and its deltas add up to it', () => {
   const { reply, deltas } = folded(eventsOf(RICH))
 
   expect(reply).toEqual(decoded(RICH))
@@ -36,7 +36,7 @@ test('a streamed reply ends as the whole reply does, and what was told is what i
   expect(told(deltas, 'tool_input_delta', 'call_9')).toBe('{"input":"*** Begin"}')
 })
 
-test('deltas are told as they come, each once', () => {
+test('deltas are emitted as they arrive, each once', () => {
   const deltas: string[] = []
   const fold = responsesFormat('gpt-5.5').fold({
     callIdFor: String,
@@ -56,7 +56,7 @@ test('deltas are told as they come, each once', () => {
   ])
 })
 
-describe('what servers leave out', () => {
+describe('omissions of servers', () => {
   const all = eventsOf(RICH)
   const isOf = (event: Fields, ...types: string[]): boolean => types.includes(String(event['type']))
   const withFinal = (change: (final: Fields) => Fields): Fields[] =>
@@ -81,7 +81,7 @@ describe('what servers leave out', () => {
         return item?.['type'] === 'function_call' ? { ...event, item: { ...item, arguments: '' } } : event
       }),
     ],
-  ])('a stream without %s comes to the same', (_name, events) => {
+  ])('a stream without %s yields the same reply', (_name, events) => {
     const { reply, deltas } = folded(events)
 
     expect(reply.parts).toEqual(decoded(RICH).parts)
@@ -106,7 +106,7 @@ describe('what servers leave out', () => {
     expect(reply).toMatchObject({ responseId: 'resp_1', responseModel: 'gpt-5.5-2026', finishReason: 'refusal' })
   })
 
-  test('an incomplete response keeps the items that were never done', () => {
+  test('an incomplete response keeps its unfinished items', () => {
     const cut = message('Half a sent', { status: 'incomplete' })
     const whole = response([cut], { status: 'incomplete', incomplete_details: { reason: 'max_output_tokens' } })
     const events = eventsOf(whole).filter((event) => !isOf(event, 'response.output_item.done'))
@@ -115,8 +115,8 @@ describe('what servers leave out', () => {
   })
 })
 
-describe('what servers get wrong', () => {
-  test('duplicate begin and announcement events change nothing', () => {
+describe('mistakes of servers', () => {
+  test('duplicate start and announcement events change nothing', () => {
     const events = eventsOf(RICH).flatMap((event) =>
       ['response.created', 'response.output_item.added'].includes(String(event['type'])) ? [event, event] : [event],
     )
@@ -169,7 +169,7 @@ describe('what servers get wrong', () => {
     },
   )
 
-  test('H-38 a call without an id is told under the id that it gets', () => {
+  test('a call without an id is emitted under its new id', () => {
     const events = eventsOf(response([message('Hi.'), call('', '{"a":1}', { id: '' })]))
     const { reply, deltas } = folded(events)
 
@@ -177,7 +177,7 @@ describe('what servers get wrong', () => {
     expect(told(deltas, 'tool_input_delta', 'call_2_2')).toBe('{"a":1}')
   })
 
-  test('a call whose id comes late is told when it has come', () => {
+  test('a call with a late id is emitted once the id is known', () => {
     const events = eventsOf(response([call('call_1', '{"a":1}')])).map((event) =>
       event['type'] === 'response.output_item.added'
         ? { ...event, item: { ...(event['item'] as Fields), call_id: '' } }
@@ -189,7 +189,7 @@ describe('what servers get wrong', () => {
     expect(told(deltas, 'tool_input_delta', 'call_1')).toBe('{"a":1}')
   })
 
-  test('H-38 empty arguments are an empty object', () => {
+  test('empty arguments are an empty object', () => {
     expect(folded(eventsOf(response([call('call_1', '')]))).reply.parts).toMatchObject([{ arguments: '{}' }])
   })
 
@@ -202,7 +202,7 @@ describe('what servers get wrong', () => {
     ['a number', 7],
     ['an empty object', {}],
     ['a progress report with an error field', { type: 'response.mcp_call.failed', output_index: 0, error: { a: 1 } }],
-  ])('%s is passed over', (_name, data) => {
+  ])('%s is skipped', (_name, data) => {
     const events = eventsOf(RICH)
     const fold = responsesFormat('gpt-5.5').fold({ callIdFor: String, onDelta: undefined })
     for (const event of [...events.slice(0, 3), data, ...events.slice(3), data]) fold.add(chunk(event))
@@ -233,7 +233,7 @@ describe('errors', () => {
       'Slow.',
       true,
     ],
-  ])('H-05 an error in the stream, with %s, is thrown', (_name, event, data, words, retryable) => {
+  ])('an error in the stream, with %s, is thrown', (_name, event, data, words, retryable) => {
     const fold = responsesFormat('gpt-5.5').fold({ callIdFor: String, onDelta: undefined })
     fold.add(chunk(eventsOf(RICH)[0]))
     const error = thrownBy(() => fold.add({ event, data }))
@@ -242,7 +242,7 @@ describe('errors', () => {
     expect(error.message).toContain(words)
   })
 
-  test('H-05 a stream that stops before its end is an error, also after text', () => {
+  test('a stream that stops before its end is an error, even after text', () => {
     const events = eventsOf(RICH)
     for (let length = 0; length < events.length; length++) {
       const error = thrownBy(() => folded(events.slice(0, length)))
@@ -274,7 +274,7 @@ const anyItem = fc.oneof(
   fc.constant(SEARCH),
 )
 
-test('any response, streamed in pieces of any length, comes to what it is', () => {
+test('any response, streamed in pieces of any length, yields the same reply', () => {
   fc.assert(
     fc.property(fc.array(anyItem, { maxLength: 6 }), fc.integer({ min: 1, max: 20 }), (output, length) => {
       const items = output.map((item, index) => ({ ...item, id: `item_${index}` }))
@@ -335,7 +335,7 @@ function anyBadItem(): fc.Arbitrary<unknown> {
   )
 }
 
-test('whatever a server sends ends in a reply that can be sent back, or in a provider error', () => {
+test('arbitrary server data yields a reply that can be sent back, or a provider error', () => {
   fc.assert(
     fc.property(fc.array(anyEvent, { maxLength: 8 }), (events) => {
       try {

@@ -86,7 +86,7 @@ function modelOf(server: Server, options: OpenAiOptions = {}, id = 'gpt-5.5'): M
   return openai(id, { apiKey: 'test-key', fetch: server.fetch, maxRetries: 0, ...options })
 }
 
-test('a request goes where the official client sends it, with key, organisation and project', async () => {
+test('a request equals that of the official client, with key, organization and project', async () => {
   vi.stubEnv('OPENAI_API_KEY', 'key-of-the-environment')
   vi.stubEnv('OPENAI_BASE_URL', 'https://gateway.test/openai/v1/')
   vi.stubEnv('OPENAI_ORG_ID', ' org-1\n')
@@ -116,7 +116,7 @@ test('without a key in options or environment the request fails with the names o
 })
 
 test.each([{}, { incomplete_details: { reason: 'max_patience' } }])(
-  'H-05 a reply that says that it is incomplete is no answer, whatever the reason: %j',
+  'an incomplete reply is not an answer, whatever the reason: %j',
   async (details) => {
     const said = { type: 'message', id: 'm', role: 'assistant', content: [{ type: 'output_text', text: 'Half a' }] }
     const reply = { id: 'r', status: 'incomplete', output: [said], ...details }
@@ -133,14 +133,14 @@ test.each<[string, unknown, string]>([
   ['chain', 'yes', 'Expected `chain` of `openai` to be a boolean, got `yes`.'],
   ['chian', true, 'Unknown option of `openai`: `chian`. Did you mean `chain`?'],
   ['reasoningEffort', 'extreme', 'Expected `reasoningEffort` of `openai` to be one of'],
-])('a wrong option `%s` is refused when the model is made', (name, value, words) => {
+])('an invalid option `%s` is rejected when the model is created', (name, value, words) => {
   const make = (): unknown => openai('gpt-5.5', { [name]: value })
 
   expect(make).toThrow(expect.objectContaining({ code: 'invalid_options' }))
   expect(make).toThrow(words)
 })
 
-test('what a model can do is told by its name, and by what the user says of it', () => {
+test("the capabilities of a model follow from its name and from the user's declaration", () => {
   const known = { supportsJsonSchemaOutput: true, defaultStructuredOutputMode: 'native', inputs: ['image', 'file'] }
 
   expect(openai('gpt-5.5')).toMatchObject({ provider: 'openai', id: 'gpt-5.5', capabilities: known })
@@ -148,12 +148,12 @@ test('what a model can do is told by its name, and by what the user says of it',
   expect(openai('gpt-5.5', { capabilities: { inputs: [] } }).capabilities).toEqual({ ...known, inputs: [] })
 })
 
-test('an effort is refused for a model that does not reason', () => {
+test('an effort is rejected for a model that does not reason', () => {
   expect(() => openai('gpt-4.1', { reasoningEffort: 'low' })).toThrow('`gpt-4.1`, which is not a reasoning model')
 })
 
 test.each([false, true])(
-  'RF-04 RS-14 a tool loop is stateless: everything is sent each time (streamed: %s)',
+  'RF-04 RS-14 a tool loop is stateless: every request holds the whole conversation (streamed: %s)',
   async (streamed) => {
     const server = new Server(
       response([reasoning(), call('call_1', '{"q":1}')]),
@@ -221,7 +221,7 @@ test('each request begins with the bytes of the one before, up to the end of its
   )
 })
 
-test('a choice of tool for one turn replaces that of the run, which is said once', async () => {
+test('a tool choice for one turn replaces that of the run once', async () => {
   const server = new Server(response([message('Hi.')]), response([message('Hi.')]))
   const constants: RequestConstants = { ...CONSTANTS, settings: { toolChoice: 'required' } }
   const talk = new Conversation(modelOf(server))
@@ -232,7 +232,7 @@ test('a choice of tool for one turn replaces that of the run, which is said once
   expect(server.heard[1]?.text.match(/"tool_choice"/g)).toHaveLength(1)
 })
 
-describe('chain: the server keeps the conversation', () => {
+describe('`chain`: the server stores the conversation', () => {
   const first = response([reasoning(), call('call_1', '{}')], { id: 'resp_1' })
   const second = response([message('Done.')], { id: 'resp_2' })
   const third = response([message('Bye.')], { id: 'resp_3' })
@@ -246,7 +246,7 @@ describe('chain: the server keeps the conversation', () => {
     })
   }
 
-  test('PR-04 only what is new is sent, with the response to go on from and the instructions', async () => {
+  test('PR-04 only new entries are sent, with the previous response id and the instructions', async () => {
     const server = new Server(first, second, third)
     const talk = new Conversation(modelOf(server, { chain: true }))
     await talk.say([user('Do it.')])
@@ -279,7 +279,7 @@ describe('chain: the server keeps the conversation', () => {
     ])
   })
 
-  test('PR-04 sessions of one model know nothing of each other', async () => {
+  test('PR-04 sessions of one model are independent', async () => {
     const server = new Server(first, second)
     const model = modelOf(server, { chain: true })
     await new Conversation(model).say([user('Do it.')])
@@ -291,7 +291,7 @@ describe('chain: the server keeps the conversation', () => {
     ])
   })
 
-  test('RS-14 after a reply without an id everything is sent again', async () => {
+  test('RS-14 after a reply without an id the whole transcript is sent again', async () => {
     const server = new Server({ ...first, id: undefined }, second)
     const talk = new Conversation(modelOf(server, { chain: true }))
     await talk.say([user('Do it.')])
@@ -303,7 +303,7 @@ describe('chain: the server keeps the conversation', () => {
     })
   })
 
-  test('a request that failed is sent again whole, from the same response', async () => {
+  test('a failed request is sent again whole, with the same previous response', async () => {
     const server = new Server(first, 500, second)
     const talk = new Conversation(modelOf(server, { chain: true }))
     await talk.say([user('Do it.')])
@@ -316,7 +316,7 @@ describe('chain: the server keeps the conversation', () => {
     ])
   })
 
-  test('an id to begin with may be given, and gives way to those of the run', async () => {
+  test('an initial response id is accepted, and gives way to those of the run', async () => {
     const server = new Server(first, second)
     const talk = new Conversation(modelOf(server, { chain: true, extraBody: { previous_response_id: 'resp_0' } }))
     await talk.say([user('Do it.')])
@@ -327,8 +327,8 @@ describe('chain: the server keeps the conversation', () => {
   })
 })
 
-describe('a handed-in official client', () => {
-  test.each([false, true])('sends and reads like our own transport (streamed: %s)', async (streamed) => {
+describe('a supplied official client', () => {
+  test.each([false, true])('it sends and reads like our own transport (streamed: %s)', async (streamed) => {
     const whole = response([reasoning(), message('Hi.'), call('call_1', '{"q":1}')])
     const [ours, theirs] = [new Server(whole), new Server(whole)]
     const client = new OpenAI({ apiKey: 'k', fetch: theirs.fetch, baseURL: 'https://api.test/v1' })
@@ -346,7 +346,7 @@ describe('a handed-in official client', () => {
     expect(deltas[1]).toEqual(deltas[0])
   })
 
-  test('H-05 a stream that stops early, which the client takes for whole, is an error', async () => {
+  test('a stream that stops early, which the client treats as complete, is an error', async () => {
     const events = eventsOf(response([message('Hi.')])).slice(0, -1)
     const cut = events.map((event) => `data: ${JSON.stringify(event)}\n\n`).join('')
     const fetch = async (): Promise<Response> => new Response(cut, { headers: { 'content-type': 'text/event-stream' } })

@@ -74,7 +74,7 @@ function conversation(name: string): readonly Exchange[] {
   return exchanges
 }
 
-describe('RF-04 recorded conversations are sent as their clients sent them', () => {
+describe('RF-04 recorded conversations are encoded as their clients sent them', () => {
   test.each(conversations)('%s', (_name, exchanges) => {
     let transcript: TranscriptEntry[] = []
     let said = 0
@@ -147,7 +147,7 @@ function onlyText(blocks: readonly Fields[]): string {
   return blocks[0]?.['text'] as string
 }
 
-test('there are recordings of each kind', () => {
+test('recordings of each kind exist', () => {
   expect(cases.length).toBeGreaterThan(40)
   expect(cases.filter((each) => bytesOf(each).length === 0)).toHaveLength(1)
   expect(conversations.length).toBeGreaterThan(4)

@@ -30,11 +30,11 @@ function settings(given: ModelSettings): Partial<RequestConstants> {
 
 const noCache = { promptCache: false } as const
 
-test('H-24 a request without instructions and tools has no fields for them', () => {
+test('a request without instructions and tools has no fields for them', () => {
   expect(head({}, noCache)).toEqual({ model: 'gpt-4.1', store: false })
 })
 
-test('PR-06 instructions and tools are as the run has them; `strict` is said', () => {
+test('PR-06 instructions and tools are those of the run; `strict` is explicit', () => {
   expect(head({ instructions: 'Be brief.', tools: [LOOKUP] }, noCache)).toEqual({
     model: 'gpt-4.1',
     instructions: 'Be brief.',
@@ -51,7 +51,7 @@ test.each<[JsonObject, JsonObject]>([
     { type: ['object', 'null'], additionalProperties: true },
     { type: 'object', additionalProperties: true, properties: {} },
   ],
-])('an object schema gets the `properties` that the API wants: %j', (parameters, sent) => {
+])('an object schema gets the `properties` that the API requires: %j', (parameters, sent) => {
   expect(head({ tools: [{ ...LOOKUP, parameters }] })['tools']).toMatchObject([{ parameters: sent }])
 })
 
@@ -85,7 +85,7 @@ describe('settings', () => {
     expect(head(settings(wanted))['tool_choice'], 'without tools there is nothing to choose').toBeUndefined()
   })
 
-  test('H-25 fields of the user are merged deeply, those of the run last; what is included adds up', () => {
+  test('extra fields are merged deeply, settings of the run last; the included items add up', () => {
     const options = {
       extraBody: { reasoning: { summary: 'auto' }, top_p: 0.5, include: ['message.output_text.logprobs'] },
     }
@@ -107,7 +107,7 @@ describe('settings', () => {
     })
   })
 
-  test('H-25 a vendor field is passed on', () => {
+  test('a vendor field is passed on', () => {
     const fields = head(
       {},
       { extraBody: { search_parameters: { mode: 'on' } }, ...noCache },
@@ -117,7 +117,7 @@ describe('settings', () => {
     expect(fields).toEqual({ model: 'grok-4.3', store: false, search_parameters: { mode: 'on' } })
   })
 
-  test.each(['input', 'stream'])('`%s` cannot be set from outside', (name) => {
+  test.each(['input', 'stream'])('`%s` cannot be set through extra fields', (name) => {
     const message = `\`${name}\` cannot be set by \`extraBody\` or \`providerOptions\`: the adapter writes it.`
 
     expect(() => head({}, { extraBody: { [name]: true } })).toThrow(message)
@@ -126,7 +126,7 @@ describe('settings', () => {
 })
 
 describe('structured output', () => {
-  test('PR-11 the harness asks for its own format, whatever else was given, and keeps the rest of `text`', () => {
+  test("PR-11 the harness's own format wins over any other, and the rest of `text` is kept", () => {
     const options = { extraBody: { text: { format: { type: 'text', extra: 1 }, verbosity: 'low' } } }
 
     expect(head({ structuredOutput: { ...ANSWER, description: 'It.' } }, options)['text']).toEqual({
@@ -135,7 +135,7 @@ describe('structured output', () => {
     })
   })
 
-  test('it wins over a `text` that is none', () => {
+  test('it wins over an invalid `text`', () => {
     expect(head({ structuredOutput: ANSWER }, { extraBody: { text: null } })['text']).toEqual({
       format: { type: 'json_schema', name: 'answer', schema: SCHEMA, strict: true },
     })
@@ -145,7 +145,7 @@ describe('structured output', () => {
 describe('caching', () => {
   const run = { instructions: 'Be brief.', tools: [LOOKUP] }
 
-  test('requests that begin alike have the same key, others another', () => {
+  test('requests with the same beginning have the same key, others another', () => {
     const key = head(run)['prompt_cache_key']
 
     expect(key).toMatch(/^[0-9a-f]{32}$/)
@@ -181,7 +181,7 @@ describe('reasoning models', () => {
     ['gpt-4o', false],
     ['gpt-5-chat', false],
     ['gpt-5.3-chat-latest', false],
-  ])('RF-20 %s: %s', (id, reasons) => {
+  ])('RF-20 reasoning models are recognized by their names: %s, %s', (id, reasons) => {
     expect(isReasoningModel(id)).toBe(reasons)
   })
 
@@ -203,17 +203,17 @@ describe('reasoning models', () => {
     ['openchat-7b', null],
     ['grok-4.3', null],
     ['my-deployment', null],
-  ])('H-25 %s: %s', (id, reasons) => {
+  ])('declared and unknown models: %s, %s', (id, reasons) => {
     expect(isReasoningModel(id)).toBe(reasons)
   })
 
-  test('RF-01 RF-17 a reasoning model is asked for its encrypted reasoning, and that is the only difference', () => {
+  test('RF-01 RF-17 a reasoning model is asked for its encrypted reasoning, which is the only difference in the request', () => {
     const [plain, reasons] = [head({}, {}, { id: 'gpt-4.1' }), head({}, {}, { id: 'o3' })]
 
     expect(reasons).toEqual({ ...plain, model: 'o3', include: ['reasoning.encrypted_content'] })
   })
 
-  test('H-25 what is said of a model wins over its name', () => {
+  test('declared capabilities of a model win over its name', () => {
     const include = ['reasoning.encrypted_content']
 
     expect(head({}, { capabilities: { reasoningEfforts: ['low'] } }, { id: 'my-deployment' })).toMatchObject({
@@ -223,7 +223,7 @@ describe('reasoning models', () => {
   })
 })
 
-test('PR-04 a server that keeps the conversation is told to, and where it goes on from', () => {
+test('PR-04 a server that stores the conversation is asked to store, and receives the previous response id', () => {
   const format = responsesFormat('gpt-5.5', { chain: true })
 
   expect(format.head(NO_CONSTANTS)).toMatchObject({ store: true, include: ['reasoning.encrypted_content'] })
@@ -233,7 +233,7 @@ test('PR-04 a server that keeps the conversation is told to, and where it goes o
   })
 })
 
-test('what differs between requests is at their end', () => {
+test('differences between requests are at their end', () => {
   const format = responsesFormat('gpt-5.5')
 
   expect(format.tail({ streamed: false, toolChoice: undefined, previousResponseId: null })).toEqual({})

@@ -32,7 +32,7 @@ test.each<[string, JsonObject, JsonObject[], JsonObject, string]>([
 
 const messages = fc.array(fc.dictionary(fc.string(), fc.string({ unit: 'binary' }), { maxKeys: 3 }), { maxLength: 5 })
 
-test('what was there stays as it is, byte for byte, while messages join', () => {
+test('existing messages keep their bytes while others join', () => {
   fc.assert(
     fc.property(fc.array(messages, { maxLength: 6 }), (joining) => {
       const list = new MessageList('bytes', 'input')
@@ -50,7 +50,7 @@ test('what was there stays as it is, byte for byte, while messages join', () => 
   )
 })
 
-test('bytes that were handed out are not written over by growth', () => {
+test('bytes that were returned are not overwritten by growth', () => {
   const list = new MessageList('bytes', 'messages')
   list.open({}, [{ text: 'first' }])
   const sent = list.finish({}) as readonly Uint8Array[]
@@ -58,7 +58,7 @@ test('bytes that were handed out are not written over by growth', () => {
   expect(Buffer.concat(sent).toString()).toBe('{"messages":[{"text":"first"}]}')
 })
 
-test('bytes that were handed out are not written over by a new beginning', () => {
+test('bytes that were returned are not overwritten by a new beginning', () => {
   const list = new MessageList('bytes', 'messages')
   list.open({}, [{ text: 'first' }])
   const sent = list.finish({}) as readonly Uint8Array[]
@@ -66,7 +66,7 @@ test('bytes that were handed out are not written over by a new beginning', () =>
   expect(Buffer.concat(sent).toString()).toBe('{"messages":[{"text":"first"}]}')
 })
 
-test('as an object, the list that was handed out does not grow', () => {
+test('as an object, the returned list does not grow', () => {
   const list = new MessageList('json', 'messages')
   list.open({}, [{ n: 1 }])
   const sent = list.finish({})

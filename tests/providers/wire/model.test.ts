@@ -46,7 +46,7 @@ function ask(options: ProviderOptions, more?: Partial<WireModelSpec>): Promise<u
 const ANSWER = JSON.stringify({ id: 'r', text: 'Hi.' })
 
 describe('the key', () => {
-  test('is the option, then the first variable that holds something', async () => {
+  test('it is the option, then the first variable with a value', async () => {
     await using server = await loopback((response) => response.end(ANSWER))
     const baseUrl = server.url
     vi.stubEnv('ECHO_OTHER_KEY', 'other')
@@ -57,7 +57,7 @@ describe('the key', () => {
     expect(server.received.map((request) => request.headers['x-api-key'])).toEqual(['other', 'first', 'given'])
   })
 
-  test('is looked for when a request is made, not before', async () => {
+  test('it is looked up when a request is sent, not before', async () => {
     await using server = await loopback((response) => response.end(ANSWER))
     const session = wireModel(specOf({ baseUrl: server.url })).openSession()
     const error = await errorOf(session.turn([user('Hi')], constants(), turnOptions()))
@@ -70,7 +70,7 @@ describe('the key', () => {
     expect(server.received.map((request) => request.headers['x-api-key'])).toEqual(['now'])
   })
 
-  test('may change between two requests', async () => {
+  test('it may change between two requests', async () => {
     await using server = await loopback((response) => response.end(ANSWER))
     const session = wireModel(specOf({ baseUrl: server.url })).openSession()
     for (const key of ['old', 'old', 'new']) {
@@ -80,12 +80,12 @@ describe('the key', () => {
     expect(server.received.map((request) => request.headers['x-api-key'])).toEqual(['old', 'old', 'new'])
   })
 
-  test('is no key when it has a line break, and is not shown', async () => {
+  test('it is invalid if it has a line break, and is not shown', async () => {
     vi.stubEnv('ECHO_KEY', 'two\nlines')
     expect((await errorOf(ask({}))).message).toBe('Expected `ECHO_KEY` to hold an API key, got something else.')
   })
 
-  test('may be absent where it is optional, or in a header of the user’s', async () => {
+  test('it may be absent if it is optional, or in a header of the user’s', async () => {
     await using server = await loopback((response) => response.end(ANSWER))
     await ask({ baseUrl: server.url }, { keyOptional: true })
     await ask({ baseUrl: server.url, headers: { Authorization: 'Bearer mine' } })
@@ -97,13 +97,13 @@ describe('the key', () => {
 })
 
 describe('the base URL', () => {
-  test.each(['/v1', '/v1/', '/v1///'])('has its trailing slashes stripped: %s', async (path) => {
+  test.each(['/v1', '/v1/', '/v1///'])('it has its trailing slashes stripped: %s', async (path) => {
     await using server = await loopback((response) => response.end(ANSWER))
     await ask({ baseUrl: server.url + path, apiKey: 'k' })
     expect(server.received[0]?.path).toBe('/v1/echo')
   })
 
-  test('is the option, then the variable, then the default', async () => {
+  test('it is the option, then the variable, then the default', async () => {
     await using server = await loopback((response) => response.end(ANSWER))
     vi.stubEnv('ECHO_BASE_URL', 'http://127.0.0.1:1/nowhere')
     await ask({ baseUrl: `${server.url}/option`, apiKey: 'k' })
@@ -114,7 +114,7 @@ describe('the base URL', () => {
     expect(server.received.map((request) => request.path)).toEqual(['/option/echo', '/variable/echo', '/default/echo'])
   })
 
-  test('of the environment is checked when it is used', async () => {
+  test('one from the environment is checked when it is used', async () => {
     vi.stubEnv('ECHO_BASE_URL', 'api.example.com')
     expect(await errorOf(ask({ apiKey: 'k' }))).toMatchObject({
       code: 'invalid_options',
@@ -122,7 +122,7 @@ describe('the base URL', () => {
     })
   })
 
-  test('must be given where there is none', () => {
+  test('it is required if there is no default', () => {
     const { defaultBaseUrl, baseUrlVariable, ...spec } = specOf({})
     expect([defaultBaseUrl, baseUrlVariable]).toEqual(['http://127.0.0.1:1/v1', 'ECHO_BASE_URL'])
     expect(() => wireModel({ ...spec, defaultBaseUrl: null })).toThrow(
@@ -137,8 +137,8 @@ test('headers of the user win over the adapter’s and the key’s, whatever the
   expect(server.received[0]?.headers).toMatchObject({ 'echo-version': '2', 'x-api-key': 'mine', 'x-new': 'n' })
 })
 
-describe('what requests go over', () => {
-  test('a handed-in fetch', async () => {
+describe('transports', () => {
+  test('a supplied fetch', async () => {
     const asked: unknown[] = []
     let signal: AbortSignal | null | undefined
     const fetch: typeof globalThis.fetch = async (url, init) => {
@@ -152,7 +152,7 @@ describe('what requests go over', () => {
     expect(signal?.aborted).toBe(false)
   })
 
-  test('a handed-in fetch whose body stalls: its signal tells it', async () => {
+  test('a supplied fetch whose body stalls is aborted by its signal', async () => {
     let signal: AbortSignal | null | undefined
     const fetch: typeof globalThis.fetch = async (_url, init) => {
       signal = init?.signal
@@ -163,7 +163,7 @@ describe('what requests go over', () => {
     expect(signal?.aborted).toBe(true)
   })
 
-  test('a handed-in dispatcher', async () => {
+  test('a supplied dispatcher', async () => {
     await using server = await loopback((response) => response.end(ANSWER))
     const dispatcher = new Agent()
     const dispatched = vi.spyOn(dispatcher, 'dispatch')
@@ -172,7 +172,7 @@ describe('what requests go over', () => {
     await dispatcher.close()
   })
 
-  test('a handed-in client, which has its own key', async () => {
+  test('a supplied client, which has its own key', async () => {
     let headers: unknown
     const client = {
       echo: {
@@ -187,18 +187,18 @@ describe('what requests go over', () => {
   })
 })
 
-describe('repetitions', () => {
+describe('retries', () => {
   test.each<[ProviderOptions, number]>([
     [{}, 3],
     [{ maxRetries: 0 }, 1],
     [{ maxRetries: 4 }, 5],
-  ])('H-04 with %j a request is sent %i times at most', async (options, times) => {
+  ])('with %j a request is sent %i times at most', async (options, times) => {
     await using server = await loopback((response) => response.writeHead(503, { 'retry-after-ms': '1' }).end('Down.'))
     const error = await errorOf(ask({ ...options, baseUrl: server.url, apiKey: 'k' }))
     expect([error.message, error.status, server.received.length]).toEqual(['Down.', 503, times])
   })
 
-  test('H-04 a request that is repeated has the same bytes', async () => {
+  test('a retried request has the same bytes', async () => {
     let count = 0
     await using server = await loopback((response) => {
       count += 1
@@ -211,7 +211,7 @@ describe('repetitions', () => {
   })
 })
 
-test('capabilities are what is known, the user’s in front', () => {
+test('capabilities are the known ones, overridden by the user’s', () => {
   const known = { supportsTools: true, reasoningEfforts: ['low'] } as const
   const model = wireModel(specOf({ capabilities: { reasoningEfforts: [] } }, { capabilities: known }))
   expect(model).toMatchObject({ provider: 'echo', id: 'm' })
@@ -225,7 +225,7 @@ test('a closed model opens no session', async () => {
   expect(() => model.openSession()).toThrow('The model `m` is closed.')
 })
 
-describe('options that cannot be right', () => {
+describe('invalid options', () => {
   const client = { echo: { create: () => undefined } }
 
   test.each<[string, unknown, string]>([
@@ -313,7 +313,7 @@ describe('options that cannot be right', () => {
       'Expected `capabilities.inputs[0]` of `echo` to be one of `image`, `file`, `audio`, got `video`.',
     ],
     ['a body that is a list', { extraBody: [] }, 'Expected `extraBody` of `echo` to be an object, got an empty list.'],
-  ])('are refused at once: %s', (_name, options, message) => {
+  ])('they are rejected at once: %s', (_name, options, message) => {
     expect(() => wireModel(specOf(options as ProviderOptions))).toThrow(
       expect.objectContaining({ code: 'invalid_options', message }) as Error,
     )
@@ -332,12 +332,12 @@ describe('options that cannot be right', () => {
     expect(make([])).toThrow('Expected no `reasoningEffort` for `m`, which is not a reasoning model, got `high`.')
   })
 
-  test('are none where a value is undefined, as JavaScript leaves it', () => {
+  test('a value of undefined counts as absent', () => {
     const options = { apiKey: undefined, fetch: undefined, timeouts: { idleMs: undefined }, maxRetries: undefined }
     expect(() => wireModel(specOf(options as unknown as ProviderOptions))).not.toThrow()
   })
 
-  test('are accepted when they are right', () => {
+  test('valid options are accepted', () => {
     const options = {
       maxRetries: 0,
       promptCache: { ttl: '1h', key: 'k' },

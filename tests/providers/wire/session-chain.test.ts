@@ -3,8 +3,8 @@ import type { TranscriptEntry } from '#contracts/entry.js'
 import { assistant, call, constants, echoFormat, EchoTransport, result, user } from '../echo-format.js'
 import { listening, sessionOver } from '../echo-session.js'
 
-describe('when the server keeps the conversation', () => {
-  test('PR-04 a request has what is new, and names the response before', async () => {
+describe('a server that stores the conversation', () => {
+  test('PR-04 a request holds the new entries and names the previous response', async () => {
     const transport = new EchoTransport(
       'bytes',
       { id: 'r1', text: 'a' },
@@ -27,7 +27,7 @@ describe('when the server keeps the conversation', () => {
     expect(options.busts).toEqual([])
   })
 
-  test('PR-04 a turn that failed is sent again as it was', async () => {
+  test('PR-04 a failed turn is sent again unchanged', async () => {
     const transport = new EchoTransport(
       'bytes',
       { id: 'r1', text: 'a' },
@@ -53,7 +53,7 @@ describe('when the server keeps the conversation', () => {
       ([first]) => [first!, { ...assistant(), model: 'n' } as TranscriptEntry, user('two')],
     ],
     ['an earlier entry changed', ([, ...rest]) => [user('1'), ...rest, user('two')]],
-  ])('PR-04 the whole transcript is sent when %s', async (_name, after) => {
+  ])('PR-04 the whole transcript is sent if the response id no longer fits: %s', async (_name, after) => {
     const transport = new EchoTransport('bytes', { id: 'r1', text: 'a' }, { id: 'r2', text: 'b' })
     const session = sessionOver(transport, { chain: true })
     const transcript = [user('one')]
@@ -64,7 +64,7 @@ describe('when the server keeps the conversation', () => {
     expect(transport.sent[1]).toEqual({ model: 'm', tools: [], messages })
   })
 
-  test('PR-04 RS-14 a response without id leaves nothing to go on from', async () => {
+  test('PR-04 RS-14 a response without an id cannot be continued by id', async () => {
     const transport = new EchoTransport('bytes', { text: 'a' }, { id: 'r2', text: 'b' }, { id: 'r3' })
     const session = sessionOver(transport, { chain: true })
     const transcript: TranscriptEntry[] = [user('one')]

@@ -41,7 +41,7 @@ test('a turn is the decoded reply', async () => {
 })
 
 describe.each(['bytes', 'json'] as const)('the request as %s', (bodies) => {
-  test('grows by what is new', async () => {
+  test('it grows by the new entries', async () => {
     const transport = new EchoTransport(bodies, { text: 'a' }, { text: 'b' })
     const session = sessionOver(transport)
     const transcript: TranscriptEntry[] = [user('one')]
@@ -87,7 +87,7 @@ test('the bytes of a request begin with those of the one before, whatever joins'
   )
 })
 
-describe('what changed', () => {
+describe('changes of the history', () => {
   async function afterOne(first: TranscriptEntry[]): Promise<{ session: WireSession; transport: EchoTransport }> {
     const transport = new EchoTransport('bytes', { text: 'a' }, { text: 'b' }, { text: 'c' })
     const session = sessionOver(transport)
@@ -95,7 +95,7 @@ describe('what changed', () => {
     return { session, transport }
   }
 
-  test('an earlier entry: everything is encoded anew, which is told with its place in the request', async () => {
+  test('an earlier entry: everything is encoded again, which is reported with the position in the request', async () => {
     const first = [user('one'), assistant({ type: 'text', text: 'x' }), user('two')]
     const { session, transport } = await afterOne(first)
     const options = listening()
@@ -109,7 +109,7 @@ describe('what changed', () => {
     expect(next.busts).toEqual([])
   })
 
-  test('a later entry is noticed behind one that is only another object', async () => {
+  test('a later entry is noticed after one that is only another object', async () => {
     const first = [user('one'), user('two')]
     const { session } = await afterOne(first)
     const options = listening()
@@ -117,7 +117,7 @@ describe('what changed', () => {
     expect(options.busts).toEqual([{ path: '$.messages[2].user', cause: 'entry_changed' }])
   })
 
-  test('another object that says the same is no change', async () => {
+  test('an equal object is no change', async () => {
     const first = [user('one')]
     const { session, transport } = await afterOne(first)
     const options = listening()
@@ -126,7 +126,7 @@ describe('what changed', () => {
     expect(transport.texts[1]?.startsWith(transport.texts[0]?.slice(0, -2) ?? '')).toBe(true)
   })
 
-  test('another object is looked at once, not in every turn', async () => {
+  test('another object is compared once, not in every turn', async () => {
     const transport = new EchoTransport('bytes', { text: 'a' }, { text: 'b' }, { text: 'c' })
     const encoded: number[] = []
     const format = {
@@ -159,7 +159,7 @@ describe('what changed', () => {
     ['the tools', { tools: [{ name: 't', description: '', parameters: {} }] }, '$.tools[0]'],
     ['the instructions', { instructions: 'Be long.' }, '$.messages[0].system'],
     ['the settings', { settings: { temperature: 1 } }, '$.temperature'],
-  ])('PR-06 %s', async (_name, more, path) => {
+  ])('PR-06 a request changes only where its constants do, which is reported: %s', async (_name, more, path) => {
     const first = [user('one')]
     const { session, transport } = await afterOne(first)
     const options = listening()
@@ -191,7 +191,7 @@ test('a format that cannot encode an entry leaves the session as it was', async 
   expect(transport.sent.at(-1)).toMatchObject({ messages: [{ system: 'Be brief.' }, { user: 'one' }, { user: 'two' }] })
 })
 
-test('broken history is mended in the request and told; the transcript stays', async () => {
+test('broken history is repaired in the request and reported; the transcript stays', async () => {
   const transport = new EchoTransport('bytes', { text: 'a' })
   const transcript = [user('one'), assistant(call('c1'))]
   const options = listening()
@@ -206,7 +206,7 @@ test('broken history is mended in the request and told; the transcript stays', a
 describe('call ids', () => {
   const asked = [user('one'), assistant(call('call_0')), result('call_0')]
 
-  test('H-38 an id that the transcript has already is another one in the turn', async () => {
+  test('an id that the transcript already has is replaced in the turn', async () => {
     const transport = new EchoTransport(
       'bytes',
       { call: { id: 'call_0', args: '{}' } },
@@ -220,7 +220,7 @@ describe('call ids', () => {
     expect(next.toolCalls.map((each) => each.callId)).toEqual(['call_0_3'])
   })
 
-  test('H-38 its deltas name the same id', async () => {
+  test('its deltas have the same id', async () => {
     const transport = new EchoTransport('bytes', [[chunk({ call: { id: 'call_0', args: '{}' } })]])
     const options = hearing()
     const turn = await sessionOver(transport).turn(asked, constants(), options)
@@ -228,7 +228,7 @@ describe('call ids', () => {
     expect(turn.toolCalls[0]?.callId).toBe('call_0_2')
   })
 
-  test('H-38 an id that is no longer in the transcript is free', async () => {
+  test('an id that is no longer in the transcript is free', async () => {
     const transport = new EchoTransport('bytes', { text: 'a' }, { call: { id: 'call_0', args: '{}' } })
     const session = sessionOver(transport)
     await session.turn(asked, constants(), listening())
@@ -236,7 +236,7 @@ describe('call ids', () => {
     expect(turn.toolCalls[0]?.callId).toBe('call_0')
   })
 
-  test('H-38 an id that is free stays', async () => {
+  test('an id that is free stays', async () => {
     const transport = new EchoTransport('bytes', { call: { id: 'call_1', args: '{}' } })
     const turn = await sessionOver(transport).turn(asked, constants(), listening())
     expect(turn.toolCalls[0]?.callId).toBe('call_1')
@@ -244,7 +244,7 @@ describe('call ids', () => {
 })
 
 describe('streams', () => {
-  test('deltas are told in order, and the turn is their sum', async () => {
+  test('deltas are emitted in order, and the turn is their sum', async () => {
     const transport = new EchoTransport('bytes', [
       [chunk({ text: 'Hel' }), chunk({ text: 'lo' })],
       [chunk({ text: '.' })],
@@ -255,7 +255,7 @@ describe('streams', () => {
     expect(turn.text).toBe('Hello.')
   })
 
-  test('H-04 deltas of an attempt that failed are withdrawn, and told anew', async () => {
+  test('deltas of a failed attempt are withdrawn and emitted again', async () => {
     const transport = new EchoTransport('bytes', [[chunk({ text: 'Hel' })], overloaded()], [[chunk({ text: 'Hi.' })]])
     const options = hearing()
     const turn = await sessionOver(transport, { maxRetries: 1 }).turn([user('Hi')], constants(), options)
@@ -264,14 +264,14 @@ describe('streams', () => {
     expect(transport.texts[1]).toBe(transport.texts[0])
   })
 
-  test('H-04 an attempt that told nothing withdraws nothing', async () => {
+  test('an attempt without deltas withdraws nothing', async () => {
     const transport = new EchoTransport('bytes', [overloaded()], [[chunk({ text: 'Hi.' })]])
     const options = hearing()
     await sessionOver(transport, { maxRetries: 1 }).turn([user('Hi')], constants(), options)
     expect(options.retries).toMatchObject([{ withdrawn: false }])
   })
 
-  test('a whole reply in place of a stream is told as deltas all the same', async () => {
+  test('a whole reply in place of a stream is emitted as deltas', async () => {
     const reply = { text: 'Hi.', call: { id: 'c1', args: '{"a":1}' } }
     const empty = [[{ event: WHOLE_REPLY, data: { text: '' } }]]
     const transport = new EchoTransport('bytes', [[{ event: WHOLE_REPLY, data: reply }]], empty)
@@ -287,7 +287,7 @@ describe('streams', () => {
     expect(silent.deltas).toEqual([])
   })
 
-  test('an abort behind the last event is an abort', async () => {
+  test('an abort after the last event is an abort', async () => {
     const abort = new AbortController()
     const transport = new EchoTransport('bytes', [[chunk({ text: 'Hi.' })]])
     const onDelta = (): void => abort.abort(new Error('Enough.'))
@@ -296,7 +296,7 @@ describe('streams', () => {
   })
 })
 
-test('H-05 an error in the guise of a reply is repeated where that helps', async () => {
+test('an error in a successful response is retried if that can help', async () => {
   const error = { error: { type: 'overloaded_error', message: 'Overloaded' } }
   const transport = new EchoTransport('bytes', error, { text: 'Hi.' })
   const options = listening()
@@ -304,7 +304,7 @@ test('H-05 an error in the guise of a reply is repeated where that helps', async
   expect([turn.text, options.retries.length]).toEqual(['Hi.', 1])
 })
 
-test('H-04 a turn that failed can be asked again in the same session', async () => {
+test('a failed turn can be requested again in the same session', async () => {
   const transport = new EchoTransport('bytes', { error: { type: 'invalid_request_error' } }, { text: 'Hi.' })
   const session = sessionOver(transport)
   const transcript = [user('Hi')]
@@ -313,7 +313,7 @@ test('H-04 a turn that failed can be asked again in the same session', async () 
   expect(transport.texts[1]).toBe(transport.texts[0])
 })
 
-test('a reasoning effort that the model does not take is refused before anything is sent', async () => {
+test('a reasoning effort that the model does not support is rejected before any request', async () => {
   const transport = new EchoTransport('bytes')
   const session = sessionOver(transport, { capabilities: { reasoningEfforts: ['low', 'high'] } })
   const asking = session.turn([user('Hi')], constants({ settings: { reasoningEffort: 'max' } }), listening())
