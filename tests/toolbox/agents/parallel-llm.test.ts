@@ -64,7 +64,7 @@ async function entries(args: JsonObject, model: Model, asked: Asked = {}): Promi
 }
 
 describe('prompts and results', () => {
-  test('PL-01 PL-10 PL-32 are given in order, compactly; a prompt goes out alone, with the shared system text and no tools', async () => {
+  test('PL-01 PL-10 PL-32 results are compact and in the order of the prompts; each request holds one prompt and the shared system text, without tools', async () => {
     const model = echo()
     const result = await resultOf({ ...inline('a', 'b'), system: 'Be brief.' }, model, {
       beside: { instructions: 'Mine.' },
@@ -91,7 +91,7 @@ describe('prompts and results', () => {
     })
   })
 
-  test('PL-02 come from a file and go into one, pretty and whole; the summary names what failed', async () => {
+  test('PL-02 prompts can come from a file and results can be written to one as formatted JSON; the summary lists the failed prompts', async () => {
     const root = await folderWith({ 'in.json': '["a","bad","c"]' })
     const model = answering((prompt) =>
       prompt === 'bad' ? new HarnessError('provider_error', 'No.', { status: 400 }) : prompt,
@@ -114,39 +114,42 @@ describe('prompts and results', () => {
     expect(readdirSync(join(root, 'out/of'))).toEqual(['it.json'])
   })
 
-  test.each(['', '  ', '{}', '["a",1]', '[]', 'no'])('PL-03 a file with %j gets the one fixed error', async (text) => {
-    const root = await folderWith({ 'in.json': text })
-    const model = echo()
-    expect(await told(file('in.json'), model, { root })).toMatchObject({
-      ok: false,
-      content: 'a file of prompts must hold a JSON array of strings, with at least one in it',
-      metadata: { error_type: 'ValueError' },
-    })
-    expect(model.requests).toEqual([])
-  })
+  test.each(['', '  ', '{}', '["a",1]', '[]', 'no'])(
+    'PL-03 a prompt file with %j fails with the same fixed error as any other invalid one',
+    async (text) => {
+      const root = await folderWith({ 'in.json': text })
+      const model = echo()
+      expect(await told(file('in.json'), model, { root })).toMatchObject({
+        ok: false,
+        content: 'a file of prompts must hold a JSON array of strings, with at least one in it',
+        metadata: { error_type: 'ValueError' },
+      })
+      expect(model.requests).toEqual([])
+    },
+  )
 
   test.each<[string, JsonObject]>([
-    ['PL-04 no source', {}],
-    ['PL-04 a source of no kind', { source: { prompts: ['a'] } }],
+    ['PL-04 a call without a source', {}],
+    ['PL-04 a source without a kind', { source: { prompts: ['a'] } }],
     ['PL-04 a source of both kinds', { source: { kind: 'inline', prompts: ['a'], path: 'b' } }],
-    ['PL-04 no prompts', inline()],
-    ['PL-05 a model', { ...inline('a'), model: 'gpt' }],
-    ['PL-25 an output type', { ...inline('a'), output_type: {} }],
+    ['PL-04 an empty list of prompts', inline()],
+    ['PL-05 a `model` argument', { ...inline('a'), model: 'gpt' }],
+    ['PL-25 an `output_type` argument', { ...inline('a'), output_type: {} }],
     ['too many at once', { ...inline('a'), max_concurrency: 33 }],
-  ])('%s is refused', async (_, args) => {
+  ])('%s is rejected before any request', async (_, args) => {
     const model = echo()
     expect(await told(args, model)).toMatchObject({ ok: false, metadata: { error_type: 'ValidationError' } })
     expect(model.requests).toEqual([])
   })
 
-  test('PL-05 blank optional texts count as left out', async () => {
+  test('PL-05 blank optional strings count as omitted', async () => {
     const model = echo()
     const { content } = await told({ ...inline('a'), system: '', output_file: '' }, model)
     expect(content).toContain('"results"')
     expect(model.requests[0]?.constants.instructions).toBe('')
   })
 
-  test('PL-06 policies and the cap are checked before any call', async () => {
+  test('PL-06 path policies and the limit on prompts are checked before any request', async () => {
     const root = await folderWith({ 'in.json': '["a"]', 'own/in.json': '["a"]' })
     const model = echo()
     const policies = { readPaths: ['own'], writePaths: ['own'] }
@@ -165,7 +168,7 @@ describe('prompts and results', () => {
     expect(model.requests).toEqual([])
   })
 
-  test('PL-27 a file that cannot be put in its place leaves nothing behind', async () => {
+  test('PL-27 an output path that is a directory fails the call, and no file is written', async () => {
     const root = await folderWith()
     await mkdir(join(root, 'out.json'))
     expect(await told({ ...inline('a'), output_file: 'out.json' }, echo(), { root })).toMatchObject({
@@ -178,7 +181,7 @@ describe('prompts and results', () => {
 })
 
 describe('attempts', () => {
-  test('PL-07 what could be mended is asked again, in a run of its own, and each attempt counts', async () => {
+  test('PL-07 a retryable failure is retried with a fresh conversation, and every attempt is counted', async () => {
     let asked = 0
     const model = answering(() => (++asked < 3 ? busy() : 'At last.'))
     const { content } = await told(inline('a'), model)
@@ -195,19 +198,19 @@ describe('attempts', () => {
     })
   })
 
-  test('PL-08 what could not is asked once', async () => {
+  test('PL-08 a failure that is not retryable is not retried', async () => {
     const model = answering(() => new HarnessError('provider_error', 'Never.', { status: 401 }))
     expect(JSON.parse((await told(inline('a'), model)).content)).toMatchObject({ failed: 1, model_requests: 1 })
   })
 
-  test('PL-28 the wait is what the provider asks for, else it doubles from a second, with up to a quarter more', async () => {
+  test('PL-28 the delay is the one the provider asks for; otherwise it doubles from one second, with up to a quarter of jitter', async () => {
     expect([0, 1, 2, 3].map((attempt) => retryDelayMs(attempt, undefined, 0))).toEqual([1_000, 2_000, 4_000, 8_000])
     expect(retryDelayMs(1, undefined, 1)).toBe(2_500)
     expect(retryDelayMs(0, 7, 1)).toBe(7)
     expect(retryDelayMs(0, 3_600_000, 1)).toBe(60_000)
   })
 
-  test('PL-09 no more are asked at once than the call says', async () => {
+  test('PL-09 the number of concurrent requests never exceeds `max_concurrency`', async () => {
     let [now, peak] = [0, 0]
     const model = answering(async (prompt) => {
       peak = Math.max(peak, ++now)
@@ -220,7 +223,7 @@ describe('attempts', () => {
     expect(peak).toBe(3)
   })
 
-  test('PL-26 cancelling the run ends them all', async () => {
+  test('PL-26 cancelling the run cancels all requests', async () => {
     const begun = gate()
     const model = answering(() => {
       begun.open()
@@ -233,7 +236,7 @@ describe('attempts', () => {
     expect((await failureOf(run)).code).toBe('cancelled')
   })
 
-  test('H-29 progress is told entry by entry, and every prompt is a run in the events', async () => {
+  test('progress is reported per entry, and every prompt appears as a run in the events', async () => {
     const events = await eventsOf(calling(inline('a', 'b'), echo()).stream('Go.'))
     expect(ofKind(events, 'tool_progress').map(({ update }) => update)).toEqual([
       { done: 1, failed: 0, total: 2 },
@@ -246,7 +249,7 @@ describe('attempts', () => {
     ])
   })
 
-  test('what was answered before a crash is not asked again, wherever it came', async () => {
+  test('answers from before a crash are not requested again, in whatever order they arrived', async () => {
     const log = watchedLog()
     const args = { ...inline('a', 'b', 'c', 'flaky'), max_concurrency: 2 }
     const asked: string[] = []
@@ -279,7 +282,7 @@ describe('attempts', () => {
   })
 })
 
-test('PL-08 what failed for good is not asked again behind a crash', async () => {
+test('PL-08 an entry that failed for good is not retried after a crash', async () => {
   const log = watchedLog()
   const model = answering(() => new HarnessError('provider_error', 'No.', { status: 401 }))
   const { runId } = await resultOf(inline('a'), model, { beside: { log } })
@@ -296,7 +299,7 @@ describe('structured answers', () => {
     options: { outputType: n, outputMode, outputRetries },
   })
 
-  test('PL-12 PL-13 PL-14 prompted: parsed, the schema behind the system text; what does not fit is corrected so often', async () => {
+  test('PL-12 PL-13 PL-14 in prompted mode the schema follows the system text, and an invalid answer is corrected up to the limit of retries', async () => {
     const model = answering((prompt, turn) =>
       prompt === 'bad' || (prompt === 'late' && turn === 0) ? '{"n":"x"}' : '{"n":1}',
     )
@@ -312,7 +315,7 @@ describe('structured answers', () => {
     expect(once[0]?.error).toMatch(/^The final answer did not fit after 0 corrective requests: /)
   })
 
-  test('PL-15 PL-16 PL-19 tool: the answer comes by `final_result`, which is all that is offered', async () => {
+  test('PL-15 PL-16 PL-19 in tool mode the answer comes by `final_result`, which is the only tool offered', async () => {
     const answer = { name: 'final_result', arguments: { n: 1 } }
     const model = answering((prompt) =>
       prompt === 'text' ? 'One.' : { calls: prompt === 'twice' ? [answer, answer] : [answer] },
@@ -328,7 +331,7 @@ describe('structured answers', () => {
     expect(model.requests[0]?.constants.tools.map(({ name }) => name)).toEqual(['final_result'])
   })
 
-  test('PL-11 PL-17 PL-18 a call of another tool fails its entry', async () => {
+  test('PL-11 PL-17 PL-18 a call of any other tool fails its entry', async () => {
     const model = answering((_, turn) =>
       turn === 0 ? { calls: [{ name: 'search' }] } : { text: '{"n":1}', calls: [] },
     )
@@ -342,7 +345,7 @@ describe('structured answers', () => {
     expect(await entries(inline('a'), byTool, structured('tool'))).toEqual([{ index: 0, ok: false, error }])
   })
 
-  test('PL-20 PL-21 native: the schema is in the request, and auto follows the model', async () => {
+  test("PL-20 PL-21 native mode sends the schema in the request, and auto mode follows the model's capabilities", async () => {
     for (const mode of ['native', 'auto'] as const) {
       const capabilities = { supportsJsonSchemaOutput: true, defaultStructuredOutputMode: 'native' } as const
       const model = new ScriptedModel({ capabilities }).always('{"n":2}')
@@ -354,7 +357,7 @@ describe('structured answers', () => {
     expect([ok, plain.requests]).toEqual([false, []])
   })
 
-  test('PL-22 PL-23 a mode that is none, and text for what is no text, are refused when the tool is made', () => {
+  test('PL-22 PL-23 an unknown output mode, and text mode with a structured type, are rejected when the tool is created', () => {
     for (const outputMode of ['json', 'text']) {
       expect(() => parallelLlm({ outputType: n, outputMode: outputMode as never })).toThrow(
         'Expected `outputMode` of `parallelLlm` to be one of `auto`, `native`, `tool`, `prompted`',
@@ -366,12 +369,12 @@ describe('structured answers', () => {
 })
 
 describe('the tool', () => {
-  test('PL-29 carries the name and the description that it is given', () => {
+  test('PL-29 the tool has the name and the description that its options give it', () => {
     const { name, description, instructions } = parallelLlm({ name: 'ask_many', description: 'Asks.' })
     expect([name, description, instructions?.startsWith('`ask_many`')]).toEqual(['ask_many', 'Asks.', true])
   })
 
-  test('PL-24 PL-30 asks the model of its caller where it has none; the built-in one is text alone; who is asked stays open', async () => {
+  test("PL-24 PL-30 without a model of its own the tool asks the caller's model and leaves it open; the built-in tool returns plain text, even if it is JSON", async () => {
     let closed = 0
     const scripted = new ScriptedModel().calls('parallel_llm', inline('x')).says('{"a":1}').says('Done.')
     const model = Object.assign(scripted, {
@@ -387,7 +390,7 @@ describe('the tool', () => {
     expect(closed).toBe(0)
   })
 
-  test('PL-31 is there when asked for, brings its instructions, and is among the known built-in tools', async () => {
+  test('PL-31 the tool is opt-in, adds its instructions to the prompt, and is suggested for a misspelled built-in name', async () => {
     const model = new ScriptedModel().says('Done.')
     const root = await folderWith()
     await new Harness({ model, root, builtinTools: ['parallel_llm'] }).run('Go.')

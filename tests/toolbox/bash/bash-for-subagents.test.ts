@@ -16,7 +16,7 @@ function asking(agent: string, args: object = {}): ScriptedModel {
   })
 }
 
-test('BA-13 a subagent gets `bash` from its host alone: neither by name nor from a caller that has none', async () => {
+test('BA-13 a subagent has `bash` only if its host passes it; it cannot get it by name or from a caller without it', async () => {
   const root = await folderWith()
   const helper = { name: 'helper', description: 'Helps.' }
   const byName: unknown = [{ ...helper, tools: ['bash'] }]
@@ -35,7 +35,7 @@ test('BA-13 a subagent gets `bash` from its host alone: neither by name nor from
   expect(told).toEqual({ inherits: 'unknown tool bash', none: 'unknown tool bash', given: 'stdout:' })
 })
 
-test('BA-13 a model cannot ask for `bash` when it hands out a task', async () => {
+test('BA-13 the arguments of the subagent tool cannot add `bash`', async () => {
   const model = asking('inherits', { tools: ['bash'] })
   const subagents = [{ name: 'inherits', description: 'Helps.', tools: 'inherit' }] as const
   const harness = new Harness({ model, root: await folderWith(), subagents })

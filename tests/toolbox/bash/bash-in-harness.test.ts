@@ -6,7 +6,7 @@ import { ScriptedModel } from '#testing/index.js'
 import { bash } from '#toolbox/bash/index.js'
 import { folderWith } from '../support.js'
 
-test('BA-11 BA-12 BA-14 given as a tool it is the only one; by name it is none; a batch of it runs in order', async () => {
+test('BA-11 BA-12 BA-14 `bash` is passed as a tool and is then the only tool offered; its name is not a built-in; a batch of calls runs in order', async () => {
   const root = await folderWith()
   const model = new ScriptedModel()
     .callsAll([

@@ -22,7 +22,7 @@ function stubEnv(name: string, value: string): void {
 }
 
 describe('bash', () => {
-  test('BA-01 name, strict schema, sequential, bounds', () => {
+  test('BA-01 the tool is sequential, has a closed schema that requires `command`, and accepts any positive timeout', () => {
     expect(bash()).toMatchObject({
       name: 'bash',
       sequential: true,
@@ -40,7 +40,7 @@ describe('bash', () => {
     })
   })
 
-  test('BA-02 a command that succeeds: labelled streams and the whole metadata', async () => {
+  test('BA-02 a successful command returns its output under labels, with full metadata', async () => {
     const root = await folderWith({ 'sub/a.txt': '' })
     const command = 'ls; echo oops >&2'
     expect(await call(bash({ root }), { command, cwd: 'sub' })).toEqual({
@@ -58,7 +58,7 @@ describe('bash', () => {
     })
   })
 
-  test('BA-03 150 a command that fails is a result: ok, without success, with its exit code', async () => {
+  test('BA-03 150 a failing command is a successful call: `ok` is true, `success` is false, and the exit code is reported', async () => {
     const root = await folderWith()
     const result = await call(bash({ root }), { command: 'echo no >&2; exit 3' })
     expect(result).toMatchObject({ ok: true, content: 'stderr:\nno\n', metadata: { success: false, exit_code: 3 } })
@@ -73,7 +73,7 @@ describe('bash', () => {
     expect(metadata).toMatchObject({ exit_code: null, success: false, signal: 'SIGKILL' })
   })
 
-  test('BA-04 151 a soft timeout ends the group and keeps what was printed', async () => {
+  test('BA-04 151 a soft timeout terminates the process group, keeps the output so far, and is reported as `timed_out` without an error type', async () => {
     const root = await folderWith()
     const result = await call(bash({ root }), { command: 'echo begun; sleep 30; echo never', timeout_ms: 300 })
     const message = 'The command was ended: it took longer than 300 ms.'
@@ -84,7 +84,7 @@ describe('bash', () => {
     })
   })
 
-  test('BA-05 151 a command that ignores the signal is gone after the grace', async () => {
+  test('BA-05 151 a command that ignores the termination signal is killed after the grace period', async () => {
     const root = await folderWith()
     const command = "trap '' TERM; echo begun; while :; do sleep 0.05; done"
     const result = await call(bash({ root, graceMs: 200 }), { command, timeout_ms: 200 })
@@ -92,7 +92,7 @@ describe('bash', () => {
     expect(result.metadata['duration_ms']).toBeLessThan(8_000)
   })
 
-  test('151 the hard limit caps what a call wishes for, and is told as such', async () => {
+  test('151 the hard limit caps the timeout of a call, and exceeding it is reported as `timeout_kind: hard`', async () => {
     const root = await folderWith()
     const message = 'The command was killed: it took longer than 300 ms, the most it may.'
     const result = await call(bash({ root, hardTimeoutMs: 300 }), { command: 'echo a; sleep 30', timeout_ms: 900_000 })
@@ -103,14 +103,14 @@ describe('bash', () => {
     })
   })
 
-  test('152 it returns within a second although a child still holds the pipe', async () => {
+  test('152 a call returns soon after its command has ended, even if a child still holds the pipe open', async () => {
     const root = await folderWith()
     const result = await call(bash({ root }), { command: 'sleep 30 & echo done' })
     expect(result).toMatchObject({ content: 'stdout:\ndone\n', metadata: { exit_code: 0, success: true } })
     expect(result.metadata['duration_ms']).toBeLessThan(5_000)
   })
 
-  test('153 without bash the plain shell is used and reported; without any shell the exit code is 127', async () => {
+  test('153 without bash, `/bin/sh -lc` is used and reported; without any shell the exit code is 127', async () => {
     const workspace = workspaceIn(await folderWith())
     const spec = bash()
     const outcomes = [['/nonexistent/bash', '/bin/sh'], ['/nonexistent/bash']].map(async (shells) => {
@@ -132,7 +132,7 @@ describe('bash', () => {
     })
   })
 
-  test('BA-06 BA-07 a cwd outside the root, a missing one, a file', async () => {
+  test('BA-06 BA-07 a working directory outside the root, a missing one and a file are rejected', async () => {
     const root = await folderWith({ 'file.txt': '' })
     await symlink('..', join(root, 'up'))
     const tool = bash({ root })
@@ -151,7 +151,7 @@ describe('bash', () => {
     ])
   })
 
-  test('BA-06 any text as a folder has an answer, and leads nowhere outside', async () => {
+  test('BA-06 no string as working directory leads outside the root or throws', async () => {
     const root = await folderWith({ 'sub/a.txt': '' })
     const tool = bash({ root })
     const part = fc.constantFrom('..', '.', '', 'sub', 'a.txt', '~', '/', 'C:', '\\\\host', '\0', '-rf', '$(x)')
@@ -169,7 +169,7 @@ describe('bash', () => {
     )
   })
 
-  test('BA-08 154 a stream over the cap is cut head and tail, flagged, and kept whole in a file', async () => {
+  test('BA-08 154 output over the limit keeps its beginning and its end, is marked as truncated, and is saved whole in a file', async () => {
     const root = await folderWith()
     const spec = bash({ root, maxOutputChars: 100 })
     const lines: JsonValue[] = []
@@ -192,7 +192,7 @@ describe('bash', () => {
     expect(read.content).toContain('1\tline 1 of a megabyte')
   })
 
-  test('BA-09 the cap of a call can lower the cap of the tool, never raise it', async () => {
+  test('BA-09 the limit of a call can lower the limit of the tool but never raise it', async () => {
     const root = await folderWith()
     const spec = bash({ root, maxOutputChars: 10 })
     const shown = [5, 1_000].map(
@@ -204,7 +204,7 @@ describe('bash', () => {
     ])
   })
 
-  test('BA-10 missing and wrong arguments can be mended by the model', async () => {
+  test('BA-10 missing and invalid arguments are failures that the model can correct', async () => {
     const tool = bash({ root: await folderWith() })
     for (const args of [
       {},
@@ -218,7 +218,7 @@ describe('bash', () => {
     expect(await call(tool, { cmd: 'echo hi' })).toMatchObject({ ok: true, content: 'stdout:\nhi\n' })
   })
 
-  test('an abort kills the command; what it printed is in the result', async () => {
+  test('an abort kills the command, and the result holds its output', async () => {
     const root = await folderWith()
     const abort = new AbortController()
     const result = await call(
@@ -233,7 +233,7 @@ describe('bash', () => {
     })
   })
 
-  test('colours are taken out, bytes that are no text are replaced, a long command is not repeated whole', async () => {
+  test('color codes are removed, invalid UTF-8 is replaced, and a long command is not repeated in full', async () => {
     const root = await folderWith()
     const command = `printf '\\033[31mred\\033[0m \\377'; : ${'x'.repeat(3_000)}`
     const { content, metadata } = await call(bash({ root }), { command })
@@ -241,7 +241,7 @@ describe('bash', () => {
     expect(metadata['command']).toHaveLength(2_001)
   })
 
-  test('a command too long for the system is told, not thrown', async () => {
+  test('a command too long for the system is a failed result, not an exception', async () => {
     const result = await call(bash({ root: await folderWith() }), { command: `: ${'x'.repeat(300_000)}` })
     expect(result).toMatchObject({
       ok: true,
@@ -255,8 +255,8 @@ function isOutput(value: JsonValue): value is { kind: 'shell_output'; output: st
   return isObject(value) && value['kind'] === 'shell_output'
 }
 
-describe('H-31 the environment of a command', () => {
-  test('holds no key that was not named, and none that is in the login scripts of the user', async () => {
+describe('the environment of a command', () => {
+  test("it holds no key that was not named, and none from the user's login scripts", async () => {
     stubEnv('FAKE_API_KEY', 'sk-from-the-process')
     const home = await folderWith({
       '.bash_profile': 'export FAKE_LOGIN_KEY=sk-from-the-profile PATH=/changed\necho profile was read',
@@ -281,7 +281,7 @@ describe('H-31 the environment of a command', () => {
     expect(content).toBe(`stdout:\n${odd}`)
   })
 
-  test('BA-05 naughty texts as arguments come through a shell unchanged', async () => {
+  test('BA-05 arbitrary strings as arguments pass through the shell unchanged', async () => {
     const spec = bash({ root: await folderWith() })
     await fc.assert(
       fc.asyncProperty(fc.string({ unit: 'grapheme', minLength: 1, maxLength: 50 }), async (text) => {
@@ -318,7 +318,7 @@ describe('options of bash', () => {
       'Expected `readPaths[0]` of `bash` to be an absolute path, got `lib`.',
     ],
     ['an output folder outside', { root: '/tmp', outputDir: '../x' }, 'path escapes root: ../x'],
-  ])('%s is refused', (_name, options, message) => {
+  ])('%s is rejected', (_name, options, message) => {
     expect(() => bash(options as BashOptions)).toThrow(message)
   })
 })

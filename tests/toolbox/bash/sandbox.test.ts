@@ -14,7 +14,7 @@ async function fakeBubblewrap(script: string): Promise<string> {
 }
 
 describe('the sandbox', () => {
-  test('where there is none, `required` refuses and runs nothing', async () => {
+  test('without one, `required` rejects the call and runs nothing', async () => {
     const root = await folderWith()
     const broken = await fakeBubblewrap('echo "bwrap: setting up uid map: Permission denied" >&2; exit 1')
     const results = [broken, '/nonexistent/bwrap'].map((bubblewrap) =>
@@ -36,7 +36,7 @@ describe('the sandbox', () => {
     expect((await call(bash({ root }), { command: 'ls' })).content).toBe('(no output)')
   })
 
-  test('where there is none, `auto` runs without and says so', async () => {
+  test('without one, `auto` runs the command unsandboxed and reports it', async () => {
     const root = await folderWith()
     const result = await call(bash({ root, sandbox: 'auto', bubblewrap: '/nonexistent/bwrap' }), { command: 'echo hi' })
     expect(result).toMatchObject({
@@ -56,8 +56,8 @@ describe('the sandbox', () => {
 const works = (await call(bash({ sandbox: 'auto' }), { command: ':' })).metadata['sandbox'] === 'bubblewrap'
 
 // Many containers forbid what bubblewrap is made of.
-describe.skipIf(!works)('the sandbox of bubblewrap (skipped where it does not work)', () => {
-  test('the root can be written, but for the own folder; the rest of the machine cannot be seen', async () => {
+describe.skipIf(!works)('the bubblewrap sandbox (skipped if it does not work)', () => {
+  test("the root is writable except the harness's own folder; the rest of the machine is invisible", async () => {
     const root = await folderWith({ '.thinharness/runs/a.jsonl': 'log', 'a.txt': 'a' })
     const outside = await folderWith({ 'secret.txt': 'secret' })
     const tool = bash({ root, sandbox: 'required' })
@@ -77,7 +77,7 @@ describe.skipIf(!works)('the sandbox of bubblewrap (skipped where it does not wo
     expect(await readFile(join(root, '.thinharness/runs/a.jsonl'), 'utf8')).toBe('log')
   })
 
-  test('paths that are named can be read, and written', async () => {
+  test('named paths can be read, or written', async () => {
     const [root, shared, output] = [await folderWith(), await folderWith({ 'a.txt': 'shared' }), await folderWith()]
     const tool = bash({ root, sandbox: 'required', readPaths: [shared], writePaths: [output] })
     const command = `cat ${shared}/a.txt; echo x > ${shared}/b.txt || echo refused; echo y > ${output}/y.txt`
@@ -86,7 +86,7 @@ describe.skipIf(!works)('the sandbox of bubblewrap (skipped where it does not wo
     expect(await readFile(join(output, 'y.txt'), 'utf8')).toBe('y\n')
   })
 
-  test('there is no network unless it is allowed', async () => {
+  test('the network is off unless it is allowed', async () => {
     const root = await folderWith()
     const server = createServer((socket) => socket.end('hello\n'))
     await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))

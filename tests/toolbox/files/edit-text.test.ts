@@ -4,7 +4,7 @@ import { changedLines, lineNumbers, nearestLines, smallDiff } from '#toolbox/fil
 import { replaceText } from '#toolbox/files/edit/replace-text.js'
 import type { Replaced, Replacement } from '#toolbox/files/edit/replace-text.js'
 
-describe('session §11.7 replacing text (checks 155, 156)', () => {
+describe('155 156 replacing text', () => {
   const plan = (from: string, to: string, more: Partial<Replacement> = {}): Replacement => ({
     oldText: from,
     newText: to,
@@ -31,15 +31,15 @@ describe('session §11.7 replacing text (checks 155, 156)', () => {
     ['three, for all', 'b b b', plan('b', 'xx', all), text('xx xx xx', 3)],
     ['matches that overlap count once', 'aaaa', plan('aa', 'b', all), text('bb', 2)],
     ['nothing to change', 'a', plan('a', 'a'), { kind: 'equal' }],
-    ['FT-10 the expected count, for all', 'b b', plan('b', 'x', { ...all, expected: 2 }), text('x x', 2)],
+    ['FT-10 the expected count with `all`', 'b b', plan('b', 'x', { ...all, expected: 2 }), text('x x', 2)],
     [
-      'FT-10 the expected count, not for all',
+      'FT-10 the expected count without `all`',
       'b b',
       plan('b', 'x', { expected: 2 }),
       { kind: 'ambiguous', count: 2, offsets: [0, 2] },
     ],
     [
-      'FT-10 another count',
+      'FT-10 an unexpected count',
       'b b',
       plan('b', 'x', { ...all, expected: 3 }),
       { kind: 'unexpected_count', count: 2, expected: 3 },
@@ -94,7 +94,7 @@ describe('session §11.7 replacing text (checks 155, 156)', () => {
   })
 })
 
-describe('what is said of a change', () => {
+describe('the description of a change', () => {
   const changed = (before: string, oldText: string, newText: string): { lines: unknown; diff: string } => {
     const result = replaceText(before, { oldText, newText, replaceAll: true, expected: undefined })
     if (result.kind !== 'replaced') throw new Error(result.kind)
@@ -142,7 +142,7 @@ describe('what is said of a change', () => {
     expect(lineNumbers('a\nb\r\nc\rd\u2028e', [0, 2, 5, 7, 9])).toEqual([1, 2, 3, 4, 4])
   })
 
-  test('the nearest lines are up to three that are like the first one', () => {
+  test('up to three lines that resemble the first one are suggested', () => {
     const text = 'const total = 1\nfoo()\n  const totals = 1\nconst totel = 1\nconst total = 10'
     expect(nearestLines(text, '\n const total = 1;\n more')).toEqual([
       { line: 1, text: 'const total = 1' },

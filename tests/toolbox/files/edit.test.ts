@@ -12,8 +12,8 @@ const edit = (path: string, from: string, to: string, more: object = {}): Record
   ...more,
 })
 
-describe('spec §6.3 edit', () => {
-  test('FT-04 one call changes two files that hold the same text', async () => {
+describe('edit', () => {
+  test('FT-04 one call edits two files that contain the same text', async () => {
     const root = await folderWith({ 'a.txt': 'same\n', 'b.txt': 'same\n' })
     const edits = [edit('a.txt', 'same', 'first'), edit('b.txt', 'same', 'second')]
     expect(await call(editTool({ root }), { edits })).toEqual({
@@ -32,14 +32,14 @@ describe('spec §6.3 edit', () => {
     expect(await readdir(root)).toEqual(['a.txt', 'b.txt'])
   })
 
-  test('FT-05 edits of one file build on each other', async () => {
+  test('FT-05 edits of one file apply in order, each to the result of the previous one', async () => {
     const root = await folderWith({ 'a.txt': 'one' })
     const edits = [edit('a.txt', 'one', 'two'), edit('./a.txt', 'two', 'three')]
     expect(await call(editTool({ root }), { edits })).toMatchObject({ ok: true, metadata: { applied: 2 } })
     expect(await textOf(root, 'a.txt')).toBe('three')
   })
 
-  test('FT-06 FT-13 an edit that fails does not stop the others', async () => {
+  test('FT-06 FT-13 a failing edit, such as one with an empty `old_string`, does not stop the others', async () => {
     const root = await folderWith({ 'a.txt': 'one\ntwo' })
     const edits = [
       edit('a.txt', 'one', '1'),
@@ -71,7 +71,7 @@ describe('spec §6.3 edit', () => {
     expect(await textOf(root, 'a.txt')).toBe('1\n2')
   })
 
-  test('FT-07 when all fail nothing is applied, and each failure is told', async () => {
+  test('FT-07 if all edits fail, nothing is applied and each failure is reported', async () => {
     const root = await folderWith({ 'a.txt': 'b b\nb' })
     const edits = [edit('a.txt', 'x', 'y'), edit('a.txt', 'b', 'y'), edit('a.txt', 'b', 'b')]
     expect(await call(editTool({ root }), { edits })).toMatchObject({
@@ -86,7 +86,7 @@ describe('spec §6.3 edit', () => {
     expect(await textOf(root, 'a.txt')).toBe('b b\nb')
   })
 
-  test('FT-08 what an earlier edit made ambiguous fails with its count', async () => {
+  test('FT-08 an edit that became ambiguous through an earlier one fails with its number of matches', async () => {
     const root = await folderWith({ 'a.txt': 'one two' })
     const edits = [edit('a.txt', 'one', 'two'), edit('a.txt', 'two', 'x')]
     expect(await call(editTool({ root }), { edits })).toMatchObject({
@@ -96,18 +96,21 @@ describe('spec §6.3 edit', () => {
     expect(await textOf(root, 'a.txt')).toBe('two two')
   })
 
-  test.each(['replace_all', 'all', 'replaceAll'])('FT-09 `%s` replaces every occurrence', async (name) => {
-    const root = await folderWith({ 'a.txt': 'b b b' })
-    const edits = [edit('a.txt', 'b', 'x', { [name]: true, expected_replacements: 3 })]
-    expect(await call(editTool({ root }), { edits })).toMatchObject({
-      ok: true,
-      content: '1. ok a.txt: replaced 3 occurrence(s)',
-      metadata: { results: [{ replacements: 3 }] },
-    })
-    expect(await textOf(root, 'a.txt')).toBe('x x x')
-  })
+  test.each(['replace_all', 'all', 'replaceAll'])(
+    'FT-09 `%s` replaces every occurrence and reports the count',
+    async (name) => {
+      const root = await folderWith({ 'a.txt': 'b b b' })
+      const edits = [edit('a.txt', 'b', 'x', { [name]: true, expected_replacements: 3 })]
+      expect(await call(editTool({ root }), { edits })).toMatchObject({
+        ok: true,
+        content: '1. ok a.txt: replaced 3 occurrence(s)',
+        metadata: { results: [{ replacements: 3 }] },
+      })
+      expect(await textOf(root, 'a.txt')).toBe('x x x')
+    },
+  )
 
-  test('FT-11 an escape, a missing file and a directory fail, each by its type, and the rest applies', async () => {
+  test('FT-11 an escaping path, a missing file and a directory each fail with their own error type, and the other edits apply', async () => {
     const root = await folderWith({ 'a.txt': 'one', 'docs/b.txt': '' })
     const edits = [
       edit('../x', 'a', 'b'),
@@ -131,7 +134,7 @@ describe('spec §6.3 edit', () => {
     })
   })
 
-  test('FT-12 a file that cannot be written fails with the error of the system, and the others go on', async () => {
+  test('FT-12 a file that cannot be written fails with the error of the system, and the other edits apply', async () => {
     const root = await folderWith({ 'a.txt': 'one', 'b.txt': 'one' })
     await chmod(join(root, 'a.txt'), 0o444)
     const edits = [edit('a.txt', 'one', 'two'), edit('b.txt', 'one', 'two')]
@@ -150,14 +153,14 @@ describe('spec §6.3 edit', () => {
     ['the flat form', { path: 'a.txt', old_string: 'one', new_string: 'two' }],
     ['an unknown field of an item', { edits: [edit('a.txt', 'one', 'two', { fuzzy: true })] }],
     ['a count of 0', { edits: [edit('a.txt', 'one', 'two', { expected_replacements: 0 })] }],
-  ])('FT-14 %s is refused', async (_name, args) => {
+  ])('FT-14 %s is rejected', async (_name, args) => {
     const root = await folderWith({ 'a.txt': 'one' })
     const result = await call(editTool({ root }), args as Record<string, never>)
     expect(result).toMatchObject({ ok: false, metadata: { error_type: 'ValidationError', retry: true } })
     expect(await textOf(root, 'a.txt')).toBe('one')
   })
 
-  test('FT-15 the schema has no references, at least one item, and closed items', () => {
+  test('FT-15 the schema has no references, requires at least one edit, and closes the edit object', () => {
     const { parameters } = editTool()
     expect(JSON.stringify(parameters)).not.toContain('$')
     expect(parameters).toMatchObject({
@@ -172,7 +175,7 @@ describe('spec §6.3 edit', () => {
     })
   })
 
-  test('check 156 a text that was escaped too often is repaired, and that is said', async () => {
+  test('156 an `old_string` that was escaped too often is repaired, and the repair is reported', async () => {
     const root = await folderWith({ 'a.txt': 'first\nsay "a"\n\tb\n' })
     const edits = [edit('a.txt', 'say \\"a\\"\\n\\tb', 'say \\"x\\"\\n\\ty')]
     expect(await call(editTool({ root }), { edits })).toMatchObject({
@@ -184,7 +187,7 @@ describe('spec §6.3 edit', () => {
     expect(await textOf(root, 'a.txt')).toBe('first\nsay "x"\n\ty\n')
   })
 
-  test('check 157 CRLF, the byte order mark and the mode bits are kept', async () => {
+  test('157 line endings, the byte order mark and the mode bits are preserved', async () => {
     const root = await folderWith({ 'a.sh': '\uFEFFone\r\ntwo\r\n' })
     await chmod(join(root, 'a.sh'), 0o754)
     await call(editTool({ root }), { edits: [edit('a.sh', 'one\ntwo', 'one\nand\ntwo')] })
@@ -192,7 +195,7 @@ describe('spec §6.3 edit', () => {
     expect((await stat(join(root, 'a.sh'))).mode & 0o777).toBe(0o754)
   })
 
-  test('check 157 a file that changes between reading and writing is left as it is', async () => {
+  test('157 a file that changes between reading and writing is left unchanged', async () => {
     const root = await folderWith({ 'a.txt': 'one 0' })
     // The call asks again and again whether it was aborted; whenever it asks, somebody else writes.
     const signal = new AbortController().signal
@@ -215,7 +218,7 @@ describe('spec §6.3 edit', () => {
     ['a binary file', 'one\0two', 'a.txt is a binary file'],
     ['a file that is not UTF-8', Uint8Array.of(0x6f, 0x6e, 0x65, 0xff), 'a.txt is not UTF-8 text'],
     ['a file that is too large', 'x'.repeat(10_000_001), 'a.txt has more than the 10000000 bytes that can be edited'],
-  ])('H-13 %s is refused', async (_name, content, error) => {
+  ])('%s is rejected', async (_name, content, error) => {
     const root = await folderWith({ 'a.txt': content })
     const result = await call(editTool({ root }), { edits: [edit('a.txt', 'one', 'two')] })
     expect(result).toMatchObject({ ok: false, metadata: { results: [{ error, error_type: 'InvalidInput' }] } })
@@ -231,7 +234,7 @@ describe('spec §6.3 edit', () => {
     expect(await textOf(root, 'a.txt')).toBe(Array.from({ length: 20 }, (_, index) => `[${index}]`).join('\n'))
   })
 
-  test('FT-19 what may be written and not read is edited without being shown', async () => {
+  test('FT-19 a file that may be written but not read is edited without showing its content', async () => {
     const root = await folderWith({ 'a.txt': 'secret: one', 'docs/b.txt': '' })
     const tool = editTool({ root, readPaths: ['docs'] })
     const edits = [edit('a.txt', 'secret; one', 'x'), edit('a.txt', 'one', 'two')]
@@ -240,7 +243,7 @@ describe('spec §6.3 edit', () => {
     expect(JSON.stringify(result)).not.toContain('secret:')
   })
 
-  test('what has the place of a file and is none is left alone', async () => {
+  test('a path that is neither a file nor missing is left alone', async () => {
     const root = await folderWith({ 'b.txt': 'one' })
     await mkdir(join(root, 'folder'))
     await symlink('b.txt', join(root, 'link'))

@@ -9,7 +9,7 @@ function toolNamed(root: string, name: string): ReturnType<typeof fileTools>[num
 }
 
 describe('fileTools', () => {
-  test('gives the six tools in their order; FT-01 each says what it is for and how to use it', () => {
+  test('FT-01 the six file tools come in a fixed order, each with a description and instructions', () => {
     const tools = fileTools()
     expect(tools.map(({ name }) => name)).toEqual(['read', 'write', 'edit', 'search', 'list', 'glob'])
     for (const { description, instructions } of tools) {
@@ -18,7 +18,7 @@ describe('fileTools', () => {
     }
   })
 
-  test('PT-01 PT-02 only write and edit are sequential, and no schema says so', () => {
+  test('PT-01 PT-02 only `write` and `edit` are sequential, and no schema mentions it', () => {
     expect(fileTools().map(({ name, sequential = false }) => [name, sequential])).toEqual([
       ['read', false],
       ['write', true],
@@ -30,7 +30,7 @@ describe('fileTools', () => {
     expect(JSON.stringify(fileTools().map(({ parameters }) => parameters))).not.toContain('sequential')
   })
 
-  test('FT-20 optional arguments are absent from `required` and have no null; every schema is closed', () => {
+  test('FT-20 optional arguments are not required, have no default and are never null; every schema is closed', () => {
     const required = fileTools().map(({ name, parameters }) => [name, parameters['required'] ?? []])
     expect(required).toEqual([
       ['read', ['path']],
@@ -46,7 +46,7 @@ describe('fileTools', () => {
     }
   })
 
-  test('checks its options at once', async () => {
+  test('options are checked at once', async () => {
     const root = await folderWith()
     expect(() => fileTools({ root, readPaths: ['../x'] })).toThrow(PathValidationError)
     expect(() => fileTools({ root, ...{ readPath: ['x'] } })).toThrow('Did you mean `readPaths`?')
@@ -54,7 +54,7 @@ describe('fileTools', () => {
     expect(existsSync(join(root, 'new'))).toBe(true)
   })
 
-  test('FT-03 write, ranged read, edit and recursive list work together', async () => {
+  test('FT-03 writing, reading a range, editing and listing recursively work together', async () => {
     const root = await folderWith()
     await call(toolNamed(root, 'write'), { path: 'docs/a.txt', content: 'one\ntwo\nthree\n' })
     expect((await call(toolNamed(root, 'read'), { path: 'docs/a.txt', offset: 2, limit: 1 })).content).toBe(
@@ -65,7 +65,7 @@ describe('fileTools', () => {
     expect((await call(toolNamed(root, 'list'), { recursive: true })).content).toBe('dir  docs\nfile docs/a.txt')
   })
 
-  test('models may write a field in another way', async () => {
+  test('a field may be spelled in the ways that models often use', async () => {
     const root = await folderWith({ 'a.txt': 'a' })
     for (const args of [{ filePath: 'a.txt' }, { file_path: 'a.txt' }, { file: 'a.txt' }, { path: '<a.txt>' }]) {
       expect(await call(toolNamed(root, 'read'), args)).toMatchObject({ ok: true })

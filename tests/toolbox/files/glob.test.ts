@@ -11,8 +11,8 @@ async function filesInTime(...paths: readonly string[]): Promise<string> {
   return root
 }
 
-describe('spec §6.6 glob', () => {
-  test('finds files, the newest first', async () => {
+describe('glob', () => {
+  test('files come newest first', async () => {
     const root = await filesInTime('b.md', 'docs/a.md', 'c.md', 'd.txt')
     expect(await call(globTool({ root }), { pattern: '**/*.md' })).toEqual({
       ok: true,
@@ -21,7 +21,7 @@ describe('spec §6.6 glob', () => {
     })
   })
 
-  test('cuts after sorting, and says how many are left', async () => {
+  test('the list is cut after sorting, and the number of omitted files is reported', async () => {
     const root = await filesInTime('a', 'b', 'c', 'd', 'e', 'f')
     expect(await call(globTool({ root }), { pattern: '*', max_results: 2 })).toEqual({
       ok: true,
@@ -38,7 +38,7 @@ describe('spec §6.6 glob', () => {
     ['nothing', { pattern: '*.rs' }, 'no files'],
     ['no hidden names by wildcard', { pattern: '**/*.yml' }, 'no files'],
     ['hidden names that are spelled out', { pattern: '.github/**' }, '.github/x.yml'],
-  ])('finds %s', async (_name, args, content) => {
+  ])('it finds %s', async (_name, args, content) => {
     const root = await filesInTime('a.md', 'docs/b.md', 'docs/deep/c.txt', '.github/x.yml')
     await utimes(join(root, 'docs/deep'), 9_000, 9_000)
     expect((await call(globTool({ root }), args)).content).toBe(content)
@@ -50,13 +50,13 @@ describe('spec §6.6 glob', () => {
     [{ pattern: '*', path: '..' }, 'PathValidationError', 'path escapes root: ..'],
     [{ pattern: '*', path: 'missing' }, 'NotFound', 'path not found: missing'],
     [{ pattern: '*', path: 'a.md' }, 'PathTypeError', 'path is not a directory: a.md'],
-  ])('FT-20 %j fails as %s', async (args, errorType, content) => {
+  ])('FT-20 the pattern %j fails as %s', async (args, errorType, content) => {
     const root = await folderWith({ 'a.md': '' })
     const result = await call(globTool({ root }), args as Record<string, string>)
     expect(result).toEqual({ ok: false, content, metadata: { error_type: errorType } })
   })
 
-  test('H-15 a link is found and not entered', async () => {
+  test('a link is found but not followed', async () => {
     const outside = await folderWith({ 'secret.md': '' })
     const root = await filesInTime('docs/a.md')
     await symlink('docs', join(root, 'to-docs'))
@@ -65,7 +65,7 @@ describe('spec §6.6 glob', () => {
     expect((await call(globTool({ root }), { pattern: '*', include_dirs: true })).metadata).toMatchObject({ total: 2 })
   })
 
-  test('an abort ends it', async () => {
+  test('an abort stops it', async () => {
     const root = await filesInTime('a.md')
     const result = await call(globTool({ root }), { pattern: '**' }, { signal: AbortSignal.abort() })
     expect(result).toMatchObject({ ok: false, metadata: { error_type: 'AbortError' } })

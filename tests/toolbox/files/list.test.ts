@@ -22,8 +22,8 @@ async function listed(root: string, args: Record<string, string | boolean | numb
   return (await call(listTool({ root }), args)).content.split('\n')
 }
 
-describe('spec §6.5 list', () => {
-  test('shows directories first, then by name whatever the case', async () => {
+describe('list', () => {
+  test('directories come first, then files, by name regardless of case', async () => {
     const root = await folderWith(TREE)
     expect(await call(listTool({ root }), {})).toEqual({
       ok: true,
@@ -35,7 +35,7 @@ describe('spec §6.5 list', () => {
   test.each<[string, Record<string, string | boolean | number>, string[]]>([
     ['a directory', { path: 'docs' }, ['dir  docs/deep', 'file docs/a.md']],
     [
-      'FT-03 all below',
+      'FT-03 all entries below with `recursive`',
       { recursive: true },
       [
         'dir  docs',
@@ -63,13 +63,13 @@ describe('spec §6.5 list', () => {
     ['a hidden directory that is named', { path: '.hidden' }, ['file .hidden/d.txt']],
     ['an ignored directory that is named', { path: 'ignored' }, ['file ignored/e.txt']],
     ['an ignored directory that the glob names', { glob: 'ignored/*' }, ['file ignored/e.txt']],
-    ["H-16 nothing of the harness's own folder", { path: '.thinharness', recursive: true }, ['no files']],
-    ["H-16 nothing of the harness's own folder by glob", { glob: '.thinharness/**' }, ['no files']],
-  ])('shows %s', async (_name, args, lines) => {
+    ["nothing of the harness's own folder", { path: '.thinharness', recursive: true }, ['no files']],
+    ["nothing of the harness's own folder by glob", { glob: '.thinharness/**' }, ['no files']],
+  ])('the listing shows %s', async (_name, args, lines) => {
     expect(await listed(await folderWith(TREE), args)).toEqual(lines)
   })
 
-  test('H-16 sorts before it cuts', async () => {
+  test('entries are sorted before the list is cut', async () => {
     const files = Object.fromEntries(
       Array.from({ length: 30 }, (_, index) => [`f${String(29 - index).padStart(2, '0')}`, '']),
     )
@@ -83,18 +83,18 @@ describe('spec §6.5 list', () => {
 
   test.each<[string, object, string, string]>([
     ['a missing path', { path: 'missing' }, 'NotFound', 'path not found: missing'],
-    ['H-16 a missing path with a glob', { path: 'missing', glob: '*' }, 'NotFound', 'path not found: missing'],
+    ['a missing path with a glob', { path: 'missing', glob: '*' }, 'NotFound', 'path not found: missing'],
     ['a path below a file', { path: 'b.txt/x' }, 'NotFound', 'path not found: b.txt/x'],
     ['FT-20 an escaping path', { path: '..' }, 'PathValidationError', 'path escapes root: ..'],
     ['FT-20 an escaping glob', { glob: '../*' }, 'PathValidationError', 'glob must not contain `..`: ../*'],
     ['FT-20 an absolute glob', { glob: '/etc/*' }, 'PathValidationError', 'glob must be relative: /etc/*'],
-  ])('%s fails', async (_name, args, errorType, content) => {
+  ])('the listing fails for %s', async (_name, args, errorType, content) => {
     const root = await folderWith(TREE)
     const result = await call(listTool({ root }), args as Record<string, string>)
     expect(result).toEqual({ ok: false, content, metadata: { error_type: errorType } })
   })
 
-  test('FT-19 H-16 each entry is checked by the read paths', async () => {
+  test('FT-19 each entry is checked against the read paths', async () => {
     const root = await folderWith({ 'docs/a.txt': '', 'docs/b.txt': '', 'other/c.txt': '', 'd.txt': '' })
     const list = listTool({ root, readPaths: ['docs/a.txt', 'd.txt'] })
     expect((await call(list, { recursive: true })).content).toBe('file d.txt\nfile docs/a.txt')
@@ -105,7 +105,7 @@ describe('spec §6.5 list', () => {
     })
   })
 
-  test('links show as what they lead to, and those that leave the root do not show', async () => {
+  test('a link shows its target, and a link that leaves the root is hidden', async () => {
     const outside = await folderWith({ 'secret.txt': '' })
     const root = await folderWith({ 'docs/a.txt': '', 'hidden-target/.keep': '' })
     await symlink('docs', join(root, 'to-docs'))
@@ -124,7 +124,7 @@ describe('spec §6.5 list', () => {
     ])
   })
 
-  test.skipIf(process.platform === 'win32')('pipes do not show, and a name cannot write lines of its own', async () => {
+  test.skipIf(process.platform === 'win32')('pipes are hidden, and a name cannot add lines of its own', async () => {
     const root = await folderWith({ 'a\nfile b': '' })
     execFileSync('mkfifo', [join(root, 'pipe')])
     expect(await listed(root)).toEqual(['file a\\u000afile b'])

@@ -8,8 +8,8 @@ import { call, folderWith } from '../support.js'
 
 const TEN = Array.from({ length: 10 }, (_, index) => `line ${index + 1}`)
 
-describe('spec §6.1 read', () => {
-  test('FT-16 without a limit the whole file comes, with line numbers and no hint', async () => {
+describe('read', () => {
+  test('FT-16 without a limit the whole file is returned, with line numbers and without a hint', async () => {
     const root = await folderWith({ 'a.txt': 'one\ntwo\n' })
     expect(await call(readTool({ root }), { path: 'a.txt' })).toEqual({
       ok: true,
@@ -29,7 +29,7 @@ describe('spec §6.1 read', () => {
     ['from a line on', { offset: 10 }, 'read 1 of 10 lines from a.txt\n10\tline 10', 1],
     ['an offset past the end', { offset: 11 }, 'read 0 of 10 lines from a.txt', 0],
     ['a limit past the end', { offset: 10, limit: 99 }, 'read 1 of 10 lines from a.txt\n10\tline 10', 1],
-  ])('FT-03 reads %s', async (_name, range, content, returned) => {
+  ])('FT-03 the tool reads %s', async (_name, range, content, returned) => {
     const root = await folderWith({ 'a.txt': TEN.join('\n') })
     const result = await call(readTool({ root }), { path: 'a.txt', ...range })
     expect(result).toMatchObject({ ok: true, content, metadata: { total_lines: 10, returned_lines: returned } })
@@ -48,12 +48,12 @@ describe('spec §6.1 read', () => {
     ['a byte order mark', '\uFEFFa', 'read 1 of 1 lines from a.txt\n1\ta'],
     ['invalid bytes', Uint8Array.of(0x61, 0xff, 0x62, 0x0a), 'read 1 of 1 lines from a.txt\n1\ta\uFFFDb'],
     ['NUL bytes', 'a\0b', 'read 1 of 1 lines from a.txt\n1\ta\0b'],
-  ])('H-18 shows %s', async (_name, content, expected) => {
+  ])('the tool shows %s', async (_name, content, expected) => {
     const root = await folderWith({ 'a.txt': content })
     expect(await call(readTool({ root }), { path: 'a.txt' })).toMatchObject({ ok: true, content: expected })
   })
 
-  test('FT-17 a file over the byte cap needs a limit; with one its range is streamed', async () => {
+  test('FT-17 a file over the byte limit needs a `limit`, and then only its range is streamed', async () => {
     const root = await folderWith({ 'a.txt': TEN.join('\n') })
     const read = readTool({ root, maxReadBytes: 20 })
     expect(await call(read, { path: 'a.txt' })).toEqual({
@@ -76,7 +76,7 @@ describe('spec §6.1 read', () => {
     })
   })
 
-  test('FT-17 a file of 2 GB is refused without a limit, and streamed with one in little memory', async () => {
+  test('FT-17 a file of 2 GB is rejected without a `limit`, and streamed with one in little memory', async () => {
     const root = await folderWith({ 'a.txt': 'first\nsecond\n' })
     const file = await open(join(root, 'a.txt'), 'r+')
     await file.truncate(2 ** 31)
@@ -104,14 +104,14 @@ describe('spec §6.1 read', () => {
     ['../x', 'PathValidationError', 'path escapes root: ../x'],
     ['a\0b', 'PathValidationError', 'path contains a NUL character: a\\u0000b'],
     ['dangling', 'NotFound', 'file not found: dangling'],
-  ])('FT-18 %j fails as %s', async (path, errorType, content) => {
+  ])('FT-18 the path %j fails as %s', async (path, errorType, content) => {
     const root = await folderWith({ 'docs/a.txt': '' })
     await symlink('nowhere', join(root, 'dangling'))
     const result = await call(readTool({ root }), { path })
     expect(result).toEqual({ ok: false, content, metadata: { error_type: errorType } })
   })
 
-  test('FT-18 an absolute path is read inside the root, and refused outside', async () => {
+  test('FT-18 an absolute path is read inside the root and rejected outside', async () => {
     const outside = await folderWith({ 'a.txt': 'secret' })
     const root = await folderWith({ 'a.txt': 'a' })
     const read = readTool({ root })
@@ -123,7 +123,7 @@ describe('spec §6.1 read', () => {
     })
   })
 
-  test('FT-19 only what the read paths allow is read', async () => {
+  test('FT-19 only files within the read paths can be read', async () => {
     const root = await folderWith({ 'docs/a.txt': 'a', 'b.txt': 'b' })
     const read = readTool({ root, readPaths: ['docs'] })
     expect(await call(read, { path: 'docs/a.txt' })).toMatchObject({ ok: true })
@@ -147,13 +147,13 @@ describe('spec §6.1 read', () => {
     expect(await reading).toMatchObject({ ok: false, metadata: { error_type: 'AbortError' } })
   })
 
-  test('the root is the one of the call where the tool has none', async () => {
+  test('a tool without a root uses the root of the call', async () => {
     const root = await folderWith({ 'a.txt': 'a' })
     expect(await call(readTool(), { path: 'a.txt' }, { root })).toMatchObject({ ok: true })
   })
 })
 
-test('H-18 a range in pieces has the lines of the whole text', async () => {
+test('a range that is read in pieces has the lines of the whole file', async () => {
   const root = await folderWith({ 'a.txt': '' })
   const texts = fc
     .array(fc.constantFrom('\n', '\r', '\r\n', 'a', 'bc', ''), { maxLength: 30 })

@@ -4,7 +4,7 @@ import { expect, test } from 'vitest'
 import { writeTool } from '#toolbox/files/write.js'
 import { call, folderWith, textOf } from '../support.js'
 
-test('FT-03 write creates a file and the folders above it', async () => {
+test('FT-03 `write` creates a file and its parent folders', async () => {
   const root = await folderWith()
   expect(await call(writeTool({ root }), { path: 'a/b/c.txt', content: 'grün\n' })).toEqual({
     ok: true,
@@ -15,7 +15,7 @@ test('FT-03 write creates a file and the folders above it', async () => {
   expect(await readdir(join(root, 'a/b'))).toEqual(['c.txt'])
 })
 
-test('spec §6.2 write overwrites, appends, and appends to nothing', async () => {
+test('`write` overwrites, appends, and creates a file when it appends', async () => {
   const root = await folderWith({ 'a.txt': 'a long old text' })
   const write = writeTool({ root })
   await call(write, { path: 'a.txt', content: 'new' })
@@ -27,7 +27,7 @@ test('spec §6.2 write overwrites, appends, and appends to nothing', async () =>
   expect([await textOf(root, 'a.txt'), await textOf(root, 'b.txt')]).toEqual(['new ✓', 'b'])
 })
 
-test('H-13 overwriting and appending keep the mode bits; a new file has the usual ones', async () => {
+test('overwriting and appending keep the mode bits; a new file has the usual ones', async () => {
   const root = await folderWith({ 'a.sh': 'old', 'b.sh': 'old' })
   await chmod(join(root, 'a.sh'), 0o751)
   await chmod(join(root, 'b.sh'), 0o751)
@@ -52,7 +52,7 @@ test.each<[string, string, string]>([
   ['read-only.txt', 'EACCES', 'file is read-only: read-only.txt'],
   ['.thinharness/runs/x.jsonl', 'PathValidationError', 'path is not in the write paths: .thinharness/runs/x.jsonl'],
   ['x'.repeat(300), 'ENAMETOOLONG', `name too long (ENAMETOOLONG): ${'x'.repeat(200)}…`],
-])('FT-18 writing %j fails as %s', async (path, errorType, content) => {
+])('FT-18 writing to %j fails as %s', async (path, errorType, content) => {
   const root = await folderWith({ 'docs/b.txt': 'b', 'a.txt': 'a', 'read-only.txt': 'a' })
   await chmod(join(root, 'read-only.txt'), 0o444)
   for (const append of [false, true]) {
@@ -66,7 +66,7 @@ test.each<[string, string, string]>([
   expect([await textOf(root, 'a.txt'), await textOf(root, 'read-only.txt')]).toEqual(['a', 'a'])
 })
 
-test('FT-18 an absolute path is written inside the root, and refused outside', async () => {
+test('FT-18 an absolute path is written inside the root and rejected outside', async () => {
   const outside = await folderWith()
   const root = await folderWith()
   const write = writeTool({ root })
@@ -78,7 +78,7 @@ test('FT-18 an absolute path is written inside the root, and refused outside', a
   expect(await readdir(outside)).toEqual([])
 })
 
-test('FT-19 only what the write paths allow is written', async () => {
+test('FT-19 only files within the write paths can be written', async () => {
   const root = await folderWith({ 'docs/a.txt': 'a', 'b.txt': 'b' })
   const write = writeTool({ root, writePaths: ['docs'] })
   expect(await call(write, { path: 'docs/new/a.txt', content: 'x' })).toMatchObject({ ok: true })
@@ -97,7 +97,7 @@ test('a link inside the root is written through, and stays a link', async () => 
   expect([await textOf(root, 'docs/a.txt'), await readlink(join(root, 'link'))]).toEqual(['new', 'docs/a.txt'])
 })
 
-test('H-33 a second name of a file outside keeps its text', async () => {
+test('a second name of a file outside the root keeps its content', async () => {
   const outside = await folderWith({ 'a.txt': 'outside', 'b.txt': 'outside' })
   const root = await folderWith()
   for (const name of ['a.txt', 'b.txt']) await link(join(outside, name), join(root, name))
@@ -108,7 +108,7 @@ test('H-33 a second name of a file outside keeps its text', async () => {
   expect([await textOf(outside, 'a.txt'), await textOf(outside, 'b.txt')]).toEqual(['outside', 'outside'])
 })
 
-test('text that has no UTF-8 form is refused', async () => {
+test('a string that has no UTF-8 form is rejected', async () => {
   const root = await folderWith()
   expect(await call(writeTool({ root }), { path: 'a.txt', content: 'half \ud83d of a pair' })).toEqual({
     ok: false,
@@ -118,7 +118,7 @@ test('text that has no UTF-8 form is refused', async () => {
   expect(await readdir(root)).toEqual([])
 })
 
-test('an aborted call writes nothing and leaves nothing behind', async () => {
+test('an aborted call writes nothing and leaves no files', async () => {
   const root = await folderWith({ 'a.txt': 'old' })
   const abort = new AbortController()
   abort.abort()
@@ -127,7 +127,7 @@ test('an aborted call writes nothing and leaves nothing behind', async () => {
   expect([await readdir(root), await textOf(root, 'a.txt')]).toEqual([['a.txt'], 'old'])
 })
 
-test('many writes to one file at once leave one of the texts, whole', async () => {
+test('concurrent writes to one file leave one of the strings, complete', async () => {
   const root = await folderWith()
   const write = writeTool({ root })
   const texts = Array.from({ length: 20 }, (_, index) => String(index).repeat(10_000))
@@ -136,7 +136,7 @@ test('many writes to one file at once leave one of the texts, whole', async () =
   expect(await readdir(root)).toEqual(['a.txt'])
 })
 
-test('many appends to one file at once are all there', async () => {
+test('concurrent appends to one file are all kept', async () => {
   const root = await folderWith()
   const write = writeTool({ root })
   const lines = Array.from({ length: 50 }, (_, index) => `line ${index}\n`)

@@ -20,11 +20,11 @@ test('FT-41 only matching lines of a field are shown, under the projected row', 
   )
 })
 
-test('FT-42 FT-50 without `fields` the row is an empty object, and a miss is told', async () => {
+test('FT-42 FT-50 without `fields` the row is an empty object, and a search without a match is reported', async () => {
   expect(await under([{ field: 'text', query: 'absent' }])).toBe('a.jsonl\n  1: {}\n    text matches: none')
 })
 
-test('FT-43 the query stays a filter of rows', async () => {
+test('FT-43 `query` filters rows even if fields are searched', async () => {
   const envelope = await searched(
     { 'a.jsonl': rows },
     { query: 'nothing', field_searches: [{ field: 'text', query: 'here' }] },
@@ -33,11 +33,11 @@ test('FT-43 the query stays a filter of rows', async () => {
   expect(summary(envelope, 'field_searches')).toBe("text 'here'")
 })
 
-test('FT-44 with `fields` a miss adds no line', async () => {
+test('FT-44 with `fields` a search without a match adds no line', async () => {
   expect(await under([{ field: 'text', query: 'absent' }], { fields: { id: 0 } })).toBe('a.jsonl\n  1: {"id": 1}')
 })
 
-test('FT-45 FT-46 several searches come in their order, those of one field with numbers', async () => {
+test('FT-45 FT-46 several searches come in their order, and those of one field are numbered', async () => {
   const searches = [
     { field: 'text', query: 'end' },
     { field: 'text', query: 'intro' },
@@ -57,7 +57,7 @@ test('FT-45 FT-46 several searches come in their order, those of one field with 
   )
 })
 
-test('FT-47 FT-48 windows merge, no line comes twice, and a match that is visible is not counted as omitted', async () => {
+test('FT-47 FT-48 overlapping context merges, no line is repeated, and a visible match is not counted as omitted', async () => {
   const search = { field: 'text', query: 'invoice', context_lines: 2, max_matches: 1 }
   expect(await under([search])).toBe(
     [
@@ -75,7 +75,7 @@ test('FT-47 FT-48 windows merge, no line comes twice, and a match that is visibl
   expect(all.match(/^ {6}\d/gm)).toHaveLength(9)
 })
 
-test('FT-49 FT-51 FT-52 lines are cut, and case and regex are as asked', async () => {
+test('FT-49 FT-51 FT-52 lines are cut, and case sensitivity and regular expressions follow the arguments', async () => {
   expect(await under([{ field: 'text', query: 'again', max_line_chars: 3 }])).toContain('      8: INV…')
   const numbers = async (search: JsonObject): Promise<unknown> =>
     (await under([{ field: 'text', ...search }])).match(/(?<=^ {6})\d/gm)
@@ -85,7 +85,7 @@ test('FT-49 FT-51 FT-52 lines are cut, and case and regex are as asked', async (
   expect(await numbers({ query: 'in.oice' })).toBeNull()
 })
 
-test('FT-54 FT-55 missing, null and other fields are told, unless another search matches', async () => {
+test('FT-54 FT-55 missing, null and non-string fields are reported unless another search matches', async () => {
   const misses = [
     { field: 'absent', query: 'x' },
     { field: 'empty', query: 'x' },
@@ -105,7 +105,7 @@ test('FT-54 FT-55 missing, null and other fields are told, unless another search
   )
 })
 
-test('FT-56 FT-57 context stays within the field, next to ranges and their warnings', async () => {
+test('FT-56 FT-57 context stays within the field, and works together with range filters and their warnings', async () => {
   const envelope = await searched(
     { 'a.jsonl': rows + lines({ id: 'x' }) },
     {
@@ -125,6 +125,6 @@ test('FT-56 FT-57 context stays within the field, next to ranges and their warni
 test.each([
   [{ field: 'text', query: '(a', regex: true }, 'invalid field_search regex: a group is not closed (at character 3)'],
   [{ field: 'a..b', query: 'a' }, 'invalid field path: `a..b` cannot be read at character 2'],
-])('FT-53 %j is refused, and the prefix says what is wrong', async (search, content) => {
+])('FT-53 %j is rejected, and the error names the problem', async (search, content) => {
   expect(await searched({ 'a.jsonl': rows }, { field_searches: [search] })).toMatchObject({ ok: false, content })
 })

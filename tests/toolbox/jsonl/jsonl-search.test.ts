@@ -14,7 +14,7 @@ const ORDERS = lines(
 )
 
 describe('rows', () => {
-  test('FT-32 rows are filtered by nested path, index and quoted key, and fields are projected and cut', async () => {
+  test('FT-32 rows are filtered by nested path, index and quoted key, and their fields are projected and cut', async () => {
     const envelope = await searched(
       { 'orders.jsonl': ORDERS },
       {
@@ -44,12 +44,12 @@ describe('rows', () => {
     })
   })
 
-  test('§6.7 without `fields` the whole row is shown, in one form', async () => {
+  test('without `fields` the whole row is shown, in one form', async () => {
     const envelope = await searched({ 'a.jsonl': '{"a" : [1,2.0,{"b":"\\u00e9"}],"n":12345678901234567890}\n' }, {})
     expect(body(envelope)).toBe('a.jsonl\n  1: {"a": [1, 2.0, {"b": "é"}], "n": 12345678901234567890}')
   })
 
-  test('FT-33 the query selects lines before they are parsed', async () => {
+  test('FT-33 `query` selects lines before they are parsed', async () => {
     const envelope = await searched(
       { 'a.jsonl': lines({ id: 1, s: 'x' }, '{"broken": "x"', { id: 2, s: 'y' }, '', '{"id":3,"s":"x","broken":') },
       { query: '"s":"x"', fields: { id: 0 } },
@@ -69,12 +69,12 @@ describe('rows', () => {
     [{ field: 'user.tags', op: 'exists' }, [1, 2, 4]],
     [{ field: 'user.tags', op: 'contains', value: 'eu' }, [1]],
     [{ field: 'user.name', op: 'regex', value: '^[A-B]' }, [1, 2]],
-  ])('FT-34 %j passes the rows %j', async (where, ids) => {
+  ])('FT-34 the filter %j passes the rows %j', async (where, ids) => {
     const envelope = await searched({ 'orders.jsonl': ORDERS }, { where: [where], fields: { id: 0 } })
     expect(body(envelope)).toBe(['orders.jsonl', ...ids.map((id) => `  ${id}: {"id": ${id}}`)].join('\n'))
   })
 
-  test('FT-35 FT-36 a folder or a glob gives JSONL files only', async () => {
+  test('FT-35 FT-36 a folder or a glob yields JSONL files only', async () => {
     const files = {
       'a.jsonl': lines({ id: 1 }),
       'logs/b.jsonl': lines({ id: 2 }),
@@ -94,7 +94,7 @@ describe('rows', () => {
     expect(await filesOf('missing.jsonl')).toEqual([null, undefined])
   })
 
-  test('H-15 hidden and ignored files are passed over, with and without a query', async () => {
+  test('hidden and ignored files are skipped, with and without a query', async () => {
     const files = {
       '.gitignore': 'old/\n',
       'old/a.jsonl': lines({ id: 1 }),
@@ -106,7 +106,7 @@ describe('rows', () => {
     }
   })
 
-  test('FT-37 FT-24 a bad query is a failure with return code 2', async () => {
+  test('FT-37 FT-24 an invalid query is a failure with return code 2', async () => {
     expect(await searched({ 'a.jsonl': '{}\n' }, { query: '(' })).toEqual({
       ok: false,
       content: 'invalid query: a group is not closed (at character 2)',
@@ -114,7 +114,7 @@ describe('rows', () => {
     })
   })
 
-  test('FT-38 FT-74 display caps do not change the count, and what is left out is told', async () => {
+  test('FT-38 FT-74 display limits do not change the number of matching rows, and omitted rows are reported', async () => {
     const rows = Array.from({ length: 30 }, (_, id) => ({ id }))
     const files = Object.fromEntries(
       Array.from({ length: 102 }, (_, index) => [`${index + 100}.jsonl`, lines(...rows)]),
@@ -128,7 +128,7 @@ describe('rows', () => {
     expect(body(fewer)).toBe('a.jsonl\n  1: {"id": 0}\n  ... 29 more row(s)')
   })
 
-  test('FT-75 the default caps show 11 files and 4 rows without omission', async () => {
+  test('FT-75 the default limits show 11 files with 4 rows each without omission', async () => {
     const files = Object.fromEntries(
       Array.from({ length: 11 }, (_, index) => [`${index + 10}.jsonl`, lines({}, {}, {}, {})]),
     )
@@ -137,7 +137,7 @@ describe('rows', () => {
     expect(envelope.content).not.toContain('more')
   })
 
-  test('FT-19 FT-20 FT-73 only readable files, no way out of the root, and nothing where nothing is', async () => {
+  test('FT-19 FT-20 FT-73 only readable files are searched, no path leaves the root, and missing read paths give an empty result', async () => {
     const root = await folderWith({ 'a.jsonl': lines({ id: 1 }), 'b/b.jsonl': lines({ id: 2 }) })
     await writeFile(join(dirname(root), 'out.jsonl'), lines({ id: 3 }))
     await symlink(join(dirname(root), 'out.jsonl'), join(root, 'link.jsonl'))
@@ -151,28 +151,31 @@ describe('rows', () => {
     expect(summary(none, 'rows_matched')).toBe('0')
   })
 
-  test.skipIf(!canLoseRights)('FT-40 FT-66 a file that cannot be read leaves a warning without content', async () => {
-    const root = await folderWith({
-      'a.jsonl': lines({ id: 'secret' }),
-      'b.jsonl': lines({ id: 1, n: 'x' }, { id: 2, n: 3 }),
-    })
-    await chmod(join(root, 'a.jsonl'), 0)
-    const where = [{ field: 'n', op: 'gt', value: 1, type: 'number' }]
-    const tool = jsonlSearch({ root })
-    const envelope = await withoutRights(root, () => call(tool, { where, fields: { id: 0 } }))
-    expect(envelope.metadata).toEqual({
-      returncode: 2,
-      cmd: ['builtin-jsonl-search', '--', '.'],
-      warning: 'the search is not complete',
-      warning_excerpt: 'permission denied (EACCES): a.jsonl',
-      compare_warnings: 1,
-    })
-    expect(body(envelope)).toBe('b.jsonl\n  2: {"id": 2}')
-    const alone = await withoutRights(root, () => call(tool, { path: 'a.jsonl' }))
-    expect(alone).toMatchObject({ ok: false, metadata: { error_type: 'SearchFailed', returncode: 2 } })
-  })
+  test.skipIf(!canLoseRights)(
+    'FT-40 FT-66 a file that cannot be read leaves a warning without any content',
+    async () => {
+      const root = await folderWith({
+        'a.jsonl': lines({ id: 'secret' }),
+        'b.jsonl': lines({ id: 1, n: 'x' }, { id: 2, n: 3 }),
+      })
+      await chmod(join(root, 'a.jsonl'), 0)
+      const where = [{ field: 'n', op: 'gt', value: 1, type: 'number' }]
+      const tool = jsonlSearch({ root })
+      const envelope = await withoutRights(root, () => call(tool, { where, fields: { id: 0 } }))
+      expect(envelope.metadata).toEqual({
+        returncode: 2,
+        cmd: ['builtin-jsonl-search', '--', '.'],
+        warning: 'the search is not complete',
+        warning_excerpt: 'permission denied (EACCES): a.jsonl',
+        compare_warnings: 1,
+      })
+      expect(body(envelope)).toBe('b.jsonl\n  2: {"id": 2}')
+      const alone = await withoutRights(root, () => call(tool, { path: 'a.jsonl' }))
+      expect(alone).toMatchObject({ ok: false, metadata: { error_type: 'SearchFailed', returncode: 2 } })
+    },
+  )
 
-  test('FT-67 a long result goes to a file', async () => {
+  test('FT-67 a long result is saved to a file', async () => {
     const root = await folderWith({ 'a.jsonl': lines({ text: 'x'.repeat(2_000) }) })
     const { content, metadata } = await call(jsonlSearch({ root }), { max_chars: 500 })
     expect(metadata).toMatchObject({ truncated: true, returncode: 0 })
@@ -187,7 +190,7 @@ describe('typed comparisons', () => {
     '{"id":10}',
   )
 
-  test('FT-58 typed equality is for JSON numbers, and `ne` leaves out what cannot be compared', async () => {
+  test('FT-58 typed equality matches JSON numbers only, and `ne` excludes values that cannot be compared', async () => {
     const where = (op: string): JsonObject => ({
       where: [{ field: 'x', op, value: '1', type: 'number' }],
       fields: { id: 0 },
@@ -199,7 +202,7 @@ describe('typed comparisons', () => {
     expect(body(unequal)).toBe('a.jsonl\n  9: {"id": 8}\n  10: {"id": 9}')
   })
 
-  test('FT-60 ranges are exact at their ends, and without warnings there are no warning keys', async () => {
+  test('FT-60 ranges are exact at their ends, and a result without warnings has no warning keys', async () => {
     const rows = lines({ id: 1, x: -5 }, { id: 2, x: 0 }, { id: 3, x: 5 })
     const ids = async (op: string, value: number): Promise<unknown> => {
       const envelope = await searched(
@@ -220,7 +223,7 @@ describe('typed comparisons', () => {
     ])
   })
 
-  test('FT-61 H-19 integers beyond 2^53 are compared and shown with all their digits', async () => {
+  test('FT-61 integers beyond 2^53 are compared and shown with all their digits', async () => {
     const rows = ['9007199254740992', '9007199254740993', '9007199254740994'].map((x) => `{"x":${x}}`)
     const values = async (op: string): Promise<unknown> => {
       const where = [{ field: 'x', op, value: '9007199254740993', type: 'number' }]
@@ -237,7 +240,7 @@ describe('typed comparisons', () => {
     ])
   })
 
-  test('FT-62 H-20 bad filters, fields and searches fail before anything is read', async () => {
+  test('FT-62 invalid filters, fields and searches fail before any file is read', async () => {
     const problem = async (args: JsonObject): Promise<string> => {
       const { ok, content, metadata } = await searched({}, args)
       expect({ ok, metadata }).toEqual({ ok: false, metadata: { error_type: 'InvalidInput', retry: true } })
@@ -256,7 +259,7 @@ describe('typed comparisons', () => {
     expect(await problem({ count_by: 'a', order_by: [{ field: 'b' }] })).toMatch(/^`count_by` shows counts/)
   })
 
-  test('FT-63 FT-64 dates are compared as written, times as instants, and mixed ones not at all', async () => {
+  test('FT-63 FT-64 dates are compared as written, times as instants, and a date-time without a zone only with its like', async () => {
     const rows = lines(
       ...['2024-05-31', '2024-05-31T23:59:59-11:00', '2024-06-01T00:00:00', '2024-06-01T09:00:00Z', 'soon', 5].map(
         (d, id) => ({ id, d }),
@@ -281,7 +284,7 @@ describe('typed comparisons', () => {
     expect(await ids('lt', '2024-06-01T00:00:01')).toEqual(['02', 4])
   })
 
-  test('FT-65 a row is warned of once, and not when an earlier filter has rejected it', async () => {
+  test('FT-65 a row is warned about once, and not if an earlier filter has rejected it', async () => {
     const rows = lines({ s: 'a', x: 'no', y: 'no' }, { s: 'b', x: 'no', y: 1 }, { s: 'a', x: 2, y: 'no' })
     const number = (field: string): JsonObject => ({ field, op: 'gt', value: 1, type: 'number' })
     const warnings = async (where: JsonObject[]): Promise<unknown> =>
@@ -292,7 +295,7 @@ describe('typed comparisons', () => {
   })
 })
 
-test('FT-21 the schema shows range operators, comparison types and field searches', () => {
+test('FT-21 the schema offers range operators, comparison types and field searches', () => {
   const text = JSON.stringify(jsonlSearch().parameters)
   for (const word of ['gte', 'lte', '"number","date"', 'field_searches', 'context_lines', 'max_matches'])
     expect(text).toContain(word)

@@ -7,8 +7,8 @@ import type { JsonObject } from '#util/json.js'
 import { body, lines, searched, summary } from './support.js'
 import { call, folderWith } from '../support.js'
 
-describe('lines that are not as they should be', () => {
-  test('a last line that was cut off is a parse error, also where the filters would pass over it', async () => {
+describe('malformed lines', () => {
+  test('a truncated last line is a parse error, even if the filters would skip it', async () => {
     const content = `${lines({ s: 'open' }, { s: 'paid' })}{"s":"late","x":[1,2`
     for (const where of [[], [{ field: 's', op: 'eq', value: 'paid' }], [{ field: 's', op: 'exists' }]]) {
       const envelope = await searched({ 'a.jsonl': content }, { where })
@@ -28,7 +28,7 @@ describe('lines that are not as they should be', () => {
     ])
   })
 
-  test('rows that are no objects are rows', async () => {
+  test('rows that are not objects are rows', async () => {
     const envelope = await searched(
       { 'a.jsonl': '5\n"x"\n[1,{"a":2}]\nnull\n' },
       { where: [{ field: '[1].a', op: 'eq', value: 2 }] },
@@ -36,7 +36,7 @@ describe('lines that are not as they should be', () => {
     expect([body(envelope), summary(envelope, 'json_parse_errors')]).toEqual(['a.jsonl\n  3: [1, {"a": 2}]', undefined])
   })
 
-  test('bytes that are no UTF-8 are shown replaced, and hide nothing', async () => {
+  test('invalid UTF-8 is shown replaced, and hides nothing', async () => {
     const content = Buffer.concat([Buffer.from('{"s":"caf'), Buffer.from([0xe9]), Buffer.from('","id":1}\n{"id":2}\n')])
     expect(
       body(await searched({ 'a.jsonl': content }, { where: [{ field: 's', op: 'contains', value: 'caf' }] })),
@@ -63,7 +63,7 @@ describe('lines that are not as they should be', () => {
     expect(whole.metadata['chars']).toBeLessThan(1_001_000)
   })
 
-  test('a line of more than 64 MiB is passed over and told, and the rows behind it have their right numbers', async () => {
+  test('a line of more than 64 MiB is skipped and reported, and the following rows keep their line numbers', async () => {
     const root = await folderWith({ 'a.jsonl': '{"id":1}\n' })
     const file = await open(join(root, 'a.jsonl'), 'r+')
     // Mostly a hole: it takes no room on the disk.
@@ -77,7 +77,7 @@ describe('lines that are not as they should be', () => {
   })
 })
 
-describe('H-20 one deadline for the whole call', () => {
+describe('one deadline for the whole call', () => {
   let seed = 7
   const letters = Array.from({ length: 400_000 }, () =>
     (seed = (seed * 48_271) % 2_147_483_647) & 64 ? 'a' : 'b',
@@ -100,7 +100,7 @@ describe('H-20 one deadline for the whole call', () => {
     expect(performance.now() - started).toBeLessThan(8_000)
   })
 
-  test('FT-39 the `timeout` of a call counts in seconds, and a search keeps it too', async () => {
+  test('FT-39 the `timeout` of a call is in seconds and also limits the engine', async () => {
     const root = await folderWith({ 'a.jsonl': lines({ text: letters }) })
     for (const tool of [jsonlSearch({ root }), searchTool({ root, ripgrep: false })]) {
       const envelope = await call(tool, { query: DEAR, timeout: 1 })
@@ -112,13 +112,13 @@ describe('H-20 one deadline for the whole call', () => {
     ['a query', { query: '"(a+)+$' }],
     ['a filter', { where: [{ field: 'text', op: 'regex', value: '^(a+)+$' }] }],
     ['a field search', { field_searches: [{ field: 'text', query: '^(a+)+$', regex: true }], fields: { id: 0 } }],
-  ])('%s that other engines hang on is done at once', async (_, args) => {
+  ])('%s that makes other engines hang finishes at once', async (_, args) => {
     const envelope = await searched({ 'a.jsonl': lines({ id: 1, text: `${'a'.repeat(300_000)}!` }) }, args)
     expect(envelope.ok).toBe(true)
     expect(body(envelope).includes('matches')).toBe(false)
   })
 
-  test('others have their turn while a long search runs, and an abort ends it', async () => {
+  test('a long search yields to other work, and an abort ends it', async () => {
     const root = await folderWith({ 'a.jsonl': lines({ text: letters }) })
     const controller = new AbortController()
     const search = jsonlSearch({ root, searchTimeoutMs: 60_000 }).call(

@@ -16,7 +16,7 @@ describe('`order_by`, `limit` and `offset`', () => {
       .match(/(?<="id": )\d/g)
       ?.join('')
 
-  test('rows of all files come in one list, numbers exact, missing ones last, ties by file and line', async () => {
+  test('the rows of all files form one list, with exact numbers, missing values last and ties ordered by file and line', async () => {
     const envelope = await searched(FILES, { order_by: [{ field: 'n' }], fields: { n: 0 }, limit: 3 })
     expect(envelope.content).toBe(
       [
@@ -40,7 +40,7 @@ describe('`order_by`, `limit` and `offset`', () => {
     expect(await idsOf({ order_by: [{ field: 'n', direction: 'desc', type: 'number' }] })).toBe('5124673')
   })
 
-  test('`offset` and `limit` cut the list, also in the order of files and lines', async () => {
+  test('`offset` and `limit` cut the list, also in file order', async () => {
     expect(await idsOf({ order_by: [{ field: 'n' }], offset: 2, limit: 2 })).toBe('15')
     expect(await idsOf({ limit: 5 })).toBe('45671')
     expect(await idsOf({ offset: 5 })).toBe('23')
@@ -62,7 +62,7 @@ describe('`order_by`, `limit` and `offset`', () => {
     ).toBe('24013')
   })
 
-  test('any window of the list is what sorting everything gives', async () => {
+  test('any window of the list equals the same window of a full sort', async () => {
     const number = fc.constantFrom(
       '0',
       '-0.0',
@@ -134,7 +134,7 @@ describe('`count_by`', () => {
     ).toBe('')
   })
 
-  test('values are told apart as long as there is room, and all rows are counted', () => {
+  test('values are kept apart up to a limit, and every row is counted', () => {
     const parsed = parseFieldPath('x')
     if (!parsed.ok) throw new Error(parsed.problem)
     const groups = new Groups(parsed.path)

@@ -20,7 +20,7 @@ function rowOf(text: string): Row {
   return row
 }
 
-describe('§6.7 field paths', () => {
+describe('field paths', () => {
   test.each<[string, (string | number)[]]>([
     ['status', ['status']],
     ['user.name', ['user', 'name']],
@@ -45,7 +45,7 @@ describe('§6.7 field paths', () => {
     ['a[1', '`a[1` cannot be read at character 2'],
     ['a.', '`a.` cannot be read at character 2'],
     ['ä', '`ä` cannot be read at character 1'],
-  ])('%j is refused', (text, problem) => {
+  ])('%j is rejected', (text, problem) => {
     expect(parseFieldPath(text)).toEqual({ ok: false, problem })
   })
 
@@ -64,7 +64,7 @@ describe('§6.7 field paths', () => {
   })
 })
 
-describe('H-19 JSON as it was written', () => {
+describe('JSON as it was written', () => {
   /** JSON text with spaces, escapes and numbers of many forms. */
   const space = fc.constantFrom('', '', ' ', '\t', '  ')
   const scalar = fc.oneof(
@@ -143,7 +143,7 @@ describe('H-19 JSON as it was written', () => {
   })
 
   test.each(['', '{', '{"a":1', '{"a":NaNa}', '{a:1}', '"\n"', 'nan', 'NaN NaN', '{"a":01}', '[1,]'])(
-    '%j is no row',
+    '%j is not a row',
     (text) => {
       expect(parseRow(text)).toBeUndefined()
     },
@@ -157,7 +157,7 @@ describe('H-19 JSON as it was written', () => {
   })
 })
 
-describe('H-19 decimals', () => {
+describe('decimals', () => {
   const decimal = fc
     .tuple(fc.constantFrom('', '-'), fc.bigInt({ min: 0n, max: 10n ** 30n }), fc.integer({ min: -12, max: 12 }))
     .map(([sign, digits, power]) => ({
@@ -188,14 +188,14 @@ describe('H-19 decimals', () => {
   })
 
   test.each(['', '.', '-', 'e5', '1e', '1,5', '0x1', 'NaN', 'Infinity', '-inf', '1_000', ' 1', '1e9999999999999999'])(
-    '%j is none',
+    '%j is not one',
     (text) => {
       expect(parseDecimal(text)).toBeUndefined()
     },
   )
 })
 
-describe('§6.7 dates', () => {
+describe('dates', () => {
   test('are those of the calendar, in seconds since 1970', () => {
     fc.assert(
       fc.property(
@@ -229,7 +229,7 @@ describe('§6.7 dates', () => {
       'today',
       '',
     ],
-  ])('%j is none', (text) => {
+  ])('%j is not one', (text) => {
     expect(parseDate(text)).toBeUndefined()
   })
 

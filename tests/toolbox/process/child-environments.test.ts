@@ -72,9 +72,9 @@ const STARTED: Record<string, { readonly named: boolean; readonly environment: (
   },
 }
 
-describe.skipIf(process.platform === 'win32')('H-30 H-31 the environment of a process that a tool starts', () => {
+describe.skipIf(process.platform === 'win32')('the environment of a process that a tool starts', () => {
   test.each(Object.entries(STARTED))(
-    'of %s: what was named, and no key of the host',
+    '%s holds the variables that were named, and no key of the host',
     async (_, { named, environment }) => {
       for (const name of SECRETS) vi.stubEnv(name, `secret-of-${name}`)
       onTestFinished(() => {

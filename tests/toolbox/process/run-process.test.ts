@@ -51,7 +51,7 @@ async function expectGone(pidText: string): Promise<void> {
 }
 
 describe('the process runner', () => {
-  test('§11.6 both streams, the exit code, and no input', async () => {
+  test('a result holds both streams and the exit code; there is no input', async () => {
     const end = await ended('cat; echo out; echo err >&2; exit 3')
     expect({ ...end, stdout: end.stdout.text(), stderr: end.stderr.text() }).toEqual({
       kind: 'ended',
@@ -64,19 +64,19 @@ describe('the process runner', () => {
     })
   })
 
-  test('merged streams come as one, in their order', async () => {
+  test('merged streams arrive as one, in their order', async () => {
     const end = await ended('echo 1; sleep 0.1; echo 2 >&2; sleep 0.1; echo 3', { merged: true })
     expect(end.stdout.text()).toBe('1\n2\n3\n')
     expect(end.stderr).toBe(end.stdout)
   })
 
-  test('151 a soft timeout asks the whole group to end; what was printed is kept', async () => {
+  test('151 a soft timeout terminates the whole group, and its output is kept', async () => {
     const end = await ended("trap 'echo bye; exit 5' TERM; echo hello; sleep 30 & wait", { timeoutMs: 300 })
     expect([end.stopped, end.exitCode, end.stdout.text()]).toEqual(['soft', 5, 'hello\nbye\n'])
     expect(end.durationMs).toBeLessThan(8_000)
   })
 
-  test('151 BA-05 who does not listen is killed after the grace, children too', async () => {
+  test('BA-05 151 a process that ignores the signal is killed after the grace period, with its children', async () => {
     const script = `trap '' TERM; sh -c "trap '' TERM; echo \\$\\$; while :; do sleep 0.05; done" & wait; while :; do sleep 0.05; done`
     const end = await ended(script, { timeoutMs: 300, graceMs: 300 })
     expect([end.stopped, end.exitCode, end.signal]).toEqual(['soft', null, 'SIGKILL'])
@@ -88,13 +88,13 @@ describe('the process runner', () => {
     ['the hard limit comes during the grace', { timeoutMs: 200, hardTimeoutMs: 500, graceMs: 10_000 }],
     ['the hard limit comes first', { timeoutMs: 9_000, hardTimeoutMs: 300 }],
     ['the two are the same', { timeoutMs: 300, hardTimeoutMs: 300 }],
-  ])('151 %s: killed at once', async (_name, request) => {
+  ])('151 %s: the process is killed at once', async (_name, request) => {
     const end = await ended("trap '' TERM; echo hello; while :; do sleep 0.05; done", request)
     expect([end.stopped, end.signal, end.stdout.text()]).toEqual(['hard', 'SIGKILL', 'hello\n'])
     expect(end.durationMs).toBeLessThan(8_000)
   })
 
-  test('152 a child that keeps the pipe open is waited for half a second, then ended', async () => {
+  test('152 a child that keeps the pipe open has half a second, then it is killed', async () => {
     const end = await ended('sleep 30 & echo $!')
     expect([end.exitCode, end.stopped]).toEqual([0, null])
     expect(end.durationMs).toBeGreaterThanOrEqual(450)
@@ -102,7 +102,7 @@ describe('the process runner', () => {
     await expectGone(end.stdout.text())
   })
 
-  test('a child that holds nothing open is ended too', async () => {
+  test('a child that holds no pipe is killed too', async () => {
     const end = await ended('sleep 30 >/dev/null 2>&1 & echo $!')
     expect(end.durationMs).toBeLessThan(5_000)
     await expectGone(end.stdout.text())
@@ -123,7 +123,7 @@ describe('the process runner', () => {
     await expectGone(end.stdout.text())
   })
 
-  test('a signal that is aborted already lets nothing run on', async () => {
+  test('a signal that is already aborted lets no command continue', async () => {
     const end = await ended('sleep 30', { signal: AbortSignal.abort() })
     expect(end.stopped).toBe('aborted')
   })
@@ -132,7 +132,7 @@ describe('the process runner', () => {
     ['a program that is not there', { program: '/nonexistent/program', args: [] }, 'ENOENT'],
     ['a file that is no program', { program: new URL(import.meta.url).pathname, args: [] }, 'EACCES'],
     ['arguments that are too long', { args: ['-c', 'x'.repeat(300_000)] }, 'E2BIG'],
-  ])('%s is told, not thrown', async (_name, request, code) => {
+  ])('%s is a reported failure, not an exception', async (_name, request, code) => {
     expect(await shell('', request)).toEqual({ kind: 'unstarted', code })
   })
 
@@ -146,7 +146,7 @@ describe('the process runner', () => {
     expect(end.stdout.leftOut).toBeGreaterThan(29_000_000)
   })
 
-  test('154 lines come in order while the program runs, a last one without an ending too', async () => {
+  test('154 lines are emitted in order while the program runs, including a last line without an ending', async () => {
     const seen: [string, string][] = []
     const script =
       'for i in 1 2 3; do echo line $i; sleep 0.1; done; printf "half \\303"; sleep 0.1; printf "\\244 line"'
@@ -158,7 +158,7 @@ describe('the process runner', () => {
 })
 
 describe('Capture', () => {
-  test('keeps all of what is short, however it is cut', () => {
+  test('it keeps short output whole, however it is split', () => {
     fc.assert(
       fc.property(fc.array(fc.uint8Array({ maxLength: 300 }), { maxLength: 50 }), (chunks) => {
         const capture = new Capture(128 * KIB)
@@ -168,7 +168,7 @@ describe('Capture', () => {
     )
   })
 
-  test('of more than the limit, the parts at both ends are true', () => {
+  test('of longer output, the two ends are exact', () => {
     const whole = Buffer.from('ä€😀x'.repeat(100_000))
     const capture = new Capture(256 * KIB)
     for (let at = 0; at < whole.length; at += 777) capture.add(whole.subarray(at, at + 777))
@@ -180,7 +180,7 @@ describe('Capture', () => {
   })
 })
 
-test('a line feed tells a giant line in pieces, and stops at its limit', () => {
+test('the line feed splits a giant line into pieces and stops at its limit', () => {
   vi.useFakeTimers()
   try {
     const told: string[] = []
@@ -203,14 +203,14 @@ test.each([
   ['0123456789', 5, { text: '0\n[… 5 of 10 characters left out …]\n6789', truncated: true }],
   ['😀😀😀😀😀😀', 5, { text: '😀\n[… 1 of 6 characters left out …]\n😀😀😀😀', truncated: true }],
 ])(
-  '§11.6 an excerpt of %s in %i characters: a fifth from the start, the rest from the end',
+  'an excerpt of %s in %i characters has a fifth from the start and the rest from the end',
   (text, limit, expected) => {
     expect(excerptOf(text, limit)).toEqual(expected)
   },
 )
 
-describe('H-31 the environment of a command', () => {
-  test('holds the usual names and what is named, nothing else', () => {
+describe('the environment of a command', () => {
+  test('it holds the usual names and the named ones, nothing else', () => {
     vi.stubEnv('FAKE_API_KEY', 'sk-not-a-key')
     try {
       const environment = environmentOf({ TOKEN: 't', HOME: undefined, LANG: 'C.UTF-8', ABSENT: undefined })
@@ -253,14 +253,14 @@ describe('H-31 the environment of a command', () => {
       'Expected `env.KEY` of the tool to be a string without NUL, got something else.',
     ],
     ['a NUL', { KEY: 'sec\0ret' }, 'Expected `env.KEY` of the tool to be a string without NUL, got something else.'],
-  ])('%s is refused without showing a value', (_name, given, message) => {
+  ])('%s is rejected without showing a value', (_name, given, message) => {
     expect(() => parse(object<{ env: NamedVariables }>({ env: namedVariables }), { env: given }, 'the tool')).toThrow(
       message,
     )
   })
 })
 
-test('a program is found by its name on absolute folders of the path alone', async () => {
+test('a program is looked up only in the absolute folders of the path', async () => {
   const folder = await folderWith({ 'data.txt': '', 'around/tool': '' })
   expect(await findProgram('sh', `relative:${folder}:/bin`)).toBe('/bin/sh')
   expect(await findProgram('data.txt', folder)).toBeUndefined()
@@ -269,7 +269,7 @@ test('a program is found by its name on absolute folders of the path alone', asy
   expect(await findProgram(join(folder, 'missing'), '')).toBeUndefined()
 })
 
-test('process groups: Windows is refused in plain words, and no signal goes to everybody', () => {
+test('process groups: Windows is rejected in plain words, and no signal reaches other processes', () => {
   expect(processGroupsProblem('linux')).toBeUndefined()
   expect(processGroupsProblem('win32')).toContain('Windows Subsystem for Linux')
   const kill = vi.spyOn(process, 'kill').mockImplementation(() => true)

@@ -22,7 +22,7 @@ async function blocksIn(content: Uint8Array, options: Partial<BlockOptions> = {}
   }
 }
 
-test('H-14 blocks are whole lines, and together the file; lines that are too long are told, each once', async () => {
+test('blocks are whole lines that together form the file; lines that are too long are each reported once', async () => {
   const line = fc.oneof(
     { weight: 4, arbitrary: fc.string({ unit: fc.constantFrom('a', 'é', '\r', ' '), maxLength: 6 }) },
     fc.constantFrom('x'.repeat(31), 'x'.repeat(32), 'x'.repeat(33), 'x'.repeat(100)),
@@ -57,7 +57,7 @@ test('a large file in UTF-16 keeps the characters that lie across chunks', async
   expect((await blocksIn(Buffer.from(`\ufeff${text}`, 'utf16le'))).join('')).toBe(text)
 })
 
-test('work on items that are found one by one is done side by side, and stops at the first error', async () => {
+test('work on items that arrive one by one is concurrent, and stops at the first error', async () => {
   const done: number[] = []
   let most = 0
   let now = 0

@@ -99,7 +99,7 @@ const query = fc.oneof(
 )
 
 test.skipIf(ripgrep === undefined)(
-  'H-14 the built-in engine finds what ripgrep finds: same files, same lines, same text, same order',
+  'the built-in engine finds the same files, lines and text as ripgrep, in the same order',
   { timeout: 300_000 },
   async () => {
     const both = [searchTool({ ripgrep: ripgrep ?? '' }), searchTool({ ripgrep: false })]

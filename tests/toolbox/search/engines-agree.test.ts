@@ -78,7 +78,7 @@ async function made({
 const timeout = 120_000
 
 test.skipIf(ripgrep === undefined)(
-  'H-14 both engines give the same answers in trees of hostile names, ignore rules, links and files that are no plain text',
+  'both engines give the same results in trees with odd names, ignore rules, links and binary files',
   { timeout },
   async () => {
     const how = fc.record({
@@ -108,7 +108,7 @@ test.skipIf(ripgrep === undefined)(
   },
 )
 
-test('H-15 `search`, `glob`, `list` and `jsonl_search` meet the same files', { timeout }, async () => {
+test('`search`, `glob`, `list` and `jsonl_search` see the same files', { timeout }, async () => {
   await fc.assert(
     fc.asyncProperty(tree, async ({ files, ignoreFiles }) => {
       const root = await made({ files: files.map(([at]) => [at, '{"a":1}\n']), ignoreFiles })

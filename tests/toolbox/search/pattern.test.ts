@@ -34,7 +34,7 @@ function linesFound(pattern: Pattern, text: string | Buffer): string[] {
 
 const noPause = (): void => undefined
 
-describe('H-14 patterns in lines', () => {
+describe('patterns in lines', () => {
   test.each<[string, string, string[]]>([
     ['foo', 'a foo\nbar\nfood', ['a foo', 'food']],
     ['^foo$', 'foo\nfoo \n foo\nfoo', ['foo', 'foo']],
@@ -103,11 +103,11 @@ describe('H-14 patterns in lines', () => {
     ['a*****+', 'too many repetitions in a row (at character 8)'],
     ['('.repeat(300), 'groups are nested deeper than 200 (at character 202)'],
     ['a'.repeat(10_001), 'the pattern is longer than 10000 characters'],
-  ])('%j is refused', (pattern, problem) => {
+  ])('%j is rejected', (pattern, problem) => {
     expect(problemOf(pattern)).toBe(problem)
   })
 
-  test('a byte that is no UTF-8 is matched by nothing, and the text around it is', () => {
+  test('invalid UTF-8 matches nothing, and the text around it does', () => {
     const line = Buffer.from([0x61, 0xff, 0x62, 0x20, 0xe2, 0x82, 0x63])
     const found = (pattern: string): boolean => linesFound(patternOf(pattern), line).length === 1
     expect([found('a.b'), found('a[^x]b'), found('a'), found('\\bb\\b'), found('c$'), found('\\xff')]).toEqual([
@@ -120,7 +120,7 @@ describe('H-14 patterns in lines', () => {
     ])
   })
 
-  test('a literal is found as it is, whatever its characters mean elsewhere', () => {
+  test('a literal matches as written, whatever its characters mean elsewhere', () => {
     fc.assert(
       fc.property(fc.string({ unit: 'grapheme', minLength: 1 }), fc.string(), fc.string(), (text, before, after) => {
         fc.pre(!/[\r\n]/.test(before + text + after))
@@ -132,7 +132,7 @@ describe('H-14 patterns in lines', () => {
   })
 })
 
-describe('§6.7 patterns in texts', () => {
+describe('patterns in strings', () => {
   test.each<[string, string, boolean]>([
     ['^b', 'a\nb', false],
     ['(?m)^b', 'a\nb', true],
@@ -168,7 +168,7 @@ describe('§6.7 patterns in texts', () => {
     .array(fc.constantFrom('a', 'b', 'é', '😀', '.', '1', ' ', '\n'), { maxLength: 8 })
     .map((all) => all.join(''))
 
-  test('match what JavaScript matches', () => {
+  test('they match the same as in JavaScript', () => {
     fc.assert(
       fc.property(expression, text, fc.boolean(), (source, subject, caseSensitive) => {
         // `\b` sees letters beyond ASCII here, and `.` the other line ends of Unicode.
@@ -181,19 +181,19 @@ describe('§6.7 patterns in texts', () => {
   })
 })
 
-describe('H-20 no pattern runs away', () => {
+describe('no pattern runs away', () => {
   test.each([
     ['(a+)+$', 'a'.repeat(100_000) + 'b'],
     ['(a|aa)+$', 'a'.repeat(100_000) + 'b'],
     ['(.*a){12}$', 'a'.repeat(100_000) + 'b'],
     ['(?:(?:a*)*)*b$', 'a'.repeat(100_000)],
-  ])('%s is done with 100,000 characters', (pattern, subject) => {
+  ])('%s finishes with 100,000 characters', (pattern, subject) => {
     let pauses = 0
     const found = patternOf(pattern, { scope: 'text' }).test(subject, () => pauses++)
     expect({ found, isSoon: pauses < 50 }).toEqual({ found: false, isSoon: true })
   })
 
-  test('a pattern with more states than can be held pauses, and goes on where it was', () => {
+  test('a pattern with more states than fit pauses, and continues from the same point', () => {
     const pattern = patternOf('[ab]*a[ab]{16}c')
     // A text whose windows are all different, so that states are hardly ever met twice.
     let seed = 1
@@ -208,7 +208,7 @@ describe('H-20 no pattern runs away', () => {
     expect({ found, hasPaused: pauses > 0 }).toEqual({ found: bytes.length, hasPaused: true })
   })
 
-  test('what is called at a pause may end it all', () => {
+  test('a callback at a pause can end the search', () => {
     const pattern = patternOf('(a|b)*a(a|b){500}c', { scope: 'text' })
     let seed = 1
     const subject = Array.from({ length: 20_000 }, () =>

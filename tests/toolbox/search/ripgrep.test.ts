@@ -68,7 +68,7 @@ async function searchWith(
   return { end, hits }
 }
 
-describe.skipIf(process.platform === 'win32')('a program in the place of ripgrep', () => {
+describe.skipIf(process.platform === 'win32')('a program in place of ripgrep', () => {
   test('FT-29 exit code 2 with matches is a success with a warning', async () => {
     const root = await folderWith({ 'a.txt': 'needle\n' })
     const ripgrep = await writing(root, [match('a.txt', 1, 'needle')], 2, `rg: ${'no such thing '.repeat(60)}`)
@@ -81,7 +81,7 @@ describe.skipIf(process.platform === 'win32')('a program in the place of ripgrep
     expect(content).toContain('a.txt\n  1: needle')
   })
 
-  test('FT-30 matches out of order are sorted by line, and the first ones are kept', async () => {
+  test('FT-30 matches that arrive out of order are sorted by line, and the first ones are kept', async () => {
     const file = `${Array.from({ length: 9 }, (_, index) => `needle ${index + 1}\n`).join('')}${'x\n'.repeat(200_000)}`
     const root = await folderWith({ 'a.txt': file })
     const lines = [9, 2, 7, 1, 8, 3].map((line) => match('a.txt', line, `needle ${line}`, (line - 1) * 9))
@@ -96,7 +96,7 @@ describe.skipIf(process.platform === 'win32')('a program in the place of ripgrep
     ['a large file, the place is not the start of a line', 'x\n'.repeat(200_000), 2],
     ['a large file, the place lies behind its end', 'x\n'.repeat(200_000), 1e9],
     ['a large file, no place is told', 'x\n'.repeat(200_000), undefined],
-  ])('H-33 what a program read elsewhere is not shown: %s', async (_, rest, offset) => {
+  ])('output about files elsewhere is not shown: %s', async (_, rest, offset) => {
     const root = await folderWith({ 'a.txt': `hay\nneedle inside\n${rest}`, 'b.txt': 'hay\n' })
     const told = [match('a.txt', 1, 'needle outside', offset), match('b.txt', 1, 'needle outside', 0)]
     const ripgrep = await writing(root, told, 0)
@@ -107,7 +107,7 @@ describe.skipIf(process.platform === 'win32')('a program in the place of ripgrep
     )
   })
 
-  test('H-33 of what the program complains of, only files count that are where it says', async () => {
+  test("of the program's complaints, only those about existing files in the scope count", async () => {
     const root = await folderWith({ 'a.txt': 'needle\n', 'b.txt': 'x' })
     const gone = 'rg: c/only-outside.txt: Permission denied (os error 13)'
     const elsewhere = 'rg: .gitignore: line 1: error parsing glob a line of elsewhere\nrg: ../x: Gone (os error 2)'
@@ -122,7 +122,7 @@ describe.skipIf(process.platform === 'win32')('a program in the place of ripgrep
     expect(await search(`rg: ${'x'.repeat(3_000)}`)).toEqual([true, 2, ''])
   })
 
-  test('of files that will not be shown the matches are only counted', async () => {
+  test('matches in files that will not be shown are only counted', async () => {
     const files = Array.from({ length: 9 }, (_, index) => [`${index}.txt`, 'needle\n'.repeat(index + 1)] as const)
     const root = await folderWith(Object.fromEntries(files))
     const search = searchTool({ root })
@@ -132,7 +132,7 @@ describe.skipIf(process.platform === 'win32')('a program in the place of ripgrep
     )
   })
 
-  test('FT-31 exit code 2 without matches is a failure with the code and what the program said', async () => {
+  test("FT-31 exit code 2 without matches is a failure with the code and the program's message", async () => {
     const root = await folderWith({ 'a.txt': 'needle\n' })
     const ripgrep = await writing(root, [], 2, 'rg: something broke')
     expect(await call(searchTool({ root, ripgrep }), { query: 'needle' })).toEqual({
@@ -147,7 +147,7 @@ describe.skipIf(process.platform === 'win32')('a program in the place of ripgrep
     })
   })
 
-  test('FT-28 a program that does not end is stopped in time, also when it has started another', async () => {
+  test('FT-28 a program that does not end is stopped in time, even if it has started another', async () => {
     const root = await folderWith({ 'a.txt': 'needle\n' })
     const ripgrep = await program(root, 'sleep 30')
     const envelope = await call(searchTool({ root, ripgrep, searchTimeoutMs: 100 }), { query: 'needle' })
@@ -158,7 +158,7 @@ describe.skipIf(process.platform === 'win32')('a program in the place of ripgrep
     })
   })
 
-  test('H-14 an abort stops the program', async () => {
+  test('an abort stops the program', async () => {
     const root = await folderWith({ 'a.txt': 'needle\n' })
     const controller = new AbortController()
     const path = await program(root, 'sleep 30')
@@ -167,7 +167,7 @@ describe.skipIf(process.platform === 'win32')('a program in the place of ripgrep
     await expect(search).rejects.toThrow('no longer wanted')
   })
 
-  test('H-14 output beyond the cap stops the program, and what was read is kept', async () => {
+  test('output beyond the limit stops the program, and the part already read is kept', async () => {
     const root = await folderWith({ 'a.txt': 'needle\n' })
     const line = JSON.stringify(match('a.txt', 1, 'needle'))
     const path = await program(root, `while :; do printf '%s\\n' '${line}'; done`)
@@ -176,7 +176,7 @@ describe.skipIf(process.platform === 'win32')('a program in the place of ripgrep
     expect(hits).toMatchObject([{ path: join(root, 'a.txt'), lines: Array(3).fill({ number: 1, text: 'needle' }) }])
   })
 
-  test('H-14 a file with a record that is too long is searched by the built-in engine', async () => {
+  test('a file with a record that is too long is searched by the built-in engine', async () => {
     const root = await folderWith({ 'a.txt': `${'x'.repeat(50_000)} needle\nneedle\nhay\nneedle\n` })
     const path = await writing(
       root,
@@ -192,7 +192,7 @@ describe.skipIf(process.platform === 'win32')('a program in the place of ripgrep
     expect(hits.map(({ matches, lines }) => [matches, lines.map(({ number }) => number)])).toEqual([[3, [1, 2, 4]]])
   })
 
-  test('FT-19 what the program finds outside the root, in the own folder, or in a link out of the root is not shown', async () => {
+  test("FT-19 matches outside the root, in the harness's own folder, or in a link out of the root are not shown", async () => {
     const root = await folderWith({ 'a.txt': 'needle\n', '.thinharness/outputs/o.txt': 'needle\n' })
     const found = ['../b.txt', '/outside.txt', '.thinharness/outputs/o.txt', 'gone/c.txt', 'a.txt']
     const ripgrep = await writing(
@@ -205,7 +205,7 @@ describe.skipIf(process.platform === 'win32')('a program in the place of ripgrep
     expect(content).toMatch(/\n\na\.txt\n {2}1: needle$/)
   })
 
-  test('a program that cannot be started is a failure when it was named, and replaced when it was found', async () => {
+  test('a program that cannot be started is a failure if it was named, and replaced if it was found', async () => {
     const root = await folderWith({ 'a.txt': 'needle\n' })
     const missing = join(dirname(root), 'missing')
     await expect(searchWith(missing, requestFor(root, 'needle'))).rejects.toThrow(RipgrepUnavailable)
@@ -215,7 +215,7 @@ describe.skipIf(process.platform === 'win32')('a program in the place of ripgrep
     expect((await engineFor(missing)).name).toBe('ripgrep')
   })
 
-  test('a program is found on PATH, and one that may not be run is not', async () => {
+  test('a program is found on PATH only if it is executable', async () => {
     const root = await folderWith({ 'bin/rg': '#!/bin/sh\n', 'other/x': '' })
     const folders = [join(root, 'other'), '', join(root, 'bin')].join(':')
     expect(await onPath(folders)).toBeUndefined()
@@ -224,10 +224,10 @@ describe.skipIf(process.platform === 'win32')('a program in the place of ripgrep
   })
 })
 
-describe('H-14 the output of ripgrep', () => {
+describe('the output of ripgrep', () => {
   const never = (): boolean => false
 
-  test('leaves out the lines that are taken as they lie in a chunk', () => {
+  test('it omits the lines that were read from their chunk directly', () => {
     const cutter = new LineCutter(100)
     const taken: string[] = []
     const take = (chunk: Buffer, start: number, length: number): boolean => {
@@ -242,7 +242,7 @@ describe('H-14 the output of ripgrep', () => {
     ])
   })
 
-  test('is cut at LF only, however it is chunked', () => {
+  test('it is split at LF only, whatever the chunks', () => {
     const text = 'one\u2028two\n\nthree\u0085\r\nfour'
     const bytes = Buffer.from(text)
     for (let size = 1; size <= bytes.length; size++) {
@@ -256,7 +256,7 @@ describe('H-14 the output of ripgrep', () => {
     }
   })
 
-  test('a line that is too long is left out, the next one is not', () => {
+  test('a line that is too long is omitted, the next one is not', () => {
     const cutter = new LineCutter(4)
     const pieces = ['12345\n1234\n123', '45\nok\n'].map((text) => Buffer.from(text))
     const lines = pieces.flatMap((piece) => [...cutter.push(piece, never)])
@@ -300,7 +300,7 @@ describe('H-14 the output of ripgrep', () => {
     expect(parseRecord(Buffer.from(JSON.stringify(record)))).toEqual(expected)
   })
 
-  test('what is no JSON is passed over', () => {
+  test('a line that is not JSON is skipped', () => {
     expect(parseRecord(Buffer.from('{"type":"match"'))).toBeUndefined()
   })
 })

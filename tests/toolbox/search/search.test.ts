@@ -28,7 +28,7 @@ describe('search', () => {
     const search = (root: string, options: FileToolOptions = {}): ReturnType<typeof searchTool> =>
       searchTool({ root, ...engine, ...options })
 
-    it('FT-22 matches are grouped by file, sorted by path and line, with counts, and the command in the metadata', async () => {
+    it('FT-22 matches are grouped by file and sorted by path and line, with counts; the command is in the metadata', async () => {
       const root = await folderWith(DOCUMENTS)
       const { ok, content, metadata } = await call(search(root), { query: 'needle' })
       expect({ ok, content }).toEqual({
@@ -56,7 +56,7 @@ describe('search', () => {
       expect(JSON.stringify(metadata['cmd'])).toContain('needle')
     })
 
-    it('FT-23 no matches is a success that names the scope', async () => {
+    it('FT-23 a search without matches is a success that names the scope', async () => {
       const root = await folderWith(DOCUMENTS)
       const { ok, content, metadata } = await call(search(root), { query: 'absent', path: 'docs', file_type: 'md' })
       expect({ ok, lines: content.split('\n'), metadata }).toMatchObject({
@@ -80,7 +80,7 @@ describe('search', () => {
       expect(content).toContain(`invalid query: ${problem}`)
     })
 
-    it('§6.4 an empty query is a failure that is not for retrying', async () => {
+    it('an empty query is a failure that cannot be retried', async () => {
       const root = await folderWith(DOCUMENTS)
       expect(await call(search(root), { query: '' })).toEqual({
         ok: false,
@@ -89,7 +89,7 @@ describe('search', () => {
       })
     })
 
-    it('FT-25 long lines are cut, without cutting a character in two', async () => {
+    it('FT-25 long lines are cut, but never within a character', async () => {
       const root = await folderWith({ 'long.txt': `needle ${'😀'.repeat(300)}\n` })
       const { content } = await call(search(root, { maxSearchLineChars: 20 }), { query: 'needle' })
       expect(content).toContain(`  1: needle ${'😀'.repeat(13)}...\n`.trimEnd())
@@ -97,7 +97,7 @@ describe('search', () => {
       expect(shorter.content).toContain('  1: nee...')
     })
 
-    it('FT-26 exclusions of the host hide files, folders and patterns, and are told', async () => {
+    it('FT-26 exclusions of the host hide files, folders and patterns, and are reported', async () => {
       const root = await folderWith({ ...DOCUMENTS, 'old/x/a.md': 'needle\n', 'a.log': 'needle\n', '#odd': 'needle\n' })
       const excludeGlobs = ['old/', '!*.log', 'docs/*.txt', '#odd']
       const { content, metadata } = await call(search(root, { excludeGlobs }), { query: 'needle' })
@@ -106,7 +106,7 @@ describe('search', () => {
       if (name === 'ripgrep') expect(metadata['cmd']).toEqual(expect.arrayContaining(['--glob=!old/', '--glob=!*.log']))
     })
 
-    it('FT-27 omitted matches and files are counted, in each file and in all', async () => {
+    it('FT-27 omitted matches and files are counted, per file and in total', async () => {
       const root = await folderWith({ 'a.md': 'x\n'.repeat(5), 'b.md': 'x\n'.repeat(3), 'c.md': 'x\n' })
       const { content } = await call(search(root), { query: 'x', max_files: 2, max_matches_per_file: 2 })
       expect(content).toBe(
@@ -119,7 +119,7 @@ describe('search', () => {
       )
     })
 
-    it('FT-74 FT-75 without arguments 50 files and 10 matches a file are shown', async () => {
+    it('FT-74 FT-75 by default 50 files with 10 matches each are shown', async () => {
       const files = Array.from({ length: 51 }, (_, index) => [`f${index + 100}.txt`, 'x\n'.repeat(11)])
       const root = await folderWith(Object.fromEntries(files) as Record<string, string>)
       const { content } = await call(search(root), { query: 'x' })
@@ -155,7 +155,7 @@ describe('search', () => {
       expect(envelope.metadata).not.toHaveProperty('cmd')
     })
 
-    it('FT-20 a path outside the root is refused, and so is one that a link leads to', async () => {
+    it('FT-20 a path outside the root is rejected, and so is a link that leads there', async () => {
       const root = await folderWith(DOCUMENTS)
       await writeFile(join(dirname(root), 'outside.txt'), 'needle\n')
       await symlink(join(dirname(root), 'outside.txt'), join(root, 'link.txt'))
@@ -166,7 +166,7 @@ describe('search', () => {
       expect((await call(search(root), { query: 'needle' })).content).not.toContain('outside')
     })
 
-    it('§6.4 a path that does not exist is a failure', async () => {
+    it('a path that does not exist is a failure', async () => {
       const root = await folderWith(DOCUMENTS)
       expect(await call(search(root), { query: 'needle', path: 'nowhere' })).toEqual({
         ok: false,
@@ -175,7 +175,7 @@ describe('search', () => {
       })
     })
 
-    test.skipIf(process.platform === 'win32' || isAbsent)('§6.4 a pipe is refused, and does not hang', async () => {
+    test.skipIf(process.platform === 'win32' || isAbsent)('a pipe is rejected and does not hang', async () => {
       const root = await folderWith(DOCUMENTS)
       execFileSync('mkfifo', [join(root, 'pipe')])
       const envelope = await call(search(root), { query: 'needle', path: 'pipe' })
@@ -184,7 +184,7 @@ describe('search', () => {
     })
 
     test.skipIf(isAbsent || !canLoseRights)(
-      'FT-29 FT-31 a file that cannot be read leaves a warning, or a failure when it was all',
+      'FT-29 FT-31 a file that cannot be read leaves a warning, or a failure if it was the only one',
       async () => {
         const root = await folderWith({ 'a.txt': 'needle\n', 'b.txt': 'needle\n' })
         await chmod(join(root, 'a.txt'), 0)
@@ -199,7 +199,7 @@ describe('search', () => {
       },
     )
 
-    it('H-14 lines with line separators of Unicode, lines that are no UTF-8, and empty lines are found', async () => {
+    it('lines with Unicode line separators, invalid UTF-8, and empty lines are found', async () => {
       const root = await folderWith({
         'separators.txt': 'a\u2028needle\nb\u2029needle\nc\u0085needle\nd\fneedle\n',
         'latin1.txt': Buffer.from('caf\xe9 needle\nplain\n', 'latin1'),
@@ -211,20 +211,20 @@ describe('search', () => {
       expect(content).toContain('  1: a\u2028needle\n  2: b\u2029needle\n  3: c\u0085needle\n  4: d\fneedle')
     })
 
-    it('H-14 `$` finds the end of a line that ends in CR LF', async () => {
+    it('`$` matches the end of a line that ends in CR LF', async () => {
       const root = await folderWith({ 'dos.txt': 'the total\r\ntotals\r\n\r\n', 'unix.txt': 'total\n' })
       const { content } = await call(search(root), { query: 'total$|^$' })
       expect(content).toContain('dos.txt\n  1: the total\n  3: \n\nunix.txt\n  1: total')
     })
 
-    it('H-14 `literal` takes the query as it is', async () => {
+    it('`literal` matches the query as written', async () => {
       const root = await folderWith({ 'a.txt': 'f(x) = [1]\nfx = 1\n' })
       const { content } = await call(search(root), { query: 'f(x) = [', literal: true })
       expect(content).toContain('a.txt\n  1: f(x) = [1]')
       expect(content).toContain('matches: 1 shown')
     })
 
-    it('H-14 `case_sensitive` is on unless it is switched off', async () => {
+    it('`case_sensitive` is on unless it is switched off', async () => {
       const root = await folderWith(DOCUMENTS)
       const exact = await call(search(root), { query: 'NEEDLE', path: 'docs/b.txt' })
       const folded = await call(search(root), { query: 'NEEDLE', path: 'docs/b.txt', case_sensitive: false })
@@ -234,7 +234,7 @@ describe('search', () => {
       ])
     })
 
-    it('H-14 `context_lines` shows the lines around matches, each once, with gaps marked', async () => {
+    it('`context_lines` shows the lines around matches, each once, with gaps marked', async () => {
       const lines = ['1', '2 x', '3', '4 x', '5', '6', '7', '8 x', '9']
       const root = await folderWith({ 'a.txt': lines.join('\r\n') })
       const { content } = await call(search(root), { query: 'x', context_lines: 1 })
@@ -242,7 +242,7 @@ describe('search', () => {
       expect(content).toContain(['a.txt', ...shown.map((line) => `  ${line}`)].join('\n'))
     })
 
-    it('H-15 hidden and ignored files are passed over, also where an ignore file lies above the place', async () => {
+    it('hidden and ignored files are skipped, even if the ignore file is above the start folder', async () => {
       const root = await folderWith({
         ...DOCUMENTS,
         '.gitignore': 'b.txt\n*.tmp\n',
@@ -257,7 +257,7 @@ describe('search', () => {
       expect(filesIn(named.content)).toEqual(['docs/b.txt'])
     })
 
-    it('H-15 ignore files above the root do not count', async () => {
+    it('ignore files above the root do not count', async () => {
       const root = await folderWith({
         ...DOCUMENTS,
         'docs/c.md': 'needle\n',
@@ -269,7 +269,7 @@ describe('search', () => {
       expect(filesIn((await call(search(root), { query: 'needle', path: 'docs' })).content)).toEqual(['docs/a.md'])
     })
 
-    it('§6.4 `file_type` names a type; an unknown one is a failure that names a near one', async () => {
+    it('`file_type` names a type; an unknown one is a failure that suggests a similar one', async () => {
       const root = await folderWith({ ...DOCUMENTS, Makefile: 'needle\n' })
       const markdown = await call(search(root), { query: 'needle', file_type: 'markdown' })
       expect(filesIn(markdown.content)).toEqual(['docs/a.md', 'guide.md'])
@@ -280,7 +280,7 @@ describe('search', () => {
       expect((await call(search(root), { query: 'needle', file_type: 'toString' })).ok).toBe(false)
     })
 
-    it('H-14 a binary file is passed over; of a text with a late NUL the lines before it are searched', async () => {
+    it('a binary file is skipped; in a text file with a late NUL the lines before it are searched', async () => {
       const text = 'needle 0123456789\n'.repeat(5_000)
       const root = await folderWith({
         'early.bin': `needle\n\0needle\n`,
@@ -293,20 +293,20 @@ describe('search', () => {
       expect((await call(search(root), { query: 'needle', path: 'early.bin' })).content).toContain('no matches')
     })
 
-    it('H-14 a line of many megabytes full of matches is one match, and is cut', async () => {
+    it('a line of many megabytes full of matches is one match, and is cut', async () => {
       const root = await folderWith({ 'one-line.json': `${'a'.repeat(20_000_000)}\nb\na\n` })
       const { content } = await call(search(root), { query: 'a', max_line_chars: 5 })
       expect(content).toContain('one-line.json\n  1: aaaaa...\n  3: a')
     })
 
-    it('H-14 counting ends at 10,000 matching lines of a file, and the result says so', async () => {
+    it('counting ends at 10,000 matching lines of a file, and the result reports it', async () => {
       const root = await folderWith({ 'many.txt': 'x\n'.repeat(25_000) })
       const { content } = await call(search(root), { query: 'x' })
       expect(content).toContain('matches: 10 shown, 9990+ omitted')
       expect(content).toContain('  ... 9990+ more match(es)')
     })
 
-    it('FT-67 a long result goes to a file, and its own result can be searched in turn', async () => {
+    it('FT-67 a long result is saved to a file, which can be searched in turn', async () => {
       const root = await folderWith({ 'a.txt': 'needle in a long line\n'.repeat(30) })
       const tool = search(root, { maxToolChars: 300 })
       const { ok, content, metadata } = await call(tool, { query: 'needle', max_matches_per_file: 30 })
@@ -319,7 +319,7 @@ describe('search', () => {
       expect(inside.content).toContain('matches: 1 shown')
     })
 
-    it('names with odd characters are found, and cannot write lines of their own', async () => {
+    it('names with odd characters are found, and cannot add lines of their own', async () => {
       const root = await folderWith({
         '-e': 'needle\n',
         'a\nb.txt': 'needle\n',
@@ -340,7 +340,7 @@ describe('search', () => {
     })
   })
 
-  test('FT-28 a search that takes too long is a failure that names the time', async () => {
+  test('FT-28 a search that takes too long is a failure that names the time limit', async () => {
     const root = await folderWith()
     // Many small files: each is a chance to look at the clock.
     await mkdir(join(root, 'many'))

@@ -10,7 +10,7 @@ const SKILL = skillText('demo', 'Shows.', 'Run `scripts/hello.sh`.\n')
 const NODE = { '.js': [process.execPath] }
 
 describe('skill_read', () => {
-  test('SK-01 the instructions come with the tree of files', async () => {
+  test('SK-01 the instructions are returned with the tree of files', async () => {
     const loaded = await skillsWith({
       'demo/SKILL.md': SKILL,
       'demo/b.md': 'b',
@@ -28,7 +28,7 @@ describe('skill_read', () => {
     expect(other.content.endsWith('\n\n## a/z.md\nz')).toBe(true)
   })
 
-  test('H-30 a skill is read whatever the folders above it are called', async () => {
+  test('a skill is read whatever its parent folders are called', async () => {
     const loaded = await skillsWith({ 'x/SKILL.md': SKILL })
     const moved = await folderWith({ '.venv/keep': '' })
     await rename(join(loaded.dir, 'x'), join(moved, '.venv', 'demo'))
@@ -82,7 +82,7 @@ describe('skill_read', () => {
     expect((await callSkill(loaded, 'skill_read', { skill_name: 'demo', path: join(demo, 'sub/a.md') })).ok).toBe(true)
   })
 
-  test('any text as a name, a path or a script has an answer, and shows nothing from outside', async () => {
+  test('any string as name, path or script yields a result, and shows nothing from outside', async () => {
     const loaded = await skillsWith({ 'demo/SKILL.md': SKILL, 'secret.txt': 'top secret' })
     await symlink('../secret.txt', join(loaded.dir, 'demo', 'link'))
     const part = fc.constantFrom(
@@ -116,7 +116,7 @@ describe('skill_read', () => {
     )
   })
 
-  test('what is not there, what is no file, what is no skill', async () => {
+  test('a missing file, a path that is not a file, and an unknown skill are failures', async () => {
     const loaded = await skillsWith({
       'demo/SKILL.md': SKILL,
       'demo/sub/a.md': 'a',
@@ -141,7 +141,7 @@ describe('skill_read', () => {
 })
 
 describe('skill_run', () => {
-  test('SK-01 a Python script runs through its runner', async () => {
+  test('SK-01 a Python script runs through its interpreter', async () => {
     const loaded = await skillsWith(
       { 'demo/SKILL.md': SKILL, 'demo/run.py': 'import sys, os\nprint(sys.argv[1:], os.path.basename(os.getcwd()))' },
       { runners: { '.py': ['python3', '-B'] } },
@@ -158,7 +158,7 @@ describe('skill_run', () => {
     })
   })
 
-  test('SK-02 a shell script runs without an executable bit, with its arguments, both streams as one', async () => {
+  test('SK-02 a shell script runs without an executable bit, with its arguments and both streams merged', async () => {
     const loaded = await skillsWith({
       'demo/SKILL.md': SKILL,
       'demo/scripts/hello.sh': 'echo "hello $1"; echo oops >&2; exit $2',
@@ -177,7 +177,7 @@ describe('skill_run', () => {
     })
   })
 
-  test('a JavaScript script, and one that is run itself', async () => {
+  test('a JavaScript script runs, and so does an executable', async () => {
     const loaded = await skillsWith(
       {
         'demo/SKILL.md': SKILL,
@@ -203,7 +203,7 @@ describe('skill_run', () => {
     })
   })
 
-  test('SK-03 the runner goes by the ending; what the machine has not is said', async () => {
+  test('SK-03 the interpreter depends on the file extension, and a missing one is reported', async () => {
     const folder = await folderWith()
     const programs = ['uv', 'python3', 'bash', 'sh', 'node', 'tsx', 'bun', 'go']
     for (const name of programs) await writeFile(join(folder, name), '#!/bin/sh\n', { mode: 0o755 })
@@ -227,7 +227,7 @@ describe('skill_run', () => {
     })
   })
 
-  test('SK-04 H-30 a script that takes too long is a failure, and its children are gone', async () => {
+  test('SK-04 a script that takes too long is a failure, and its children are killed', async () => {
     const loaded = await skillsWith({
       'demo/SKILL.md': SKILL,
       'demo/slow.sh': 'sh -c "sleep 1.5; touch late" & echo begun; sleep 30',
@@ -242,7 +242,7 @@ describe('skill_run', () => {
     await expect(readFile(join(loaded.dir, 'demo', 'late'))).rejects.toThrow('ENOENT')
   })
 
-  test('the time of a call is cut to the limit, the output to its own', async () => {
+  test('the time of a call is capped at the limit, and so is its output', async () => {
     const loaded = await skillsWith(
       { 'demo/SKILL.md': SKILL, 'demo/slow.sh': 'printf 0123456789; sleep 30' },
       { maxTimeoutMs: 300 },
@@ -259,7 +259,7 @@ describe('skill_run', () => {
     })
   })
 
-  test('an abort ends a script, and lines come while it runs', async () => {
+  test('an abort ends a script, and lines are emitted while it runs', async () => {
     const loaded = await skillsWith({ 'demo/SKILL.md': SKILL, 'demo/slow.sh': 'echo begun; sleep 30' })
     const abort = new AbortController()
     const seen: unknown[] = []
@@ -280,7 +280,7 @@ describe('skill_run', () => {
     expect(seen).toEqual([{ kind: 'shell_output', stream: 'stdout', output: 'begun\n' }])
   })
 
-  test('H-30 the environment of a script holds no key that was not named', async () => {
+  test('the environment of a script holds no key that was not named', async () => {
     vi.stubEnv('FAKE_API_KEY', 'sk-from-the-process')
     onTestFinished(() => {
       vi.unstubAllEnvs()
@@ -291,7 +291,7 @@ describe('skill_run', () => {
     expect(content).not.toContain('FAKE_API_KEY')
   })
 
-  test('a script that is not there, a folder, arguments that no program takes, a runner that is not installed', async () => {
+  test('a missing script, a folder, invalid arguments, and a missing interpreter are failures', async () => {
     const loaded = await skillsWith(
       { 'demo/SKILL.md': SKILL, 'demo/sub/a.sh': '', 'demo/a.odd': '' },
       { runners: { '.odd': ['/nonexistent/odd'] } },

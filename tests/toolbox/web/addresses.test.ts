@@ -31,7 +31,7 @@ test.each([
   expect(isPublicAddress(address)).toBe(expected)
 })
 
-test('any text has an answer', () => {
+test('any string yields a result', () => {
   fc.assert(fc.property(fc.string(), (text) => typeof isPublicAddress(text) === 'boolean'))
 })
 
@@ -68,7 +68,7 @@ describe('addresses that are not public', () => {
     'localhost',
     'localhost.',
     'LOCALHOST',
-  ])('as %s they are refused, and nothing is sent', async (host) => {
+  ])('%s is rejected, and nothing is sent', async (host) => {
     const { port, hits } = await guarded()
     expect(await fetched({ url: `http://${host}:${port}/` }, { allowPrivate: false })).toMatchObject(REFUSED)
     expect(hits()).toBe(0)
@@ -87,7 +87,7 @@ describe('addresses that are not public', () => {
     expect(result.content).toContain('not public')
   })
 
-  test('a name that leads to one is refused, also when only one of its addresses does', async () => {
+  test('a name that resolves to one is rejected, even if only one of its addresses is not public', async () => {
     const { port, hits } = await guarded()
     for (const addresses of [[LOOPBACK], [{ address: '93.184.216.34', family: 4 } as const, LOOPBACK]]) {
       const result = await fetched(
@@ -99,7 +99,7 @@ describe('addresses that are not public', () => {
     expect(hits()).toBe(0)
   })
 
-  test('behind a redirect they are refused, though the first host was allowed', async () => {
+  test('a redirect to one is rejected, even if the first host was allowed', async () => {
     const { port: inner, hits } = await guarded()
     const targets = [
       `http://127.0.0.1:${inner}/`,
@@ -121,7 +121,7 @@ describe('addresses that are not public', () => {
     expect(hits()).toBe(0)
   })
 
-  test('a name that changes its address between check and use leads nowhere else: it is looked up once a hop', async () => {
+  test('a name that changes its address between check and use leads nowhere else: it is resolved once per hop', async () => {
     const { port: inner, hits } = await guarded()
     const asked: string[] = []
     const port = await serve((request, response) => {
@@ -143,7 +143,7 @@ describe('addresses that are not public', () => {
     expect([hits(), inner > 0]).toEqual([0, true])
   })
 
-  test('`allowPrivate` as a list allows these hosts alone', async () => {
+  test('`allowPrivate` as a list allows only these hosts', async () => {
     const { port, hits } = await guarded()
     const options: FetchUrlOptions = { allowPrivate: ['*.corp.test', '127.0.0.1'], lookup: async () => [LOOPBACK] }
     const urls = ['wiki.corp.test', '127.0.0.1', 'corp.test', 'evilcorp.test', 'localhost'].map(
@@ -194,7 +194,7 @@ describe('hosts', () => {
     [{ timeoutMs: 0 }, 'Expected `timeoutMs` of `fetchUrl` to be a whole number from 1 to 2147483647, got `0`.'],
     [{ userAgent: 'a\r\nb: c' }, 'Expected `userAgent`'],
     [{ lookup: {} }, 'Expected `lookup` of `fetchUrl` to be a function, got an object.'],
-  ])('options %j are refused', (options, message) => {
+  ])('the options %j are rejected', (options, message) => {
     expect(() => fetchUrl(options as FetchUrlOptions)).toThrow(message)
   })
 })

@@ -13,7 +13,7 @@ import { fetched, serve, servePage } from './support.js'
 const NEVER = new AbortController().signal
 
 describe('fetch_url', () => {
-  test('text comes as it is, with where it was found', async () => {
+  test('text is returned as it is, with its address', async () => {
     const url = await servePage('application/json', '{"a": 1}')
     expect(await fetched({ url })).toEqual({
       ok: true,
@@ -39,7 +39,7 @@ describe('fetch_url', () => {
     expect(metadata).toMatchObject({ format: 'markdown', content_type: 'text/html' })
   })
 
-  test('the text of a PDF', async () => {
+  test('the text of a PDF is returned', async () => {
     const url = await servePage('application/pdf', pdfSaying('Hello from a PDF'))
     expect(await fetched({ url })).toMatchObject({
       ok: true,
@@ -78,7 +78,7 @@ describe('fetch_url', () => {
     ['an image', 'image/png', Buffer.from([0x89, 0x50])],
     ['a program', 'application/octet-stream', Buffer.from([0x7f, 0x45, 0x4c, 0x46, 0, 0])],
     ['a text with NUL bytes', 'text/plain', Buffer.from('a\0b')],
-  ])('%s is refused plainly', async (_name, contentType, body) => {
+  ])('%s is rejected with a clear error', async (_name, contentType, body) => {
     const result = await fetched({ url: await servePage(contentType, body) })
     expect(result).toMatchObject({
       ok: false,
@@ -103,7 +103,7 @@ describe('fetch_url', () => {
     expect(bomb.metadata).toMatchObject({ truncated: true, size_bytes: 1_000 })
   })
 
-  test('a text over the limit is kept in a file; a call can lower the limit, never raise it', async () => {
+  test('a text over the limit is saved in a file; a call can lower the limit but never raise it', async () => {
     const root = await folderWith()
     const url = await servePage('text/plain', 'x'.repeat(5_000))
     const result = await call(fetchUrl({ root, allowPrivate: true, maxChars: 1_000 }), { url, max_chars: 9_000 })
@@ -114,7 +114,7 @@ describe('fetch_url', () => {
     expect(less.content).toContain('xxxxx\n...\nxxxxx')
   })
 
-  test('a page that is not there is a failure with what it says', async () => {
+  test('a missing page is a failure with its content', async () => {
     const port = await serve((_request, response) => {
       response.writeHead(404, { 'content-type': 'text/plain' }).end('no such\npage')
     })
@@ -153,13 +153,13 @@ describe('fetch_url', () => {
     ['a giant', `http://example.com/${'x'.repeat(10_000)}`, 'InvalidInput'],
     ['a port that is closed', 'http://127.0.0.1:1/', 'FetchFailed'],
     ['no such host', 'http://nowhere.invalid/', 'FetchFailed'],
-  ])('%s is refused or told', async (_name, url, type) => {
+  ])('%s is rejected or reported', async (_name, url, type) => {
     const result = await fetched({ url }, { lookup: () => Promise.reject(new Error('ENOTFOUND')) })
     expect(result).toMatchObject({ ok: false, metadata: { error_type: type } })
     expect(result.content.length).toBeLessThan(500)
   })
 
-  test('any text as a URL gives an answer, and reaches no network', async () => {
+  test('any string as URL yields a result and reaches no network', async () => {
     const spec = fetchUrl({ root: await folderWith(), lookup: () => Promise.reject(new Error('ENOTFOUND')) })
     const text = fc.oneof(
       fc.string({ unit: 'binary', minLength: 1 }),
@@ -190,12 +190,12 @@ async function rawServer(answer: string, hold: boolean): Promise<string> {
   return `http://127.0.0.1:${typeof address === 'object' && address !== null ? address.port : 0}/`
 }
 
-describe('fetch_url and servers that mean ill', () => {
+describe('fetch_url and hostile servers', () => {
   test.each([
     ['says nothing', ''],
     ['stops in its head', 'HTTP/1.1 200 OK\r\ncontent-type: text/'],
     ['stops in its body', 'HTTP/1.1 200 OK\r\ncontent-type: text/plain\r\ncontent-length: 100\r\n\r\nsome'],
-  ])('one that %s is given up after the time limit', async (_name, answer) => {
+  ])('one that %s is abandoned after the time limit', async (_name, answer) => {
     const result = await fetched({ url: await rawServer(answer, true) }, { timeoutMs: 300 })
     expect(result).toEqual({
       ok: false,
@@ -216,7 +216,7 @@ describe('fetch_url and servers that mean ill', () => {
     expect(result).toMatchObject({ ok: false, metadata: { error_type: 'FetchFailed' } })
   })
 
-  test('an abort ends it while a name is looked up, while a page is read, while one is converted', async () => {
+  test('an abort ends it during name lookup, reading and conversion', async () => {
     const never = { lookup: () => new Promise<never>(() => undefined) }
     const slow = await rawServer('HTTP/1.1 200 OK\r\ncontent-type: text/plain\r\ncontent-length: 100\r\n\r\nsome', true)
     const deep = await servePage('text/html', '<p>x</p>'.repeat(200_000))
@@ -234,7 +234,7 @@ describe('fetch_url and servers that mean ill', () => {
     }
   })
 
-  test('HTML that nests too deep is a failure, and a PDF that is none', async () => {
+  test('HTML that nests too deep is a failure, and so is an invalid PDF', async () => {
     for (const url of [
       await servePage('text/html', '<div>'.repeat(300_000)),
       await servePage('application/pdf', '%PDF-1.7 broken'),
@@ -245,13 +245,13 @@ describe('fetch_url and servers that mean ill', () => {
     }
   })
 
-  test('a PDF over the cap is not read in part', async () => {
+  test('a PDF over the limit is not read in part', async () => {
     const result = await fetched({ url: await servePage('application/pdf', pdfSaying('x')) }, { maxBytes: 100 })
     expect(result).toMatchObject({ ok: false, metadata: { error_type: 'ContentTooLarge' } })
   })
 })
 
-test('a package that is not installed is told with the command that installs it', async () => {
+test('a missing package is reported with the command that installs it', async () => {
   const converter = { packageName: 'not-a-package-of-ours', purpose: 'Odd pages are read', source: '' }
   const converted = convert(converter, Buffer.from(''), { base: new URL('http://x/'), signal: NEVER })
   await expect(converted).rejects.toMatchObject({
@@ -261,7 +261,7 @@ test('a package that is not installed is told with the command that installs it'
   })
 })
 
-test('a conversion has neither the environment nor endless memory', async () => {
+test("a conversion has neither the host's environment nor unlimited memory", async () => {
   const convertBy = (source: string): Promise<string> =>
     convert({ packageName: 'turndown', purpose: '', source }, Buffer.from('x'), {
       base: new URL('http://x/'),

@@ -59,7 +59,7 @@ describe.each([
   ['one further up, with descriptors', true, 'a/deep/x.txt'],
   ['the last one, by comparing paths', false, 'a/x.txt'],
   ['one further up, by comparing paths', false, 'a/deep/x.txt'],
-])('H-33 a folder that becomes a link between check and use, %s', (_name, descriptors, file) => {
+])('a folder that becomes a link between check and use, %s', (_name, descriptors, file) => {
   test('does not lead reading outside', async () => {
     const { workspace, resolveAndSwap } = await scene(descriptors, file)
     const opened = withResolved(resolveAndSwap, (path) => openFile(workspace, path, shown))
@@ -89,7 +89,7 @@ describe.each([
     await expectUntouched(outside)
   })
 
-  test('does not lead work outside that has begun', async () => {
+  test('does not lead work outside that has already started', async () => {
     const { outside, root, workspace, swap } = await scene(descriptors, file)
     const path = await workspace.rootPolicy.resolve(file)
     const replacing = withTarget(workspace, { path, shown, signal }, (target) =>
@@ -116,7 +116,7 @@ describe.each([
     expect(paths.filter((path) => path.startsWith(`/${dirname(file)}/`))).toEqual([])
   })
 
-  test('and a link that is there from the start is refused as well', async () => {
+  test('is rejected if it is a link from the start', async () => {
     const { outside, root, workspace } = await scene(descriptors, file)
     await symlink(join(outside, 'x.txt'), join(root, 'link'))
     const opened = withResolved(
@@ -127,7 +127,7 @@ describe.each([
   })
 })
 
-test('H-33 no name in a folder is opened through a link', async () => {
+test('no name in a folder is opened through a link', async () => {
   const outside = await folderWith({ 'x.txt': 'secret' })
   const root = await folderWith()
   await symlink(join(outside, 'x.txt'), join(root, 'link'))
@@ -151,7 +151,7 @@ for (;;) {
 }`
 
 test.skipIf(process.platform !== 'linux')(
-  'H-33 nothing outside is read or changed while another process swaps folders for links',
+  'nothing outside is read or changed while another process swaps folders for links',
   { timeout: 60_000 },
   async () => {
     const outside = await folderWith({ 'x.txt': 'secret', 'deep/x.txt': 'secret' })
@@ -193,7 +193,7 @@ test.skipIf(process.platform !== 'linux')(
   },
 )
 
-describe.skipIf(process.platform === 'win32')('what is no regular file neither hangs nor is touched', () => {
+describe.skipIf(process.platform === 'win32')('a path that is not a regular file neither hangs nor is touched', () => {
   const tools: [string, (root: string, path: string) => ReturnType<typeof call>][] = [
     ['read', (root, path) => call(readTool({ root }), { path })],
     ['write', (root, path) => call(writeTool({ root }), { path, content: 'x' })],
@@ -225,7 +225,7 @@ describe.skipIf(process.platform === 'win32')('what is no regular file neither h
     await unlink(join(root, 'zero'))
   })
 
-  test('opening a pipe waits for nobody', async () => {
+  test('opening a pipe does not block', async () => {
     const root = await folderWith()
     execFileSync('mkfifo', [join(root, 'pipe')])
     const folder = await openFolder(workspaceIn(root), root)
@@ -235,7 +235,7 @@ describe.skipIf(process.platform === 'win32')('what is no regular file neither h
     await folder.close()
   })
 
-  test('a pipe that takes the place of a file between check and use', async () => {
+  test('a pipe that replaces a file between check and use is not read', async () => {
     const root = await folderWith({ 'x.txt': 'inside' })
     const workspace = workspaceIn(root)
     const path = await workspace.rootPolicy.resolve('x.txt')
@@ -247,7 +247,7 @@ describe.skipIf(process.platform === 'win32')('what is no regular file neither h
   })
 })
 
-test('FT-18 naughty paths fail clearly or stay inside', async () => {
+test('FT-18 odd paths fail clearly or stay inside the root', async () => {
   const outside = await folderWith()
   const root = await folderWith()
   const write = writeTool({ root })

@@ -8,7 +8,7 @@ import { pathProblem, shownPath } from '#toolbox/workspace/path-text.js'
 import { containedPath, PathPolicy } from '#toolbox/workspace/paths.js'
 import { folderWith } from '../support.js'
 
-describe('H-33 what is wrong with a path as it is written', () => {
+describe('the syntax check of a path', () => {
   const NO_WINDOWS = 'path is a Windows path, which this system has not'
   test.each<[string, string | undefined, string | undefined]>([
     // path, on Linux, on Windows
@@ -50,7 +50,7 @@ describe('H-33 what is wrong with a path as it is written', () => {
   })
 })
 
-describe('spec §1.4 a policy', () => {
+describe('a path policy', () => {
   const policyFor = async (): Promise<{ root: string; outside: string; policy: PathPolicy }> => {
     const outside = await folderWith({ 'secret.txt': 'secret', 'deep/secret.txt': 'secret' })
     const root = await folderWith({ 'a.txt': '', 'docs/b.txt': '', 'docs/deep/c.txt': '' })
@@ -77,7 +77,7 @@ describe('spec §1.4 a policy', () => {
     ['missing/../x.txt', '/x.txt'],
     ['a.txt/x', '/a.txt/x'],
     ['~x', '/~x'],
-  ])('FT-18 resolves %j inside the root', async (raw, expected) => {
+  ])('FT-18 %j resolves inside the root', async (raw, expected) => {
     const { root, policy } = await policyFor()
     expect(await policy.resolve(raw)).toBe(root + expected)
     expect(containedPath(root, raw)).toBe(root + expected)
@@ -104,13 +104,13 @@ describe('spec §1.4 a policy', () => {
     ['', 'path is empty: '],
     ['a\0b', 'path contains a NUL character: a\\u0000b'],
     ['C:\\x', 'path is a Windows path, which this system has not: C:\\x'],
-  ])('FT-18 refuses %j', async (raw, message) => {
+  ])('FT-18 %j is rejected', async (raw, message) => {
     const { root, policy } = await policyFor()
     await expect(policy.resolve(raw)).rejects.toThrow(new PathValidationError(message))
     expect(() => containedPath(root, raw)).toThrow(new PathValidationError(message))
   })
 
-  test('takes absolute paths inside the root, and `~` for the home folder', async () => {
+  test('absolute paths inside the root are accepted, and `~` is the home folder', async () => {
     const { root, outside, policy } = await policyFor()
     expect(await policy.resolve(join(root, 'to-docs/b.txt'))).toBe(join(root, 'docs/b.txt'))
     await expect(policy.resolve(join(outside, 'secret.txt'))).rejects.toThrow(PathValidationError)
@@ -118,7 +118,7 @@ describe('spec §1.4 a policy', () => {
     expect(containedPath(homedir(), '~/x')).toBe(join(containedPath(homedir(), '~'), 'x'))
   })
 
-  test('FT-19 an allow-list lets through its files alone, and its folders with all below', async () => {
+  test('FT-19 an allow-list admits only its files, and its folders with everything below', async () => {
     const { root } = await policyFor()
     const policy = new PathPolicy(root, ['a.txt', 'docs/deep', 'docs', 'docs', 'not-yet'], { label: 'read paths' })
     const verdicts = [
@@ -157,7 +157,7 @@ describe('spec §1.4 a policy', () => {
     }
   })
 
-  test('a reserved folder is allowed only where it is named', async () => {
+  test('a reserved folder is allowed only if it is named', async () => {
     const { root } = await policyFor()
     const verdicts = (policy: PathPolicy): boolean[] =>
       ['own', 'own/x', 'own/sub/x', 'other'].map((path) => policy.covers(join(root, path)))
@@ -175,7 +175,7 @@ describe('spec §1.4 a policy', () => {
     ])
   })
 
-  test('whatever is written, what is resolved lies in the root', async () => {
+  test('whatever the input, the resolved path is in the root', async () => {
     const { root, policy } = await policyFor()
     await mkdir(join(root, 'docs/deep/er'))
     await symlink('../../..', join(root, 'docs/deep/up'))

@@ -16,15 +16,15 @@ async function spilledName(root: string, folder = OUTPUTS): Promise<string> {
   return `${folder}/${names[0]!}`
 }
 
-describe('spec §6.0 long results', () => {
-  test('what fits stays as it is, counted in characters', async () => {
+describe('long results', () => {
+  test('a result within the limit stays as it is, counted in characters', async () => {
     const root = await folderWith()
     const text = '😀'.repeat(10)
     expect(await spill(workspaceIn(root), { text, prefix: 'read', limit: 10 })).toEqual({ content: text, metadata: {} })
     expect(await readdir(root)).toEqual([])
   })
 
-  test('FT-67 what does not fit is kept whole in a file, its beginning and end shown, with guidance to read it', async () => {
+  test('FT-67 a longer result is saved whole in a file; its beginning and end are shown, with instructions for reading it', async () => {
     const root = await folderWith()
     const text = `😀${'a'.repeat(50)}${'b'.repeat(50)}😀`
     const { content, metadata } = await spill(workspaceIn(root), { text, prefix: 'search', limit: 5 })
@@ -43,7 +43,7 @@ describe('spec §6.0 long results', () => {
     expect(await textOf(root, name)).toBe(text)
   })
 
-  test('PT-09 texts that are kept at the same time get files of their own', async () => {
+  test('PT-09 results that are saved concurrently get different files', async () => {
     const root = await folderWith()
     const workspace = workspaceIn(root)
     const spills = Array.from({ length: 16 }, () => spill(workspace, { text: 'same text', prefix: 'read', limit: 3 }))
@@ -52,7 +52,7 @@ describe('spec §6.0 long results', () => {
     expect(await readdir(join(root, OUTPUTS))).toHaveLength(16)
   })
 
-  test('H-17 the oldest files go when there are too many, and only the own ones', async () => {
+  test("the oldest files are deleted if there are too many, and only the harness's own ones", async () => {
     const root = await folderWith({ 'out/read-1-deadbeef.txt': 'not ours', 'out/notes.txt': 'notes' })
     const workspace = workspaceIn(root, { outputDir: 'out', maxOutputFiles: 3 })
     const saved = ['read-1-deadbeef.txt', 'notes.txt']
@@ -64,7 +64,7 @@ describe('spec §6.0 long results', () => {
     expect(left.sort()).toEqual([...saved.slice(0, 2), ...saved.slice(-3)].sort())
   })
 
-  test('a text that cannot be kept is still cut, and the loss is told', async () => {
+  test('a text that cannot be saved is still cut, and the loss is reported', async () => {
     const root = await folderWith({ '.thinharness': 'a file where the folder should be' })
     expect(await spill(workspaceIn(root), { text: 'abcdef', prefix: 'read', limit: 2 })).toEqual({
       content:
@@ -73,7 +73,7 @@ describe('spec §6.0 long results', () => {
     })
   })
 
-  test('nothing is kept outside the root', async () => {
+  test('nothing is saved outside the root', async () => {
     const outside = await folderWith()
     const root = await folderWith()
     const workspace = workspaceIn(root)
@@ -83,11 +83,11 @@ describe('spec §6.0 long results', () => {
   })
 })
 
-describe('reading what was kept', () => {
+describe('reading saved results', () => {
   test.each<[string, string | undefined]>([
-    ['FT-68 in the usual folder', undefined],
-    ['FT-69 in a folder of its own', 'results/long'],
-  ])('%s, it may be read whatever the read paths are, by a later process too', async (_name, outputDir) => {
+    ['FT-68 in the default folder', undefined],
+    ['FT-69 in a custom folder', 'results/long'],
+  ])('%s, a saved result may be read whatever the read paths are, by a later process too', async (_name, outputDir) => {
     const root = await folderWith({ 'docs/a.txt': TEXT })
     const options = { root, readPaths: ['docs'], ...(outputDir !== undefined && { outputDir }) }
     await call(readTool({ ...options, maxReadChars: 100 }), { path: 'docs/a.txt' })
@@ -97,7 +97,7 @@ describe('reading what was kept', () => {
     expect(result.content).toContain('101\t100\trow 100')
   })
 
-  test('H-17 it is never kept again: whole lines, and where to go on', async () => {
+  test('it is not saved again: whole lines are shown, with the offset to continue from', async () => {
     const root = await folderWith({ 'docs/a.txt': TEXT })
     const read = readTool({ root, readPaths: ['docs'], maxReadChars: 400, maxReadBytes: 500 })
     await call(read, { path: 'docs/a.txt', limit: 70 })
@@ -116,7 +116,7 @@ describe('reading what was kept', () => {
     expect(await readdir(join(root, OUTPUTS))).toHaveLength(1)
   })
 
-  test('a line that is too long alone is cut, and said to be', async () => {
+  test('a single line that is too long is cut, and marked as cut', async () => {
     const root = await folderWith({ 'a.txt': `${'x'.repeat(2_000)}\nlast` })
     const read = readTool({ root, maxReadChars: 300 })
     await call(read, { path: 'a.txt' })
@@ -142,7 +142,7 @@ describe('reading what was kept', () => {
     }
   })
 
-  test('FT-72 a name of an own file that leads elsewhere is refused', async () => {
+  test('FT-72 a link that has the name of a saved result and leads elsewhere is rejected', async () => {
     const outside = await folderWith({ 'secret.txt': 'secret' })
     const root = await folderWith({ 'docs/a.txt': TEXT, 'private.txt': 'secret' })
     const read = readTool({ root, readPaths: ['docs'], maxReadChars: 100 })

@@ -33,19 +33,22 @@ beforeAll(async () => {
 
 afterAll(() => rm(many, { recursive: true, force: true }))
 
-describe('what looks through folders has one time limit, and ends when it is no longer wanted', () => {
-  test.each(LOOKS)('H-20 FT-28 `%s` that takes too long is a failure that names the time', async (name, make, args) => {
-    const { ok, content, metadata } = await call(make({ root: many, searchTimeoutMs: 1 }), args)
-    expect({ ok, type: metadata['error_type'], timeout: metadata['timeout'] }).toEqual({
-      ok: false,
-      type: 'Timeout',
-      timeout: 0.001,
-    })
-    expect(content).toMatch(/ timed out after 0\.001s: narrow the path/)
-    expect(content).toContain(name === 'search' ? 'built-in search' : name)
-  })
+describe('a tool that walks folders has one time limit, and stops when it is aborted', () => {
+  test.each(LOOKS)(
+    'FT-28 `%s` that takes too long is a failure that names the time limit',
+    async (name, make, args) => {
+      const { ok, content, metadata } = await call(make({ root: many, searchTimeoutMs: 1 }), args)
+      expect({ ok, type: metadata['error_type'], timeout: metadata['timeout'] }).toEqual({
+        ok: false,
+        type: 'Timeout',
+        timeout: 0.001,
+      })
+      expect(content).toMatch(/ timed out after 0\.001s: narrow the path/)
+      expect(content).toContain(name === 'search' ? 'built-in search' : name)
+    },
+  )
 
-  test.each(LOOKS)('an abort ends `%s` on its way', async (_, make, args) => {
+  test.each(LOOKS)('an abort ends `%s` while it runs', async (_, make, args) => {
     const controller = new AbortController()
     const looking = make({ root: many }).call(args, contextOf({ signal: controller.signal }))
     setImmediate(() => controller.abort(new Error('no longer wanted')))
@@ -67,14 +70,14 @@ describe.skipIf(process.platform === 'win32')('the process of ripgrep', () => {
     return { controller, ended, pid }
   }
 
-  test('is gone when the call is aborted', async () => {
+  test('it is killed when the call is aborted', async () => {
     const { controller, ended, pid } = await started()
     controller.abort(new Error('no longer wanted'))
     expect(await ended).toBe('Error: no longer wanted')
     expect(isAlive(pid)).toBe(false)
   })
 
-  test('is gone when its time is up', async () => {
+  test('it is killed at the time limit', async () => {
     const { ended, pid } = await started({ searchTimeoutMs: 3_000 })
     expect(await ended).toMatchObject({ kind: 'failed', errorType: 'Timeout' })
     expect(isAlive(pid)).toBe(false)
@@ -89,7 +92,7 @@ function isAlive(pid: number): boolean {
   }
 }
 
-test('a long search tells what it has met so far, the first after a while and then now and then', async () => {
+test('a long search reports its progress, first after a while and then at intervals', async () => {
   const root = await folderWith()
   const told: JsonValue[] = []
   vi.useFakeTimers({ toFake: ['Date'] })

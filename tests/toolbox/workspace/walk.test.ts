@@ -19,20 +19,20 @@ async function met(workspace: Workspace, options: Partial<WalkOptions> = {}): Pr
   return paths
 }
 
-describe('H-15 the walker', () => {
-  test('meets what lies in a folder together and by name, then goes on folder by folder', async () => {
+describe('the walker', () => {
+  test('it lists a folder by name, then continues folder by folder', async () => {
     const root = await folderWith({ 'b/x': '', 'a/y': '', 'a/b/z': '', ab: '', c: '' })
     expect(await met(workspaceIn(root))).toEqual(['a/', 'ab', 'b/', 'c', 'a/b/', 'a/y', 'a/b/z', 'b/x'])
   })
 
-  test('passes over hidden names unless asked', async () => {
+  test('it skips hidden names unless asked', async () => {
     const root = await folderWith({ '.a/x': '', '.b': '', 'c/.d': '' })
     expect(await met(workspaceIn(root))).toEqual(['c/'])
     expect(await met(workspaceIn(root), { includeHidden: true })).toEqual(['.a/', '.b', 'c/', '.a/x', 'c/.d'])
     expect(await met(workspaceIn(root), { glob: 'c/.*' })).toEqual(['c/.d'])
   })
 
-  test('minds the ignore files of the folders above its start, and not the verdict on the start itself', async () => {
+  test('it applies the ignore files of the folders above its start, except to the start itself', async () => {
     const root = await folderWith({
       '.gitignore': '*.log\nbuild/\n',
       'build/.gitignore': '!keep.log\n',
@@ -46,12 +46,12 @@ describe('H-15 the walker', () => {
     expect(await met(workspaceIn(root), { glob: 'build/*' })).toEqual(['build/b.txt', 'build/keep.log'])
   })
 
-  test('knows nothing of the ignore files above the root', async () => {
+  test('it ignores the ignore files above the root', async () => {
     const around = await folderWith({ '.ignore': '*\n', '.gitignore': '*\n', 'root/a': '' })
     expect(await met(workspaceIn(join(around, 'root')))).toEqual(['a'])
   })
 
-  test('gives links with where they lead, enters none, and leaves out those that lead nowhere that may be read', async () => {
+  test('it reports links with their targets, follows none, and omits those without a readable target', async () => {
     const outside = await folderWith({ x: '' })
     const root = await folderWith({ 'a/x': '', 'private/x': '', '.thinharness/x': '' })
     const links = {
@@ -71,20 +71,17 @@ describe('H-15 the walker', () => {
     expect(await met(workspaceIn(root, { readPaths: ['a'] }))).toEqual(['a/', 'a/one/@', 'a/two@', 'a/x'])
   })
 
-  test.skipIf(process.platform === 'win32')(
-    'meets no pipe, and goes on past a folder that it may not read',
-    async () => {
-      const root = await folderWith({ 'a/x': '', 'b/y': '' })
-      execFileSync('mkfifo', [join(root, 'pipe')])
-      await chmod(join(root, 'a'), 0o000)
-      const paths = await met(workspaceIn(root))
-      await chmod(join(root, 'a'), 0o755)
-      // The superuser may read it.
-      expect(paths.filter((path) => path !== 'a/x')).toEqual(['a/', 'b/', 'b/y'])
-    },
-  )
+  test.skipIf(process.platform === 'win32')('it skips pipes and folders that it may not read', async () => {
+    const root = await folderWith({ 'a/x': '', 'b/y': '' })
+    execFileSync('mkfifo', [join(root, 'pipe')])
+    await chmod(join(root, 'a'), 0o000)
+    const paths = await met(workspaceIn(root))
+    await chmod(join(root, 'a'), 0o755)
+    // The superuser may read it.
+    expect(paths.filter((path) => path !== 'a/x')).toEqual(['a/', 'b/', 'b/y'])
+  })
 
-  test('goes on past a folder that is gone when it gets there', async () => {
+  test('it skips a folder that has disappeared', async () => {
     const root = await folderWith({ 'a/x': '', 'b/y': '' })
     const paths: string[] = []
     for await (const { path } of walk(workspaceIn(root), { start: root, signal })) {
@@ -94,7 +91,7 @@ describe('H-15 the walker', () => {
     expect(paths).toEqual(['a', 'b', 'b/y'])
   })
 
-  test('stops at its deadline and when aborted', async () => {
+  test('it stops at its deadline and when aborted', async () => {
     const root = await folderWith({ a: '', b: '' })
     await expect(met(workspaceIn(root), { deadline: Date.now() - 1 })).rejects.toThrow(DeadlinePassed)
     await expect(met(workspaceIn(root), { signal: AbortSignal.abort(new Error('enough')) })).rejects.toThrow('enough')
@@ -149,7 +146,7 @@ describe('the rules of an ignore file', () => {
     expect(others.filter((path) => verdict(rules, path) === 'ignored')).toEqual([])
   })
 
-  test('take no long time, whatever they are', () => {
+  test('they take no long time, whatever they are', () => {
     const started = performance.now()
     const lines = [
       `a${' '.repeat(500_000)}b`,

@@ -9,8 +9,8 @@ import type { FileToolOptions } from '#toolbox/workspace/options.js'
 import { workspaceOf } from '#toolbox/workspace/workspace.js'
 import { folderWith } from '../support.js'
 
-describe('spec §1.1 the options of the file tools', () => {
-  test('have defaults', () => {
+describe('the options of the file tools', () => {
+  test('they have defaults', () => {
     expect(fileToolLimits({})).toEqual({
       maxOutputFiles: 1_000,
       maxReadChars: 40_000,
@@ -39,7 +39,7 @@ describe('spec §1.1 the options of the file tools', () => {
       { ripgrep: true },
       'Expected `ripgrep` of the file tools to be a string that is not empty or `false`, got `true`.',
     ],
-  ])('H-34 %j is refused', (options, message) => {
+  ])('%j is rejected', (options, message) => {
     expect(() => fileToolLimits(options)).toThrow(new HarnessError('invalid_options', message))
   })
 
@@ -49,13 +49,13 @@ describe('spec §1.1 the options of the file tools', () => {
     [{ writePaths: ['a', 'b/../../x'] }, 'path escapes root: b/../../x'],
     [{ outputDir: '../out' }, 'path escapes root: ../out'],
     [{ outputDir: 'a\0' }, 'path contains a NUL character: a\\u0000'],
-  ])('FT-70 %j leaves any root, and is refused at once', (options, message) => {
+  ])('FT-70 %j leaves any root and is rejected at once', (options, message) => {
     expect(() => fileToolLimits(options)).toThrow(new PathValidationError(message))
   })
 })
 
 describe('a workspace', () => {
-  test('makes its root, follows links to it, and is made once', async () => {
+  test('it creates its root, follows links to it, and is created once', async () => {
     const base = await folderWith({ 'real/a.txt': '' })
     await symlink('real', join(base, 'link'))
     const options = {}
@@ -66,12 +66,12 @@ describe('a workspace', () => {
     expect([existsSync(join(base, 'new/er')), existsSync(workspace.outputDir)]).toEqual([true, false])
   })
 
-  test('takes the root of its options before the one of the call', async () => {
+  test('the root of its options wins over the root of the call', async () => {
     const [own, other] = [await folderWith(), await folderWith()]
     expect(workspaceOf({ root: own }, other).root).toBe(own)
   })
 
-  test('does not remember more roots than it should', async () => {
+  test('the number of remembered roots is bounded', async () => {
     const base = await folderWith()
     const options = {}
     const first = workspaceOf(options, join(base, '0'))
@@ -79,7 +79,7 @@ describe('a workspace', () => {
     expect(workspaceOf(options, join(base, '0'))).not.toBe(first)
   })
 
-  test('FT-70 refuses an output folder or an allow-list that leaves the root, through a link too', async () => {
+  test('FT-70 an output folder or an allow-list that leaves the root is rejected, through a link too', async () => {
     const outside = await folderWith()
     const root = await folderWith()
     await symlink(outside, join(root, 'link'))
@@ -90,14 +90,14 @@ describe('a workspace', () => {
     }
   })
 
-  test('refuses a root that is a file', async () => {
+  test('a root that is a file is rejected', async () => {
     const root = await folderWith()
     await writeFile(join(root, 'a.txt'), '')
     expect(() => workspaceOf({}, join(root, 'a.txt'))).toThrow(HarnessError)
     expect(() => workspaceOf({}, join(root, 'a.txt/b'))).toThrow(HarnessError)
   })
 
-  test('shows paths as the model writes them', async () => {
+  test('paths are shown as the model writes them', async () => {
     const root = await folderWith()
     const workspace = workspaceOf({}, root)
     const shown = [root, join(root, 'a/b'), join(root, 'a\nb')].map((path) => workspace.display(path))
