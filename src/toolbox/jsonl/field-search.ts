@@ -32,13 +32,13 @@ type FieldSearchesResult =
 /** Longest excerpt of one field, in characters. */
 const MAX_EXCERPT_CHARS = 500_000
 
-/** Checks and compiles the searches of a call, and names each (spec §6.7). */
-export function compileFieldSearches(all: readonly FieldSearchArguments[]): FieldSearchesResult {
+/** Checks and compiles the searches of a call, and names each. */
+export async function compileFieldSearches(all: readonly FieldSearchArguments[]): Promise<FieldSearchesResult> {
   const searches: FieldSearch[] = []
   for (const [index, each] of all.entries()) {
     const path = parseFieldPath(each.field)
     if (!path.ok) return { ok: false, problem: `invalid field path: ${path.problem}` }
-    const compiled = compilePattern(each.query, {
+    const compiled = await compilePattern(each.query, {
       scope: 'text',
       literal: each.regex !== true,
       caseSensitive: each.case_sensitive === true,
@@ -87,7 +87,10 @@ function searchField(row: Row, search: FieldSearch, onPause: () => void): readon
   if (value === null) return 'none (null field)'
   if (typeof value !== 'string') return 'none (non-string field)'
   const lines = splitLines(value)
-  const matches = lines.flatMap((line, index) => (search.pattern.test(line, onPause) ? [index] : []))
+  const matches = lines.flatMap((line, index) => {
+    onPause()
+    return search.pattern.test(line) ? [index] : []
+  })
   return matches.length === 0 ? 'none' : excerpt(lines, matches, search)
 }
 

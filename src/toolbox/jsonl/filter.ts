@@ -37,14 +37,14 @@ export interface Filter {
    * when there is no such text.
    */
   readonly needs: { readonly texts: readonly string[]; readonly isWhole: boolean } | undefined
-  /** `onPause` is called when it takes long, and may throw. */
+  /** `onPause` is called before what may take long, and may throw. */
   test(row: Row, onPause: () => void): Verdict
 }
 
 type FilterResult = { readonly ok: true; readonly filter: Filter } | { readonly ok: false; readonly problem: string }
 
 /** Checks and compiles a filter: after this it cannot fail (spec §6.7, H-20). */
-export function compileFilter(where: WhereFilter): FilterResult {
+export async function compileFilter(where: WhereFilter): Promise<FilterResult> {
   const field = parseFieldPath(where.field)
   if (!field.ok) return refuse(where, `its field ${field.problem}`)
   const problem = operandProblem(where)
@@ -77,7 +77,7 @@ function hasFewDigits(text: string): boolean {
   return (parseDecimal(text)?.digits.length ?? Infinity) <= 15
 }
 
-function untyped(where: WhereFilter, field: FieldPath): FilterResult {
+async function untyped(where: WhereFilter, field: FieldPath): Promise<FilterResult> {
   const value = String(where.value ?? '')
   const make = (rest: Pick<Filter, 'needs' | 'test'>, shown = value): FilterResult => ({
     ok: true,
@@ -101,7 +101,7 @@ function untyped(where: WhereFilter, field: FieldPath): FilterResult {
     case 'exists':
       return make({ needs: undefined, test: (row) => isPresent(row, field) }, '')
     case 'regex': {
-      const compiled = compilePattern(value, { scope: 'text' })
+      const compiled = await compilePattern(value, { scope: 'text' })
       if (!compiled.ok) return refuse(where, `its regex cannot be used: ${compiled.problem}`)
       return make(matching(compiled.pattern, field))
     }
@@ -117,8 +117,9 @@ function matching(pattern: Pattern, field: FieldPath): Pick<Filter, 'needs' | 't
   return {
     needs: pattern.literal && { texts: [pattern.literal.toString()], isWhole: false },
     test(row, onPause) {
+      onPause()
       const text = textAt(row, field)
-      return text !== undefined && pattern.test(text, onPause)
+      return text !== undefined && pattern.test(text)
     },
   }
 }

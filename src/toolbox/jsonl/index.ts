@@ -8,7 +8,7 @@ import type { JsonlSearchArguments } from './arguments.js'
 import { runJsonlSearch } from './run-jsonl-search.js'
 
 /**
- * `jsonl_search`: rows of line-delimited JSON, filtered, projected, ordered or counted (spec §6.7). Numbers keep all their
+ * `jsonl_search`: rows of line-delimited JSON, filtered, projected, ordered or counted. Numbers keep all their
  * digits.
  * @throws HarnessError `invalid_options`; PathValidationError when an allow-list or the output folder leaves the root.
  */

@@ -29,16 +29,17 @@ export type Shape =
   | { readonly kind: 'groups'; readonly path: FieldPath }
 
 /** @throws FileFailure `InvalidInput`, in words that begin with what is wrong, such as `invalid where filter:`. */
-export function planOf(args: JsonlSearchArguments): Plan {
-  const filters = (args.where ?? []).map((where): Filter => {
-    const compiled = compileFilter(where)
+export async function planOf(args: JsonlSearchArguments): Promise<Plan> {
+  const filters: Filter[] = []
+  for (const where of args.where ?? []) {
+    const compiled = await compileFilter(where)
     if (!compiled.ok) throw invalid(`invalid where filter: ${compiled.problem}`)
-    return compiled.filter
-  })
+    filters.push(compiled.filter)
+  }
   const fields = Object.entries(args.fields ?? {}).map(([text, maxChars]) => ({ path: pathOf(text), maxChars }))
-  const searches = compileFieldSearches(args.field_searches ?? [])
+  const searches = await compileFieldSearches(args.field_searches ?? [])
   if (!searches.ok) throw invalid(searches.problem)
-  const pattern = patternOf(args.query)
+  const pattern = await patternOf(args.query)
   const query = { pattern, filters, needle: pattern === undefined ? needleOf(filters) : undefined }
   return { query, fields, searches: searches.searches, shape: shapeOf(args) }
 }
@@ -56,9 +57,9 @@ function shapeOf({ count_by: countBy, order_by: orderBy = [], limit, offset, ...
   return isRanked ? { kind: 'ranked', orders: orders.orders } : { kind: 'pages' }
 }
 
-function patternOf(query = ''): Pattern | undefined {
+async function patternOf(query = ''): Promise<Pattern | undefined> {
   if (query === '') return undefined
-  const compiled = compilePattern(query, { scope: 'line' })
+  const compiled = await compilePattern(query, { scope: 'line' })
   if (compiled.ok) return compiled.pattern
   throw new FileFailure('InvalidInput', `invalid query: ${compiled.problem}`, {
     retry: true,

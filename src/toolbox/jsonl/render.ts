@@ -17,7 +17,7 @@ export interface Body {
   readonly blocks: readonly string[]
 }
 
-/** The whole result (spec §6.7). */
+/** The whole result. */
 export function renderResult(
   args: JsonlSearchArguments,
   plan: Plan,

@@ -25,7 +25,7 @@ export interface RowView {
 /** Longest text of one row, in characters. */
 const MAX_ROW_CHARS = 1_000_000
 
-/** A row as JSON, and under it, on lines of their own, what its field searches found (spec §6.7). */
+/** A row as JSON, and under it, on lines of their own, what its field searches found. */
 export function rowText(row: Row, { fields, searches, onPause }: RowView): string {
   const json = searches.length > 0 && fields.length === 0 ? '{}' : rowJson(row, fields)
   const under = searchFields(row, searches, { tellMisses: fields.length === 0, onPause })

@@ -32,10 +32,10 @@ import type { ScanCounts } from './scan-file.js'
 const FILES_AT_ONCE = 4
 const MAX_WARNING_CHARS = 400
 
-/** `jsonl_search` (spec §6.7). */
+/** `jsonl_search`. */
 export async function runJsonlSearch(call: FileCall<JsonlSearchArguments>): Promise<ToolOutcome> {
   const { workspace, args, context } = call
-  const plan = planOf(args)
+  const plan = await planOf(args)
   const time = callTime(args.timeout ?? workspace.limits.searchTimeoutMs / 1000, context.signal)
   try {
     const collection = collectionFor(workspace, args, { plan, time })

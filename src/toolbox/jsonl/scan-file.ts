@@ -1,5 +1,5 @@
 import { blocksOf } from '../search/blocks.js'
-import { eachMatchingLine, lineFeeds } from '../search/matching-lines.js'
+import { eachMatchingLine, lineFeeds } from '../search/pattern/matching-lines.js'
 import type { Pattern } from '../search/pattern/pattern.js'
 import type { CallTime } from '../workspace/call-time.js'
 import type { ReadableFile } from '../workspace/safe-open.js'
@@ -23,7 +23,7 @@ export interface ScanCounts {
   compareWarnings: number
   /** Lines that are no JSON. Those that cannot pass the filters anyway are only looked at from both ends. */
   parseErrors: number
-  /** Lines that are too long to be held. */
+  /** Lines that are too long to be held, or for the query to be run on all of them. */
   overlongLines: number
 }
 
@@ -72,7 +72,7 @@ class LineScan {
       const end = lineFeed === -1 ? bytes.length : lineFeed
       this.#lines++
       if (mayPass(start, end) || !looksWhole(bytes, start, end)) {
-        this.#takeLine(bytes, start, { end, line: this.#lines })
+        this.#takeLine(bytes.subarray(start, end), this.#lines)
         if (++this.#rows % ROWS_BETWEEN_BREATHS === 0) await this.#scan.time.breathe()
       }
       start = end + 1
@@ -80,17 +80,23 @@ class LineScan {
   }
 
   async scanMatching(bytes: Buffer, pattern: Pattern): Promise<void> {
-    await eachMatchingLine(bytes, pattern, this.#scan.time, (start, end, linesBefore) => {
-      this.#takeLine(bytes, start, { end, line: this.#lines + linesBefore + 1 })
-      return true
+    const { counts, time } = this.#scan
+    await eachMatchingLine(bytes, {
+      pattern,
+      time,
+      onLine: ({ start, end, before }) => {
+        this.#takeLine(bytes.subarray(start, end), this.#lines + before + 1)
+        return true
+      },
+      onCut: () => counts.overlongLines++,
     })
     this.#lines += lineFeeds(bytes, 0, bytes.length)
   }
 
-  #takeLine(bytes: Buffer, start: number, { end, line }: { readonly end: number; readonly line: number }): void {
-    const first = firstVisible(bytes, start, end)
-    if (first === end) return
-    const row = parseRow(bytes.toString('utf8', first, end))
+  #takeLine(bytes: Buffer, line: number): void {
+    const first = firstVisible(bytes, 0, bytes.length)
+    if (first === bytes.length) return
+    const row = parseRow(bytes.toString('utf8', first))
     if (row === undefined) this.#scan.counts.parseErrors++
     else if (this.#passes(row)) {
       this.#scan.counts.rowsMatched++

@@ -1,8 +1,8 @@
 import type { ReadableFile } from '../workspace/safe-open.js'
-import { ByteSource } from './byte-source.js'
+import { utf8File } from './utf8-file.js'
 
 /** A piece of a file. Its bytes are overwritten when the next one is asked for. */
-type Block =
+export type Block =
   /** Whole lines; only the last of a file may lack its line feed. */
   | { readonly kind: 'lines'; readonly bytes: Buffer; readonly isLast: boolean }
   /** One line that is longer than may be held, and is passed over. */
@@ -20,12 +20,13 @@ const MAX_LINE_BYTES = 64 << 20
 const LF = 0x0a
 
 /**
- * The lines of a file as UTF-8, in blocks of about 1 MiB. Only LF ends a line (spec H-14). Memory is bounded by the
+ * The lines of a file as UTF-8, in blocks of about 1 MiB. Only LF ends a line. Memory is bounded by the
  * longest line that is held.
  */
 export async function* blocksOf(file: ReadableFile, options: BlockOptions): AsyncGenerator<Block, void, undefined> {
   const { size, maxLineBytes = MAX_LINE_BYTES } = options
-  const source = new ByteSource(file)
+  const source = await utf8File(file, size)
+  let position = 0
   const capacity = maxLineBytes + 1
   let buffer = Buffer.allocUnsafe(Math.min(size + 1, BLOCK_BYTES, capacity))
   let filled = 0
@@ -36,8 +37,12 @@ export async function* blocksOf(file: ReadableFile, options: BlockOptions): Asyn
       isSkipping = true
       filled = 0
     }
-    const { bytes, isLast } = await source.read(buffer, filled, Math.min(buffer.length - filled, BLOCK_BYTES))
-    const end = filled + bytes
+    const room = Math.min(buffer.length - filled, BLOCK_BYTES)
+    const { bytesRead } = await source.read(buffer, filled, room, position)
+    position += bytesRead
+    // A regular file gives less than was asked for at its end only: that saves asking again.
+    const isLast = bytesRead < room
+    const end = filled + bytesRead
     let start = 0
     if (isSkipping) {
       const lineEnd = buffer.subarray(0, end).indexOf(LF)

@@ -1,8 +1,8 @@
-import type { FileHandle } from 'node:fs/promises'
 import { fileFailureOf } from '../workspace/failure.js'
 import { openFile } from '../workspace/safe-open.js'
 import type { Workspace } from '../workspace/workspace.js'
 import { blocksOf } from './blocks.js'
+import type { Block } from './blocks.js'
 import type { Line } from './hits.js'
 import { lineText } from './line-text.js'
 import type { ShownFile } from './shelf.js'
@@ -31,7 +31,8 @@ export async function contextLines(
   try {
     const { handle, stats } = await openFile(workspace, file.path, file.shown)
     try {
-      return await linesIn(handle, Number(stats.size), windowsAround(file.lines, options.around), options)
+      const windows = windowsAround(file.lines, options.around)
+      return await linesIn(blocksOf(handle, { size: Number(stats.size) }), windows, options)
     } finally {
       await handle.close()
     }
@@ -60,8 +61,7 @@ function windowsAround(lines: readonly Line[], around: number): readonly Window[
 }
 
 async function linesIn(
-  handle: FileHandle,
-  size: number,
+  blocks: AsyncIterable<Block>,
   windows: readonly Window[],
   { maxLineChars, time }: ContextOptions,
 ): Promise<readonly Line[]> {
@@ -69,7 +69,7 @@ async function linesIn(
   const open = [...windows]
   let number = 1
   let chars = 0
-  for await (const block of blocksOf(handle, { size })) {
+  for await (const block of blocks) {
     await time.breathe()
     if (block.kind === 'overlong') {
       number++
@@ -81,7 +81,7 @@ async function linesIn(
       const lineFeed = block.bytes.indexOf(LF, start)
       const end = lineFeed === -1 ? block.bytes.length : lineFeed
       if (number >= window.first) {
-        const text = lineText(block.bytes, start, end, maxLineChars)
+        const text = lineText(block.bytes.subarray(start, end), maxLineChars)
         chars += text.length
         lines.push({ number, text })
       }

@@ -1,22 +1,23 @@
 import type { CallTime } from '../workspace/call-time.js'
+import { FileFailure } from '../workspace/failure.js'
 import type { Workspace } from '../workspace/workspace.js'
 import type { Exclusions } from './exclusions.js'
-import type { FileType } from './file-types.js'
 import type { FileHits } from './hits.js'
-import type { Pattern } from './pattern/pattern.js'
 
-/**
- * What finds lines. All engines find the same ones: they read the same files (those of the one walker, links left out),
- * the same lines (LF ends one), with the same dialect of patterns.
- */
+/** Finds lines. All engines read the same files (those of the walker, links left out) and the same lines (LF ends one). */
 export interface SearchEngine {
   /** As messages name it. */
   readonly name: string
-  /** What would be run. */
+  /** The command that a search runs, for the metadata of its result. */
   command(request: SearchRequest): readonly string[]
   /**
+   * The type of files with this name.
+   * @throws FileFailure `InvalidInput` if there is none, or if the engine knows no types.
+   */
+  fileType(name: string): Promise<FileType>
+  /**
    * Gives what it finds to `onFile`, file by file, in any order.
-   * @throws DeadlinePassed; the signal's reason when aborted.
+   * @throws FileFailure `InvalidInput` for a query that is no pattern; DeadlinePassed; the signal's reason when aborted.
    */
   search(request: SearchRequest, onFile: (hits: FileHits) => void): Promise<EngineEnd>
 }
@@ -25,7 +26,7 @@ export interface SearchRequest {
   readonly workspace: Workspace
   /** Files and folders: absolute, links resolved, existing, none inside another. */
   readonly starts: readonly string[]
-  readonly pattern: Pattern
+  readonly query: SearchQuery
   readonly fileType: FileType | undefined
   readonly exclusions: Exclusions
   /** Matching lines of a file whose text is wanted. */
@@ -36,6 +37,20 @@ export interface SearchRequest {
   readonly time: CallTime
 }
 
+export interface SearchQuery {
+  readonly text: string
+  /** The text is searched for as it is; else it is a regular expression. */
+  readonly literal: boolean
+  readonly caseSensitive: boolean
+}
+
+/** A kind of files, known by their names. */
+export interface FileType {
+  readonly name: string
+  /** Whether a file name, without its folder, is of this type. */
+  matches(fileName: string): boolean
+}
+
 export interface EngineEnd {
   /** What was run. */
   readonly command: readonly string[]
@@ -43,4 +58,13 @@ export interface EngineEnd {
   readonly returncode: number
   /** What went wrong. */
   readonly detail: string
+}
+
+/** A query that is no pattern, for the model. */
+export function invalidQuery({ literal }: SearchQuery, problem: string): FileFailure {
+  const advice = literal ? '' : '. To search for the text as it is, set `literal`.'
+  return new FileFailure('InvalidInput', `invalid query: ${problem}${advice}`, {
+    retry: true,
+    metadata: { returncode: 2 },
+  })
 }

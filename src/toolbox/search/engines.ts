@@ -1,7 +1,7 @@
 import { builtinEngine } from './builtin-engine.js'
 import type { SearchEngine } from './engine.js'
-import { findRipgrep } from './find-ripgrep.js'
-import { ripgrepEngine, RipgrepUnavailable } from './ripgrep-engine.js'
+import { ripgrepEngine, RipgrepUnavailable } from './ripgrep/engine.js'
+import { findRipgrep } from './ripgrep/find.js'
 
 /** The engine for an option: the named ripgrep, none (`false`), or the one that this machine has, if it has one. */
 export async function engineFor(ripgrep: string | false | undefined): Promise<SearchEngine> {
@@ -15,13 +15,16 @@ export async function engineFor(ripgrep: string | false | undefined): Promise<Se
 function withFallback(engine: SearchEngine, fallback: SearchEngine): SearchEngine {
   return {
     ...engine,
-    async search(request, onFile) {
-      try {
-        return await engine.search(request, onFile)
-      } catch (error) {
-        if (error instanceof RipgrepUnavailable) return fallback.search(request, onFile)
-        throw error
-      }
-    },
+    fileType: (name) => ifUnavailable(engine.fileType(name), () => fallback.fileType(name)),
+    search: (request, onFile) => ifUnavailable(engine.search(request, onFile), () => fallback.search(request, onFile)),
+  }
+}
+
+async function ifUnavailable<Result>(work: Promise<Result>, instead: () => Promise<Result>): Promise<Result> {
+  try {
+    return await work
+  } catch (error) {
+    if (error instanceof RipgrepUnavailable) return instead()
+    throw error
   }
 }

@@ -6,14 +6,14 @@ export interface Line {
   readonly text: string
 }
 
-/** A line that a program told of. */
-export interface ToldLine extends Line {
+/** A line that a program reported. */
+export interface ReportedLine extends Line {
   /** Where it begins in the file, in bytes; `undefined` when the program did not say. */
   readonly offset: number | undefined
 }
 
 /** What a search found in one file. */
-export type FileHits = ReadHits | ToldHits
+export type FileHits = ReadHits | ReportedHits
 
 /** The file was read here, where it lies inside the root. */
 export interface ReadHits {
@@ -27,9 +27,9 @@ export interface ReadHits {
 }
 
 /** A program that opens files by name read it: to be confirmed before any of it is shown. */
-export interface ToldHits extends Omit<ReadHits, 'kind' | 'lines'> {
-  readonly kind: 'told'
-  readonly lines: readonly ToldLine[]
+export interface ReportedHits extends Omit<ReadHits, 'kind' | 'lines'> {
+  readonly kind: 'reported'
+  readonly lines: readonly ReportedLine[]
 }
 
 /**
@@ -37,6 +37,9 @@ export interface ToldHits extends Omit<ReadHits, 'kind' | 'lines'> {
  * hold or print them all.
  */
 export const MAX_MATCHES_COUNTED = 10_000
+
+/** A NUL among so many first bytes makes a file binary: nothing in it is searched. */
+export const BINARY_BYTES = 1 << 16
 
 /** Longest excerpt of a line that is kept, in characters. */
 export const MAX_LINE_CHARS = 10_000

@@ -5,7 +5,7 @@ import { SEARCH_PARAMETERS } from './arguments.js'
 import type { SearchArguments } from './arguments.js'
 import { runSearch } from './run-search.js'
 
-/** `search`: lines of text files by regular expression or plain text (spec §6.4). */
+/** `search`: lines of text files by regular expression or plain text. */
 export function searchTool(options: FileToolOptions = {}): ToolSpec {
   return fileTool<SearchArguments>(options, {
     name: 'search',

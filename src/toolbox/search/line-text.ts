@@ -2,12 +2,11 @@ import { firstCharacters, isLonger } from '../../util/characters.js'
 
 const CR = 0x0d
 
-/** The text of a line of a file for a model: without its line end, at most `maxChars` characters and then `...`. */
-export function lineText(bytes: Buffer, start: number, end: number, maxChars: number): string {
-  const lineEnd = end > start && bytes[end - 1] === CR ? end - 1 : end
-  // A character has at most 4 bytes: what is cut off need not be decoded.
-  const text = bytes.toString('utf8', start, Math.min(lineEnd, start + maxChars * 4 + 4))
-  return cutText(text, maxChars)
+/** The text of a line of a file for a model: without a CR at its end, at most `maxChars` characters and then `...`. */
+export function lineText(line: Buffer, maxChars: number): string {
+  const end = line.at(-1) === CR ? line.length - 1 : line.length
+  // A character has at most 4 bytes: the rest need not be decoded.
+  return cutText(line.toString('utf8', 0, Math.min(end, maxChars * 4 + 4)), maxChars)
 }
 
 export function cutText(text: string, maxChars: number): string {

@@ -15,7 +15,7 @@ export interface RenderedFile {
   readonly text: string
 }
 
-/** The result of a search that found something (spec §6.4). */
+/** The result of a search that found something. */
 export function renderResult(summary: SearchSummary, files: readonly RenderedFile[]): string {
   const shown = files.reduce((sum, { file }) => sum + file.lines.length, 0)
   const omittedFiles = summary.totalFiles - files.length

@@ -10,17 +10,16 @@ import { spill } from '../workspace/spill.js'
 import type { Workspace } from '../workspace/workspace.js'
 import { DEFAULT_FILES, DEFAULT_MATCHES_PER_FILE } from './arguments.js'
 import type { SearchArguments } from './arguments.js'
-import { confirmedFile } from './confirm-file.js'
 import { contextLines } from './context-lines.js'
-import type { EngineEnd, SearchEngine, SearchRequest } from './engine.js'
+import { invalidQuery } from './engine.js'
+import type { EngineEnd, SearchEngine, SearchQuery, SearchRequest } from './engine.js'
 import { engineFor } from './engines.js'
 import { exclusionsOf } from './exclusions.js'
-import { fileTypeOf } from './file-types.js'
 import { cutText } from './line-text.js'
-import { compilePattern } from './pattern/pattern.js'
-import type { Pattern } from './pattern/pattern.js'
+import { MAX_PATTERN_CHARS } from './pattern/pattern.js'
 import { renderFile, renderNothing, renderResult } from './render.js'
 import type { RenderedFile } from './render.js'
+import { isConfirmed } from './ripgrep/confirm-file.js'
 import { Shelf } from './shelf.js'
 import type { ShownFile } from './shelf.js'
 import { callTime } from '../workspace/call-time.js'
@@ -29,20 +28,21 @@ const MAX_QUERY_SHOWN = 500
 const MAX_WARNING_CHARS = 400
 /** Longest text that is put together; the files behind it are omitted. */
 const MAX_TEXT_CHARS = 16_000_000
-/** Files that are looked at once more at once. */
+/** Files that are confirmed at once. */
 const CONFIRMED_AT_ONCE = 16
 
-/** `search` (spec §6.4). */
 export async function runSearch(call: FileCall<SearchArguments>): Promise<ToolOutcome> {
   const { workspace, args, context } = call
-  const pattern = patternOf(args)
+  const query = queryOf(args)
   const starts = await startsOf(workspace, args.path)
+  const engine = await engineFor(workspace.limits.ripgrep)
+  const { file_type: typeName = '' } = args
   const shelf = new Shelf(workspace, args.max_files ?? DEFAULT_FILES)
   const request: SearchRequest = {
     workspace,
     starts,
-    pattern,
-    fileType: args.file_type === undefined || args.file_type === '' ? undefined : fileTypeOf(args.file_type),
+    query,
+    fileType: typeName === '' ? undefined : await engine.fileType(typeName),
     exclusions: exclusionsOf(workspace.limits.excludeGlobs),
     wantsLines: (path) => shelf.wants(path),
     keepLines: args.max_matches_per_file ?? DEFAULT_MATCHES_PER_FILE,
@@ -51,29 +51,25 @@ export async function runSearch(call: FileCall<SearchArguments>): Promise<ToolOu
   }
   if (starts.length === 0) return nothingFound(call, { returncode: 1 })
 
-  const engine = await engineFor(workspace.limits.ripgrep)
   const found = new FoundSoFar(workspace, context)
   try {
     const end = await engine.search(request, (hits) => {
       shelf.add(hits)
       found.add(hits.path)
     })
-    return await outcomeOf(call, engine, request, await confirmedOn(shelf, request), end)
+    const ending = { ...end, engine: engine.name }
+    return await outcomeOf({ call, request, end: ending, found: await confirmedOn(shelf, request) })
   } catch (error) {
     if (error instanceof DeadlinePassed) return timedOut(engine, request)
     throw error
   }
 }
 
-function patternOf({ query, literal = false, case_sensitive: caseSensitive = true }: SearchArguments): Pattern {
+function queryOf({ query, literal = false, case_sensitive: caseSensitive = true }: SearchArguments): SearchQuery {
   if (query === '') throw new FileFailure('InvalidInput', 'query is empty')
-  const compiled = compilePattern(query, { scope: 'line', literal, caseSensitive })
-  if (compiled.ok) return compiled.pattern
-  const advice = literal ? '' : '. To search for the text as it is, set `literal`.'
-  throw new FileFailure('InvalidInput', `invalid query: ${compiled.problem}${advice}`, {
-    retry: true,
-    metadata: { returncode: 2 },
-  })
+  const checked: SearchQuery = { text: query, literal, caseSensitive }
+  if (query.length <= MAX_PATTERN_CHARS) return checked
+  throw invalidQuery(checked, `it is longer than ${MAX_PATTERN_CHARS} characters`)
 }
 
 /** Where to look: what the model names, or all that may be read. */
@@ -92,20 +88,20 @@ interface Found {
   readonly totalMatches: number
 }
 
-/** What is to be shown, and the sums of all that was found, by what the files themselves say. */
+/** The files to show that are confirmed, and the sums without the others. */
 async function confirmedOn(shelf: Shelf, request: SearchRequest): Promise<Found> {
-  const told = shelf.shown()
+  const kept = shelf.shown()
   const files: ShownFile[] = []
-  for (let at = 0; at < told.length; at += CONFIRMED_AT_ONCE) {
+  for (let at = 0; at < kept.length; at += CONFIRMED_AT_ONCE) {
     await request.time.breathe()
-    const some = told.slice(at, at + CONFIRMED_AT_ONCE)
-    const confirmed = await Promise.all(some.map((file) => confirmedFile(request, file)))
-    files.push(...confirmed.filter((file) => file !== undefined))
+    const some = kept.slice(at, at + CONFIRMED_AT_ONCE)
+    const confirmed = await Promise.all(some.map((file) => isConfirmed(request, file)))
+    files.push(...some.filter((_, index) => confirmed[index]))
   }
   return {
     files,
-    totalFiles: shelf.totalFiles - told.length + files.length,
-    totalMatches: shelf.totalMatches - matchesOf(told) + matchesOf(files),
+    totalFiles: shelf.totalFiles - kept.length + files.length,
+    totalMatches: shelf.totalMatches - matchesOf(kept) + matchesOf(files),
   }
 }
 
@@ -113,20 +109,21 @@ function matchesOf(files: readonly ShownFile[]): number {
   return files.reduce((sum, { matches }) => sum + matches, 0)
 }
 
-async function outcomeOf(
-  call: FileCall<SearchArguments>,
-  engine: SearchEngine,
-  request: SearchRequest,
-  found: Found,
-  end: EngineEnd,
-): Promise<ToolOutcome> {
+interface Finished {
+  readonly call: FileCall<SearchArguments>
+  readonly request: SearchRequest
+  readonly found: Found
+  readonly end: EngineEnd & { readonly engine: string }
+}
+
+async function outcomeOf({ call, request, found, end }: Finished): Promise<ToolOutcome> {
   const { workspace, args } = call
   const metadata = { returncode: end.returncode, cmd: [...end.command], cwd: workspace.root }
   const detail = cutText(end.detail, MAX_WARNING_CHARS)
   const { totalFiles, totalMatches } = found
   if (totalMatches === 0) {
     if (end.returncode <= 1) return nothingFound(call, { ...metadata, returncode: 1 })
-    throw new FileFailure('SearchFailed', `${engine.name} failed (rc=${end.returncode}): ${detail}`, { metadata })
+    throw new FileFailure('SearchFailed', `${end.engine} failed (rc=${end.returncode}): ${detail}`, { metadata })
   }
   const files = await rendered(request, found.files, args.context_lines ?? 0)
   const text = renderResult({ query: shownQuery(args), scope: scopeText(call), totalFiles, totalMatches }, files)

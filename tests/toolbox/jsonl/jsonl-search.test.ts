@@ -109,7 +109,7 @@ describe('rows', () => {
   test('FT-37 FT-24 an invalid query is a failure with return code 2', async () => {
     expect(await searched({ 'a.jsonl': '{}\n' }, { query: '(' })).toEqual({
       ok: false,
-      content: 'invalid query: a group is not closed (at character 2)',
+      content: 'invalid query: missing closing ): `(`',
       metadata: { error_type: 'InvalidInput', retry: true, returncode: 2 },
     })
   })

@@ -4,13 +4,12 @@ import { describe, expect, test } from 'vitest'
 import { exclusionsOf } from '#toolbox/search/exclusions.js'
 import type { EngineEnd, SearchRequest } from '#toolbox/search/engine.js'
 import { engineFor } from '#toolbox/search/engines.js'
-import { onPath } from '#toolbox/search/find-ripgrep.js'
 import type { FileHits } from '#toolbox/search/hits.js'
 import { searchTool } from '#toolbox/search/index.js'
-import { compilePattern } from '#toolbox/search/pattern/pattern.js'
-import { LineCutter, parseRecord } from '#toolbox/search/ripgrep-output.js'
-import { ripgrepEngine, RipgrepUnavailable } from '#toolbox/search/ripgrep-engine.js'
-import type { RipgrepLimits } from '#toolbox/search/ripgrep-engine.js'
+import { LineCutter, parseRecord } from '#toolbox/search/ripgrep/records.js'
+import { onPath } from '#toolbox/search/ripgrep/find.js'
+import { ripgrepEngine, RipgrepUnavailable } from '#toolbox/search/ripgrep/engine.js'
+import type { RipgrepLimits } from '#toolbox/search/ripgrep/engine.js'
 import { callTime } from '#toolbox/workspace/call-time.js'
 import { call, folderWith, workspaceIn } from '../support.js'
 
@@ -43,12 +42,10 @@ function match(path: string, line: number, text: string, offset?: number): objec
 }
 
 function requestFor(root: string, query: string, seconds = 20, signal = new AbortController().signal): SearchRequest {
-  const compiled = compilePattern(query, { scope: 'line' })
-  if (!compiled.ok) throw new Error(compiled.problem)
   return {
     workspace: workspaceIn(root),
     starts: [root],
-    pattern: compiled.pattern,
+    query: { text: query, literal: false, caseSensitive: true },
     fileType: undefined,
     exclusions: exclusionsOf([]),
     keepLines: 3,
@@ -71,7 +68,7 @@ async function searchWith(
 describe.skipIf(process.platform === 'win32')('a program in place of ripgrep', () => {
   test('FT-29 exit code 2 with matches is a success with a warning', async () => {
     const root = await folderWith({ 'a.txt': 'needle\n' })
-    const ripgrep = await writing(root, [match('a.txt', 1, 'needle')], 2, `rg: ${'no such thing '.repeat(60)}`)
+    const ripgrep = await writing(root, [match('a.txt', 1, 'needle', 0)], 2, `rg: ${'no such thing '.repeat(60)}`)
     const { ok, content, metadata } = await call(searchTool({ root, ripgrep }), { query: 'needle' })
     expect({ ok, metadata }).toMatchObject({
       ok: true,
@@ -91,20 +88,40 @@ describe.skipIf(process.platform === 'win32')('a program in place of ripgrep', (
   })
 
   test.each<[string, string, number | undefined]>([
-    ['a small file', '', 0],
-    ['a large file, the line is elsewhere', 'x\n'.repeat(200_000), 4],
-    ['a large file, the place is not the start of a line', 'x\n'.repeat(200_000), 2],
-    ['a large file, the place lies behind its end', 'x\n'.repeat(200_000), 1e9],
-    ['a large file, no place is told', 'x\n'.repeat(200_000), undefined],
-  ])('output about files elsewhere is not shown: %s', async (_, rest, offset) => {
-    const root = await folderWith({ 'a.txt': `hay\nneedle inside\n${rest}`, 'b.txt': 'hay\n' })
-    const told = [match('a.txt', 1, 'needle outside', offset), match('b.txt', 1, 'needle outside', 0)]
-    const ripgrep = await writing(root, told, 0)
-    const { content } = await call(searchTool({ root, ripgrep }), { query: 'needle' })
-    expect(content).toBe(
+    ['the line is elsewhere', 'hay\nneedle outside\n', 0],
+    ['the line differs', 'hay\nneedle inside\n', 4],
+    ['the place is not the start of a line', 'hay\nneedle outside\n', 5],
+    ['the line is longer', 'hay\nneedle outside or not\n', 4],
+    ['the place lies after the end', 'hay\n', 4],
+    ['no place is given', 'hay\nneedle outside\n', undefined],
+  ])('a line that the file does not have at its place is not shown: %s', async (_, content, offset) => {
+    const root = await folderWith({ 'a.txt': content, 'b.txt': 'x\nneedle inside\n' })
+    const reported = [match('a.txt', 2, 'needle outside', offset), match('b.txt', 2, 'needle inside', 2)]
+    const ripgrep = await writing(root, reported, 0)
+    const { content: shown } = await call(searchTool({ root, ripgrep }), { query: 'needle' })
+    expect(shown).toBe(
       'summary:\n  query: needle\n  scope: all readable files\n  files: 1 total, 1 shown\n' +
-        '  matches: 1 shown, 0 omitted\n\na.txt\n  2: needle inside',
+        '  matches: 1 shown, 0 omitted\n\nb.txt\n  2: needle inside',
     )
+  })
+
+  test('the last line of a file, and those of files in other encodings, are found at their places', async () => {
+    const root = await folderWith({
+      'a.txt': 'hay\nneedle',
+      'b.txt': '\ufeffhay\nneedle é\r\n',
+      'c.txt': Buffer.from('\ufeffhay é\nneedle é\n', 'utf16le'),
+      'd.txt': Buffer.from('hay\nneedle \xe9\n', 'latin1'),
+    })
+    for (const context_lines of [0, 1]) {
+      const { content } = await call(searchTool({ root }), { query: 'needle', context_lines })
+      expect(content).toContain('files: 4 total, 4 shown')
+      expect(content.split('\n').filter((line) => /^ {2}\d: needle/.test(line))).toEqual([
+        '  2: needle',
+        '  2: needle é',
+        '  2: needle é',
+        '  2: needle \ufffd',
+      ])
+    }
   })
 
   test("of the program's complaints, only those about existing files in the scope count", async () => {
@@ -176,20 +193,22 @@ describe.skipIf(process.platform === 'win32')('a program in place of ripgrep', (
     expect(hits).toMatchObject([{ path: join(root, 'a.txt'), lines: Array(3).fill({ number: 1, text: 'needle' }) }])
   })
 
-  test('a file with a record that is too long is searched by the built-in engine', async () => {
-    const root = await folderWith({ 'a.txt': `${'x'.repeat(50_000)} needle\nneedle\nhay\nneedle\n` })
+  test('a line whose record is too long is counted, and the others are shown', async () => {
+    const root = await folderWith({ 'a.txt': '' })
     const path = await writing(
       root,
       [
         { type: 'begin', data: { path: { text: 'a.txt' } } },
-        match('a.txt', 1, `${'x'.repeat(50_000)} needle`),
+        match('a.txt', 1, `${'x'.repeat(2_000_000)} needle`),
         match('a.txt', 2, 'needle'),
         { type: 'end', data: { path: { text: 'a.txt' }, binary_offset: null } },
       ],
       0,
     )
-    const { hits } = await searchWith(path, requestFor(root, 'needle'), { maxRecordBytes: 10_000 })
-    expect(hits.map(({ matches, lines }) => [matches, lines.map(({ number }) => number)])).toEqual([[3, [1, 2, 4]]])
+    const limits = { maxRecordBytes: 10_000, maxOutputBytes: 200_000 }
+    const { end, hits } = await searchWith(path, requestFor(root, 'needle'), limits)
+    expect(end.returncode).toBe(0)
+    expect(hits.map(({ matches, lines }) => [matches, lines.map(({ number }) => number)])).toEqual([[2, [2]]])
   })
 
   test("FT-19 matches outside the root, in the harness's own folder, or in a link out of the root are not shown", async () => {
@@ -197,7 +216,7 @@ describe.skipIf(process.platform === 'win32')('a program in place of ripgrep', (
     const found = ['../b.txt', '/outside.txt', '.thinharness/outputs/o.txt', 'gone/c.txt', 'a.txt']
     const ripgrep = await writing(
       root,
-      found.map((path) => match(path, 1, 'needle')),
+      found.map((path) => match(path, 1, 'needle', 0)),
       0,
     )
     const { content } = await call(searchTool({ root, ripgrep, readPaths: ['a.txt'] }), { query: 'needle' })
@@ -291,6 +310,11 @@ describe('the output of ripgrep', () => {
       'a binary end',
       { type: 'end', data: { path: { text: 'a' }, binary_offset: 0 } },
       { kind: 'end', path: 'a', isBinary: true },
+    ],
+    [
+      'a text with a NUL further on',
+      { type: 'end', data: { path: { text: 'a' }, binary_offset: 100_000 } },
+      { kind: 'end', path: 'a', isBinary: false },
     ],
     ['a summary', { type: 'summary', data: {} }, undefined],
     ['a number', 1, undefined],

@@ -1,58 +1,49 @@
-import { requiredLiteral } from './literal.js'
-import type { RequiredLiteral } from './literal.js'
-import { Matcher, NOT_FOUND } from './matcher.js'
-import type { Paused } from './matcher.js'
-import { parsePattern } from './parse.js'
-import { compileProgram } from './program.js'
-import { PatternError } from './syntax.js'
-import type { PatternScope } from './syntax.js'
+import { PatternError, toRe2 } from './dialect.js'
+import type { PatternScope, Re2Source } from './dialect.js'
 
 export interface PatternOptions {
   readonly scope: PatternScope
-  /** The text is to be found as it is. Default false: it is a regular expression. */
+  /** The text is searched for as it is. Default false: it is a regular expression. */
   readonly literal?: boolean
   /** Default true. */
   readonly caseSensitive?: boolean
 }
 
 /** A pattern that is ready to run. Its running time is proportional to the text, whatever the pattern. */
-/** A pattern that is ready to run. Its running time is proportional to the text, whatever the pattern. */
 export interface Pattern {
-  /** The regular expression in ripgrep's dialect; of a literal, the escaped text. */
-  readonly source: string
-  readonly caseSensitive: boolean
-  /** Bytes that are in every match, if there are any. */
+  /** Bytes that are in every match, if some are known. */
   readonly literal: Buffer | undefined
-  /**
-   * The first place from `from` to `to` at which it is certain that a match has ended: at the latest the character
-   * behind it. `NOT_FOUND` without a match. `Paused` after a few milliseconds: give it back as `paused` to go on.
-   */
-  find(bytes: Buffer, from: number, to: number, paused?: Paused): number | Paused
-  /** Whether there is a match in `text`. `onPause` is called every few milliseconds, and may throw. */
-  test(text: string, onPause: () => void): boolean
+  /** How much work one byte can be. Sums of work are comparable between patterns; a second of it is about `MAX_WORK`. */
+  readonly weight: number
+  /** How much of a text is searched, in bytes or UTF-16 units: only the beginning of a longer one. */
+  readonly reach: number
+  /** Whether there is a match. Bytes are UTF-8; those that are not count as U+FFFD. */
+  test(text: Buffer | string): boolean
 }
 
 type PatternResult = { readonly ok: true; readonly pattern: Pattern } | { readonly ok: false; readonly problem: string }
 
-const MAX_PATTERN_CHARS = 10_000
-const LF = 0x0a
+export const MAX_PATTERN_CHARS = 10_000
+/** Work that one test may be: it cannot be interrupted. */
+const MAX_WORK = 50_000_000
+/** What a byte costs in addition to the instructions of the program that it may visit. */
+const BASE_WEIGHT = 100
+const MAX_PROBLEM_CHARS = 200
 
 /**
- * Compiles a regular expression in the dialect of ripgrep. It runs in linear time: there is no look-around, there are no
- * backreferences, and nothing that a model writes can hang.
+ * Compiles a regular expression, run by `re2js` in linear time: there is no look-around, there are no backreferences, and
+ * nothing that a model writes can hang. The dialect is ripgrep's as far as RE2 can express it; `\b` sees ASCII only.
  */
-export function compilePattern(text: string, options: PatternOptions): PatternResult {
+export async function compilePattern(text: string, options: PatternOptions): Promise<PatternResult> {
   if (text.length > MAX_PATTERN_CHARS) {
     return { ok: false, problem: `the pattern is longer than ${MAX_PATTERN_CHARS} characters` }
   }
-  const source = options.literal === true ? escapeLiteral(text) : text
-  const caseSensitive = options.caseSensitive ?? true
+  const { scope, literal = false, caseSensitive = true } = options
   try {
-    const node = parsePattern(source, options.scope, !caseSensitive)
-    const matcher = new Matcher(compileProgram(node))
+    const re2 = toRe2(literal ? escapeLiteral(text) : text, scope)
     return {
       ok: true,
-      pattern: new CompiledPattern(source, options.scope, caseSensitive, matcher, requiredLiteral(node)),
+      pattern: caseSensitive && re2.isLiteral ? plain(re2.literal) : await compiled(re2, caseSensitive),
     }
   } catch (error) {
     if (error instanceof PatternError) return { ok: false, problem: error.message }
@@ -60,66 +51,31 @@ export function compilePattern(text: string, options: PatternOptions): PatternRe
   }
 }
 
-function escapeLiteral(text: string): string {
+/** `text` as a regular expression that finds it. */
+export function escapeLiteral(text: string): string {
   return text.replace(/[\\.+*?()|[\]{}^$]/g, '\\$&')
 }
 
-class CompiledPattern implements Pattern {
-  readonly source: string
-  readonly caseSensitive: boolean
-  readonly literal: Buffer | undefined
-  readonly #scope: PatternScope
-  readonly #matcher: Matcher
-  readonly #isLiteral: boolean
+function plain(text: string): Pattern {
+  const literal = Buffer.from(text)
+  return { literal, weight: 1, reach: Infinity, test: (subject) => subject.includes(text) }
+}
 
-  constructor(
-    source: string,
-    scope: PatternScope,
-    caseSensitive: boolean,
-    matcher: Matcher,
-    literal: RequiredLiteral | undefined,
-  ) {
-    this.source = source
-    this.caseSensitive = caseSensitive
-    this.#scope = scope
-    this.#matcher = matcher
-    this.literal = literal === undefined ? undefined : Buffer.from(literal.text)
-    this.#isLiteral = literal?.isWhole === true
-  }
-
-  find(bytes: Buffer, from: number, to: number, paused?: Paused): number | Paused {
-    if (this.literal === undefined || this.#scope === 'text') return this.#matcher.find(bytes, from, to, paused)
-    return this.#findByLiteral(this.literal, bytes, from, to, paused)
-  }
-
-  test(text: string, onPause: () => void): boolean {
-    const bytes = Buffer.from(text)
-    if (this.literal !== undefined && !bytes.includes(this.literal)) return false
-    if (this.#isLiteral) return true
-    let found = this.#matcher.find(bytes, 0, bytes.length)
-    while (typeof found !== 'number') {
-      onPause()
-      found = this.#matcher.find(bytes, 0, bytes.length, found)
+async function compiled({ source, literal }: Re2Source, caseSensitive: boolean): Promise<Pattern> {
+  const { RE2JS, RE2JSException } = await import('re2js')
+  try {
+    const program = RE2JS.compile(source, caseSensitive ? 0 : RE2JS.CASE_INSENSITIVE)
+    const weight = program.programSize() + BASE_WEIGHT
+    const reach = Math.floor(MAX_WORK / weight)
+    return {
+      literal: caseSensitive && literal !== '' ? Buffer.from(literal) : undefined,
+      weight,
+      reach,
+      test: (text) => program.test(typeof text === 'string' ? text.slice(0, reach) : text.subarray(0, reach)),
     }
-    return found !== NOT_FOUND
-  }
-
-  /** Looks only at lines that hold `literal`, which the machine finds many times faster than an automaton does. */
-  #findByLiteral(literal: Buffer, bytes: Buffer, from: number, to: number, paused?: Paused): number | Paused {
-    let open = paused
-    for (let at = open?.at ?? from; ;) {
-      if (open === undefined) {
-        at = bytes.indexOf(literal, at)
-        if (at === NOT_FOUND || at + literal.length > to) return NOT_FOUND
-        if (this.#isLiteral) return at + literal.length
-      }
-      const start = at === 0 ? from : Math.max(from, bytes.lastIndexOf(LF, at - 1) + 1)
-      const lineEnd = bytes.indexOf(LF, at)
-      const end = lineEnd === -1 || lineEnd > to ? to : lineEnd
-      const found = this.#matcher.find(bytes, start, end, open)
-      if (found !== NOT_FOUND) return found
-      open = undefined
-      at = end
-    }
+  } catch (error) {
+    if (!(error instanceof RE2JSException)) throw error
+    const problem = error.message.replace(/^error parsing regexp: /, '').replace('`(?i)', '`')
+    throw new PatternError(problem.slice(0, MAX_PROBLEM_CHARS))
   }
 }

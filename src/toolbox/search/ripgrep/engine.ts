@@ -2,18 +2,19 @@ import { spawn } from 'node:child_process'
 import type { ChildProcess, ChildProcessByStdio } from 'node:child_process'
 import { join, sep } from 'node:path'
 import type { Readable } from 'node:stream'
-import { messageOf } from '../../contracts/errors.js'
-import { isObject } from '../../util/json.js'
-import { environmentOf } from '../process/environment.js'
-import { DeadlinePassed, fileFailureOf } from '../workspace/failure.js'
-import { builtinEngine, isWanted, searchPath } from './builtin-engine.js'
-import type { EngineEnd, SearchEngine, SearchRequest } from './engine.js'
-import type { FileHits } from './hits.js'
-import { parentsToUse, ripgrepArguments } from './ripgrep-command.js'
-import { confirmedErrors } from './ripgrep-errors.js'
-import { RipgrepFiles } from './ripgrep-files.js'
-import type { FilesSeen } from './ripgrep-files.js'
-import { LineCutter, parseRecord } from './ripgrep-output.js'
+import { messageOf } from '../../../contracts/errors.js'
+import { isObject } from '../../../util/json.js'
+import { environmentOf } from '../../process/environment.js'
+import { DeadlinePassed } from '../../workspace/failure.js'
+import { builtinEngine, isWanted } from '../builtin-engine.js'
+import { invalidQuery } from '../engine.js'
+import type { EngineEnd, SearchEngine, SearchRequest } from '../engine.js'
+import type { FileHits, ReportedHits } from '../hits.js'
+import { parentsToUse, ripgrepArguments } from './command.js'
+import { confirmedErrors, patternProblem } from './errors.js'
+import { fileTypeIn } from './file-types.js'
+import { RipgrepFiles } from './files.js'
+import { LineCutter, parseRecord } from './records.js'
 
 /** The program could not be started. */
 export class RipgrepUnavailable extends Error {
@@ -21,26 +22,29 @@ export class RipgrepUnavailable extends Error {
 }
 
 export interface RipgrepLimits {
-  /** Output that is read before the program is stopped, in bytes. Default 256 MiB. */
+  /** Output that is read before the program is stopped, in bytes, without records that are too long. Default 256 MiB. */
   readonly maxOutputBytes?: number
-  /** Longest record that is read, in bytes; a file with a longer one is searched by the built-in engine. Default 1 MiB. */
+  /** Longest record that is read, in bytes: a match with a longer one is counted, but not shown. Default 16 MiB. */
   readonly maxRecordBytes?: number
 }
 
 const MAX_OUTPUT_BYTES = 256 << 20
-const MAX_RECORD_BYTES = 1 << 20
+const MAX_RECORD_BYTES = 16 << 20
 const MAX_ERROR_CHARS = 2_000
+const MAX_TYPE_LIST_CHARS = 100_000
+const TYPE_LIST_MS = 10_000
 /** The longest that a timer can wait. */
 const MAX_TIMER_MS = 2 ** 31 - 1
 
 /**
- * ripgrep, its answers streamed. What it does not do as we need it (binary files, giant lines, ignore files both inside
- * and above the root) the built-in engine does.
+ * ripgrep, its answers streamed. If there are ignore files both above the starts and above the root, the built-in engine
+ * searches: ripgrep reads all of them or none.
  */
 export function ripgrepEngine(program: string, limits: RipgrepLimits = {}): SearchEngine {
   return {
     name: 'ripgrep',
     command: (request) => [program, ...ripgrepArguments(request, false)],
+    fileType: async (name) => fileTypeIn(await typeListOf(program), name),
     async search(request, onFile) {
       const parents = await parentsToUse(request)
       if (parents === 'impossible') return builtinEngine.search(request, onFile)
@@ -49,6 +53,17 @@ export function ripgrepEngine(program: string, limits: RipgrepLimits = {}): Sear
       return { command: [program, ...args], ...(await run.run(program, args)) }
     },
   }
+}
+
+async function typeListOf(program: string): Promise<string> {
+  const child = spawn(program, ['--no-config', '--type-list'], {
+    env: environmentOf(),
+    stdio: ['ignore', 'pipe', 'ignore'],
+    timeout: TYPE_LIST_MS,
+    windowsHide: true,
+  })
+  const [list] = await Promise.all([textOf(child.stdout, MAX_TYPE_LIST_CHARS), exitOf(child)])
+  return list
 }
 
 type Program = ChildProcessByStdio<null, Readable, Readable>
@@ -63,7 +78,6 @@ class Run {
   readonly #limits: RipgrepLimits
   readonly #onFile: (hits: FileHits) => void
   readonly #files: RipgrepFiles
-  readonly #again: string[] = []
   #found = false
 
   constructor(request: SearchRequest, limits: RipgrepLimits, onFile: (hits: FileHits) => void) {
@@ -89,12 +103,14 @@ class Run {
     const timer = setTimeout(() => late.abort(), Math.min(time.deadline - Date.now(), MAX_TIMER_MS))
     time.signal.addEventListener('abort', stop, { once: true })
     try {
-      const [overflow, errors, exit] = await Promise.all([this.#readOutput(child), textOf(child.stderr), exitOf(child)])
+      const output = this.#readOutput(child)
+      const [overflow, errors, exit] = await Promise.all([output, textOf(child.stderr, MAX_ERROR_CHARS), exitOf(child)])
       time.check()
       // The timer may be a little ahead of the clock.
       if (late.signal.aborted) throw new DeadlinePassed()
-      this.#take(this.#files.rest())
-      await this.#searchAgain()
+      const problem = exit.code === 2 ? patternProblem(errors) : undefined
+      if (problem !== undefined) throw invalidQuery(this.#request.query, problem)
+      for (const hits of this.#files.rest()) this.#take(hits)
       const confirmed = await confirmedErrors(workspace, errors)
       const isForgiven = exit.code === 2 && errors !== '' && confirmed === ''
       return this.#endOf(isForgiven ? { ...exit, code: 1 } : exit, confirmed, overflow)
@@ -114,7 +130,7 @@ class Run {
     for await (const chunk of chunksOf(child.stdout)) {
       this.#addRecords(cutter.push(chunk, isCounted))
       await this.#request.time.breathe()
-      size += chunk.length
+      if (!cutter.isSkipping) size += chunk.length
       if (size > maxOutputBytes) {
         stopProgram(child)
         return true
@@ -129,30 +145,16 @@ class Run {
       if (line !== undefined && this.#files.count(line, 0, line.length)) continue
       const record = line === undefined ? 'too_long' : parseRecord(line)
       if (record === undefined) continue
-      const seen = this.#files.add(record)
-      if (seen.hits.length + seen.again.length > 0) this.#take(seen)
+      const hits = this.#files.add(record)
+      if (hits !== undefined) this.#take(hits)
     }
   }
 
-  #take({ hits, again }: FilesSeen): void {
-    for (const each of hits) {
-      const path = this.#absolute(each.path)
-      if (!this.#isAllowed(path)) continue
-      this.#found = true
-      this.#onFile({ ...each, path })
-    }
-    this.#again.push(...again)
-  }
-
-  async #searchAgain(): Promise<void> {
-    for (const each of this.#again) {
-      const path = this.#absolute(each)
-      if (!this.#isAllowed(path)) continue
-      const hits = await searchPath(this.#request, path).catch(ignoreUnreadable)
-      if (hits === undefined || hits.matches === 0) continue
-      this.#found = true
-      this.#onFile(hits)
-    }
+  #take(hits: ReportedHits): void {
+    const path = this.#absolute(hits.path)
+    if (!this.#isAllowed(path)) return
+    this.#found = true
+    this.#onFile({ ...hits, path })
   }
 
   /** Paths come as they were joined by ripgrep, below what it was told: nothing in them is left to be resolved. */
@@ -178,11 +180,6 @@ class Run {
   }
 }
 
-/** It was there a moment ago. */
-function ignoreUnreadable(error: unknown): undefined {
-  if (fileFailureOf(error) === undefined) throw error
-}
-
 /** Also lets go of its output, which whoever it has started may hold open. */
 function stopProgram(child: Program): void {
   child.kill('SIGKILL')
@@ -199,13 +196,13 @@ async function* chunksOf(stream: Readable): AsyncGenerator<Buffer, void, undefin
   }
 }
 
-async function textOf(stream: Readable): Promise<string> {
+async function textOf(stream: Readable, maxChars: number): Promise<string> {
   let text = ''
   for await (const chunk of chunksOf(stream)) {
-    if (text.length <= MAX_ERROR_CHARS) text += chunk.toString()
+    if (text.length <= maxChars) text += chunk.toString()
   }
   // A line that is cut cannot be told for what it is.
-  return text.length > MAX_ERROR_CHARS ? text.slice(0, text.lastIndexOf('\n', MAX_ERROR_CHARS) + 1) : text
+  return text.length > maxChars ? text.slice(0, text.lastIndexOf('\n', maxChars) + 1) : text
 }
 
 async function exitOf(child: ChildProcess): Promise<Exit> {

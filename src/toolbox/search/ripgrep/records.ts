@@ -1,4 +1,5 @@
-import { isObject, parseJson } from '../../util/json.js'
+import { isObject, parseJson } from '../../../util/json.js'
+import { BINARY_BYTES } from '../hits.js'
 
 /** A record of ripgrep's, as far as it is of use here. */
 export type RipgrepRecord =
@@ -11,7 +12,7 @@ export type RipgrepRecord =
       readonly offset: number | undefined
       readonly bytes: Buffer
     }
-  /** A file is done. `isBinary`: a NUL was met in it. */
+  /** A file is done. `isBinary`: there is a NUL in its beginning. */
   | { readonly kind: 'end'; readonly path: string; readonly isBinary: boolean }
 
 const MATCH = '{"type":"match"'
@@ -61,7 +62,8 @@ function recordIn(text: string): RipgrepRecord | undefined {
   const path = data['path']['text']
   if (typeof path !== 'string') return undefined
   if (type === 'begin') return { kind: 'begin', path }
-  if (type === 'end') return { kind: 'end', path, isBinary: typeof data['binary_offset'] === 'number' }
+  const nul = data['binary_offset']
+  if (type === 'end') return { kind: 'end', path, isBinary: typeof nul === 'number' && nul < BINARY_BYTES }
   const line = data['line_number']
   const bytes = bytesOf(data['lines'])
   if (type !== 'match' || typeof line !== 'number' || bytes === undefined) return undefined
@@ -77,7 +79,7 @@ function bytesOf(data: unknown): Buffer | undefined {
   return typeof bytes === 'string' ? Buffer.from(bytes, 'base64') : undefined
 }
 
-/** Cuts bytes that come in chunks into lines, at LF only (spec H-14). */
+/** Cuts bytes that come in chunks into lines, at LF only. */
 export class LineCutter {
   readonly #maxBytes: number
   #pieces: Buffer[] = []
@@ -86,6 +88,11 @@ export class LineCutter {
   /** @param maxBytes Longest line that is held. */
   constructor(maxBytes: number) {
     this.#maxBytes = maxBytes
+  }
+
+  /** The current line is too long, and the rest of it is skipped. */
+  get isSkipping(): boolean {
+    return this.#held > this.#maxBytes
   }
 
   /**

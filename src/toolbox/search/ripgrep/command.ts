@@ -1,20 +1,20 @@
 import { access } from 'node:fs/promises'
 import { dirname, join, relative } from 'node:path'
-import { IGNORE_FILES } from '../workspace/ignore-rules.js'
-import { isInside } from '../workspace/paths.js'
-import { OWN_FOLDER } from '../workspace/workspace.js'
-import type { SearchRequest } from './engine.js'
-import { MAX_MATCHES_COUNTED } from './hits.js'
+import { IGNORE_FILES } from '../../workspace/ignore-rules.js'
+import { isInside } from '../../workspace/paths.js'
+import { OWN_FOLDER } from '../../workspace/workspace.js'
+import type { SearchRequest } from '../engine.js'
+import { MAX_MATCHES_COUNTED } from '../hits.js'
+import { escapeLiteral } from '../pattern/pattern.js'
 
 /**
- * The arguments with which ripgrep, run in the root, searches what the built-in engine would.
+ * The arguments with which ripgrep, run in the root, searches the files of the walker.
  *
- * What follows a match in its line is taken into the match: a line with a million matches would otherwise make a million
- * records, all of them in memory.
+ * A match takes the rest of its line with it: a line with a million matches would otherwise be a record of a million
+ * entries.
  */
 export function ripgrepArguments(request: SearchRequest, useParents: boolean): string[] {
-  const { pattern, fileType, exclusions, workspace, starts } = request
-  const types = fileType?.globs.map((glob) => `--type-add=${TYPE}:${glob}`) ?? []
+  const { query, fileType, exclusions, workspace, starts } = request
   return [
     '--json',
     '--no-config',
@@ -25,18 +25,15 @@ export function ripgrepArguments(request: SearchRequest, useParents: boolean): s
     '--no-ignore-exclude',
     ...(useParents ? [] : ['--no-ignore-parent']),
     `--max-count=${MAX_MATCHES_COUNTED}`,
-    pattern.caseSensitive ? '--case-sensitive' : '--ignore-case',
-    ...types,
-    ...(fileType === undefined ? [] : [`--type=${TYPE}`]),
+    query.caseSensitive ? '--case-sensitive' : '--ignore-case',
+    ...(fileType === undefined ? [] : [`--type=${fileType.name}`]),
     `--glob=!/${OWN_FOLDER}`,
     ...exclusions.globs.map((glob) => `--glob=!${glob}`),
     '--',
-    `(?:${pattern.source})(?-u:.)*`,
+    `(?:${query.literal ? escapeLiteral(query.text) : query.text})(?-u:.)*`,
     ...starts.map((start) => relative(workspace.root, start) || '.'),
   ]
 }
-
-const TYPE = 'wanted'
 
 /**
  * Whether ripgrep is to read the ignore files above its starts. The rules of those inside the root hold; the rules of those

@@ -1,15 +1,8 @@
-import { MAX_MATCHES_COUNTED } from './hits.js'
-import type { ToldHits, ToldLine } from './hits.js'
-import { lineText } from './line-text.js'
-import { isMatchRecord } from './ripgrep-output.js'
-import type { RipgrepRecord } from './ripgrep-output.js'
-
-export interface FilesSeen {
-  /** Files whose records are complete, with the path as ripgrep gave it. */
-  readonly hits: readonly ToldHits[]
-  /** Files that ripgrep's records do not do justice to: they are binary, or hold a line that is too long for a record. */
-  readonly again: readonly string[]
-}
+import { MAX_MATCHES_COUNTED } from '../hits.js'
+import type { ReportedHits, ReportedLine } from '../hits.js'
+import { lineText } from '../line-text.js'
+import { isMatchRecord } from './records.js'
+import type { RipgrepRecord } from './records.js'
 
 export interface FilesWanted {
   /** Matching lines of a file whose text is kept. */
@@ -21,8 +14,7 @@ export interface FilesWanted {
 
 interface OpenFile {
   matches: number
-  lines: ToldLine[]
-  isForAgain: boolean
+  lines: ReportedLine[]
 }
 
 /** Gathers records by file. What is kept is bounded by what was asked for. */
@@ -44,38 +36,39 @@ export class RipgrepFiles {
     return true
   }
 
-  /** Takes a record, `undefined` for one that was too long; gives the file that it completes. */
-  add(record: RipgrepRecord | 'too_long'): FilesSeen {
+  /** Takes a record; gives the file that it completes, with the path as ripgrep gave it. */
+  add(record: RipgrepRecord | 'too_long'): ReportedHits | undefined {
     if (record === 'too_long') {
-      if (this.#current !== undefined) this.#fileAt(this.#current).isForAgain = true
-      return NOTHING
+      // Only the record of a match can be so long: it counts, but its line cannot be shown.
+      if (this.#current !== undefined) this.#fileAt(this.#current).matches++
+      return undefined
     }
     const file = this.#fileAt(record.path)
     this.#current = record.path
     switch (record.kind) {
       case 'begin':
         this.#counted = this.#wanted.wantsLines(record.path) ? undefined : file
-        return NOTHING
+        return undefined
       case 'match':
         this.#addMatch(file, record)
-        return NOTHING
+        return undefined
       case 'end':
         this.#counted = undefined
-        file.isForAgain ||= record.isBinary
+        this.#current = undefined
+        if (record.isBinary) file.matches = 0
         return this.#close(record.path, file)
     }
   }
 
   /** The files that were never completed. */
-  rest(): FilesSeen {
-    const rest = [...this.#open].map(([path, file]) => this.#close(path, file))
-    return { hits: rest.flatMap(({ hits }) => hits), again: rest.flatMap(({ again }) => again) }
+  rest(): readonly ReportedHits[] {
+    return [...this.#open].map(([path, file]) => this.#close(path, file)).filter((hits) => hits !== undefined)
   }
 
   #fileAt(path: string): OpenFile {
     const known = this.#open.get(path)
     if (known !== undefined) return known
-    const opened = { matches: 0, lines: [], isForAgain: false }
+    const opened = { matches: 0, lines: [] }
     this.#open.set(path, opened)
     return opened
   }
@@ -87,17 +80,15 @@ export class RipgrepFiles {
     const isFull = file.lines.length >= this.#wanted.keepLines
     if (isFull && last !== undefined && number > last.number) return
     const end = bytes.at(-1) === LF ? bytes.length - 1 : bytes.length
-    file.lines.push({ number, offset, text: lineText(bytes, 0, end, this.#wanted.maxLineChars) })
+    file.lines.push({ number, offset, text: lineText(bytes.subarray(0, end), this.#wanted.maxLineChars) })
     if (last !== undefined && number < last.number) file.lines.sort((left, right) => left.number - right.number)
     if (isFull) file.lines.pop()
   }
 
-  #close(path: string, { isForAgain, matches, lines }: OpenFile): FilesSeen {
+  #close(path: string, { matches, lines }: OpenFile): ReportedHits | undefined {
     this.#open.delete(path)
-    if (isForAgain) return { hits: [], again: [path] }
-    return matches === 0 ? NOTHING : { hits: [{ kind: 'told', path, matches, lines }], again: [] }
+    return matches === 0 ? undefined : { kind: 'reported', path, matches, lines }
   }
 }
 
 const LF = 0x0a
-const NOTHING: FilesSeen = { hits: [], again: [] }

@@ -1,0 +1,120 @@
+/** Why a string is no pattern. The message is one line for the model. */
+export class PatternError extends Error {
+  override readonly name = 'PatternError'
+}
+
+/**
+ * What a pattern is matched against. `line`: one line of a file, without its line end. `text`: a whole string, line
+ * breaks included; `^` and `$` find its ends unless `(?m)` is on.
+ */
+export type PatternScope = 'line' | 'text'
+
+export interface Re2Source {
+  /** The pattern as RE2 takes it. */
+  readonly source: string
+  /** The longest text that is known to be in every match, if case counts; empty if none is known. */
+  readonly literal: string
+  /** The pattern is `literal` and nothing else: finding it is matching. */
+  readonly isLiteral: boolean
+}
+
+/** Escapes, quantifiers in braces, the beginning of a class, what RE2 and ripgrep read differently; else one character. */
+const TOKEN =
+  /\\(?:[pP](?:\{[^}]*\}|[^])|[xuU]\{[^}]*\}|u[\dA-Fa-f]{4}|U[\dA-Fa-f]{8}|x[\dA-Fa-f]{2}|[^])|\[:\^?\w+:\]|\[\^?\]?|\{\d+(?:,\d*)?\}|\(\?<?[=!]|&&|--|~~|[^]/gu
+
+const WORD = '\\p{L}\\p{M}\\p{Nd}\\p{Pc}'
+/** Every general category that is not in `WORD`: RE2 has no complement inside a class. */
+const NO_WORD = '\\p{Z}\\p{S}\\p{C}\\p{Cn}\\p{Pd}\\p{Ps}\\p{Pe}\\p{Pi}\\p{Pf}\\p{Po}\\p{Nl}\\p{No}'
+const SPACE = '\\t-\\r \\x{85}\\p{Z}'
+/** Space characters beyond ASCII: U+0085, U+00A0, U+1680, U+2000 to U+200A, U+2028, U+2029, U+202F, U+205F, U+3000. */
+const NO_SPACE =
+  '\\x00-\\x08\\x0e-\\x1f!-\\x{84}\\x{86}-\\x{9f}\\x{a1}-\\x{167f}\\x{1681}-\\x{1fff}\\x{200b}-\\x{2027}' +
+  '\\x{202a}-\\x{202e}\\x{2030}-\\x{205e}\\x{2060}-\\x{2fff}\\x{3001}-\\x{10ffff}'
+
+/** Members of the classes that are ASCII in RE2 and Unicode in ripgrep. */
+const CLASSES: Readonly<Partial<Record<string, string>>> = {
+  '\\w': WORD,
+  '\\W': NO_WORD,
+  '\\d': '\\p{Nd}',
+  '\\D': '\\P{Nd}',
+  '\\s': SPACE,
+  '\\S': NO_SPACE,
+}
+
+/** Characters with a meaning of their own outside a class. A text with none of them is a pattern for itself. */
+const META = /^[.*+?()|^$]$/
+
+/**
+ * Translates a regular expression from ripgrep's dialect to RE2's, as far as both can express it.
+ * @throws PatternError for constructs that are not supported, or that RE2 would silently read differently.
+ */
+export function toRe2(pattern: string, scope: PatternScope): Re2Source {
+  const literals = new Literals()
+  let source = ''
+  let inClass = false
+  let before = ''
+  for (const token of pattern.match(TOKEN) ?? []) {
+    refuse(token, { before, inClass, scope })
+    const members = CLASSES[token]
+    source += members === undefined ? codePointEscape(token) : inClass ? members : `[${members}]`
+    if (!inClass) literals.add(token)
+    if (inClass ? token === ']' : /^\[(?!:)/.test(token)) inClass = !inClass
+    before = token
+  }
+  return { source, ...literals.found() }
+}
+
+interface Place {
+  readonly before: string
+  readonly inClass: boolean
+  readonly scope: PatternScope
+}
+
+function refuse(token: string, { before, inClass, scope }: Place): void {
+  if (inClass) {
+    if (/^(?:\[(?!:)|&&|--|~~)/.test(token)) {
+      throw new PatternError(
+        `\`${token}\` cannot stand in \`[…]\`: nested classes and set operations are not supported; write \`\\\` before a character that stands for itself`,
+      )
+    }
+    return
+  }
+  if (/^\(\?<?[=!]/.test(token)) throw new PatternError('look-around is not supported')
+  if (/^\\[0-9]/.test(token)) throw new PatternError('backreferences are not supported')
+  if (token === '\\Q') throw new PatternError('`\\Q` is not supported')
+  if (token === '\\<' || token === '\\>') {
+    throw new PatternError(`\`${token}\` is not supported: write \`\\b\` for a word boundary`)
+  }
+  if (before === '\\b' && token === '{') throw new PatternError('`\\b{…}` is not supported: write `\\b`')
+  if (scope === 'line' && (token === '\\n' || token === '\n')) {
+    throw new PatternError('each line is searched by itself: no match can hold a line break')
+  }
+}
+
+/** `\u` and `\U` are unknown to RE2. */
+function codePointEscape(token: string): string {
+  const [, digits] = /^\\[uU]\{?([\dA-Fa-f]+)\}?$/.exec(token) ?? []
+  return digits === undefined ? token : `\\x{${digits}}`
+}
+
+/** Gathers the texts that every match must hold. Groups and alternatives may be left out, so they end the search. */
+class Literals {
+  readonly #runs: string[] = ['']
+  #isUnknown = false
+
+  add(token: string): void {
+    if (token === '(' || token === '|' || token.startsWith('(?')) this.#isUnknown = true
+    const last = this.#runs.length - 1
+    const run = this.#runs[last] ?? ''
+    if (/^(?:[*?]|\{\d.*)$/.test(token)) this.#runs.splice(last, 1, run.replace(/[^]$/u, ''), '')
+    else if (/^\\[!-/:-@[-`{-~]$/.test(token)) this.#runs[last] = run + token.slice(1)
+    else if (META.test(token) || /^(?:\\|\[)/.test(token)) this.#runs.push('')
+    else this.#runs[last] = run + token
+  }
+
+  found(): Pick<Re2Source, 'literal' | 'isLiteral'> {
+    if (this.#isUnknown) return { literal: '', isLiteral: false }
+    const literal = this.#runs.reduce((best, run) => (run.length > best.length ? run : best))
+    return { literal, isLiteral: this.#runs.length === 1 && literal !== '' }
+  }
+}

@@ -1,0 +1,51 @@
+import { fileFailureOf } from '../../workspace/failure.js'
+import { openListed } from '../../workspace/safe-open.js'
+import type { ReadableFile } from '../../workspace/safe-open.js'
+import type { SearchRequest } from '../engine.js'
+import type { ReportedLine } from '../hits.js'
+import { lineText } from '../line-text.js'
+import type { ShownFile } from '../shelf.js'
+import { utf8File } from '../utf8-file.js'
+
+const LF = 0x0a
+const NUL = 0
+
+/**
+ * Whether a file may be shown: the lines that a program reported count only if the file itself, opened where it lies
+ * inside the root, has them at their offsets. A program opens files by name, and swapping a folder for a link while it
+ * runs leads it outside.
+ */
+export async function isConfirmed(request: SearchRequest, file: ShownFile): Promise<boolean> {
+  if (file.kind === 'read') return true
+  try {
+    const opened = await openListed(request.workspace, file.path)
+    try {
+      return await hasLines(await utf8File(opened, opened.size), file.lines, request.maxLineChars)
+    } finally {
+      await opened.close()
+    }
+  } catch (error) {
+    if (fileFailureOf(error) === undefined) throw error
+    return false
+  }
+}
+
+async function hasLines(file: ReadableFile, lines: readonly ReportedLine[], maxLineChars: number): Promise<boolean> {
+  const bytes = Buffer.allocUnsafe(maxLineChars * 4 + 8)
+  for (const { offset, text } of lines) {
+    if (offset === undefined) return false
+    const from = Math.max(0, offset - 1)
+    const { bytesRead } = await file.read(bytes, 0, bytes.length, from)
+    const read = bytes.subarray(0, bytesRead)
+    const start = offset - from
+    const end = read.findIndex((byte, index) => index >= start && endsLine(byte))
+    const isStart = start <= bytesRead && (start === 0 || endsLine(bytes[0]))
+    if (!isStart || lineText(read.subarray(start, end === -1 ? bytesRead : end), maxLineChars) !== text) return false
+  }
+  return true
+}
+
+/** In a file with a NUL, ripgrep ends a line there too. */
+function endsLine(byte: number | undefined): boolean {
+  return byte === LF || byte === NUL
+}

@@ -1,0 +1,29 @@
+import { didYouMean } from '../../../util/suggest.js'
+import { FileFailure } from '../../workspace/failure.js'
+import { segmentPattern } from '../../workspace/glob-segment.js'
+import type { FileType } from '../engine.js'
+
+/**
+ * The type of files that ripgrep knows by this name.
+ * @param list The output of `rg --type-list`: `md: *.markdown, *.md, …` in each line.
+ * @throws FileFailure `InvalidInput`.
+ */
+export function fileTypeIn(list: string, name: string): FileType {
+  const types = new Map(
+    list.split('\n').map((line) => {
+      const [key = '', globs = ''] = line.split(': ')
+      return [key, globs.split(', ')]
+    }),
+  )
+  const globs = types.get(name)
+  if (globs === undefined || name === '') {
+    const hint = didYouMean(name.slice(0, 40), [...types.keys()])
+    const problem = `\`${name.slice(0, 40)}\` is no file type: expected a name such as md, txt, csv, json or py.${hint}`
+    throw new FileFailure('InvalidInput', problem, { retry: true })
+  }
+  const patterns = globs.map((glob) => segmentPattern(glob))
+  // ripgrep would bring back a hidden file whose name a type spells out, such as `.zshrc`.
+  const matches = (fileName: string): boolean =>
+    !fileName.startsWith('.') && patterns.some((pattern) => pattern.test(fileName))
+  return { name, matches }
+}
