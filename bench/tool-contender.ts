@@ -76,6 +76,7 @@ function contextOf(root: string): ToolContext {
     depth: 0,
     idempotencyKey: 'k',
     metadata: {},
+    deps: undefined,
     signal,
     progress: () => undefined,
     ask: impossible,

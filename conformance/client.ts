@@ -133,6 +133,7 @@ function contextOf(callId: string): ToolContext {
     depth: 0,
     idempotencyKey: callId,
     metadata: {},
+    deps: undefined,
     signal: new AbortController().signal,
     progress: () => undefined,
     ask: impossible,

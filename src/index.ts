@@ -1,8 +1,12 @@
 export { Harness } from './harness/harness.js'
+export { withDeps } from './harness/with-deps.js'
+export type { AppEntryPoints, AppHarnessConstructor } from './harness/with-deps.js'
 export type { HarnessConstructor, Prompt } from './harness/harness.js'
 export type { HarnessDescription, ServerDescription, ToolDescription } from './harness/describe.js'
 export type {
   BuiltinToolName,
+  DepsFactory,
+  DepsOption,
   ForkOptions,
   HarnessOptions,
   ReplayOptions,

@@ -21,6 +21,7 @@ import type { FollowOptions } from '../run/log/log.js'
 import { BUILTIN_TOOL_NAMES, DEFAULT_TOOL_NAMES } from './options.js'
 import type {
   BuiltinToolName,
+  DepsFactory,
   ForkOptions,
   HarnessOptions,
   ReplayOptions,
@@ -80,6 +81,9 @@ export interface Config<Output> extends Budgets {
   readonly hooks: HookSet
   readonly log: RunLog
   readonly tracing: readonly Tracing[]
+  readonly deps: DepsFactory<unknown> | null
+  /** A run without dependencies is refused. */
+  readonly needsDeps: boolean
   readonly settings: ModelSettings
   readonly signingKey: SigningKey | null
 }
@@ -98,6 +102,7 @@ const OPTIONS: Readonly<Record<keyof HarnessOptions, OptionRule>> = {
   ...anything('settings', 'signingKey', 'onLimit', 'stall'),
   prices: OBJECT,
   outputValidator: FUNCTION,
+  deps: FUNCTION,
   root: TEXT,
   instructions: TEXT,
   builtinTools: listOf('names', (name) => typeof name === 'string'),
@@ -121,7 +126,7 @@ const OPTIONS: Readonly<Record<keyof HarnessOptions, OptionRule>> = {
 }
 
 const SHARED_RUN_OPTIONS = {
-  ...anything('metadata', 'model', 'limits', 'onLimit', 'stall'),
+  ...anything('metadata', 'model', 'limits', 'onLimit', 'stall', 'deps'),
   signal: SIGNAL,
   deltas: FLAG,
   includeSubagents: FLAG,
@@ -213,6 +218,8 @@ export function resolveConfig<Output>(options: HarnessOptions<Output>): Config<O
     }),
     log: options.log ?? memoryLog({ keepEnded: REMEMBERED_RUNS }),
     tracing: options.tracing ?? [],
+    deps: options.deps ?? null,
+    needsDeps: false,
     settings: options.settings ?? {},
     signingKey: signingKeyOf(options.signingKey),
   }

@@ -17,7 +17,7 @@ import { followRun } from './follow.js'
 import type { FollowOptions } from '../run/log/log.js'
 import { Launcher } from './runs.js'
 import type { Launch } from './runs.js'
-import type { ForkOptions, HarnessOptions, ReplayOptions, ResumeOptions, RunOptions } from './options.js'
+import type { DepsOption, ForkOptions, HarnessOptions, ReplayOptions, ResumeOptions, RunOptions } from './options.js'
 import { RunOffers } from './toolset.js'
 import type { HarnessResult, ResumeState } from '../contracts/result.js'
 import { matchAnswers, readAnswers } from '../run/resume/answer-check.js'
@@ -49,21 +49,23 @@ export type Prompt = string | readonly ContentPart[]
 export interface HarnessConstructor {
   // Of two parameters, so that `new Harness<Answer>(…)` means the one below.
   /** Of several output types, whose answers are a union, or of a JSON Schema document, whose answers are JSON. */
-  new <const Type extends JsonSchema | readonly Schema[], Output extends InferOutput<Type>>(
-    options: HarnessOptions<NoInfer<InferOutput<Type>>> & { readonly outputType: Type },
-  ): Harness<Output>
+  new <const Type extends JsonSchema | readonly Schema[], Output extends InferOutput<Type>, Deps = unknown>(
+    options: HarnessOptions<NoInfer<InferOutput<Type>>, Deps> & { readonly outputType: Type } & DepsOption<Deps>,
+  ): Harness<Output, Deps>
   /** Throws `invalid_options` for what is wrong in `options`. Does no I/O and loads nothing. */
-  new <Output = string>(options?: HarnessOptions<Output>): Harness<Output>
+  new <Output = string, Deps = unknown>(options: HarnessOptions<Output, Deps> & DepsOption<Deps>): Harness<Output, Deps>
+  new (): Harness
 }
 
-class OpenHarness<Output = string> implements AsyncDisposable {
+export class OpenHarness<Output = string, Deps = unknown> implements AsyncDisposable {
   readonly #config: Config<Output>
   readonly #launcher: Launcher<Output>
   #tools: readonly ToolSpec[]
   #closing: Promise<void> | null = null
 
-  constructor(options: HarnessOptions<Output> = {}) {
-    this.#config = resolveConfig(options)
+  /** With `needsDeps`, a run without dependencies is refused. */
+  constructor(options: HarnessOptions<Output, Deps> = {}, { needsDeps = false } = {}) {
+    this.#config = { ...resolveConfig(options as HarnessOptions<Output>), needsDeps }
     this.#tools = this.#config.tools
     this.#launcher = new Launcher(this.#config)
   }
@@ -74,13 +76,13 @@ class OpenHarness<Output = string> implements AsyncDisposable {
   }
 
   /** Runs to the end, or to a pause. Rejects with a `HarnessError` that carries the run so far (`error.run`). */
-  async run(prompt: Prompt, options: RunOptions = {}): Promise<HarnessResult<Output>> {
-    return resultOf(this.#begin(prompt, options, false))
+  async run(prompt: Prompt, options: RunOptions<Deps> = {}): Promise<HarnessResult<Output>> {
+    return resultOf(this.#begin(prompt, options as RunOptions, false))
   }
 
   /** Begins a run and yields its events. Throws for invalid options, and on a closed harness. */
-  stream(prompt: Prompt, options: RunOptions = {}): HarnessStream<Output> {
-    return openStream(this.#begin(prompt, options, true))
+  stream(prompt: Prompt, options: RunOptions<Deps> = {}): HarnessStream<Output> {
+    return openStream(this.#begin(prompt, options as RunOptions, true))
   }
 
   /**
@@ -90,18 +92,18 @@ class OpenHarness<Output = string> implements AsyncDisposable {
   async resume(
     runIdOrState: string | ResumeState,
     answers: readonly Answer[],
-    options: ResumeOptions = {},
+    options: ResumeOptions<Deps> = {},
   ): Promise<HarnessResult<Output>> {
-    return resultOf(this.#beginResumed(runIdOrState, answers, options, false))
+    return resultOf(this.#beginResumed(runIdOrState, answers, options as ResumeOptions, false))
   }
 
   /** `resume` as a stream. Throws for invalid options, a state and answers that do not fit it, and on a closed harness. */
   streamResume(
     runIdOrState: string | ResumeState,
     answers: readonly Answer[],
-    options: ResumeOptions = {},
+    options: ResumeOptions<Deps> = {},
   ): HarnessStream<Output> {
-    return openStream(this.#beginResumed(runIdOrState, answers, options, true))
+    return openStream(this.#beginResumed(runIdOrState, answers, options as ResumeOptions, true))
   }
 
   /**
@@ -109,13 +111,13 @@ class OpenHarness<Output = string> implements AsyncDisposable {
    * `onUnknownOutcome`. A run that has ended, or waits for people, gives its stored ending. Rejects with `run_not_found`, and
    * with `run_owned` while another process executes the run.
    */
-  async recover(runId: string, options: ResumeOptions = {}): Promise<HarnessResult<Output>> {
-    return resultOf(this.#beginStored(runId, options, { begun: 'recovered', streamed: false }))
+  async recover(runId: string, options: ResumeOptions<Deps> = {}): Promise<HarnessResult<Output>> {
+    return resultOf(this.#beginStored(runId, options as ResumeOptions, { begun: 'recovered', streamed: false }))
   }
 
   /** `recover` as a stream of what is new. */
-  streamRecover(runId: string, options: ResumeOptions = {}): HarnessStream<Output> {
-    return openStream(this.#beginStored(runId, options, { begun: 'recovered', streamed: true }))
+  streamRecover(runId: string, options: ResumeOptions<Deps> = {}): HarnessStream<Output> {
+    return openStream(this.#beginStored(runId, options as ResumeOptions, { begun: 'recovered', streamed: true }))
   }
 
   /**
@@ -123,13 +125,13 @@ class OpenHarness<Output = string> implements AsyncDisposable {
    * row. Calls that had started are resolved as after a crash. Any other run is treated as by `recover`. Rejects with
    * `run_not_found`, and with `invalid_state` for a child run and for a run that another run of the log continues.
    */
-  async retry(runId: string, options: ResumeOptions = {}): Promise<HarnessResult<Output>> {
-    return resultOf(this.#beginStored(runId, options, { begun: 'retried', streamed: false }))
+  async retry(runId: string, options: ResumeOptions<Deps> = {}): Promise<HarnessResult<Output>> {
+    return resultOf(this.#beginStored(runId, options as ResumeOptions, { begun: 'retried', streamed: false }))
   }
 
   /** `retry` as a stream of what is new. */
-  streamRetry(runId: string, options: ResumeOptions = {}): HarnessStream<Output> {
-    return openStream(this.#beginStored(runId, options, { begun: 'retried', streamed: true }))
+  streamRetry(runId: string, options: ResumeOptions<Deps> = {}): HarnessStream<Output> {
+    return openStream(this.#beginStored(runId, options as ResumeOptions, { begun: 'retried', streamed: true }))
   }
 
   /**
@@ -139,15 +141,15 @@ class OpenHarness<Output = string> implements AsyncDisposable {
    */
   async replay(
     log: Iterable<RunEvent> | AsyncIterable<RunEvent>,
-    options: ReplayOptions = {},
+    options: ReplayOptions<Deps> = {},
   ): Promise<HarnessResult<Output>> {
     this.#assertOpen()
-    checkReplayOptions(options)
+    checkReplayOptions(options as ReplayOptions)
     const { recordedEvents, replayRun } = await import('../run/replay/replay.js')
     const events = await recordedEvents(log)
     return replayRun<Output>(
       events,
-      (stretch) => this.#launcher.replay(stretch, options, this.#tools),
+      (stretch) => this.#launcher.replay(stretch, options as ReplayOptions, this.#tools),
       (start) => resolveHistory(this.#config.log, start),
     )
   }
@@ -159,18 +161,18 @@ class OpenHarness<Output = string> implements AsyncDisposable {
   async fork(
     log: Iterable<RunEvent> | AsyncIterable<RunEvent>,
     point: ForkPoint,
-    options: ForkOptions = {},
+    options: ForkOptions<Deps> = {},
   ): Promise<HarnessResult<Output>> {
-    return resultOf(this.#beginFork(log, point, options, false))
+    return resultOf(this.#beginFork(log, point, options as ForkOptions, false))
   }
 
   /** `fork` as a stream. */
   streamFork(
     log: Iterable<RunEvent> | AsyncIterable<RunEvent>,
     point: ForkPoint,
-    options: ForkOptions = {},
+    options: ForkOptions<Deps> = {},
   ): HarnessStream<Output> {
-    return openStream(this.#beginFork(log, point, options, true))
+    return openStream(this.#beginFork(log, point, options as ForkOptions, true))
   }
 
   /**
@@ -198,10 +200,10 @@ class OpenHarness<Output = string> implements AsyncDisposable {
   }
 
   /** Offers one tool more, to runs that begin from now on. Throws when its name is taken. */
-  addTool(tool: ToolSpec): void {
+  addTool(tool: ToolSpec<Deps>): void {
     const { packaged, outputType } = this.#config
     checkToolNames([...packaged, ...this.#tools.map(({ name }) => name), tool.name], outputType)
-    this.#tools = [...this.#tools, tool]
+    this.#tools = [...this.#tools, tool as ToolSpec]
   }
 
   /**
@@ -354,7 +356,7 @@ async function recordedIn(log: Iterable<RunEvent> | AsyncIterable<RunEvent>): Pr
   return recordedEvents(log)
 }
 
-export type Harness<Output = string> = OpenHarness<Output>
+export type Harness<Output = string, Deps = unknown> = OpenHarness<Output, Deps>
 
 /**
  * A model, tools and settings that work together: set-up, without the state of any run. Serves any number of runs at once.

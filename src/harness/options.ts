@@ -25,8 +25,16 @@ export type BuiltinToolName = (typeof BUILTIN_TOOL_NAMES)[number]
 export const DEFAULT_TOOL_NAMES = ['read', 'write', 'edit', 'search', 'list', 'glob'] as const
 export const BUILTIN_TOOL_NAMES = [...DEFAULT_TOOL_NAMES, 'jsonl_search', 'parallel_llm'] as const
 
+/** Creates the dependencies of one run. */
+export type DepsFactory<Deps> = (run: { readonly runId: string; readonly metadata: JsonObject }) => Deps
+
+/** A harness whose tools need dependencies is created with them. */
+export type DepsOption<Deps> = unknown extends Deps
+  ? { readonly deps?: DepsFactory<Deps> | undefined }
+  : { readonly deps: DepsFactory<Deps> }
+
 /** All optional. What is wrong in here is thrown by the constructor, as `invalid_options`. */
-export interface HarnessOptions<Output = string> {
+export interface HarnessOptions<Output = string, Deps = unknown> {
   /** Default: `$THINHARNESS_MODEL`. A run without either fails with `missing_model`. */
   readonly model?: ModelRef | Model
   /** Workspace of the file tools. Default: the current folder. Created when a file tool first needs it. */
@@ -36,7 +44,12 @@ export interface HarnessOptions<Output = string> {
   /** Built-in tools by name, loaded when first used. Default: `read`, `write`, `edit`, `search`, `list`, `glob`. */
   readonly builtinTools?: readonly BuiltinToolName[]
   /** Tools of your own, behind the built-in ones. */
-  readonly tools?: readonly ToolSpec[]
+  readonly tools?: readonly ToolSpec<Deps>[]
+  /**
+   * Creates the dependencies of tools, hooks and policies, as `context.deps`, whenever a run begins or continues; child runs
+   * have those of their parent. They are never logged. Default: none.
+   */
+  readonly deps?: DepsFactory<Deps> | undefined
   /** Servers whose tools are offered too, made by `mcpStdio` and the like of `thinharness/mcp`. Connected when first needed. */
   readonly mcpServers?: readonly ToolSource[]
   /** Skills in the Agent Skills format: told to the model by name, read and run by it when it needs them. */
@@ -97,7 +110,7 @@ export interface HarnessOptions<Output = string> {
 }
 
 /** Options of one run; each stands in place of the harness's own. */
-export interface RunOptions {
+export interface RunOptions<Deps = unknown> {
   /**
    * The conversation that the run continues: transcript entries, the `resumeState` of a run that has ended, or `{ runId,
    * after }`, a run of the same log, up to and including the step of the entry `after`. Default, and `null`: none.
@@ -116,7 +129,9 @@ export interface RunOptions {
   readonly model?: ModelRef | Model
   readonly instructions?: string
   /** Added to the harness's tools, for this run. */
-  readonly tools?: readonly ToolSpec[]
+  readonly tools?: readonly ToolSpec<Deps>[]
+  /** Dependencies of this run, instead of those of the harness. */
+  readonly deps?: Deps
   /** Merged over the harness's limits. */
   readonly limits?: Limits
   readonly onLimit?: 'fail' | 'answer'
@@ -127,7 +142,7 @@ export interface RunOptions {
 }
 
 /** Options of a run that goes on where it was left. */
-export interface ResumeOptions extends Omit<RunOptions, 'history' | 'runId'> {
+export interface ResumeOptions<Deps = unknown> extends Omit<RunOptions<Deps>, 'history' | 'runId'> {
   /**
    * What the run may be configured with now: exactly what it had (`same`); anything, as long as the tools whose calls are
    * still to be run are what they were (`compatible`, the default); anything at all (`any`).
@@ -136,7 +151,7 @@ export interface ResumeOptions extends Omit<RunOptions, 'history' | 'runId'> {
 }
 
 /** What was given to a recorded run alone, and is needed to run it again. */
-export type ReplayOptions = Pick<RunOptions, 'tools' | 'instructions'>
+export type ReplayOptions<Deps = unknown> = Pick<RunOptions<Deps>, 'tools' | 'instructions'>
 
 /** Options of a run that goes on from a recorded one. */
-export interface ForkOptions extends Omit<RunOptions, 'history'>, ForkEffects {}
+export interface ForkOptions<Deps = unknown> extends Omit<RunOptions<Deps>, 'history'>, ForkEffects {}

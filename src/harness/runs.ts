@@ -65,6 +65,8 @@ export class Launcher<Output> {
     const options = streamed ? { ...given, input, deltas: given.deltas ?? true } : given
     const model = options.model ?? this.#config.model
     if (model === null) throw missingModel()
+    const depsFor = given.deps === undefined ? this.#config.deps : () => given.deps
+    if (depsFor === null && this.#config.needsDeps) throw missingDeps()
     const plan = planOf(this.#means(tools), {
       ...{ opening, options, model, effects: effects ?? null, asksServers: true },
       warn: (message) => context.tell('warning', { message }),
@@ -74,7 +76,10 @@ export class Launcher<Output> {
     abort.onAbort(() => queue.stopWaiting())
     const log = options.log ?? this.#config.log
     const childQueue = options.includeSubagents === false ? unheard(this.#publish) : queue
-    const context = this.#context({ runId, parent: null, metadata, log, queue, childQueue, abort, opening })
+    const context = this.#context({
+      ...{ runId, parent: null, metadata, log, queue, childQueue, abort, opening },
+      ...(depsFor !== null && { depsFor }),
+    })
     const outcome = conduct<Output>(context, plan).finally(() => {
       queue.close()
       ownInput.close()
@@ -198,7 +203,10 @@ export class Launcher<Output> {
             return { kind: 'fresh', prompt, history: () => Promise.resolve(inline({ entries: history })) }
           },
     }
-    const context = this.#context({ runId, parent: from, depth, outerPurse, metadata, log, queue, abort, opening })
+    const depsFor = (): unknown => parent.deps
+    const context = this.#context({
+      ...{ runId, parent: from, depth, outerPurse, metadata, log, queue, abort, opening, depsFor },
+    })
     const policies = frozen.policies.map((policy) => policy.forChild?.(parent.state.transcript) ?? policy)
     const plan = childPlanOf(this.#means([]), { opening, options, parent: frozen, policies })
     const conducted = (): ReturnType<typeof conduct<unknown>> => conduct<unknown>(context, plan)
@@ -209,7 +217,7 @@ export class Launcher<Output> {
   #context(
     own: Pick<
       RunSurroundings,
-      'runId' | 'parent' | 'depth' | 'outerPurse' | 'metadata' | 'log' | 'queue' | 'childQueue' | 'abort'
+      'runId' | 'parent' | 'depth' | 'outerPurse' | 'metadata' | 'depsFor' | 'log' | 'queue' | 'childQueue' | 'abort'
     > & { readonly opening: Opening },
   ): RunContext {
     const { hooks, signingKey, tracing } = this.#config
@@ -224,6 +232,13 @@ function configPolicyOf(opening: Opening): ConfigPolicy {
 
 /** What hooks answered is in a recording. */
 const NO_HOOKS = new HookSet([])
+
+function missingDeps(): HarnessError {
+  return new HarnessError(
+    'invalid_options',
+    'This harness was created by `withDeps`: pass `deps` to it, or to the run.',
+  )
+}
 
 function missingModel(): HarnessError {
   return new HarnessError(

@@ -6,7 +6,7 @@ import type { ApprovalContext, ToolContext, ToolSpec } from './spec.js'
 import { checkFieldNames, checkParameters, checkToolOptions } from './tool-options.js'
 
 /** What an author says of a tool. `args` are typed by `parameters`. */
-export interface ToolOptions<S extends Schema> extends SharedOptions {
+export interface ToolOptions<S extends Schema, Deps = unknown> extends SharedOptions {
   /**
    * What the tool takes: zod (from 4.2) or any Standard Schema that can emit JSON Schema, or a JSON Schema document,
    * which is passed on as it is. An object at the root.
@@ -20,7 +20,7 @@ export interface ToolOptions<S extends Schema> extends SharedOptions {
    * Runs the tool. A string that it returns is what the model reads; a `ToolResult` says more; any other value becomes
    * JSON. What it throws becomes a failed result; a `ModelRetry` asks the model to try again.
    */
-  readonly handler: (args: InferSchema<S>, context: ToolContext) => unknown
+  readonly handler: (args: InferSchema<S>, context: ToolContext<Deps>) => unknown
 }
 
 type SharedOptions = Pick<
@@ -53,7 +53,7 @@ type SharedOptions = Pick<
  *   handler: ({ id }, { signal }) => database.order(id, { signal }),
  * })
  */
-export function defineTool<S extends Schema>(tool: ToolOptions<S>): ToolSpec {
+export function defineTool<S extends Schema, Deps = unknown>(tool: ToolOptions<S, Deps>): ToolSpec<Deps> {
   checkToolOptions(tool)
   const { parameters: schema, handler, requiresApproval, preview, ...shared } = tool
   const parameters = parametersOf(schema, tool.name)
@@ -70,7 +70,7 @@ export function defineTool<S extends Schema>(tool: ToolOptions<S>): ToolSpec {
       preview: (args: JsonObject, context: ApprovalContext) => preview(typed(args), context),
     }),
     ...(validate !== undefined && { validate }),
-    call: async (args: JsonObject, context: ToolContext) => outcomeOf(await handler(typed(args), context)),
+    call: async (args: JsonObject, context: ToolContext<Deps>) => outcomeOf(await handler(typed(args), context)),
   })
 }
 

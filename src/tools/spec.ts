@@ -11,7 +11,7 @@ import type { Schema } from '../schema/schema.js'
 import type { Validate } from '../schema/validation.js'
 
 /** A tool: what the model is told of it, how the loop treats it, and what runs. Plain and immutable. */
-export interface ToolSpec {
+export interface ToolSpec<in Deps = unknown> {
   /** Unique within a harness; letters, digits, `_` and `-`, at most 64. */
   readonly name: string
   readonly description: string
@@ -53,7 +53,7 @@ export interface ToolSpec {
    */
   readonly validate?: Validate
   /** Runs the tool. What it throws becomes a failed result, never the end of the run. */
-  call(args: JsonObject, context: ToolContext): Promise<ToolOutcome>
+  readonly call: (args: JsonObject, context: ToolContext<Deps>) => Promise<ToolOutcome>
 }
 
 /** What a tool does to the world, in MCP's words. All hints default to unknown. */
@@ -94,7 +94,7 @@ export interface ApprovalContext {
 }
 
 /** What a tool's handler gets beside its arguments. */
-export interface ToolContext {
+export interface ToolContext<out Deps = unknown> {
   readonly runId: string
   readonly callId: string
   readonly toolName: string
@@ -106,6 +106,8 @@ export interface ToolContext {
   readonly idempotencyKey: string
   /** The run's metadata; read-only. */
   readonly metadata: JsonObject
+  /** The host's own objects, such as a database: from the harness's `deps`, or from the call's. Never logged. */
+  readonly deps: Deps
   /** Aborted when the run is cancelled or the tool's time is up. */
   readonly signal: AbortSignal
   /** Tells listeners of the stream how far the work is; never stored. */
@@ -123,20 +125,20 @@ export interface ToolContext {
    * a crash or a pause the same `spawn` finds it again, as far as it had come. A handler that spawns is entered again
    * then: give its tool `onUnknownOutcome: 'retry'`.
    */
-  readonly spawn: Spawn
+  readonly spawn: Spawn<Deps>
 }
 
 /** Starts child runs, typed by their `outputType`. */
-export interface Spawn {
+export interface Spawn<out Deps = unknown> {
   // Of two parameters, so that `spawn<Answer>(…)` means the one below.
   <const Type extends JsonSchema | readonly Schema[], Output extends InferOutput<Type>>(
-    options: SpawnOptions<NoInfer<InferOutput<Type>>> & { readonly outputType: Type },
+    options: SpawnOptions<NoInfer<InferOutput<Type>>, Deps> & { readonly outputType: Type },
   ): ChildRun<Output>
-  <Output = string>(options: SpawnOptions<Output>): ChildRun<Output>
+  <Output = string>(options: SpawnOptions<Output, Deps>): ChildRun<Output>
 }
 
 /** What a child run is asked and given; what is left out is none, not the parent's, unless it says so. */
-export interface SpawnOptions<Output = string> {
+export interface SpawnOptions<Output = string, in Deps = unknown> {
   readonly prompt: string | readonly ContentPart[]
   /**
    * Tells the children of one call apart: the child's run id is made of the parent's, the call's and this. Default: `1`,
@@ -150,7 +152,7 @@ export interface SpawnOptions<Output = string> {
   /** System prompt. Default: none. */
   readonly instructions?: string
   /** `inherit`: the parent's. Default: none. */
-  readonly tools?: readonly ToolSpec[] | 'inherit'
+  readonly tools?: readonly ToolSpec<Deps>[] | 'inherit'
   /** Names of inherited tools to leave out. Default: none. */
   readonly withoutTools?: readonly string[]
   /**

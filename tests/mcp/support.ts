@@ -111,6 +111,7 @@ export function contextOf(beside: Partial<ToolContext> = {}): ToolContext {
     depth: 0,
     idempotencyKey: 'run_1:call_1',
     metadata: {},
+    deps: undefined,
     signal: calm(),
     progress: () => undefined,
     ...answering({}),

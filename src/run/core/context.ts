@@ -41,6 +41,8 @@ export interface RunSurroundings {
   /** Where runs that calls of this one start tell their events. Default: where this one does. */
   readonly childQueue?: EventQueue
   readonly abort: RunAbort
+  /** Creates the dependencies of tools, hooks and policies. Default: none. */
+  readonly depsFor?: (run: { readonly runId: string; readonly metadata: JsonObject }) => unknown
   /** What stored states are signed with. */
   readonly signingKey: SigningKey | null
   readonly tracing: readonly Tracing[]
@@ -69,6 +71,8 @@ export class RunContext {
   readonly configPolicy: ConfigPolicy
   /** The provider's raw replies: kept beside the state, since no event carries them. */
   readonly responses: unknown[] = []
+  readonly #depsFor: NonNullable<RunSurroundings['depsFor']>
+  #deps: { readonly value: unknown } | null = null
   #metadata: JsonObject
   #history: Conversation = { entries: [] }
   #lease: Lease | null = null
@@ -96,6 +100,7 @@ export class RunContext {
     this.clock = surroundings.clock
     this.hooks = surroundings.hooks
     this.abort = surroundings.abort
+    this.#depsFor = surroundings.depsFor ?? (() => undefined)
     this.signingKey = surroundings.signingKey
     this.recording = surroundings.recording ?? null
     this.tracer = surroundings.tracing.length === 0 ? null : new RunTracer(surroundings.tracing)
@@ -122,6 +127,16 @@ export class RunContext {
     this.#lastSeq = state.seq
     this.#metadata = metadata ?? state.metadata
     this.responses.push(...responses)
+  }
+
+  /** Creates the dependencies before the run's first event: a run whose dependencies fail has no event. */
+  prepareDeps(metadata: JsonObject): void {
+    this.#deps ??= { value: this.#depsFor({ runId: this.runId, metadata }) }
+  }
+
+  /** The dependencies of tools, hooks and policies. They are never logged. */
+  get deps(): unknown {
+    return this.#deps?.value
   }
 
   get metadata(): JsonObject {
@@ -222,8 +237,8 @@ export class RunContext {
     this.emit('hook_failed', { hookEvent, message })
 
   /** The fields that every hook gets. */
-  hookBase<Event extends string>(event: Event): { event: Event; runId: string; metadata: JsonObject } {
-    return { event, runId: this.runId, metadata: this.metadata }
+  hookBase<Event extends string>(event: Event): { event: Event; runId: string; metadata: JsonObject; deps: unknown } {
+    return { event, runId: this.runId, metadata: this.metadata, deps: this.deps }
   }
 
   /** What the run had done when it failed; nothing when it had not begun. */

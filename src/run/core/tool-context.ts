@@ -33,6 +33,7 @@ export function toolContext(
     depth: context.depth,
     idempotencyKey: idempotencyKey(context, call),
     metadata,
+    deps: context.deps,
     signal,
     progress: (update) => {
       if (!signal.aborted && !hasEnded()) context.tell('tool_progress', { callId, toolName, update })

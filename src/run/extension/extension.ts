@@ -19,7 +19,7 @@ export interface Extension<in Deps = unknown> {
   /** Unique among the extensions of a run. */
   readonly name: string
   /** Offered to the model after the harness's own; child runs do not get them. */
-  readonly tools?: readonly ToolSpec[]
+  readonly tools?: readonly ToolSpec<Deps>[]
   readonly hooks?: readonly Hook[]
   readonly wrapModelCall?: WrapModelCall
   readonly wrapToolCall?: WrapToolCall

@@ -102,6 +102,8 @@ const HOOK_EVENTS: readonly HookEvent[] = [
 export type HookContext<Event extends HookEvent> = HookContexts[Event] & {
   readonly event: Event
   readonly runId: string
+  /** The dependencies of the run: those of its tools. */
+  readonly deps: unknown
   /** The run's metadata, a copy for each firing. */
   readonly metadata: JsonObject
 }

@@ -8,6 +8,7 @@ import type { Conducted } from './start.js'
 export async function begin(run: Conducted, { prompt, history }: FreshOpening): Promise<Ending> {
   const { context, plan } = run
   const { conversation, start } = await history()
+  context.prepareDeps(context.metadata)
   context.tracer?.open(() => tracedRun(context, plan, null))
   const prepared = await prepare(run, null)
   context.inherit(conversation)

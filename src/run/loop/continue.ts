@@ -25,6 +25,7 @@ export async function continueRun(run: Conducted, opening: GoOnOpening, found: L
   const { state, responses } = found
   const { answers } = opening
   if (context.parent === null && state.parent !== null) throw belowAnother(state.runId, state.parent)
+  context.prepareDeps(opening.metadata ?? state.metadata)
   const prepared = await prepare(run, state)
   const frozen = await freeze(context.signal, plan, prepared)
   checkConfig(state, frozen, opening.configPolicy)

@@ -13,6 +13,9 @@ import type { ToolSpec } from '../spec.js'
 import type { ArgumentIssue } from '../../schema/validation.js'
 import { clipped, wholeStart } from './summaries.js'
 
+/** A tool as far as its arguments are concerned, whatever its handler needs. */
+type CallableTool = Omit<ToolSpec, 'call'>
+
 /** The arguments of a call, checked. */
 export type CheckedArguments =
   | {
@@ -36,7 +39,7 @@ export type CheckedArguments =
  * §11.5; spec §5.3). Repairs are applied all together, and only where the result is valid; malformed JSON is never
  * completed. Depends on the text and the tool alone. Does not reject.
  */
-export async function checkArguments(spec: ToolSpec, rawText: string): Promise<CheckedArguments> {
+export async function checkArguments(spec: CallableTool, rawText: string): Promise<CheckedArguments> {
   try {
     return await check(spec, rawText)
   } catch (error) {
@@ -46,7 +49,7 @@ export async function checkArguments(spec: ToolSpec, rawText: string): Promise<C
   }
 }
 
-async function check(spec: ToolSpec, rawText: string): Promise<CheckedArguments> {
+async function check(spec: CallableTool, rawText: string): Promise<CheckedArguments> {
   const read = readArguments(spec, rawText)
   if (read.kind === 'unreadable') return refused(spec, 'InvalidArguments', [read.issue], read)
   const { original, repaired } = read
@@ -92,7 +95,7 @@ interface Readable {
   readonly repaired: Repaired
 }
 
-function readArguments(spec: ToolSpec, rawText: string): ReadArguments {
+function readArguments(spec: CallableTool, rawText: string): ReadArguments {
   const chars = rawText.length
   if (rawText.trim() === '') {
     const repaired = { value: {}, repairs: ['nothing was sent, which was read as no fields'], conflicts: [] }
@@ -145,7 +148,7 @@ type Verdict =
   | { readonly kind: 'broken'; readonly message: string }
 
 /** A typed tool's schema checks all by itself, but for fields that it would pass over; any other tool has a JSON Schema. */
-async function verdictOn(spec: ToolSpec, value: JsonObject): Promise<Verdict> {
+async function verdictOn(spec: CallableTool, value: JsonObject): Promise<Verdict> {
   const { parameters, validate } = spec
   const unknown = isTyped(spec) ? unknownFields(spec, value) : []
   if (!isTyped(spec)) {
@@ -160,7 +163,7 @@ async function verdictOn(spec: ToolSpec, value: JsonObject): Promise<Verdict> {
 }
 
 /** Fields at the root that the model was told do not exist: a typed schema may drop them without a word. */
-function unknownFields({ parameters }: ToolSpec, value: JsonObject): ArgumentIssue[] {
+function unknownFields({ parameters }: CallableTool, value: JsonObject): ArgumentIssue[] {
   if (parameters['additionalProperties'] !== false) return []
   const { root } = openPlaces(parameters)
   const unknown = Object.keys(value).filter((name) => root.field(name) === undefined)
@@ -190,7 +193,12 @@ function shortened(repairs: readonly string[]): readonly string[] {
   return repairs.length > MOST_REPAIRS ? [...texts, `and ${repairs.length - MOST_REPAIRS} more`] : texts
 }
 
-function rejected(spec: ToolSpec, verdict: Verdict, conflicts: readonly ArgumentIssue[], sent: Sent): CheckedArguments {
+function rejected(
+  spec: CallableTool,
+  verdict: Verdict,
+  conflicts: readonly ArgumentIssue[],
+  sent: Sent,
+): CheckedArguments {
   if (verdict.kind === 'broken') {
     return { ok: false, text: previewArguments(sent.rawText), outcome: brokenSchema(spec, verdict.message) }
   }
@@ -199,7 +207,7 @@ function rejected(spec: ToolSpec, verdict: Verdict, conflicts: readonly Argument
 }
 
 function refused(
-  spec: ToolSpec,
+  spec: CallableTool,
   errorType: 'InvalidArguments' | 'ValidationError',
   issues: readonly ArgumentIssue[],
   { rawText, received }: Sent,

@@ -10,7 +10,10 @@ import type { ToolContext, ToolSpec } from '../spec.js'
 import { FIRST_KEY } from '../suspension.js'
 
 /** Options of `callTool`: what the handler finds in its context. */
-export interface CallToolOptions<Deps = unknown> extends Partial<Omit<ToolContext, 'ask' | 'metadata' | 'spawn'>> {
+export interface CallToolOptions<Deps = unknown> extends Partial<
+  Omit<ToolContext, 'ask' | 'deps' | 'metadata' | 'spawn'>
+> {
+  /** The handler's dependencies. */
   readonly deps?: Deps
   /** Default: `{}`. */
   readonly metadata?: object | undefined
@@ -36,7 +39,7 @@ export interface CalledTool {
  * its answer fails with the error type `Suspended`. Does not reject.
  */
 export async function callTool<Deps = unknown>(
-  spec: ToolSpec,
+  spec: ToolSpec<Deps>,
   args: string | object,
   options: CallToolOptions<Deps> = {},
 ): Promise<CalledTool> {
@@ -66,9 +69,9 @@ export function noteRepairs(outcome: ToolOutcome, repairs: readonly string[]): T
 }
 
 function contextOutside<Deps>(
-  { name }: ToolSpec,
-  { metadata = {}, answer, answers = {}, ...given }: CallToolOptions<Deps>,
-): ToolContext {
+  { name }: Pick<ToolSpec, 'name'>,
+  { metadata = {}, answer, answers = {}, deps, ...given }: CallToolOptions<Deps>,
+): ToolContext<Deps> {
   const known = Object.entries({ ...(answer !== undefined && { [FIRST_KEY]: answer }), ...answers })
   return {
     runId: 'outside_a_run',
@@ -80,6 +83,8 @@ function contextOutside<Deps>(
     signal: new AbortController().signal,
     progress: () => undefined,
     ...given,
+    // A tool that needs dependencies and is given none finds none: its type says so.
+    deps: deps as Deps,
     metadata: plainJson(metadata) as JsonObject,
     ask: askWith(new Map(known.map(([key, value]) => [key, plainJson(value)])), name),
     spawn: () => {

@@ -15,10 +15,10 @@ const DEFAULT_MAX_OUTPUT_CHARS = 200_000
  * A handler that asks a person has no outcome yet. Does not reject. Knows no time limit and no abort: the tool has `context.signal`, and its caller decides how long
  * to wait.
  */
-export async function invoke(
-  spec: ToolSpec,
+export async function invoke<Deps>(
+  spec: ToolSpec<Deps>,
   args: JsonObject,
-  context: ToolContext,
+  context: ToolContext<Deps>,
 ): Promise<ToolOutcome | SuspendedCall> {
   try {
     const returned: unknown = await spec.call(args, context)

@@ -16,7 +16,7 @@ export type Refusal = ToolOutcome & { readonly kind: 'failed' }
  * was JSON.
  */
 export function refusal(
-  spec: ToolSpec,
+  spec: Omit<ToolSpec, 'call'>,
   errorType: 'InvalidArguments' | 'ValidationError',
   issues: readonly ArgumentIssue[],
   received: Received,
@@ -43,7 +43,7 @@ export interface Received {
 }
 
 /** A tool whose own schema cannot be used: nothing that a model sends can mend that. */
-export function brokenSchema(spec: ToolSpec, message: string): Refusal {
+export function brokenSchema(spec: Omit<ToolSpec, 'call'>, message: string): Refusal {
   const problem = clipped(message.split('\n', 1)[0] ?? '', 300)
   const content = `\`${spec.name}\` was not run and cannot be used: the schema of its arguments is broken. ${problem}`
   return { kind: 'failed', errorType: 'InvalidToolSchema', content, retry: false, metadata: { tool: spec.name } }
@@ -74,7 +74,7 @@ function receivedLine({ value, chars }: Received): string {
   return `Received: ${fitting(fields, { chars: 360, noun: 'field' }).join('; ')}`
 }
 
-function advice(spec: ToolSpec): string {
+function advice(spec: Omit<ToolSpec, 'call'>): string {
   const { names } = openPlaces(spec.parameters).root
   const again = `Correct this and call \`${spec.name}\` again with one JSON object of all its fields`
   if (names.length === 0) return `${again}.`

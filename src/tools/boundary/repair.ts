@@ -21,7 +21,7 @@ export interface Repaired {
  * boolean is wanted, `"12"` where a whole number is, links around a path. Pure and idempotent; whether the result is
  * used depends on its being valid.
  */
-export function repairArguments(spec: ToolSpec, args: JsonObject): Repaired {
+export function repairArguments(spec: Omit<ToolSpec, 'call'>, args: JsonObject): Repaired {
   const repairer = new Repairer(spec)
   const value = repairer.object(args, openPlaces(spec.parameters).root)
   return { value, repairs: repairer.repairs.sort(), conflicts: repairer.conflicts }
@@ -30,10 +30,10 @@ export function repairArguments(spec: ToolSpec, args: JsonObject): Repaired {
 class Repairer {
   readonly repairs: string[] = []
   readonly conflicts: ArgumentIssue[] = []
-  readonly #spec: ToolSpec
+  readonly #spec: Omit<ToolSpec, 'call'>
   readonly #path: (string | number)[] = []
 
-  constructor(spec: ToolSpec) {
+  constructor(spec: Omit<ToolSpec, 'call'>) {
     this.#spec = spec
   }
 

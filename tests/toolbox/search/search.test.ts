@@ -381,6 +381,7 @@ function outside(root: string): Parameters<ReturnType<typeof searchTool>['call']
     depth: 0,
     idempotencyKey: 'run_1:call_1',
     metadata: {},
+    deps: undefined,
     signal: new AbortController().signal,
     progress: () => undefined,
     ask: () => {

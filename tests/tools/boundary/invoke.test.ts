@@ -15,6 +15,7 @@ const context: ToolContext = {
   depth: 0,
   idempotencyKey: 'run_1:call_1',
   metadata: { user: 'u' },
+  deps: undefined,
   signal: new AbortController().signal,
   progress: () => undefined,
   ask: () => {
