@@ -89,7 +89,7 @@ describe('dependencies', () => {
       .says('Done.')
     const harness = new Harness({ model: script, builtinTools, tools: [delegate], deps: () => app, hooks: [hook] })
     await harness.run('Go.')
-    expect(seen).toEqual([app, app])
+    expect(seen).toEqual([app])
     expect(JSON.stringify(script.heard)).toContain('Order 8')
   })
 
@@ -143,7 +143,7 @@ describe('withDeps', () => {
 
   test('a typed answer keeps its type', () => {
     const harness = new own.Harness({ outputType: z.object({ n: z.number() }) })
-    expectTypeOf<Awaited<ReturnType<typeof harness.run>>['output']>().toEqualTypeOf<{ n: number }>()
+    expectTypeOf(harness).toEqualTypeOf<Harness<{ n: number }, App>>()
   })
 })
 
@@ -177,5 +177,5 @@ test('the compiler asks for the dependencies that the tools need', () => {
   const tool: ToolSpec = lookup
   expect(tool.name).toBe('lookup')
   // @ts-expect-error A harness of another app does not have them.
-  void (() => new Harness({ deps: () => ({ mail: 1 }) }).run('Go.', { deps: app }))
+  expect(() => new Harness({ deps: () => ({ mail: 1 }) }).stream('Go.', { deps: app })).toThrow()
 })
