@@ -57,6 +57,8 @@ export async function replayRun<Output>(
     if (recording.mismatch !== null) throw recording.mismatch
     if (outcome.status === 'fulfilled' && outcome.value.pending.length > 0) throwCancelled(recording, context)
     const { last, next } = recording
+    // It did not begin: its history was not found.
+    if (next === started && outcome.status === 'rejected') throw outcome.reason
     if (next !== undefined && next.kind !== 'run_started') throw recording.differs(next, { kind: 'nothing more' }, '')
     if (next !== undefined) continue
     if (last?.kind !== 'run_completed' && last?.kind !== 'run_failed') throw interrupted(last)

@@ -13,6 +13,7 @@ import { entryId } from '../machine/state.js'
 import type { RunState } from '../machine/state.js'
 import { foldLog } from './read-log.js'
 import { isSameState } from './state-digest.js'
+import { rememberConversation } from './recent-conversations.js'
 import { readState, waitingFor } from './stored-state.js'
 import type { StoredState } from './stored-state.js'
 import { transcriptShape } from './stored-shape.js'
@@ -102,12 +103,12 @@ async function ofRun(log: RunLog, { runId, after }: HistoryReference): Promise<O
   const { state } = found
   if (after === undefined) {
     requireEnd(state)
-    return referring(state, conversationOf(state))
+    return referring(log, state, conversationOf(state))
   }
   const conversation = upToStep(conversationOf(state), after)
   if (conversation === null) throw invalid(`run \`${runId}\` has no entry \`${after}\``)
   if (conversation.entries.length > state.transcript.length) requireEnd(state)
-  return referring(state, conversation)
+  return referring(log, state, conversation)
 }
 
 /** If the log has the run, its content counts, and the state must be the one that the log holds. */
@@ -117,13 +118,15 @@ async function ofState(log: RunLog, stored: StoredState): Promise<OpenHistory> {
   if (known === null) return inline(conversationOf(stored.state))
   if (!isSameState(stored, known.state))
     throw invalid(`the state of run \`${runId}\` is not the one that the log holds: it was changed`)
-  return referring(known.state, conversationOf(known.state))
+  return referring(log, known.state, conversationOf(known.state))
 }
 
-function referring({ runId, seq }: RunState, conversation: Conversation): OpenHistory {
+function referring(log: RunLog, { runId, seq }: RunState, conversation: Conversation): OpenHistory {
   const last = conversation.entries.at(-1)
   if (last === undefined) return inline(conversation)
-  return { start: { history: { runId, seq, entryId: last.id } }, conversation }
+  const history = { runId, seq, entryId: last.id }
+  rememberConversation(log, history, conversation)
+  return { start: { history }, conversation }
 }
 
 function requireEnd(state: RunState): void {

@@ -8,6 +8,7 @@ import { isReference, upToEntry } from '../machine/history.js'
 import type { Conversation } from '../machine/history.js'
 import { openState } from '../machine/state.js'
 import { inCurrentFormat } from './format-1.js'
+import { recentConversation, rememberConversation } from './recent-conversations.js'
 import { readState } from './stored-state.js'
 import type { StoredState } from './stored-state.js'
 
@@ -66,10 +67,15 @@ export async function opened(event: DurableEvent, resolve: ResolveHistory): Prom
  */
 export async function resolveHistory(log: RunLog, { history, view }: StartHistory): Promise<Conversation> {
   if (!isReference(history)) return { entries: history, ...(view && { view }) }
+  const recent = recentConversation(log, history)
+  if (recent !== undefined) return recent
   const { runId, seq, entryId } = history
   const found = await foldLog(log, runId, { upTo: seq })
   const conversation = found?.state.seq === seq ? upToEntry(conversationOf(found.state), entryId) : null
-  if (conversation !== null) return conversation
+  if (conversation !== null) {
+    rememberConversation(log, history, conversation)
+    return conversation
+  }
   const message = `The log does not hold the conversation of run \`${runId}\` up to event ${seq}, which another run continues.`
   throw new HarnessError('invalid_log', message)
 }

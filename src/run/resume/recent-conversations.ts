@@ -1,0 +1,31 @@
+import type { RunLog } from '../log/log.js'
+import type { Conversation, HistoryRef } from '../machine/history.js'
+
+/** How many conversations are remembered for each log. */
+const MOST = 16
+
+/**
+ * The conversations that runs of this process have continued last: what a log has stored does not change, and the next run
+ * of a conversation does not read all those before it again.
+ */
+const byLog = new WeakMap<RunLog, Map<string, Conversation>>()
+
+export function recentConversation(log: RunLog, reference: HistoryRef): Conversation | undefined {
+  return byLog.get(log)?.get(keyOf(reference))
+}
+
+export function rememberConversation(log: RunLog, reference: HistoryRef, conversation: Conversation): void {
+  const recent = byLog.get(log) ?? new Map<string, Conversation>()
+  byLog.set(log, recent)
+  const key = keyOf(reference)
+  recent.delete(key)
+  recent.set(key, conversation)
+  for (const oldest of recent.keys()) {
+    if (recent.size <= MOST) break
+    recent.delete(oldest)
+  }
+}
+
+function keyOf({ runId, seq, entryId }: HistoryRef): string {
+  return `${seq} ${entryId} ${runId}`
+}
