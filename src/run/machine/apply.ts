@@ -133,7 +133,7 @@ function reopen(state: RunState): void {
   const { position } = phase
   state.phase = position.at === 'answered' ? { ...position, retried: true } : position
   if (position.at === 'batch') position.exceeded = null
-  for (const name of Object.keys(state.streaks)) delete state.streaks[name]
+  state.streaks = {}
   state.staleTurns = 0
 }
 

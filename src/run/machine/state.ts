@@ -54,7 +54,7 @@ export interface RunState {
   /** Turns in a row whose calls brought nothing new, where that is counted. */
   staleTurns: number
   /** Retryable failures in a row, by tool name. */
-  readonly streaks: Record<string, number>
+  streaks: Record<string, number>
   /** What is to be said of a call beside its entry, by call id. */
   readonly notes: Record<string, CallNote>
   /** Runs that ended calls have left behind, and what they have come to; absent while there is nothing of either. */

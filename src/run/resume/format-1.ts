@@ -70,7 +70,8 @@ type Format1Result = Pick<DurablePayloads['run_completed'], 'stopReason' | 'usag
 
 interface Format1State {
   readonly startedAt: string
-  readonly prompt: Prompt
+  /** Absent in a document that is none. */
+  readonly prompt?: Prompt
   readonly phase: { readonly at: string }
   readonly transcript: readonly TranscriptEntry[]
   readonly firstEntry: number
