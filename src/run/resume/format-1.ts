@@ -50,7 +50,7 @@ type Prompt = string | readonly ContentPart[]
 function promptIn({ prompt, state }: DurableEvent & { kind: 'run_started' }): Prompt | null {
   if (state === undefined) return prompt
   const { phase, prompt: stored } = state as unknown as Format1State
-  return phase.at === 'opening' ? stored : null
+  return phase.at === 'opening' ? (stored ?? null) : null
 }
 
 function withoutPrompt(event: DurableEvent & { kind: 'model_request_started' }, prompt: Prompt): DurableEvent {
@@ -83,6 +83,6 @@ export function stateInCurrentFormat(document: Readonly<Record<string, unknown>>
   const { prompt, ...state } = document as unknown as Format1State
   const { transcript, firstEntry, startedAt: at } = state
   const hasAsked = transcript.length > firstEntry || prompt === undefined
-  const entry = { id: entryId(transcript.length), at, role: 'user', content: contentOf(prompt) } as const
+  const entry = { id: entryId(transcript.length), at, role: 'user', content: contentOf(prompt ?? '') } as const
   return { ...state, version: FORMAT_VERSION, transcript: hasAsked ? transcript : [...transcript, entry] }
 }
