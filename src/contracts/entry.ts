@@ -99,7 +99,7 @@ export interface ReasoningPart {
 
 export interface ToolCallPart {
   readonly type: 'tool_call'
-  /** Unique within the transcript. Missing or repeated ids of a provider are replaced (H-38). */
+  /** Unique within the transcript. Missing or repeated ids of a provider are replaced. */
   readonly callId: string
   readonly name: string
   /** JSON text, as the model wrote it or as the tool boundary repaired it. */

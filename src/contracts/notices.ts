@@ -8,7 +8,7 @@ export interface Notice {
   readonly content: string
 }
 
-/** `<harness_notice kind="KIND">`, the content, and the closing tag, each on lines of their own (spec §3.1). */
+/** `<harness_notice kind="KIND">`, the content, and the closing tag, each on lines of their own. */
 export function renderNotice(notice: {
   readonly kind: Notice['kind'] | 'background_report'
   readonly content: string
@@ -26,7 +26,7 @@ export function withNotices(content: readonly ContentPart[], notices: readonly N
   return notices.length === 0 ? content : withText(content, renderNotices(notices))
 }
 
-/** `content` with `text` behind it: after a blank line in its last text part, where it ends in one (spec §3.1). */
+/** `content` with `text` behind it: after a blank line in its last text part, where it ends in one. */
 export function withText(content: readonly ContentPart[], text: string): readonly ContentPart[] {
   const last = content.at(-1)
   if (last?.type !== 'text') return [...content, { type: 'text', text }]

@@ -1,7 +1,7 @@
 import type { ContentSource, TokenUsage, TranscriptEntry } from './entry.js'
 import type { JsonObject, JsonSchema, JsonValue } from '../util/json.js'
 
-/** How a run ended (spec/harness-behaviour.md §2.7). The first three come with a result, the others with an error. */
+/** How a run ended. The first three come with a result, the others with an error. */
 export type StopReason =
   | 'end_turn'
   | 'approval_required'

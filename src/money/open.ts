@@ -11,11 +11,11 @@ export interface SpendingSetup {
   readonly prices: Prices
   /** US dollars; null: no limit of its own. */
   readonly limitUsd: number | null
-  /** What the run has spent before, in US dollars. */
+  /** Spent by the run before, in US dollars. */
   readonly spentUsd: number
   /** The purse of the run above. */
   readonly outer: Purse | null
-  /** What a request rejects with that could pass a limit; both in US dollars. */
+  /** The error of a request that could exceed a limit; both in US dollars. */
   readonly stop: (limitUsd: number, neededUsd: number) => Error
 }
 

@@ -1,6 +1,6 @@
 import type { TokenUsage } from '../contracts/entry.js'
 
-/** What a million tokens cost, in US dollars. */
+/** Price of a million tokens, in US dollars. */
 export interface Rates {
   readonly inputPerMillion: number
   readonly outputPerMillion: number
@@ -36,7 +36,7 @@ export function inMicroDollars(dollars: number): number {
   return Math.floor(Number((dollars * MICRO).toPrecision(15)))
 }
 
-/** What a reply cost, in whole micro-dollars, rounded up; null where the provider did not say how many tokens it had. */
+/** Cost of a reply, in whole micro-dollars, rounded up; null if the provider did not report its tokens. */
 export function costOf(price: Price, usage: TokenUsage): number | null {
   const { inputTokens, outputTokens } = usage
   if (inputTokens === null || outputTokens === null) return null
@@ -59,26 +59,26 @@ export function costOf(price: Price, usage: TokenUsage): number | null {
 
 /** The most that a request can cost, in micro-dollars: nothing comes from a cache, and the reply is as long as it may be. */
 export function costBound(price: Price, inputTokens: number, outputTokens: number): number {
-  const { input, output } = dearest(price, inputTokens)
+  const { input, output } = highestRates(price, inputTokens)
   return wholeMicros(inputTokens * input + outputTokens * output)
 }
 
-/** The same price where nothing is cached for an hour. */
+/** The same price without caching for an hour. */
 export function withoutLongCaching({ longCacheWritePerMillion: _, ...price }: Price): Price {
   const tiers = price.tiers?.map(({ longCacheWritePerMillion: _, ...tier }) => tier)
   return tiers === undefined ? price : { ...price, tiers }
 }
 
-/** How many tokens of output `microDollars` pay for at least, behind so much input. */
+/** How many tokens of output `microDollars` pay for at least, after that much input. */
 export function affordableOutput(price: Price, inputTokens: number, microDollars: number): number {
-  const { input, output } = dearest(price, inputTokens)
+  const { input, output } = highestRates(price, inputTokens)
   const left = microDollars * MICRO - inputTokens * input
   if (left < 0) return 0
   return output === 0 ? Number.MAX_SAFE_INTEGER : Math.floor(left / output)
 }
 
 /** The highest rates that up to so much input can be charged at, in pico-dollars a token. */
-function dearest(price: Price, inputTokens: number): { readonly input: number; readonly output: number } {
+function highestRates(price: Price, inputTokens: number): { readonly input: number; readonly output: number } {
   const tiers = (price.tiers ?? []).filter(({ aboveInputTokens }) => inputTokens > aboveInputTokens)
   const all: readonly Rates[] = [price, ...tiers]
   const inputs = all.flatMap((rates) => [

@@ -3,9 +3,9 @@ import type { Price, PriceTier, Rates } from './price.js'
 
 /** What models cost. Prices that are not given are those of `@pydantic/genai-prices`. */
 export interface Prices {
-  /** By model, as `provider:model` or `model` alone; in place of what is known. */
+  /** By model, as `provider:model` or `model` alone; instead of known prices. */
   readonly models?: Readonly<Record<string, Price>>
-  /** What a model is taken to cost of which no price is known. Default: it has none. */
+  /** The price of models without a known price. Default: none. */
   readonly unknown?: Price
 }
 
@@ -15,7 +15,7 @@ export interface PricedModel {
   readonly id: string
 }
 
-/** The price of a model at `now`; null when none is known. Loads the table of prices where it is needed. */
+/** The price of a model at `now`; null when none is known. Loads the table of prices if it is needed. */
 export async function priceOf(
   { provider, id }: PricedModel,
   { models = {}, unknown }: Prices = {},
@@ -58,7 +58,7 @@ const FIELDS = {
   reasoningPerMillion: 'output_reasoning_mtok',
 } as const satisfies Record<keyof Rates, string>
 
-/** A price of the table in our form; null where it has none for text. */
+/** A price of the table in our form; null if it has none for text. */
 function priceFrom(table: ModelPrice): Price | null {
   const base = ratesIn(table, (price) => (typeof price === 'number' ? price : price.base))
   if (base === null) return null

@@ -58,7 +58,7 @@ export class Purse {
   }
 
   /**
-   * Holds `most`; where the limit leaves less, what is left, from `least` up. While others hold what it lacks it waits for
+   * Reserves `most`, or what the limit leaves, but at least `least`. While others reserve the remaining budget it waits for
    * them, in order. Rejects with the reason of `signal`.
    */
   hold(
@@ -91,7 +91,7 @@ export class Purse {
     }
   }
 
-  /** Null: wait, others hold what is lacking. */
+  /** Null: wait, others have reserved the rest. */
   #answer({ most, least }: Waiter): Hold | Shortage | null {
     const short = this.#chain.filter((purse) => purse.#left < most)
     if (short.length === 0) return this.#take(most)

@@ -11,7 +11,7 @@ const OUTPUT_CAP = 16_384
 /** A reply that may not be so long is not asked for: it would be cut off. In tokens. */
 const SHORTEST_CAP = 2048
 
-/** What a request says, and how to make it. `maxOutputTokens` null: as long as the model's settings allow. */
+/** The content of a request, and how to send it. `maxOutputTokens` null: the model's settings apply. */
 export interface PricedRequest<Turn> {
   readonly transcript: readonly TranscriptEntry[]
   readonly constants: RequestConstants
@@ -19,7 +19,7 @@ export interface PricedRequest<Turn> {
   readonly ask: (maxOutputTokens: number | null) => Promise<Turn>
 }
 
-/** A reply and its cost in micro-dollars; null where it is not known. */
+/** A reply and its cost in micro-dollars; null if it is unknown. */
 export interface PaidReply<Turn> {
   readonly turn: Turn
   readonly cost: number | null
@@ -32,7 +32,7 @@ export interface SpendingOptions {
   readonly cachesLong: boolean
   /** Tokens of a reply where settings name none. */
   readonly modelCap: number | undefined
-  /** What a request rejects with that could pass a limit. */
+  /** The error of a request that could exceed a limit. */
   readonly stop: (shortage: Shortage) => Error
 }
 
@@ -40,7 +40,7 @@ export interface SpendingOptions {
 export class Spending {
   readonly purse: Purse
   readonly #options: SpendingOptions
-  /** What the last reply showed the conversation to be long, in tokens. */
+  /** Length of the conversation by the last reply, in tokens. */
   #measured: { readonly constants: RequestConstants; readonly entries: number; readonly tokens: number } | null = null
 
   constructor(purse: Purse, options: SpendingOptions) {
@@ -66,14 +66,14 @@ export class Spending {
     if ('needed' in hold) throw stop(hold)
     const cap = Math.min(most, affordableOutput(highest, input, hold.amount))
     const turn = await settledOnFailure(hold, request.signal, () => request.ask(cap))
-    // A reply of which nothing is said is taken to have cost what it could.
+    // A reply without usage is charged its maximum cost.
     const cost = costOf(price, turn.usage) ?? hold.amount
     hold.settle(cost)
     this.#measure(request, turn)
     return { turn, cost }
   }
 
-  /** What is not asked for is not charged: to cache for an hour costs most. */
+  /** Caching for an hour costs most: it is assumed only if it is requested. */
   #highestPrice(price: Price, { settings }: RequestConstants): Price {
     const isAsked = JSON.stringify(settings.providerOptions ?? {}).includes('"1h"')
     return this.#options.cachesLong || isAsked ? price : withoutLongCaching(price)
@@ -82,7 +82,7 @@ export class Spending {
   /** Tokens of a reply: as many as are allowed, and the fewest that are worth asking for. */
   #caps({ settings }: RequestConstants): { readonly most: number; readonly least: number } {
     const most = settings.maxOutputTokens ?? this.#options.modelCap ?? OUTPUT_CAP
-    // Some models are told a number of tokens to think, which a lower cap could fall below.
+    // Some models have a thinking budget, which a lower cap could undercut.
     const isFixed = settings.reasoningEffort !== undefined && settings.reasoningEffort !== 'none'
     return { most, least: isFixed ? most : Math.min(most, SHORTEST_CAP) }
   }
@@ -103,12 +103,12 @@ export class Spending {
   }
 }
 
-/** What comes between the reply and what is said next, in tokens. */
+/** Tokens between a reply and the next message. */
 const MARKS = 64
 
-/** What a provider refuses costs nothing; of what broke off nobody knows, so that it is taken to have cost what it could. */
+/** A request that the provider rejected costs nothing; one that broke off is charged its maximum cost. */
 async function settledOnFailure<T>(hold: Hold, signal: AbortSignal, ask: () => Promise<T>): Promise<T> {
-  // A model that heeds no signal is left behind: nobody waits for what it holds.
+  // A model that ignores its signal is abandoned: nobody waits for its reservation.
   const stopListening = listenToAbort(signal, () => hold.settle(hold.amount))
   try {
     return await ask()
@@ -129,8 +129,8 @@ const PER_MEDIUM = 40_000
 
 /** At most so many input tokens are in a request: no token of a text is shorter than a byte. */
 function constantsBound({ instructions, tools, structuredOutput }: RequestConstants): number {
-  const told = JSON.stringify([tools, structuredOutput])
-  return PER_REQUEST + bytes(instructions) + bytes(told)
+  const definitions = JSON.stringify([tools, structuredOutput])
+  return PER_REQUEST + bytes(instructions) + bytes(definitions)
 }
 
 function entriesBound(entries: readonly TranscriptEntry[]): number {

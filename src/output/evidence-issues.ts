@@ -6,7 +6,7 @@ import { isObject } from '../util/json.js'
 import type { JsonObject, JsonSchema, JsonValue } from '../util/json.js'
 import { EVIDENCE_MARK } from '../schema/evidence.js'
 
-/** What is wrong with the evidence in an answer, by its place. */
+/** Problems of the evidence in an answer, by place. */
 export async function evidenceIssues(
   schema: JsonSchema,
   answer: JsonValue,
@@ -21,7 +21,7 @@ export async function evidenceIssues(
   return issues
 }
 
-/** What is wrong with more is told when these are mended. */
+/** Further problems are reported once these are fixed. */
 const MOST_ISSUES = 20
 
 const NO_EVIDENCE =
@@ -45,12 +45,12 @@ interface Place {
   readonly value: JsonObject
 }
 
-/** The objects in `value` that stand where `root` demands evidence. A null stands for none. */
+/** The objects in `value` at the places for which `root` demands evidence. A null means none. */
 function* evidenceIn(root: JsonSchema, value: JsonValue): Generator<Place> {
   const open: { schemas: JsonSchema[]; path: Place['path']; value: JsonValue }[] = [
     { schemas: [root], path: [], value },
   ]
-  // A list tells what is added to it while it is walked.
+  // Items that are added during the iteration are visited too.
   for (const { schemas: stated, path, value: here } of open) {
     const schemas = alternativesOf(root, stated)
     if (isObject(here) && schemas.some((schema) => schema[EVIDENCE_MARK] === true)) yield { path, value: here }

@@ -7,18 +7,18 @@ import { PartialJson } from './partial-json.js'
 interface Followed {
   /** It is the member `value` of an object. */
   readonly isWrapped: boolean
-  /** A null may stand for a property that is absent. */
+  /** A null may represent an absent property. */
   readonly hasFillers: boolean
 }
 
 /**
- * Follows an answer as it arrives. What is told is a beginning of the answer each time, and not each time that it grows:
+ * Follows an answer as it arrives. Each value is a prefix of the answer; not every growth yields one:
  * as often as keeps all that is copied in proportion to the text.
  */
 export function followAnswer({ isWrapped, hasFillers }: Followed): PartialAnswer {
   const json = new PartialJson({ withoutNulls: hasFillers })
   let lead: string | null = ''
-  let told = 0
+  let emitted = 0
   let unread = 0
   return {
     push(text) {
@@ -33,8 +33,8 @@ export function followAnswer({ isWrapped, hasFillers }: Followed): PartialAnswer
       }
       json.push(piece)
       unread += piece.length
-      if (json.revision === told || unread * COPIED_A_CHARACTER < json.width) return undefined
-      told = json.revision
+      if (json.revision === emitted || unread * COPIED_A_CHARACTER < json.width) return undefined
+      emitted = json.revision
       unread = 0
       return isWrapped ? valueIn(json.value()) : json.value()
     },
@@ -44,7 +44,7 @@ export function followAnswer({ isWrapped, hasFillers }: Followed): PartialAnswer
 /** Members that may be copied for each character of the text. */
 const COPIED_A_CHARACTER = 4
 
-/** What may stand before an answer: white space and the beginning of a fence. Prose before it is no answer yet. */
+/** Text that may precede an answer: white space and the start of a fence. Text after other prose is not an answer. */
 const BEFORE = /^\s*(?:```(?:json)?[ \t]*\r?\n\s*)?(?=[{["])/i
 
 function valueIn(value: JsonValue | undefined): JsonValue | undefined {

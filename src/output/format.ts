@@ -2,7 +2,7 @@ import type { StructuredOutputMode, StructuredOutputRequest, ToolDefinition } fr
 import type { OutputContext } from '../tools/output-type.js'
 import type { JsonValue } from '../util/json.js'
 
-/** Name of the synthetic tool by which a model gives a structured answer (spec §6.12). */
+/** Name of the synthetic tool with which a model returns a structured answer. */
 export const FINAL_RESULT = 'final_result'
 
 /** How a run's final answer is asked for and read. */
@@ -10,15 +10,15 @@ export interface OutputFormat {
   readonly mode: StructuredOutputMode
   /** `final_result`, in mode `tool`. */
   readonly tool: ToolDefinition | null
-  /** What the provider enforces, in mode `native`. */
+  /** The request that the provider enforces, in mode `native`. */
   readonly request: StructuredOutputRequest | null
-  /** Put behind the instructions, in mode `prompted`; else empty. */
+  /** Appended to the instructions in mode `prompted`; otherwise empty. */
   readonly instructions: string
   /** Reads an answer given as text. */
   parseText(text: string, context: OutputContext): Promise<ParsedOutput>
   /** Reads an answer given as arguments of `final_result`. */
   parseArguments(text: string, context: OutputContext): Promise<ParsedOutput>
-  /** Follows an answer as it arrives; null where it is no JSON. */
+  /** Follows an answer as it arrives; null if it is not JSON. */
   follow(): PartialAnswer | null
 }
 

@@ -5,7 +5,7 @@ type Open =
   | { readonly kind: 'list'; readonly items: JsonValue[] }
   | { readonly kind: 'object'; readonly members: [string, JsonValue][]; key: string | null }
 
-/** What may come next. */
+/** The next token that is allowed. */
 type Expects =
   'value' | 'value_or_end' | 'key' | 'key_or_end' | 'colon' | 'comma_or_end' | 'string' | 'word' | 'nothing'
 
@@ -56,7 +56,7 @@ export class PartialJson {
     }
   }
 
-  /** The value so far; `undefined` while there is none. What is whole in it is shared with later values. */
+  /** The value so far; `undefined` while there is none. Complete parts are shared with later values. */
   value(): JsonValue | undefined {
     if (this.#whole !== null) return this.#whole.value
     let value: JsonValue | undefined = this.#expects === 'string' && !this.#isKey ? this.#text : undefined

@@ -4,7 +4,7 @@ import type { JsonValue } from '../util/json.js'
 import { FINAL_RESULT } from './format.js'
 import type { OutputFormat, ParsedOutput } from './format.js'
 
-/** What a complete reply means for the run. Plain JSON: it is in the event that tells the reply. */
+/** The meaning of a complete reply for the run. Plain JSON: it is part of the event of the reply. */
 export type Resolution =
   | { readonly kind: 'continue' }
   | FinalAnswer
@@ -16,7 +16,7 @@ export type Resolution =
 
 export interface FinalAnswer {
   readonly kind: 'final'
-  /** The answer as JSON; absent where it is the reply's text. */
+  /** The answer as JSON; absent if it is the text of the reply. */
   readonly output?: JsonValue
   /** The mode of structured output that settled it; null where no schema was asked for. */
   readonly mode: string | null
@@ -31,7 +31,7 @@ export interface Resolved {
 }
 
 /**
- * What a reply means, decided from its content, not from its finish label (spec §9.6). Knows no budgets. A reply that
+ * The meaning of a reply, by its content, not by its finish reason. Knows no budgets. A reply that
  * was cut off, refused or filtered is never an answer.
  */
 export async function resolveTurn(
@@ -59,7 +59,7 @@ async function resolveCalls(turn: ModelTurn, output: OutputFormat | null, contex
   const answer = answers[0]
   if (output === null || answer === undefined) return { resolution: { kind: 'continue' } }
   if (turn.toolCalls.length > 1) {
-    const message = `The model called \`${FINAL_RESULT}\` beside other calls; it must be the only call of a reply.`
+    const message = `The model called \`${FINAL_RESULT}\` together with other calls; it must be the only call of a reply.`
     return { resolution: { kind: 'unexpected', message } }
   }
   return resolveAnswer(turn, answer, await output.parseArguments(answer.arguments, context))
@@ -95,12 +95,12 @@ function unfinished({ text, entry, finishReason, nativeFinishReason, refusal }: 
   }
 }
 
-/** As much of what the model said is in a message, in characters. */
+/** Longest quote of a reply in a message, in characters. */
 const LONGEST_QUOTE = 500
 
-function unexpected(what: string, nativeFinishReason: string | null, said = ''): Resolution {
+function unexpected(what: string, nativeFinishReason: string | null, text = ''): Resolution {
   const word = nativeFinishReason === null ? '' : ` (\`${nativeFinishReason}\`)`
-  const quote = said.length > LONGEST_QUOTE ? `${said.slice(0, LONGEST_QUOTE).replace(/[\uD800-\uDBFF]$/, '')}…` : said
+  const quote = text.length > LONGEST_QUOTE ? `${text.slice(0, LONGEST_QUOTE).replace(/[\uD800-\uDBFF]$/, '')}…` : text
   return { kind: 'unexpected', message: `${what}${word}${quote === '' ? '.' : `: ${quote}`}` }
 }
 
@@ -113,7 +113,7 @@ const CALL_AGAIN = `Call \`${FINAL_RESULT}\` again with valid arguments.`
 const ANSWER_AGAIN = 'Give the final answer again.'
 const ONLY_JSON = 'Return only valid JSON for the schema, without any other text.'
 
-/** Three parts, a blank line between them (spec §9.5). */
+/** Three parts, a blank line between them. */
 function correction(problem: string, whatToDo?: string): string {
   const parts = ['Validation of the structured output failed.', problem]
   return (whatToDo === undefined ? parts : [...parts, whatToDo]).join('\n\n')

@@ -18,18 +18,18 @@ const DESCRIPTION = 'Gives the final answer. Call it once, alone, when the work 
 /** The type of an answer that may be any text. */
 export const anyText: JsonSchema = { type: 'string' }
 
-/** What an answer must be, and how it is asked for. */
+/** The type of an answer, and how it is requested. */
 export interface AskedOutput {
   readonly type: OutputType
   readonly mode: StructuredOutputMode | 'auto'
   /** The caller's own check, of an answer that fits. */
   readonly validate?: OutputValidator<unknown> | null
-  /** What is wrong with the evidence in an answer; set where the type demands some. */
+  /** Finds problems of the evidence in an answer; set if the type demands evidence. */
   readonly checkEvidence?: ((json: JsonValue, context: OutputContext) => Promise<readonly ArgumentIssue[]>) | null
 }
 
 /**
- * How an answer is asked for from a model of these capabilities (spec §9.2 to §9.4, H-21). Throws `invalid_options` for a
+ * How an answer is asked for from a model of these capabilities. Throws `invalid_options` for a
  * mode that the model or the type cannot have.
  */
 export function outputFormat(asked: AskedOutput, capabilities: ModelCapabilities): OutputFormat {
@@ -212,7 +212,7 @@ function problemOf(issues: readonly ArgumentIssue[]): string {
   return (lines.length < issues.length ? [...lines, '- and more problems'] : lines).join('\n')
 }
 
-/** Characters of what is wrong with one field. */
+/** Most characters of the problem of one field. */
 const LONGEST_MESSAGE = 300
 /** Characters of what the caller's own check says. */
 const LONGEST_PROBLEM = 4_000

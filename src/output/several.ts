@@ -10,7 +10,7 @@ import type { JsonSchema } from '../util/json.js'
 export type ParsedAnswer =
   { readonly ok: true; readonly value: unknown } | { readonly ok: false; readonly issues: readonly ArgumentIssue[] }
 
-/** The JSON Schema of an answer: of several types, that it is any of them. Throws `invalid_options` for what is none. */
+/** The JSON Schema of an answer; of several types, that it is any of them. Throws `invalid_options` for an invalid type. */
 export function outputSchemaOf(type: OutputType): JsonSchema {
   if (!isSeveral(type)) return jsonSchemaOf(type, '`outputType`')
   const known = joined.get(type)
@@ -30,7 +30,7 @@ export function outputSchemaOf(type: OutputType): JsonSchema {
 
 const joined = new WeakMap<readonly Schema[], JsonSchema>()
 
-/** Parses an answer by the first type that it fits; else what is wrong is what the type finds that finds least. */
+/** Parses an answer with the first type that it fits; otherwise reports the problems of the type with the fewest. */
 export async function parseAnswer(type: OutputType, json: unknown): Promise<ParsedAnswer> {
   if (!isSeveral(type)) return parseWith(type, json)
   let nearest: readonly ArgumentIssue[] = []
@@ -46,7 +46,7 @@ function isSeveral(type: OutputType): type is readonly Schema[] {
   return Array.isArray(type)
 }
 
-/** What is wrong at the root is wrong with all of it. */
+/** A problem at the root concerns the whole value. */
 function weight(issues: readonly ArgumentIssue[]): number {
   return issues.reduce((sum, { path }) => sum + (path.length === 0 ? 100 : 1), 0)
 }

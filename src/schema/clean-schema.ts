@@ -2,7 +2,7 @@ import { isSchema, mapSubschemas, resolveReference, schemasIn, withoutKeywords }
 import type { JsonSchema, JsonValue } from '../util/json.js'
 
 /**
- * A schema as a library emitted it → the same for a model (spec §5.2, H-21): references are inlined, except recursive
+ * A schema as a library emitted it → the same for a model: references are inlined, except recursive
  * ones, whose targets stay under `$defs`; titles, `$schema` and discriminator hints are gone; an object at the root is
  * closed unless it says otherwise. Throws a `RangeError` for a reference that leads nowhere.
  */
@@ -10,7 +10,7 @@ export function cleanSchema(emitted: JsonSchema): JsonSchema {
   return closedAtRoot(inlinedSchema(emitted))
 }
 
-/** The same without the closing: for a document that says itself what is open. */
+/** The same without closing objects: for a document that states this itself. */
 export function inlinedSchema(document: JsonSchema): JsonSchema {
   const kept = recursiveReferences(document)
   return new Inliner(document, kept).result() ?? new Inliner(document, null).result(Infinity) ?? document
@@ -155,7 +155,7 @@ function closedAtRoot(schema: JsonSchema): JsonSchema {
   const { type, properties, additionalProperties, anyOf, oneOf, allOf } = schema
   const isObjectSchema = type === 'object' || (type === undefined && properties !== undefined)
   if (!isObjectSchema) return schema
-  // What stands in a branch would be forbidden by a closed object around it.
+  // A closed object around a branch would forbid the properties of the branch.
   const hasBranches = [anyOf, oneOf, allOf].some((branches) => branches !== undefined)
   const open = additionalProperties !== undefined || hasBranches
   return { type: 'object', ...schema, ...(!open && { additionalProperties: false }) }

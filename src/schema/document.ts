@@ -24,7 +24,7 @@ export function closed(document: JsonSchema): JsonSchema {
   return isOpen ? { ...schema, additionalProperties: false } : schema
 }
 
-/** An object with the value as its only member: for places where a schema's root must be an object. */
+/** An object with the value as its only member: for providers that require an object at the root. */
 export function wrapped(document: JsonSchema): JsonSchema {
   const { $defs, ...value } = document
   return {
@@ -44,7 +44,7 @@ export function sortedKeys(value: JsonValue | undefined): JsonValue {
   return Object.fromEntries(keys.map((key) => [key, sortedKeys((value as Record<string, JsonValue>)[key])]))
 }
 
-/** `allOf` as one schema, wherever its parts say nothing of the same thing; what stands beside alternatives, in each of them. */
+/** `allOf` as one schema, if its parts do not concern the same keywords; siblings of alternatives are moved into each of them. */
 function joined(schema: JsonSchema): JsonSchema {
   const { allOf, ...own } = mapSubschemas(toldAsEvidence(schema), joined)
   if (!isList(allOf)) return withinBranches(own)
@@ -54,26 +54,26 @@ function joined(schema: JsonSchema): JsonSchema {
 }
 
 function withinBranches(schema: JsonSchema): JsonSchema {
-  const { anyOf, oneOf, description, $defs, ...beside } = schema
+  const { anyOf, oneOf, description, $defs, ...siblings } = schema
   const branches = anyOf ?? oneOf
-  if (beside['properties'] === undefined || !isList(branches) || (anyOf !== undefined && oneOf !== undefined))
+  if (siblings['properties'] === undefined || !isList(branches) || (anyOf !== undefined && oneOf !== undefined))
     return schema
   return {
     ...(description !== undefined && { description }),
     [anyOf === undefined ? 'oneOf' : 'anyOf']: branches.map((branch) =>
-      isSchema(branch) ? both(beside, branch) : branch,
+      isSchema(branch) ? both(siblings, branch) : branch,
     ),
     ...($defs !== undefined && { $defs }),
   }
 }
 
-/** A branch with what stands beside it. */
-export function both(beside: JsonSchema, branch: JsonSchema): JsonSchema {
-  const { properties, required } = beside
+/** A branch with its siblings. */
+export function both(siblings: JsonSchema, branch: JsonSchema): JsonSchema {
+  const { properties, required } = siblings
   const own = branch['properties']
   const names = [...listOf(required), ...listOf(branch['required'])]
   return {
-    ...beside,
+    ...siblings,
     ...branch,
     ...(isSchema(properties) && { properties: { ...properties, ...(isSchema(own) && own) } }),
     ...(names.length > 0 && { required: [...new Set(names)] }),

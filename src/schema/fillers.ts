@@ -36,7 +36,7 @@ export function withoutFillers(root: JsonSchema, value: JsonValue): JsonValue {
   }
 }
 
-/** Answers that are deeper are read as they came. */
+/** Deeper answers are read unchanged. */
 const DEEPEST = 500
 
 /** The schemas that `value` can have been given by, of those that are stated and those that they choose between. */
@@ -47,7 +47,7 @@ function formsOf(
 ): JsonSchema[] {
   const found = new Set(stated)
   const forms: JsonSchema[] = []
-  // A set tells what is added to it while it is walked.
+  // Items that are added during the iteration are visited too.
   for (const schema of found) {
     const { $ref, anyOf, oneOf, allOf } = schema
     const target = typeof $ref === 'string' ? resolveReference(root, $ref) : undefined
@@ -62,7 +62,7 @@ function formsOf(
   return forms
 }
 
-/** A strict form has all its properties, so that their names tell which of several it is, and fixed values do. */
+/** A strict form has all its properties, so that property names and constants identify the alternative. */
 function isFormOf({ properties, additionalProperties }: JsonSchema, value: JsonObject | readonly JsonValue[]): boolean {
   if (!isSchema(properties)) return isSchema(additionalProperties)
   const isKnown = additionalProperties !== false || Object.keys(value).every((name) => Object.hasOwn(properties, name))
@@ -87,7 +87,7 @@ function itemsAt(schemas: readonly JsonSchema[], index: number): JsonSchema[] {
   })
 }
 
-/** Whether a schema lets null through, as far as can be told without trying. */
+/** Whether a schema lets null through, as far as is known without validation. */
 function takesNull(root: JsonSchema, schema: JsonSchema): boolean {
   const open = new Set([schema])
   for (const { $ref, type, enum: options, const: constant, anyOf, oneOf, allOf } of open) {
@@ -96,8 +96,8 @@ function takesNull(root: JsonSchema, schema: JsonSchema): boolean {
     const target = typeof $ref === 'string' ? resolveReference(root, $ref) : undefined
     const others = [target, ...[anyOf, oneOf, allOf].flatMap((list) => (isList(list) ? list : []))]
     if (others.includes(true)) return true
-    const said = [$ref, type, options, constant, anyOf, oneOf, allOf]
-    if (said.every((keyword) => keyword === undefined)) return true
+    const keywords = [$ref, type, options, constant, anyOf, oneOf, allOf]
+    if (keywords.every((keyword) => keyword === undefined)) return true
     for (const each of others) if (isSchema(each)) open.add(each)
   }
   return false

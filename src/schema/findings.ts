@@ -23,13 +23,13 @@ export const MOST_FINDINGS = 50
 
 /** Findings in plain words, each place and kind once. `value` is what was checked against `schema`. */
 export function issuesOf(findings: readonly Finding[], value: unknown, schema: JsonSchema): ArgumentIssue[] {
-  const told = new Set<string>()
+  const reported = new Set<string>()
   const issues: ArgumentIssue[] = []
   for (const finding of findings) {
     const issue = issueOf(finding, value, schema)
     const key = JSON.stringify([issue.path, issue.type, issue.message])
-    if (told.has(key)) continue
-    told.add(key)
+    if (reported.has(key)) continue
+    reported.add(key)
     issues.push(issue)
     if (issues.length === MOST_FINDINGS) break
   }
@@ -37,8 +37,8 @@ export function issuesOf(findings: readonly Finding[], value: unknown, schema: J
 }
 
 /**
- * What is wrong with a value that fits none of several alternatives: the kinds of value that they take, if it is none
- * of these; the values of the field that tells them apart, if it has none of these; else what the nearest finds wrong.
+ * The problem of a value that fits none of several alternatives: the kinds of value that they take, if it is none
+ * of these; the values of the field that distinguishes them, if it has none of these; else what the nearest finds wrong.
  */
 export function nearestAlternative(path: Path, alternatives: readonly (readonly Finding[])[]): readonly Finding[] {
   const rightKind = alternatives.filter((findings) => typesAt(findings, path).length === 0)
@@ -57,7 +57,7 @@ export function nearestAlternative(path: Path, alternatives: readonly (readonly 
   return candidates.reduce((best, each) => (each.length < best.length ? each : best))
 }
 
-/** What is found at `path` in `value`; `undefined` when nothing is there. */
+/** The value at `path` in `value`; `undefined` if there is none. */
 export function valueAt(value: unknown, path: Path): unknown {
   let current = value
   for (const step of path) {

@@ -65,7 +65,7 @@ function oneOrAny(forms: readonly JsonValue[]): JsonValue {
   return others.length === 0 ? first : { anyOf: forms }
 }
 
-/** What a reference within the document points to. */
+/** The target of a reference within the document. */
 function target(reference: unknown, root: JsonSchema): unknown {
   if (typeof reference !== 'string' || !reference.startsWith('#')) return undefined
   const steps = reference.slice(1).split('/').slice(1)

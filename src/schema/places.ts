@@ -1,13 +1,13 @@
 import type { JsonSchema, JsonValue } from '../util/json.js'
 import { isList, isSchema, resolveReference } from './subschemas.js'
 
-/** What a schema says of one place in a value, as far as repairs and hints need it. */
+/** A place in a value, as described by its schema, for repairs and hints. */
 export interface Place {
   /** JSON types that fit; `undefined` when anything may. */
   readonly types: ReadonlySet<string> | undefined
   /** Fields that the schema names, of all alternatives together. */
   readonly names: readonly string[]
-  /** The place of a field: a named one, or that of any other where the schema describes them. */
+  /** The place of a field: a named one, or any other if the schema describes those. */
   field(name: string): Place | undefined
   has(name: string): boolean
   /** The place of every item of a list. */

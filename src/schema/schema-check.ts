@@ -6,7 +6,7 @@ import type { Finding } from './findings.js'
 import { schemaFindings } from './schema-findings.js'
 import { isSchema, mapSubschemas, schemasIn, withoutKeywords } from './subschemas.js'
 
-/** What a JSON Schema says of a value. */
+/** The verdict of a JSON Schema. */
 type SchemaProblems =
   | { readonly kind: 'valid' }
   | { readonly kind: 'invalid'; readonly findings: readonly Finding[] }
@@ -14,9 +14,9 @@ type SchemaProblems =
   | { readonly kind: 'broken'; readonly message: string }
 
 /**
- * Checks a value by a JSON Schema that nobody vouches for. Draft by `$schema`, else 2020-12. The check of one value takes
+ * Checks a value with an untrusted JSON Schema. Draft by `$schema`, else 2020-12. The check of one value takes
  * at most 500 ms, whatever the schema: what cannot be checked in that time (a `pattern` that backtracks without end,
- * `uniqueItems` of a huge list, references that multiply) is invalid. `format` is told to the model and left to the
+ * `uniqueItems` of a huge list, references that multiply) is invalid. `format` is sent to the model and left to the
  * tool to judge, as JSON Schema has it by default; so is a `pattern` that is no regular expression of JavaScript.
  */
 export async function schemaProblems(schema: JsonSchema, value: unknown): Promise<SchemaProblems> {
@@ -29,7 +29,7 @@ export async function schemaProblems(schema: JsonSchema, value: unknown): Promis
 const LONGEST_CHECK_MS = 500
 /** For finding out all that is wrong, in ms; after that, the first error has to do. */
 const LONGEST_SEARCH_MS = 100
-/** Values in what is checked, above which no check is trusted to be short. */
+/** Most values in the input; checks of larger inputs may take long. */
 const MANY_VALUES = 10_000
 
 type Check = (value: unknown) => Promise<SchemaProblems>
@@ -73,7 +73,7 @@ function unchecked(message: string): SchemaProblems {
   return { kind: 'invalid', findings: [{ path: [], kind: 'other', type: 'unchecked', message }] }
 }
 
-/** All errors; the first, where they are more than the validator's stack or the time allows. */
+/** All errors; only the first if there are more than the validator's stack or the time allows. */
 async function allErrors(errors: () => OutputUnit[], first: readonly OutputUnit[]): Promise<readonly OutputUnit[]> {
   try {
     return (await openTimeBox())(errors, LONGEST_SEARCH_MS)
@@ -94,12 +94,12 @@ function hasMany(value: unknown): boolean {
   return false
 }
 
-/** A copy that is ours, since the validator writes into it, without what is not checked here. */
+/** A copy, because the validator writes into it, without keywords that are not checked here. */
 function checkable(schema: JsonSchema): JsonSchema {
   const { pattern, patternProperties } = schema
   const unchecked = ['format']
   if (typeof pattern !== 'string' || !isRegExp(pattern)) unchecked.push('pattern')
-  // Fields whose names cannot be told apart are left to the tool, all of them.
+  // Fields whose names cannot be distinguished are left to the tool.
   const isReadable = isSchema(patternProperties) && Object.keys(patternProperties).every(isRegExp)
   if (!isReadable) unchecked.push('patternProperties')
   if (!isReadable && patternProperties !== undefined) unchecked.push('additionalProperties', 'unevaluatedProperties')

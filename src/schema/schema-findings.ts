@@ -4,18 +4,18 @@ import { inNumber, nearestAlternative, valueAt } from './findings.js'
 import type { Finding, Path } from './findings.js'
 import { isList, isSchema, pointerSteps, resolveReference } from './subschemas.js'
 
-/** The validator's errors as findings: what is wrong in itself, not what holds something wrong. */
+/** The validator's errors as findings: the wrong values themselves, not the values that contain them. */
 export function schemaFindings(units: readonly OutputUnit[], checked: Checked): Finding[] {
   return findingsOf(units.slice(0, MOST_UNITS), checked)
 }
 
-/** What was checked, and by what. */
+/** The checked value and its schema. */
 interface Checked {
   readonly value: unknown
   readonly schema: JsonSchema
 }
 
-/** Beyond this many errors nobody learns more. */
+/** Most errors that are reported. */
 const MOST_UNITS = 2_000
 
 function findingsOf(units: readonly OutputUnit[], checked: Checked): Finding[] {
@@ -31,7 +31,7 @@ function findingsOf(units: readonly OutputUnit[], checked: Checked): Finding[] {
   return findings
 }
 
-/** Keywords whose errors are told as one. */
+/** Keywords whose errors are reported as one. */
 const GROUPS = new Set(['anyOf', 'oneOf', 'propertyNames', 'contains'])
 
 /** An error is followed by those that it holds. */
@@ -39,7 +39,7 @@ function endOfGroup(units: readonly OutputUnit[], start: number): number {
   const prefix = `${units[start]?.keywordLocation ?? ''}/`
   let end = start + 1
   for (let unit = units[end]; unit !== undefined; unit = units[++end]) {
-    // The place of a schema `false` is not told; it always follows what holds it.
+    // The place of a schema `false` is not reported; it always follows its parent.
     if (unit.keyword !== 'false' && !unit.keywordLocation.startsWith(prefix)) break
   }
   return end
@@ -176,7 +176,7 @@ function pathOf({ instanceLocation }: OutputUnit, { value }: Checked): Path {
   })
 }
 
-/** What stands at a place that the validator names; it writes a reference that it followed as a step of its own. */
+/** The value at a place of the validator, which writes each followed reference as a step of its own. */
 function keywordValue(schema: JsonSchema, location: string): JsonValue | undefined {
   let value: JsonValue | undefined = schema
   for (const step of pointerSteps(location)) {

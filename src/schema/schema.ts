@@ -10,11 +10,11 @@ import type { StandardResult } from './typed-findings.js'
 
 /**
  * A schema of values of type `T`: zod (from 4.2) or any Standard Schema that can emit JSON Schema, or a JSON Schema
- * document, of which no type is known.
+ * document, whose type is unknown.
  */
 export type Schema<T = unknown> = StandardSchema<T> | JsonSchema
 
-/** What is read of a typed schema: https://standardschema.dev, with its JSON Schema part. */
+/** The parts of a typed schema that are read: https://standardschema.dev, with its JSON Schema part. */
 export interface StandardSchema<T = unknown> {
   readonly '~standard': {
     readonly version: 1
@@ -28,7 +28,7 @@ export interface StandardSchema<T = unknown> {
 /** The type of what a schema lets through; a JSON object for a JSON Schema document. */
 export type InferSchema<S> = S extends StandardSchema<infer T> ? T : JsonObject
 
-/** What a schema made of a value. */
+/** The result of parsing a value. */
 type Parsed<T> =
   { readonly ok: true; readonly value: T } | { readonly ok: false; readonly issues: readonly ArgumentIssue[] }
 
@@ -38,7 +38,7 @@ function isStandardSchema(schema: unknown): schema is StandardSchema {
 }
 
 /**
- * The JSON Schema of `schema` for a model (spec §5.2, H-21). Of a typed schema: what it takes as input, cleaned, closed
+ * The JSON Schema of `schema` for a model. Of a typed schema: what it takes as input, cleaned, closed
  * at an object root, frozen; made once a schema. A JSON Schema document is returned as it is. Throws a `HarnessError`
  * of code `invalid_options` for what cannot be one; `where` begins its message, such as `` `parameters` of tool `x` ``.
  */
@@ -54,7 +54,7 @@ export function jsonSchemaOf(schema: Schema, where: string): JsonSchema {
 const cleaned = new WeakMap<StandardSchema, JsonSchema>()
 
 /**
- * Parses a value by a schema, in plain words where it does not fit. A typed schema parses (its defaults and transforms
+ * Parses a value with a schema; problems are in plain words. A typed schema parses (its defaults and transforms
  * apply); a JSON Schema document checks, and gives back the value itself.
  */
 export async function parseWith<T>(schema: Schema<T>, value: unknown): Promise<Parsed<T>> {
@@ -121,11 +121,11 @@ function emitted(schema: StandardSchema, libraryOptions?: Record<string, unknown
     )
   }
   const options = { target: TARGET, ...(libraryOptions !== undefined && { libraryOptions }) }
-  // A trip through text: what is no JSON (functions, the library's own marks) must not stay in it.
+  // Serialized and parsed: anything that is not JSON (functions, the library's own marks) is removed.
   return JSON.parse(JSON.stringify(jsonSchema.input(options))) as JsonSchema
 }
 
-/** What went wrong and, where the library can say it, in which field. */
+/** The problem and, if the library reports it, its field. */
 function problemOf(schema: StandardSchema, cause: unknown): string {
   let place: string | undefined
   const unrepresentable = ({ path }: { path?: readonly unknown[] }): 'any' => {
@@ -138,7 +138,7 @@ function problemOf(schema: StandardSchema, cause: unknown): string {
   try {
     emitted(schema, { unrepresentable })
   } catch {
-    // The first error is the one to tell.
+    // The first error is reported.
   }
   return place === undefined || place === '' ? messageOf(cause) : `\`${place}\`: ${messageOf(cause)}`
 }
@@ -168,7 +168,7 @@ function checkKeywords(schema: object, where: string): void {
   throw new HarnessError('invalid_options', message)
 }
 
-/** Keywords of which a schema that says anything has at least one. */
+/** Every schema with any constraint has at least one of these keywords. */
 const KEYWORDS = new Set(
   (
     'type properties required additionalProperties patternProperties propertyNames minProperties maxProperties items ' +

@@ -20,7 +20,7 @@ export function strictSchema(document: JsonSchema): JsonSchema | null {
 function strict(schema: JsonValue | undefined): JsonSchema | null {
   if (!isSchema(schema) || schema['allOf'] !== undefined) return null
   const { $ref, enum: options, const: constant, anyOf, oneOf } = schema
-  // Nothing may stand beside a reference.
+  // A reference must have no siblings.
   if (typeof $ref === 'string') return { $ref }
   if (isList(options) || constant !== undefined)
     return strictOptions(schema, isList(options) ? options : [constant ?? null])
@@ -67,13 +67,13 @@ function typeOf(option: JsonValue): string {
   return option === null ? 'null' : typeof option
 }
 
-/** What stands beside the branches holds for each of them. */
+/** Siblings of the branches apply to each of them. */
 function strictUnion(schema: JsonSchema, branches: readonly JsonValue[]): JsonSchema | null {
-  const { anyOf, oneOf, description, ...beside } = schema
-  const isShared = Object.keys(beside).some((keyword) => !ANNOTATIONS.has(keyword))
+  const { anyOf, oneOf, description, ...siblings } = schema
+  const isShared = Object.keys(siblings).some((keyword) => !ANNOTATIONS.has(keyword))
   const members = branches
     .filter((branch) => branch !== false)
-    .map((branch) => strict(isShared && isSchema(branch) ? both(beside, branch) : branch))
+    .map((branch) => strict(isShared && isSchema(branch) ? both(siblings, branch) : branch))
   if (members.length === 0 || !members.every(isMade)) return null
   const [only] = members
   const union = members.length === 1 && only !== undefined && description === undefined ? only : { anyOf: members }
@@ -120,16 +120,16 @@ function strictArray(schema: JsonSchema): JsonSchema | null {
   const inPlace = isList(prefixItems) ? prefixItems : isList(items) ? items : null
   const rest = isList(items) ? additionalItems : items
   const limits = { ...(isCount(minItems) && { minItems }), ...(isCount(maxItems) && { maxItems }) }
-  const said = ['uniqueItems', 'contains', 'minContains', 'maxContains', 'not', 'if', 'then', 'else']
+  const keywords = ['uniqueItems', 'contains', 'minContains', 'maxContains', 'not', 'if', 'then', 'else']
   if (inPlace === null) {
     const item = strict(items)
-    return item && described(schema, { type: 'array', items: item, ...limits }, said)
+    return item && described(schema, { type: 'array', items: item, ...limits }, keywords)
   }
   const others = isSchema(rest) ? [rest] : []
   const item = strictUnion({}, distinct([...inPlace, ...others]))
   const most = others.length > 0 ? {} : { maxItems: inPlace.length }
   const array = item && { type: 'array', items: item, minItems: inPlace.length, ...most, ...limits }
-  return array && described(schema, array, ['prefixItems', ...said])
+  return array && described(schema, array, ['prefixItems', ...keywords])
 }
 
 function isCount(value: JsonValue | undefined): value is number {
@@ -140,26 +140,26 @@ function distinct(schemas: readonly JsonValue[]): JsonValue[] {
   return [...new Map(schemas.map((schema) => [JSON.stringify(schema), schema])).values()]
 }
 
-const SAID_OF_SCALARS = ['minLength', 'maxLength', 'contentEncoding', 'contentMediaType', 'not', 'if', 'then', 'else']
+const SCALAR_KEYWORDS = ['minLength', 'maxLength', 'contentEncoding', 'contentMediaType', 'not', 'if', 'then', 'else']
 const NUMBER_LIMITS = ['minimum', 'maximum', 'exclusiveMinimum', 'exclusiveMaximum', 'multipleOf']
 const FORMATS = new Set(['date-time', 'time', 'date', 'duration', 'email', 'hostname', 'ipv4', 'ipv6', 'uuid'])
 
 function strictScalar(schema: JsonSchema, types: readonly string[]): JsonSchema {
   const { pattern, format } = schema
   const kept: Record<string, JsonValue> = {}
-  const said = [...SAID_OF_SCALARS]
+  const keywords = [...SCALAR_KEYWORDS]
   for (const limit of NUMBER_LIMITS) if (typeof schema[limit] === 'number') kept[limit] = schema[limit]
   if (typeof format === 'string' && FORMATS.has(format)) kept['format'] = format
-  else said.push('format')
+  else keywords.push('format')
   // Groups with a question mark look ahead, or have names.
   if (typeof pattern === 'string' && !pattern.includes('(?')) kept['pattern'] = pattern
-  else said.push('pattern')
-  return described(schema, { type: types.length === 1 ? (types[0] ?? 'string') : types, ...kept }, said)
+  else keywords.push('pattern')
+  return described(schema, { type: types.length === 1 ? (types[0] ?? 'string') : types, ...kept }, keywords)
 }
 
 /** `strict` with the description of `schema`, and with its keywords that are not enforced in words. */
-function described({ description, ...schema }: JsonSchema, made: JsonSchema, said: readonly string[]): JsonSchema {
-  const words = said.flatMap((keyword) =>
+function described({ description, ...schema }: JsonSchema, made: JsonSchema, keywords: readonly string[]): JsonSchema {
+  const words = keywords.flatMap((keyword) =>
     schema[keyword] === undefined ? [] : [`${keyword}: ${JSON.stringify(schema[keyword])}`],
   )
   const text = [
@@ -169,7 +169,7 @@ function described({ description, ...schema }: JsonSchema, made: JsonSchema, sai
   return text === '' ? made : { ...made, description: text }
 }
 
-/** The same, or null: what stands for a property that is absent. */
+/** The same, or null for an absent property. */
 function nullable(schema: JsonSchema): JsonSchema {
   const { type, enum: options, anyOf } = schema
   if (isList(anyOf)) {

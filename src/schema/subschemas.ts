@@ -27,7 +27,7 @@ export function* schemasIn(schema: JsonSchema): Generator<JsonSchema> {
   for (const subschema of direct) yield* schemasIn(subschema)
 }
 
-/** What a local reference such as `#/$defs/Node` points to inside `root`; `undefined` when it leads nowhere. */
+/** The target of a local reference such as `#/$defs/Node` in `root`; `undefined` if there is none. */
 export function resolveReference(root: JsonSchema, reference: string): JsonSchema | undefined {
   if (reference !== '#' && !reference.startsWith('#/')) return undefined
   const found = valueAtPointer(root, reference)
@@ -69,7 +69,7 @@ function decodeStep(step: string): string {
   try {
     text = decodeURIComponent(step)
   } catch {
-    // Not percent-encoded: a `%` stands for itself.
+    // Not percent-encoded: a `%` is literal.
   }
   return text.replaceAll('~1', '/').replaceAll('~0', '~')
 }

@@ -3,7 +3,7 @@ import { isObject } from '../util/json.js'
 import { inNumber, MOST_FINDINGS, nearestAlternative, valueAt } from './findings.js'
 import type { Finding, Path } from './findings.js'
 
-/** What a Standard Schema says of a value. */
+/** The issues of a Standard Schema. */
 export type StandardResult<T = unknown> =
   { readonly value: T; readonly issues?: undefined } | { readonly issues: readonly StandardIssue[] }
 

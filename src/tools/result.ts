@@ -21,7 +21,7 @@ export interface ToolResultFields {
 }
 
 /**
- * What a handler returns when there is more to say than a value: metadata, a failure, images and files (spec §5.4).
+ * What a handler returns when there is more to say than a value: metadata, a failure, images and files.
  *
  * @example
  * return new ToolResult({ content: rows, metadata: { row_count: rows.length } })

@@ -3,7 +3,7 @@ import type { ToolOutcome } from './outcome.js'
 import type { ToolSource } from './source.js'
 import type { ToolSpec } from './spec.js'
 
-/** The sources, each once and under an id of its own: a second one of an id `x` is `x-2` (spec §6.13). */
+/** The sources, each once and under an id of its own: a second one of an id `x` is `x-2`. */
 export function withUniqueIds(sources: readonly ToolSource[]): readonly ToolSource[] {
   const taken = new Set<string>()
   return [...new Set(sources)].map((source) => {

@@ -6,7 +6,7 @@ import type { Attributes, SpanError } from './spans.js'
 
 type EventOf<Kind extends DurableEvent['kind']> = DurableEvent & { readonly kind: Kind }
 
-/** Who the runs of a harness are in its traces. */
+/** How the runs of a harness are named in its traces. */
 export interface Identity {
   readonly agentName: string
   readonly agentDescription: string | undefined
@@ -17,7 +17,7 @@ export function agentNameOf({ agentName }: TracedRun, identity: Identity): strin
   return agentName === null ? identity.agentName : `subagent.${agentName}`
 }
 
-/** The conversation that a run belongs to: stated, or in its metadata (spec §1.5). */
+/** The conversation that a run belongs to: stated, or in its metadata. */
 export function conversationOf({ metadata }: TracedRun, identity: Identity): string | undefined {
   const given = metadata['conversation_id'] ?? metadata['conversationId']
   return identity.conversationId ?? (typeof given === 'string' ? given : undefined)
@@ -44,7 +44,7 @@ export function modelAttributes({
   return { [ATTRIBUTE.provider]: provider, [ATTRIBUTE.requestModel]: model }
 }
 
-/** What a request says of itself beside its messages. */
+/** Attributes of a request, in addition to its messages. */
 export function requestAttributes(constants: RequestConstants | null): Attributes {
   if (constants === null) return {}
   const { settings, structuredOutput } = constants
@@ -124,7 +124,7 @@ export function outcomeAttributes(event: EventOf<'tool_call_completed'>, content
   }
 }
 
-/** Which child ran and with what: told by the tool in its result's metadata (spec §6.10). */
+/** The child that ran and its input, from the metadata of the tool's result. */
 function subagentAttributes(output: string): Attributes {
   const parsed = parseJson(output)
   const envelope = parsed.ok && isObject(parsed.value) ? parsed.value : {}
@@ -142,11 +142,11 @@ export function callError(event: EventOf<'tool_call_completed'>, content: Conten
   const { message } = event
   const type = callErrorType(event)
   if (type === null) return null
-  const told = message !== null && content.kinds.toolResults
-  return { type, message: told ? content.redact(message, CONTENT.toolResult) : null }
+  const shown = message !== null && content.kinds.toolResults
+  return { type, message: shown ? content.redact(message, CONTENT.toolResult) : null }
 }
 
-/** The class of a call's failure: as the tool gave it where the model may try again, hooks aside (spec §11.1). */
+/** The class of a call's failure: the tool's own if the model may try again, whatever hooks changed. */
 export function callErrorType({ ok, cancelled, retryKind, errorType }: EventOf<'tool_call_completed'>): string | null {
   if (ok && retryKind === null) return null
   if (retryKind !== null) return retryKind
@@ -160,9 +160,9 @@ type RunFailure = Pick<EventOf<'run_failed'>, 'code' | 'errorType' | 'message'>
 
 /** Why a run ended in an error. Where the message quotes the model, it is content. */
 export function runError({ code, errorType, message }: RunFailure, content: Content): SpanError {
-  const told = content.kinds.messages || !QUOTES.includes(code)
+  const shown = content.kinds.messages || !QUOTES.includes(code)
   const type = code === 'error' && errorType !== 'HarnessError' ? errorType : code
-  return { type, message: told ? content.redact(message, 'exception.message') : null }
+  return { type, message: shown ? content.redact(message, 'exception.message') : null }
 }
 
 const QUOTES: readonly string[] = ['unexpected_model_behavior', 'output_validation_failed']

@@ -1,7 +1,7 @@
 import type { JsonValue } from '../index.js'
 import { parseJson } from '../util/json.js'
 
-/** What of the words of a run a trace may hold. */
+/** Which content of a run a trace may contain. */
 export interface ContentKinds {
   /** Instructions, prompts, replies, and what tools offer. */
   readonly messages?: boolean
@@ -12,7 +12,7 @@ export interface ContentKinds {
 }
 
 /**
- * Takes out of a text what must not be in a trace, and returns the rest. `attribute` is where the text would stand. Asked
+ * Removes from a string everything that must not be in a trace, and returns the rest. `attribute` is its place. Asked
  * for each text of a message, and once for each call's arguments and result as JSON text.
  */
 export type Redact = (text: string, attribute: string) => string
@@ -20,7 +20,7 @@ export type Redact = (text: string, attribute: string) => string
 /** Content options, checked. */
 export interface Content {
   readonly kinds: Required<ContentKinds>
-  /** The text without what must not be told. */
+  /** The redacted text. */
   redact(text: string, attribute: string): string
   /** JSON text as the value that it holds; text that is no JSON stays text. */
   redactJson(text: string, attribute: string): JsonValue
@@ -39,14 +39,14 @@ export function contentOf(captured: boolean | ContentKinds, redact: Redact | und
     redact: safely,
     redactJson: (text, attribute) => {
       if (redact === undefined) return valueIn(text)
-      // Written anew: an escape such as `\u0041` must not hide a word from `redact`.
+      // Serialized again: an escape such as `\u0041` must not hide a word from `redact`.
       const value = parseJson(text)
       return valueIn(safely(value.ok ? JSON.stringify(value.value) : text, attribute))
     },
   }
 }
 
-/** Stands for a text that could not be redacted: better no text than one that should not be there. */
+/** Replaces a text that could not be redacted. */
 const NOT_REDACTED = '[left out: redaction failed]'
 
 function redacted(redact: Redact | undefined, text: string, attribute: string): string {

@@ -20,7 +20,7 @@ export class LocalSpans implements SpanSink {
 
   startRun(span: RunSpanStart): Span {
     const outer = span.parent instanceof LocalSpan ? span.parent : null
-    // Made from the run id: a run that goes on, here or elsewhere, goes on in its trace.
+    // Derived from the run id: a run that continues, here or elsewhere, continues its trace.
     const traceId = outer?.traceId ?? digest('sha256', span.parentRunId ?? span.runId, 32)
     const folder = join(this.#folder, folderName(span.root))
     return new LocalSpan(span, traceId, (record) => this.#keep(folder, record))
@@ -32,7 +32,7 @@ export class LocalSpans implements SpanSink {
   }
 }
 
-/** Name of a workspace's folder: readable, and different for each path (spec §11.3). */
+/** Name of a workspace's folder: readable, and different for each path. */
 function folderName(root: string): string {
   const slug = basename(root)
     .replaceAll(/[^A-Za-z0-9_.-]+/g, '-')

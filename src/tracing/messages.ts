@@ -5,16 +5,16 @@ import { CONTENT } from './names.js'
 /** A message as the semantic conventions write it. */
 export type Message = JsonObject
 
-/** What is said to the model with one request. */
+/** A message of a request. */
 export function inputMessage(entry: UserEntry | ToolEntry, content: Content): Message {
   if (entry.role === 'user') return { role: 'user', parts: entry.content.map((part) => inputPart(part, content)) }
-  const { callId, content: said } = entry
-  if (typeof said === 'string') return toolMessage({ callId, output: said }, content)
-  const [first, ...parts] = said
+  const { callId, content: given } = entry
+  if (typeof given === 'string') return toolMessage({ callId, output: given }, content)
+  const [first, ...parts] = given
   return toolMessage({ callId, output: first?.type === 'text' ? first.text : '', parts }, content)
 }
 
-/** What the model reads of a tool call. */
+/** The result of a tool call as the model reads it. */
 export function toolMessage(
   { callId, output, parts = [] }: { callId: string; output: string; parts?: readonly ContentPart[] },
   content: Content,
@@ -24,7 +24,7 @@ export function toolMessage(
   return { role: 'tool', parts: [{ type: 'tool_call_response', id: callId, response }, ...others] }
 }
 
-/** A reply: what it thought as far as it is text, what it said, and the calls that it asks for. */
+/** A reply: reasoning as far as it is text, text, and tool calls. */
 export function outputMessage({ parts, finishReason }: AssistantEntry, content: Content): Message {
   return {
     role: 'assistant',
@@ -49,7 +49,7 @@ function inputPart(part: ContentPart, content: Content): JsonObject {
   return { type: 'uri', modality, uri: content.redact(part.url, CONTENT.input) }
 }
 
-/** What the data are is told; the data themselves never reach a trace (spec §13.2). */
+/** The kind of the data is recorded; the data never reach a trace. */
 function leftOut(modality: string, mediaType: string, characters: number): JsonObject {
   return { type: 'blob_left_out', modality, mime_type: mediaType, characters }
 }

@@ -1,7 +1,7 @@
 /**
  * Every name in a trace. They follow the semantic conventions of OpenTelemetry for generative AI of version 1.41, the
  * last one that was released: since then the conventions live in a repository of their own, without a release so far,
- * where several metrics and `cache_creation` have other names. What the conventions have no name for begins with
+ * where several metrics and `cache_creation` have other names. Names that the conventions do not have begin with
  * `thinharness.`, but for the names that the behaviour specification states (`STATED`).
  */
 export const CONVENTIONS_VERSION = '1.41'
@@ -34,7 +34,7 @@ export const ATTRIBUTE = {
   errorType: 'error.type',
 } as const
 
-/** Attributes that hold what was said: none of them is there unless content is asked for. */
+/** Attributes with content: none of them is set unless content is requested. */
 export const CONTENT = {
   instructions: 'gen_ai.system_instructions',
   input: 'gen_ai.input.messages',
@@ -44,7 +44,7 @@ export const CONTENT = {
   toolResult: 'gen_ai.tool.call.result',
 } as const
 
-/** Names of the behaviour specification (§11.1) that the conventions do not have. */
+/** Names of the behaviour specification that the conventions do not have. */
 export const STATED = {
   totalTokens: 'gen_ai.usage.total_tokens',
   finalized: 'gen_ai.output.finalized',
@@ -108,7 +108,7 @@ export const METRIC = {
   cost: {
     name: 'thinharness.client.operation.cost',
     unit: '{USD}',
-    description: 'Cost of a request, where it is known.',
+    description: 'Cost of a request, if it is known.',
     boundaries: [0.0001, 0.0003, 0.001, 0.003, 0.01, 0.03, 0.1, 0.3, 1, 3, 10, 30],
   },
 } as const

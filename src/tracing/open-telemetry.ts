@@ -12,9 +12,9 @@ import { having, partial } from '../util/shape.js'
 
 /** Content is captured only if `captureContent` asks for it. */
 export interface OpenTelemetryOptions extends TraceOptions {
-  /** Receives the spans. Default: there are none. */
+  /** Receives the spans. Default: no spans. */
   readonly tracer?: OtelTracer
-  /** Receives the metrics. Default: there are none. */
+  /** Receives the metrics. Default: no metrics. */
   readonly meter?: OtelMeter
 }
 
@@ -26,8 +26,8 @@ const OPTIONS = partial<OpenTelemetryOptions>({
 
 /**
  * Traces runs with OpenTelemetry, by its semantic conventions for generative AI: a span for each run, request to a model
- * and tool call, and histograms of tokens and time. The run's span lies in the span that is active where the run is
- * started, spans of the code of tools lie in the span of their call. Who hands in the tracer exports and flushes it.
+ * and tool call, and histograms of tokens and time. The run's span is nested in the span that is active when the run is
+ * started, spans that tools create are nested in the span of their call. The host exports and flushes its tracer.
  *
  * Throws `invalid_options`; a run fails with `missing_dependency` when `@opentelemetry/api` is not installed.
  */

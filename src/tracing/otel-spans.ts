@@ -32,7 +32,7 @@ export class OtelSpans implements SpanSink {
     return new OtelSpanInContext(this.#api, opened, trace.setSpan(outer, opened))
   }
 
-  /** A child lies in its call. A run that goes on where nothing else is traced goes on in its own trace. */
+  /** A child is nested in its call. A run that continues without an active span continues its own trace. */
   #contextOfRun({ parent }: RunSpanStart, caller: unknown, earlier: OtelSpanContext | undefined): unknown {
     if (parent instanceof OtelSpanInContext) return parent.context
     const { trace } = this.#api
@@ -82,7 +82,7 @@ class OtelSpanInContext implements Span {
   fail({ type, message }: SpanError, at: string): void {
     this.set({ [ATTRIBUTE.errorType]: type })
     this.#span.setStatus({ code: STATUS_ERROR, message: message ?? type })
-    // Not `recordException`: it adds a stack trace, which may quote what was said.
+    // Not `recordException`: it adds a stack trace, which may quote content.
     const exception = { [SPAN_EVENT.exceptionType]: type, [SPAN_EVENT.exceptionMessage]: message ?? undefined }
     this.event(SPAN_EVENT.exception, exception, at)
   }

@@ -43,17 +43,17 @@ function spanOf(record: TraceRecord): JsonObject {
 }
 
 function eventsOf({ events, error, endedAt }: TraceRecord): JsonObject[] {
-  const told = events.map(({ name, at, attributes }) => ({
+  const listed = events.map(({ name, at, attributes }) => ({
     name,
     timeUnixNano: nanosecondsOf(at),
     attributes: attributesOf(attributes),
   }))
-  if (error === null) return told
+  if (error === null) return listed
   const attributes = attributesOf({
     [SPAN_EVENT.exceptionType]: error.type,
     [SPAN_EVENT.exceptionMessage]: error.message ?? undefined,
   })
-  return [...told, { name: SPAN_EVENT.exception, timeUnixNano: nanosecondsOf(endedAt), attributes }]
+  return [...listed, { name: SPAN_EVENT.exception, timeUnixNano: nanosecondsOf(endedAt), attributes }]
 }
 
 /** As text: the number is larger than JSON's are exact. */

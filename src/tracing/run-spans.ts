@@ -23,7 +23,7 @@ import { ATTRIBUTE, CONTENT, OPERATION, OWN, SPAN_EVENT } from './names.js'
 import type { Attributes, Span, SpanError, SpanSink } from './spans.js'
 
 type EventOf<Kind extends RunEvent['kind']> = RunEvent & { readonly kind: Kind }
-/** What is told as an event on a span. */
+/** Events that are recorded on a span. */
 type Marked = EventOf<
   | 'transport_retry'
   | 'model_retry'
@@ -46,7 +46,7 @@ export interface SpanSettings {
 /** Makes the spans of runs, those of child runs inside the tool call that started them. */
 export class RunSpanMaker {
   readonly #settings: SpanSettings
-  /** Runs under way, by run id: where the spans of children find their parents. */
+  /** Runs in progress, by run id: parents of the spans of children. */
   readonly #open = new Map<string, RunSpans>()
 
   constructor(settings: SpanSettings) {
@@ -78,12 +78,12 @@ class RunSpans implements RunTrace {
   #constants: RequestConstants | null = null
   #model: Attributes = {}
   #modelId = ''
-  /** Results that the next request will tell the model, by their place in the batch; gathered where messages are captured. */
+  /** Results for the next request, by their place in the batch; collected if messages are captured. */
   #results: (readonly [number, Message])[] = []
   #lastAt: string
-  /** Until the first request has sent it; gathered where messages are captured. */
+  /** Until the first request has sent it; collected if messages are captured. */
   #prompt: UserEntry | null = null
-  /** Of the last reply; gathered where messages are captured. */
+  /** Of the last reply; collected if messages are captured. */
   #lastText = ''
 
   constructor(
@@ -195,8 +195,8 @@ class RunSpans implements RunTrace {
     if (!content.kinds.messages) return
     const results = [...this.#results].sort(([one], [other]) => one - other).map(([, message]) => message)
     this.#results = []
-    const said = [...this.#takePrompt(event), ...event.entries].map((entry) => inputMessage(entry, content))
-    this.#turn.set({ [CONTENT.input]: [...results, ...said] })
+    const messages = [...this.#takePrompt(event), ...event.entries].map((entry) => inputMessage(entry, content))
+    this.#turn.set({ [CONTENT.input]: [...results, ...messages] })
   }
 
   /** The prompt, as the first request sends it. */
@@ -213,7 +213,7 @@ class RunSpans implements RunTrace {
     this.#run.set(this.#model)
   }
 
-  /** The span of the request under way. A request that is made again without being told of begins with its work. */
+  /** The span of the current request. A request that is repeated without an event begins with its work. */
   #turnSpan(requestKind: string | null): Span {
     this.#turn ??= this.#startTurn(this.#lastAt, { [OWN.requestKind]: requestKind ?? undefined })
     return this.#turn
@@ -303,7 +303,7 @@ class RunSpans implements RunTrace {
     this.#ended()
   }
 
-  /** What is no span of its own is an event on the one under way. */
+  /** Events without a span of their own are recorded on the current one. */
   #mark(event: Marked): void {
     const span = this.#turn ?? this.#run
     const { content } = this.#settings

@@ -24,12 +24,12 @@ export interface RunSpanStart extends SpanStart {
 export interface Span {
   set(attributes: Attributes): void
   event(name: string, attributes: Attributes, at: string): void
-  /** The span ends in an error, of a class out of few, with a message where it may be told. */
+  /** The span ends in an error, of one of a few classes, with a message if content is allowed. */
   fail(error: SpanError, at: string): void
   end(at: string): void
   /** Does `work` with this span as the one under way. */
   within<T>(work: () => T): T
-  /** W3C `traceparent` for what continues the span elsewhere, where there is one. */
+  /** W3C `traceparent` for whatever continues the span elsewhere, if there is one. */
   readonly traceparent: string | null
 }
 

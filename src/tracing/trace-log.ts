@@ -3,8 +3,8 @@ import { NO_USAGE } from '../contracts/result.js'
 
 /**
  * Traces runs from their events, long after they ran: spans have the times that the events state. `events` is what a log
- * has of a run, or what a stream told, with the children of the run among them. What was under way when the events end is
- * told as failed, with the error type `Interrupted`.
+ * has of a run, or what a stream told, with the children of the run among them. Spans that are open when the events end are
+ * reported as failed, with the error type `Interrupted`.
  */
 export async function traceLog(tracing: Tracing, events: Iterable<RunEvent> | AsyncIterable<RunEvent>): Promise<void> {
   await tracing.load?.()
@@ -23,7 +23,7 @@ class LoggedRun {
   readonly #tracing: Tracing
   #trace: RunTrace | null = null
   #traceparent: string | null = null
-  /** Metadata and workspace are told once. */
+  /** Metadata and workspace are recorded once. */
   #first: DurableEvent | null = null
   #last: DurableEvent | null = null
   #usage = NO_USAGE
@@ -57,7 +57,7 @@ class LoggedRun {
   }
 }
 
-/** `event` is where the run begins or goes on; `first` is the first one of all. */
+/** `event` begins or continues the run; `first` is the first event of all. */
 function tracedRun(first: DurableEvent, event: DurableEvent, traceparent: string | null): TracedRun {
   const { runId, parentRunId, parentToolCallId, agentName } = first
   const { metadata, root } = first.kind === 'run_started' ? first : { metadata: {}, root: '' }

@@ -9,7 +9,7 @@ const WRITE_EVERY_MS = 200
 const MOST_WAITING = 4096
 /** A trace is cut into files of this part of what its folder may hold, so that old parts of a long one can go. */
 const PARTS = 8
-/** A line, and what is written at once, may take this part of a file. */
+/** Largest part of a file for a line, and for one write. */
 const LINES = 4
 
 const REMEMBERED_TRACES = 256
@@ -27,9 +27,9 @@ export class TraceWriter {
   #waiting: Waiting[] = []
   #timer: NodeJS.Timeout | null = null
   #writing: Promise<void> = Promise.resolve()
-  /** Bytes in each folder, as far as is known; counted anew before anything is deleted. */
+  /** Bytes in each folder, as far as is known; counted again before anything is deleted. */
   readonly #folders = new Map<string, number>()
-  /** The part that each trace is at; what is forgotten is looked up. */
+  /** The current part of each trace; a forgotten one is looked up. */
   readonly #parts = new Map<string, number>()
   #lost = 0
 
@@ -39,7 +39,7 @@ export class TraceWriter {
 
   write(folder: string, record: TraceRecord): void {
     if (this.#waiting.length >= MOST_WAITING) {
-      this.#lose(1, 'they came faster than they could be written')
+      this.#lose(1, 'they arrived faster than they could be written')
       return
     }
     this.#waiting.push({ folder, record })
@@ -80,7 +80,7 @@ export class TraceWriter {
       await appendFile(await this.#fileFor(folder, traceId), text, { mode: 0o600 })
       this.#folders.set(folder, (this.#folders.get(folder) ?? 0) + Buffer.byteLength(text))
     } catch (error) {
-      // The folder may have been taken away under us: it is made anew for what comes next.
+      // The folder may have been removed: it is created again for the next write.
       this.#folders.delete(folder)
       this.#lose(lines.length, error instanceof Error ? error.message : 'unknown error')
     }
@@ -142,7 +142,7 @@ function sizeOf(path: string): Promise<number> {
   )
 }
 
-/** Deletes the oldest traces of a folder until at most `most` bytes are left; resolves to what is left. */
+/** Deletes the oldest traces of a folder until at most `most` bytes are left; resolves to the bytes left. */
 async function deleteOldest(folder: string, most: number): Promise<number> {
   const found = await tracesIn(folder)
   let left = found.reduce((sum, { size }) => sum + size, 0)

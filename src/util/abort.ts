@@ -1,7 +1,7 @@
 import { setMaxListeners } from 'node:events'
 import { listenToAbort } from './listen-to-abort.js'
 
-/** How long a tool may take to clean up after its signal was aborted, before the run goes on without it, in ms. */
+/** How long a tool may take to clean up after its signal was aborted, before the run continues without it, in ms. */
 const GRACE_MS = 250
 
 /** The abort of one run: one listener on the caller's signal, however many calls and runs are under way. */
@@ -13,7 +13,7 @@ export class RunAbort {
   #byCaller = false
 
   constructor(outer: AbortSignal | undefined) {
-    // All calls of a batch may listen, each more than once: that is no leak, of which the platform would warn.
+    // All calls of a batch may listen, each more than once: this is not a leak, but the platform would warn about one.
     setMaxListeners(0, this.signal)
     if (outer?.aborted === true) this.cancel(outer.reason)
     else if (outer !== undefined) this.#letGo = listenToAbort(outer, () => this.cancel(outer.reason))
@@ -30,7 +30,7 @@ export class RunAbort {
     this.abort(reason)
   }
 
-  /** The run cannot go on, for `reason`. */
+  /** Aborts the run with `reason`. */
   abort(reason: unknown): void {
     if (this.signal.aborted) return
     this.#controller.abort(reason)
@@ -53,15 +53,15 @@ export class RunAbort {
 
 /** How work that may be stopped ended. */
 export interface Settled<T> {
-  /** Why it was told to stop; null when it was not. */
+  /** Why it was stopped; null if it was not. */
   readonly stopped: 'aborted' | 'timed_out' | null
-  /** What it came to; undefined when it had not ended after being stopped and given a moment. */
+  /** The result; undefined if it had not ended within the grace period. */
   readonly value: T | undefined
 }
 
 /**
  * Runs `work` with a signal that is aborted with the run, or when `timeoutMs` is over. Work that is stopped gets a moment
- * to clean up; work that heeds no signal is left behind.
+ * to clean up; work that ignores its signal is abandoned.
  */
 export function settle<T>(
   work: (signal: AbortSignal) => Promise<T>,
@@ -92,10 +92,10 @@ export function untilStopped<T>(
   return new Promise((resolve) => {
     let stopped: Settled<T>['stopped'] = null
     let timer: NodeJS.Timeout | undefined
-    const finish = (tell: () => void): void => {
+    const finish = (settle: () => void): void => {
       clearTimeout(timer)
       stopListening()
-      tell()
+      settle()
     }
     const stop = (why: 'aborted' | 'timed_out', reason: unknown): void => {
       stopped ??= why

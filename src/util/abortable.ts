@@ -1,4 +1,4 @@
-/** Waits for work that others share no longer than `signal` lets it; the work itself goes on. */
+/** Waits for shared work until `signal` is aborted; the work itself continues. */
 export async function abortable<T>(work: Promise<T>, signal: AbortSignal): Promise<T> {
   signal.throwIfAborted()
   let stop = (): void => undefined

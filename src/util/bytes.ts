@@ -1,4 +1,4 @@
-/** Pieces of bytes in one piece; not copied, where they are one. */
+/** Concatenates bytes; a single piece is not copied. */
 export function joinedBytes(pieces: readonly Uint8Array[]): Buffer {
   const [first] = pieces
   return first !== undefined && pieces.length === 1 ? bufferOf(first) : Buffer.concat(pieces)

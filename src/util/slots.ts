@@ -46,7 +46,7 @@ export class Slots {
     })
   }
 
-  /** The room goes to the next in line; a line that nobody stands in is forgotten. */
+  /** The slot goes to the next in line; an empty line is deleted. */
   #release(key: string): void {
     const line = this.#lines.get(key)
     if (line === undefined) return

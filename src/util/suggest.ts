@@ -10,7 +10,7 @@ export function nearestName(given: string, known: Iterable<string>): string | un
   return best
 }
 
-/** ` Did you mean `x`?`, or nothing: to be put behind a message about an unknown name. */
+/** ` Did you mean `x`?`, or nothing: to be appended to a message about an unknown name. */
 export function didYouMean(given: string, known: Iterable<string>): string {
   const name = nearestName(given, known)
   return name === undefined ? '' : ` Did you mean \`${name}\`?`

@@ -1,6 +1,6 @@
 import { didYouMean } from './suggest.js'
 
-/** What to say of the first key of `given` that is not known, or nothing. `what` names the object: `option of \`Harness\``. */
+/** A message about the first unknown key of `given`, or nothing. `what` names the object: `option of \`Harness\``. */
 export function unknownKey(given: object, known: readonly string[], what: string): string | undefined {
   const key = Object.keys(given).find((name) => !known.includes(name))
   return key === undefined ? undefined : `Unknown ${what}: \`${key}\`.${didYouMean(key, known)}`

@@ -51,7 +51,7 @@ const final = (mode: string | null, output?: number): Resolution => ({
 const FAILED = 'Validation of the structured output failed.'
 const ONLY_JSON = 'Return only valid JSON for the schema, without any other text.'
 const AGAIN = 'Call `final_result` again with valid arguments.'
-const ONLY_CALL = 'The model called `final_result` beside other calls; it must be the only call of a reply.'
+const ONLY_CALL = 'The model called `final_result` together with other calls; it must be the only call of a reply.'
 
 async function resolution(asked: ModelTurn, output: OutputFormat | null): Promise<Resolution> {
   return (await resolveTurn(asked, output, CONTEXT)).resolution

@@ -216,7 +216,7 @@ describe('final_result', () => {
     const error = await failureOf(harness.run('Go.'))
     expect(error).toMatchObject({
       code: 'unexpected_model_behavior',
-      message: 'The model called `final_result` beside other calls; it must be the only call of a reply.',
+      message: 'The model called `final_result` together with other calls; it must be the only call of a reply.',
       run: { usage: { modelRequests: 1, toolCalls: 0 } },
     })
     expect(ran).not.toHaveBeenCalled()

@@ -19,7 +19,7 @@ export interface ReplayRules {
 
 /**
  * Parts of an earlier reply. What this provider gave goes back with the metadata that it had; reasoning of another
- * provider becomes text (spec §3.8), and what has no text there is left out.
+ * provider becomes text, and what has no text there is left out.
  */
 export function assistantParts({ parts }: AssistantEntry, rules: ReplayRules): PromptPart[] {
   return parts.map((part) => replayed(part, rules)).filter((part) => part !== null)

@@ -9,7 +9,7 @@ interface ReplyCall {
   input: string
 }
 
-/** The calls of one reply. Each gets an id of its own: the provider's where there is one that is new, else ours (H-38). */
+/** The calls of one reply. Each gets an id of its own: the provider's where there is one that is new, else ours. */
 export class ReplyCalls {
   readonly #callIdFor: (index: number) => string
   readonly #given = new Set<string>()

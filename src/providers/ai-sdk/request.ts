@@ -19,7 +19,7 @@ export interface CallRules {
   readonly options: AiSdkOptions
 }
 
-/** What all calls of a session share but their messages. Empty fields are left out (H-24). */
+/** What all calls of a session share but their messages. Empty fields are left out. */
 export function callSettings(constants: RequestConstants, rules: CallRules): CallSettings {
   const { tools, settings, structuredOutput } = constants
   const { options, version, traits } = rules
@@ -74,7 +74,7 @@ function responseFormat({
   return { type: 'json', schema, name, ...(description !== undefined && { description }) }
 }
 
-/** Those of the settings win over those of the factory, and both over what is known of the provider (spec §3.4). */
+/** Those of the settings win over those of the factory, and both over what is known of the provider. */
 function allProviderOptions(
   { settings, structuredOutput }: RequestConstants,
   effort: ReasoningEffort | undefined,
@@ -93,7 +93,7 @@ function allProviderOptions(
   return structuredOutput === null ? merged : withoutOutputOptions(merged, key, traits)
 }
 
-/** The harness's own format wins over any other (spec §3.4). */
+/** The harness's own format wins over any other. */
 function withoutOutputOptions(options: JsonObject, key: string, { outputOptions = [] }: ProviderTraits): JsonObject {
   const own = options[key]
   if (!isObject(own)) return options

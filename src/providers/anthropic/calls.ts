@@ -7,7 +7,7 @@ export interface NamedCall {
   readonly arguments: string
 }
 
-/** Gives each call of one reply an id of its own (H-38). */
+/** Gives each call of one reply an id of its own. */
 export class CallIds {
   readonly #callIdFor: (index: number) => string
   readonly #given = new Set<string>()

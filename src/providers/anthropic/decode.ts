@@ -115,7 +115,7 @@ const FINISH_REASONS = new Map<string, FinishReason>([
   ['compaction', 'pause'],
 ])
 
-/** The API's `stop_reason` as one of ours; `other` for a word that is not known, and for none (H-05). */
+/** The API's `stop_reason` as one of ours; `other` for a word that is not known, and for none. */
 function finishReason(stopReason: string | null): FinishReason {
   return FINISH_REASONS.get(stopReason ?? '') ?? 'other'
 }

@@ -7,7 +7,7 @@ import { assistantBlocks } from './replay.js'
 
 /**
  * The messages of a conversation. The results of a batch are one user message, with the harness's notice behind them
- * (spec §3.6); an entry that holds nothing the API would take is left out, for empty messages are refused.
+ *; an entry that holds nothing the API would take is left out, for empty messages are refused.
  */
 export function encodeMessages(entries: readonly TranscriptEntry[], thinking: boolean): readonly JsonObject[] {
   return turnsOf(entries).flatMap((turn) => {

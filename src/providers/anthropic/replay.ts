@@ -11,7 +11,7 @@ import { without } from './without.js'
 
 /**
  * Blocks of an earlier reply. Our own parts are given back as they came, those of other providers as far as the API has
- * a form for them (spec §3.8). `thinking` says whether the model thinks now: if not, the API refuses thoughts in the
+ * a form for them. `thinking` says whether the model thinks now: if not, the API refuses thoughts in the
  * reply that goes on, and they become text (RF-11, RF-13).
  */
 export function assistantBlocks({ parts }: AssistantEntry, thinking: boolean): readonly JsonObject[] {

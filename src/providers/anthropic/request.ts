@@ -44,7 +44,7 @@ export function requestHead(constants: RequestConstants, options: RequestOptions
   return withFormat(checked(mergeJson(base, settingFields(constants, options))), constants.structuredOutput)
 }
 
-/** The fields that settings and options ask for by themselves; those of the settings win (spec §3.4, H-25). */
+/** The fields that settings and options ask for by themselves; those of the settings win. */
 export function settingFields({ settings }: RequestConstants, options: RequestOptions): JsonObject {
   const effort = settings.reasoningEffort ?? options.defaults.reasoningEffort
   const fields = effortFields(options.id, effort, maxTokens(settings, options))
@@ -98,7 +98,7 @@ function checked(fields: JsonObject): JsonObject {
   )
 }
 
-/** The harness's own format wins over any other (spec §3.4). */
+/** The harness's own format wins over any other. */
 function withFormat(fields: JsonObject, request: StructuredOutputRequest | null): JsonObject {
   if (request === null) return fields
   const { output_config: given } = fields

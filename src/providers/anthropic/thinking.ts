@@ -35,7 +35,7 @@ export function effortFields(id: string, effort: ReasoningEffort | undefined, ma
   return { thinking: { type: 'adaptive' }, output_config: { effort: EFFORTS[effort] } }
 }
 
-/** Whether a request of these fields is answered by a model that thinks (H-26). */
+/** Whether a request of these fields is answered by a model that thinks. */
 export function isThinking(id: string, { thinking }: JsonObject): boolean {
   const type = isObject(thinking) ? thinking['type'] : undefined
   return typeof type === 'string' ? type !== 'disabled' : thinkingControl(id).byDefault

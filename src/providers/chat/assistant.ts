@@ -11,7 +11,7 @@ import { stringIn } from './read.js'
 
 /**
  * An assistant message. What this provider sent goes back in the form in which it came, as far as its dialect wants it;
- * reasoning of another provider becomes text (spec §3.8), and what has no text there is left out.
+ * reasoning of another provider becomes text, and what has no text there is left out.
  */
 export function assistantMessage(entry: AssistantEntry, provider: string, dialect: ChatDialect): JsonObject {
   const isOwn = entry.provider === provider

@@ -20,7 +20,7 @@ export interface RequestOptions {
 
 /**
  * All fields of a request but its messages and what differs between requests. Those of the settings win over those of
- * the factory's options, and the harness's own format of the reply over all (spec §3.4, H-25).
+ * the factory's options, and the harness's own format of the reply over all.
  */
 export function requestHead(constants: RequestConstants, options: RequestOptions): JsonObject {
   const { tools, settings, structuredOutput } = constants

@@ -3,7 +3,7 @@ import { isObject } from '../../util/json.js'
 import { errorFromBody, errorWithin, providerError } from '../http/errors.js'
 import type { Fields } from './read.js'
 
-/** Throws when `body`, a reply of status 200 or an event of its stream, is or holds an error (H-05). */
+/** Throws when `body`, a reply of status 200 or an event of its stream, is or holds an error. */
 export function refuseError(body: unknown): void {
   const said: unknown = Array.isArray(body) ? body[0] : body
   if (!isObject(said)) return

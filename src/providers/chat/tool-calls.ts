@@ -51,7 +51,7 @@ export function argumentsIn(value: unknown): string {
   return value === undefined || value === null ? '{}' : JSON.stringify(value)
 }
 
-/** Ids of the calls of a whole reply: the given ones, those that are missing or repeated replaced (H-38). */
+/** Ids of the calls of a whole reply: the given ones, those that are missing or repeated replaced. */
 export function uniqueIds(given: readonly string[], callIdFor: (index: number) => string): string[] {
   const used = new Set<string>()
   return given.map((id, index) => uniqueId(id, index, { used, callIdFor }))

@@ -20,7 +20,7 @@ const LONGEST_DELAY_MS = 30_000
 const LONGEST_RETRY_AFTER_MS = 120_000
 
 /**
- * Asks until an attempt succeeds, fails for good, or `maxRetries` repetitions have failed (H-04). Waits as long as the
+ * Asks until an attempt succeeds, fails for good, or `maxRetries` repetitions have failed. Waits as long as the
  * server says (`Retry-After`) and up to a tenth longer, else 500 ms and twice as long each time, up to 30 s, and up to a
  * quarter longer: runs that failed together do not come back together. Each repetition is told first, with a word on
  * whether deltas of the failed attempt had been told. Rejects with the last error, or with the reason of `signal`.

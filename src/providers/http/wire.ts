@@ -11,7 +11,7 @@ export interface WireFormat {
   /** Path below the base URL, such as `/responses`. */
   readonly path: string
   readonly conversationField: string
-  /** What all requests of a session share: model, instructions, tools, settings. Empty fields are left out (H-24). */
+  /** What all requests of a session share: model, instructions, tools, settings. Empty fields are left out. */
   head(constants: RequestConstants): JsonObject
   /** Messages before the first entry, such as a system message. */
   opening(constants: RequestConstants): readonly JsonObject[]
@@ -41,7 +41,7 @@ export interface TailOptions {
 }
 
 export interface FoldOptions {
-  /** An id for the call at `index` of this reply, unique in the transcript, for a provider that gives none (H-38). */
+  /** An id for the call at `index` of this reply, unique in the transcript, for a provider that gives none. */
   readonly callIdFor: (index: number) => string
   readonly onDelta: ((delta: ModelDelta) => void) | undefined
 }

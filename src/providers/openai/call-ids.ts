@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto'
 import { stringOf } from './native.js'
 import type { WireObject } from './native.js'
 
-/** The ids of one reply's tool calls: those of the provider, replaced where they are missing or repeated (H-38). */
+/** The ids of one reply's tool calls: those of the provider, replaced where they are missing or repeated. */
 export class CallIds {
   readonly #callIdFor: (index: number) => string
   readonly #used = new Set<string>()

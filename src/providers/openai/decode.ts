@@ -10,7 +10,7 @@ import type { WireObject } from './native.js'
 import { partsOf } from './parts.js'
 
 /**
- * A whole reply (spec §3.5). A refusal is a reply that finishes with `refusal`: its words are no text, they stand in
+ * A whole reply. A refusal is a reply that finishes with `refusal`: its words are no text, they stand in
  * `refusal` and in an opaque part. Throws `provider_error` for a failed response and for what is none.
  */
 export function decodeReply(reply: unknown, { callIdFor }: Pick<FoldOptions, 'callIdFor'>): DecodedReply {

@@ -16,7 +16,7 @@ interface EncodeOptions {
 }
 
 /**
- * Input items for `entries` (spec §3.5). The server is taken to know nothing: whatever is sent back holds its own
+ * Input items for `entries`. The server is taken to know nothing: whatever is sent back holds its own
  * content, and no item but a reasoning one keeps the id and the status that it had in the reply, which servers refuse
  * to find again. What another provider said is sent as plain text.
  */

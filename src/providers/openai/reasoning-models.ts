@@ -1,6 +1,6 @@
 /**
- * Whether a model of this name reasons (spec §3.5, RF-20): true, false, or null for a name that says nothing, such as
- * that of another vendor's model or of an Azure deployment. What the user's `capabilities` say wins (H-25).
+ * Whether a model of this name reasons: true, false, or null for a name that says nothing, such as
+ * that of another vendor's model or of an Azure deployment. What the user's `capabilities` say wins.
  */
 export function isReasoningModel(id: string): boolean | null {
   const rule = RULES.find(([pattern]) => pattern.test(id))

@@ -29,7 +29,7 @@ export interface RequestOptions {
   >
 }
 
-/** All fields of a request but its input and what differs between requests (spec §3.5, precedence §3.4). */
+/** All fields of a request but its input and what differs between requests. */
 export function requestHead(constants: RequestConstants, options: RequestOptions): JsonObject {
   const { instructions, tools, settings, structuredOutput } = constants
   const { toolChoice = 'auto' } = settings
@@ -99,7 +99,7 @@ function hashOf(value: unknown): string {
   return createHash('sha256').update(JSON.stringify(value)).digest('hex').slice(0, 32)
 }
 
-/** Objects are merged deeply, other values replaced; what is to be included is added up (H-25). */
+/** Objects are merged deeply, other values replaced; what is to be included is added up. */
 function withFields(body: JsonObject, fields: JsonObject | undefined): JsonObject {
   const merged = mergeJson(body, fields)
   const include = [...listIn(body), ...listIn(fields)]
@@ -121,7 +121,7 @@ function checked(fields: JsonObject): JsonObject {
   )
 }
 
-/** The harness's own format wins over any other (PR-11), and leaves the rest of `text` as it is (H-25). */
+/** The harness's own format wins over any other (PR-11), and leaves the rest of `text` as it is. */
 function withFormat(fields: JsonObject, request: StructuredOutputRequest | null): JsonObject {
   if (request === null) return fields
   const { name, schema, strict, description } = request

@@ -4,7 +4,7 @@ import { toolCallsOf } from '../../contracts/entry.js'
 
 /**
  * The ids of the tool calls of a transcript. Some servers number the calls of each reply anew, so that an id comes twice;
- * a call is known by its id, so the later one gets another (H-38).
+ * a call is known by its id, so the later one gets another.
  */
 export class CallIds {
   readonly #taken = new Set<string>()

@@ -20,7 +20,7 @@ interface Agent extends Omit<SubagentSpec, 'description'> {
 }
 
 /**
- * `subagent`: hands a task to a run of its own, and its answer back to the model (spec §6.10). What the run does is nested
+ * `subagent`: hands a task to a run of its own, and its answer back to the model. What the run does is nested
  * in the events, usage, budgets and pending items of the run that calls it; after a crash or a pause it goes on where it
  * was.
  * @throws HarnessError `invalid_options`.

@@ -23,7 +23,7 @@ export interface CommandEnd {
 const MAX_COMMAND_CHARS = 2_000
 const MAX_PARTIAL_CHARS = 4_000
 
-/** A command that has ended, well or not (session-behaviour §11.6): streams under their names, the rest as metadata. */
+/** A command that has ended, well or not: streams under their names, the rest as metadata. */
 export async function endedOutcome({ workspace, launch, end, maxChars, timeouts }: CommandEnd): Promise<ToolOutcome> {
   const stdout = await section(workspace, 'stdout', { end, maxChars })
   const stderr = end.stdout === end.stderr ? EMPTY : await section(workspace, 'stderr', { end, maxChars })

@@ -25,7 +25,7 @@ interface GlobArguments {
   readonly max_results?: number
 }
 
-/** `glob`: files by pattern, the newest first (spec §6.6). */
+/** `glob`: files by pattern, the newest first. */
 export function globTool(options: FileToolOptions = {}): ToolSpec {
   return fileTool<GlobArguments>(options, {
     name: 'glob',

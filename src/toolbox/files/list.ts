@@ -19,7 +19,7 @@ interface ListArguments {
   readonly max_results?: number
 }
 
-/** `list`: what is in a folder (spec §6.5). */
+/** `list`: what is in a folder. */
 export function listTool(options: FileToolOptions = {}): ToolSpec {
   return fileTool<ListArguments>(options, {
     name: 'list',

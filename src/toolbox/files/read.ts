@@ -25,7 +25,7 @@ interface ReadArguments {
 /** What a page of a saved output leaves for the line that says what it is. */
 const NOTE_CHARS = 200
 
-/** `read`: a text file with line numbers, or a range of its lines (spec §6.1). */
+/** `read`: a text file with line numbers, or a range of its lines. */
 export function readTool(options: FileToolOptions = {}): ToolSpec {
   return fileTool<ReadArguments>(options, {
     name: 'read',
@@ -104,7 +104,7 @@ async function readOrdinary(reading: Reading): Promise<ToolOutcome> {
   )
 }
 
-/** A saved output is never saved again: as many whole lines as fit, and where to go on (spec H-17). */
+/** A saved output is never saved again: as many whole lines as fit, and where to go on. */
 async function readArtifact(reading: Reading): Promise<ToolOutcome> {
   const text = await wholeText(reading)
   if (text !== undefined) {

@@ -16,7 +16,7 @@ interface WriteArguments {
   readonly append?: boolean
 }
 
-/** `write`: creates, overwrites or appends to a file (spec §6.2). */
+/** `write`: creates, overwrites or appends to a file. */
 export function writeTool(options: FileToolOptions = {}): ToolSpec {
   return fileTool<WriteArguments>(options, {
     name: 'write',

@@ -26,7 +26,7 @@ export function parseDate(text: string): DateValue | undefined {
 
 /**
  * Less than 0, 0, or more than 0. Where one has no time of day, the calendar dates are compared as they are written.
- * `undefined` when only one of two times names its offset: nobody knows then (spec §6.7).
+ * `undefined` when only one of two times names its offset: nobody knows then.
  */
 export function compareDates(left: DateValue, right: DateValue): number | undefined {
   if (left.kind === 'date' || right.kind === 'date') return order(left.date, right.date)

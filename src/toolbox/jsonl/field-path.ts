@@ -11,7 +11,7 @@ type FieldPathResult =
   { readonly ok: true; readonly path: FieldPath } | { readonly ok: false; readonly problem: string }
 
 /**
- * Reads a path such as `user.tags[0]`, `items[-1].id` or `["any key"]` (spec §6.7): identifiers, indices and quoted keys,
+ * Reads a path such as `user.tags[0]`, `items[-1].id` or `["any key"]`: identifiers, indices and quoted keys,
  * a dot allowed before each.
  */
 export function parseFieldPath(text: string): FieldPathResult {

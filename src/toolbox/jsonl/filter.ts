@@ -43,7 +43,7 @@ export interface Filter {
 
 type FilterResult = { readonly ok: true; readonly filter: Filter } | { readonly ok: false; readonly problem: string }
 
-/** Checks and compiles a filter: after this it cannot fail (spec §6.7, H-20). */
+/** Checks and compiles a filter: after this it cannot fail. */
 export async function compileFilter(where: WhereFilter): Promise<FilterResult> {
   const field = parseFieldPath(where.field)
   if (!field.ok) return refuse(where, `its field ${field.problem}`)

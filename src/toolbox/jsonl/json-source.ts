@@ -17,7 +17,7 @@ export function sourceAt(text: string, steps: readonly FieldStep[]): string | un
 
 /**
  * JSON text in the one form that is shown and compared: one space after `,` and `:`, none elsewhere, characters beyond
- * ASCII as themselves, numbers as they were written (spec §6.7).
+ * ASCII as themselves, numbers as they were written.
  */
 export function normalizedJson(source: string): string {
   let result = ''

@@ -14,7 +14,7 @@ import type { Order } from './order.js'
 import type { Projection } from './row-text.js'
 import type { RowQuery } from './scan-file.js'
 
-/** What a call asks for, all of it checked and compiled: nothing in it can fail once the scan has begun (H-20). */
+/** What a call asks for, all of it checked and compiled: nothing in it can fail once the scan has begun. */
 export interface Plan {
   readonly query: RowQuery
   readonly fields: readonly Projection[]

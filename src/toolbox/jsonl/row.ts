@@ -18,7 +18,7 @@ export function parseRow(text: string): Row | undefined {
 
 /**
  * A value of a row as text: a string as it is, anything else as JSON, numbers as they were written. `undefined` for what is
- * missing or null (spec §6.7).
+ * missing or null.
  */
 export function textAt(row: Row, path: FieldPath): string | undefined {
   const value = valueAt(row.value, path)

@@ -22,7 +22,7 @@ interface SkillReadArguments {
 
 const MAX_CHARS = 40_000
 
-/** `skill_read`: a file of a skill, its `SKILL.md` by default, and what else it has (spec §6.9). */
+/** `skill_read`: a file of a skill, its `SKILL.md` by default, and what else it has. */
 export function skillReadTool(skills: readonly Skill[]): ToolSpec {
   return skillTool<SkillReadArguments>(skills, {
     name: 'skill_read',

@@ -32,7 +32,7 @@ const MAX_CHARS = 40_000
 const TIMEOUT_SECONDS = 60
 
 /**
- * `skill_run`: a script of a skill (spec §6.9). Sequential, not in a sandbox: a script can do what the user of this
+ * `skill_run`: a script of a skill. Sequential, not in a sandbox: a script can do what the user of this
  * process can. It gets no input and the environment that `env` says; when it ends, whatever it has started ends too.
  */
 export function skillRunTool(skills: readonly Skill[], options: SkillsOptions): ToolSpec {

@@ -2,7 +2,7 @@ import { getSystemErrorMap } from 'node:util'
 import type { ToolOutcome } from '../../tools/outcome.js'
 import type { JsonObject } from '../../util/json.js'
 
-/** A path that a policy does not let through. The model sees the name of this class as `error_type` (spec §1.4). */
+/** A path that a policy does not let through. The model sees the name of this class as `error_type`. */
 export class PathValidationError extends Error {
   override readonly name: string = 'PathValidationError'
 }

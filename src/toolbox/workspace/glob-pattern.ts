@@ -5,7 +5,7 @@ const MAX_GLOB_CHARS = 1_000
 const MAX_ALTERNATIVES = 256
 
 /**
- * The one glob dialect of all file tools (spec H-15): `*` and `?` within a name, `**` for any number of folders,
+ * The one glob dialect of all file tools: `*` and `?` within a name, `**` for any number of folders,
  * `[a-z]`, `{a,b}`, `\` before a character that shall stand for itself. A pattern is matched against the whole path below
  * the place that it starts from, so `*.ts` finds only what lies directly there. Case counts.
  *
@@ -35,7 +35,7 @@ type Node =
   | { readonly kind: 'globstar'; readonly named: number | undefined }
   | { readonly kind: 'name'; readonly named: number | undefined; readonly pattern: SegmentPattern }
 
-/** What is wrong with a selector that a model or a host gave; `undefined` when nothing is (spec §1.4). */
+/** What is wrong with a selector that a model or a host gave; `undefined` when nothing is. */
 export function globProblem(selector: string): string | undefined {
   if (selector === '') return 'glob is empty'
   if (selector.length > MAX_GLOB_CHARS) return `glob is longer than ${MAX_GLOB_CHARS} characters`

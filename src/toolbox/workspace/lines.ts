@@ -4,7 +4,7 @@ const CHUNK_BYTES = 262_144
 const LF = 10
 const CR = 13
 
-/** The lines of a text: LF, CRLF and a lone CR end a line, nothing else does (spec H-18). An ending at the end adds none. */
+/** The lines of a text: LF, CRLF and a lone CR end a line, nothing else does. An ending at the end adds none. */
 export function splitLines(text: string): string[] {
   const lines = text.split(/\r\n|\n|\r/)
   if (lines.at(-1) === '') lines.pop()

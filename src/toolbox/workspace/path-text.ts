@@ -3,7 +3,7 @@ import { homedir } from 'node:os'
 const MAX_PATH_CHARS = 4_096
 const MAX_SHOWN_CHARS = 200
 
-/** What is wrong with a path as it was written, on any file system; `undefined` when nothing is (spec H-33). */
+/** What is wrong with a path as it was written, on any file system; `undefined` when nothing is. */
 export function pathProblem(raw: string, platform: NodeJS.Platform = process.platform): string | undefined {
   if (raw === '') return 'path is empty'
   if (raw.includes('\0')) return 'path contains a NUL character'

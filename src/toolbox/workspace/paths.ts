@@ -14,7 +14,7 @@ interface AllowedEntry {
 }
 
 /**
- * Which paths a tool may touch: those inside `root`, and of them those that the allow-list covers (spec §1.4). Links and
+ * Which paths a tool may touch: those inside `root`, and of them those that the allow-list covers. Links and
  * `..` are resolved before anything is compared. What was resolved can be changed before it is opened: `safe-open.ts`
  * checks again what it opened.
  */
@@ -85,7 +85,7 @@ export class PathPolicy {
     return outermost.filter((_, index) => existing[index])
   }
 
-  /** @throws PathValidationError when a glob is absolute, climbs with `..`, or is malformed (spec §1.4). */
+  /** @throws PathValidationError when a glob is absolute, climbs with `..`, or is malformed. */
   checkGlob(selector: string): void {
     const problem = globProblem(selector)
     if (problem !== undefined) throw new PathValidationError(`${problem}: ${shownPath(selector)}`)

@@ -30,7 +30,7 @@ export interface Spilled {
 
 /**
  * Text for a model: as it is, or where it is longer than the limit its beginning and end, with the whole kept in a file of
- * `outputDir` that `read` may read whatever the read paths are (spec §6.0). A file that cannot be written does not fail
+ * `outputDir` that `read` may read whatever the read paths are. A file that cannot be written does not fail
  * the call: the model is told that the middle is lost.
  */
 export async function spill(workspace: Workspace, { text, prefix, limit }: SpillRequest): Promise<Spilled> {
@@ -62,7 +62,7 @@ export function mayBeArtifact(workspace: Workspace, path: string): boolean {
 
 /**
  * Whether an open file is what `spill` wrote under this name, in this process or an earlier one: the digits at the end
- * of its name are made from what it holds, so that nothing but its own folder has to be remembered (spec H-17).
+ * of its name are made from what it holds, so that nothing but its own folder has to be remembered.
  */
 export async function isArtifact(name: string, file: FileHandle): Promise<boolean> {
   const [, prefix, time, seal] = ARTIFACT_NAME.exec(name) ?? []

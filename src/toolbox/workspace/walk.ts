@@ -40,7 +40,7 @@ export interface WalkEntry {
 }
 
 /**
- * The one walker of all file tools (spec H-15): readable files and folders below a place, those of a folder together and
+ * The one walker of all file tools: readable files and folders below a place, those of a folder together and
  * sorted by name, then folder by folder. What it passes over is what ripgrep passes over by default, with the root as the
  * whole world: hidden names, and what `.gitignore` (with or without `.git`), `.ignore` and `.rgignore` files of the root
  * and below say. Ignore files above the root or of the user are not read; to ripgrep this is

@@ -35,8 +35,7 @@ export type CheckedArguments =
     }
 
 /**
- * Raw argument text → arguments that fit the tool, or what the model is told in their place (session-behaviour §11.3,
- * §11.5; spec §5.3). Repairs are applied all together, and only where the result is valid; malformed JSON is never
+ * Raw argument text → arguments that fit the tool, or what the model is told in their place. Repairs are applied all together, and only where the result is valid; malformed JSON is never
  * completed. Depends on the text and the tool alone. Does not reject.
  */
 export async function checkArguments(spec: CallableTool, rawText: string): Promise<CheckedArguments> {

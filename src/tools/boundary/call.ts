@@ -62,7 +62,7 @@ const NOBODY_TO_ASK: ToolOutcome = {
   retry: false,
 }
 
-/** An outcome that says what was repaired in the call (session-behaviour §11.3). */
+/** An outcome that says what was repaired in the call. */
 export function noteRepairs(outcome: ToolOutcome, repairs: readonly string[]): ToolOutcome {
   if (repairs.length === 0 || outcome.kind === 'rejected') return outcome
   return { ...outcome, metadata: { ...outcome.metadata, repairs } }

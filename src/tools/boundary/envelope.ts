@@ -2,7 +2,7 @@ import { isObject, parseJson } from '../../util/json.js'
 import type { JsonObject } from '../../util/json.js'
 import type { ToolOutcome } from '../outcome.js'
 
-/** What the model reads of a tool call: `{"ok","content","metadata"}`, the same in every API (spec §5.4). */
+/** What the model reads of a tool call: `{"ok","content","metadata"}`, the same in every API. */
 export interface Envelope {
   readonly ok: boolean
   readonly content: string
@@ -38,7 +38,7 @@ export function envelopeOf(outcome: ToolOutcome): Envelope {
 
 /**
  * The envelope in a text, however it was made: what is no JSON object becomes a failed envelope around the text, and
- * each member that is missing or of the wrong type gets its default (spec §5.4).
+ * each member that is missing or of the wrong type gets its default.
  */
 export function parseEnvelope(text: string): Envelope {
   const parsed = parseJson(text)

@@ -7,7 +7,7 @@ import { clipped } from './summaries.js'
 const LONGEST_MESSAGE = 1_200
 
 /**
- * What a tool threw, as its outcome (spec §5.5): the message of a `ModelRetry`, to be tried again; of anything else
+ * What a tool threw, as its outcome: the message of a `ModelRetry`, to be tried again; of anything else
  * `<name>: <message>` in at most 1,200 characters, without a stack.
  */
 export function failureOf(thrown: unknown): ToolOutcome & { readonly kind: 'failed' } {

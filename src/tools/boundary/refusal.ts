@@ -11,7 +11,7 @@ import { clipped, dotted, inputAt, shownName, summaryOf } from './summaries.js'
 export type Refusal = ToolOutcome & { readonly kind: 'failed' }
 
 /**
- * What the model is told of arguments that do not fit (session-behaviour §11.5, spec §5.3): the tool, what is wrong line
+ * What the model is told of arguments that do not fit: the tool, what is wrong line
  * by line, what was received in summary, what to do; at most 1,200 characters. `received` is what was sent, as far as it
  * was JSON.
  */

@@ -7,7 +7,7 @@ import type { ToolSpec } from '../spec.js'
 import type { ArgumentIssue } from '../../schema/validation.js'
 import { isList } from '../../schema/subschemas.js'
 
-/** Arguments with every repair applied that session-behaviour §11.3 allows; the same object when there is none. */
+/** Arguments with every allowed repair applied; the same object if there is none. */
 export interface Repaired {
   readonly value: JsonObject
   /** What was repaired, a sentence each, in a fixed order. */

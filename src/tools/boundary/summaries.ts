@@ -1,7 +1,7 @@
 import { kindOf } from '../../schema/findings.js'
 import type { Path } from '../../schema/findings.js'
 
-/** A value of a call in a few words, for a message: never a large text, never a secret (session-behaviour §11.5). */
+/** A value of a call in a few words, for a message: never a large text, never a secret. */
 export function summaryOf(name: string, value: unknown): string {
   if (isSensitive(name)) return withoutValue(value)
   if (typeof value === 'string') return textSummary(name, value)

@@ -20,7 +20,7 @@ interface ParallelLlmArguments {
 }
 
 /**
- * `parallel_llm`: asks a model many independent prompts at once (spec §6.11). Each is a run of its own, without tools: its
+ * `parallel_llm`: asks a model many independent prompts at once. Each is a run of its own, without tools: its
  * usage, events and traces are nested in the run that calls, and after a crash what was answered is not asked again.
  * @throws HarnessError `invalid_options`.
  */

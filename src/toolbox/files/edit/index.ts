@@ -26,7 +26,7 @@ interface EditOperation {
   readonly expected_replacements?: number
 }
 
-/** `edit`: one or more exact replacements, each on its own (spec §6.3, session §11.7). */
+/** `edit`: one or more exact replacements, each on its own. */
 export function editTool(options: FileToolOptions = {}): ToolSpec {
   return fileTool<EditArguments>(options, {
     name: 'edit',

@@ -36,7 +36,7 @@ const FIRST_MATCHES = 5
 const MAX_TEXT_CHARS = 100_000_000
 
 /**
- * Replaces exact text, never similar text (spec session §11.7). In a text that ends all its lines with CRLF, LF in the
+ * Replaces exact text, never similar text. In a text that ends all its lines with CRLF, LF in the
  * arguments stands for CRLF; any other text is matched as it is.
  */
 export function replaceText(text: string, { oldText, newText, replaceAll, expected }: Replacement): Replaced {
