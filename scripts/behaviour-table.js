@@ -1,6 +1,5 @@
-// Checks docs/behaviour.md against the names of the tests: every promise is pinned by a test whose name has its id, or
-// says in which part of the work it falls. With `--write` the files are filled in; a promise that no test pins any more
-// must be given its part by hand.
+// Generates docs/behaviour.md from the titles of the tests. A title begins with the ids of the promises that its test
+// pins (`AP-12 HC-05 …`), and says what it promises. Checks the page, or writes it with `--write`.
 import { readFileSync, readdirSync, writeFileSync } from 'node:fs'
 import { join, relative } from 'node:path'
 import { fileURLToPath } from 'node:url'
@@ -9,137 +8,186 @@ import ts from 'typescript'
 const root = fileURLToPath(new URL('..', import.meta.url))
 const page = join(root, 'docs/behaviour.md')
 
-/** Parts of the work in which a promise without a test falls. */
-const PARTS = [
-  'approvals and resume',
-  'providers',
-  'structured output',
-  'subagents',
-  'skills',
-  'MCP',
-  'shell',
-  'parallel_llm',
-  'tracing',
-  'file tools',
-  'examples',
-  'session layer',
-  'live check (needs a key)',
+/** Promises that no test pins, by id, each with its reason. */
+const unpinned = JSON.parse(readFileSync(join(root, 'scripts/behaviour-unpinned.json'), 'utf8'))
+
+/** The areas in the order of the page. Ids of the last one are numbers alone. */
+const AREAS = [
+  ['HC', 'Harness core'],
+  ['TM', 'Turns'],
+  ['HK', 'Hooks'],
+  ['ST', 'Streaming'],
+  ['PT', 'Parallel tool execution'],
+  ['TR', 'Tool retries'],
+  ['SO', 'Structured output'],
+  ['AP', 'Approvals'],
+  ['RS', 'Resume'],
+  ['FT', 'File tools and JSONL search'],
+  ['BA', 'Shell'],
+  ['PR', 'Providers'],
+  ['RF', 'Reasoning'],
+  ['MC', 'MCP'],
+  ['SK', 'Skills'],
+  ['SU', 'Subagents'],
+  ['PL', 'Parallel LLM'],
+  ['TC', 'Tracing'],
+  ['EX', 'Example agent'],
+  ['', 'Tool boundary, history and failures'],
 ]
 
-const ROW = /^\| (\w\w-\d\d|\d{3}) \| (.*) \| (.*) \|$/
+const PREFACE = `# Behaviour
 
-const text = readFileSync(page, 'utf8')
-/** The ids in the table, by area: two letters, or '' for the numbered checks of the tool boundary. */
-const areas = areasIn(text)
-const found = idsInTests()
+Each row is a promise of the library, and the tests named in its last column pin it. The page is generated from the titles of those tests with \`npm run behaviour -- --write\`, and \`npm run check:behaviour\` fails if it is out of date. A row without a test states the reason.
+`
+
+const ID = `(?:(?:${AREAS.flatMap(([area]) => (area === '' ? [] : [area])).join('|')})-\\d\\d|1(?:4[4-9]|5\\d|6[0-2]))`
+const IDS = new RegExp(`^(?:${ID} )*(?:${ID}(?= |$))`)
+const MISPLACED = new RegExp(`\\b${ID.replace('|1(', '|checks? 1(')}\\b`)
+const PLACEHOLDER = /%[sjdio]|\$\w+/
+
 const problems = []
-const written = text.split('\n').map(rowWithFiles).join('\n')
-checkIds()
+/** By id: the titles of its tests by their groups, and the files. */
+const pinned = new Map()
+for (const path of testFiles()) readTests(path)
+const text = pageText()
 if (problems.length > 0) {
   console.error(problems.join('\n'))
   process.exitCode = 1
 } else if (process.argv.includes('--write')) {
-  writeFileSync(page, written)
-} else if (written !== text) {
-  console.error('docs/behaviour.md does not name the tests as they are: run `node scripts/behaviour-table.js --write`.')
+  writeFileSync(page, text)
+} else if (readFileSync(page, 'utf8') !== text) {
+  console.error('docs/behaviour.md is out of date: run `npm run behaviour -- --write`.')
   process.exitCode = 1
 } else {
-  const rows = text.split('\n').filter((line) => ROW.test(line))
-  const pinned = rows.filter((line) => line.includes('tests/') || line.includes('e2e/'))
-  console.log(`${pinned.length} of ${rows.length} promises are pinned by a test.`)
+  console.log(`${pinned.size} of ${pinned.size + Object.keys(unpinned).length} promises are pinned by a test.`)
 }
 
-/** The line as it is, or with the files whose tests pin its promise. */
-function rowWithFiles(line) {
-  const [, id, promise, where] = ROW.exec(line) ?? []
-  if (id === undefined) return line
-  const files = found.get(id)
-  if (files !== undefined) return `| ${id} | ${promise} | ${[...files].sort().join(', ')} |`
-  if (/\b(tests|e2e)\//.test(where)) problems.push(`${id} is said to be pinned by ${where}, where no test names it.`)
-  else if (!PARTS.includes(where) && !where.startsWith('not applicable: ')) {
-    problems.push(`${id} falls in no known part: \`${where}\`. Known: ${PARTS.join(', ')}, not applicable: <reason>.`)
-  }
-  return line
+function testFiles() {
+  return ['tests', 'e2e'].flatMap((folder) =>
+    readdirSync(join(root, folder), { recursive: true })
+      .filter((name) => name.endsWith('.test.ts'))
+      .sort()
+      .map((name) => join(root, folder, name)),
+  )
 }
 
-/** The numbers of the table's ids, in the order of its rows. */
-function areasIn(table) {
-  const numbers = new Map()
-  for (const line of table.split('\n')) {
-    const [, area = '', number] = /^\| (?:(\w\w)-)?(\d\d\d?) \|/.exec(line) ?? []
-    if (number !== undefined) numbers.set(area, [...(numbers.get(area) ?? []), Number(number)])
-  }
-  return numbers
-}
-
-/** The numbers of an area have no gaps and no duplicates, and tests name only ids of the table. */
-function checkIds() {
-  for (const [area, numbers] of areas) {
-    const first = area === '' ? Math.min(...numbers) : 1
-    const wrong = numbers.sort((a, b) => a - b).find((number, index) => number !== first + index)
-    if (wrong !== undefined) problems.push(`docs/behaviour.md has a gap or a duplicate at ${area} ${wrong}.`)
-  }
-  for (const [id, files] of found) {
-    const [, area = '', number] = /^(?:(\w\w)-)?(\d+)$/.exec(id) ?? []
-    if (!areas.get(area)?.includes(Number(number))) {
-      problems.push(`${[...files].join(', ')} names ${id}, which is not in docs/behaviour.md.`)
-    }
-  }
-}
-
-/** The test files by the ids that stand in the names of their tests. */
-function idsInTests() {
-  const files = new Map()
-  for (const folder of ['tests', 'e2e']) {
-    for (const name of readdirSync(join(root, folder), { recursive: true })) {
-      const path = join(root, folder, name)
-      if (!path.endsWith('.test.ts')) continue
-      for (const title of titlesIn(path)) {
-        for (const id of idsIn(title)) {
-          files.set(id, (files.get(id) ?? new Set()).add(relative(root, path)))
-        }
+/** Finds the titles of a file, those of groups and rows of tables too, and notes the promises among them. */
+function readTests(path) {
+  const file = relative(root, path)
+  const source = ts.createSourceFile(file, readFileSync(path, 'utf8'), ts.ScriptTarget.Latest, true)
+  const visit = (node, groups) => {
+    const title = titleOf(node)
+    if (title !== undefined) {
+      note(file, groups, title)
+      for (const row of rowsOf(node.expression)) {
+        if (IDS.test(row)) note(file, groups, withName(row, title))
       }
     }
+    const inside = title !== undefined && isCallOf(node.expression, ['describe']) ? [...groups, title] : groups
+    ts.forEachChild(node, (child) => visit(child, inside))
   }
-  return files
+  visit(source, [])
 }
 
-/** The ids in a title: those of areas anywhere, those of checks at its beginning or behind the word `check`. */
-function idsIn(title) {
-  const lettered = [...title.matchAll(/\b([A-Z]{2})-\d\d\b/g)].flatMap(([id, area]) => (areas.has(area) ? [id] : []))
-  const [head] = /^(?:(?:[A-Z]{1,2}-\d\d|checks?|\d{3}),? )*/.exec(title) ?? ['']
-  const named = [...title.matchAll(/\bchecks? (\d{3}(?:, \d{3})*)/g)].map(([, numbers]) => numbers)
-  const numbers = `${head} ${named.join(' ')}`.match(/\b\d{3}\b/g) ?? []
-  return [...lettered, ...numbers.filter((number) => areas.get('')?.includes(Number(number)))]
+/** The title of `test(…)`, `describe(…)` and their chains, such as `test.each(…)(…)`. */
+function titleOf(node) {
+  if (!ts.isCallExpression(node) || !isCallOf(node.expression, ['test', 'it', 'describe'])) return undefined
+  const [first] = node.arguments
+  if (first === undefined) return undefined
+  if (ts.isStringLiteralLike(first)) return first.text
+  if (!ts.isTemplateExpression(first)) return undefined
+  return first.head.text + first.templateSpans.map(({ literal }) => `%s${literal.text}`).join('')
 }
 
-/** The names of the tests of a file, and the texts in the tables from which names are made. */
-function titlesIn(path) {
-  const source = ts.createSourceFile(path, readFileSync(path, 'utf8'), ts.ScriptTarget.Latest, true)
-  const titles = []
+function isCallOf(expression, names) {
+  if (ts.isIdentifier(expression)) return names.includes(expression.text)
+  if (!ts.isPropertyAccessExpression(expression) && !ts.isCallExpression(expression)) return false
+  return isCallOf(expression.expression, names)
+}
+
+/** The names in the rows of `test.each([…])`. */
+function rowsOf(expression) {
+  if (!ts.isCallExpression(expression)) return []
+  const names = []
   const visit = (node) => {
-    if (ts.isCallExpression(node) && isTestCall(node.expression)) collectTexts(node, titles)
-    ts.forEachChild(node, visit)
-  }
-  visit(source)
-  return titles
-}
-
-/** `test(…)`, `describe(…)` and what is chained to them: `test.each(…)(…)`, `test.skipIf(…)(…)`. */
-function isTestCall(expression) {
-  if (ts.isIdentifier(expression)) return ['test', 'it', 'describe'].includes(expression.text)
-  if (ts.isPropertyAccessExpression(expression) || ts.isCallExpression(expression)) {
-    return isTestCall(expression.expression)
-  }
-  return false
-}
-
-/** The name that is given, or the texts of the rows of a table; not what the test does. */
-function collectTexts({ arguments: [first] }, titles) {
-  const visit = (node) => {
-    if (ts.isStringLiteralLike(node)) titles.push(node.text)
-    else if (ts.isTemplateExpression(node)) titles.push(node.head.text)
+    if (ts.isStringLiteralLike(node)) names.push(node.text)
     else if (ts.isArrayLiteralExpression(node)) node.elements.forEach(visit)
   }
-  if (first !== undefined) visit(first)
+  expression.arguments.forEach(visit)
+  return names
+}
+
+/** The title of a row: its ids, then the table's title with the row's name in its first placeholder. */
+function withName(row, title) {
+  const [ids] = IDS.exec(row)
+  return `${ids} ${withoutIds(title).replace(PLACEHOLDER, withoutIds(row))}`
+}
+
+function note(file, groups, title) {
+  const [ids] = IDS.exec(title) ?? []
+  if (MISPLACED.test(withoutIds(title))) problems.push(`${file}: ids stand at the beginning of a title: ${title}`)
+  if (ids === undefined) return
+  const context = groups
+    .map(plain)
+    .filter((part) => part !== '')
+    .join(': ')
+  for (const id of ids.split(' ')) {
+    const { promises, files } = pinned.get(id) ?? { promises: new Map(), files: new Set() }
+    promises.set(context, (promises.get(context) ?? new Set()).add(plain(title)))
+    pinned.set(id, { promises, files: files.add(file) })
+    if (unpinned[id] !== undefined) problems.push(`${file} pins ${id}: remove it from scripts/behaviour-unpinned.json.`)
+  }
+}
+
+/** Without ids; placeholders of tables are left out at the end, and are dots elsewhere. */
+function plain(title) {
+  const text = withoutIds(title)
+    .replace(/(?:[:,]? \(?`?(?:%[sjdio]|\$\w+)`?\)?)+$/, '')
+    .replaceAll(new RegExp(PLACEHOLDER, 'g'), '…')
+  return /^[…, :/]*$/.test(text) ? '' : text
+}
+
+/** `Group: one; another.` for each group of tests. */
+function sentences(promises) {
+  return [...promises]
+    .map(([context, titles]) => [context, [...titles].join('; ')].filter((part) => part !== '').join(': '))
+    .map((sentence) => `${sentence.charAt(0).toUpperCase()}${sentence.slice(1)}.`)
+    .join(' ')
+}
+
+function withoutIds(title) {
+  return title.replace(IDS, '').trim()
+}
+
+function pageText() {
+  return `${PREFACE}${AREAS.map(([area, heading]) => section(area, heading)).join('')}`
+}
+
+function section(area, heading) {
+  const ids = [...pinned.keys(), ...Object.keys(unpinned)].filter(
+    (id) => (id.split('-')[1] ? id.slice(0, 2) : '') === area,
+  )
+  ids.sort()
+  const first = area === '' ? 144 : 1
+  const gap = ids.findIndex((id, index) => Number(id.slice(-3).replace('-', '')) !== first + index)
+  if (gap >= 0) problems.push(`Neither a test nor scripts/behaviour-unpinned.json names the id before ${ids[gap]}.`)
+  const title = area === '' ? heading : `${heading} (${area})`
+  return `
+## ${title}
+
+<!-- prettier-ignore-start -->
+
+| Id | Promise | Pinned by |
+| --- | --- | --- |
+${ids.map(row).join('\n')}
+
+<!-- prettier-ignore-end -->
+`
+}
+
+function row(id) {
+  const { promises, files } = pinned.get(id) ?? {}
+  const promise = promises === undefined ? unpinned[id].promise : sentences(promises)
+  const source = files === undefined ? unpinned[id].reason : [...files].sort().join(', ')
+  return `| ${id} | ${promise.replaceAll('|', '\\|')} | ${source} |`
 }

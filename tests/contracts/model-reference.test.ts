@@ -9,7 +9,7 @@ describe('a model reference', () => {
     ['local:llama3', { provider: 'local', id: 'llama3', baseUrl: null }],
     ['local:a:b@http://127.0.0.1:1/v1', { provider: 'local', id: 'a:b', baseUrl: 'http://127.0.0.1:1/v1' }],
     ['local:@http://127.0.0.1:1/v1', { provider: 'local', id: '@http://127.0.0.1:1/v1', baseUrl: null }],
-  ])('PR-01 %s is split at the first colon', (ref, parsed) => {
+  ])('PR-01 a reference is split at the first colon: %s', (ref, parsed) => {
     expect(parseModelRef(ref)).toEqual(parsed)
   })
 
@@ -23,7 +23,7 @@ describe('a model reference', () => {
       'azure:x',
       'Unknown provider `azure` in the model `azure:x`. Known: `anthropic`, `local`, `openai`, `openrouter`.',
     ],
-  ])('PR-01 %j is no reference', (ref, message) => {
+  ])('PR-01 a reference without a provider prefix is rejected: %j', (ref, message) => {
     expect(() => parseModelRef(ref)).toThrow(
       expect.objectContaining({ code: 'invalid_options', message: expect.stringContaining(message) as string }),
     )

@@ -8,13 +8,13 @@ const ONE = '<harness_notice kind="limit_warning">\nOne left.\n</harness_notice>
 const NONE = '<harness_notice kind="limit_warning">\nNone left.\n</harness_notice>'
 
 describe('notices', () => {
-  test('PR-02 are rendered each on lines of its own, a blank line between them', () => {
+  test('PR-02 notices are rendered on separate lines, with a blank line between them', () => {
     expect(renderNotice(one)).toBe(ONE)
     expect(renderNotices([one, none])).toBe(`${ONE}\n\n${NONE}`)
     expect(renderNotices([])).toBe('')
   })
 
-  test('PR-02 are put behind the last text, or in a part of their own where the content ends in none', () => {
+  test('PR-02 notices follow the last text, or form a part of their own if the content ends without one', () => {
     const text = { type: 'text', text: 'Go.' } as const
     expect(withNotices([text], [one])).toEqual([{ type: 'text', text: `Go.\n\n${ONE}` }])
     expect(withNotices([text, image], [one])).toEqual([text, image, { type: 'text', text: ONE }])
@@ -22,7 +22,7 @@ describe('notices', () => {
     expect(withText([image, text], 'More.')).toEqual([image, { type: 'text', text: 'Go.\n\nMore.' }])
   })
 
-  test('PR-02 leave content alone when there are none', () => {
+  test('PR-02 without notices the content is unchanged', () => {
     const content = [image]
     expect(withNotices(content, [])).toBe(content)
   })

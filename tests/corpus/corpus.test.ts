@@ -100,7 +100,7 @@ function answerTo({ kind, callId }: PendingItem): Answer {
 }
 
 describe.each(KEPT)('$title, written by an earlier version,', (kept) => {
-  test('folds, and tells its stored ending or goes on', async () => {
+  test('folds, and yields its stored result or continues', async () => {
     const events = eventsOf(kept)
     const log = await logWith(events)
     const { end, runId } = kept
@@ -121,7 +121,7 @@ describe.each(KEPT)('$title, written by an earlier version,', (kept) => {
 })
 
 describe.each(WITH_STATE)('the state of $title, written by an earlier version,', (kept) => {
-  test('is read, and goes on', async () => {
+  test('is read, and can be resumed', async () => {
     const state = stateOf(kept)
     expect(readState(state, 'corpus', null).state).toMatchObject({ kind: 'run_state', runId: kept.runId })
     const harness = harnessFor(kept)

@@ -87,7 +87,7 @@ const injection = fc.oneof(
 )
 
 test.each(Object.keys(APIS))(
-  'what tools bring stays in the results of tools: no order, no role, no tool comes of it (%s)',
+  'content from tools stays in tool results: it adds no instruction, role or tool (%s)',
   async (api) => {
     await fc.assert(
       fc.asyncProperty(injection, async (drawn) => {

@@ -29,7 +29,7 @@ async function openDescriptors(): Promise<number> {
   return process.platform === 'linux' ? (await readdir('/proc/self/fd')).length : 0
 }
 
-test('any number of calls leaves no memory and no open file behind', { timeout: 600_000 }, async () => {
+test('any number of calls leaves no memory and no open file', { timeout: 600_000 }, async () => {
   const long = `${'x'.repeat(300_000)}\n`
   const root = await folderWith({
     'a.txt': long,

@@ -72,7 +72,7 @@ test.skipIf(process.platform !== 'linux').each([
   ['the built-in engine', false, 0],
   ['the built-in engine, links that stay a while', false, 3],
 ] as const)(
-  'H-33 nothing outside is read or changed while another process swaps folders and files for links: %s',
+  'nothing outside is read or changed while another process swaps folders and files for links: %s',
   async (_, ripgrep, pauseMs) => {
     const { root, outside, stop } = await swapping(pauseMs)
     const options = { root, ...(ripgrep === false && { ripgrep }) }

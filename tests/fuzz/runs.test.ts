@@ -51,7 +51,7 @@ const ROWS = {
 } satisfies Record<string, { tool: unknown; drawn: fc.Arbitrary<unknown>; options: () => HarnessOptions }>
 
 test.each(Object.keys(ROWS) as (keyof typeof ROWS)[])(
-  'whatever `%s` is given in a run, every call has a sound answer and the run goes on',
+  'whatever `%s` receives in a run, every call has a valid answer and the run continues',
   async (name) => {
     const { drawn, options } = ROWS[name]
     const call = fc.oneof({ weight: 4, arbitrary: drawn.map((args) => JSON.stringify(args)) }, malformedJson)

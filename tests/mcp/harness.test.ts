@@ -38,7 +38,7 @@ const FAILING = `{
   'tools/call': () => ({ ...text('no such order'), isError: true }),
 }`
 
-test('MC-04 H-03 errors of a server do not use up retries', async () => {
+test('MC-04 error results of a server do not use up retries', async () => {
   await using server = oddServer(FAILING)
   const model = new ScriptedModel().calls('fail', {}).calls('fail', {}).calls('fail', {}).says('Sorry.')
   await using harness = new Harness({ model, builtinTools: [], tools: await toolsOf(server), toolRetries: 0 })
@@ -46,7 +46,7 @@ test('MC-04 H-03 errors of a server do not use up retries', async () => {
   expect((await harness.run('Try.')).text).toBe('Sorry.')
 })
 
-test('MC-15 MC-33 with `retryErrors` they do, and can end a run; the server serves the next one', async () => {
+test('MC-15 MC-33 with `retryErrors` error results use up retries and can end the run; the server still serves the next run', async () => {
   await using server = oddServer(FAILING, { retryErrors: true })
   const model = new ScriptedModel().calls('fail', {}).calls('fail', {}).says('Hello.')
   await using harness = new Harness({ model, builtinTools: [], tools: await toolsOf(server), toolRetries: 1 })
@@ -55,7 +55,7 @@ test('MC-15 MC-33 with `retryErrors` they do, and can end a run; the server serv
   expect((await harness.run('Again.')).text).toBe('Hello.')
 })
 
-test('MC-05 a run goes on when its server dies in a call, and progress of the server is told', async () => {
+test('MC-05 a run continues when its server dies in a call, and progress of the server is emitted', async () => {
   await using server = oddServer(`{
     'tools/list': () => ({ tools: [tool('work')] }),
     'tools/call': async ({ arguments: { die }, _meta }) => {
@@ -79,7 +79,7 @@ test('MC-05 a run goes on when its server dies in a call, and progress of the se
   ])
 })
 
-test('MC-34 a run that is cancelled leaves the server to the next', async () => {
+test('MC-34 a cancelled run leaves its server usable for the next run', async () => {
   await using server = oddServer(`{
     'tools/list': () => ({ tools: [tool('hang'), tool('work')] }),
     'tools/call': ({ name, _meta }) => {
@@ -118,7 +118,7 @@ test.each([
   ['accept', 'In short.', 1],
   ['decline', 'The request was refused.', 0],
 ] as const)(
-  'with `sampling: ask` a person reads what the model would be asked, and says whether it is: %s',
+  'with `sampling: ask` a person reads the request to the model, and decides: %s',
   async (action, told, children) => {
     await using server = oddServer(SAMPLING, { sampling: 'ask' })
     await using harness = new Harness({ model: summing('the news'), builtinTools: [], mcpServers: [server] })
@@ -148,7 +148,7 @@ test.each([
   },
 )
 
-test('calls of one reply that each have the model asked are answered one after the other', async () => {
+test('calls of one reply that each ask the model are answered one after the other', async () => {
   await using server = oddServer(SAMPLING, { sampling: true })
   await using harness = new Harness({ model: summing('a', 'b', 'c'), builtinTools: [], mcpServers: [server] })
 

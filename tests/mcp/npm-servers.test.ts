@@ -24,7 +24,7 @@ const reached: [string, () => McpServer][] = [
 ]
 
 describe.each(reached)('server-everything over %s', (_name, make) => {
-  test('MC-01 its tools are listed, and their results are those that it gives', async () => {
+  test('MC-01 the tools of a real server are listed, and their results reach the run', async () => {
     await using server = make()
     const host = hostOf({ elicit: async () => ({ action: 'accept', content: { name: 'Ann', check: true } }) })
     const tools = await toolsOf(server, host)
@@ -60,7 +60,7 @@ describe.each(reached)('server-everything over %s', (_name, make) => {
     })
   })
 
-  test('progress is told while a call lasts', async () => {
+  test('progress is emitted during a call', async () => {
     await using server = make()
     const heard: unknown[] = []
     const progress = (update: unknown): void => void heard.push(update)
@@ -71,7 +71,7 @@ describe.each(reached)('server-everything over %s', (_name, make) => {
     expect(heard[0]).toMatchObject({ progress: 1, total: 2 })
   })
 
-  test('resources and prompts are there as an API and as tools', async () => {
+  test('resources and prompts are available as an API and as tools', async () => {
     await using server = make()
 
     expect((await server.resources.list()).map(({ uri }) => uri)).toContain(
@@ -90,7 +90,7 @@ describe.each(reached)('server-everything over %s', (_name, make) => {
   })
 })
 
-test('resources and prompts are offered to a model where that is asked for', async () => {
+test('resources and prompts are offered to a model if that is enabled', async () => {
   await using server = npmServer('everything', ['stdio'], {
     toolPrefix: 'ev',
     offer: ['resources', 'prompts'],

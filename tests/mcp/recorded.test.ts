@@ -70,13 +70,13 @@ function timeless(value: unknown): unknown {
 
 const TIME = /\d{1,2}:\d\d:\d\d(?:\s[AP]M)?/g
 
-describe('as recorded', () => {
+describe('recorded servers', () => {
   test.each([
     ['everything', () => npmServer('everything', ['stdio'], { sampling: true })],
     ['filesystem', () => npmServer('filesystem', [folder])],
     ['memory', () => npmServer('memory', [], { env: { MEMORY_FILE_PATH: join(folder, 'memory.jsonl') } })],
     ['sequential-thinking', () => npmServer('sequential-thinking')],
-  ])('MC-01 the tools of server-%s are offered with their own words and schemas', async (name, make) => {
+  ])("MC-01 tools are offered with the server's own descriptions and schemas: server-%s", async (name, make) => {
     await using server = make()
     const { tools } = recorded(`${name}.tools`) as { tools: readonly RecordedTool[] }
 
@@ -98,7 +98,7 @@ describe('as recorded', () => {
     ['streamable HTTP', (options) => mcpHttp({ id: 'everything', url: `${origins.http}/mcp`, ...options })],
     ['SSE', (options) => mcpSse({ id: 'everything', url: `${origins.sse}/sse`, ...options })],
   ])(
-    'MC-01 calls of server-everything over %s give what was recorded',
+    'MC-01 calls yield the recorded results: server-everything over %s',
     async (_transport, make) => {
       const { calls, resources, resourceTemplates, prompts, instructions } = recorded('everything.results') as Recording
       const sampling = async (): Promise<object> => ({ text: 'sampled', model: 'm', stopReason: 'end_turn' })

@@ -76,7 +76,7 @@ describe('servers of a harness', () => {
     expect(isAlive(pid)).toBe(false)
   })
 
-  test('MC-20 a closed harness refuses to run and to connect, starts no server, and takes tools', async () => {
+  test('MC-20 a closed harness rejects `run` and `connect`, and still accepts tools', async () => {
     const model = new ScriptedModel()
     const harness = harnessWith({ model, mcpServers: [serverOf(['who'])] })
     await harness.close()
@@ -86,7 +86,7 @@ describe('servers of a harness', () => {
     expect(() => harness.addTool(tool('more'))).not.toThrow()
   })
 
-  test('MC-23 a hook that names a tool that nobody has is allowed and never asked', async () => {
+  test('MC-23 a hook that names an unknown tool is allowed and never called', async () => {
     const asked: string[] = []
     const model = new ScriptedModel().calls('who').says('Done.')
     await using harness = harnessWith({
@@ -104,8 +104,8 @@ describe('servers of a harness', () => {
   })
 })
 
-describe('names', () => {
-  test('MC-17 one that a built-in tool has fails before any request, and says what helps', async () => {
+describe('tool names', () => {
+  test('MC-17 the name of a built-in tool fails the run before any request, and the error names the remedies', async () => {
     const model = new ScriptedModel()
     await using harness = new Harness({ model, builtinTools: ['read'], mcpServers: [serverOf(['read'])] })
 
@@ -122,7 +122,7 @@ describe('names', () => {
   test.each([
     ['a prefix', { toolPrefix: 'their' }, ['read', 'their_read', 'their_who']],
     ['leaving one out', { excludeTools: ['read'] }, ['read', 'who']],
-  ])('MC-02 MCP-4 %s puts them apart', async (_name, options, expected) => {
+  ])('MC-02 equal tool names of two servers are separated by: %s', async (_name, options, expected) => {
     const model = new ScriptedModel().says('Done.')
     const mcpServers = [serverOf(['read', 'who'], options)]
     await using harness = new Harness({ model, builtinTools: ['read'], mcpServers })
@@ -132,7 +132,7 @@ describe('names', () => {
     expect(toolNames(model)).toEqual([expected])
   })
 
-  test('MC-18 H-37 one that a model answers by is refused wherever there is an output type', async () => {
+  test("MC-18 `final_result` is rejected as the name of a server's tool if there is an output type", async () => {
     const outputType = z.object({ n: z.number() })
     const model = new ScriptedModel()
     await using harness = harnessWith({ model, outputType, mcpServers: [serverOf(['final_result'])] })
@@ -142,7 +142,7 @@ describe('names', () => {
     )
   })
 
-  test('MC-19 MC-30 two servers of one id are told apart, and their tools collide by name', async () => {
+  test('MC-19 MC-30 two servers with one id get distinct ids, and equal tool names are rejected', async () => {
     const model = new ScriptedModel().calls('a_who').calls('b_who').says('Done.')
     await using harness = harnessWith({
       model,
@@ -161,7 +161,7 @@ describe('names', () => {
     )
   })
 
-  test('MC-29 a server that is listed twice is there once', async () => {
+  test('MC-29 a server that is listed twice is used once', async () => {
     const server = serverOf(['who'])
     const model = new ScriptedModel().says('Done.')
     await using harness = harnessWith({ model, mcpServers: [server, server] })
@@ -173,7 +173,7 @@ describe('names', () => {
 })
 
 describe('a server that fails', () => {
-  test('is told of once and left out; the run has the tools of the others', async () => {
+  test('it is reported once and left out; the run has the tools of the others', async () => {
     const model = new ScriptedModel().calls('who').calls('who').says('Done.')
     await using harness = harnessWith({ model, mcpServers: [brokenServer(), serverOf(['who'])] })
 
@@ -185,7 +185,7 @@ describe('a server that fails', () => {
     expect(toolNames(model)).toEqual([['who'], ['who'], ['who']])
   })
 
-  test('what went wrong while nobody listened is told by the next run', async () => {
+  test('failures without a listener are reported by the next run', async () => {
     const model = new ScriptedModel().says('Done.').says('Done.')
     await using harness = harnessWith({ model, mcpServers: [serverOf(['who'], { includeTools: ['whom'] })] })
     await harness.connect()
@@ -199,7 +199,7 @@ describe('a server that fails', () => {
     expect(ofKind(second, 'warning')).toEqual([])
   })
 
-  test('MC-16 MC-39 one that is required fails the run, between `run_start` and `run_end`; the others are closed with the harness', async () => {
+  test('MC-16 MC-39 a required server that fails ends the run between `run_start` and `run_end`; the others are closed with the harness', async () => {
     const heard: string[] = []
     const pids: number[] = []
     const model = new ScriptedModel().calls('who').says('Done.')
@@ -220,7 +220,7 @@ describe('a server that fails', () => {
     expect(pids.map(isAlive)).toEqual([false])
   })
 
-  test('MC-11 a run that is cancelled ends at once, and a server that will not end is ended', async () => {
+  test('MC-11 a run that is cancelled while a server starts ends at once, and a server that does not stop is killed', async () => {
     const server = oddServer(`{
       'tools/list': () => ({ tools: [tool('hang')] }),
       'tools/call': ({ _meta }) => {
@@ -257,8 +257,8 @@ const GROWING = `{
   },
 }`
 
-describe('a list that changes', () => {
-  test('is there at the next turn, told with the request, and replayed without the server', async () => {
+describe('a changing list of tools', () => {
+  test('it is used at the next turn, recorded with the request, and replayed without the server', async () => {
     const model = new ScriptedModel().calls('grow', { add: 'new' }).calls('new').says('Done.')
     const server = oddServer(GROWING)
     const harness = harnessWith({ model, tools: [tool('own')], mcpServers: [server] })
@@ -284,7 +284,7 @@ describe('a list that changes', () => {
     await expect(other.replay(events)).rejects.toMatchObject({ code: 'replay_mismatch' })
   })
 
-  test('does not end a run whose tools it would collide with: the run keeps what it had', async () => {
+  test('it does not end a run if its tools would collide: the run keeps the previous list', async () => {
     const model = new ScriptedModel().calls('grow', { add: 'own' }).calls('own').says('Done.')
     await using harness = harnessWith({ model, tools: [tool('own')], mcpServers: [oddServer(GROWING)] })
 
@@ -302,7 +302,7 @@ describe('a list that changes', () => {
     expect(kinds(events)).toMatch(/run_completed$/)
   })
 
-  test('that cannot be read any more leaves the run what it had', async () => {
+  test('a list that cannot be read leaves the run the previous one', async () => {
     const model = new ScriptedModel().calls('fall').calls('fall').says('Done.')
     const server = oddServer(`{
       'tools/list': () => { if (state.fallen) throw process.exit(1); return { tools: [tool('fall')] } },
@@ -320,8 +320,8 @@ describe('a list that changes', () => {
   })
 })
 
-describe('a run that goes on', () => {
-  test('MC-36 MC-37 connects before it looks at its tools, runs the sibling of the approved call, and answers an unknown one', async () => {
+describe('a resumed run', () => {
+  test('MC-36 MC-37 it connects before it looks up its tools, runs the sibling of the approved call, and answers an unknown one', async () => {
     const first = new ScriptedModel().callsAll(['send', 'who', 'nobody'].map((name) => ({ name, arguments: {} })))
     const send = tool('send', () => 'sent', { requiresApproval: true })
     const before = harnessWith({ model: first, tools: [send], mcpServers: [serverOf(['who'])] })
@@ -344,7 +344,7 @@ describe('a run that goes on', () => {
     ])
   })
 
-  test('is refused while the server of a call that waits is not there', async () => {
+  test('it is rejected while the server of a waiting call is missing', async () => {
     const model = new ScriptedModel().calls('who').says('Done.')
     const before = harnessWith({ model, mcpServers: [serverOf(['who'], { requiresApproval: true })] })
     const paused = await before.run('Go.')
@@ -359,7 +359,7 @@ describe('a run that goes on', () => {
 })
 
 describe('subagents', () => {
-  test("MC-24 MC-31 MC-32 MC-35 one that inherits has each tool of its parent's servers once, over the same connection", async () => {
+  test("MC-24 MC-31 MC-32 MC-35 a subagent that inherits tools has each tool of its parent's servers once, over the same connection, and hooks see their names", async () => {
     const ended: unknown[] = []
     const model = ScriptedModel.each(({ transcript }) =>
       JSON.stringify(transcript[0]).includes('Look.')
@@ -384,7 +384,7 @@ describe('subagents', () => {
     expect([pids.length, new Set(pids).size]).toEqual([2, 1])
   })
 
-  test('MC-25 one that does not say which tools it has is refused', () => {
+  test('MC-25 a subagent without a `tools` option is rejected', () => {
     const silent = { name: 'scout', description: 'Looks.' }
     expect(() => harnessWith({ model: new ScriptedModel(), subagents: [silent] })).toThrow(
       'Expected `tools` of subagent `scout` to be a list of tools or `inherit`.',

@@ -56,7 +56,7 @@ describe('the cost of a reply', () => {
     ['thoughts as other output', PRICE, usage(0, 5, { reasoningTokens: 2 }), 75],
     ['nothing said of the input', PRICE, usage(null, 5), null],
     ['nothing said of the output', PRICE, usage(5, null), null],
-  ])('CST-3 %s', (_name, price, tokens, cost) => {
+  ])('%s', (_name, price, tokens, cost) => {
     expect(costOf(price, tokens)).toBe(cost)
   })
 
@@ -87,7 +87,7 @@ describe('the cost of a reply', () => {
     )
   })
 
-  test('where nothing is cached for an hour, no rate for that counts', () => {
+  test('without a one-hour cache, its rate does not count', () => {
     const tiered = { ...LONG, tiers: LONG.tiers!.map((tier) => ({ ...tier, longCacheWritePerMillion: 12 })) }
     expect([costBound(tiered, 100, 0), costBound(withoutLongCaching(tiered), 100, 0)]).toEqual([600, 375])
     expect([costBound(tiered, 2000, 0), costBound(withoutLongCaching(tiered), 2000, 0)]).toEqual([24_000, 12_000])
@@ -128,7 +128,7 @@ describe('the price of a model', () => {
     ['anthropic', 'claude-sonnet-5'],
     ['anthropic', 'claude-opus-4-5-20251101'],
     ['openrouter', 'anthropic/claude-sonnet-4.5'],
-  ])('CST-2 of %s:%s gives what the table of prices gives, to the micro-dollar', async (provider, id) => {
+  ])('of %s:%s equals the value of the price table, to the micro-dollar', async (provider, id) => {
     const price = await priceOf({ provider, id })
     const small = fc.integer({ min: 0, max: 600_000 })
     fc.assert(
@@ -162,14 +162,14 @@ describe('the price of a model', () => {
     ['the name without a provider', { models: { 'gpt-5.5': given } }, 'gpt-5.5', given],
     ['the ceiling, where nothing is known', { unknown: given }, 'gpt-none', given],
     ['the table, where there is a ceiling', { unknown: PRICE }, 'gpt-5', SMALL],
-    ['CST-4 none', {}, 'gpt-none', null],
+    ['none', {}, 'gpt-none', null],
     ['no member of every object', { models: {} }, 'constructor', null],
   ])('is %s', async (_name, prices, id, expected) => {
     expect(await priceOf({ provider: 'openai', id }, prices)).toEqual(expected)
   })
 
   test.each(['openai-compatible', 'my-openai', 'local', ''])(
-    'CST-4 of the provider %j is none, whatever its models are called',
+    'of the provider %j is none, whatever its models are called',
     async (provider) => {
       expect(await priceOf({ provider, id: 'gpt-5' })).toBeNull()
     },

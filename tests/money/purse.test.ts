@@ -31,13 +31,13 @@ describe('a purse', () => {
     expect(held(await purse.hold({ most: 90, least: 90 }, NEVER)).amount).toBe(90)
   })
 
-  test('gives what is left where that is enough, and says what is short where it is not', async () => {
+  test('returns the rest if it suffices, and reports the shortage if it does not', async () => {
     const purse = new Purse(100, { spent: 70 })
     held(await purse.hold({ most: 60, least: 20 }, NEVER)).settle(25)
     expect(await purse.hold({ most: 60, least: 20 }, NEVER)).toEqual({ limit: 100, needed: 115 })
   })
 
-  test('lets those wait, in order, who lack what others hold', async () => {
+  test('queues, in order, requests that need money others hold', async () => {
     const purse = new Purse(100)
     const first = held(await purse.hold({ most: 80, least: 80 }, NEVER))
     const second = purse.hold({ most: 50, least: 50 }, NEVER)
@@ -62,7 +62,7 @@ describe('a purse', () => {
     expect(held(await purse.hold({ most: 100, least: 100 }, NEVER)).amount).toBe(100)
   })
 
-  test('BUD-7 of a child takes from the one above, and each keeps its own limit', async () => {
+  test("of a child takes from its parent's, and each keeps its own limit", async () => {
     const parent = new Purse(100)
     const [child, other] = [new Purse(40, { outer: parent }), new Purse(null, { outer: parent })]
     expect([parent.isLimited, child.isLimited, other.isLimited, new Purse(null).isLimited]).toEqual([
@@ -153,7 +153,7 @@ describe('the money of 64 children that spend the most they may', () => {
     )
   }, 3_600_000)
 
-  test('is spent: what is left is too little for one more request', async () => {
+  test('is spent: the rest is too little for one more request', async () => {
     const all = { settings: {}, lengths: [10], ownLimit: null, requests: Array.from({ length: 64 }, () => 4) }
     const [charged, purse] = await spendAll({ ...all, limit: 2_000_000 })
     const least = costBound(PRICE, 1024 + 1024 + 10 + 64, 2048)

@@ -29,9 +29,6 @@ test.each<[string, AnthropicOptions, ModelSettings, number]>([
   ['by its fields', { extraBody: { cache_control: { type: 'ephemeral', ttl: '1h' } } }, {}, 100],
   ['by the settings', {}, { providerOptions: { anthropic: { cache_control: { ttl: '1h' } } } }, 100],
   ['perhaps by a model that does not say', { capabilities: { longCacheWrites: true } }, {}, 100],
-])(
-  'H-40 the rate for an hour in the cache is held where that is asked for: %s',
-  async (_who, options, settings, held) => {
-    expect(await heldPerToken(options, settings)).toBeCloseTo(held, 2)
-  },
-)
+])('the rate for a one-hour cache is reserved if it is requested: %s', async (_who, options, settings, held) => {
+  expect(await heldPerToken(options, settings)).toBeCloseTo(held, 2)
+})

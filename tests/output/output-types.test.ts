@@ -19,19 +19,22 @@ describe('several output types', () => {
   test.each([
     ['tool', {}],
     ['native', NATIVE],
-  ])('SO-11 H-42 are asked for as one in mode %s, and read by the one that fits', async (mode, capabilities) => {
-    const script = new ScriptedModel({ capabilities })
-    const value = { kind: 'refund', amount: 5 }
-    using model = mode === 'native' ? script.says(JSON.stringify({ value })) : script.calls('final_result', { value })
-    const result = await new Harness({ model, builtinTools: [], outputType: [reply, refund] }).run('Go.')
-    expect(result.output).toEqual(value)
-    if (result.output.kind === 'refund') expect(result.output.amount).toBe(5)
-    const { tools, structuredOutput } = model.requests[0]!.constants
-    const sent = mode === 'native' ? structuredOutput?.schema : tools[0]?.parameters
-    expect(sent).toMatchObject({ properties: { value: { anyOf: [{ type: 'object' }, { type: 'object' }] } } })
-  })
+  ])(
+    'SO-11 they are requested as one in any mode, and the answer is read by the one that fits: %s',
+    async (mode, capabilities) => {
+      const script = new ScriptedModel({ capabilities })
+      const value = { kind: 'refund', amount: 5 }
+      using model = mode === 'native' ? script.says(JSON.stringify({ value })) : script.calls('final_result', { value })
+      const result = await new Harness({ model, builtinTools: [], outputType: [reply, refund] }).run('Go.')
+      expect(result.output).toEqual(value)
+      if (result.output.kind === 'refund') expect(result.output.amount).toBe(5)
+      const { tools, structuredOutput } = model.requests[0]!.constants
+      const sent = mode === 'native' ? structuredOutput?.schema : tools[0]?.parameters
+      expect(sent).toMatchObject({ properties: { value: { anyOf: [{ type: 'object' }, { type: 'object' }] } } })
+    },
+  )
 
-  test('SO-12 that all refuse an answer are told by the one that comes nearest', async () => {
+  test('SO-12 if all reject an answer, the errors are those of the nearest one', async () => {
     using model = new ScriptedModel()
       .calls('final_result', { value: { kind: 'refund', amount: 'five' } })
       .calls('final_result', { value: { kind: 'refund', amount: 5 } })
@@ -41,7 +44,7 @@ describe('several output types', () => {
     })
   })
 
-  test('SO-11 keep the definitions of each apart, and an empty list is refused', async () => {
+  test('SO-11 each keeps its own definitions, and an empty list is rejected', async () => {
     const node = (type: string): JsonSchema => ({
       type: 'object',
       properties: { next: { $ref: '#/$defs/node' } },
@@ -57,7 +60,7 @@ describe('several output types', () => {
 })
 
 describe('strict native answers', () => {
-  test('SO-30 H-21 null in place of what is absent is no part of the answer, nor of its log', async () => {
+  test('SO-30 null in place of an absent field is not part of the answer, nor of its log', async () => {
     const outputType = z.object({ a: z.string(), b: z.string().optional(), c: z.string().nullable() })
     using model = new ScriptedModel({ capabilities: NATIVE }).says('{"a":"x","b":null,"c":null}')
     const stream = harnessOf({ model, outputType }).stream('Go.')
@@ -67,7 +70,7 @@ describe('strict native answers', () => {
     expect(model.requests[0]?.constants.structuredOutput).toMatchObject({ strict: true })
   })
 
-  test('SO-30 H-21 what has no strict form goes as it is, or to a tool where the provider takes nothing else', async () => {
+  test('SO-30 a schema without a strict form is sent as it is, or as a tool if the provider accepts nothing else', async () => {
     const outputType = z.record(z.string(), z.number())
     using open = new ScriptedModel({ capabilities: NATIVE }).says('{"a":1}')
     expect((await harnessOf({ model: open, outputType }).run('Go.')).output).toEqual({ a: 1 })
@@ -83,7 +86,7 @@ describe('strict native answers', () => {
 })
 
 describe('a validator of the caller', () => {
-  test('SO-12 may ask for a retry, in words that the model reads; it is told where the answer was given', async () => {
+  test('SO-12 it may ask for a retry in words that the model reads, and learns the place of the answer', async () => {
     const seen: [string, OutputContext][] = []
     const outputValidator = async ({ answer: said }: { answer: string }, context: OutputContext): Promise<void> => {
       await Promise.resolve()
@@ -107,7 +110,7 @@ describe('a validator of the caller', () => {
     expect(context.transcript.map(({ role }) => role).slice(0, 3)).toEqual(['user', 'assistant', 'tool'])
   })
 
-  test('SO-14 of text asks again by a message', async () => {
+  test('SO-14 a validator of text asks again by a message', async () => {
     const outputValidator = (text: string): void => {
       if (text.length > 3) throw new ModelRetry('Three letters at most.')
     }
@@ -120,7 +123,7 @@ describe('a validator of the caller', () => {
     })
   })
 
-  test('SO-15 that is never content ends the run when no retry is left; what else it throws ends it at once', async () => {
+  test('SO-15 a validator that is never satisfied ends the run when no retry is left; any other exception ends it at once', async () => {
     const outputValidator = (): never => {
       throw new ModelRetry('No.')
     }
@@ -136,7 +139,7 @@ describe('a validator of the caller', () => {
     expect(() => harnessOf({ outputValidator: 'x' as never })).toThrow('`outputValidator`')
   })
 
-  test('SO-12 that never answers is left behind when the run is aborted', async () => {
+  test('SO-12 a validator that never answers is abandoned when the run is aborted', async () => {
     const controller = new AbortController()
     const outputValidator = vi.fn(() => {
       setImmediate(() => {
@@ -150,7 +153,7 @@ describe('a validator of the caller', () => {
   })
 })
 
-describe('an answer that is streamed', () => {
+describe('a streamed answer', () => {
   const outputs = (events: readonly RunEvent[]): unknown[] =>
     ofKind(events, 'output_delta').map((event) => event.output)
   const outputType = z.object({ title: z.string(), tags: z.array(z.string()) })
@@ -160,17 +163,20 @@ describe('an answer that is streamed', () => {
     ['native', (script: ScriptedModel) => script.says(JSON.stringify(whole)), NATIVE],
     ['prompted', (script: ScriptedModel) => script.says(`\`\`\`json\n${JSON.stringify(whole)}\n\`\`\``), {}],
     ['tool', (script: ScriptedModel) => script.calls('look').calls('final_result', whole), {}],
-  ] as const)('ST-03 is told in parts in mode %s, the last one whole', async (outputMode, script, capabilities) => {
-    using model = script(new ScriptedModel({ capabilities }))
-    const harness = harnessOf({ model, outputType, outputMode, tools: [tool('look')] })
-    const events = await eventsOf(harness.stream('Go.', { deltas: true }))
-    const told = outputs(events)
-    expect(told.length).toBeGreaterThan(3)
-    expect(told.at(-1)).toEqual(whole)
-    for (const part of told) expect(whole.title.startsWith((part as { title?: string }).title ?? '')).toBe(true)
-  })
+  ] as const)(
+    'ST-03 it is emitted in parts, the last one complete, in mode %s',
+    async (outputMode, script, capabilities) => {
+      using model = script(new ScriptedModel({ capabilities }))
+      const harness = harnessOf({ model, outputType, outputMode, tools: [tool('look')] })
+      const events = await eventsOf(harness.stream('Go.', { deltas: true }))
+      const told = outputs(events)
+      expect(told.length).toBeGreaterThan(3)
+      expect(told.at(-1)).toEqual(whole)
+      for (const part of told) expect(whole.title.startsWith((part as { title?: string }).title ?? '')).toBe(true)
+    },
+  )
 
-  test('ST-03 is not told where nobody listens for deltas, nor of text that is no answer', async () => {
+  test('ST-03 it is not emitted without a listener for deltas, nor for text that is not an answer', async () => {
     using model = new ScriptedModel({ capabilities: NATIVE }).says(JSON.stringify(whole)).says('Plain text.')
     const harness = harnessOf({ model, outputType })
     expect(outputs(await eventsOf(harness.stream('Go.', { deltas: false })))).toEqual([])
@@ -178,7 +184,7 @@ describe('an answer that is streamed', () => {
     expect(outputs(await eventsOf(text.stream('Go.', { deltas: true })))).toEqual([])
   })
 
-  test('SO-12 begins anew with a correction', async () => {
+  test('SO-12 it starts again with a correction', async () => {
     using model = new ScriptedModel({ capabilities: NATIVE }).says('{"title":5}').says(JSON.stringify(whole))
     const told = outputs(await eventsOf(harnessOf({ model, outputType }).stream('Go.', { deltas: true })))
     expect(told).toContainEqual({ title: 5 })
@@ -227,7 +233,7 @@ describe('evidence', () => {
     ['a whole row', { file: 'rows.jsonl', row: 2, quote: 'no JSON' }],
     ['the result of a call', { call_id: 'call_1', quote: 'forty-two' }],
   ]
-  test.each(good)('SO-12 from %s is accepted', async (_name, given) => {
+  test.each(good)('SO-12 evidence from %s is accepted', async (_name, given) => {
     await inWorkspace(async (root) => {
       using model = new ScriptedModel().calls('look').calls('final_result', claiming(given))
       const look = tool('look', () => 'It is forty-two.')
@@ -267,7 +273,7 @@ describe('evidence', () => {
     ['nowhere', { quote: 'x' }, 'is no evidence'],
     ['an empty quotation', { file: 'a.md', from_line: 1, quote: ' ' }, '`quote` must not be empty'],
   ]
-  test.each(bad)('SO-12 from %s is refused, with what is wrong', async (_name, given, problem) => {
+  test.each(bad)('SO-12 evidence from %s is rejected, and the problem is named', async (_name, given, problem) => {
     await inWorkspace(async (root) => {
       const right = claiming({ file: 'a.md', from_line: 1, quote: 'First' })
       using model = new ScriptedModel().calls('final_result', claiming(given)).calls('final_result', right)
@@ -280,7 +286,7 @@ describe('evidence', () => {
     })
   })
 
-  test('SO-05 is explained to the model, and the mark itself is not sent', async () => {
+  test('SO-05 evidence is explained to the model, and its internal mark is not sent', async () => {
     using model = new ScriptedModel().calls('final_result', { claims: [] })
     await harnessOf({ model, outputType }).run('Go.')
     const sent = JSON.stringify(model.requests[0]?.constants.tools)
@@ -288,7 +294,7 @@ describe('evidence', () => {
     expect(sent).not.toContain('x-evidence')
   })
 
-  test('SO-12 is found through references, maps, tuples and alternatives of a JSON Schema', async () => {
+  test('SO-12 evidence is found through references, maps, tuples and alternatives of a JSON Schema', async () => {
     const quoted = {
       type: 'object',
       properties: { call_id: { type: 'string' }, quote: { type: 'string' } },
@@ -317,7 +323,7 @@ describe('evidence', () => {
   })
 })
 
-test('H-22 a run that was answered by a call goes on with a new prompt', async () => {
+test('a run that was answered by a call continues with a new prompt', async () => {
   using model = new ScriptedModel().calls('final_result', { answer: 'yes' }).calls('final_result', { answer: 'still' })
   const again = defineTool({
     name: 'again',

@@ -59,7 +59,7 @@ describe('JSON that is still arriving', () => {
     expect(({} as { admin?: unknown }).admin).toBeUndefined()
   })
 
-  test('any JSON in any pieces grows from beginning to beginning, to what JSON.parse makes of it', () => {
+  test('any JSON in any pieces only grows, up to the value of JSON.parse', () => {
     const pieces = fc.array(fc.integer({ min: 1, max: 7 }), { minLength: 1 })
     fc.assert(
       fc.property(fc.jsonValue(), pieces, fc.boolean(), (value, sizes, isIndented) => {
@@ -84,7 +84,7 @@ describe('JSON that is still arriving', () => {
     )
   })
 
-  test('text that is no JSON is never read as some', () => {
+  test('text that is not JSON is never read as JSON', () => {
     fc.assert(
       fc.property(fc.string({ unit: fc.constantFrom(...Array.from('{}[]",:\\1atrue un')) }), (text) => {
         const json = new PartialJson()
@@ -96,27 +96,27 @@ describe('JSON that is still arriving', () => {
   })
 })
 
-describe('an answer that is followed', () => {
+describe('an answer in progress', () => {
   const told = (text: string, how = { isWrapped: false, hasFillers: false }): (JsonValue | undefined)[] => {
     const answer = followAnswer(how)
     return Array.from(text, (character) => answer.push(character)).filter((output) => output !== undefined)
   }
 
-  test('is told when it grows, and not when a word of its own is not whole', () => {
+  test('is emitted when it grows, but not while a string of a choice is incomplete', () => {
     expect(told('{"a":"xy","n":12}')).toEqual([{}, { a: '' }, { a: 'x' }, { a: 'xy' }, { a: 'xy' }, { a: 'xy', n: 12 }])
   })
 
-  test('may stand in a fence, and never behind prose', () => {
+  test('may be in a fence, but not after prose', () => {
     expect(told('```json\n[1]\n```').at(-1)).toEqual([1])
     expect(told('The answer is {"a":1}')).toEqual([])
   })
 
-  test('is taken out of what wraps it, and nulls that may stand for nothing are left out', () => {
+  test('is unwrapped, and nulls for absent fields are omitted', () => {
     expect(told('{"value":[1,2]}', { isWrapped: true, hasFillers: false }).at(-1)).toEqual([1, 2])
     expect(told('{"a":null,"b":[null]}', { isWrapped: false, hasFillers: true }).at(-1)).toEqual({ b: [null] })
   })
 
-  test('of a megabyte costs no more than a little for each character', () => {
+  test('of a megabyte costs linear time', () => {
     const text = JSON.stringify(Array.from({ length: 20_000 }, (_, n) => ({ n, name: `The name of ${n}` })))
     const answer = followAnswer({ isWrapped: false, hasFillers: false })
     let copied = 0

@@ -57,17 +57,17 @@ async function resolution(asked: ModelTurn, output: OutputFormat | null): Promis
   return (await resolveTurn(asked, output, CONTEXT)).resolution
 }
 
-describe('what a complete reply means', () => {
+describe('the meaning of a complete reply', () => {
   test.each<[string, ModelTurn, OutputFormat | null, Resolution]>([
     ['SO-01 without a schema text is final', says('Done.'), null, final(null)],
     [
-      'SO-01 without a schema calls continue, also beside text',
+      'SO-01 without a schema calls continue, even next to text',
       turn([...says('Hm.').entry.parts, ...calls(['a', '{}']).entry.parts]),
       null,
       CONTINUE,
     ],
     [
-      'SO-01 without a schema a call of final_result is a call like any other',
+      'SO-01 without a schema a call of final_result is an ordinary call',
       calls(['final_result', '{}']),
       null,
       CONTINUE,
@@ -121,17 +121,22 @@ describe('what a complete reply means', () => {
     ['SO-06 text mode: text is the answer', says('Done.'), text, final('text')],
     ['SO-06 text mode: calls continue', calls(['a', '{}']), text, CONTINUE],
     [
-      'SO-09 a JSON code fence around the whole text is read through',
+      'SO-09 a JSON code fence around the whole text is removed',
       says('```json\n{"n":1}\n```'),
       prompted,
       final('prompted', 1),
     ],
-    ['SO-09 so is one without a language, with CRLF', says('```\r\n{"n":1}\r\n```'), prompted, final('prompted', 1)],
+    [
+      'SO-09 a code fence without a language, with CRLF, is removed',
+      says('```\r\n{"n":1}\r\n```'),
+      prompted,
+      final('prompted', 1),
+    ],
   ])('%s', async (_name, asked, output, expected) => {
     expect(await resolution(asked, output)).toEqual(expected)
   })
 
-  test('SO-04 native mode asks for a retry on text that is no JSON', async () => {
+  test('SO-04 native mode asks for a retry if the text is not JSON', async () => {
     expect(await resolution(says('One.'), native)).toEqual({
       kind: 'retry_user_message',
       message: expect.stringMatching(
@@ -140,7 +145,7 @@ describe('what a complete reply means', () => {
     })
   })
 
-  test('SO-09 a fence inside a text is no fence around it', async () => {
+  test('SO-09 a fence inside a text is not a fence around it', async () => {
     expect((await resolution(says('Here:\n```json\n{"n":1}\n```'), prompted)).kind).toBe('retry_user_message')
   })
 
@@ -149,7 +154,7 @@ describe('what a complete reply means', () => {
     ['refusal', 'The model refused to answer (`word`).'],
     ['content_filter', "The provider's content filter stopped the reply (`word`)."],
     ['error', 'The provider ended the reply with an error (`word`).'],
-  ])('H-05 a reply that ended by %s is never an answer, in no mode', async (finishReason, message) => {
+  ])('a reply that ended by %s is never an answer, in any mode', async (finishReason, message) => {
     const outputs = [null, text, native, prompted, tool]
     const asked = says('{"n":1}', finishReason, 'word')
     expect(await Promise.all(outputs.map((output) => resolution(asked, output)))).toEqual(
@@ -162,16 +167,16 @@ describe('what a complete reply means', () => {
     ['there is nothing', turn([]), 'empty'],
     ['there is an empty text', says(''), 'empty'],
     ['there are only thoughts', turn([{ type: 'reasoning', text: 'Hm.' }]), 'empty'],
-  ])('H-05 it is asked again when %s', async (_name, asked, reason) => {
+  ])('it is requested again if %s', async (_name, asked, reason) => {
     expect(await resolution(asked, null)).toEqual({ kind: 'ask_again', reason })
     expect(await resolution(asked, native)).toEqual({ kind: 'ask_again', reason })
   })
 
-  test('H-05 a reply of a block that nobody knows is no empty one', async () => {
+  test('a reply of an unknown block is not empty', async () => {
     expect(await resolution(turn([{ type: 'opaque' }]), null)).toEqual(final(null))
   })
 
-  test('H-05 an answer whose arguments were cut off is corrected, also where they parse', async () => {
+  test('an answer whose arguments were cut off is corrected, even if they parse', async () => {
     const cut = { ...calls(['final_result', '{"n":1}']), finishReason: 'length' } as const
     expect(await resolution(cut, tool)).toEqual({
       kind: 'retry_tool_output',
@@ -180,7 +185,7 @@ describe('what a complete reply means', () => {
     })
   })
 
-  test('SO-07 the value is what the schema parsed, the resolution holds the JSON', async () => {
+  test('SO-07 the value is the parsed one, and the resolution holds the JSON', async () => {
     const parsing = z.object({ at: z.string().transform((raw) => new Date(raw)) })
     const output = formatOf(parsing, 'prompted', {})
     const at = '2026-01-01T00:00:00.000Z'

@@ -16,18 +16,28 @@ const closedObject = {
 describe('the mode', () => {
   test.each<[string, StructuredOutputMode | 'auto', ModelCapabilities, string]>([
     ['SO-08 auto is native for a model that prefers it', 'auto', NATIVE, 'native'],
-    ['SO-08 auto is tool for a model that says nothing', 'auto', {}, 'tool'],
-    ['SO-08 auto is what the model prefers', 'auto', { defaultStructuredOutputMode: 'prompted' }, 'prompted'],
-    ['SO-29 native is had from a model that enforces schemas', 'native', { supportsJsonSchemaOutput: true }, 'native'],
-    ['SO-32 native may be asked of a model that may refuse it', 'native', { permissiveNativeOverride: true }, 'native'],
-    ['SO-08 prompted needs nothing', 'prompted', { supportsTools: false }, 'prompted'],
+    ['SO-08 auto is tool for a model without a preference', 'auto', {}, 'tool'],
+    ['SO-08 auto follows the preference of the model', 'auto', { defaultStructuredOutputMode: 'prompted' }, 'prompted'],
+    [
+      'SO-29 native is available for a model that enforces schemas',
+      'native',
+      { supportsJsonSchemaOutput: true },
+      'native',
+    ],
+    [
+      'SO-32 native is attempted on request for a model that may reject it',
+      'native',
+      { permissiveNativeOverride: true },
+      'native',
+    ],
+    ['SO-08 prompted needs no capability', 'prompted', { supportsTools: false }, 'prompted'],
   ])('%s', (_name, asked, capabilities, mode) => {
     expect(formatOf(object, asked, capabilities).mode).toBe(mode)
   })
 
   test.each<[string, StructuredOutputMode, ModelCapabilities, string]>([
     [
-      'SO-28 SO-29 native, from a model that cannot be held to a schema',
+      'SO-28 SO-29 native, for a model that cannot be held to a schema',
       'native',
       {},
       '`outputMode` cannot be `native`: the model cannot be held to a JSON Schema by its provider; use `tool` or `prompted`.',
@@ -39,13 +49,13 @@ describe('the mode', () => {
       '`outputMode` cannot be `tool`: the model cannot call tools; use `prompted`.',
     ],
     ['text, for a type that is none', 'text', {}, '`outputMode` cannot be `text`: it is for answers of type string.'],
-  ])('SO-28 refuses %s', (_name, asked, capabilities, message) => {
+  ])('SO-28 it is rejected if it is %s', (_name, asked, capabilities, message) => {
     expect(() => formatOf(object, asked, capabilities)).toThrow(
       expect.objectContaining({ code: 'invalid_options', message }),
     )
   })
 
-  test('SO-24 a string type is plain text whatever is asked for, and sends nothing extra; an enum of strings is not', () => {
+  test('SO-24 a string type is plain text in every mode, and adds nothing to the request; an enum of strings does not', () => {
     const text = { mode: 'text', tool: null, request: null, instructions: '' }
     expect(formatOf(z.string(), 'auto', {})).toMatchObject(text)
     expect(formatOf(z.string(), 'prompted', {})).toMatchObject(text)
@@ -55,8 +65,8 @@ describe('the mode', () => {
   })
 })
 
-describe('what is sent', () => {
-  test('SO-05 SO-07 tool mode sends final_result with the closed schema, a property named title kept', () => {
+describe('the request of each mode', () => {
+  test('SO-05 SO-07 tool mode sends final_result with the closed schema, including a property named title', () => {
     const { tool, request, instructions } = formatOf(object, 'tool', {})
     expect(tool).toMatchObject({ name: 'final_result', parameters: closedObject })
     expect([request, instructions]).toEqual([null, ''])
@@ -90,7 +100,7 @@ describe('what is sent', () => {
     })
   })
 
-  test('SO-30 native mode takes schemas of the host as they are, but for the closing', () => {
+  test('SO-30 native mode only closes the schemas of the host', () => {
     const document = { type: 'object', properties: { a: { type: 'integer' } }, required: ['a'] }
     expect(formatOf(document, 'native', NATIVE).request?.schema).toEqual({
       ...document,
@@ -99,7 +109,7 @@ describe('what is sent', () => {
     expect(document).not.toHaveProperty('additionalProperties')
   })
 
-  test('SO-03 prompted mode puts the key-sorted schema behind the instructions', () => {
+  test('SO-03 prompted mode puts the key-sorted schema after the instructions', () => {
     const { instructions, tool, request } = formatOf(z.object({ b: z.number(), a: z.string() }), 'prompted', {})
     expect(instructions).toBe(
       'Give the final answer as JSON only, without any other text, fitting this JSON Schema:\n' +
@@ -120,7 +130,7 @@ describe('answers of every shape', () => {
     ['null', z.object({ a: z.number() }).nullable(), null, 5],
   ]
 
-  test.each(shapes)('SO-10 SO-11 %s is asked for and read back in each mode', async (_name, schema, good, bad) => {
+  test.each(shapes)('SO-10 SO-11 it is requested and read back in each mode: %s', async (_name, schema, good, bad) => {
     for (const mode of ['tool', 'native', 'prompted'] as const) {
       const format = formatOf(schema, mode, NATIVE)
       const sent = format.tool?.parameters ?? format.request?.schema
@@ -154,7 +164,7 @@ describe('answers of every shape', () => {
     expect(text).not.toContain('$ref')
   })
 
-  test('SO-11 a recursive type keeps its definitions, at the root of what is sent (H-21)', () => {
+  test('SO-11 a recursive type keeps its definitions, at the root of the schema', () => {
     interface Tree {
       readonly left?: Tree | undefined
     }
@@ -164,7 +174,7 @@ describe('answers of every shape', () => {
     expect(JSON.stringify(sent?.['properties'])).not.toContain('$defs":')
   })
 
-  test('SO-02 many problems are told shortly', async () => {
+  test('SO-02 many problems are reported briefly', async () => {
     const format = formatOf(z.array(z.number()), 'tool', {})
     const parsed = await format.parseArguments(
       JSON.stringify({ value: Array.from({ length: 500 }, () => 'x') }),
@@ -178,7 +188,7 @@ describe('answers of every shape', () => {
 })
 
 describe('JSON Schema documents', () => {
-  test('SO-31 closing leaves alone what says something of further properties', () => {
+  test('SO-31 closing leaves objects alone that define additional properties', () => {
     const open = { type: 'object', properties: {}, additionalProperties: { type: 'string' } }
     expect(closed({ type: 'object', properties: { open } })).toEqual({
       type: 'object',

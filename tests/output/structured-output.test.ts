@@ -17,8 +17,8 @@ function toolsOffered({ constants }: HeardRequest): string[] {
   return constants.tools.map(({ name }) => name)
 }
 
-describe('an answer of a schema', () => {
-  test('SO-07 SO-22 is parsed; its text is kept; ordinary tools before it are the only calls counted and recorded', async () => {
+describe('a structured answer', () => {
+  test('SO-07 SO-22 it is parsed and its text is kept; only the ordinary tools before it are counted and recorded', async () => {
     using model = new ScriptedModel().calls('a').calls('final_result', { answer: 'yes' }, { text: 'Here it is.' })
     const result = await harnessOf({ model, tools: [tool('a')], outputType: answer }).run('Go.')
     expectTypeOf(result.output).toEqualTypeOf<{ answer: string }>()
@@ -31,7 +31,7 @@ describe('an answer of a schema', () => {
     ])
   })
 
-  test('SO-07 H-22 given by a call leaves a transcript that can be continued', async () => {
+  test('SO-07 an answer by a call leaves a transcript that can be continued', async () => {
     using model = new ScriptedModel().calls('final_result', { answer: 'yes' })
     const result = await harnessOf({ model, outputType: answer }).run('Go.')
     expect(result.transcript.at(-1)).toMatchObject({ role: 'tool', callId: 'call_1', isError: false })
@@ -49,7 +49,7 @@ describe('an answer of a schema', () => {
     })
   })
 
-  test('SO-09 prompted mode strips a code fence, and puts the schema behind the instructions', async () => {
+  test('SO-09 prompted mode strips a code fence, and puts the schema after the instructions', async () => {
     using model = new ScriptedModel().says('```json\n{"answer":"yes"}\n```')
     const harness = harnessOf({ model, outputType: answer, outputMode: 'prompted', instructions: 'Be brief.' })
     const result = await harness.run('Go.')
@@ -62,13 +62,13 @@ describe('an answer of a schema', () => {
     expect((await harnessOf({ model, outputType: z.array(z.string()) }).run('Go.')).output).toEqual(['a', 'b'])
   })
 
-  test('SO-24 a string type gives the text and no synthetic tool', async () => {
+  test('SO-24 a string type yields the text and needs no synthetic tool', async () => {
     using model = new ScriptedModel().says('yes')
     expect(await harnessOf({ model, outputType: z.string() }).run('Go.')).toMatchObject({ output: 'yes', text: 'yes' })
     expect(model.requests.map(toolsOffered)).toEqual([[]])
   })
 
-  test('SO-07 what a schema makes of an answer is the caller’s, JSON is what a log keeps of it', async () => {
+  test('SO-07 the caller receives the parsed value, the log keeps JSON', async () => {
     const folder = await mkdtemp(join(tmpdir(), 'thinharness-output-'))
     try {
       const outputType = z.object({ n: z.string().transform((digits) => BigInt(digits)) })
@@ -86,8 +86,8 @@ describe('an answer of a schema', () => {
   })
 })
 
-describe('an answer that does not fit', () => {
-  test('SO-12 is corrected once; requests, retries and both raw replies are reported', async () => {
+describe('an invalid answer', () => {
+  test('SO-12 it is corrected once; requests, retries and both raw replies are reported', async () => {
     using model = new ScriptedModel({ capabilities: NATIVE }).says('{"answer":5}').says('{"answer":"yes"}')
     const result = await harnessOf({ model, outputType: answer }).run('Go.')
     expect(result.output).toEqual({ answer: 'yes' })
@@ -95,7 +95,7 @@ describe('an answer that does not fit', () => {
     expect(result.responses).toHaveLength(2)
   })
 
-  test('SO-13 H-41 given by a call is corrected in an envelope of that call, not by a message', async () => {
+  test('SO-13 an answer by a call is corrected in the result of that call, not by a message', async () => {
     using model = new ScriptedModel().calls('final_result', { answer: 5 }).calls('final_result', { answer: 'yes' })
     await harnessOf({ model, outputType: answer }).run('Go.')
     const content = `${FAILED}\n\n- answer: expected a string, got a number\n\nCall \`final_result\` again with valid arguments.`
@@ -130,7 +130,7 @@ describe('an answer that does not fit', () => {
     expect(result.transcript[2]).toMatchObject({ role: 'user', notice: true })
   })
 
-  test('SO-15 fails when no retry is left, and run_end is told the reason and no retries', async () => {
+  test('SO-15 the run fails when no retry is left, and `run_end` receives the reason and zero retries', async () => {
     const ends: unknown[] = []
     const hook: Hook = {
       event: 'run_end',
@@ -145,7 +145,7 @@ describe('an answer that does not fit', () => {
     expect(ends).toEqual([['output_validation_failed', 0]])
   })
 
-  test('SO-16 HC-05 a retry that the budget of requests forbids is not counted', async () => {
+  test('SO-16 HC-05 a retry that the request limit forbids is not counted', async () => {
     using model = new ScriptedModel().calls('final_result', { answer: 5 })
     const error = await failureOf(harnessOf({ model, outputType: answer, limits: { modelRequests: 1 } }).run('Go.'))
     expect(error).toMatchObject({ code: 'limit_reached', run: { usage: { outputRetries: 0, modelRequests: 1 } } })
@@ -179,7 +179,7 @@ describe('an answer that does not fit', () => {
   })
 })
 
-describe('notices', () => {
+describe('limit notices', () => {
   const yes = '{"answer":"yes"}'
   test.each<[string, object, ScriptedModel, boolean]>([
     [
@@ -192,7 +192,7 @@ describe('notices', () => {
     ['prompted', { outputType: answer, outputMode: 'prompted' }, new ScriptedModel().says(yes), false],
     ['text', { outputType: z.string() }, new ScriptedModel().says(yes), false],
     ['no', {}, new ScriptedModel().says(yes), false],
-  ])('SO-20 of %s mode mention final_result only where it is a tool', async (_name, options, model, mentions) => {
+  ])('SO-20 they mention final_result only in tool mode: %s', async (_name, options, model, mentions) => {
     for (const toolCalls of [0, 1]) {
       const script = new ScriptedModel({ capabilities: model.capabilities }).replies(() =>
         mentions ? { calls: [{ name: 'final_result', arguments: { answer: 'yes' } }] } : yes,
@@ -207,9 +207,9 @@ describe('notices', () => {
 
 describe('final_result', () => {
   test.each<[string, { name: string; arguments?: object }[]]>([
-    ['SO-21 beside another call', [{ name: 'final_result', arguments: { answer: 'yes' } }, { name: 'a' }]],
+    ['SO-21 next to another call', [{ name: 'final_result', arguments: { answer: 'yes' } }, { name: 'a' }]],
     ['SO-23 twice', [1, 2].map((n) => ({ name: 'final_result', arguments: { answer: String(n) } }))],
-  ])('%s is unexpected behaviour, and runs neither tool nor hook', async (_name, calls) => {
+  ])('%s is unexpected behavior, and runs neither tool nor hook', async (_name, calls) => {
     const ran = vi.fn()
     const hook: Hook = { event: 'before_tool_call', handler: () => void ran('hook') }
     using model = new ScriptedModel().callsAll(calls as [])
@@ -224,7 +224,7 @@ describe('final_result', () => {
     expect(error.run.transcript.map(({ role }) => role)).toEqual(['user', 'assistant', 'tool', 'tool'])
   })
 
-  test('SO-25 SO-26 H-37 is refused as a name of a tool beside an output type, whenever it is added, and free without one', async () => {
+  test('SO-25 SO-26 it is rejected as a tool name if there is an output type, whenever it is added, and free otherwise', async () => {
     const taken = 'With an `outputType` no tool can be called `final_result`: the model gives its answer by that name.'
     const own = tool('final_result', () => 'mine')
     expect(() => harnessOf({ outputType: answer, tools: [own] })).toThrow(taken)
@@ -245,7 +245,7 @@ describe('final_result', () => {
     expect(fired).not.toHaveBeenCalled()
   })
 
-  test('SO-28 a mode that the model cannot have is a construction error, and one of a run’s own model is thrown at once', () => {
+  test("SO-28 a mode that the model does not support is a construction error, or an error at once for a run's own model", () => {
     const message =
       '`outputMode` cannot be `native`: the model cannot be held to a JSON Schema by its provider; use `tool` or `prompted`.'
     const options = { outputType: answer, outputMode: 'native' } as const

@@ -30,14 +30,14 @@ function outputOf<Output>(harness: Harness<Output>): () => Promise<Output> {
 }
 
 /** Nothing is run: what is inferred is what is tested. */
-describe('H-42 the type of an answer', () => {
-  test('is text where no type was asked for', () => {
+describe('the type of an answer', () => {
+  test('is text by default', () => {
     const harness = new Harness()
     expectTypeOf(outputOf(harness)).returns.resolves.toEqualTypeOf<string>()
     expectTypeOf<ReturnType<typeof harness.run>>().resolves.toEqualTypeOf<HarnessResult>()
   })
 
-  test('is what a schema parses: objects, unions, lists, transforms', () => {
+  test('is the type that a schema parses to: objects, unions, lists, transforms', () => {
     const one = new Harness({ outputType: person })
     expectTypeOf(outputOf(one)).returns.resolves.toEqualTypeOf<{ name: string; age?: number | undefined }>()
     const union = new Harness({ outputType: z.union([person, company]) })
@@ -58,14 +58,14 @@ describe('H-42 the type of an answer', () => {
     expectTypeOf<InferOutput<readonly [typeof company]>>().toEqualTypeOf<{ company: string }>()
   })
 
-  test('is JSON for a JSON Schema document, and what its author says it is', () => {
+  test('is JSON for a JSON Schema document, and the type that its author declares', () => {
     const json = new Harness({ outputType: { type: 'object', properties: { a: { type: 'string' } } } })
     expectTypeOf(outputOf(json)).returns.resolves.toEqualTypeOf<JsonValue>()
     const said = new Harness<Tree>({ outputType: tree })
     expectTypeOf(outputOf(said)).returns.resolves.toEqualTypeOf<Tree>()
   })
 
-  test('is what a validator is given', () => {
+  test('is the type that a validator receives', () => {
     const harness = new Harness({
       outputType: company,
       outputValidator: (answer, context) => {
@@ -90,7 +90,7 @@ describe('H-42 the type of an answer', () => {
     expectTypeOf(outputOf(text)).returns.resolves.toEqualTypeOf<string>()
   })
 
-  test('is that of a child run, and what its own validator is given', () => {
+  test('is that of a child run, and the type that its own validator receives', () => {
     const start = (context: ToolContext) => ({
       text: context.spawn({ prompt: 'Go.' }),
       one: context.spawn({ prompt: 'Go.', outputType: company, outputValidator: (answer) => named(answer.company) }),
@@ -111,7 +111,7 @@ describe('H-42 the type of an answer', () => {
     expectTypeOf<Output<'said'>>().toEqualTypeOf<Tree>()
   })
 
-  test('is what the validators of agents and of batches are given', () => {
+  test('is the type that the validators of agents and of batches receive', () => {
     const make = (): unknown => {
       const agents = [
         defineSubagent({ ...AGENT, outputType: company, outputValidator: (answer) => named(answer.company) }),
@@ -135,7 +135,7 @@ describe('H-42 the type of an answer', () => {
     expectTypeOf(make).toBeFunction()
   })
 
-  test('takes no part in what is no type', () => {
+  test('is not inferred from values that are not types', () => {
     // @ts-expect-error a list of fields is no schema
     const wrong = (): unknown => new Harness({ outputType: [person, 5] })
     // @ts-expect-error the mode is one of five
@@ -144,7 +144,7 @@ describe('H-42 the type of an answer', () => {
   })
 })
 
-test('H-42 events and stop reasons are told apart by their tags', () => {
+test('events and stop reasons are discriminated by their tags', () => {
   expectTypeOf<StopReason>().extract<'end_turn'>().toEqualTypeOf<'end_turn'>()
   expectTypeOf<RunEvent & { kind: 'output_delta' }>().toHaveProperty('output')
   const told = (event: RunEvent): JsonValue | string | undefined => {

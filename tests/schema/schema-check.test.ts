@@ -11,7 +11,7 @@ async function issues(schema: JsonSchema, value: unknown): Promise<string[]> {
   return issuesOf(problems.findings, value, schema).map((issue) => `${issue.path.join('.')}: ${issue.message}`)
 }
 
-describe('what a JSON Schema finds wrong, in plain words', () => {
+describe('problems that a JSON Schema finds, in plain words', () => {
   test.each<[string, JsonSchema, unknown, string[]]>([
     ['type', { type: 'number' }, 'x', [': expected a number, got a string']],
     ['types', { type: ['string', 'null'] }, 5, [': expected a string or null, got a number']],
@@ -72,7 +72,7 @@ describe('what a JSON Schema finds wrong, in plain words', () => {
     expect(await issues(schema, value)).toEqual(expected)
   })
 
-  test('an unknown field is told with the name that was meant, and without what holds it', async () => {
+  test('an unknown field is reported with a suggestion, and without its parent', async () => {
     const schema = { properties: { paths: { items: { properties: { path: {} }, additionalProperties: false } } } }
 
     expect(await issues(schema, { paths: [{ path: 1 }, { pth: 1, zzz: 2 }] })).toEqual([
@@ -81,7 +81,7 @@ describe('what a JSON Schema finds wrong, in plain words', () => {
     ])
   })
 
-  test('of alternatives, the one that was meant is told', async () => {
+  test('of alternatives, the intended one is reported', async () => {
     const dot = {
       type: 'object',
       properties: { kind: { const: 'dot' } },
@@ -106,7 +106,7 @@ describe('what a JSON Schema finds wrong, in plain words', () => {
     expect(await issues(schema, { shape: { kind: 'dot', x: 1 } })).toEqual(['shape.x: unknown field'])
   })
 
-  test('one of several forms must fit, not two', async () => {
+  test('exactly one of several forms must fit', async () => {
     const schema = { oneOf: [{ required: ['a'] }, { required: ['b'] }, { required: ['c'] }] }
 
     expect(await issues(schema, { a: 1, b: 1 })).toEqual([': has more than one of the allowed forms at once'])
@@ -114,14 +114,14 @@ describe('what a JSON Schema finds wrong, in plain words', () => {
     expect(await issues(schema, { c: 1 })).toEqual([])
   })
 
-  test('what a reference says is told in full', async () => {
+  test('the content of a reference is reported in full', async () => {
     const schema = { properties: { a: { $ref: '#/$defs/x' } }, $defs: { x: { properties: { n: { maximum: 3 } } } } }
 
     expect(await issues(schema, { a: { n: 5 } })).toEqual(['a.n: must be at most 3'])
   })
 })
 
-describe('a schema that nobody vouches for', () => {
+describe('an untrusted schema', () => {
   test.each<[string, JsonSchema, unknown, string[]]>([
     [
       'draft 7 ignores what stands beside a reference',
@@ -179,7 +179,7 @@ describe('a schema that nobody vouches for', () => {
     ],
     ['a keyword of a wrong kind', { anyOf: {} }, /./],
     ['an id that is no URL', { $id: 'http://[' }, /Invalid URL/],
-  ])('%s makes it broken, and nothing is thrown', async (_name, schema, message) => {
+  ])('%s makes it invalid, and nothing is thrown', async (_name, schema, message) => {
     expect(await schemaProblems(schema, { a: 1 })).toEqual({
       kind: 'broken',
       message: expect.stringMatching(message) as string,
@@ -219,13 +219,13 @@ describe('a schema that nobody vouches for', () => {
     expect(performance.now() - startedAt).toBeLessThan(5_000)
   })
 
-  test('a schema of which nothing is left but itself is told as too large', async () => {
+  test('a schema that consists only of itself is reported as too large', async () => {
     expect(await issues({ $ref: '#' }, {})).toEqual([
       ': too large or too deeply nested to be checked; send less at once',
     ])
   })
 
-  test('a list with more errors than the stack can hold is told by its first', async () => {
+  test('a list with more errors than the stack can hold is reported by its first', async () => {
     const schema = { properties: { list: { type: 'array', items: { type: 'number' } } } }
 
     expect(await issues(schema, { list: new Array(300_000).fill('x') })).toEqual([
@@ -233,7 +233,7 @@ describe('a schema that nobody vouches for', () => {
     ])
   })
 
-  test('a name of broken Unicode is told', async () => {
+  test('a name of broken Unicode is reported', async () => {
     const schema = { additionalProperties: { type: 'number' } }
 
     expect(await issues(schema, { '\ud800': 'x' })).toEqual([': a field name in it is broken Unicode'])

@@ -21,7 +21,7 @@ const tree: z.ZodType<Tree> = z.object({
 })
 
 describe('jsonSchemaOf', () => {
-  test('H-21 shared definitions are inlined, with what is said beside the reference', () => {
+  test('shared definitions are inlined, with the keywords next to the reference', () => {
     const id = z.string().min(3).meta({ id: 'OrderId', title: 'Order id', description: 'An id' })
 
     expect(of(z.object({ one: id, two: id.optional().describe('Another') }))).toEqual({
@@ -35,7 +35,7 @@ describe('jsonSchemaOf', () => {
     })
   })
 
-  test('H-21 a recursive schema keeps its definition, also when it is the root', () => {
+  test('a recursive schema keeps its definition, even at the root', () => {
     const definition = (reference: string): JsonSchema => ({
       type: 'object',
       properties: { name: { type: 'string' }, children: { type: 'array', items: { $ref: reference } } },
@@ -57,7 +57,7 @@ describe('jsonSchemaOf', () => {
     })
   })
 
-  test('H-21 definitions that lead to each other are kept, those beside them inlined', () => {
+  test('mutually recursive definitions are kept, others inlined', () => {
     const schema = cleaned({
       type: 'object',
       properties: { a: { $ref: '#/definitions/A' }, leaf: { $ref: '#/definitions/Leaf' } },
@@ -102,13 +102,13 @@ describe('jsonSchemaOf', () => {
     })
   })
 
-  test('a reference that leads nowhere is refused', () => {
+  test('an unresolvable reference is rejected', () => {
     expect(() => cleaned({ type: 'object', properties: { a: { $ref: '#/$defs/Gone' } } })).toThrow(
       'it cannot be given to a model: The reference `#/$defs/Gone` leads nowhere.',
     )
   })
 
-  test('FT-02 H-21 titles, discriminators and marks of the library go; fields of these names stay', () => {
+  test('FT-02 schema titles, discriminators and library marks are removed; fields with these names stay', () => {
     const schema = cleaned({
       $schema: 'https://json-schema.org/draft/2020-12/schema',
       $id: 'https://example.com/x',
@@ -139,7 +139,7 @@ describe('jsonSchemaOf', () => {
     })
   })
 
-  test('H-21 null stays null, and defaults leave a field optional', () => {
+  test('null stays null, and defaults leave a field optional', () => {
     const inner = z.object({ c: z.number() })
     const schema = of(z.object({ a: z.string().nullable(), b: inner.nullable().default(null) }))
 
@@ -157,7 +157,7 @@ describe('jsonSchemaOf', () => {
     })
   })
 
-  test('what says again at length what type and format say is left out', () => {
+  test('a long repetition of type and format is omitted', () => {
     expect(of(z.object({ at: z.iso.datetime(), n: z.int(), m: z.int().min(2), p: z.string().regex(/^a/) }))).toEqual({
       type: 'object',
       properties: {
@@ -176,7 +176,7 @@ describe('jsonSchemaOf', () => {
     ['a loose object', z.looseObject({ a: z.string() }), {}],
     ['an object with a rest', z.object({ a: z.string() }).catchall(z.number()), { type: 'number' }],
     ['a record', z.record(z.string(), z.number()), { type: 'number' }],
-  ])('%s keeps what it says of other fields', (_name, schema, expected) => {
+  ])('%s keeps its statements about other fields', (_name, schema, expected) => {
     expect(of(schema)['additionalProperties']).toEqual(expected)
   })
 
@@ -184,11 +184,11 @@ describe('jsonSchemaOf', () => {
     ['a text', z.string(), { type: 'string' }],
     ['a list', z.array(z.int()), { type: 'array', items: { type: 'integer' } }],
     ['a choice', z.union([z.string(), z.null()]), { type: ['string', 'null'] }],
-  ])('%s at the root stays what it is', (_name, schema, expected) => {
+  ])('%s at the root stays the same', (_name, schema, expected) => {
     expect(of(schema)).toEqual(expected)
   })
 
-  test('it is made once a schema, and cannot be changed', () => {
+  test('it is created once per schema, and cannot be changed', () => {
     const schema = z.object({ a: z.string() })
 
     expect(of(schema)).toBe(of(schema))
@@ -228,7 +228,7 @@ describe('parseWith', () => {
     expect(parsed).toEqual({ ok: true, value: { n: 5, d: 'x' } })
   })
 
-  test('a schema that answers later is waited for', async () => {
+  test('an asynchronous schema is awaited', async () => {
     const later = z.string().refine(async (text) => Promise.resolve(text === 'a'), 'must be a')
 
     expect(await parseWith(later, 'a')).toEqual({ ok: true, value: 'a' })
@@ -254,7 +254,7 @@ describe('parseWith', () => {
     )
   })
 
-  test('another library tells its own messages, in paths of keys', async () => {
+  test('another library reports its own messages, with paths of keys', async () => {
     const schema = libraryOf({ type: 'object' }, () => ({
       issues: [
         { message: 'Needs an a', path: [{ key: 'a' }, 'b', 0] },
@@ -279,7 +279,7 @@ describe('parseWith', () => {
   })
 })
 
-describe('what zod finds wrong, in plain words', () => {
+describe('problems that zod finds, in plain words', () => {
   const schema = z.object({
     text: z.string().min(2).max(4).optional(),
     number: z.number().min(1).lt(9).multipleOf(2).optional(),
@@ -334,7 +334,7 @@ describe('what zod finds wrong, in plain words', () => {
     ])
   })
 
-  test('unknown fields of a strict object are told one by one, with the name that was meant', async () => {
+  test('unknown fields of a strict object are reported one by one, each with a suggestion', async () => {
     const strict = z.object({ at: z.strictObject({ latitude: z.number() }) })
 
     expect(await parseWith(strict, { at: { latitude: 1, lattitude: 2, x: 3 } })).toEqual({
@@ -346,7 +346,7 @@ describe('what zod finds wrong, in plain words', () => {
     })
   })
 
-  test('of very many issues the first fifty are told', async () => {
+  test('of very many issues the first fifty are reported', async () => {
     const parsed = await parseWith(z.array(z.string()), new Array(10_000).fill(1))
 
     expect(parsed.ok ? [] : parsed.issues).toHaveLength(50)

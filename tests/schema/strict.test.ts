@@ -13,7 +13,7 @@ const object = (properties: JsonSchema, required: readonly string[] = Object.key
   ...closed,
 })
 
-describe('SO-30 SO-31 H-21 the strict form', () => {
+describe('SO-30 SO-31 the strict form closes every object and requires every field', () => {
   test.each<[string, JsonSchema, JsonSchema]>([
     ['of a closed object is itself', object({ a: text }), object({ a: text })],
     [
@@ -80,13 +80,13 @@ describe('SO-30 SO-31 H-21 the strict form', () => {
     ['items of any kind', { type: 'array' }],
     ['what is too deep', deep],
     ['too many options', { enum: Array.from({ length: 1_001 }, (_, index) => index) }],
-  ])('is none for %s', (_name, schema) => {
+  ])('none exists for %s', (_name, schema) => {
     expect(strictSchema(schema)).toBeNull()
   })
 })
 
-describe('H-21 a document', () => {
-  test('keeps recursion and joins parts that all hold, which it does not close one by one', () => {
+describe('a document', () => {
+  test('keeps recursion and joins parts that all apply, without closing each', () => {
     const part = (name: string): JsonSchema => ({ type: 'object', properties: { [name]: text }, required: [name] })
     expect(answerDocument({ allOf: [part('a'), part('b')] })).toEqual(object({ a: text, b: text }))
     const clash = { allOf: [part('a'), { ...part('a'), properties: { a: { type: 'number' } } }] }
@@ -98,7 +98,7 @@ describe('H-21 a document', () => {
   })
 })
 
-describe('H-21 nulls that stand for what is absent', () => {
+describe('nulls for absent values', () => {
   const a = object({ kind: { const: 'a' }, n: { type: 'number' } }, ['kind'])
   const b = object({ kind: { const: 'b' }, n: { type: ['number', 'null'] } }, ['kind'])
   const node: JsonSchema = { ...object({ next: { $ref: '#/$defs/node' } }, []), $defs: {} }

@@ -11,7 +11,7 @@ import { libraryOf } from './support/standard-schema.js'
 const noArguments: JsonSchema = { type: 'object', properties: {} }
 
 describe('defineTool', () => {
-  test('HC-15 a JSON Schema tool is advertised with its schema as it is', () => {
+  test('HC-15 a JSON Schema tool is offered with its schema unchanged', () => {
     const parameters = {
       $schema: 'http://json-schema.org/draft-07/schema#',
       title: 'Lookup',
@@ -24,7 +24,7 @@ describe('defineTool', () => {
     expect(tool.validate).toBeUndefined()
   })
 
-  test('HC-16 a typed tool shows its constraints, applies defaults and transforms, and refuses what does not fit', async () => {
+  test('HC-16 a typed tool shows its constraints, applies defaults and transforms, and rejects invalid arguments', async () => {
     const tool = defineTool({
       name: 'page',
       description: 'Reads a page.',
@@ -107,7 +107,7 @@ describe('defineTool', () => {
     expectTypeOf<(args: { a: number }) => number>().not.toExtend<ToolOptions<z.ZodType<{ a: string }>>['handler']>()
   })
 
-  test('a rule of approval gets the parsed arguments', async () => {
+  test('an approval rule receives the parsed arguments', async () => {
     const tool = defineTool({
       name: 'pay',
       description: '',
@@ -122,7 +122,7 @@ describe('defineTool', () => {
     expect(await rule(checked.value, { runId: 'r', callId: 'c', metadata: {} })).toBe(true)
   })
 
-  test('a tool is frozen, keeps every option that was given, and has none that was not', () => {
+  test('a tool is frozen, and has exactly the options that were given', () => {
     const options = {
       name: 'all',
       description: 'Has all.',
@@ -148,18 +148,18 @@ describe('defineTool', () => {
     ).toEqual(['call', 'description', 'name', 'parameters'])
   })
 
-  test('a JSON Schema that does not say so is made an object at the root', () => {
+  test('a JSON Schema without a type becomes an object at the root', () => {
     const tool = defineTool({ name: 'x', description: '', parameters: { properties: { a: {} } }, handler: () => 1 })
 
     expect(tool.parameters).toEqual({ type: 'object', properties: { a: {} } })
   })
 })
 
-describe('what defineTool refuses', () => {
+describe('options that defineTool rejects', () => {
   const good = { name: 'x', description: 'd', parameters: noArguments, handler: () => 1 }
   test.each<[string, Record<string, unknown>, string]>([
     [
-      'TR-15 a negative budget',
+      'TR-15 a negative retry budget',
       { maxRetries: -1 },
       'Expected `maxRetries` of tool `x` to be a whole number from 0 up, got -1.',
     ],
@@ -191,9 +191,9 @@ describe('what defineTool refuses', () => {
       'Expected `description` of tool `x` to be a text, got nothing.',
     ],
     ['a missing handler', { handler: undefined }, 'Expected `handler` of tool `x` to be a function, got nothing.'],
-    ['H-23 an unknown option', { timeout: 5 }, 'Unknown option of tool `x`: `timeout`. Did you mean `timeoutMs`?'],
+    ['an unknown option', { timeout: 5 }, 'Unknown option of tool `x`: `timeout`. Did you mean `timeoutMs`?'],
     [
-      'H-34 a time of 0',
+      'a time limit of 0',
       { timeoutMs: 0 },
       'Expected `timeoutMs` of tool `x` to be a whole number of milliseconds from 1 to 2147483647, got 0.',
     ],
@@ -283,7 +283,7 @@ describe('what defineTool refuses', () => {
     expect(define).toThrow(expect.objectContaining({ code: 'invalid_options' }))
   })
 
-  test('parameters that go in a circle', () => {
+  test('circular parameters', () => {
     const circle: Record<string, unknown> = { type: 'object' }
     circle['properties'] = { self: circle }
 

@@ -21,7 +21,7 @@ const shared = { n: 1 }
 const revoked = Proxy.revocable({}, {})
 revoked.revoke()
 
-describe('what a handler returns becomes', () => {
+describe('the result of a handler', () => {
   test.each<[string, unknown, string]>([
     ['a string as it is', 'a "b"\n', 'a "b"\n'],
     ['an empty string too', '', ''],
@@ -119,7 +119,7 @@ describe('what a handler returns becomes', () => {
     })
   })
 
-  test('a text that is there a million times does not break the result', () => {
+  test('a string that occurs a million times does not break the result', () => {
     const outcome = outcomeOf(new Array(1_000_000).fill('x'.repeat(10_000)))
 
     expect(outcome).toMatchObject({
@@ -130,18 +130,18 @@ describe('what a handler returns becomes', () => {
 })
 
 describe('ToolResult', () => {
-  test('says more than a value', () => {
+  test('it holds more than a value', () => {
     const result = new ToolResult({ content: 'ok', metadata: { rows: 2 }, parts: [image] })
 
     expect(result).toMatchObject({ ok: true, content: 'ok', metadata: { rows: 2 }, parts: [image] })
     expect(outcomeOf(result)).toEqual({ kind: 'succeeded', content: 'ok', metadata: { rows: 2 }, parts: [image] })
   })
 
-  test('content that is no string becomes JSON', () => {
+  test('content that is not a string becomes JSON', () => {
     expect(new ToolResult({ content: { b: 1, a: 2 } }).content).toBe('{\n  "a": 2,\n  "b": 1\n}')
   })
 
-  test('a failure names its class, and may ask to be tried again', () => {
+  test('a failure names its class, and may ask for a retry', () => {
     const metadata = { error_type: 'Stale', retry: true, tool: 'x' }
 
     expect(outcomeOf(new ToolResult({ ok: false, content: 'Read it again.', metadata }))).toEqual({
@@ -160,7 +160,7 @@ describe('ToolResult', () => {
     })
   })
 
-  test('metadata are made JSON, in the order that they have', () => {
+  test('metadata becomes JSON, in its order', () => {
     const metadata = { z: 1, a: new Map([['b', 2n]]), f: () => 1 }
 
     expect(JSON.stringify(new ToolResult({ content: '', metadata: metadata as never }).metadata)).toBe(
@@ -196,7 +196,7 @@ describe('ToolResult', () => {
       { content: '', parts: [{ type: 'video', data: '', mediaType: '' }] },
       'Expected `parts[0]` of a `ToolResult`',
     ],
-  ])('%s is refused', (_name, fields, message) => {
+  ])('%s is rejected', (_name, fields, message) => {
     const make = (): unknown => new ToolResult(fields as never)
 
     expect(make).toThrow(HarnessError)
@@ -204,11 +204,11 @@ describe('ToolResult', () => {
   })
 })
 
-describe('an outcome that a handler gives', () => {
+describe('an outcome returned by a handler', () => {
   test.each<[string, ToolOutcome]>([
     ['success', { kind: 'succeeded', content: 'a', metadata: { b: 1 }, parts: [image] }],
     ['failure', { kind: 'failed', errorType: 'NotFound', content: 'gone', retry: false }],
-  ])('%s is taken as it is', (_name, outcome) => {
+  ])('%s is used as it is', (_name, outcome) => {
     expect(outcomeOf(outcome)).toBe(outcome)
   })
 
@@ -226,7 +226,7 @@ describe('an outcome that a handler gives', () => {
   })
 })
 
-describe('what a handler throws becomes', () => {
+describe('an exception of a handler', () => {
   class PathValidationError extends Error {
     override readonly name = 'PathValidationError'
   }
@@ -240,12 +240,12 @@ describe('what a handler throws becomes', () => {
 
   test.each<[string, unknown, ToolOutcome]>([
     [
-      'TR-01 a wish to try again',
+      'TR-01 a `ModelRetry` becomes a retryable failure with its message',
       new ModelRetry('Try b.'),
       { kind: 'failed', errorType: 'ModelRetry', content: 'Try b.', retry: true },
     ],
     [
-      'HC-38 an error by name and message',
+      'HC-38 an error becomes a failure with its name and message',
       new TypeError('bad'),
       { kind: 'failed', errorType: 'TypeError', content: 'TypeError: bad', retry: false },
     ],
@@ -270,7 +270,7 @@ describe('what a handler throws becomes', () => {
     expect(failureOf(thrown)).toEqual(outcome)
   })
 
-  test('its message is bounded, and no stack is in it', () => {
+  test('its message is bounded, without a stack', () => {
     const { content } = failureOf(new Error('😀'.repeat(5_000)))
 
     expect(content.length).toBeLessThanOrEqual(1_200)

@@ -11,7 +11,7 @@ test.each<[string, JsonObject, JsonObject | undefined, JsonObject]>([
   ['a list for an object', { a: { b: 1 } }, { a: [3] }, { a: [3] }],
   ['an object for a list', { a: [3] }, { a: { b: 1 } }, { a: { b: 1 } }],
   ['undefined, which says nothing', { a: 1 }, { a: undefined }, { a: 1 }],
-])('H-25 a merge with %s', (_name, base, changes, wanted) => {
+])('a merge with %s', (_name, base, changes, wanted) => {
   expect(mergeJson(base, changes)).toStrictEqual(wanted)
 })
 

@@ -70,7 +70,7 @@ describe('A value that fits', () => {
     expect(read(value)).toStrictEqual(value)
   })
 
-  test('keeps functions and instances as they are', () => {
+  test('keeps functions and instances unchanged', () => {
     class Port {
       send(): void {}
     }
@@ -89,7 +89,7 @@ describe('A value that fits', () => {
   })
 })
 
-describe('A value that does not fit is refused, naming its part, the expected and the given value', () => {
+describe('An invalid value is rejected with its part, the expected and the received value', () => {
   test.each<[string, (value: unknown) => unknown, unknown, string]>([
     [
       'a string for a number',
@@ -186,7 +186,7 @@ describe('A value that does not fit is refused, naming its part, the expected an
     )
   })
 
-  test('without an error, where the caller needs none', () => {
+  test('without an error, if the caller needs none', () => {
     expect(parseAs(address, { street: 5 }, 'the answer')).toStrictEqual({
       ok: false,
       problem: 'Expected `street` of the answer to be a string, got `5`.',
@@ -198,7 +198,7 @@ describe('A value that does not fit is refused, naming its part, the expected an
   })
 })
 
-test('A shape is tied to its type: what is missing, too much or of another kind does not compile', () => {
+test('A shape is tied to its type: missing, extra and wrong fields do not compile', () => {
   // @ts-expect-error: `number` has no shape
   object<Address>({ street: string, country: optional(string) })
   // @ts-expect-error: `country` may be left out

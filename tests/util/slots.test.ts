@@ -5,7 +5,7 @@ import { Slots } from '#util/slots.js'
 const quiet = new AbortController().signal
 
 describe('Slots', () => {
-  test('lets so much in at once for each key, in the order of asking, whatever the work comes to', async () => {
+  test('admits a fixed number at once per key, in order, whatever the outcome of the work', async () => {
     const slots = new Slots(2)
     const begun: string[] = []
     const open: (() => void)[] = []
@@ -27,7 +27,7 @@ describe('Slots', () => {
     expect(await Promise.all([...all, other])).toEqual(['a', 'failed', 'c', 'd', 'e'])
   })
 
-  test('who waits and is aborted gives up its place; who comes aborted gets none', async () => {
+  test('an aborted waiter gives up its place; an already aborted one gets none', async () => {
     const slots = new Slots(1)
     const controller = new AbortController()
     let open: () => void = () => undefined
@@ -42,7 +42,7 @@ describe('Slots', () => {
   })
 })
 
-test('sleep ends when it is over, or with the signal', async () => {
+test('sleep ends after its time, or with the signal', async () => {
   await sleep(1, quiet)
   const controller = new AbortController()
   const long = sleep(60_000, controller.signal)

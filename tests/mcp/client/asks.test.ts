@@ -20,7 +20,7 @@ const ASKING = `{
 const ann = { action: 'accept', content: { name: 'Ann' } }
 const bob = { action: 'accept', content: { name: 'Bob' } }
 
-test('a question in a call suspends it, and the call that is made again gets the answer', async () => {
+test('a question in a call suspends it, and the repeated call gets the answer', async () => {
   const server = oddServer(ASKING)
   const paused: unknown = await call(server, 'hello').catch((error: unknown) => error)
 
@@ -84,7 +84,7 @@ test('two calls that ask at once are both suspended', async () => {
   await server.close()
 })
 
-test('a host that can ask at once is asked while the call waits', async () => {
+test('a host that can answer at once is asked while the call waits', async () => {
   const server = oddServer(ASKING)
   const heard: unknown[] = []
   const host = hostOf({
@@ -137,7 +137,7 @@ test('a server that may ask for a reply gets one of the model, within its budget
   await server.close()
 })
 
-test('a server may not ask for a reply unless that was said, and is asked for by the host where it was', async () => {
+test('a server may ask for a reply only if that is enabled, and the host decides if it is configured to', async () => {
   const silent = oddServer(SAMPLING)
   const refused = oddServer(SAMPLING, { sampling: async () => null })
   const hosted = oddServer(SAMPLING, { sampling: true })
@@ -152,7 +152,7 @@ test('a server may not ask for a reply unless that was said, and is asked for by
   await Promise.all([silent.close(), refused.close(), hosted.close()])
 })
 
-test('a server is told of the folders of its host, or of those that were named for it', async () => {
+test('a server receives the folders of its host, or those that are configured for it', async () => {
   const handlers = `{ 'tools/list': () => ({ tools: [tool('roots')] }), 'tools/call': async () => text(JSON.stringify(await ask('roots/list', {}))) }`
   const hosted = oddServer(handlers)
   const named = oddServer(handlers, { roots: ['/srv/data'] })

@@ -43,7 +43,7 @@ test.each<[string, string, unknown, string[]]>([
     'mcp_servers:\n  a:\n    command: x\n    args: [y]\n    enabled: true\n  b:\n    command: z\n    enabled: false\n',
     ['a'],
   ],
-])('MCP-1 %s is read', async (_name, name, content, ids) => {
+])('%s is read', async (_name, name, content, ids) => {
   expect((await loadMcpServers(await file(name, content))).map(({ id }) => id)).toEqual(ids)
 })
 
@@ -76,7 +76,7 @@ test.each<[string, unknown, RegExp]>([
   ['no servers', { mcpservers: {} }, /Expected `.*` to hold `mcpServers`: an object of servers by name\.$/],
   ['a list without names', { servers: [{ command: 'x' }] }, /Expected server 1 of `.*` to have a `name`\.$/],
   ['no JSON', '{', /is broken: /],
-])('MCP-1 %s is refused plainly', async (_name, content, message) => {
+])('%s is rejected with a clear error', async (_name, content, message) => {
   const path = await file('.mcp.json', content)
 
   await expect(loadMcpServers(path, { env: {} })).rejects.toMatchObject({
@@ -85,7 +85,7 @@ test.each<[string, unknown, RegExp]>([
   })
 })
 
-test('MCP-3 a server of a file gets the variables that are named for it, and tools with its name in front', async () => {
+test('a server of a file gets the variables named for it, and its tools have its name as prefix', async () => {
   const source = `
     process.stdin.on('data', (piece) => {
       for (const line of String(piece).split('\\n').filter(Boolean)) {

@@ -18,7 +18,7 @@ test.each<[string, unknown, Partial<ToolOutcome & { kind: 'succeeded' }>]>([
     { content: '{\n  "a": [\n    true\n  ],\n  "n": 1\n}' },
   ],
   [
-    'H-27 an image is a marker in the text, and a part',
+    'an image is a marker in the text, and a part',
     { content: [text('see'), { type: 'image', data: 'aWk=', mimeType: 'image/png' }] },
     { content: 'see\n[image: image/png]', parts: [{ type: 'image', data: 'aWk=', mediaType: 'image/png' }] },
   ],
@@ -55,11 +55,11 @@ test.each<[string, unknown, Partial<ToolOutcome & { kind: 'succeeded' }>]>([
     { content: [{ type: 'hologram' }, text('b')] },
     { content: '[content of an unknown type: hologram]\nb' },
   ],
-])('MC-01 %s', (_name, result, expected) => {
+])('MC-01 a result of a server becomes content for the model: %s', (_name, result, expected) => {
   expect(outcome(result)).toEqual({ kind: 'succeeded', metadata: source, ...expected })
 })
 
-test('a part that is too large is told of, not passed on', () => {
+test('a part that is too large is reported, not passed on', () => {
   const data = 'x'.repeat(9 * 1024 * 1024)
 
   expect(outcome({ content: [{ type: 'image', data, mimeType: 'image/png' }] })).toEqual({
@@ -69,7 +69,7 @@ test('a part that is too large is told of, not passed on', () => {
   })
 })
 
-test('MC-04 H-03 an error result is a failure, which counts as a retry only when that is asked for', () => {
+test('MC-04 an error result is a failure, which counts as a retry only with `retryErrors`', () => {
   const result = { content: [text('no such file')], isError: true }
   const failed = { kind: 'failed', errorType: 'MCPToolError', content: 'no such file', metadata: source }
 

@@ -121,7 +121,7 @@ describe.each<[string, (fault: Fault) => Promise<AsyncDisposable & { readonly se
   ['streamable HTTP, as events', (fault) => oddHttp(fault, true)],
 ])('over %s', (_transport, make) => {
   test.each<Fault>(['killed', 'hangs', 'floods', 'invalid JSON', 'no result'])(
-    'MC-05 a server that does this in a call gives a short, clear result, and the run goes on with it: %s',
+    'MC-05 a server that fails in a call yields a short, clear result, and the run continues: %s',
     async (fault) => {
       await using odd = await make(fault)
       const model = new ScriptedModel().calls('work', { fault }).calls('work', {}).says('Done.')

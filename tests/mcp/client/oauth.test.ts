@@ -67,7 +67,7 @@ const clock = defineTool({
 describe.each([
   ['the newest revision', async () => loadSdk()],
   ['an older revision', async () => loadSdk('legacy')],
-] as const)('a server behind OAuth, for a client of %s', (_era, load) => {
+] as const)('a server with OAuth, for a client of %s', (_era, load) => {
   interface Scene extends AsyncDisposable {
     readonly guarded: GuardedServer
     readonly keys: Keys
@@ -99,7 +99,7 @@ describe.each([
     return { guarded, keys, server, authorized, [Symbol.asyncDispose]: end }
   }
 
-  test('is found out about, registered with and authorized by a person, with PKCE; the tools are there then', async () => {
+  test('it is discovered, registered with and authorized by a person, with PKCE; then its tools are available', async () => {
     await using stage = await scene()
     const { guarded, server, authorized } = stage
 
@@ -110,7 +110,7 @@ describe.each([
     expect(guarded.journal).toEqual(['register', 'authorize read', 'token authorization_code'])
   })
 
-  test('is left out of a run until then, which is told and goes on; no token is in what runs tell', async () => {
+  test('it is left out of a run until then, with a warning; no event holds a token', async () => {
     await using stage = await scene()
     const { guarded, keys, server } = stage
     const model = new ScriptedModel().says('Without.').calls('clock').says('With.')
@@ -135,7 +135,7 @@ describe.each([
     for (const token of guarded.given) expect(JSON.stringify(events)).not.toContain(token)
   })
 
-  test('a token that has ended is refreshed in the middle of a call, and nobody is asked', async () => {
+  test('an expired token is refreshed during a call, without asking anybody', async () => {
     await using stage = await scene()
     const { guarded, keys, server, authorized } = stage
     await authorized()
@@ -148,7 +148,7 @@ describe.each([
     expect(keys.wasSent).toBe(false)
   })
 
-  test('where it cannot be refreshed the call fails, and works again once the person has been asked', async () => {
+  test('if the token cannot be refreshed the call fails, and works again after a new authorization', async () => {
     await using stage = await scene()
     const { guarded, keys, server, authorized } = stage
     await authorized()
@@ -196,7 +196,7 @@ describe.each([
     expect(guarded.journal.slice(3)).toEqual(['authorize read write', 'token authorization_code'])
   })
 
-  test('a code that is not good is an error that says so, and the right one still helps', async () => {
+  test('an invalid code is a clear error, and the right one still works', async () => {
     await using stage = await scene()
     const { keys, server, authorized } = stage
     await expect(toolsOf(server)).rejects.toThrow('requires authorization')

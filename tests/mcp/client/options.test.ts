@@ -9,7 +9,7 @@ import { loadSdk } from '#mcp/sdk/sdk.js'
 import { serverFetch } from '#mcp/client/server-fetch.js'
 import { toolsOf } from '../support.js'
 
-test('MC-40 servers are made without an SDK, and connecting without one says what to install', async () => {
+test('MC-40 server objects can be created without an SDK, and connecting without one names the package to install', async () => {
   const missing = async (): Promise<never> => {
     throw Object.assign(new Error('Cannot find package'), { code: 'ERR_MODULE_NOT_FOUND' })
   }
@@ -66,11 +66,11 @@ test.each<[string, () => unknown, string]>([
     () => mcpHttp({ url: 'http://x', offer: ['roots' as never] }),
     'Expected `offer[0]` of `mcpHttp` to be one of `tools`, `resources`, `prompts`, got `roots`.',
   ],
-])('%s is refused when the server is made', (_name, make, message) => {
+])('%s is rejected when the server is created', (_name, make, message) => {
   expect(make).toThrow(message)
 })
 
-test('MCP-3 of the host only what every program needs is passed on', () => {
+test('a server process inherits only the variables that every program needs', () => {
   const host = { PATH: '/bin', OPENAI_API_KEY: 'secret', LC_ALL: 'C', TMPDIR: '/tmp', SHELL: '() { :; }' }
 
   expect(childEnvironment({ MINE: 'yes', PATH: '/mine' }, host)).toEqual({
@@ -81,7 +81,7 @@ test('MCP-3 of the host only what every program needs is passed on', () => {
   })
 })
 
-test('headers go to the server itself and to nobody else', async () => {
+test('headers are sent to the server itself and to nobody else', async () => {
   const heard: IncomingHttpHeaders[] = []
   await using server = await listening((response, headers) => {
     heard.push(headers)
@@ -98,7 +98,7 @@ test('headers go to the server itself and to nobody else', async () => {
   ])
 })
 
-test('they stay with it behind a redirect, and are sent on within its origin alone', async () => {
+test('after a redirect they are sent within the same origin only', async () => {
   const heard: unknown[] = []
   await using other = await listening((response, headers) => {
     heard.push(['other', headers['x-key']])
@@ -152,7 +152,7 @@ test.each([
   else await expect(body).rejects.toThrow()
 })
 
-test('a server that is not there is named, with the cause', async () => {
+test('a server that does not exist is named, with the cause', async () => {
   await using server = mcpHttp({ id: 'gone', url: 'http://127.0.0.1:1/mcp' })
 
   await expect(toolsOf(server)).rejects.toThrow(/MCP server `gone` could not be reached: /)

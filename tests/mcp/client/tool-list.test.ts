@@ -20,7 +20,7 @@ function tool(name: string, more: JsonObject = {}): JsonObject {
   return { name, inputSchema: { type: 'object' }, ...more }
 }
 
-test('MC-01 H-27 names get the prefix and safe characters, schemas stay as they came, hints become ours', async () => {
+test('MC-01 tool names get the prefix and safe characters, schemas are unchanged, and annotations become ours', async () => {
   const inputSchema = {
     $schema: 'http://json-schema.org/draft-07/schema#',
     title: 'In',
@@ -44,7 +44,7 @@ test('MC-01 H-27 names get the prefix and safe characters, schemas stay as they 
   expect(spec?.sequential).toBeUndefined()
 })
 
-test('MC-01 every result says where it comes from', async () => {
+test('MC-01 every result names its server and tool', async () => {
   const server = oddServer(`{ 'tools/list': () => ({ tools: [tool('a b')] }), 'tools/call': ({ name }) => text(name) }`)
 
   expect(await call(server, 'a_b')).toEqual({
@@ -55,7 +55,7 @@ test('MC-01 every result says where it comes from', async () => {
   await server.close()
 })
 
-test('MC-02 filters go by the names before the prefix, and one that names nothing is told of', async () => {
+test('MC-02 filters use the names without the prefix, and one that matches nothing is reported', async () => {
   const host = hostOf()
   const server = oddServer(`{ 'tools/list': () => ({ tools: [tool('read'), tool('write'), tool('drop')] }) }`, {
     toolPrefix: 'x',
@@ -68,7 +68,7 @@ test('MC-02 filters go by the names before the prefix, and one that names nothin
   await server.close()
 })
 
-test('MC-07 a schema that is no object is refused, naming the tool; one that is left out is not', async () => {
+test("MC-07 a schema that is not an object is rejected with the tool's name; a filtered tool is not checked", async () => {
   const tools = [tool('good'), { name: 'bad', inputSchema: { type: 'string' } }]
 
   await expect(offered(tools)).rejects.toThrow(
@@ -77,36 +77,36 @@ test('MC-07 a schema that is no object is refused, naming the tool; one that is 
   expect(await offered(tools, { excludeTools: ['bad'] })).toHaveLength(1)
 })
 
-test('MC-08 two tools that a model would call the same are refused, naming both', async () => {
+test('MC-08 two tools with the same name for the model are rejected, and both are named', async () => {
   await expect(offered([tool('a.b'), tool('a_b')])).rejects.toThrow(
     'has two tools, `a.b` and `a_b`, that a model would call `a_b`',
   )
 })
 
 test.each([
-  ['MC-09 leading marks survive', '_-x', '', '_-x'],
+  ['MC-09 leading underscores and dashes survive', '_-x', '', '_-x'],
   ['an empty name is a name', '', '', 'mcp_tool'],
   ['a name of 64 characters is whole', 'n'.repeat(64), '', 'n'.repeat(64)],
-  ['H-27 a longer one is cut and hashed', 'n'.repeat(65), '', `${'n'.repeat(55)}_1e3fb6d5`],
+  ['a longer name is cut and hashed', 'n'.repeat(65), '', `${'n'.repeat(55)}_1e3fb6d5`],
 ])('%s', (_case, name, prefix, expected) => {
   expect(publicToolName(name, prefix)).toBe(expected)
 })
 
-test('H-27 names that are equal for 64 characters stay apart', () => {
+test('names that are equal for 64 characters stay distinct', () => {
   const [left, right] = [publicToolName(`${'n'.repeat(70)}1`, 'p'), publicToolName(`${'n'.repeat(70)}2`, 'p')]
 
   expect(left).not.toBe(right)
   expect([left, right].map((name) => name.length)).toEqual([64, 64])
 })
 
-test('MCP-4 two servers with the same tool live beside each other by their prefixes', async () => {
+test('two servers with the same tool are told apart by their prefixes', async () => {
   const [left] = await offered([tool('search')], { toolPrefix: 'web' })
   const [right] = await offered([tool('search')], { toolPrefix: 'mail' })
 
   expect([left?.name, right?.name]).toEqual(['web_search', 'mail_search'])
 })
 
-test('a person can be asked before calls that the host picks', async () => {
+test('approval can be required for calls that the host selects', async () => {
   const [spec] = await offered([tool('drop', { annotations: { destructiveHint: true } })], {
     requiresApproval: ({ toolName, annotations, args }) =>
       toolName === 'drop' && annotations.destructive === true && args['all'] === true,

@@ -51,8 +51,8 @@ async function silentProvider(): Promise<
 describe.each([
   ['the newest revision', async () => loadSdk()],
   ['an older revision', async () => loadSdk('legacy')],
-])('a harness that is served over stdio, to a client of %s', (_era, load) => {
-  test('MCP-6 offers `run` and the chosen tools, tells how far it is, and answers', async () => {
+])('a harness served over stdio, to a client of %s', (_era, load) => {
+  test('it offers `run` and the chosen tools, reports progress, and answers', async () => {
     await using provider = await scriptedProvider()
     provider.always(answer)
     await using server = served(`local:scripted@${provider.url.chat}`, load)
@@ -74,7 +74,7 @@ describe.each([
     ])
   })
 
-  test('a run that its client cancels is cancelled, and the server serves on', async () => {
+  test('a run that its client cancels is cancelled, and the server continues', async () => {
     await using provider = await silentProvider()
     await using server = served(provider.model, load)
     const run = await toolNamed(server, 'run')
@@ -90,7 +90,7 @@ describe.each([
   })
 })
 
-test('standard output holds the protocol alone, and the process ends with its client, in the middle of a run too', async () => {
+test('standard output holds only the protocol, and the process ends with its client, even during a run', async () => {
   await using provider = await silentProvider()
   const child = spawn(process.execPath, [PROGRAM], { env: childEnvironment({ THINHARNESS_MODEL: provider.model }) })
   const heard = { stdout: '', stderr: '' }

@@ -27,7 +27,7 @@ const eras: [string, () => ReturnType<typeof loadSdk>][] = [
   ['an older revision', async () => loadSdk('legacy')],
 ]
 
-describe.each(eras)('a harness that is served over HTTP, to a client of %s', (_era, load) => {
+describe.each(eras)('a harness served over HTTP, to a client of %s', (_era, load) => {
   const client = (url: string): McpServer =>
     serverAt(
       { kind: 'http', url: new URL(url), fetch, auth: null },
@@ -35,7 +35,7 @@ describe.each(eras)('a harness that is served over HTTP, to a client of %s', (_e
       load,
     )
 
-  test('MCP-6 runs, tells how far it is, and gives the answer', async () => {
+  test('it runs, reports progress, and returns the answer', async () => {
     const model = new ScriptedModel().calls('clock', { zone: 'utc' }).says('It is noon.')
     await using harness = new Harness({ model, builtinTools: [], tools: [clock] })
     await using serving = await serveMcp(harness, { transport: {}, description: 'Knows the time.' })
@@ -57,7 +57,7 @@ describe.each(eras)('a harness that is served over HTTP, to a client of %s', (_e
     expect(await toolNamed(server, 'run')).toMatchObject({ description: 'Knows the time.' })
   })
 
-  test('chosen tools are offered beside it, with their schema, hints and images', async () => {
+  test('chosen tools are offered too, with their schema, hints and images', async () => {
     await using harness = new Harness({ model: new ScriptedModel(), builtinTools: [] })
     await using serving = await serveMcp(harness, { transport: {}, tools: [clock] })
     await using server = client(serving.url ?? '')
@@ -108,7 +108,7 @@ describe.each(eras)('a harness that is served over HTTP, to a client of %s', (_e
   })
 })
 
-test('the newest revision is spoken where both sides can', async () => {
+test('the newest revision that both sides support is used', async () => {
   await using served = new Harness({ model: new ScriptedModel(), builtinTools: [] })
   await using serving = await serveMcp(served, { transport: {} })
   const sdk = await loadSdk()
@@ -128,7 +128,7 @@ test('the newest revision is spoken where both sides can', async () => {
   await connection.close()
 })
 
-test('a chosen tool works in the root of the harness, within its time, and is not called where a person must agree', async () => {
+test('a chosen tool works in the root of the harness, within its time limit, and is not called if a person must approve', async () => {
   const root = await folderWith({ 'a.txt': 'in the root' })
   const called: unknown[] = []
   const drop = (name: string, requiresApproval: NonNullable<ToolSpec['requiresApproval']>): ToolSpec =>
@@ -171,7 +171,7 @@ test('a chosen tool works in the root of the harness, within its time, and is no
   expect(called).toEqual([['ruled', { all: false }]])
 })
 
-test('a run that waits for a person is an error that says so', async () => {
+test('a run that waits for a person is a clear error', async () => {
   const drop = defineTool({
     name: 'drop',
     description: 'Drops.',
@@ -189,7 +189,7 @@ test('a run that waits for a person is an error that says so', async () => {
   })
 })
 
-test('only who has the token, the right host name and no foreign page is served', async () => {
+test('only clients with the token, the right host name and no foreign origin are served', async () => {
   await using guarded = new Harness({ model: new ScriptedModel(), builtinTools: [] })
   await using serving = await serveMcp(guarded, { transport: { token: 't0ken' } })
   const url = serving.url ?? ''
@@ -205,7 +205,7 @@ test('only who has the token, the right host name and no foreign page is served'
   expect(await status({ authorization }, url.replace('/mcp', '/other'))).toBe(404)
 })
 
-test('a request over 10 MiB is refused, and the next one is served', async () => {
+test('a request over 10 MiB is rejected, and the next one is served', async () => {
   await using harness = new Harness({ model: new ScriptedModel(), builtinTools: [] })
   await using serving = await serveMcp(harness, { transport: {}, tools: [clock] })
   const url = serving.url ?? ''
@@ -245,7 +245,7 @@ test.each<[string, unknown, string]>([
   ['an address that others can reach, without a token', { transport: { host: '0.0.0.0' } }, 'Expected a `token`'],
   ['an unknown option', { transport: {}, port: 1 }, 'Unknown option of `serveMcp`: `port`.'],
   ['no transport', {}, 'Expected `transport` of `serveMcp`'],
-])('%s is refused', async (_name, options, message) => {
+])('%s is rejected', async (_name, options, message) => {
   await using refused = new Harness({ model: new ScriptedModel(), builtinTools: [] })
 
   await expect(serveMcp(refused, options as never)).rejects.toThrow(message)

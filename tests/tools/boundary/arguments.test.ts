@@ -25,7 +25,7 @@ const specs: [string, ToolSpec][] = [
 ]
 
 describe.each(specs)('checkArguments by %s', (_name, spec) => {
-  test('arguments that fit are used as they came, to the letter', async () => {
+  test('valid arguments are used exactly as received', async () => {
     const text = ' {"content": "é", "path":"a" }\n'
 
     expect(await checkArguments(spec, text)).toEqual({
@@ -36,7 +36,7 @@ describe.each(specs)('checkArguments by %s', (_name, spec) => {
     })
   })
 
-  test('TR-02 arguments that do not fit are told field by field', async () => {
+  test('TR-02 invalid arguments are reported field by field', async () => {
     expect(await refused(spec, { path: 5, conten: 'hello' })).toEqual({
       ok: false,
       text: '{"path":5,"conten":"hello"}',
@@ -66,7 +66,7 @@ describe.each(specs)('checkArguments by %s', (_name, spec) => {
     ])
   })
 
-  test('HC-17 TR-05 text that is no JSON is refused, and never completed', async () => {
+  test('HC-17 TR-05 arguments that are not JSON are rejected, and never completed', async () => {
     const checked = await refused(spec, '{"path": "a", "content": "secret tex')
 
     expect(envelopeOf(checked.outcome)).toEqual({
@@ -98,7 +98,7 @@ describe.each(specs)('checkArguments by %s', (_name, spec) => {
     '{"a":NaN}',
     '\ufeff{}',
     '{"a":1',
-  ])('the text %j is refused without a piece of it in the message', async (text) => {
+  ])('the text %j is rejected without quoting it in the message', async (text) => {
     const { outcome } = await refused(spec, text)
 
     expect(outcome.errorType).toBe('InvalidArguments')
@@ -113,7 +113,7 @@ describe.each(specs)('checkArguments by %s', (_name, spec) => {
     ['{"path":', true],
     ['[1, 2', true],
     ['{"path":"a', true],
-  ])('whether the text %s may have been cut off is told: %j', async (text, isCut) => {
+  ])('a text that may have been cut off is recognized: %s, %j', async (text, isCut) => {
     const { content } = (await refused(spec, text)).outcome
 
     expect(content.includes('may have been cut off')).toBe(isCut)
@@ -125,14 +125,14 @@ describe.each(specs)('checkArguments by %s', (_name, spec) => {
     ['null', '(null)'],
     ['"a"', '("a")'],
     ['true', '(boolean)'],
-  ])('%s is no object', async (text, shown) => {
+  ])('%s is not an object', async (text, shown) => {
     const { outcome } = await refused(spec, text)
 
     expect(outcome.errorType).toBe('InvalidArguments')
     expect(outcome.content).toContain(`- <root>: arguments must be a JSON object ${shown}\n`)
   })
 
-  test('nothing sent to a tool that requires something is told as what is missing', async () => {
+  test('an empty call of a tool with required fields is reported as missing fields', async () => {
     const checked = await refused(spec, '')
 
     expect(checked.outcome.errorType).toBe('ValidationError')
@@ -140,7 +140,7 @@ describe.each(specs)('checkArguments by %s', (_name, spec) => {
     expect(checked.text).toBe('{"invalid_arguments":""}')
   })
 
-  test('147 a huge text in a bad call stays out of a short message', async () => {
+  test('147 a huge string in an invalid call stays out of the short message', async () => {
     const { outcome, text } = await refused(spec, { content: 'x'.repeat(200_000), mode: 'y'.repeat(100_000) })
 
     expect(outcome.content.length).toBeLessThanOrEqual(1_200)
@@ -150,7 +150,7 @@ describe.each(specs)('checkArguments by %s', (_name, spec) => {
     expect(text).toHaveLength(300_024)
   })
 
-  test('148 of a field with a sensitive name only the length is told, at any depth', async () => {
+  test('148 of a field with a sensitive name only the length is shown, at any depth', async () => {
     const sent = {
       apiKey: 'sk-1',
       token: 'sk-2',
@@ -166,8 +166,8 @@ describe.each(specs)('checkArguments by %s', (_name, spec) => {
   })
 
   test.each<[string, string]>([
-    ['149 an object that does not fit is kept as it came', '{"path": 5}'],
-    ['149 an empty object is kept when it is what came', '{}'],
+    ['149 an object that does not fit is kept as received', '{"path": 5}'],
+    ['149 an empty object is kept only as received', '{}'],
   ])('%s', async (_name, text) => {
     expect((await refused(spec, text)).text).toBe(text)
   })
@@ -177,7 +177,7 @@ describe.each(specs)('checkArguments by %s', (_name, spec) => {
     ['[1]', '{"invalid_arguments":"[1]"}'],
     ['"{"', '{"invalid_arguments":"\\"{\\""}'],
     ['null', '{"invalid_arguments":"null"}'],
-  ])('149 of %s the history shows the start, not an empty object', async (text, kept) => {
+  ])('149 the history shows the start of malformed arguments, not an empty object: %s', async (text, kept) => {
     expect((await refused(spec, text)).text).toBe(kept)
   })
 
@@ -187,7 +187,7 @@ describe.each(specs)('checkArguments by %s', (_name, spec) => {
     expect(JSON.parse(text)).toEqual({ invalid_arguments: `${'x'.repeat(199)}…` })
   })
 
-  test('a message is bounded whatever is sent, and names no part of a schema', async () => {
+  test('a message is bounded whatever is sent, and quotes no part of a schema', async () => {
     const name = fc.oneof(
       fc.string({ unit: 'binary', maxLength: 200 }),
       fc.constantFrom('path', 'content', '__proto__', 'a\nb'),
@@ -209,7 +209,7 @@ describe.each(specs)('checkArguments by %s', (_name, spec) => {
     )
   })
 
-  test('no text makes it reject, and what it keeps is always an object', async () => {
+  test('no string makes it reject, and it always keeps an object', async () => {
     const valid = fc.jsonValue().map((value) => JSON.stringify({ path: 'a', content: 'b', more: value }))
     const mutated = fc
       .tuple(valid, fc.nat(), fc.nat(), fc.string({ unit: 'binary', maxLength: 3 }))
@@ -238,7 +238,7 @@ describe.each(specs)('checkArguments by %s', (_name, spec) => {
   })
 })
 
-describe('tools that are not made by defineTool', () => {
+describe('tools that were not created by defineTool', () => {
   const plain: ToolSpec = {
     name: 'plain',
     description: '',
@@ -264,7 +264,7 @@ describe('tools that are not made by defineTool', () => {
     expect(seen).toEqual([{ n: 1 }, { n: 0 }])
   })
 
-  test('a typed tool that was given another schema is checked by both', async () => {
+  test('a typed tool with another schema is checked by both', async () => {
     const narrowed = { ...write, parameters: { ...write.parameters, maxProperties: 2 } }
 
     expect((await refused(narrowed, { path: 'a', content: 'b', mode: 1 })).outcome.content).toContain(
@@ -275,7 +275,7 @@ describe('tools that are not made by defineTool', () => {
     )
   })
 
-  test('a rule that throws refuses the call', async () => {
+  test('a rule that throws rejects the call', async () => {
     const spec: ToolSpec = {
       ...plain,
       validate: () => {
@@ -290,7 +290,7 @@ describe('tools that are not made by defineTool', () => {
     })
   })
 
-  test('a schema that cannot be used is told as such, and is nothing to try again', async () => {
+  test('an unusable schema is reported as such, and is not retryable', async () => {
     const spec: ToolSpec = { ...plain, parameters: { type: 'object', properties: { n: { $ref: '#/$defs/gone' } } } }
     const checked = await refused(spec, '{"n":1}')
 
@@ -327,7 +327,7 @@ describe('previewArguments', () => {
     ['', '{"invalid_arguments":""}'],
     ['[1]', '{"invalid_arguments":"[1]"}'],
     ['{"a":', '{"invalid_arguments":"{\\"a\\":"}'],
-  ])('149 %j is kept as %j', (text, kept) => {
+  ])('149 arguments in any form are kept as a short object: %j as %j', (text, kept) => {
     expect(previewArguments(text)).toBe(kept)
   })
 })

@@ -13,11 +13,11 @@ describe('bounded', () => {
     { kind: 'failed', errorType: 'E', content: 'x', retry: true },
     { kind: 'cancelled', reason: 'x' },
     { kind: 'rejected', reason: null },
-  ])('an outcome within its bounds comes back as it is', (outcome) => {
+  ])('an outcome within its bounds is returned unchanged', (outcome) => {
     expect(bounded(outcome, 100)).toBe(outcome)
   })
 
-  test('of a longer text start and end are kept, around what is said of the rest', () => {
+  test('a longer text keeps its start and end, around a note about the rest', () => {
     const content = `${'a'.repeat(500)}${'b'.repeat(500)}`
     const outcome = bounded({ ...succeeded(content), metadata: { rows: 1 } }, 101)
 
@@ -41,7 +41,7 @@ describe('bounded', () => {
       { kind: 'rejected', reason: 'x'.repeat(50) },
       { kind: 'rejected', reason: 'xxxxx' },
     ],
-  ])('where there is no room for the line, the start is kept', (outcome, expected) => {
+  ])('without room for the note, the start is kept', (outcome, expected) => {
     expect(bounded(outcome, 5)).toEqual(expected)
   })
 
@@ -60,7 +60,7 @@ describe('bounded', () => {
     )
   })
 
-  test('a lone surrogate that was there before stays', () => {
+  test('an existing lone surrogate stays', () => {
     expect(bounded(succeeded(`\udc00${'x'.repeat(400)}\ud800`), 60)).toMatchObject({
       content: `\udc00${'x'.repeat(10)}\n[… 380 of 402 characters left out …]\n${'x'.repeat(10)}\ud800`,
     })
@@ -76,7 +76,7 @@ describe('bounded', () => {
     expect(outcome).toMatchObject({ metadata: { truncated: true, chars: 52_000_000 } })
   })
 
-  test('what was cut away is not kept in memory', () => {
+  test('the removed part is not kept in memory', () => {
     setFlagsFromString('--expose_gc')
     const collect = runInNewContext('gc') as () => void
     const used = (): number => {
@@ -92,7 +92,7 @@ describe('bounded', () => {
     expect(outcomes).toHaveLength(20)
   })
 
-  test('metadata that are too large lose their largest members, never what the loop reads', () => {
+  test('metadata that is too large loses its largest members, never those that the loop reads', () => {
     const metadata = {
       error_type: 'E',
       retry: true,
@@ -119,14 +119,14 @@ describe('bounded', () => {
     })
   })
 
-  test('metadata of very many members are bounded too', () => {
+  test('metadata of very many members is bounded too', () => {
     const metadata = Object.fromEntries(Array.from({ length: 100_000 }, (_, index) => [`key_${index}`, index]))
     const outcome = bounded({ ...succeeded('c'), metadata }, 100)
 
     expect(JSON.stringify(outcome).length).toBeLessThan(25_000)
   })
 
-  test('metadata that are no JSON are made so', () => {
+  test('metadata that is not JSON is converted', () => {
     const outcome = bounded({ ...succeeded('c'), metadata: { n: 5n, ok: 1 } as never }, 100)
 
     expect(outcome).toEqual({ ...succeeded('c'), metadata: { n: '5', ok: 1 } })

@@ -31,7 +31,7 @@ function tool(handler: (args: { readonly n?: number | undefined }, context: Tool
 }
 
 describe('invoke', () => {
-  test('HC-34 HC-37 a handler is called once, with what the check gave and its context, and waited for', async () => {
+  test('HC-34 HC-37 a handler is called once, with the checked arguments and its context, and awaited', async () => {
     const calls: unknown[] = []
     const spec = tool(async (args, given) => {
       calls.push(args, given)
@@ -42,7 +42,7 @@ describe('invoke', () => {
     expect(calls).toEqual([{ n: 1 }, context])
   })
 
-  test('HC-36 a promise that is no Promise is waited for', async () => {
+  test('HC-36 a thenable that is not a Promise is awaited', async () => {
     const thenable = { then: (resolve: (value: string) => void) => resolve('later') }
 
     expect(
@@ -54,7 +54,7 @@ describe('invoke', () => {
     ).toEqual({ kind: 'succeeded', content: 'later' })
   })
 
-  test('TR-13 HC-38 what is thrown, at once or later, becomes a result', async () => {
+  test('TR-13 HC-38 an exception, at once or later, becomes a failed result', async () => {
     const retry = { kind: 'failed', errorType: 'ModelRetry', content: 'again', retry: true }
     const thrown = tool(() => {
       throw new ModelRetry('again')
@@ -82,7 +82,7 @@ describe('invoke', () => {
     })
   })
 
-  test('TR-03 TR-14 a validation error inside a handler is no wish to try again', async () => {
+  test('TR-03 TR-14 a validation error inside a handler is not a retry', async () => {
     const outcome = await invoke(
       tool(() => z.string().parse(5)),
       {},
@@ -92,7 +92,7 @@ describe('invoke', () => {
     expect(outcome).toMatchObject({ kind: 'failed', errorType: 'ZodError', retry: false })
   })
 
-  test('a result is bounded by what the tool says, else by 200,000 characters', async () => {
+  test("a result is bounded by the tool's limit, or by 200,000 characters", async () => {
     const spec = tool(() => 'x'.repeat(300_000))
     const outcome = await invoke(spec, {}, context)
 
@@ -101,7 +101,7 @@ describe('invoke', () => {
     expect(await invoke({ ...spec, maxOutputChars: 10 }, {}, context)).toMatchObject({ content: 'x'.repeat(10) })
   })
 
-  test('a tool that was written by hand may be sloppy', async () => {
+  test('a hand-written tool may be incomplete', async () => {
     const spec = (call: () => unknown): ToolSpec => ({ ...tool(() => 1), call: call as ToolSpec['call'] })
 
     expect(
@@ -129,7 +129,7 @@ describe('invoke', () => {
 })
 
 describe('callTool', () => {
-  test('HC-15 gives the content as a model would read it, and the value', async () => {
+  test('HC-15 it returns the content as a model would read it, and the value', async () => {
     const spec = defineTool({
       name: 'x',
       description: '',
@@ -145,7 +145,7 @@ describe('callTool', () => {
     })
   })
 
-  test('HC-16 TR-02 refuses what does not fit without running the tool', async () => {
+  test('HC-16 TR-02 it rejects invalid arguments without running the tool', async () => {
     let runs = 0
     const spec = tool(() => ++runs)
 
@@ -157,7 +157,7 @@ describe('callTool', () => {
     expect(await callTool(spec, { n: 1 })).toMatchObject({ ok: true, content: '1' })
   })
 
-  test('answers the questions of a handler, by key if there are several', async () => {
+  test('it answers the questions of a handler, by key if there are several', async () => {
     const spec = tool(async (_args, { ask }) => {
       const first = await ask('First?', z.string())
       return `${first} ${await ask('Second?', z.number(), { key: 'second' })}`
@@ -174,7 +174,7 @@ describe('callTool', () => {
     })
   })
 
-  test('gives metadata and failures as the tool named them', async () => {
+  test('it returns the metadata and failures of the tool', async () => {
     const spec = tool(
       () => new ToolResult({ ok: false, content: 'Stale.', metadata: { error_type: 'Stale', retry: true, at: 5 } }),
     )
@@ -186,7 +186,7 @@ describe('callTool', () => {
     })
   })
 
-  test('gives the handler a context, or what the caller wants in its place', async () => {
+  test("it passes the handler a context, or the caller's replacement", async () => {
     const spec = tool((_args, { toolName, callId, metadata, signal }) => ({
       toolName,
       callId,

@@ -3,7 +3,7 @@ import { z } from 'zod'
 import { defineTool } from '#tools/define.js'
 import { message, refused } from '../support/refused.js'
 
-describe('the message of a refused call', () => {
+describe('the message of a rejected call', () => {
   const nested = defineTool({
     name: 'find',
     description: '',
@@ -17,7 +17,7 @@ describe('the message of a refused call', () => {
     handler: () => 'found',
   })
 
-  test('TR-06 places are dotted, with numbers for items and a mark for the root', async () => {
+  test('TR-06 paths are dotted, with numbers for items and a mark for the root', async () => {
     expect(await message(nested, { filters: [{ name: 'a', value: 'b' }, {}] })).toEqual([
       'Invalid arguments: `find` was not run.',
       '- filters.0.value: expected a number, got a string ("b")',
@@ -31,7 +31,7 @@ describe('the message of a refused call', () => {
     )
   })
 
-  test('of many problems and fields twelve at most are told, then how many there are more', async () => {
+  test('of many problems and fields at most twelve are listed, with the number of the others', async () => {
     const sent = {
       filters: Array.from({ length: 40 }, () => ({ name: 'a' })),
       ...Object.fromEntries(Array.from({ length: 30 }, (_, index) => [`f${index}`, index])),
@@ -47,13 +47,13 @@ describe('the message of a refused call', () => {
     })
   })
 
-  test('where the counting of problems ended, that is said', async () => {
+  test('a limit on counting problems is mentioned', async () => {
     const lines = await message(nested, { filters: new Array(1_000).fill(1) })
 
     expect(lines).toContain('and at least 40 more problems')
   })
 
-  test('a text is shown in part, line breaks escaped; numbers, flags and null as they are; lists and objects by size', async () => {
+  test('a string is shown in part, with line breaks escaped; numbers, booleans and null as they are; lists and objects by size', async () => {
     const sent = {
       filters: 1,
       note: 'a\nb',

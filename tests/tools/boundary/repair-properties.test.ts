@@ -4,7 +4,7 @@ import type { JsonObject, JsonValue } from '#util/json.js'
 import { check, tools } from '../support/edit-tools.js'
 
 describe.each(tools)('repairs by %s', (_name, spec) => {
-  test('146 repairing what was repaired changes nothing', async () => {
+  test('146 repairing repaired arguments changes nothing', async () => {
     await fc.assert(
       fc.asyncProperty(sentArguments, async (sent) => {
         const first = await check(spec, sent)

@@ -123,7 +123,7 @@ describe.each(tools)('repairs by %s', (_name, spec) => {
       { path: 'a' },
       ['`filePath` was dropped: it says the same as `path`', '`file` was read as `path`'],
     ],
-  ])('144 %s', async (_name, sent, value, repairs) => {
+  ])('144 a common mistake with one possible fix is repaired: %s', async (_name, sent, value, repairs) => {
     expect(await check(spec, sent)).toEqual({ ok: true, value, text: JSON.stringify(value), repairs })
   })
 
@@ -136,7 +136,7 @@ describe.each(tools)('repairs by %s', (_name, spec) => {
     ['a link within a link', { path: '[<a>](<a>)' }],
     ['a field that the schema describes though it does not name it', { labels: { filePath: 'a', cmd: 'b' } }],
     ['null', { edits: [{ replace_all: null }] }],
-  ])('144 %s is left as it is', async (_name, sent) => {
+  ])('144 arguments without a clear mistake are left as they are: %s', async (_name, sent) => {
     expect(await check(spec, sent)).toEqual({ ok: true, value: sent, text: JSON.stringify(sent), repairs: [] })
   })
 
@@ -160,7 +160,7 @@ describe.each(tools)('repairs by %s', (_name, spec) => {
       '- filePath: means the same as `path`, which was sent with another value; send `path` only ("b")',
     ],
     [
-      '145 an alias beside an unknown field',
+      '145 an alias next to an unknown field',
       { filePath: 'a', bogus: 1 },
       '- filePath: unknown field ("a")\n- bogus: unknown field (number)',
     ],
@@ -189,7 +189,7 @@ describe.each(tools)('repairs by %s', (_name, spec) => {
       JSON.stringify('{"limit":"x"}'),
       '- <root>: arguments must be a JSON object ("{\\"limit\\":\\"x\\"}")',
     ],
-  ])('144 refused as received: %s', async (_name, sent, line) => {
+  ])('144 arguments that cannot be repaired safely are rejected as received: %s', async (_name, sent, line) => {
     const checked = await check(spec, sent)
     if (checked.ok) throw new Error('Expected a refusal.')
 
@@ -199,7 +199,7 @@ describe.each(tools)('repairs by %s', (_name, spec) => {
   })
 })
 
-describe('which spelling is meant', () => {
+describe('the intended spelling', () => {
   const tool = (properties: JsonSchema, more: Partial<ToolSpec> = {}): ToolSpec =>
     defineTool({
       name: 'x',
@@ -238,13 +238,13 @@ describe('which spelling is meant', () => {
     expect(checked.ok && checked.value).toEqual(value)
   })
 
-  test('of an open schema too, an alias with another value than its target is refused', async () => {
+  test('in an open schema too, an alias with another value than its target is rejected', async () => {
     const checked = await check(tool({ path: {} }), { path: 'a', filePath: 'b' })
 
     expect(checked.ok).toBe(false)
   })
 
-  test('a repair that would make valid arguments invalid is not made', async () => {
+  test('a repair that would make valid arguments invalid is not applied', async () => {
     const spec = defineTool({
       name: 'x',
       description: '',
@@ -261,7 +261,7 @@ describe('which spelling is meant', () => {
     })
   })
 
-  test('of alternatives, a text is repaired only where none takes a text', async () => {
+  test('of alternatives, a string is repaired only if none accepts a string', async () => {
     const spec = tool({
       items: {
         items: {
@@ -283,14 +283,14 @@ describe('which spelling is meant', () => {
     expect(checked.ok && checked.value).toEqual({ items: [{ kind: 'b', on: 'true', is_set: true }] })
   })
 
-  test('of very many repairs the first twelve are told', async () => {
+  test('of very many repairs the first twelve are listed', async () => {
     const checked = await check(raw, { edits: Array.from({ length: 500 }, () => ({ oldString: 'a' })) })
 
     expect(checked.ok && checked.repairs).toHaveLength(13)
     expect(checked.ok && checked.repairs.at(-1)).toBe('and 488 more')
   })
 
-  test('the model is told of the repairs, beside the result', async () => {
+  test('the model learns of the repairs in addition to the result', async () => {
     expect(await callTool(raw, { filePath: 'a' })).toEqual({
       ok: true,
       content: '{\n  "path": "a"\n}',
