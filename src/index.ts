@@ -98,7 +98,7 @@ export type { LogSummaries, RunDigest, RunStatus, RunSummary, ThreadSummary } fr
 export type { LogKind, LogRef } from './run/log/ref.js'
 export type { ModelCall, ToolCall, WrapModelCall, WrapToolCall } from './run/hooks/wraps.js'
 export { defineExtension } from './run/extension/extension.js'
-export type { Extension, ExtensionRun } from './run/extension/extension.js'
+export type { Extension, ExtensionRun, RunMembers } from './run/extension/extension.js'
 export type { ExtensionContext } from './run/extension/context.js'
 export type { Notice, NoticeSource } from './run/extension/notice.js'
 export type { Decision, Policy, PolicyCall } from './run/extension/policy.js'

@@ -35,8 +35,8 @@ import { outputSchemaOf } from '../output/several.js'
 import type { Prices } from '../money/prices.js'
 import { ownBudgets, ownPrices } from './budget-checks.js'
 import type { Budgets } from './budget-checks.js'
-import { HookSet } from '../run/hooks/hooks.js'
 import { contentOf } from '../contracts/entry.js'
+import { SeamSet, checkedExtensions } from '../run/extension/seam-set.js'
 import type { ForkPoint } from '../run/replay/fork.js'
 import type { InputMessage } from '../run/stream/input.js'
 import type { RunLog } from '../run/log/log.js'
@@ -45,7 +45,6 @@ import type { ProvenanceOptions } from '../run/provenance/options.js'
 import { memoryLog } from '../store/memory-log.js'
 import type { RunRules } from '../run/machine/rules.js'
 import type { SigningKey } from '../run/core/signature.js'
-import type { Tracing } from '../run/extension/tracing.js'
 import type { SkillsOptions } from '../toolbox/skills/options.js'
 import type { OutputType, OutputValidator } from '../tools/output-type.js'
 import { checkSubagents } from '../tools/subagent-options.js'
@@ -78,9 +77,9 @@ export interface Config<Output> extends Budgets {
   readonly prices: Prices | null
   readonly toolRetries: number
   readonly sequential: boolean
-  readonly hooks: HookSet
+  /** The options that are seams, and the extensions of `use`. */
+  readonly seams: SeamSet
   readonly log: RunLog
-  readonly tracing: readonly Tracing[]
   readonly deps: DepsFactory<unknown> | null
   /** A run without dependencies is refused. */
   readonly needsDeps: boolean
@@ -95,6 +94,7 @@ const TOOLS = listOf(
 const LOG = having('append', "a log, such as `fileLog('./runs')`")
 const FUNCTION: OptionRule = { expected: 'a function', fits: (value) => typeof value === 'function' }
 const FUNCTIONS = listOf('functions', (each) => typeof each === 'function')
+const EXTENSIONS = listOf('extensions', isObject)
 const SIGNAL = having('addEventListener', 'an `AbortSignal`')
 
 const OPTIONS: Readonly<Record<keyof HarnessOptions, OptionRule>> = {
@@ -119,6 +119,7 @@ const OPTIONS: Readonly<Record<keyof HarnessOptions, OptionRule>> = {
   provenance: OBJECT,
   ...anything('subagents'),
   hooks: listOf('hooks', () => true),
+  use: EXTENSIONS,
   wrapModelCall: FUNCTIONS,
   wrapToolCall: FUNCTIONS,
   log: LOG,
@@ -127,6 +128,7 @@ const OPTIONS: Readonly<Record<keyof HarnessOptions, OptionRule>> = {
 
 const SHARED_RUN_OPTIONS = {
   ...anything('metadata', 'model', 'limits', 'onLimit', 'stall', 'deps'),
+  use: EXTENSIONS,
   signal: SIGNAL,
   deltas: FLAG,
   includeSubagents: FLAG,
@@ -187,8 +189,10 @@ export function resolveConfig<Output>(options: HarnessOptions<Output>): Config<O
   const outputMode = oneOf('outputMode', options.outputMode ?? 'auto', ['auto', 'native', 'tool', 'prompted', 'text'])
   const { subagents = null } = options
   if (subagents !== null) checkSubagents(subagents)
+  const { hooks = [], wrapModelCall = [], wrapToolCall = [], tracing = [], use = [] } = options
+  const seams = new SeamSet([{ hooks, wrapModelCall, wrapToolCall, tracing }, ...checkedExtensions(use)])
   const packaged = [...builtinTools, ...(subagents === null ? [] : ['subagent'])]
-  checkToolNames([...packaged, ...tools.map((tool) => tool.name)], outputType)
+  checkToolNames([...packaged, ...[...tools, ...seams.seams.tools].map((tool) => tool.name)], outputType)
   checkOutput(outputType, outputMode, options.model)
   if (options.provenance !== undefined) checkProvenance(options.provenance)
   return {
@@ -212,12 +216,8 @@ export function resolveConfig<Output>(options: HarnessOptions<Output>): Config<O
     prices: options.prices === undefined ? null : ownPrices(options.prices),
     toolRetries: wholeNumber('toolRetries', options.toolRetries ?? 1),
     sequential: oneOf('toolExecution', options.toolExecution ?? 'auto', ['auto', 'sequential']) === 'sequential',
-    hooks: new HookSet(options.hooks ?? [], {
-      model: options.wrapModelCall ?? [],
-      tool: options.wrapToolCall ?? [],
-    }),
+    seams,
     log: options.log ?? memoryLog({ keepEnded: REMEMBERED_RUNS }),
-    tracing: options.tracing ?? [],
     deps: options.deps ?? null,
     needsDeps: false,
     settings: options.settings ?? {},
@@ -257,7 +257,7 @@ export function checkFollowOptions(options: FollowOptions): void {
 
 /** Checks what a recorded run is run again with. */
 export function checkReplayOptions(options: ReplayOptions): void {
-  checkOptions(options, { tools: TOOLS, instructions: TEXT }, 'option of `replay`')
+  checkOptions(options, { tools: TOOLS, instructions: TEXT, use: EXTENSIONS }, 'option of `replay`')
 }
 
 /** Checks where and how a run goes on from a recorded one. */

@@ -50,7 +50,7 @@ export function describeHarness(
   own: readonly ToolSpec[],
   { offer, sources, warnings }: { offer: Offer; sources: readonly ToolSource[]; warnings: readonly string[] },
 ): HarnessDescription {
-  const { model, root, hooks, limits, toolRetries, outputRetries } = config
+  const { model, root, seams, limits, toolRetries, outputRetries } = config
   const servers = sources.map(({ id, required }, index) => ({ id, required, tools: offer.servers[index] ?? [] }))
   const serverOf = new Map(servers.flatMap(({ id, tools }) => tools.map((tool) => [tool, id])))
   const described = {
@@ -62,7 +62,7 @@ export function describeHarness(
       name,
       tools: tools === 'inherit' ? null : tools.map((tool) => toolDescription(tool, null, true)),
     })),
-    hooks: hooks.events,
+    hooks: seams.hookEvents,
     budgets: { ...limits, toolRetries, outputRetries },
     warnings,
   }

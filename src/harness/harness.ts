@@ -243,7 +243,8 @@ export class OpenHarness<Output = string, Deps = unknown> implements AsyncDispos
   /** What a run would be offered that began now. */
   #offer(warn: (message: string) => void): Promise<Offer> {
     const { parts } = this.#launcher
-    const means = { config: this.#config, parts, own: this.#tools, effects: null, asksServers: true, warn }
+    const own = (): readonly ToolSpec[] => [...this.#tools, ...this.#config.seams.seams.tools]
+    const means = { config: this.#config, parts, own, effects: null, asksServers: true, warn }
     return new RunOffers(means).load(new AbortController().signal)
   }
 
@@ -336,8 +337,10 @@ export class OpenHarness<Output = string, Deps = unknown> implements AsyncDispos
 
   async #close(): Promise<void> {
     await this.#launcher.cancelAll(new HarnessError('closed', 'The harness was closed.'))
-    await flushTracing(this.#config.tracing)
+    const { seams } = this.#config.seams
+    await flushTracing(seams.tracing)
     await this.#launcher.parts.close()
+    await seams.close()
   }
 
   #assertOpen(): void {

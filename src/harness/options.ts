@@ -4,6 +4,7 @@ import type { Prices } from '../money/prices.js'
 import type { ModelRef } from '../contracts/model-reference.js'
 import type { ConfigPolicy } from '../run/machine/config-digest.js'
 import type { ForkEffects } from '../run/replay/fork.js'
+import type { Extension } from '../run/extension/extension.js'
 import type { Hook } from '../run/hooks/hooks.js'
 import type { History } from '../run/resume/history.js'
 import type { InputPort } from '../run/stream/input.js'
@@ -93,6 +94,11 @@ export interface HarnessOptions<Output = string, Deps = unknown> {
   /** `sequential`: every batch runs one call at a time. Default `auto`. */
   readonly toolExecution?: 'auto' | 'sequential'
   readonly hooks?: readonly Hook[]
+  /**
+   * Extensions, made by `defineExtension`: features as values. Their hooks and wraps come after the harness's own, in this
+   * order. Each name is unique. `close()` of the harness closes them. Default: none.
+   */
+  readonly use?: readonly Extension<never>[]
   /** Middleware around every request to a model; the first is the outermost. Default: none. */
   readonly wrapModelCall?: readonly WrapModelCall[]
   /** Middleware around every call of a tool; the first is the outermost. Default: none. */
@@ -118,6 +124,8 @@ export interface RunOptions<Deps = unknown> {
   readonly history?: History | null | undefined
   /** Default: `run_` and 32 hex digits. */
   readonly runId?: string
+  /** Extensions for this run alone, outside all others. `close` of these is not called. Default: none. */
+  readonly use?: readonly Extension<never>[]
   /** Data of the host, told to tools, hooks and the log; never to the model. */
   readonly metadata?: JsonObject
   /** Cancels the run. */
@@ -151,7 +159,7 @@ export interface ResumeOptions<Deps = unknown> extends Omit<RunOptions<Deps>, 'h
 }
 
 /** What was given to a recorded run alone, and is needed to run it again. */
-export type ReplayOptions<Deps = unknown> = Pick<RunOptions<Deps>, 'tools' | 'instructions'>
+export type ReplayOptions<Deps = unknown> = Pick<RunOptions<Deps>, 'tools' | 'instructions' | 'use'>
 
 /** Options of a run that goes on from a recorded one. */
 export interface ForkOptions<Deps = unknown> extends Omit<RunOptions<Deps>, 'history'>, ForkEffects {}

@@ -27,6 +27,8 @@ interface PlannedRun extends Pick<OffersSetup, 'effects' | 'asksServers' | 'warn
   readonly opening: Opening
   readonly options: RunOptions
   readonly model: ModelRef | Model
+  /** The tools of extensions that every run has, and of those that this one has once it has begun. */
+  readonly extensionTools: { readonly given: readonly ToolSpec[]; readonly ofRun: () => readonly ToolSpec[] }
 }
 
 /** The harness that a run belongs to. */
@@ -39,12 +41,13 @@ interface Means {
 /** The plan of a run at the top. */
 export function planOf(
   means: Means & { readonly tools: readonly ToolSpec[] },
-  { opening, options, model, ...beside }: PlannedRun,
+  { opening, options, model, extensionTools, ...beside }: PlannedRun,
 ): RunPlan {
   const { config, parts, tools } = means
   const { root, provenance, settings, sequential, outputType, outputMode, packaged } = config
-  const own = [...tools, ...(options.tools ?? [])]
-  checkToolNames([...packaged, ...own.map((tool) => tool.name)], outputType)
+  const named = [...tools, ...(options.tools ?? [])]
+  const own = (): readonly ToolSpec[] => [...named, ...extensionTools.ofRun()]
+  checkToolNames([...packaged, ...[...named, ...extensionTools.given].map((tool) => tool.name)], outputType)
   // The run's own copy: what the caller does with the object afterwards is for the next run.
   const budgets = ownBudgets(options, config)
   const offers = new RunOffers({ config, parts, own, ...beside })
@@ -63,7 +66,7 @@ export function planOf(
     },
     refreshOffer: config.mcpServers.length === 0 ? null : (signal, before) => offers.refresh(signal, before),
     instructionsFor: (offer) => instructionsOf(config, options.instructions ?? config.instructions, offer),
-    rulesFor: (output) => rulesOf(config, budgets, own, output),
+    rulesFor: (output) => rulesOf(config, budgets, own(), output),
   }
 }
 

@@ -19,7 +19,7 @@ import type { RunLog } from '../run/log/log.js'
 import type { RunEvent } from '../run/machine/events.js'
 import { cancelStored } from '../run/resume/cancel.js'
 import { inputPort } from '../run/stream/input.js'
-import { HookSet } from '../run/hooks/hooks.js'
+import { SeamSet } from '../run/extension/seam-set.js'
 import { inline } from '../run/resume/history.js'
 import { loadChild } from '../run/core/load.js'
 import { EventQueue } from '../run/stream/queue.js'
@@ -67,8 +67,10 @@ export class Launcher<Output> {
     if (model === null) throw missingModel()
     const depsFor = given.deps === undefined ? this.#config.deps : () => given.deps
     if (depsFor === null && this.#config.needsDeps) throw missingDeps()
+    const seams = this.#config.seams.with(options.use)
     const plan = planOf(this.#means(tools), {
       ...{ opening, options, model, effects: effects ?? null, asksServers: true },
+      extensionTools: { given: seams.seams.tools, ofRun: () => context.seams.tools },
       warn: (message) => context.tell('warning', { message }),
     })
     const queue = new EventQueue(this.#publish)
@@ -77,7 +79,7 @@ export class Launcher<Output> {
     const log = options.log ?? this.#config.log
     const childQueue = options.includeSubagents === false ? unheard(this.#publish) : queue
     const context = this.#context({
-      ...{ runId, parent: null, metadata, log, queue, childQueue, abort, opening },
+      ...{ runId, parent: null, metadata, log, queue, childQueue, abort, opening, seams },
       ...(depsFor !== null && { depsFor }),
     })
     const outcome = conduct<Output>(context, plan).finally(() => {
@@ -101,8 +103,9 @@ export class Launcher<Output> {
     const queue = unheard()
     const { signingKey } = this.#config
     const own = { runId, parent, metadata, log, queue, abort: new RunAbort(undefined), signingKey, recording }
-    const given = { tracing: [], configPolicy: configPolicyOf(opening) }
-    const context = new RunContext({ ...own, ...given, clock: this.clock, hooks: NO_HOOKS })
+    const seams = this.#config.seams.with(options.use).offered
+    const given = { seams, configPolicy: configPolicyOf(opening) }
+    const context = new RunContext({ ...own, ...given, clock: this.clock })
     const plan: RunPlan = {
       ...planOf(this.#means(tools), {
         opening,
@@ -110,6 +113,7 @@ export class Launcher<Output> {
         model,
         effects: null,
         asksServers: false,
+        extensionTools: { given: seams.seams.tools, ofRun: () => context.seams.tools },
         warn: () => undefined,
       }),
       rulesFor: () => rules,
@@ -139,7 +143,7 @@ export class Launcher<Output> {
     const { log, signingKey } = this.#config
     const queue = unheard(this.#publish)
     const own = { runId, parent: null, metadata: {}, log, queue, abort: new RunAbort(undefined), signingKey }
-    const given = { clock: this.clock, hooks: NO_HOOKS, tracing: [], configPolicy: 'any' } as const
+    const given = { clock: this.clock, seams: NO_SEAMS, configPolicy: 'any' } as const
     return cancelStored(new RunContext({ ...own, ...given }))
   }
 
@@ -206,8 +210,12 @@ export class Launcher<Output> {
     const depsFor = (): unknown => parent.deps
     const context = this.#context({
       ...{ runId, parent: from, depth, outerPurse, metadata, log, queue, abort, opening, depsFor },
+      seams: parent.childSeams,
     })
-    const policies = frozen.policies.map((policy) => policy.forChild?.(parent.state.transcript) ?? policy)
+    // The child has the policies of its own extensions.
+    const policies = frozen.policies
+      .filter((policy) => !parent.seams.policies.includes(policy))
+      .map((policy) => policy.forChild?.(parent.state.transcript) ?? policy)
     const plan = childPlanOf(this.#means([]), { opening, options, parent: frozen, policies })
     const conducted = (): ReturnType<typeof conduct<unknown>> => conduct<unknown>(context, plan)
     const outcome = within === undefined ? conducted() : within(abort.signal, conducted)
@@ -217,12 +225,22 @@ export class Launcher<Output> {
   #context(
     own: Pick<
       RunSurroundings,
-      'runId' | 'parent' | 'depth' | 'outerPurse' | 'metadata' | 'depsFor' | 'log' | 'queue' | 'childQueue' | 'abort'
+      | 'runId'
+      | 'parent'
+      | 'depth'
+      | 'outerPurse'
+      | 'metadata'
+      | 'depsFor'
+      | 'log'
+      | 'queue'
+      | 'childQueue'
+      | 'abort'
+      | 'seams'
     > & { readonly opening: Opening },
   ): RunContext {
-    const { hooks, signingKey, tracing } = this.#config
-    const given = { clock: this.clock, signingKey, tracing, configPolicy: configPolicyOf(own.opening) }
-    return new RunContext({ ...own, ...given, hooks: hooks.of(own.parent?.agentName ?? null) })
+    const { signingKey } = this.#config
+    const given = { clock: this.clock, signingKey, configPolicy: configPolicyOf(own.opening) }
+    return new RunContext({ ...own, ...given })
   }
 }
 
@@ -230,8 +248,7 @@ function configPolicyOf(opening: Opening): ConfigPolicy {
   return opening.kind === 'go_on' ? opening.configPolicy : 'compatible'
 }
 
-/** What hooks answered is in a recording. */
-const NO_HOOKS = new HookSet([])
+const NO_SEAMS = new SeamSet([])
 
 function missingDeps(): HarnessError {
   return new HarnessError(

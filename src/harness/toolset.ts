@@ -11,8 +11,8 @@ import type { ToolSpec } from '../tools/spec.js'
 export interface OffersSetup {
   readonly config: Config<unknown>
   readonly parts: Parts
-  /** The tools of the harness and of the run. */
-  readonly own: readonly ToolSpec[]
+  /** The tools of the harness, of the run and of extensions. */
+  readonly own: () => readonly ToolSpec[]
   /** What the tools do, in a fork. */
   readonly effects: ForkEffects | null
   /** A recorded run asks no servers. */
@@ -59,7 +59,7 @@ export class RunOffers {
   async #offerOf(servers: Offer['servers']): Promise<Offer> {
     const { config, parts, own, effects } = this.#setup
     const [builtin, skills] = await Promise.all([parts.builtinTools(), parts.skills()])
-    const ours = [...builtin, ...own, ...(skills?.tools ?? [])]
+    const ours = [...builtin, ...own(), ...(skills?.tools ?? [])]
     this.#checkServerNames(ours, servers)
     const all = [...ours, ...servers.flat()]
     const names = all.map(({ name }) => name)

@@ -91,10 +91,16 @@ async function replay({ launcher, launch, tools, events, end, before = { entries
   const last = events.at(-1)
   const isWhole = first?.kind === 'run_started' && (first.seq === 1 || first.state !== undefined)
   // What goes on further down in a log, what was not kept, and what ends as it was stored has no whole recording here.
+  // A reader of redacted events does not have the recording either.
+  if (launch.metadata['redacted'] === true) return
   if (!isWhole || (last?.kind !== 'run_completed' && last?.kind !== 'run_failed')) return
   const json = JSON.parse(JSON.stringify(events)) as DurableEvent[]
-  const { instructions, tools: own } = launch.options
-  const options = { ...(instructions !== undefined && { instructions }), ...(own !== undefined && { tools: own }) }
+  const { instructions, tools: own, use } = launch.options
+  const options = {
+    ...(instructions !== undefined && { instructions }),
+    ...(own !== undefined && { tools: own }),
+    ...(use !== undefined && { use }),
+  }
   const resolve = ({ history, view }: StartHistory): Promise<Conversation> =>
     Promise.resolve(isReference(history) ? before : { entries: history, ...(view && { view }) })
   const [again] = await Promise.allSettled([

@@ -3,11 +3,23 @@ import { NO_USAGE } from '../../contracts/result.js'
 import type { HarnessResult, RunReport, StopReason } from '../../contracts/result.js'
 import type { Purse } from '../../money/purse.js'
 import type { Clock } from '../../util/clock.js'
-import type { JsonObject } from '../../util/json.js'
+import type { JsonObject, JsonValue } from '../../util/json.js'
+import { plainJson } from '../../util/plain-json.js'
 import type { ConfigPolicy } from '../machine/config-digest.js'
-import type { DurableEvent, DurablePayloads, EphemeralEvent, EphemeralPayloads, EventBase } from '../machine/events.js'
+import type {
+  DurableEvent,
+  DurablePayloads,
+  EphemeralEvent,
+  EphemeralPayloads,
+  EventBase,
+  StreamEvent,
+} from '../machine/events.js'
 import type { RunAbort } from '../../util/abort.js'
 import type { HookSet } from '../hooks/hooks.js'
+import type { Seams } from '../extension/compose.js'
+import type { ExtensionRun } from '../extension/extension.js'
+import { redactedEvent } from '../extension/redact.js'
+import type { SeamSet } from '../extension/seam-set.js'
 import { Lease } from '../log/lease.js'
 import { digestOf } from '../log/digest.js'
 import { runRef } from '../log/ref.js'
@@ -23,7 +35,6 @@ import { openState } from '../machine/state.js'
 import type { RunParent, RunState } from '../machine/state.js'
 import { streamed } from './streamed.js'
 import { RunTracer } from '../extension/tracing.js'
-import type { Tracing } from '../extension/tracing.js'
 
 /** What a run is given at its start, alive or not. */
 export interface RunSurroundings {
@@ -36,7 +47,7 @@ export interface RunSurroundings {
   readonly outerPurse?: Purse | null
   readonly log: RunLog
   readonly clock: Clock
-  readonly hooks: HookSet
+  readonly seams: SeamSet
   readonly queue: EventQueue
   /** Where runs that calls of this one start tell their events. Default: where this one does. */
   readonly childQueue?: EventQueue
@@ -45,7 +56,6 @@ export interface RunSurroundings {
   readonly depsFor?: (run: { readonly runId: string; readonly metadata: JsonObject }) => unknown
   /** What stored states are signed with. */
   readonly signingKey: SigningKey | null
-  readonly tracing: readonly Tracing[]
   /** What the run continues with, and the runs below it may. */
   readonly configPolicy: ConfigPolicy
   /** What the run did when it was recorded: it is run again by that, and must tell the same. */
@@ -62,7 +72,6 @@ export class RunContext {
   readonly queue: EventQueue
   readonly childQueue: EventQueue
   readonly clock: Clock
-  readonly hooks: HookSet
   readonly abort: RunAbort
   readonly signingKey: SigningKey | null
   readonly recording: Recording | null
@@ -75,6 +84,9 @@ export class RunContext {
   #deps: { readonly value: unknown } | null = null
   #metadata: JsonObject
   #history: Conversation = { entries: [] }
+  readonly #allSeams: SeamSet
+  #seams: SeamSet
+  #hooks: HookSet
   #lease: Lease | null = null
   #state: RunState | null = null
   #lastSeq = 0
@@ -98,12 +110,15 @@ export class RunContext {
     this.queue = surroundings.queue
     this.childQueue = surroundings.childQueue ?? surroundings.queue
     this.clock = surroundings.clock
-    this.hooks = surroundings.hooks
+    this.#allSeams = surroundings.seams
+    this.#seams = surroundings.seams
+    this.#hooks = surroundings.seams.hooksOf(surroundings.parent?.agentName ?? null)
     this.abort = surroundings.abort
     this.#depsFor = surroundings.depsFor ?? (() => undefined)
     this.signingKey = surroundings.signingKey
     this.recording = surroundings.recording ?? null
-    this.tracer = surroundings.tracing.length === 0 ? null : new RunTracer(surroundings.tracing)
+    const { tracing } = surroundings.seams.seams
+    this.tracer = tracing.length === 0 ? null : new RunTracer(tracing)
     this.configPolicy = surroundings.configPolicy
   }
 
@@ -137,6 +152,38 @@ export class RunContext {
   /** The dependencies of tools, hooks and policies. They are never logged. */
   get deps(): unknown {
     return this.#deps?.value
+  }
+
+  /** Gives the extensions their state of this run. `state` is the state that the run continues from; null for a new run. */
+  openSeams(state: RunState | null): void {
+    this.#seams = this.#seams.open((extension) => this.#runFor(extension, state))
+    this.#hooks = this.#seams.hooksOf(this.parent?.agentName ?? null)
+  }
+
+  #runFor(extension: string, state: RunState | null): ExtensionRun {
+    const recorded = [...(state?.recorded?.[extension] ?? [])]
+    const record = async (value: JsonValue): Promise<void> => {
+      // What was recorded is in the recording.
+      if (this.recording !== null) return
+      const reason = 'it can be called from hooks, policies and the other members that `forRun` returns'
+      if (!this.hasBegun)
+        throw new HarnessError('invalid_state', `\`record\` was called before the run began: ${reason}.`)
+      await this.emit('extension_recorded', { extension, value: plainJson(value) })
+    }
+    return { runId: this.runId, deps: this.deps, recorded, record }
+  }
+
+  get seams(): Seams {
+    return this.#seams.seams
+  }
+
+  /** The seams of the runs that calls of this one start. */
+  get childSeams(): SeamSet {
+    return this.#allSeams.inherited
+  }
+
+  get hooks(): HookSet {
+    return this.#hooks
   }
 
   get metadata(): JsonObject {
@@ -217,15 +264,29 @@ export class RunContext {
   emitStored(ending: DurableEvent, result: HarnessResult<unknown> | null): void {
     this.#hadEnded = true
     this.#isOver = true
-    void this.queue.push(streamed(ending, result))
+    void this.#publish(streamed(ending, result), false)
   }
 
   /** Tells listeners something that is never stored. */
   tell<Kind extends keyof EphemeralPayloads>(kind: Kind, payload: EphemeralPayloads[Kind]): void {
     if (this.#isOver && kind !== 'run_failed') return
     const event = { kind, ...this.#base(this.#state?.seq ?? 0, false), ...payload } as EphemeralEvent
-    if (kind === 'transport_retry' || kind === 'run_failed') this.tracer?.event(event)
-    void this.queue.push(event)
+    void this.#publish(event, kind === 'transport_retry' || kind === 'run_failed')
+  }
+
+  /** Gives an event to its readers, as the extensions redact it. An event that cannot be redacted ends the run. */
+  #publish(event: StreamEvent, isTraced: boolean): Promise<void> | undefined {
+    const { redact } = this.seams
+    let shown = event
+    try {
+      if (redact.length > 0) shown = redactedEvent(redact, event)
+    } catch (error) {
+      this.abort.abort(error)
+      if (event.kind !== 'run_failed') return undefined
+      shown = { ...event, message: 'The run failed, and so did the redaction of its error.' }
+    }
+    if (isTraced) this.tracer?.event(shown)
+    return this.queue.push(shown)
   }
 
   get signal(): AbortSignal {
@@ -233,8 +294,8 @@ export class RunContext {
   }
 
   /** Tells of a hook that failed and was passed over. */
-  readonly hookFailed = (hookEvent: string, message: string): Promise<void> =>
-    this.emit('hook_failed', { hookEvent, message })
+  readonly hookFailed = (hookEvent: string, message: string, extension?: string): Promise<void> =>
+    this.emit('hook_failed', { hookEvent, message, ...(extension !== undefined && { extension }) })
 
   /** The fields that every hook gets. */
   hookBase<Event extends string>(event: Event): { event: Event; runId: string; metadata: JsonObject; deps: unknown } {
@@ -288,8 +349,7 @@ export class RunContext {
     let room: Promise<void> | undefined
     for (const event of events) {
       this.#apply(event)
-      this.tracer?.event(event)
-      room = this.queue.push(streamed(event, this.#result)) ?? room
+      room = this.#publish(streamed(event, this.#result), true) ?? room
     }
     if (room !== undefined) await room
   }

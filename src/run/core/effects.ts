@@ -1,6 +1,7 @@
 import type { ConfigDigest } from '../machine/config-digest.js'
 import type { DurablePayloads, RequestKind } from '../machine/events.js'
 import type { BatchCall } from '../machine/batch-call.js'
+import type { Unstamped, UserEntry } from '../../contracts/entry.js'
 
 /**
  * How long to wait for runs in the background: take what has ended by now; until one of them ends or asks, or somebody
@@ -12,6 +13,8 @@ export type Until = 'now' | 'next' | 'all'
 export interface Effects {
   /** Before each turn: what the run is configured with by now, since servers may offer something else than before. */
   configure(): Promise<ConfigDigest>
+  /** The notices of the host that the next request is to carry; null if there are none, or none that changed. */
+  hostNotices(): Promise<HostNotices | null>
   /** Asks the model for the next reply. */
   ask(requestKind: RequestKind): Promise<Reply>
   /** Runs the calls of a batch, to their outcomes or to what they ask of people. */
@@ -33,4 +36,10 @@ export interface Reply {
   readonly message: DurablePayloads['model_message']
   /** The answer as the caller's schema parsed it; of a final reply only. */
   readonly value: unknown
+}
+
+/** Notices of the host: the entry that carries them, and what is remembered of them. */
+export interface HostNotices {
+  readonly entry: Unstamped<UserEntry>
+  readonly notices: NonNullable<DurablePayloads['model_request_started']['hostNotices']>
 }

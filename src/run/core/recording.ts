@@ -116,8 +116,9 @@ function comparable(event: DurableEvent): unknown {
   ) as Record<string, unknown>
   if (event.kind !== 'model_request_started') return json
   // What people said comes with the recording; what the harness itself says must be the same.
-  const ours = event.entries.filter((entry) => entry.role === 'tool' || entry.notice === true)
-  return { ...json, entries: ours.map(({ at: _, id: __, ...entry }) => entry) }
+  const said = event.hostNotices === undefined ? event.entries : event.entries.slice(0, -1)
+  const ours = said.filter((entry) => entry.role === 'tool' || entry.notice === true)
+  return { ...json, hostNotices: undefined, entries: ours.map(({ at: _, id: __, ...entry }) => entry) }
 }
 
 function shown(event: unknown, path: string): string {

@@ -1,9 +1,7 @@
-import { HarnessError } from '../../contracts/errors.js'
 import type { ToolSpec } from '../../tools/spec.js'
 import type { Hook } from '../hooks/hooks.js'
 import type { WrapModelCall, WrapToolCall } from '../hooks/wraps.js'
-import type { RunEvent } from '../machine/events.js'
-import { checkExtension } from './extension.js'
+import type { StreamEvent } from '../machine/events.js'
 import type { Extension } from './extension.js'
 import type { NoticeSource } from './notice.js'
 import type { NamedPolicy } from './policy.js'
@@ -20,10 +18,12 @@ export interface Seams {
   readonly policies: readonly NamedPolicy[]
   readonly notices: readonly Named<NoticeSource>[]
   readonly views: readonly Named<ViewPolicy>[]
-  readonly redact: readonly Named<(event: RunEvent) => RunEvent>[]
+  readonly redact: readonly Named<Redact>[]
   readonly tracing: readonly Tracing[]
   readonly close: () => Promise<void>
 }
+
+export type Redact = (event: StreamEvent) => StreamEvent
 
 /** A member of an extension, and the name of that extension. */
 export interface Named<Member> {
@@ -32,59 +32,55 @@ export interface Named<Member> {
 }
 
 /** The options of a harness that are seams themselves. */
-export type SeamOptions = Partial<Pick<Seams, 'tools' | 'hooks' | 'wrapModelCall' | 'wrapToolCall' | 'tracing'>>
+export type SeamOptions = Partial<Pick<Seams, 'hooks' | 'wrapModelCall' | 'wrapToolCall' | 'tracing'>>
 
-/**
- * One value out of the options of a harness and its extensions: the options come first, then the extensions in order.
- * @throws HarnessError `invalid_options` for a value that is no extension, and for two of one name.
- */
-export function composeExtensions(options: SeamOptions, use: readonly Extension<never>[] = []): Seams {
-  const extensions = checkedExtensions(use)
+/** One value out of the options of a harness and extensions, in their order. */
+export function composeExtensions(layers: readonly (SeamOptions | Extension)[]): Seams {
+  const all = layers.map((layer) => ('name' in layer ? seamsOf(layer) : { ...NO_SEAMS, ...layer }))
   return {
-    tools: [...(options.tools ?? []), ...extensions.flatMap(({ tools = [] }) => tools)],
-    hooks: [...(options.hooks ?? []), ...extensions.flatMap(({ hooks = [] }) => hooks)],
-    wrapModelCall: [...(options.wrapModelCall ?? []), ...membersOf(extensions, 'wrapModelCall').map(memberOf)],
-    wrapToolCall: [...(options.wrapToolCall ?? []), ...membersOf(extensions, 'wrapToolCall').map(memberOf)],
-    policies: membersOf(extensions, 'policy').map(({ extension, member }) => ({ extension, policy: member })),
-    notices: membersOf(extensions, 'notices'),
-    views: membersOf(extensions, 'view'),
-    redact: membersOf(extensions, 'redact'),
-    tracing: [...(options.tracing ?? []), ...membersOf(extensions, 'tracing').map(memberOf)],
+    tools: all.flatMap(({ tools }) => tools),
+    hooks: all.flatMap(({ hooks }) => hooks),
+    wrapModelCall: all.flatMap(({ wrapModelCall }) => wrapModelCall),
+    wrapToolCall: all.flatMap(({ wrapToolCall }) => wrapToolCall),
+    policies: all.flatMap(({ policies }) => policies),
+    notices: all.flatMap(({ notices }) => notices),
+    views: all.flatMap(({ views }) => views),
+    redact: all.flatMap(({ redact }) => redact),
+    tracing: all.flatMap(({ tracing }) => tracing),
     close: async () => {
-      const closed = await Promise.allSettled(extensions.map(async (extension) => extension.close?.()))
+      const closed = await Promise.allSettled(all.map(({ close }) => close()))
       for (const outcome of closed) if (outcome.status === 'rejected') throw outcome.reason
     },
   }
 }
 
-/** Refuses what is no list of extensions, and a name that is there twice. */
-export function checkedExtensions(use: readonly Extension<never>[]): readonly Extension[] {
-  const extensions: Extension[] = []
-  const names = new Set<string>()
-  for (const extension of use as readonly unknown[]) {
-    checkExtension(extension)
-    const { name } = extension
-    if (names.has(name)) {
-      throw new HarnessError('invalid_options', `Two extensions in \`use\` have the name \`${name}\`.`)
-    }
-    names.add(name)
-    extensions.push(extension)
+const NO_SEAMS: Seams = {
+  tools: [],
+  hooks: [],
+  wrapModelCall: [],
+  wrapToolCall: [],
+  policies: [],
+  notices: [],
+  views: [],
+  redact: [],
+  tracing: [],
+  close: () => Promise.resolve(),
+}
+
+/** Members may be methods: they are called on their extension. */
+function seamsOf(extension: Extension): Seams {
+  const { name, tools = [], hooks = [], tracing } = extension
+  const { wrapModelCall, wrapToolCall, policy, notices, view, redact, close } = extension
+  return {
+    tools,
+    hooks,
+    wrapModelCall: wrapModelCall === undefined ? [] : [wrapModelCall.bind(extension)],
+    wrapToolCall: wrapToolCall === undefined ? [] : [wrapToolCall.bind(extension)],
+    policies: policy === undefined ? [] : [{ extension: name, policy: policy.bind(extension) }],
+    notices: notices === undefined ? [] : [{ extension: name, member: notices.bind(extension) }],
+    views: view === undefined ? [] : [{ extension: name, member: view.bind(extension) }],
+    redact: redact === undefined ? [] : [{ extension: name, member: redact.bind(extension) }],
+    tracing: tracing === undefined ? [] : [tracing],
+    close: async () => close?.call(extension),
   }
-  return extensions
-}
-
-/** What the extensions have of one member; a method is bound to its extension. */
-function membersOf<
-  Name extends 'wrapModelCall' | 'wrapToolCall' | 'policy' | 'notices' | 'view' | 'redact' | 'tracing',
->(extensions: readonly Extension[], name: Name): readonly Named<NonNullable<Extension[Name]>>[] {
-  return extensions.flatMap((extension) => {
-    const member = extension[name]
-    if (member === undefined) return []
-    const bound: unknown = typeof member === 'function' ? member.bind(extension) : member
-    return [{ extension: extension.name, member: bound as NonNullable<Extension[Name]> }]
-  })
-}
-
-function memberOf<Member>({ member }: Named<Member>): Member {
-  return member
 }

@@ -5,7 +5,7 @@ import type { JsonValue } from '../../util/json.js'
 import { unknownKey } from '../../util/unknown-key.js'
 import type { Hook } from '../hooks/hooks.js'
 import type { WrapModelCall, WrapToolCall } from '../hooks/wraps.js'
-import type { RunEvent } from '../machine/events.js'
+import type { StreamEvent } from '../machine/events.js'
 import type { NoticeSource } from './notice.js'
 import type { Policy } from './policy.js'
 import type { Tracing } from './tracing.js'
@@ -31,13 +31,16 @@ export interface Extension<in Deps = unknown> {
    * Removes secrets from an event for readers of a stream and for traces; the log and the model get the event itself. Must
    * return an event, not change the one given. Child runs have it too.
    */
-  redact?(event: RunEvent): RunEvent
+  readonly redact?: (event: StreamEvent) => StreamEvent
   readonly tracing?: Tracing
   /** State of one run. Called when a run begins or continues; the members that it returns replace those of the extension. */
-  forRun?(run: ExtensionRun<Deps>): Partial<Omit<Extension<Deps>, 'name' | 'forRun' | 'close'>>
+  readonly forRun?: (run: ExtensionRun<Deps>) => RunMembers<Deps>
   /** Called once, by `close()` of the harness whose `use` it is in. */
-  close?(): Promise<void>
+  readonly close?: () => Promise<void>
 }
+
+/** The members that an extension can have for one run. */
+export type RunMembers<Deps = unknown> = Partial<Omit<Extension<Deps>, 'name' | 'forRun' | 'close' | 'tracing'>>
 
 /** A run, for the state that an extension keeps of it. */
 export interface ExtensionRun<out Deps = unknown> {
@@ -90,10 +93,10 @@ export function checkExtension(extension: unknown): asserts extension is Extensi
   if (typeof name !== 'string' || name === '') throw invalid('Expected `name` of an extension to be a string.')
 }
 
-const OF_RUN = Object.keys(MEMBERS).filter((name) => name !== 'name' && name !== 'forRun' && name !== 'close')
+const OF_RUN = Object.keys(MEMBERS).filter((name) => !['name', 'forRun', 'close', 'tracing'].includes(name))
 
 /** Refuses what `forRun` cannot return. */
-export function checkRunMembers(name: string, members: unknown): void {
+export function checkRunMembers(name: string, members: unknown): asserts members is RunMembers {
   const what = `member of what \`forRun\` of extension \`${name}\` returns`
   if (!isObject(members)) throw invalid(`Expected \`forRun\` of extension \`${name}\` to return an object.`)
   checkMembers(members, OF_RUN, what)

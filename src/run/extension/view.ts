@@ -32,7 +32,7 @@ export interface ViewContext<out Deps = unknown> extends ExtensionContext<Deps> 
   readonly view: readonly TranscriptEntry[]
   /** Number of the view: 0 until it changes for the first time. */
   readonly generation: number
-  /** Input tokens of the last request; null if there was none, or if the provider did not report them. */
+  /** Input tokens of the last request; null if none has sent this view, or if the provider did not report them. */
   readonly lastInputTokens: number | null
   /** Tokens that the model takes, input and output together; null if unknown. */
   readonly window: number | null

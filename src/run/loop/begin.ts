@@ -10,12 +10,13 @@ export async function begin(run: Conducted, { prompt, history }: FreshOpening): 
   const { conversation, start } = await history()
   context.prepareDeps(context.metadata)
   context.tracer?.open(() => tracedRun(context, plan, null))
+  context.openSeams(null)
   const prepared = await prepare(run, null)
   context.inherit(conversation)
   await context.emit('run_started', { begun: 'fresh', prompt, ...startedBy(run, prepared), ...start })
   return timed(run, prepared.rules, async () => {
     await askStart(run, prompt, prepared.rules)
     const addition = await addedByHooks(context, prompt)
-    return drive(run, await freeze(context.signal, plan, prepared), addition)
+    return drive(run, await freeze(context, plan, prepared), addition)
   })
 }

@@ -26,8 +26,9 @@ export async function continueRun(run: Conducted, opening: GoOnOpening, found: L
   const { answers } = opening
   if (context.parent === null && state.parent !== null) throw belowAnother(state.runId, state.parent)
   context.prepareDeps(opening.metadata ?? state.metadata)
+  context.openSeams(state)
   const prepared = await prepare(run, state)
-  const frozen = await freeze(context.signal, plan, prepared)
+  const frozen = await freeze(context, plan, prepared)
   checkConfig(state, frozen, opening.configPolicy)
   if (context.parent === null) await checkAnswers(state, answers, frozen.tools)
   if (answers.length > 0) checkBudget(context, found, prepared.rules)

@@ -11,7 +11,7 @@ import type { ConfigDigest } from '../machine/config-digest.js'
 import type { RunContext } from '../core/context.js'
 import { decide, decideSteering } from '../machine/decide.js'
 import type { Command, Correction } from '../machine/decide.js'
-import type { Effects } from '../core/effects.js'
+import type { Effects, HostNotices } from '../core/effects.js'
 import type { RequestKind } from '../machine/events.js'
 import { RunStopped } from '../core/failure.js'
 import type { Frozen } from '../core/frozen.js'
@@ -34,6 +34,7 @@ type Said = Unstamped<UserEntry | ToolEntry>
 type Begun = Pick<Ask, 'notices' | 'closing'> & {
   readonly said: readonly Said[]
   readonly promptAddition: string
+  readonly host: HostNotices | null
   readonly config: ConfigDigest
 }
 
@@ -104,7 +105,8 @@ export class TurnDriver {
     if (correction !== null) {
       await this.#context.emit('model_retry', { retryKind: 'structured_output', ...correction })
     }
-    await this.#begin(requestKind, { ...this.#additions(command), notices, config, closing })
+    const host = this.#context.seams.notices.length === 0 ? null : await this.#effects.hostNotices()
+    await this.#begin(requestKind, { ...this.#additions(command), notices, host, config, closing })
     for (const { limitKind, remaining, content } of notices) {
       await this.#context.emit('limit_warning', { limitKind, remaining, content })
     }
@@ -131,20 +133,25 @@ export class TurnDriver {
     return said
   }
 
-  async #begin(requestKind: RequestKind, { said, promptAddition, notices, config, closing }: Begun): Promise<void> {
+  async #begin(
+    requestKind: RequestKind,
+    { said, promptAddition, notices, host, config, closing }: Begun,
+  ): Promise<void> {
     const { state, clock } = this.#context
     const first = lengthWhenClosed(state)
     const at = clock.iso()
     const { provider, id: model } = this.#frozen.model
+    const entries = host === null ? said : [...said, host.entry]
     await this.#context.emit('model_request_started', {
       requestKind,
       provider,
       model,
-      entries: said.map((entry, index) => ({ id: entryId(first + index), at, ...entry })),
+      entries: entries.map((entry, index) => ({ id: entryId(first + index), at, ...entry })),
       notices: notices.map((notice) => notice.key),
       ...(promptAddition !== '' && { promptAddition }),
       ...(state.config !== null && isSameConfig(state.config, config) ? {} : { config }),
       ...(closing !== null && { closing }),
+      ...(host !== null && { hostNotices: host.notices }),
     })
   }
 

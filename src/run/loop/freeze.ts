@@ -1,5 +1,6 @@
 import type { RequestConstants } from '../../contracts/model.js'
 import type { ToolSpec } from '../../tools/spec.js'
+import type { RunContext } from '../core/context.js'
 import type { RunPlan } from '../core/plan.js'
 import { configDigest } from '../machine/config-digest.js'
 import type { ConfigDigest } from '../machine/config-digest.js'
@@ -8,12 +9,12 @@ import type { Prepared } from './start.js'
 
 /** Loads what a run is frozen with. Only what servers offer can be others later, at a turn boundary (spec §2.4). */
 export async function freeze(
-  signal: AbortSignal,
+  context: RunContext,
   plan: RunPlan,
   { model, output, rules, spending }: Prepared,
 ): Promise<Frozen> {
   const { settings, input, deltas, sequential, root, policies, readAnswer, refreshOffer } = plan
-  let offer = await plan.loadOffer(signal)
+  let offer = await plan.loadOffer(context.signal)
   let told = toldOf(offer)
   const refresh = async (now: AbortSignal): Promise<void> => {
     const offered = (await refreshOffer?.(now, offer)) ?? offer
@@ -31,7 +32,7 @@ export async function freeze(
       deltas,
       sequential,
       root,
-      policies,
+      policies: [...policies, ...context.seams.policies],
       readAnswer,
     },
     marks: plan.marksFor(rules),

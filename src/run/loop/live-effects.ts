@@ -7,9 +7,11 @@ import type { CheckedArguments } from '../../tools/boundary/arguments.js'
 import type { ConfigDigest } from '../machine/config-digest.js'
 import { refusedContent } from '../machine/limit-notices.js'
 import type { RunContext } from '../core/context.js'
-import type { Effects, Reply, Until } from '../core/effects.js'
+import type { Effects, HostNotices, Reply, Until } from '../core/effects.js'
 import type { RequestKind } from '../machine/events.js'
 import type { Frozen } from '../core/frozen.js'
+import { changeView } from './change-view.js'
+import { hostNotices } from './host-notices.js'
 import { CallIds, normalizeTurn } from './normalize.js'
 import type { NormalizedTurn } from './normalize.js'
 import { entryId } from '../machine/state.js'
@@ -54,7 +56,12 @@ export class LiveEffects implements Effects {
     return this.#frozen.config
   }
 
+  hostNotices(): Promise<HostNotices | null> {
+    return hostNotices(this.#context)
+  }
+
   async ask(requestKind: RequestKind): Promise<Reply> {
+    if (this.#context.seams.views.length > 0) await changeView(this.#context, this.#frozen.model)
     const { abort, state, clock, responses, signal } = this.#context
     signal.throwIfAborted()
     // A model or a schema that heeds no signal is left when the run is aborted.

@@ -14,10 +14,12 @@ export interface ViewChange {
 /** The changes that hold, in the order of the transcript and disjoint, and how often they have changed. */
 export interface View {
   readonly generation: number
+  /** Length of the transcript at the last change. */
+  readonly changedAt: number
   readonly changes: readonly ViewChange[]
 }
 
-const NO_VIEW: View = { generation: 0, changes: [] }
+const NO_VIEW: View = { generation: 0, changedAt: 0, changes: [] }
 
 /** The entries as the model gets them. */
 export interface ShownTranscript {
@@ -79,7 +81,7 @@ export function withChanges(
     .map((change) => ({ change, ...rangeOf(transcript, change) }))
     .filter((old) => !added.some((range) => contains(range, old)))
   const all = [...kept, ...added].sort((one, other) => one.first - other.first)
-  return { generation: view.generation + 1, changes: all.map(({ change }) => change) }
+  return { generation: view.generation + 1, changedAt: transcript.length, changes: all.map(({ change }) => change) }
 }
 
 /** Whether one of the changes hides an entry. */

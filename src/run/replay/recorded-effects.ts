@@ -45,6 +45,11 @@ export class RecordedEffects implements Effects {
     return Promise.resolve({ ...config, instructions, tools: { ...tools, ...config.tools } })
   }
 
+  /** They are in the recorded request. */
+  hostNotices(): Promise<null> {
+    return Promise.resolve(null)
+  }
+
   async ask(): Promise<Reply> {
     this.#context.replayGiven()
     const next = this.#expected('model_message')

@@ -219,7 +219,7 @@ const background = objectOf({
 })
 
 const change = objectOf({ from: text, to: text, shown: either(listOf(contentPart), text), sources: listOf(source) })
-const view = objectOf({ generation: count, changes: listOf(change) })
+const view = objectOf({ generation: count, changedAt: count, changes: listOf(change) })
 const hostNotices = recordOf(objectOf({ entryId: text, digest: text }))
 
 /** The stored form of a run's state, version 1. */

@@ -199,11 +199,10 @@ export async function play(run: RandomRun, failingAppend = Infinity): Promise<Pl
     metadata: { tenant: 7 },
     log,
     clock,
-    hooks: config.hooks,
+    seams: config.seams,
     queue,
     abort,
     signingKey: null,
-    tracing: [],
     configPolicy: 'compatible',
   })
   const input = inputPort()

@@ -1,0 +1,73 @@
+import { messageOf } from '../../contracts/errors.js'
+import type { Model } from '../../contracts/model.js'
+import { isObject } from '../../util/json.js'
+import type { RunContext } from '../core/context.js'
+import { extensionContext } from '../core/extension-context.js'
+import type { ViewContext, ViewPolicy, ViewProposal } from '../extension/view.js'
+import type { DurablePayloads } from '../machine/events.js'
+import { viewOf, wholeChanges } from '../machine/view.js'
+import { untilAborted } from './until-aborted.js'
+
+/** Asks the view policies in order, each about the view that the ones before it left. */
+export async function changeView(context: RunContext, model: Model): Promise<void> {
+  for (const { extension, member } of context.seams.views) {
+    const change = await changeBy(context, extension, () => member(viewContext(context, model)))
+    if (change !== null) await context.emit('view_changed', change)
+  }
+}
+
+/** A policy that fails is reported, and changes nothing. */
+async function changeBy(
+  context: RunContext,
+  policy: string,
+  ask: () => ReturnType<ViewPolicy>,
+): Promise<DurablePayloads['view_changed'] | null> {
+  try {
+    const proposal = await untilAborted(context, async () => ask())
+    if (proposal === null || proposal === undefined) return null
+    checkProposal(proposal)
+    const { changes, tokensBefore = null, tokensAfter = null, usage = null, costUsd } = proposal
+    return {
+      changes: wholeChanges(context.state, changes),
+      policy,
+      tokensBefore,
+      tokensAfter,
+      usage,
+      cost: costUsd === undefined ? null : Math.ceil(costUsd * 1_000_000),
+    }
+  } catch (error) {
+    context.signal.throwIfAborted()
+    await context.hookFailed('view', messageOf(error), policy)
+    return null
+  }
+}
+
+function viewContext(context: RunContext, { capabilities }: Model): ViewContext {
+  const { state } = context
+  const { entries: view, generation } = viewOf(state)
+  // The reply to the view as it is now, if there is one.
+  const index = state.transcript.findLastIndex(({ role }) => role === 'assistant')
+  const last = index < Math.max(state.firstEntry, state.view?.changedAt ?? 0) ? undefined : state.transcript[index]
+  return {
+    ...extensionContext(context),
+    view,
+    generation,
+    lastInputTokens: last?.role === 'assistant' ? last.usage.inputTokens : null,
+    window: capabilities.contextTokens ?? null,
+  }
+}
+
+function checkProposal(proposal: ViewProposal): void {
+  const { changes }: { changes: unknown } = proposal
+  const isChange = (change: unknown): boolean =>
+    isObject(change) &&
+    typeof change['from'] === 'string' &&
+    typeof change['to'] === 'string' &&
+    isShown(change['shown'])
+  if (Array.isArray(changes) && changes.every(isChange)) return
+  throw new TypeError('Expected a view policy to return null or `{ changes: [{ from, to, shown }] }`.')
+}
+
+function isShown(shown: unknown): boolean {
+  return typeof shown === 'string' || Array.isArray(shown)
+}
