@@ -1,6 +1,6 @@
 import { hides } from './view.js'
 import type { ViewChange } from './view.js'
-import type { RunState } from './state.js'
+import type { TranscriptEntry } from '../../contracts/entry.js'
 
 /** A notice of the host as the model last read it. */
 export interface HostNotice {
@@ -8,9 +8,14 @@ export interface HostNotice {
   readonly digest: string
 }
 
+interface Noticing {
+  readonly transcript: readonly TranscriptEntry[]
+  hostNotices?: Record<string, HostNotice>
+}
+
 /** The last entry of a request carries these notices. */
 export function rememberNotices(
-  state: Pick<RunState, 'transcript' | 'hostNotices'>,
+  state: Noticing,
   notices: readonly { readonly name: string; readonly digest: string }[],
 ): void {
   const entryId = state.transcript.at(-1)?.id
@@ -19,10 +24,7 @@ export function rememberNotices(
 }
 
 /** A notice that the model cannot see any more is given again. */
-export function forgetHidden(
-  state: Pick<RunState, 'transcript' | 'hostNotices'>,
-  changes: readonly ViewChange[],
-): void {
+export function forgetHidden(state: Noticing, changes: readonly ViewChange[]): void {
   if (state.hostNotices === undefined) return
   const seen = Object.entries(state.hostNotices).filter(([, { entryId }]) => !hides(state.transcript, changes, entryId))
   state.hostNotices = Object.fromEntries(seen)

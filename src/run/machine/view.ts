@@ -1,5 +1,4 @@
 import type { ContentPart, ContentSource, TranscriptEntry } from '../../contracts/entry.js'
-import type { RunState } from './state.js'
 
 /** A range of entries that the model gets in another form. The entries themselves stay in the transcript. */
 export interface ViewChange {
@@ -19,6 +18,12 @@ export interface View {
   readonly changes: readonly ViewChange[]
 }
 
+/** The part of a run's state that a view is made from. */
+export interface Viewed {
+  readonly transcript: readonly TranscriptEntry[]
+  readonly view?: View
+}
+
 const NO_VIEW: View = { generation: 0, changedAt: 0, changes: [] }
 
 /** The entries as the model gets them. */
@@ -36,10 +41,10 @@ interface Growing {
 }
 
 /** Views grow with their transcript: only new entries are added, and only a change builds the list again. */
-const growing = new WeakMap<RunState, Growing>()
+const growing = new WeakMap<Viewed, Growing>()
 
 /** The view of a run: its transcript itself while nothing is shown otherwise. */
-export function viewOf(state: RunState): ShownTranscript {
+export function viewOf(state: Viewed): ShownTranscript {
   const { transcript, view = NO_VIEW } = state
   if (view.changes.length === 0) return { entries: transcript, generation: view.generation }
   const known = growing.get(state)
@@ -72,10 +77,7 @@ function entryOf(transcript: readonly TranscriptEntry[], { first, last }: Range,
 }
 
 /** The view after further changes, each of which is disjoint from the earlier ones or contains them whole. */
-export function withChanges(
-  { transcript, view = NO_VIEW }: Pick<RunState, 'transcript' | 'view'>,
-  changes: readonly ViewChange[],
-): View {
+export function withChanges({ transcript, view = NO_VIEW }: Viewed, changes: readonly ViewChange[]): View {
   const added = changes.map((change) => ({ change, ...rangeOf(transcript, change) }))
   const kept = view.changes
     .map((change) => ({ change, ...rangeOf(transcript, change) }))
@@ -96,7 +98,7 @@ export function hides(transcript: readonly TranscriptEntry[], changes: readonly 
  * Throws a `RangeError` for a range that is none, and for two that overlap.
  */
 export function wholeChanges(
-  { transcript, view = NO_VIEW }: Pick<RunState, 'transcript' | 'view'>,
+  { transcript, view = NO_VIEW }: Viewed,
   proposed: readonly Omit<ViewChange, 'sources'>[],
 ): readonly ViewChange[] {
   const earlier = view.changes.map((change) => rangeOf(transcript, change))
