@@ -25,7 +25,7 @@ const LF = 0x0a
  */
 export async function* blocksOf(file: ReadableFile, options: BlockOptions): AsyncGenerator<Block, void, undefined> {
   const { size, maxLineBytes = MAX_LINE_BYTES } = options
-  const source = await utf8File(file, size)
+  const source = utf8File(file, size)
   let position = 0
   const capacity = maxLineBytes + 1
   let buffer = Buffer.allocUnsafe(Math.min(size + 1, BLOCK_BYTES, capacity))
@@ -38,7 +38,7 @@ export async function* blocksOf(file: ReadableFile, options: BlockOptions): Asyn
       filled = 0
     }
     const room = Math.min(buffer.length - filled, BLOCK_BYTES)
-    const { bytesRead } = await source.read(buffer, filled, room, position)
+    const { bytesRead } = await source.read(buffer.subarray(filled, filled + room), { position })
     position += bytesRead
     // A regular file gives less than was asked for at its end only: that saves asking again.
     const isLast = bytesRead < room

@@ -38,8 +38,13 @@ export interface OpenedFile {
 
 /** What reading the blocks of a file needs; a `FileHandle` has it. */
 export interface ReadableFile {
-  /** Reads at most `room` bytes from `position` of the file to `at` of `into`. */
-  read(into: Buffer, at: number, room: number, position: number): Promise<{ readonly bytesRead: number }>
+  /** Reads from `position` of the file until `into` is full or the file ends. */
+  read(into: Buffer, place: FilePlace): Promise<{ readonly bytesRead: number }>
+}
+
+interface FilePlace {
+  /** In bytes. */
+  readonly position: number
 }
 
 /** A file that was opened by `openListed`. */
@@ -113,7 +118,7 @@ export async function openFile(ground: Ground, path: string, shown: string): Pro
 export async function openListed(ground: Ground, path: string): Promise<ListedFile> {
   if (!ground.descriptors) {
     const { handle, stats } = await openFile(ground, path, basename(path))
-    return { size: Number(stats.size), read: (...place) => handle.read(...place), close: () => handle.close() }
+    return { size: Number(stats.size), read: (into, place) => handle.read(into, place), close: () => handle.close() }
   }
   const descriptor = await descriptorOf(path)
   try {
@@ -122,7 +127,7 @@ export async function openListed(ground: Ground, path: string): Promise<ListedFi
     requireRegular(stats, basename(path))
     return {
       size: stats.size,
-      read: (into, at, room, position) => readAt(descriptor, into, at, room, position),
+      read: (into, place) => readAt(descriptor, into, place),
       close: () => closeSync(descriptor),
     }
   } catch (error) {
@@ -141,13 +146,9 @@ async function descriptorOf(path: string): Promise<number> {
   })
 }
 
-async function readAt(
-  descriptor: number,
-  into: Buffer,
-  ...[at, room, position]: readonly [number, number, number]
-): Promise<{ readonly bytesRead: number }> {
+async function readAt(descriptor: number, into: Buffer, place: FilePlace): Promise<{ readonly bytesRead: number }> {
   return new Promise((resolve, reject) => {
-    read(descriptor, into, at, room, position, (error, bytesRead) => {
+    read(descriptor, into, place, (error, bytesRead) => {
       if (error === null) resolve({ bytesRead })
       else reject(error)
     })

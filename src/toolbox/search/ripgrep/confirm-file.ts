@@ -20,7 +20,7 @@ export async function isConfirmed(request: SearchRequest, file: ShownFile): Prom
   try {
     const opened = await openListed(request.workspace, file.path)
     try {
-      return await hasLines(await utf8File(opened, opened.size), file.lines, request.maxLineChars)
+      return await hasLines(utf8File(opened, opened.size), file.lines, request.maxLineChars)
     } finally {
       await opened.close()
     }
@@ -35,7 +35,7 @@ async function hasLines(file: ReadableFile, lines: readonly ReportedLine[], maxL
   for (const { offset, text } of lines) {
     if (offset === undefined) return false
     const from = Math.max(0, offset - 1)
-    const { bytesRead } = await file.read(bytes, 0, bytes.length, from)
+    const { bytesRead } = await file.read(bytes, { position: from })
     const read = bytes.subarray(0, bytesRead)
     const start = offset - from
     const end = read.findIndex((byte, index) => index >= start && endsLine(byte))
