@@ -19,7 +19,7 @@ const make = (name, handler, beside = {}) =>
 const TOOLS = [
   make('look', ({ n }) => `seen ${n}`, { annotations: { readOnly: true } }),
   make('pay', ({ n }) => `paid ${n}`, { requiresApproval: true, preview: ({ n }) => ({ amount: n }) }),
-  make('ask', (_, context) => context.answer ?? context.suspend({ which: 'color' }, z.string())),
+  make('ask', (_, { ask }) => ask({ which: 'color' }, z.string())),
   make('retry', () => Promise.reject(new ModelRetry('Another number.'))),
   make('slow', (_, { signal }) => new Promise((resolve) => signal.addEventListener('abort', () => resolve('stopped')))),
 ]
@@ -49,6 +49,8 @@ const CASES = {
   resumed_elsewhere: { plays: { go: [['pay'], ['look'], 'Paid.'] }, resumes: true, elsewhere: true },
   failed: { plays: { go: [['look'], 'Too late.'] }, options: { limits: { modelRequests: 1 } } },
   aborted: { plays: { go: [['slow', 'look'], 'Never.'] }, abortsAt: 'tool_call_started' },
+  continued: { plays: { go: [['look'], 'Hello.'], more: ['Again.'] }, continues: true },
+  retried: { plays: { go: [['look'], 'In time.'] }, options: { limits: { modelRequests: 1 } }, retries: true },
   interrupted: { plays: { go: [['look', 'ask'], 'Never.'] }, cutBehind: 'tool_call_started' },
 }
 
@@ -66,7 +68,8 @@ async function formatVersion() {
   return resumeState.version
 }
 
-async function write(name, { plays, options = {}, resumes = false, elsewhere = false, abortsAt, cutBehind }) {
+async function write(name, { plays, options = {}, abortsAt, cutBehind, ...further }) {
+  const { resumes = false, elsewhere = false, continues = false, retries = false } = further
   const runId = `run_${name}`
   let log = keepingLog()
   const controller = new AbortController()
@@ -90,12 +93,14 @@ async function write(name, { plays, options = {}, resumes = false, elsewhere = f
     if (elsewhere) log = keepingLog()
     end = await harness().resume(resumeState, [{ callId: 'call_1', approved: true, editedArguments: { n: 2 } }])
   }
+  if (continues) end = await harness().run('more', { runId: `${runId}_2`, history: { runId } })
+  if (retries) end = await harness().retry(runId, { limits: { modelRequests: 2 } })
   const cut = log.kept.findIndex(({ kind }) => kind === cutBehind)
   const events = cutBehind === undefined ? log.kept : log.kept.slice(0, cut + 1)
   await writeFile(`${folder}${name}.jsonl`, events.map((event) => `${JSON.stringify(event)}\n`).join(''))
   const state = cutBehind === undefined ? (end.run ?? end).resumeState : null
   if (state !== null) await writeFile(`${folder}${name}.json`, `${JSON.stringify(state)}\n`)
-  return { name, runId, plays, end: cutBehind === undefined ? ending(end) : null }
+  return { name, runId: continues ? `${runId}_2` : runId, plays, end: cutBehind === undefined ? ending(end) : null }
 }
 
 function ending(end) {
@@ -112,21 +117,22 @@ function keepingLog() {
   return {
     kept,
     onEvent: () => undefined,
-    async append(runId, events, owner) {
-      await inner.append(runId, events, owner)
+    async append(ref, events, options) {
+      await inner.append(ref, events, options)
       kept.push(...JSON.parse(JSON.stringify(events)))
       for (const event of events) this.onEvent(event)
     },
-    read: (runId, from) => inner.read(runId, from),
-    claim: (runId, owner, ttlMs) => inner.claim(runId, owner, ttlMs),
+    read: (ref, options) => inner.read(ref, options),
+    claim: (ref, owner, ttlMs) => inner.claim(ref, owner, ttlMs),
   }
 }
 
 /** What a run says is found by its prompt, turn by turn: a text, names of tools, or a call with its arguments. */
 function playing(plays) {
   return new ScriptedModel().always(({ turn, messages }) => {
-    const { content } = messages.find(({ role }) => role === 'user')
-    const line = plays[content.split('\n')[0]][turn]
+    const prompts = messages.filter(({ role }) => role === 'user').map(({ content }) => content.split('\n')[0])
+    const lines = plays[prompts.findLast((prompt) => prompt in plays)]
+    const line = lines[turn] ?? lines.at(-1)
     if (typeof line === 'string') return line
     if (Array.isArray(line)) return { text: 'Let me see.', reasoning: 'Hm.', calls: line.map((name) => ({ name })) }
     return { calls: Object.entries(line).map(([name, args]) => ({ name, arguments: args })) }
