@@ -28,7 +28,7 @@ export const builtinEngine: SearchEngine = {
   command,
 
   fileType(name) {
-    const problem = `\`file_type\` (\`${name.slice(0, 40)}\`) needs ripgrep, and there is none on this machine: leave it out, and narrow \`path\` instead`
+    const problem = `\`file_type\` (\`${name.slice(0, 40)}\`) needs ripgrep, which is not available here: leave it out, and narrow \`path\` instead`
     return Promise.reject(new FileFailure('InvalidInput', problem, { retry: true }))
   },
 
