@@ -40,14 +40,14 @@ import { SeamSet, checkedExtensions } from '../run/extension/seam-set.js'
 import type { ForkPoint } from '../run/replay/fork.js'
 import type { InputMessage } from '../run/stream/input.js'
 import type { RunLog } from '../run/log/log.js'
-import { checkProvenance } from '../run/provenance/options.js'
+import { parseProvenance } from '../run/provenance/options.js'
 import type { ProvenanceOptions } from '../run/provenance/options.js'
 import { memoryLog } from '../store/memory-log.js'
 import type { RunRules } from '../run/machine/rules.js'
 import type { SigningKey } from '../run/core/signature.js'
 import type { SkillsOptions } from '../toolbox/skills/options.js'
 import type { OutputType, OutputValidator } from '../tools/output-type.js'
-import { checkSubagents } from '../tools/subagent-options.js'
+import { parseSubagents } from '../tools/subagent-options.js'
 import type { SubagentSpec } from '../tools/subagent-options.js'
 import type { ToolSource } from '../tools/source.js'
 import type { SpawnOptions, ToolSpec } from '../tools/spec.js'
@@ -187,18 +187,16 @@ export function resolveConfig<Output>(options: HarnessOptions<Output>): Config<O
   const tools = options.tools ?? []
   const outputType = options.outputType ?? null
   const outputMode = oneOf('outputMode', options.outputMode ?? 'auto', ['auto', 'native', 'tool', 'prompted', 'text'])
-  const { subagents = null } = options
-  if (subagents !== null) checkSubagents(subagents)
+  const subagents = options.subagents === undefined ? null : parseSubagents(options.subagents)
   const { hooks = [], wrapModelCall = [], wrapToolCall = [], tracing = [], use = [] } = options
   const seams = new SeamSet([{ hooks, wrapModelCall, wrapToolCall, tracing }, ...checkedExtensions(use)])
   const packaged = [...builtinTools, ...(subagents === null ? [] : ['subagent'])]
   checkToolNames([...packaged, ...[...tools, ...seams.seams.tools].map((tool) => tool.name)], outputType)
   checkOutput(outputType, outputMode, options.model)
-  if (options.provenance !== undefined) checkProvenance(options.provenance)
   return {
     model: options.model ?? process.env['THINHARNESS_MODEL'] ?? null,
     root: resolve(options.root ?? '.'),
-    provenance: options.provenance ?? null,
+    provenance: options.provenance === undefined ? null : parseProvenance(options.provenance),
     namesRoot: options.root !== undefined || builtinTools.length > 0,
     instructions: options.instructions ?? (builtinTools.length > 0 ? FILE_INSTRUCTIONS : ''),
     builtinTools,

@@ -1,7 +1,7 @@
 import type { JsonSchema } from '../util/json.js'
 import type { InferOutput } from './output-type.js'
 import type { Schema } from '../schema/schema.js'
-import { checkSubagents } from './subagent-options.js'
+import { parseSubagents } from './subagent-options.js'
 import type { SubagentSpec } from './subagent-options.js'
 
 /** Makes agents, their checks typed by their `outputType`. */
@@ -17,6 +17,6 @@ export interface DefineSubagent {
  * @throws HarnessError `invalid_options`, naming what is wrong.
  */
 export const defineSubagent: DefineSubagent = (agent: SubagentSpec): SubagentSpec => {
-  checkSubagents([agent])
+  parseSubagents([agent])
   return agent
 }

@@ -3,7 +3,7 @@ import { outcomeOf } from './result.js'
 import { jsonSchemaOf, validatorOf } from '../schema/schema.js'
 import type { InferSchema, Schema } from '../schema/schema.js'
 import type { ApprovalContext, ToolContext, ToolSpec } from './spec.js'
-import { checkFieldNames, checkParameters, checkToolOptions } from './tool-options.js'
+import { checkFieldNames, checkParameters, parseToolOptions } from './tool-options.js'
 
 /** What an author says of a tool. `args` are typed by `parameters`. */
 export interface ToolOptions<S extends Schema, Deps = unknown> extends SharedOptions {
@@ -54,16 +54,16 @@ type SharedOptions = Pick<
  * })
  */
 export function defineTool<S extends Schema, Deps = unknown>(tool: ToolOptions<S, Deps>): ToolSpec<Deps> {
-  checkToolOptions(tool)
-  const { parameters: schema, handler, requiresApproval, preview, ...shared } = tool
-  const parameters = parametersOf(schema, tool.name)
-  checkFieldNames(tool, parameters)
+  const parsed = parseToolOptions(tool)
+  const { parameters: schema, handler, requiresApproval, preview, ...shared } = parsed
+  const parameters = parametersOf(schema, parsed.name)
+  checkFieldNames(parsed, parameters)
   const validate = validatorOf(schema, parameters)
   // What `validate` let through is what the schema's type says; for the loop it is an object like any other.
   const typed = (args: JsonObject): InferSchema<S> => args as InferSchema<S>
   const rule = typeof requiresApproval === 'function' ? approvalRule(requiresApproval, typed) : requiresApproval
   return Object.freeze({
-    ...given(shared),
+    ...shared,
     parameters,
     ...(rule !== undefined && { requiresApproval: rule }),
     ...(preview !== undefined && {
@@ -87,10 +87,4 @@ function approvalRule<Args>(
   typed: (args: JsonObject) => Args,
 ): ToolSpec['requiresApproval'] {
   return (args, context) => rule(typed(args), context)
-}
-
-/** Options without those that were given as `undefined`. */
-function given(options: SharedOptions): SharedOptions {
-  const entries: [string, unknown][] = Object.entries(options)
-  return Object.fromEntries(entries.filter(([, value]) => value !== undefined)) as unknown as SharedOptions
 }

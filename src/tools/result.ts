@@ -1,8 +1,8 @@
-import { HarnessError } from '../contracts/errors.js'
 import type { ContentPart } from '../contracts/entry.js'
 import { isObject } from '../util/json.js'
 import type { JsonObject, JsonValue } from '../util/json.js'
-import { unknownKey } from '../util/unknown-key.js'
+import { parse } from '../contracts/parse.js'
+import { boolean, jsonObject, leaf, list, object, optional } from '../util/shape.js'
 import type { ToolOutcome } from './outcome.js'
 import { plainJson, plainJsonText } from '../util/plain-json.js'
 
@@ -36,8 +36,7 @@ export class ToolResult {
 
   /** Throws a `HarnessError` of code `invalid_options` for fields that are none of these. */
   constructor(fields: ToolResultFields) {
-    checkFields(fields)
-    const { content, metadata, ok = true, parts = [] } = fields
+    const { content, metadata, ok = true, parts = [] } = parse(FIELDS, fields, '`ToolResult`')
     this.ok = ok
     this.content = contentOf(content)
     Object.assign(this, valueOf(content))
@@ -117,36 +116,23 @@ function hasOnly(value: object, keys: readonly string[]): boolean {
   return Object.keys(value).every((key) => keys.includes(key))
 }
 
-function checkFields(fields: unknown): asserts fields is ToolResultFields {
-  if (!isObject(fields)) throw invalid('an object `{ content, metadata, ok, parts }`', fields, 'fields')
-  const problem = unknownKey(fields, ['content', 'metadata', 'ok', 'parts'], 'field of `ToolResult`')
-  if (problem !== undefined) throw new HarnessError('invalid_options', problem)
-  const { ok, metadata, parts } = fields
-  if (ok !== undefined && typeof ok !== 'boolean') throw invalid('a boolean', ok, 'ok')
-  if (metadata !== undefined && !isObject(metadata)) throw invalid('an object', metadata, 'metadata')
-  if (parts === undefined) return
-  if (!Array.isArray(parts)) throw invalid('a list of content parts', parts, 'parts')
-  parts.forEach((part: unknown, index) => {
-    if (!isContentPart(part)) throw invalid(PART, part, `parts[${index}]`)
-  })
-}
+const part = leaf<ContentPart>(
+  'a content part: text, or base64 `data` with a `mediaType` for an image, a file or audio, or an image `url`',
+  isContentPart,
+)
 
-const PART =
-  'a content part: text, or base64 `data` with a `mediaType` for an image, a file or audio, or an image `url`'
+const FIELDS = object<ToolResultFields>({
+  content: leaf<unknown>('anything', () => true),
+  metadata: optional(jsonObject),
+  ok: optional(boolean),
+  parts: optional(list(part, 'a list of content parts')),
+})
 
-function isContentPart(part: unknown): part is ContentPart {
-  if (!isObject(part)) return false
-  const { type, text, url, data, mediaType } = part
+function isContentPart(value: unknown): boolean {
+  if (!isObject(value)) return false
+  const { type, text, url, data, mediaType } = value
   if (type === 'text') return typeof text === 'string'
   if (type === 'image' && typeof url === 'string') return true
   const isMedia = type === 'image' || type === 'file' || type === 'audio'
   return isMedia && typeof data === 'string' && typeof mediaType === 'string'
-}
-
-function invalid(expected: string, got: unknown, name: string): HarnessError {
-  const shown = plainJsonText(got).slice(0, 200)
-  return new HarnessError(
-    'invalid_options',
-    `Expected \`${name}\` of a \`ToolResult\` to be ${expected}, got ${shown}.`,
-  )
 }

@@ -1,7 +1,23 @@
-import { HarnessError } from '../contracts/errors.js'
-import type { SpawnOptions } from './spec.js'
+import { invalidOptions, parse } from '../contracts/parse.js'
 import { isObject } from '../util/json.js'
-import { unknownKey } from '../util/unknown-key.js'
+import { Mismatch, shown } from '../util/mismatch.js'
+import {
+  anything,
+  boolean,
+  either,
+  functionOf,
+  having,
+  integer,
+  list,
+  matching,
+  object,
+  oneOf,
+  optional,
+  partial,
+  string,
+} from '../util/shape.js'
+import type { Fields } from '../util/shape.js'
+import type { SpawnOptions, ToolSpec } from './spec.js'
 
 /** How a subagent works, as a child run is told it. */
 type AgentRun<Output> = Pick<
@@ -53,71 +69,70 @@ export interface SubagentOptions {
   readonly maxConcurrent?: number
 }
 
-const RUN_KEYS = [
-  ...['instructions', 'fork', 'model', 'settings', 'limits', 'outputType', 'outputMode', 'outputRetries'],
-  ...['toolRetries', 'exclusive', 'background', 'outputValidator', 'onLimit', 'stall'],
-]
-
-/** @throws HarnessError `invalid_options`, naming what is wrong. */
-export function checkSubagentOptions(options: SubagentOptions): void {
-  requireKnown(options, ['agents', 'defaultAgent', 'maxDepth', 'maxConcurrent'], 'option of `subagent`')
-  const { agents = [], defaultAgent = {}, maxDepth = 1, maxConcurrent = 8 } = options
-  checkSubagents(agents)
-  if (defaultAgent !== false) requireKnown(defaultAgent, RUN_KEYS, 'member of `defaultAgent`')
-  if (defaultAgent === false && agents.length === 0) throw invalid('Without a default agent `agents` must name some.')
-  checkWhole('maxDepth', maxDepth)
-  checkWhole('maxConcurrent', maxConcurrent)
+const RUN_FIELDS: Fields<DefaultSubagent> = {
+  instructions: optional(string),
+  fork: optional(boolean),
+  model: optional(anything()),
+  settings: optional(anything()),
+  limits: optional(anything()),
+  onLimit: optional(anything()),
+  stall: optional(anything()),
+  outputType: optional(anything()),
+  outputMode: optional(anything()),
+  outputValidator: optional(functionOf()),
+  outputRetries: optional(integer(0)),
+  toolRetries: optional(integer(0)),
+  exclusive: optional(boolean),
+  background: optional(boolean),
 }
 
-/** @throws HarnessError `invalid_options`, naming the agent and what is wrong with it. */
-export function checkSubagents(agents: unknown): void {
-  if (!Array.isArray(agents)) throw invalid('Expected the subagents to be a list.')
-  for (const agent of agents as readonly unknown[]) checkSubagent(agent)
-  const names = (agents as readonly SubagentSpec[]).map(({ name }) => name)
+const agentName = matching(/^[\w.-]{1,64}$/, '1 to 64 letters, digits, `_`, `-` or `.`')
+
+const AGENT = object<SubagentSpec>({
+  ...RUN_FIELDS,
+  name: agentName,
+  description: matching(/^(?=.*\S).*$/, 'one line that is not empty'),
+  // A tool's name is not enough: a subagent gets the tools that its host passes.
+  tools: optional(either(oneOf('inherit'), list(having<ToolSpec>('a tool', 'call'), 'a list of tools'))),
+})
+
+const OPTIONS = partial<SubagentOptions>({
+  agents: list(anything<SubagentSpec>()),
+  defaultAgent: either(oneOf(false), object<DefaultSubagent>(RUN_FIELDS)),
+  maxDepth: integer(1),
+  maxConcurrent: integer(1),
+})
+
+/** A copy of the options. Throws `invalid_options`. */
+export function parseSubagentOptions(options: SubagentOptions): SubagentOptions {
+  const parsed = parse(OPTIONS, options, '`subagent`')
+  const agents = parseSubagents(parsed.agents ?? [])
+  if (parsed.defaultAgent === false && agents.length === 0) {
+    throw invalidOptions('Without a default agent `agents` must name some.')
+  }
+  return { ...parsed, agents }
+}
+
+/** A copy of the agents. Throws `invalid_options`, naming the agent and its problem. */
+export function parseSubagents(given: unknown): readonly SubagentSpec[] {
+  if (!Array.isArray(given)) throw invalidOptions(`Expected the subagents to be a list, got ${shown(given)}.`)
+  const agents = (given as readonly unknown[]).map(parseSubagent)
+  const names = agents.map(({ name }) => name)
   const twice = names.find((name, index) => names.indexOf(name) !== index)
-  if (twice !== undefined) throw invalid(`Two subagents have the name \`${twice}\`; each needs a name of its own.`)
+  if (twice !== undefined)
+    throw invalidOptions(`Two subagents have the name \`${twice}\`; each needs a name of its own.`)
+  return agents
 }
 
-function checkSubagent(agent: unknown): void {
-  if (!isObject(agent)) throw invalid(`Expected a subagent to be an object, got ${typeof agent}.`)
-  const { name, description, tools, fork = false } = agent
-  if (typeof name !== 'string' || !/^[\w.-]{1,64}$/.test(name)) {
-    throw invalid(
-      `Expected the name of a subagent to be 1 to 64 letters, digits, \`_\`, \`-\` or \`.\`, got \`${String(name)}\`.`,
-    )
+function parseSubagent(given: unknown): SubagentSpec {
+  const known = agentName.read(isObject(given) ? given['name'] : undefined)
+  const label = known instanceof Mismatch ? 'a subagent' : `subagent \`${known}\``
+  const agent = parse(AGENT, given, label)
+  const { name, tools, fork = false } = agent
+  if (name === 'default') throw invalidOptions('`default` is the name of the agent that a call gets if it names none.')
+  if (fork && tools !== undefined) throw invalidOptions(`With \`fork\` ${label} has its caller's tools.`)
+  if (!fork && tools === undefined) {
+    throw invalidOptions(`Expected \`tools\` of ${label} to be a list of tools or \`inherit\`, got nothing.`)
   }
-  if (name === 'default') throw invalid('`default` is the name of the agent that a call gets that names none.')
-  if (typeof description !== 'string' || description.trim() === '' || /[\r\n]/.test(description)) {
-    throw invalid(`Expected the \`description\` of subagent \`${name}\` to be one line of text.`)
-  }
-  requireKnown(agent, ['name', 'description', 'tools', ...RUN_KEYS], `member of subagent \`${name}\``)
-  checkBackground(name, agent['background'])
-  if (fork === true && tools !== undefined) throw invalid(`With \`fork\` subagent \`${name}\` has its caller's tools.`)
-  if (fork === true || tools === 'inherit' || (Array.isArray(tools) && tools.every(isTool))) return
-  throw invalid(`Expected \`tools\` of subagent \`${name}\` to be a list of tools or \`inherit\`.`)
-}
-
-/** A tool's name is none: a subagent gets what its host hands it, never a tool by name. */
-function isTool(tool: unknown): boolean {
-  return isObject(tool) && typeof tool['call'] === 'function'
-}
-
-function checkBackground(name: string, background: unknown): void {
-  if (background === undefined || typeof background === 'boolean') return
-  throw invalid(`Expected \`background\` of subagent \`${name}\` to be a boolean, got ${typeof background}.`)
-}
-
-function requireKnown(options: unknown, known: readonly string[], what: string): void {
-  if (!isObject(options)) throw invalid(`Expected an object with each ${what}, got ${typeof options}.`)
-  const unknown = unknownKey(options, known, what)
-  if (unknown !== undefined) throw invalid(unknown)
-}
-
-function checkWhole(name: string, value: unknown): void {
-  if (Number.isSafeInteger(value) && Number(value) >= 1) return
-  throw invalid(`Expected \`${name}\` of \`subagent\` to be a whole number from 1 up, got \`${String(value)}\`.`)
-}
-
-function invalid(message: string): HarnessError {
-  return new HarnessError('invalid_options', message)
+  return agent
 }

@@ -119,6 +119,11 @@ export function list<T>(shape: Shape<T>, expected = 'a list'): Shape<readonly T[
   }
 }
 
+/** The same list for an owner that may change it: a parsed list is a copy. */
+export function mutable<T>(shape: Shape<readonly T[]>): Shape<T[]> {
+  return shape as unknown as Shape<T[]>
+}
+
 /** An object with any keys, or with those that `keys` accepts. */
 export function record<T>(shape: Shape<T>, keys = string): Shape<Readonly<Record<string, T>>> {
   return {

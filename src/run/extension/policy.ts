@@ -5,7 +5,7 @@ import type { CallDecision, ContentFlow } from '../../contracts/result.js'
 import type { ToolSpec } from '../../tools/spec.js'
 import { isObject } from '../../util/json.js'
 import type { JsonObject } from '../../util/json.js'
-import { unknownKey } from '../../util/unknown-key.js'
+import { anything, list, object, oneOf, optional, parseAs, string } from '../../util/shape.js'
 import type { ExtensionContext } from './context.js'
 
 export type DecisionKind = 'allow' | 'ask' | 'deny'
@@ -81,29 +81,21 @@ async function answerOf(extension: string, ask: () => ReturnType<Policy>): Promi
   }
 }
 
+const kind = oneOf('allow', 'ask', 'deny')
+
+const DECISION = object<Exclude<Decision, DecisionKind>>({
+  decision: kind,
+  reason: optional(string),
+  rule: optional(string),
+  provenance: optional(list(anything<ContentFlow>())),
+})
+
 function checkedDecision(extension: string, answer: unknown): PolicyDecision | null {
   if (answer === null || answer === undefined) return null
-  const given: unknown = isObject(answer) ? answer : { decision: answer }
-  if (!isObject(given)) return null
-  const unknown = unknownKey(given, ['decision', 'reason', 'rule', 'provenance'], 'member of a decision')
-  if (unknown !== undefined) throw failed(extension, unknown)
-  const { decision, reason = null, rule = null, provenance = [] } = given
-  if (!isDecision(decision)) {
-    throw failed(extension, `Expected \`allow\`, \`ask\`, \`deny\` or null, got \`${String(decision)}\`.`)
-  }
-  if (!isMaybeText(reason) || !isMaybeText(rule)) {
-    throw failed(extension, 'Expected `reason` and `rule` of a decision to be strings.')
-  }
-  if (!Array.isArray(provenance)) throw failed(extension, 'Expected `provenance` of a decision to be a list.')
-  return { decision, reason, rule, extension, provenance: provenance as readonly ContentFlow[] }
-}
-
-function isDecision(value: unknown): value is DecisionKind {
-  return typeof value === 'string' && Object.hasOwn(STRICTNESS, value)
-}
-
-function isMaybeText(value: unknown): value is string | null {
-  return value === null || typeof value === 'string'
+  const parsed = parseAs(DECISION, isObject(answer) ? answer : { decision: answer }, 'its answer')
+  if (!parsed.ok) throw failed(extension, parsed.problem)
+  const { decision, reason = null, rule = null, provenance = [] } = parsed.value
+  return { decision, reason, rule, extension, provenance }
 }
 
 function failed(extension: string, problem: string, cause?: unknown): HarnessError {

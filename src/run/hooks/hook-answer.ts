@@ -1,61 +1,48 @@
+import type { Envelope } from '../../tools/boundary/envelope.js'
 import { isObject } from '../../util/json.js'
-import { unknownKey } from '../../util/unknown-key.js'
+import { Mismatch } from '../../util/mismatch.js'
+import { boolean, either, jsonObject, list, object, oneOf, partial, string, where } from '../../util/shape.js'
+import type { HookAnswers, HookEvent } from './hooks.js'
 
 /**
- * What a hook of `event` returned, as far as the event has a use for it: an object whose members have their types, or
- * nothing. Throws a plain error for what the event cannot use: a policy that is misspelt is told of, and not taken for one
- * that has nothing to say.
+ * The answer of a hook of `event`, if the event has a use for one. Throws a plain error for an answer that the event cannot
+ * use: a misspelt policy is reported, not mistaken for one without an opinion.
  */
-export function checkedAnswer(event: string, answer: unknown): object | undefined {
-  const members = MEMBERS[event]
-  if (members === undefined || answer === undefined || answer === null) return undefined
-  if (!isObject(answer)) throw new TypeError(`Expected it to return nothing or an object, got ${typeof answer}.`)
-  const unknown = unknownKey(answer, Object.keys(members), `member of a \`${event}\` hook's answer`)
-  if (unknown !== undefined) throw new TypeError(unknown)
-  for (const [name, { expected, fits }] of Object.entries(members)) {
-    const value = answer[name]
-    if (value === undefined || fits(value)) continue
-    throw new TypeError(`Expected \`${name}\` of its answer to be ${expected}.`)
-  }
-  return answer
+export function checkedAnswer(event: HookEvent, answer: unknown): object | undefined {
+  const shape = isAsked(event) ? ANSWERS[event] : undefined
+  if (shape === undefined || answer === undefined || answer === null) return undefined
+  const read = shape.read(answer)
+  if (read instanceof Mismatch) throw new TypeError(read.message(`the answer of a \`${event}\` hook`))
+  return read
 }
 
-interface Member {
-  readonly expected: string
-  readonly fits: (value: unknown) => boolean
+type AskedEvent = 'user_prompt_submit' | 'before_tool_call' | 'after_tool_call' | 'before_subagent_run'
+type AnswerTo<Event extends AskedEvent> = NonNullable<HookAnswers[Event]>
+
+const cancel = either(string, oneOf(true))
+const plainJson = where(jsonObject, 'an object of plain JSON', isJson)
+
+const ANSWERS = {
+  user_prompt_submit: partial<AnswerTo<'user_prompt_submit'>>({
+    context: either(string, list(string, 'a list of strings')),
+    cancel,
+  }),
+  before_tool_call: partial<AnswerTo<'before_tool_call'>>({ cancel, args: plainJson }),
+  after_tool_call: partial<AnswerTo<'after_tool_call'>>({
+    output: string,
+    envelope: object<Envelope>({ ok: boolean, content: string, metadata: plainJson }),
+  }),
+  before_subagent_run: partial<AnswerTo<'before_subagent_run'>>({ cancel }),
 }
 
-const CANCEL: Member = { expected: 'a text or `true`', fits: (value) => value === true || isText(value) }
-const CONTEXT: Member = {
-  expected: 'a text or a list of texts',
-  fits: (value) => isText(value) || (Array.isArray(value) && value.every(isText)),
-}
-const ARGS: Member = { expected: 'an object of plain JSON', fits: (value) => isObject(value) && isJson(value) }
-const OUTPUT: Member = { expected: 'a text', fits: isText }
-const ENVELOPE: Member = { expected: 'an envelope `{ ok, content, metadata }` of plain JSON', fits: isEnvelope }
-
-/** The events whose hooks are asked for something. */
-const MEMBERS: Readonly<Record<string, Readonly<Record<string, Member>>>> = {
-  user_prompt_submit: { context: CONTEXT, cancel: CANCEL },
-  before_tool_call: { cancel: CANCEL, args: ARGS },
-  after_tool_call: { output: OUTPUT, envelope: ENVELOPE },
-  before_subagent_run: { cancel: CANCEL },
+function isAsked(event: HookEvent): event is AskedEvent {
+  return Object.hasOwn(ANSWERS, event)
 }
 
-function isText(value: unknown): boolean {
-  return typeof value === 'string'
-}
-
-function isEnvelope(value: unknown): boolean {
-  if (!isObject(value)) return false
-  const { ok, content, metadata } = value
-  return typeof ok === 'boolean' && isText(content) && isObject(metadata) && isJson(metadata)
-}
-
-function isJson(value: object): boolean {
+function isJson(value: unknown): boolean {
   try {
     JSON.stringify(value)
-    return true
+    return isObject(value)
   } catch {
     return false
   }

@@ -6,8 +6,8 @@ import type { ContentPart } from '../../contracts/entry.js'
 import { isObject } from '../../util/json.js'
 import type { JsonObject } from '../../util/json.js'
 import { withTimeout } from '../../util/timeout.js'
-import { didYouMean } from '../../util/suggest.js'
-import { unknownKey } from '../../util/unknown-key.js'
+import { invalidOptions, parse } from '../../contracts/parse.js'
+import { functionOf, list, milliseconds, object, oneOf, optional, string, where } from '../../util/shape.js'
 import type { RunAbort } from '../../util/abort.js'
 import { checkedAnswer } from './hook-answer.js'
 import type { LimitKind } from '../machine/rules.js'
@@ -88,7 +88,7 @@ export interface HookAnswers {
 
 export type HookEvent = keyof HookContexts
 
-const HOOK_EVENTS: readonly HookEvent[] = [
+const HOOK_EVENTS = [
   'run_start',
   'user_prompt_submit',
   'before_tool_call',
@@ -97,7 +97,7 @@ const HOOK_EVENTS: readonly HookEvent[] = [
   'after_subagent_run',
   'limit_reached',
   'run_end',
-]
+] as const
 
 export type HookContext<Event extends HookEvent> = HookContexts[Event] & {
   readonly event: Event
@@ -164,8 +164,7 @@ export class HookSet {
 
   constructor(hooks: readonly Hook[], wraps: Wraps = NO_WRAPS) {
     this.wraps = wraps
-    for (const hook of hooks) {
-      checkHook(hook)
+    for (const hook of hooks.map(parseHook)) {
       this.#byEvent.set(hook.event, [...(this.#byEvent.get(hook.event) ?? []), hook])
     }
   }
@@ -266,61 +265,32 @@ function patiently<Event extends HookEvent>(
   })
 }
 
-function checkHook(hook: unknown): void {
-  if (!isObject(hook)) {
-    throw invalid(
-      `Expected a hook to be an object \`{ event, handler }\`, got ${hook === null ? 'null' : typeof hook}.`,
-    )
+type AnyHook = Omit<HookOf<HookEvent>, 'handler'> & { readonly handler: Hook['handler'] }
+
+const names = where(list(string), 'a list with at least one name', (given) => given.length > 0)
+
+const HOOK = object<AnyHook>({
+  event: oneOf(...HOOK_EVENTS),
+  handler: functionOf(),
+  tools: optional(names),
+  agents: optional(names),
+  timeoutMs: optional(milliseconds),
+  failMode: optional(oneOf('open', 'closed')),
+})
+
+function parseHook(hook: unknown): Hook {
+  const event = isObject(hook) ? hook['event'] : undefined
+  const name = isHookEvent(event) ? `a \`${event}\` hook` : 'a hook'
+  const { tools, ...rest } = parse(HOOK, hook, name)
+  if (tools !== undefined && event !== 'before_tool_call' && event !== 'after_tool_call') {
+    throw invalidOptions(`\`tools\` filters tool events only; ${name} cannot have it.`)
   }
-  const { event, handler, tools, agents, timeoutMs, failMode } = hook
-  if (!isHookEvent(event)) {
-    const known = HOOK_EVENTS.map((name) => `\`${name}\``).join(', ')
-    throw invalid(`Unknown hook event \`${String(event)}\`.${didYouMean(String(event), HOOK_EVENTS)} Known: ${known}.`)
-  }
-  const unknown = unknownKey(
-    hook,
-    ['event', 'handler', 'tools', 'agents', 'timeoutMs', 'failMode'],
-    `member of a \`${event}\` hook`,
-  )
-  if (unknown !== undefined) throw invalid(unknown)
-  if (typeof handler !== 'function')
-    throw invalid(`Expected the handler of a \`${event}\` hook to be a function, got ${typeof handler}.`)
-  checkTimeout(event, timeoutMs)
-  checkFilter(event, tools)
-  if (failMode !== undefined && failMode !== 'open' && failMode !== 'closed')
-    throw invalid(
-      `Expected \`failMode\` of a \`${event}\` hook to be \`open\` or \`closed\`, got ${JSON.stringify(failMode)}.`,
-    )
-  if (agents === undefined || (Array.isArray(agents) && agents.length > 0)) return
-  throw invalid(`Expected \`agents\` of a \`${event}\` hook to be a list of names with at least one in it.`)
+  // The handler of an event has the type of that event.
+  return { ...rest, ...(tools !== undefined && { tools }) } as Hook
 }
 
 function isHookEvent(event: unknown): event is HookEvent {
   return (HOOK_EVENTS as readonly unknown[]).includes(event)
-}
-
-/** Longest wait that a timer of the platform knows, in ms. */
-const LONGEST_TIMEOUT_MS = 2_147_483_647
-
-function checkTimeout(event: HookEvent, timeoutMs: unknown): void {
-  if (timeoutMs === undefined) return
-  if (Number.isSafeInteger(timeoutMs) && Number(timeoutMs) >= 1 && Number(timeoutMs) <= LONGEST_TIMEOUT_MS) return
-  throw invalid(
-    `Expected \`timeoutMs\` of a \`${event}\` hook to be a whole number of milliseconds from 1 to ${LONGEST_TIMEOUT_MS}, got ${JSON.stringify(timeoutMs)}.`,
-  )
-}
-
-function checkFilter(event: HookEvent, tools: unknown): void {
-  if (tools === undefined) return
-  if (event !== 'before_tool_call' && event !== 'after_tool_call') {
-    throw invalid(`\`tools\` filters tool events only; a \`${event}\` hook cannot have it.`)
-  }
-  if (!Array.isArray(tools)) throw invalid(`Expected \`tools\` of a \`${event}\` hook to be a list of names.`)
-  if (tools.length === 0) throw invalid(`The \`tools\` filter of a \`${event}\` hook is empty, so it would never fire.`)
-}
-
-function invalid(message: string): HarnessError {
-  return new HarnessError('invalid_options', message)
 }
 
 /** Asked by the run that starts another. */

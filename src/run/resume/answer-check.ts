@@ -1,16 +1,17 @@
 import { HarnessError } from '../../contracts/errors.js'
 import type { PendingItem } from '../../contracts/result.js'
 import { checkArguments } from '../../tools/boundary/arguments.js'
-import { plainJsonText } from '../../util/plain-json.js'
 import { parseWith } from '../../schema/schema.js'
 import type { ToolSpec } from '../../tools/spec.js'
 import { isObject } from '../../util/json.js'
 import type { JsonValue } from '../../util/json.js'
 import { didYouMean } from '../../util/suggest.js'
-import { unknownKey } from '../../util/unknown-key.js'
-import { VERDICTS } from '../machine/answers.js'
+import { shown } from '../../util/mismatch.js'
+import { parseAs } from '../../util/shape.js'
+import type { Parsed } from '../../util/shape.js'
 import type { Answer, ApprovalAnswer } from '../machine/answers.js'
 import type { RunState } from '../machine/state.js'
+import { approvalAnswer, declinedAnswer, questionAnswer, verdictAnswer } from './stored-shape.js'
 import { pendingOf } from './stored-state.js'
 
 /** A copy of the answers: objects with a `callId`, each of which is there once. Throws `invalid_answer`. */
@@ -37,9 +38,8 @@ export function matchAnswers(answers: readonly Answer[], pending: readonly Pendi
       const known = pending.map((each) => each.callId)
       throw invalid(`Nothing waits for an answer to \`${callId}\`.${didYouMean(callId, known)} ${waiting(pending)}`)
     }
-    const fields = answer as unknown as Readonly<Record<string, unknown>>
-    const problem = item.kind === 'approval' ? approvalProblem(fields) : questionProblem(fields, item)
-    if (problem !== undefined) throw invalid(`The answer to \`${callId}\` cannot be used: ${problem}`)
+    const problem = kindProblem(answer, item.kind)
+    if (problem !== undefined) throw invalid(problem)
   }
 }
 
@@ -70,50 +70,29 @@ async function misfit(
   return 'answer' in answer ? answerProblem(item, answer.answer) : editProblem(item, answer, tools)
 }
 
-function approvalProblem(answer: Readonly<Record<string, unknown>>): string | undefined {
-  const unknown = unknownKey(answer, ['callId', 'approved', 'reason', 'editedArguments', 'by'], 'field of an approval')
-  const unusable = unknown ?? textProblem(answer, 'by') ?? textProblem(answer, 'reason')
-  if (unusable !== undefined) return unusable
-  const { approved, editedArguments } = answer
-  if (typeof approved !== 'boolean') return `\`approved\` must be a boolean, got ${shown(approved)}.`
-  if (editedArguments === undefined) return undefined
-  if (!isObject(editedArguments)) return `\`editedArguments\` must be an object, got ${shown(editedArguments)}.`
-  return approved ? undefined : 'a call that is rejected has no `editedArguments`.'
-}
-
-function questionProblem(answer: Readonly<Record<string, unknown>>, item: PendingItem): string | undefined {
-  if ('declined' in answer) return declineProblem(answer, item)
-  const unknown = unknownKey(answer, ['callId', 'answer', 'by'], 'field of an answer') ?? textProblem(answer, 'by')
-  if (unknown !== undefined) return unknown
-  const value = answer['answer']
-  if (value === undefined) return 'it has no `answer`.'
-  return item.kind === 'unknown_outcome' ? verdictProblem(value) : undefined
-}
-
-function declineProblem(answer: Readonly<Record<string, unknown>>, { kind }: PendingItem): string | undefined {
-  if (kind === 'unknown_outcome') return 'an unknown outcome cannot be declined: `answer` must be a verdict.'
-  const unknown = unknownKey(answer, ['callId', 'declined', 'reason', 'by'], 'field of an answer that declines')
-  const unusable = unknown ?? textProblem(answer, 'reason') ?? textProblem(answer, 'by')
-  if (unusable !== undefined || answer['declined'] === true) return unusable
-  return `\`declined\` must be \`true\`, got ${shown(answer['declined'])}.`
-}
-
-function textProblem(answer: Readonly<Record<string, unknown>>, field: 'by' | 'reason'): string | undefined {
-  const value = answer[field]
-  return value === undefined || typeof value === 'string'
-    ? undefined
-    : `\`${field}\` must be a string, got ${shown(value)}.`
-}
-
-function verdictProblem(value: unknown): string | undefined {
-  const outcome = isObject(value) ? value['outcome'] : undefined
-  if (!isObject(value) || !VERDICTS.some((each) => each === outcome)) {
-    const known = VERDICTS.map((each) => `\`${each}\``).join(', ')
-    return `\`answer.outcome\` must be one of ${known}, got ${shown(outcome)}.`
+/** Why an answer is not of the kind that its item needs. */
+function kindProblem(answer: Answer, kind: PendingItem['kind']): string | undefined {
+  const name = `the answer to \`${answer.callId}\``
+  if (kind === 'unknown_outcome') {
+    return 'declined' in answer
+      ? `An unknown outcome cannot be declined: \`answer\` of ${name} must be a verdict.`
+      : problemOf(parseAs(verdictAnswer, answer, name))
   }
-  const unknown = unknownKey(value, ['outcome', 'result'], 'field of a verdict')
-  if (unknown !== undefined) return unknown
-  return value['result'] === undefined || outcome === 'happened' ? undefined : 'only what happened has a `result`.'
+  if (kind === 'question') {
+    return problemOf(
+      'declined' in answer ? parseAs(declinedAnswer, answer, name) : parseAs(questionAnswer, answer, name),
+    )
+  }
+  const approval = parseAs(approvalAnswer, answer, name)
+  if (!approval.ok) return approval.problem
+  const { approved, editedArguments } = approval.value
+  return approved || editedArguments === undefined
+    ? undefined
+    : `A rejected call cannot have \`editedArguments\`, as in ${name}.`
+}
+
+function problemOf(parsed: Parsed<Answer>): string | undefined {
+  return parsed.ok ? undefined : parsed.problem
 }
 
 async function answerProblem({ answerSchema }: PendingItem, answer: JsonValue): Promise<string | undefined> {
@@ -136,14 +115,7 @@ async function editProblem(
 
 function waiting(pending: readonly PendingItem[]): string {
   const items = pending.map(({ callId, toolName }) => `\`${callId}\` (${toolName})`)
-  return items.length === 0 ? 'The run waits for nobody.' : `Waiting: ${items.slice(0, 20).join(', ')}.`
-}
-
-function shown(value: unknown): string {
-  if (value === undefined) return 'nothing'
-  return isObject(value) || Array.isArray(value)
-    ? 'something else'
-    : `\`${(typeof value === 'string' ? value : plainJsonText(value)).slice(0, 60)}\``
+  return items.length === 0 ? 'The run is not waiting for anybody.' : `Waiting: ${items.slice(0, 20).join(', ')}.`
 }
 
 function invalid(message: string): HarnessError {

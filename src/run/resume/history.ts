@@ -4,6 +4,7 @@ import type { TranscriptEntry } from '../../contracts/entry.js'
 import type { ResumeState } from '../../contracts/result.js'
 import { isObject, parseJson } from '../../util/json.js'
 import type { OpenHistory } from '../core/plan.js'
+import { parseAs } from '../../util/shape.js'
 import type { SigningKey } from '../core/signature.js'
 import type { RunLog } from '../log/log.js'
 import { conversationOf } from '../machine/closing.js'
@@ -42,7 +43,7 @@ export function readHistory(given: unknown, signingKey: SigningKey | null): Find
   }
   if (isReference(given)) {
     const { runId, after } = given
-    if (after !== undefined && typeof after !== 'string') throw invalid('`after` must be the id of an entry')
+    if (after !== undefined && typeof after !== 'string') throw invalid('`after` must be the id of an entry.')
     return (log) => ofRun(log, { runId, after })
   }
   const stored = readState(given, 'history', signingKey)
@@ -63,11 +64,11 @@ function isReference(given: unknown): given is { readonly runId: string; readonl
 function readEntries(given: readonly unknown[]): readonly TranscriptEntry[] {
   const parsed = parseJson(jsonOf(given))
   const entries: unknown = parsed.ok ? parsed.value : undefined
-  const problem = transcriptShape(entries, 'history')
-  if (problem !== undefined) throw invalid(problem)
-  const numbered = (entries as TranscriptEntry[]).map((entry, index) => ({ ...entry, id: entryId(index) }))
+  const read = parseAs(transcriptShape, entries, 'the entries')
+  if (!read.ok) throw invalid(read.problem)
+  const numbered = read.value.map((entry, index) => ({ ...entry, id: entryId(index) }))
   const open = openCall(numbered)
-  if (open !== undefined) throw invalid(`call \`${open}\` has no result, or is there twice`)
+  if (open !== undefined) throw invalid(`call \`${open}\` has no result, or is there twice.`)
   return numbered
 }
 
@@ -75,7 +76,7 @@ function jsonOf(given: readonly unknown[]): string {
   try {
     return JSON.stringify(given)
   } catch {
-    throw invalid('it is not plain JSON')
+    throw invalid('it is not plain JSON.')
   }
 }
 
@@ -106,7 +107,7 @@ async function ofRun(log: RunLog, { runId, after }: HistoryReference): Promise<O
     return referring(log, state, conversationOf(state))
   }
   const conversation = upToStep(conversationOf(state), after)
-  if (conversation === null) throw invalid(`run \`${runId}\` has no entry \`${after}\``)
+  if (conversation === null) throw invalid(`run \`${runId}\` has no entry \`${after}\`.`)
   if (conversation.entries.length > state.transcript.length) requireEnd(state)
   return referring(log, state, conversation)
 }
@@ -117,7 +118,7 @@ async function ofState(log: RunLog, stored: StoredState): Promise<OpenHistory> {
   const known = await foldLog(log, runId, { upTo: seq })
   if (known === null) return inline(conversationOf(stored.state))
   if (!isSameState(stored, known.state))
-    throw invalid(`the state of run \`${runId}\` is not the one that the log holds: it was changed`)
+    throw invalid(`the state of run \`${runId}\` is not the one that the log holds: it was changed.`)
   return referring(log, known.state, conversationOf(known.state))
 }
 
@@ -130,9 +131,9 @@ function referring(log: RunLog, { runId, seq }: RunState, conversation: Conversa
 }
 
 function requireEnd(state: RunState): void {
-  if (state.phase.at !== 'ended') throw invalid(`run \`${state.runId}\` ${waitingFor(state)}`)
+  if (state.phase.at !== 'ended') throw invalid(`run \`${state.runId}\` ${waitingFor(state)}.`)
 }
 
 function invalid(problem: string): HarnessError {
-  return new HarnessError('invalid_state', `history: ${problem}.`)
+  return new HarnessError('invalid_state', `history: ${problem}`)
 }

@@ -1,256 +1,443 @@
+import { CONTENT_SOURCES } from '../../contracts/entry.js'
+import type {
+  AssistantEntry,
+  AssistantPart,
+  ContentPart,
+  ContentSource,
+  NativePart,
+  TokenUsage,
+  ToolEntry,
+  TranscriptEntry,
+  UserEntry,
+} from '../../contracts/entry.js'
+import type {
+  CallDecision,
+  ContentFlow,
+  ModelUsage,
+  PendingItem,
+  ResumeState,
+  RunUsage,
+} from '../../contracts/result.js'
+import { isObject } from '../../util/json.js'
+import type { JsonValue } from '../../util/json.js'
 import {
   anything,
-  count,
+  boolean,
   either,
-  flag,
-  listOf,
+  integer,
+  jsonObject,
+  leaf,
+  list,
+  mutable,
   nullable,
   number,
-  objectOf,
+  object,
   oneOf,
-  recordOf,
-  taggedBy,
-  text,
-} from './stored-fields.js'
-import { CONTENT_SOURCES } from '../../contracts/entry.js'
-import type { Shape } from './stored-fields.js'
+  optional,
+  partial,
+  record,
+  string,
+  union,
+} from '../../util/shape.js'
+import type { Fields, Shape } from '../../util/shape.js'
+import type { ApprovalAnswer, DeclinedAnswer, KeptAnswer, QuestionAnswer, Verdict } from '../machine/answers.js'
+import type { Background, BackgroundReport, BackgroundRun } from '../machine/background-state.js'
+import type { BatchCall } from '../machine/batch-call.js'
+import type { Exceeded } from '../machine/batch-retries.js'
+import type { ConfigDigest } from '../machine/config-digest.js'
 import { FORMAT_VERSION } from '../machine/events.js'
+import type { HostNotice } from '../machine/host-notices.js'
+import type { Breach } from '../machine/limits.js'
+import type { RunLimits, RunRules, StallRules } from '../machine/rules.js'
+import type { CallNote, EndedError, SettledCall } from '../machine/settled.js'
+import type { Answered, Batch, Ended, Phase, Position, RunParent, RunState } from '../machine/state.js'
+import type { View, ViewChange } from '../machine/view.js'
 
-const json: Shape = anything
+const json = anything<JsonValue>()
+const count = integer(0)
+const amount = number(0)
 const maybeCount = nullable(count)
-const maybeText = nullable(text)
-const native = objectOf({ provider: text, data: json })
 
-const contentPart = taggedBy('type', {
-  text: objectOf({ type: text, text }),
-  image: either(objectOf({ type: text, url: text }), objectOf({ type: text, data: text, mediaType: text })),
-  file: objectOf({ type: text, data: text, mediaType: text }, { name: text }),
-  audio: objectOf({ type: text, data: text, mediaType: text }),
+/** A word of a list that may grow. */
+function word<T extends string>(): Shape<T> {
+  return leaf('a string', (value) => typeof value === 'string')
+}
+
+/** The state of a run that another one started: it is read as a state when that run continues. */
+const childState: Shape<ResumeState> = leaf('a state', isObject)
+
+const native = optional(object<NativePart>({ provider: string, data: json }))
+
+type Media<Type> = Extract<ContentPart, { readonly type: Type; readonly data: string }>
+
+const contentPart = union<ContentPart, 'type'>('type', {
+  text: object<Extract<ContentPart, { readonly type: 'text' }>>({ type: oneOf('text'), text: string }),
+  image: either(
+    object<Extract<ContentPart, { readonly url: string }>>({ type: oneOf('image'), url: string }),
+    object<Media<'image'>>({ type: oneOf('image'), data: string, mediaType: string }),
+  ),
+  file: object<Media<'file'>>({ type: oneOf('file'), data: string, mediaType: string, name: optional(string) }),
+  audio: object<Media<'audio'>>({ type: oneOf('audio'), data: string, mediaType: string }),
 })
 
-const assistantPart = taggedBy('type', {
-  text: objectOf({ type: text, text }, { native }),
-  reasoning: objectOf({ type: text, text }, { native }),
-  tool_call: objectOf({ type: text, callId: text, name: text, arguments: text }, { native }),
-  opaque: objectOf({ type: text }, { native }),
+type Part<Type> = Extract<AssistantPart, { readonly type: Type }>
+
+const assistantPart = union<AssistantPart, 'type'>('type', {
+  text: object<Part<'text'>>({ type: oneOf('text'), text: string, native }),
+  reasoning: object<Part<'reasoning'>>({ type: oneOf('reasoning'), text: string, native }),
+  tool_call: object<Part<'tool_call'>>({
+    type: oneOf('tool_call'),
+    callId: string,
+    name: string,
+    arguments: string,
+    native,
+  }),
+  opaque: object<Part<'opaque'>>({ type: oneOf('opaque'), native }),
 })
 
-const tokenUsage = objectOf(
-  {
-    inputTokens: maybeCount,
-    outputTokens: maybeCount,
-    cacheReadTokens: maybeCount,
-    cacheWriteTokens: maybeCount,
-    reasoningTokens: maybeCount,
-  },
-  { longCacheWriteTokens: count },
-)
+const tokenUsage = object<TokenUsage>({
+  inputTokens: maybeCount,
+  outputTokens: maybeCount,
+  cacheReadTokens: maybeCount,
+  cacheWriteTokens: maybeCount,
+  longCacheWriteTokens: optional(count),
+  reasoningTokens: maybeCount,
+})
 
-const finishReason = oneOf('stop', 'tool_calls', 'length', 'refusal', 'content_filter', 'pause', 'error', 'other')
-const stamp = { id: text, at: text, role: text }
+const source = object<ContentSource>({
+  kind: oneOf(...CONTENT_SOURCES),
+  name: optional(string),
+  tool: optional(string),
+})
 
-const source = objectOf({ kind: oneOf(...CONTENT_SOURCES) }, { name: text, tool: text })
+const parts = list(contentPart)
+const content = either(string, parts)
 
-const entry = taggedBy('role', {
-  user: objectOf({ ...stamp, content: listOf(contentPart) }, { notice: oneOf(true), callId: text, source }),
-  assistant: objectOf(
-    { ...stamp, parts: listOf(assistantPart), provider: text, model: text, finishReason, usage: tokenUsage },
-    { native },
-  ),
-  tool: objectOf(
-    { ...stamp, callId: text, name: text, content: either(listOf(contentPart), text), isError: flag },
-    { source },
-  ),
+const entry = union<TranscriptEntry, 'role'>('role', {
+  user: object<UserEntry>({
+    id: string,
+    at: string,
+    role: oneOf('user'),
+    content: parts,
+    notice: optional(oneOf(true)),
+    callId: optional(string),
+    source: optional(source),
+  }),
+  assistant: object<AssistantEntry>({
+    id: string,
+    at: string,
+    role: oneOf('assistant'),
+    parts: list(assistantPart),
+    provider: string,
+    model: string,
+    finishReason: oneOf('stop', 'tool_calls', 'length', 'refusal', 'content_filter', 'pause', 'error', 'other'),
+    usage: tokenUsage,
+    native,
+  }),
+  tool: object<ToolEntry>({
+    id: string,
+    at: string,
+    role: oneOf('tool'),
+    callId: string,
+    name: string,
+    content,
+    isError: boolean,
+    source: optional(source),
+  }),
 })
 
 /** The entries of a conversation. */
-export const transcriptShape: Shape = listOf(entry)
+export const transcriptShape = list(entry)
 
-const answer = either(
-  objectOf({ callId: text, answer: json }, { key: text, by: text }),
-  objectOf({ callId: text, declined: oneOf(true) }, { reason: text, key: text, by: text }),
-  objectOf({ callId: text, approved: flag }, { reason: text, editedArguments: recordOf(json), by: text }),
+const by = optional(string)
+
+const approvalFields: Fields<ApprovalAnswer> = {
+  callId: string,
+  approved: boolean,
+  reason: optional(string),
+  editedArguments: optional(jsonObject),
+  by,
+}
+
+const questionFields: Fields<QuestionAnswer> = { callId: string, answer: json, by }
+
+const declinedFields: Fields<DeclinedAnswer> = {
+  callId: string,
+  declined: oneOf(true),
+  reason: optional(string),
+  by,
+}
+
+export const approvalAnswer = object<ApprovalAnswer>(approvalFields)
+export const questionAnswer = object<QuestionAnswer>(questionFields)
+export const declinedAnswer = object<DeclinedAnswer>(declinedFields)
+
+interface Kept {
+  readonly key?: string
+}
+
+const key = optional(string)
+const answers: Shape<readonly KeptAnswer[]> = list(
+  either(
+    object<ApprovalAnswer & Kept>({ ...approvalFields, key }),
+    object<QuestionAnswer & Kept>({ ...questionFields, key }),
+    object<DeclinedAnswer & Kept>({ ...declinedFields, key }),
+  ),
 )
 
-const callDecision = objectOf({
-  decision: oneOf('allow', 'ask', 'deny'),
-  extension: text,
-  rule: maybeText,
-  reason: maybeText,
+type VerdictOf<Outcome> = Extract<Verdict, { readonly outcome: Outcome }>
+
+const verdict = union<Verdict, 'outcome'>('outcome', {
+  happened: object<VerdictOf<'happened'>>({ outcome: oneOf('happened'), result: optional(json) }),
+  did_not_happen: object<VerdictOf<'did_not_happen'>>({ outcome: oneOf('did_not_happen') }),
+  run_again: object<VerdictOf<'run_again'>>({ outcome: oneOf('run_again') }),
 })
 
-const pendingItem = objectOf(
-  {
+/** The answer to an unknown outcome. */
+export const verdictAnswer = object<Omit<QuestionAnswer, 'answer'> & { readonly answer: Verdict }>({
+  callId: string,
+  answer: verdict,
+  by,
+})
+
+const decision = object<CallDecision>({
+  decision: oneOf('allow', 'ask', 'deny'),
+  extension: string,
+  rule: nullable(string),
+  reason: nullable(string),
+})
+
+const waiting = list(
+  object<PendingItem>({
     kind: oneOf('approval', 'question', 'unknown_outcome'),
-    callId: text,
-    toolName: text,
-    arguments: text,
-    path: listOf(text),
-  },
-  {
-    payload: json,
-    key: text,
-    answerSchema: recordOf(json),
-    decision: callDecision,
-    provenance: listOf(objectOf({ argument: text, source, callId: text, match: oneOf('exact', 'near', 'taint') })),
-  },
+    callId: string,
+    toolName: string,
+    arguments: string,
+    payload: optional(json),
+    key,
+    answerSchema: optional(jsonObject),
+    decision: optional(decision),
+    provenance: optional(
+      list(object<ContentFlow>({ argument: string, source, callId: string, match: oneOf('exact', 'near', 'taint') })),
+    ),
+    path: list(string),
+  }),
 )
 
-const settled = objectOf(
-  {
-    at: text,
-    output: text,
-    parts: nullable(listOf(contentPart)),
-    ok: flag,
-    cancelled: flag,
-    retryKind: maybeText,
-  },
-  { source, stale: oneOf(true) },
-)
+const settled = object<SettledCall>({
+  at: string,
+  output: string,
+  parts: nullable(parts),
+  ok: boolean,
+  cancelled: boolean,
+  retryKind: nullable(string),
+  source: optional(source),
+  stale: optional(oneOf(true)),
+})
 
-const batchCall = objectOf(
-  {
-    callId: text,
-    name: text,
-    arguments: text,
-    started: flag,
-    entries: count,
-    waiting: listOf(pendingItem),
-    answers: listOf(answer),
-    verdict: nullable(objectOf({ outcome: oneOf('happened', 'did_not_happen', 'run_again') }, { result: json })),
-    // Each is read as a state of its own when its run goes on.
-    children: listOf(recordOf(json)),
-    settled: nullable(settled),
-  },
-  { prepared: objectOf({}, { arguments: text, cancelled: text }), holds: listOf(text) },
-)
+const batchCall = object<BatchCall>({
+  callId: string,
+  name: string,
+  arguments: string,
+  started: boolean,
+  entries: count,
+  waiting,
+  answers,
+  verdict: nullable(verdict),
+  children: list(childState),
+  settled: nullable(settled),
+  prepared: optional(partial<NonNullable<BatchCall['prepared']>>({ arguments: string, cancelled: string })),
+  holds: optional(list(string)),
+})
 
-const endedError = objectOf({ code: text, message: text }, { status: number, retryable: oneOf(true) })
+type Resolution = Answered['resolution']
+type ResolutionOf<Kind> = Extract<Resolution, { readonly kind: Kind }>
+
+const resolution = union<Resolution, 'kind'>('kind', {
+  final: object<ResolutionOf<'final'>>({
+    kind: oneOf('final'),
+    output: optional(json),
+    mode: nullable(string),
+    callId: nullable(string),
+  }),
+  retry_tool_output: object<ResolutionOf<'retry_tool_output'>>({
+    kind: oneOf('retry_tool_output'),
+    callId: string,
+    message: string,
+  }),
+  retry_user_message: object<ResolutionOf<'retry_user_message'>>({
+    kind: oneOf('retry_user_message'),
+    message: string,
+  }),
+  ask_again: object<ResolutionOf<'ask_again'>>({ kind: oneOf('ask_again'), reason: oneOf('pause', 'empty') }),
+  unexpected: object<ResolutionOf<'unexpected'>>({ kind: oneOf('unexpected'), message: string }),
+})
+
+type PositionAt<At> = Extract<Position, { readonly at: At }>
 
 const positions = {
-  opening: objectOf({ at: text }),
-  asking: objectOf({ at: text, requestKind: text, notices: listOf(text) }),
-  answered: objectOf({ at: text, resolution: recordOf(json) }, { retried: oneOf(true) }),
-  batch: objectOf({
-    at: text,
-    admitted: flag,
-    calls: listOf(batchCall),
-    resumed: flag,
-    exceeded: nullable(objectOf({ toolName: text, budget: count, count })),
+  opening: object<PositionAt<'opening'>>({ at: oneOf('opening') }),
+  asking: object<PositionAt<'asking'>>({ at: oneOf('asking'), requestKind: word(), notices: list(string) }),
+  answered: object<Answered>({ at: oneOf('answered'), resolution, retried: optional(oneOf(true)) }),
+  batch: object<Batch>({
+    at: oneOf('batch'),
+    admitted: boolean,
+    calls: list(batchCall),
+    resumed: boolean,
+    exceeded: nullable(object<Exceeded>({ toolName: string, budget: count, count })),
   }),
 }
 
-const phase = taggedBy('at', {
+const phase = union<Phase, 'at'>('at', {
   ...positions,
-  ended: objectOf(
-    { at: text, stopReason: text },
-    { output: json, error: endedError, position: taggedBy('at', positions) },
+  ended: object<Ended>({
+    at: oneOf('ended'),
+    stopReason: word(),
+    output: optional(json),
+    error: optional(
+      object<EndedError>({
+        code: word(),
+        message: string,
+        status: optional(amount),
+        retryable: optional(oneOf(true)),
+      }),
+    ),
+    position: optional(union<Position, 'at'>('at', positions)),
+  }),
+})
+
+const rules = object<RunRules>({
+  limits: object<RunLimits>({
+    modelRequests: nullable(amount),
+    toolCalls: nullable(amount),
+    inputTokens: nullable(amount),
+    outputTokens: nullable(amount),
+    timeMs: nullable(amount),
+    costUsd: nullable(amount),
+  }),
+  outputRetries: count,
+  toolRetries: count,
+  toolRetryBudgets: record(count),
+  answersByTool: boolean,
+  onLimit: optional(oneOf('answer')),
+  stall: optional(
+    object<StallRules>({
+      noticeAfter: maybeCount,
+      answerAfter: maybeCount,
+      stopAfter: maybeCount,
+      ignore: list(string),
+    }),
   ),
 })
 
-const limits = recordOf(nullable(number))
-const breach = objectOf({ kind: text, limit: number, count: number })
-
-const rules = objectOf(
-  {
-    limits,
-    outputRetries: count,
-    toolRetries: count,
-    toolRetryBudgets: recordOf(count),
-    answersByTool: flag,
-  },
-  {
-    onLimit: oneOf('answer'),
-    stall: objectOf({ noticeAfter: maybeCount, answerAfter: maybeCount, stopAfter: maybeCount, ignore: listOf(text) }),
-  },
-)
-
-const modelUsage = objectOf({
-  modelRequests: count,
-  inputTokens: count,
-  outputTokens: count,
-  cacheReadTokens: count,
-  cacheWriteTokens: count,
-  reasoningTokens: count,
-  costUsd: nullable(number),
-})
-
-const usage = objectOf({
+const usage = object<RunUsage>({
   modelRequests: count,
   toolCalls: count,
   cancelledToolCalls: count,
   outputRetries: count,
-  toolRetries: recordOf(count),
+  toolRetries: record(count),
   hookFailures: count,
-  children: objectOf({ modelRequests: count, toolCalls: count }),
+  children: object<RunUsage['children']>({ modelRequests: count, toolCalls: count }),
   inputTokens: count,
   outputTokens: count,
   cacheReadTokens: count,
   cacheWriteTokens: count,
   reasoningTokens: count,
-  costUsd: nullable(number),
-  byModel: recordOf(modelUsage),
+  costUsd: nullable(amount),
+  byModel: record(
+    object<ModelUsage>({
+      modelRequests: count,
+      inputTokens: count,
+      outputTokens: count,
+      cacheReadTokens: count,
+      cacheWriteTokens: count,
+      reasoningTokens: count,
+      costUsd: nullable(amount),
+    }),
+  ),
 })
 
-const backgroundRun = objectOf(
-  {
-    ...{
-      id: text,
-      callId: text,
-      toolName: text,
-      key: text,
-      childRunId: text,
-      agent: text,
-      task: text,
-      arguments: text,
-    },
-    waiting: listOf(pendingItem),
-    answers: listOf(answer),
-    // Read as a state of its own when its run goes on.
-    state: nullable(recordOf(json)),
-  },
-  // `answer` is that of states of an earlier version.
-  { askedBefore: recordOf(json), answer: json },
-)
-
-const background = objectOf({
-  runs: listOf(backgroundRun),
-  reports: listOf(objectOf({ callId: text, content: text, source })),
+const currentBackgroundRun = object<BackgroundRun>({
+  id: string,
+  callId: string,
+  toolName: string,
+  key: string,
+  childRunId: string,
+  agent: string,
+  task: string,
+  arguments: string,
+  askedBefore: optional(record(json)),
+  waiting,
+  answers,
+  state: nullable(childState),
 })
 
-const change = objectOf({ from: text, to: text, shown: either(listOf(contentPart), text), sources: listOf(source) })
-const view = objectOf({ generation: count, changedAt: count, changes: listOf(change) })
-const hostNotices = recordOf(objectOf({ entryId: text, digest: text }))
+/** States of an earlier version have a field `answer`, which is not used any more. */
+const backgroundRun: Shape<BackgroundRun> = {
+  expected: currentBackgroundRun.expected,
+  read: (value) => {
+    const { answer: _, ...rest } = isObject(value) ? value : {}
+    return currentBackgroundRun.read(isObject(value) ? rest : value)
+  },
+}
 
-/** The stored form of a run's state, version 1. */
-export const runStateShape: Shape = objectOf(
-  {
-    kind: oneOf('run_state'),
-    version: oneOf(FORMAT_VERSION),
-    runId: text,
-    parent: nullable(objectOf({ runId: text, callId: text, agentName: text })),
-    seq: count,
-    startedAt: text,
-    begunAt: text,
-    updatedAt: text,
-    root: text,
-    provider: text,
-    model: text,
-    metadata: recordOf(json),
-    rules,
-    config: nullable(objectOf({ instructions: text, tools: recordOf(text), output: text, limits: text })),
-    transcript: transcriptShape,
-    firstEntry: count,
-    phase,
-    usage,
-    told: listOf(text),
-    closing: nullable(breach),
-    staleTurns: count,
-    streaks: recordOf(count),
-    notes: recordOf(objectOf({}, { cancelled: oneOf(true), approval: objectOf({ approved: flag }, { reason: text }) })),
-  },
-  {
-    ...{ traceparent: text, background, paused: text, view, hostNotices, recorded: recordOf(listOf(json)) },
-    ...{ responses: listOf(anything), signature: text },
-  },
-)
+const background = object<Background>({
+  runs: list(backgroundRun),
+  reports: list(object<BackgroundReport>({ callId: string, content: string, source })),
+})
+
+const view = object<View>({
+  generation: count,
+  changedAt: count,
+  changes: list(object<ViewChange>({ from: string, to: string, shown: content, sources: list(source) })),
+})
+
+type Approval = NonNullable<CallNote['approval']>
+
+const note = object<CallNote>({
+  cancelled: optional(oneOf(true)),
+  approval: optional(object<Approval>({ approved: boolean, reason: optional(string) })),
+})
+
+/** A state with the raw replies and the signature that may be stored with it. */
+interface StoredRunState extends RunState {
+  readonly responses?: readonly unknown[]
+  readonly signature?: string
+}
+
+/** The stored form of a run's state, in the current format. */
+export const runStateShape = object<StoredRunState>({
+  kind: oneOf('run_state'),
+  version: oneOf(FORMAT_VERSION),
+  runId: string,
+  parent: nullable(object<RunParent>({ runId: string, callId: string, agentName: string })),
+  seq: count,
+  startedAt: string,
+  begunAt: string,
+  updatedAt: string,
+  root: string,
+  provider: string,
+  model: string,
+  metadata: jsonObject,
+  rules,
+  config: nullable(
+    object<ConfigDigest>({ instructions: string, tools: record(string), output: string, limits: string }),
+  ),
+  transcript: mutable(transcriptShape),
+  firstEntry: count,
+  phase,
+  usage,
+  told: mutable(list(string)),
+  traceparent: optional(string),
+  closing: nullable(object<Breach>({ kind: word(), limit: amount, count: amount })),
+  staleTurns: count,
+  streaks: record(count),
+  notes: record(note),
+  background: optional(background),
+  paused: optional(word()),
+  view: optional(view),
+  hostNotices: optional(record(object<HostNotice>({ entryId: string, digest: string }))),
+  recorded: optional(record(mutable(list(json)))),
+  responses: optional(list(anything<unknown>())),
+  signature: optional(string),
+})

@@ -2,6 +2,7 @@ import { HarnessError } from '../../contracts/errors.js'
 import type { PendingItem, ResumeState } from '../../contracts/result.js'
 import { toolCallsOf } from '../../contracts/entry.js'
 import { isObject, parseJson } from '../../util/json.js'
+import { parseAs } from '../../util/shape.js'
 import { decide } from '../machine/decide.js'
 import { batchBreach } from '../machine/limits.js'
 import { checkSignature } from '../core/signature.js'
@@ -11,7 +12,7 @@ import type { RunParent, RunState } from '../machine/state.js'
 import { stateInCurrentFormat } from './format-1.js'
 import { runStateShape } from './stored-shape.js'
 
-/** A stored state, read: the run's state, and the raw replies that were kept beside it. */
+/** A parsed stored state: the run's state, and the raw replies that were stored with it. */
 export interface StoredState {
   readonly state: RunState
   readonly responses: readonly unknown[]
@@ -20,23 +21,21 @@ export interface StoredState {
 }
 
 /**
- * Reads a stored state, strictly: a copy that is the run's own. Throws `invalid_state`, beginning with `where`, for what
- * is none, is of another version, was changed in a way that cannot be, or is not signed as it must be.
+ * Reads a stored state, strictly: a copy. Throws `invalid_state`, with a message that begins with `where`, for anything
+ * else, another version, an impossible change, or a wrong signature.
  */
 export function readState(given: unknown, where: string, key: SigningKey | null): StoredState {
   const stored = copyOf(given, where)
-  if (stored['kind'] !== 'run_state') throw invalid(where, 'it is no stored state of a run: `kind` is not `run_state`')
+  if (stored['kind'] !== 'run_state') throw invalid(where, 'it is no stored state of a run: `kind` is not `run_state`.')
   const document = stateInCurrentFormat(stored)
   if (document['version'] !== FORMAT_VERSION) throw invalid(where, otherVersion(document['version']))
-  const problem = runStateShape(document, '') ?? impossible(document as unknown as RunState)
+  const parsed = parseAs(runStateShape, document, 'the state')
+  if (!parsed.ok) throw invalid(where, parsed.problem)
+  const { responses = [], signature, ...state } = parsed.value
+  const problem = impossible(state)
   if (problem !== undefined) throw invalid(where, problem)
   if (key !== null) checkSignature(stored as ResumeState, key)
-  const { responses, signature, ...state } = document
-  return {
-    state: state as unknown as RunState,
-    responses: Array.isArray(responses) ? responses : [],
-    isOld: stored['version'] !== FORMAT_VERSION,
-  }
+  return { state, responses, isOld: stored['version'] !== FORMAT_VERSION }
 }
 
 /** Why the conversation of a run that has not ended cannot be continued. */
@@ -62,7 +61,7 @@ export function checkPaused(state: RunState): void {
     phase.at === 'ended'
       ? 'has ended: pass it as `history` with a new prompt'
       : 'is not waiting for anybody: call `harness.recover` instead'
-  throw invalid('resume', `run \`${runId}\` ${instead}`)
+  throw invalid('resume', `run \`${runId}\` ${instead}.`)
 }
 
 /** What people have still to answer; empty unless the run waits. */
@@ -83,26 +82,26 @@ function copyOf(given: unknown, where: string): Record<string, unknown> {
   try {
     text = JSON.stringify(given)
   } catch {
-    throw invalid(where, 'it is not plain JSON')
+    throw invalid(where, 'it is not plain JSON.')
   }
   const parsed = parseJson(text)
   if (parsed.ok && isObject(parsed.value)) return parsed.value
-  throw invalid(where, 'expected the `resumeState` of a result, an object')
+  throw invalid(where, 'expected the `resumeState` of a result, an object.')
 }
 
 function otherVersion(version: unknown): string {
-  return `it is of version \`${String(version)}\`, and this package reads versions 1 and ${FORMAT_VERSION}; run again to make a new one`
+  return `it has version \`${String(version)}\`, and this package reads versions 1 and ${FORMAT_VERSION}; run again to get a new one.`
 }
 
-/** What fits the shape and was still not written by a run. */
+/** The problem of a state that has the right shape and still cannot come from a run. */
 function impossible(state: RunState): string | undefined {
   const { transcript, firstEntry } = state
   const phase = state.phase.at === 'ended' ? state.phase.position : state.phase
-  if (firstEntry >= transcript.length) return '`firstEntry` lies behind the transcript'
+  if (firstEntry >= transcript.length) return '`firstEntry` is after the end of the transcript.'
   const ids = transcript
     .flatMap((entry) => (entry.role === 'assistant' ? toolCallsOf(entry.parts) : []))
     .map(({ callId }) => callId)
-  if (new Set(ids).size < ids.length) return 'a call id is in `transcript` twice'
+  if (new Set(ids).size < ids.length) return 'a call id is in `transcript` twice.'
   if (phase?.at !== 'batch') return undefined
   const last = transcript.at(-1)
   const made = last?.role === 'assistant' ? toolCallsOf(last.parts) : []
@@ -112,15 +111,15 @@ function impossible(state: RunState): string | undefined {
       const call = phase.calls[index]
       return call?.callId === callId && call.name === name && call.arguments === text
     })
-  if (!same) return 'the calls of `phase` are not those of the last reply'
+  if (!same) return 'the calls of `phase` are not those of the last reply.'
   if (!phase.admitted && batchBreach(state.rules, state.usage, phase.calls.length) === undefined)
-    return '`phase` is over a budget that is not used up'
+    return '`phase` exceeds a budget that is not used up.'
   const astray = phase.calls.find(({ callId, waiting }) =>
     waiting.some((item) => item.callId !== callId && !item.callId.startsWith(`${callId}/`)),
   )
-  return astray === undefined ? undefined : `\`phase\` waits at call \`${astray.callId}\` for the answer to another`
+  return astray === undefined ? undefined : `\`phase\` waits at call \`${astray.callId}\` for the answer to another.`
 }
 
 function invalid(where: string, problem: string): HarnessError {
-  return new HarnessError('invalid_state', `${where}: ${problem}.`)
+  return new HarnessError('invalid_state', `${where}: ${problem}`)
 }

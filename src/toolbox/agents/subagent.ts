@@ -4,7 +4,7 @@ import { plainJson } from '../../util/plain-json.js'
 import type { BackgroundLine, SpawnOptions, ToolContext, ToolReach, ToolSpec } from '../../tools/spec.js'
 import type { JsonObject } from '../../util/json.js'
 import { Slots } from '../../util/slots.js'
-import { checkSubagentOptions } from '../../tools/subagent-options.js'
+import { parseSubagentOptions } from '../../tools/subagent-options.js'
 import type { DefaultSubagent, SubagentOptions, SubagentSpec } from '../../tools/subagent-options.js'
 
 const NAME = 'subagent'
@@ -26,8 +26,7 @@ interface Agent extends Omit<SubagentSpec, 'description'> {
  * @throws HarnessError `invalid_options`.
  */
 export function subagent(options: SubagentOptions = {}): ToolSpec {
-  checkSubagentOptions(options)
-  const { agents = [], defaultAgent = {}, maxDepth = 1, maxConcurrent = 8 } = options
+  const { agents = [], defaultAgent = {}, maxDepth = 1, maxConcurrent = 8 } = parseSubagentOptions(options)
   const named = new Map<string, Agent>(agents.map((agent) => [agent.name, agentOf(agent)]))
   if (defaultAgent !== false) named.set('default', defaultOf(defaultAgent))
   const slots = new Slots(maxConcurrent)

@@ -11,8 +11,16 @@ describe('an answer that cannot be used', () => {
     ['AP-08 none', [], /No answer was given\. Waiting: `call_1` \(pay\)/],
     ['AP-08 to an unknown call', [{ callId: 'call_9', approved: true }], /Nothing waits for an answer to `call_9`/],
     ['AP-08 two to one call', [YES, YES], /two answers to `call_1`/],
-    ['AP-08 not a boolean', [{ callId: 'call_1', approved: 'yes' }], /`approved` must be a boolean, got/],
-    ['AP-08 a reason that is no text', [{ ...YES, reason: 5 }], /`reason` must be a string, got `5`/],
+    [
+      'AP-08 not a boolean',
+      [{ callId: 'call_1', approved: 'yes' }],
+      /`approved` of the answer to `call_1` to be a boolean, got/,
+    ],
+    [
+      'AP-08 a reason that is no text',
+      [{ ...YES, reason: 5 }],
+      /`reason` of the answer to `call_1` to be a string, got `5`/,
+    ],
     ['AP-08 without a call id', [{ approved: true }], /an object with a `callId`/],
     ['AP-08 null', [null], /an object with a `callId`/],
     ['AP-08 with an unknown field', [{ ...YES, because: 'x' }], /because/],
@@ -24,7 +32,7 @@ describe('an answer that cannot be used', () => {
     [
       'AP-08 edited arguments that are no object',
       [{ ...YES, editedArguments: [1] }],
-      /`editedArguments` must be an object/,
+      /`editedArguments` of the answer to `call_1` to be an object/,
     ],
     ['AP-08 edited arguments that do not fit', [{ ...YES, editedArguments: { amount: 'all' } }], /amount/],
     ['AP-08 an answer to a question', [{ callId: 'call_1', answer: 'yes' }], /answer/],
@@ -53,7 +61,7 @@ describe('an answer that cannot be used', () => {
     const failed = await failureOf(harness.resume(state, { call_1: true } as never))
     expect(failed).toMatchObject({
       code: 'invalid_answer',
-      message: 'Expected the answers to be a list, got something else.',
+      message: 'Expected the answers to be a list, got an object.',
     })
   })
 })
@@ -79,7 +87,7 @@ describe('a state that was changed', () => {
     ['AP-19 two calls of one id', ({ calls }) => (calls[1]!['callId'] = 'call_1'), /not those of the last reply/],
     ['AP-19 a call left out', ({ calls }) => void calls.pop(), /not those of the last reply/],
     ['AP-19 one call more', ({ calls }) => void calls.push(jsonCopy(calls[0]!)), /not those of the last reply/],
-    ['AP-21 of another version', (_, state) => (state['version'] = 3), /^resume: it is of version `3`/],
+    ['AP-21 of another version', (_, state) => (state['version'] = 3), /^resume: it has version `3`/],
     ['AP-21 of no kind', (_, state) => delete state['kind'], /^resume: it is no stored state of a run/],
   ])('%s is refused, and no tool runs', async (_, change, problem) => {
     const { pay, ran } = payTool()
@@ -133,23 +141,43 @@ describe('the counts of a stored run', () => {
   })
 
   test.each([
-    ['AP-30 a counter that is missing', 'usage.toolCalls', undefined, '`usage.toolCalls` is missing'],
-    ['AP-31 a counter that is no number', 'usage.toolCalls', '1', '`usage.toolCalls` must be a whole number from 0 up'],
-    ['AP-31 a counter that is no whole number', 'usage.modelRequests', 1.5, '`usage.modelRequests` must be a whole'],
-    ['AP-31 a counter below 0', 'usage.modelRequests', -1, '`usage.modelRequests` must be a whole number'],
-    ['AP-32 a usage that is no object', 'usage', [], '`usage` must be an object, got a list'],
-    ['AP-33 no retries by tool', 'usage.toolRetries', undefined, '`usage.toolRetries` is missing'],
+    ['AP-30 a counter that is missing', 'usage.toolCalls', undefined, '`usage.toolCalls` of the state to be '],
+    [
+      'AP-31 a counter that is no number',
+      'usage.toolCalls',
+      '1',
+      '`usage.toolCalls` of the state to be a whole number from 0 up',
+    ],
+    [
+      'AP-31 a counter that is no whole number',
+      'usage.modelRequests',
+      1.5,
+      '`usage.modelRequests` of the state to be a whole',
+    ],
+    ['AP-31 a counter below 0', 'usage.modelRequests', -1, '`usage.modelRequests` of the state to be a whole number'],
+    ['AP-32 a usage that is no object', 'usage', [], '`usage` of the state to be an object, got an empty list'],
+    ['AP-33 no retries by tool', 'usage.toolRetries', undefined, '`usage.toolRetries` of the state to be '],
     [
       'AP-34 retries that are no number',
       'usage.toolRetries',
       { pay: 'two' },
-      '`usage.toolRetries.pay` must be a whole',
+      '`usage.toolRetries.pay` of the state to be a whole',
     ],
-    ['AP-35 a counter that nobody knows', 'usage.coffees', 3, '`usage.coffees` is no known field'],
-    ['AP-36 no tokens', 'usage.inputTokens', undefined, '`usage.inputTokens` is missing'],
-    ['AP-37 tokens that are no number', 'usage.inputTokens', 'many', '`usage.inputTokens` must be a whole number'],
-    ['AP-39 notices that are no list', 'told', {}, '`told` must be a list, got an object'],
-    ['AP-40 a notice that is no key', 'told', [['limit_warning', 'coffee', 1]], '`told[0]` must be a text, got a list'],
+    ['AP-35 a counter that nobody knows', 'usage.coffees', 3, 'Unknown field of the state: `usage.coffees`'],
+    ['AP-36 no tokens', 'usage.inputTokens', undefined, '`usage.inputTokens` of the state to be '],
+    [
+      'AP-37 tokens that are no number',
+      'usage.inputTokens',
+      'many',
+      '`usage.inputTokens` of the state to be a whole number',
+    ],
+    ['AP-39 notices that are no list', 'told', {}, '`told` of the state to be a list, got an object'],
+    [
+      'AP-40 a notice that is no key',
+      'told',
+      [['limit_warning', 'coffee', 1]],
+      '`told[0]` of the state to be a string, got a list',
+    ],
   ])('AP-41 %s is refused with the name of the field', async (_, field, value, problem) => {
     const { pay, ran, state } = await pausedRun()
     const harness = harnessOf({ model: new ScriptedModel(), tools: [pay] })

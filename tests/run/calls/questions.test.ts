@@ -66,12 +66,16 @@ describe('a question to a person', () => {
   })
 
   test.each<[string, unknown, RegExp]>([
-    ['that declines with `false`', { callId: 'call_1', declined: false }, /`declined` must be `true`/],
+    [
+      'that declines with `false`',
+      { callId: 'call_1', declined: false },
+      /`declined` of the answer to `call_1` to be `true`/,
+    ],
     ['of another type', { callId: 'call_1', answer: 'red' }, /`answer`/],
     ['with a field of another type', { callId: 'call_1', answer: { color: 3 } }, /`answer\.color`/],
-    ['that is missing', { callId: 'call_1' }, /it has no `answer`/],
-    ['that approves', { callId: 'call_1', approved: true }, /field of an answer/],
-    ['with a word more', { callId: 'call_1', answer: { color: 'red' }, reason: 'x' }, /field of an answer/],
+    ['that is missing', { callId: 'call_1' }, /`answer` of the answer to `call_1` to be a value, got nothing/],
+    ['that approves', { callId: 'call_1', approved: true }, /Unknown field of the answer/],
+    ['with a word more', { callId: 'call_1', answer: { color: 'red' }, reason: 'x' }, /Unknown field of the answer/],
   ])('an answer %s is refused before anything has run', async (_, answer, problem) => {
     const { ask, entered } = askTool()
     const log = memoryLog()

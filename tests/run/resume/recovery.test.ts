@@ -304,10 +304,14 @@ describe('a call whose ending is not known', () => {
   })
 
   test.each<[string, unknown, RegExp]>([
-    ['of no kind', { outcome: 'maybe' }, /`answer.outcome` must be one of/],
-    ['with a result of nothing', { outcome: 'run_again', result: 1 }, /only what happened has a `result`/],
+    ['of no kind', { outcome: 'maybe' }, /`answer.outcome` of the answer to `call_1` to be one of/],
+    [
+      'with a result of nothing',
+      { outcome: 'run_again', result: 1 },
+      /Unknown field of the answer to `call_1`: `answer.result`/,
+    ],
     ['with a word more', { outcome: 'happened', because: 1 }, /because/],
-    ['that is a text', 'happened', /`answer.outcome` must be one of/],
+    ['that is a string', 'happened', /`answer` of the answer to `call_1` to be an object/],
   ])('a verdict %s is refused', async (_, answer, problem) => {
     const { ran, harness } = await interrupted({ onUnknownOutcome: 'pause' })
     const paused = await harness.recover('run_u')

@@ -108,31 +108,35 @@ describe('a state passed as `history`', () => {
   test.each<[string, (state: Doc) => unknown, RegExp]>([
     ['RS-07 of another version', (state) => ({ ...state, version: 3 }), /version `3`/],
     ['RS-07 without a version', (state) => ({ ...state, version: undefined }), /version `undefined`/],
-    ['RS-07 with an unknown key', (state) => ({ ...state, extra: 1 }), /`extra` is no known field/],
+    ['RS-07 with an unknown key', (state) => ({ ...state, extra: 1 }), /Unknown field of the state: `extra`/],
     ['RS-07 of an old kind', (state) => ({ ...state, kind: 'transcript' }), /`kind` is not `run_state`/],
     ['RS-08 that is a text', () => 'state', /expected the `resumeState` of a result/],
-    ['RS-08 that is a list of something else', () => [5], /`history\[0\]` must be an object/],
+    ['RS-08 that is a list of something else', () => [5], /`\[0\]` of the entries to be an object/],
     ['RS-08 without a kind', (state) => ({ ...state, kind: undefined }), /`kind` is not `run_state`/],
-    ['RS-08 without a conversation', (state) => ({ ...state, transcript: undefined }), /`transcript` is missing/],
+    [
+      'RS-08 without a conversation',
+      (state) => ({ ...state, transcript: undefined }),
+      /`transcript` of the state to be a list, got nothing/,
+    ],
     [
       'RS-08 with a conversation that is none',
       (state) => ({ ...state, transcript: {} }),
-      /`transcript` must be a list/,
+      /`transcript` of the state to be a list/,
     ],
     [
       'RS-08 with an entry that is none',
       (state) => ({ ...state, transcript: [5] }),
-      /`transcript\[0\]` must be an object/,
+      /`transcript\[0\]` of the state to be an object/,
     ],
     [
       'RS-08 with an entry of an unknown role',
       (state) => ({ ...state, transcript: [{ ...state.transcript[0], role: 'system' }] }),
-      /`transcript\[0\]\.role` must be one of/,
+      /`transcript\[0\]\.role` of the state to be one of/,
     ],
     [
       'RS-08 with an entry that has a key more',
       (state) => ({ ...state, transcript: [{ ...state.transcript[0], mood: 'good' }] }),
-      /`transcript\[0\]\.mood` is no known field/,
+      /Unknown field of the state: `transcript\[0\]\.mood`/,
     ],
     [
       'RS-08 with a tool call that is none',

@@ -106,7 +106,7 @@ describe('a signed state', () => {
       'with a signature that is no text',
       (state) => changed(state, ['signature'], 5),
       KEY,
-      /`signature` must be a text/,
+      /`signature` of the state to be a string/,
     ],
     ['with another key', (state) => state, 'another key of the host', /signature does not fit/],
     [
@@ -119,7 +119,7 @@ describe('a signed state', () => {
       KEY,
       /signature does not fit/,
     ],
-    ['with a field more', (state) => ({ ...state, extra: 1 }), KEY, /`extra` is no known field/],
+    ['with a field more', (state) => ({ ...state, extra: 1 }), KEY, /Unknown field of the state: `extra`/],
   ])('is refused %s', async (_, change, key, problem) => {
     const failed = await failureOf(harness(key).resume(change(await pausedState(KEY)), ANSWERS))
     expect(failed).toMatchObject({ code: 'invalid_state', message: expect.stringMatching(problem) as string })
