@@ -161,23 +161,23 @@ describe('options that defineTool rejects', () => {
     [
       'TR-15 a negative retry budget',
       { maxRetries: -1 },
-      'Expected `maxRetries` of tool `x` to be a whole number from 0 up, got -1.',
+      'Expected `maxRetries` of tool `x` to be a whole number from 0 up, got `-1`.',
     ],
     [
       'a budget that is no whole number',
       { maxRetries: 1.5 },
-      'Expected `maxRetries` of tool `x` to be a whole number from 0 up, got 1.5.',
+      'Expected `maxRetries` of tool `x` to be a whole number from 0 up, got `1.5`.',
     ],
-    ['an empty name', { name: '' }, 'Expected `name` of a tool to be 1 to 64 letters, digits, `_` or `-`, got "".'],
+    ['an empty name', { name: '' }, 'Expected `name` of a tool to be 1 to 64 letters, digits, `_` or `-`, got an empty string.'],
     [
       'a name with a space',
       { name: 'a b' },
-      'Expected `name` of a tool to be 1 to 64 letters, digits, `_` or `-`, got "a b".',
+      'Expected `name` of a tool to be 1 to 64 letters, digits, `_` or `-`, got `a b`.',
     ],
     [
       'a name with a line break at its end',
       { name: 'a\n' },
-      'Expected `name` of a tool to be 1 to 64 letters, digits, `_` or `-`, got "a\\n".',
+      'Expected `name` of a tool to be 1 to 64 letters, digits, `_` or `-`, got `a\n`.',
     ],
     ['a name that is too long', { name: 'n'.repeat(65) }, 'Expected `name` of a tool to be 1 to 64 letters, digits'],
     [
@@ -188,41 +188,41 @@ describe('options that defineTool rejects', () => {
     [
       'a missing description',
       { description: undefined },
-      'Expected `description` of tool `x` to be a text, got nothing.',
+      'Expected `description` of tool `x` to be a string, got nothing.',
     ],
     ['a missing handler', { handler: undefined }, 'Expected `handler` of tool `x` to be a function, got nothing.'],
     ['an unknown option', { timeout: 5 }, 'Unknown option of tool `x`: `timeout`. Did you mean `timeoutMs`?'],
     [
       'a time limit of 0',
       { timeoutMs: 0 },
-      'Expected `timeoutMs` of tool `x` to be a whole number of milliseconds from 1 to 2147483647, got 0.',
+      'Expected `timeoutMs` of tool `x` to be a whole number from 1 to 2147483647, got `0`.',
     ],
     ['a time that no timer knows', { timeoutMs: 2 ** 31 }, 'Expected `timeoutMs` of tool `x`'],
     [
       'no room for output',
       { maxOutputChars: 0 },
-      'Expected `maxOutputChars` of tool `x` to be a whole number of characters from 1 up, got 0.',
+      'Expected `maxOutputChars` of tool `x` to be a whole number from 1 up, got `0`.',
     ],
-    ['a flag that is none', { sequential: 'yes' }, 'Expected `sequential` of tool `x` to be a boolean, got "yes".'],
+    ['a flag that is none', { sequential: 'yes' }, 'Expected `sequential` of tool `x` to be a boolean, got `yes`.'],
     [
       'a rule that is none',
       { requiresApproval: 1 },
-      'Expected `requiresApproval` of tool `x` to be a boolean or a function, got 1.',
+      'Expected `requiresApproval` of tool `x` to be a boolean or a function, got `1`.',
     ],
     [
       'an unknown policy',
       { onUnknownOutcome: 'again' },
-      'Expected `onUnknownOutcome` of tool `x` to be `retry`, `report` or `pause`, got "again".',
+      'Expected `onUnknownOutcome` of tool `x` to be one of `retry`, `report`, `pause`, got `again`.',
     ],
     [
       'an unknown annotation',
       { annotations: { readonly: true } },
-      'Unknown annotation of tool `x`: `readonly`. Did you mean `readOnly`?',
+      'Unknown option of tool `x`: `annotations.readonly`. Did you mean `readOnly`?',
     ],
     [
       'an annotation that is no flag',
       { annotations: { readOnly: 1 } },
-      'Expected `annotations.readOnly` of tool `x` to be a boolean, got 1.',
+      'Expected `annotations.readOnly` of tool `x` to be a boolean, got `1`.',
     ],
     [
       'an alias of no field',
@@ -237,7 +237,7 @@ describe('options that defineTool rejects', () => {
     [
       'aliases that are no names',
       { aliases: { a: 1 } },
-      'Expected `aliases` of tool `x` to be an object of field names, got ',
+      'Expected `aliases.a` of tool `x` to be a string, got `1`.',
     ],
     [
       'missing parameters',
@@ -248,12 +248,12 @@ describe('options that defineTool rejects', () => {
     [
       'a list at the root',
       { parameters: { type: 'array' } },
-      'Expected `parameters` of tool `x` to be an object at the root, got "array".',
+      'Expected `parameters` of tool `x` to be an object at the root, got `array`.',
     ],
     [
       'a typed text at the root',
       { parameters: z.string() },
-      'Expected `parameters` of tool `x` to be an object at the root, got "string".',
+      'Expected `parameters` of tool `x` to be an object at the root, got `string`.',
     ],
     [
       'a choice at the root',

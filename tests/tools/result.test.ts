@@ -172,29 +172,29 @@ describe('ToolResult', () => {
     [
       'no object',
       'text',
-      'Expected `fields` of a `ToolResult` to be an object `{ content, metadata, ok, parts }`, got "text".',
+      'Expected the options of `ToolResult` to be an object, got `text`.',
     ],
-    ['an unknown field', { content: '', meta: {} }, 'Unknown field of `ToolResult`: `meta`.'],
-    ['a flag that is none', { content: '', ok: 'yes' }, 'Expected `ok` of a `ToolResult` to be a boolean, got "yes".'],
+    ['an unknown field', { content: '', meta: {} }, 'Unknown option of `ToolResult`: `meta`.'],
+    ['a flag that is none', { content: '', ok: 'yes' }, 'Expected `ok` of `ToolResult` to be a boolean, got `yes`.'],
     [
       'metadata that are no object',
       { content: '', metadata: [1] },
-      'Expected `metadata` of a `ToolResult` to be an object, got ',
+      'Expected `metadata` of `ToolResult` to be an object, got ',
     ],
     [
       'parts that are no list',
       { content: '', parts: image },
-      'Expected `parts` of a `ToolResult` to be a list of content parts, got ',
+      'Expected `parts` of `ToolResult` to be a list of content parts, got ',
     ],
     [
       'bytes where base64 is wanted',
       { content: '', parts: [image, { ...image, data: Buffer.from('a') }] },
-      'Expected `parts[1]` of a `ToolResult` to be a content part: ',
+      'Expected `parts[1]` of `ToolResult` to be a content part: ',
     ],
     [
       'a part of an unknown kind',
       { content: '', parts: [{ type: 'video', data: '', mediaType: '' }] },
-      'Expected `parts[0]` of a `ToolResult`',
+      'Expected `parts[0]` of `ToolResult`',
     ],
   ])('%s is rejected', (_name, fields, message) => {
     const make = (): unknown => new ToolResult(fields as never)

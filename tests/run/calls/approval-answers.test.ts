@@ -141,42 +141,42 @@ describe('the counts of a stored run', () => {
   })
 
   test.each([
-    ['AP-30 a counter that is missing', 'usage.toolCalls', undefined, '`usage.toolCalls` of the state to be '],
+    ['AP-30 a counter that is missing', 'usage.toolCalls', undefined, 'Expected `usage.toolCalls` of the state to be '],
     [
       'AP-31 a counter that is no number',
       'usage.toolCalls',
       '1',
-      '`usage.toolCalls` of the state to be a whole number from 0 up',
+      'Expected `usage.toolCalls` of the state to be a whole number from 0 up',
     ],
     [
       'AP-31 a counter that is no whole number',
       'usage.modelRequests',
       1.5,
-      '`usage.modelRequests` of the state to be a whole',
+      'Expected `usage.modelRequests` of the state to be a whole',
     ],
-    ['AP-31 a counter below 0', 'usage.modelRequests', -1, '`usage.modelRequests` of the state to be a whole number'],
-    ['AP-32 a usage that is no object', 'usage', [], '`usage` of the state to be an object, got an empty list'],
-    ['AP-33 no retries by tool', 'usage.toolRetries', undefined, '`usage.toolRetries` of the state to be '],
+    ['AP-31 a counter below 0', 'usage.modelRequests', -1, 'Expected `usage.modelRequests` of the state to be a whole number'],
+    ['AP-32 a usage that is no object', 'usage', [], 'Expected `usage` of the state to be an object, got an empty list'],
+    ['AP-33 no retries by tool', 'usage.toolRetries', undefined, 'Expected `usage.toolRetries` of the state to be '],
     [
       'AP-34 retries that are no number',
       'usage.toolRetries',
       { pay: 'two' },
-      '`usage.toolRetries.pay` of the state to be a whole',
+      'Expected `usage.toolRetries.pay` of the state to be a whole',
     ],
     ['AP-35 a counter that nobody knows', 'usage.coffees', 3, 'Unknown field of the state: `usage.coffees`'],
-    ['AP-36 no tokens', 'usage.inputTokens', undefined, '`usage.inputTokens` of the state to be '],
+    ['AP-36 no tokens', 'usage.inputTokens', undefined, 'Expected `usage.inputTokens` of the state to be '],
     [
       'AP-37 tokens that are no number',
       'usage.inputTokens',
       'many',
-      '`usage.inputTokens` of the state to be a whole number',
+      'Expected `usage.inputTokens` of the state to be a whole number',
     ],
-    ['AP-39 notices that are no list', 'told', {}, '`told` of the state to be a list, got an object'],
+    ['AP-39 notices that are no list', 'told', {}, 'Expected `told` of the state to be a list, got an object'],
     [
       'AP-40 a notice that is no key',
       'told',
       [['limit_warning', 'coffee', 1]],
-      '`told[0]` of the state to be a string, got a list',
+      'Expected `told[0]` of the state to be a string, got a list',
     ],
   ])('AP-41 %s is refused with the name of the field', async (_, field, value, problem) => {
     const { pay, ran, state } = await pausedRun()

@@ -23,9 +23,9 @@ async function recordOf(options: HarnessOptions, prompt = 'Go.') {
 
 describe('the options', () => {
   test.each<[string, unknown, string]>([
-    ['SU-01 a bad name', { ...READER, name: 'a b' }, 'Expected the name of a subagent to be 1 to 64 letters'],
+    ['SU-01 a bad name', { ...READER, name: 'a b' }, 'Expected `name` of a subagent to be 1 to 64 letters'],
     ['SU-22 the name of the default agent', { ...READER, name: 'default' }, '`default` is the name of the agent'],
-    ['SU-01 a blank description', { ...READER, description: ' ' }, 'Expected the `description` of subagent `reader`'],
+    ['SU-01 a blank description', { ...READER, description: ' ' }, 'Expected `description` of subagent `reader`'],
     ['SU-01 a description of two lines', { ...READER, description: 'a\nb' }, 'to be one line of text'],
     ['SU-01 no word on tools', { name: 'reader', description: 'Reads.' }, 'Expected `tools` of subagent `reader`'],
     [
@@ -34,7 +34,7 @@ describe('the options', () => {
       'Expected `background` of subagent `reader`',
     ],
     ['SU-01 tools beside `fork`', { ...READER, fork: true }, "With `fork` subagent `reader` has its caller's tools."],
-    ['what is no agent', 'reader', 'Expected a subagent to be an object, got string.'],
+    ['what is no agent', 'reader', 'Expected the options of a subagent to be an object, got `reader`.'],
   ])('refuse %s', (_, agent, message) => {
     for (const make of [
       () => harnessOf({ subagents: [agent as SubagentSpec] }),

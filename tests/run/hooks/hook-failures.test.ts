@@ -16,17 +16,17 @@ describe('registration', () => {
     [
       'an unknown event',
       { event: 'before_toolcall', handler },
-      'Unknown hook event `before_toolcall`. Did you mean `before_tool_call`?',
+      'got `before_toolcall`. Did you mean `before_tool_call`?',
     ],
     [
       'a handler that is none',
       { event: 'run_end', handler: 'log' },
-      'Expected the handler of a `run_end` hook to be a function, got string.',
+      'Expected `handler` of a `run_end` hook to be a function, got `log`.',
     ],
     [
       'an empty filter',
       { event: 'before_tool_call', handler, tools: [] },
-      'The `tools` filter of a `before_tool_call` hook is empty, so it would never fire.',
+      'Expected `tools` of a `before_tool_call` hook to be a list with at least one name, got an empty list.',
     ],
     [
       'a tool filter on another event',
@@ -36,13 +36,13 @@ describe('registration', () => {
     [
       'a time limit that is none',
       { event: 'run_start', handler, timeoutMs: 0 },
-      'Expected `timeoutMs` of a `run_start` hook to be a whole number of milliseconds from 1 to 2147483647, got 0.',
+      'Expected `timeoutMs` of a `run_start` hook to be a whole number from 1 to 2147483647, got `0`.',
     ],
-    ['what is no hook', null, 'Expected a hook to be an object `{ event, handler }`, got null.'],
+    ['what is no hook', null, 'Expected the options of a hook to be an object, got `null`.'],
     [
       'an unknown member',
       { event: 'run_end', handler, tool: ['a'] },
-      'Unknown member of a `run_end` hook: `tool`. Did you mean `tools`?',
+      'Unknown option of a `run_end` hook: `tool`. Did you mean `tools`?',
     ],
   ])('HK-02 refuses %s', (_name, hook, message) => {
     expect(() => harnessOf({ hooks: [hook as Hook] })).toThrow(
