@@ -119,7 +119,7 @@ describe('edited arguments', () => {
     const approval = await harness.run('Pay.')
     const question = await harness.resume(stored(approval), [{ ...YES, editedArguments: { amount: 3 } }])
     expect(question.pending).toMatchObject([{ kind: 'question', callId: 'call_1', payload: 'From which account?' }])
-    await expect(harness.resume(stored(question), [YES])).rejects.toThrow(/field of an answer/)
+    await expect(harness.resume(stored(question), [YES])).rejects.toThrow(/Unknown field of the answer/)
     const result = await harness.resume(stored(question), [{ callId: 'call_1', answer: 'savings' }])
     expect(entered).toEqual([{ amount: 3 }, { amount: 3 }])
     expect(result.toolCallRecords).toMatchObject([{ approval: { approved: true } }])

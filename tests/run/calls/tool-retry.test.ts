@@ -202,7 +202,7 @@ describe('the budget', () => {
     [
       'a tool',
       () => tool('a', undefined, { maxRetries: -1 }),
-      'Expected `maxRetries` of tool `a` to be a whole number from 0 up, got -1.',
+      'Expected `maxRetries` of tool `a` to be a whole number from 0 up, got `-1`.',
     ],
   ])('TR-15 a negative budget of %s is refused', (_name, make, message) => {
     expect(make).toThrow(message)

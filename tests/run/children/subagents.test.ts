@@ -26,7 +26,7 @@ describe('the options', () => {
     ['SU-01 a bad name', { ...READER, name: 'a b' }, 'Expected `name` of a subagent to be 1 to 64 letters'],
     ['SU-22 the name of the default agent', { ...READER, name: 'default' }, '`default` is the name of the agent'],
     ['SU-01 a blank description', { ...READER, description: ' ' }, 'Expected `description` of subagent `reader`'],
-    ['SU-01 a description of two lines', { ...READER, description: 'a\nb' }, 'to be one line of text'],
+    ['SU-01 a description of two lines', { ...READER, description: 'a\nb' }, 'to be one line'],
     ['SU-01 no word on tools', { name: 'reader', description: 'Reads.' }, 'Expected `tools` of subagent `reader`'],
     [
       'SU-01 a `background` that is none',
