@@ -15,6 +15,8 @@ export async function conduct<Output>(context: RunContext, plan: RunPlan): Promi
   const { opening } = plan
   try {
     await context.tracer?.load()
+    const read = await readEnding<Output>(context, plan)
+    if (read !== null) return read
     await context.claim(opening.kind === 'fresh')
     const found = opening.kind === 'go_on' ? await opening.load() : null
     // The cost of a child so far is not in its parent's usage yet.
@@ -29,6 +31,14 @@ export async function conduct<Output>(context: RunContext, plan: RunPlan): Promi
     context.abort.release()
     await context.release()
   }
+}
+
+/** To recover a run that has ended or is waiting is to read it: no claim, so that answers can arrive meanwhile. */
+async function readEnding<Output>(context: RunContext, plan: RunPlan): Promise<HarnessResult<Output> | null> {
+  const { opening } = plan
+  if (context.parent !== null || opening.kind === 'fresh' || opening.begun !== 'recovered') return null
+  const found = await opening.load()
+  return found === null ? null : storedEnding<Output>(context, plan, found, [])
 }
 
 /** The answers that the run has not had before: an interrupted call gives its children their answers again. */

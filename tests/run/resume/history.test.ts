@@ -98,3 +98,12 @@ test('K-04 a fork of a run with a pause has the result of the call, and does not
   expect(forked.toolCallRecords[0]?.output).toMatch(/paid/)
   expect(ran).toHaveLength(1)
 })
+
+test('K-14 a run that is waiting is recovered without a claim: an answer can arrive meanwhile', async () => {
+  const { pay } = payTool()
+  const log = memoryLog()
+  const harness = harnessOf({ model: new ScriptedModel().calls('pay'), tools: [pay], log })
+  const paused = await harness.run('Pay.', { runId: 'run_1' })
+  expect(await log.claim({ kind: 'run', id: 'run_1' }, 'somebody', 60_000)).toBe(true)
+  expect((await harness.recover('run_1')).pending).toEqual(paused.pending)
+})
