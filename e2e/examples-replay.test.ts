@@ -37,7 +37,7 @@ afterEach(async () => {
 })
 
 test.each(Object.keys(EXAMPLES) as (keyof typeof EXAMPLES)[])(
-  'the runs of the example `%s` replay to what they were',
+  'the runs of the example `%s` replay to the same results',
   async (name) => {
     const [main, script] = EXAMPLES[name]
     provider.always((await script()).answer)

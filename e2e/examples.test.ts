@@ -84,7 +84,7 @@ test('subagents: each note is read by its own subagent', async () => {
   expect(lines.slice(2)).toEqual(['1 of 2 notes mentions a deadline.', '3 requests, 4 by subagents'])
 })
 
-test('EX-07 research: a report from files that its steps left behind; traces are in the home, not in the root', async () => {
+test('EX-07 the research example writes a report from the files of its steps; traces are in the home folder, not in the root', async () => {
   const lines = linesOf(await example('research'))
   const files = await readdir(join(place, 'research'), { recursive: true })
   const traces = await readdir(join(place, 'home', '.thinharness', 'traces'), { recursive: true })

@@ -31,7 +31,7 @@ function quickstart(...args: string[]): Promise<{ stdout: string; stderr: string
   return run(process.execPath, ['.build/examples/quickstart.js', '--workspace', workspace, ...args], { env })
 }
 
-test('the quickstart writes a report whose numbers are those of a plain script, and says where everything lies', async () => {
+test('the quickstart writes a report with the numbers of a plain script, and prints the location of its files', async () => {
   const { stdout } = await quickstart('--model', 'scripted')
 
   const lines = (await readFile(join(workspace, 'orders.jsonl'), 'utf8')).trimEnd().split('\n')
@@ -132,13 +132,13 @@ test('the orders are the same on every machine', () => {
   expect(stormRefunds(makeOrders())).toMatchObject({ orders: 58, totalCents: 70_110 })
 })
 
-test('a question of your own is not answered by the script, and the quickstart says so', async () => {
+test('your own question is not answered by the script, and the quickstart explains it', async () => {
   const { stdout } = await quickstart('--model', 'scripted', 'Who are you?')
   expect(stdout).toContain('These replies are scripted and cover one question only.')
   expect(stdout).toContain('not written')
 })
 
-test('a folder of your own that is asked a question of your own is left as it is', async () => {
+test('your own folder with your own question is left as it is', async () => {
   const own = await mkdtemp(join(tmpdir(), 'quickstart-own-'))
   try {
     await writeFile(join(own, 'report.md'), 'Mine.\n')
@@ -160,13 +160,13 @@ test.each([
     /^Model: openai:gpt-5\.5\n/,
     /^\nThere is no API key for `openai`: set .*`OPENAI_API_KEY`.*\.\n$/,
   ],
-])('%j gets a plain answer', async (args, stdout, stderr) => {
+])('%j yields a plain answer', async (args, stdout, stderr) => {
   const told = await quickstart(...args).catch((error: unknown) => error as { stdout: string; stderr: string })
   expect(told.stdout).toMatch(stdout)
   expect(told.stderr).toMatch(stderr)
 })
 
-test('a workspace that is a file is refused in a line', async () => {
+test('a workspace that is a file is rejected in one line', async () => {
   const file = join(workspace, 'README.md')
   await expect(quickstart('--model', 'scripted', '--workspace', file)).rejects.toMatchObject({
     code: 1,
@@ -174,7 +174,7 @@ test('a workspace that is a file is refused in a line', async () => {
   })
 })
 
-test('a model that cannot be is refused with the nearest name', async () => {
+test('an unknown model is rejected with the nearest name', async () => {
   await expect(quickstart('--model', 'antropic:claude')).rejects.toMatchObject({
     code: 1,
     stderr: expect.stringContaining('Did you mean `anthropic`?') as string,

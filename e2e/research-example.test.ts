@@ -47,14 +47,14 @@ test.each<[string, ToolSpec, JsonObject]>([
   ['21 pages', fetchPages, { pages: Array.from({ length: 21 }, (_, n) => ({ id: `r${n}`, url: 'https://a.test/' })) }],
   ['an address that is none', fetchPages, { pages: [{ id: 'r1', url: 'nowhere' }] }],
   ['no question', buildPrompts, { question: '' }],
-])('EX-01 %s is refused, and the model can mend it', async (_name, tool, args) => {
+])('EX-01 invalid arguments are rejected, and the model can correct them: %s', async (_name, tool, args) => {
   expect(await called(tool, args)).toMatchObject({
     ok: false,
     metadata: { error_type: 'ValidationError', retry: true },
   })
 })
 
-test('EX-02 a search leaves a manifest and rows with ids of their own, and gives a summary', async () => {
+test('EX-02 a search writes a manifest and rows with their own ids, and returns a summary', async () => {
   const { content, metadata } = await called(search, { queries: ['oolong storage', 'rubber seals'], per_query: 2 })
 
   expect(content).toBe('3 results for 2 queries, in research/results.jsonl.')
@@ -73,7 +73,7 @@ test('EX-02 a search leaves a manifest and rows with ids of their own, and gives
   ])
 })
 
-test('EX-03 pages keep the ids of the caller, each address has its status, and those that failed are told', async () => {
+test('EX-03 pages keep the ids of the caller, each address has its status, and failures are reported', async () => {
   const { ok, content, metadata } = await called(fetchPages, {
     pages: [
       { id: 'mine', url: oolong ?? '' },
@@ -95,7 +95,7 @@ test('EX-03 pages keep the ids of the caller, each address has its status, and t
   ])
 })
 
-test('EX-04 the prompts are a JSON array of texts, each with the question and its whole record', async () => {
+test('EX-04 the prompts are a JSON array of strings, each with the question and its whole record', async () => {
   const pages = PAGES.map(({ url }, index) => ({ id: `r${index}`, url }))
   await called(fetchPages, { pages: [...pages, { id: 'lost', url: GONE }] })
 
@@ -113,7 +113,7 @@ test('EX-04 the prompts are a JSON array of texts, each with the question and it
   )
 })
 
-test('EX-05 EX-06 our own `parallel_llm` stands beside the file tools and `subagent`, and the audit has a row for each call', async () => {
+test('EX-05 EX-06 a custom `parallel_llm` works next to the file tools and `subagent`, and the audit has a row for each call', async () => {
   const model = new ScriptedModel()
     .calls('search_library', { queries: ['oolong'] })
     .calls('read', { path: 'research/manifest.json' })

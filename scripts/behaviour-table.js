@@ -128,8 +128,8 @@ function note(file, groups, title) {
   if (MISPLACED.test(withoutIds(title))) problems.push(`${file}: ids stand at the beginning of a title: ${title}`)
   if (ids === undefined) return
   const context = groups
-    .map(plain)
-    .filter((part) => part !== '')
+    .filter((group) => !PLACEHOLDER.test(group))
+    .map(withoutIds)
     .join(': ')
   for (const id of ids.split(' ')) {
     const { promises, files } = pinned.get(id) ?? { promises: new Map(), files: new Set() }

@@ -18,7 +18,7 @@ test.each([
   ['file', '16'],
   ['sqlite', '6'],
 ])(
-  '159 runs in processes that are killed at appends and at random come to their end: nothing twice, nothing lost (%s)',
+  '159 runs in processes that are killed at appends and at random times finish: nothing is done twice, nothing is lost (%s)',
   async (store, kills) => {
     expect(await crash('--store', store, '--kills', kills)).toMatch(/ 0 problems\.\n$/)
   },
@@ -26,7 +26,7 @@ test.each([
 )
 
 test.skipIf(server === null)(
-  '159 runs in processes that are killed at appends and at random come to their end: nothing twice, nothing lost (postgres)',
+  '159 runs in processes that are killed at appends and at random times finish: nothing is done twice, nothing is lost (postgres)',
   async () => {
     expect(await crash('--store', 'postgres', '--kills', '6', '--url', server!.url)).toMatch(/ 0 problems\.\n$/)
   },

@@ -12,7 +12,7 @@ const database = isLong ? await engineDatabase() : null
 afterAll(() => database?.drop(), 60_000)
 
 test.skipIf(database === null)(
-  '159 runs on DBOS in processes that are killed come to their end in others: nothing twice, nothing lost',
+  '159 runs on DBOS in processes that are killed finish in others: nothing is done twice, nothing is lost',
   async () => {
     const seed = String(1 + Math.floor(Math.random() * 1e6))
     const args = [rig, '--seed', seed, '--store', 'dbos', '--kills', '40', '--lanes', '2', '--url', database!.url]

@@ -56,7 +56,7 @@ describe('options of runs on DBOS', () => {
       { takeOverEveryMs: true },
       'Expected `takeOverEveryMs` of `dbosRuns` to be a whole number from 1 to 2147483647 or `false`, got `true`.',
     ],
-  ])('H-23 refuses %s', async (_name, given, message) => {
+  ])('%s is rejected', async (_name, given, message) => {
     const error: unknown = await dbosRuns({ ...good, ...given }).catch((thrown: unknown) => thrown)
     expect({ code: (error as HarnessError).code, message: (error as HarnessError).message }).toEqual({
       code: 'invalid_options',

@@ -25,8 +25,8 @@ function harnessThat(ran: string[], more: HarnessOptions = {}) {
 /** A log of which everything behind event `last` is lost, as when the process had ended then. */
 const cutAt = (events: readonly DurableEvent[], last: number): Promise<LogStore> => logWith(events.slice(0, last))
 
-describe('a stretch of a run', () => {
-  test('begins a run and takes it to its end; done again, it does nothing', async () => {
+describe('a step of a run', () => {
+  test('starts a run and completes it; repeated, it does nothing', async () => {
     const ran: string[] = []
     const [harness, log] = [harnessThat(ran), memoryLog()]
     const ending = await performStretch(begin('go'), { harness, log })
@@ -37,7 +37,7 @@ describe('a stretch of a run', () => {
     expect(await endingOf({ harness, log }, 'run_a', lastSeq)).toMatchObject({ text: 'Done.' })
   })
 
-  test('goes on wherever the process before had ended; no call is run twice', async () => {
+  test('continues from wherever the previous process ended; no call is executed twice', async () => {
     const whole = memoryLog()
     await performStretch(begin('go'), { harness: harnessThat([]), log: whole })
     const events = await eventsIn(whole, 'run_a')
@@ -57,7 +57,7 @@ describe('a stretch of a run', () => {
     }
   })
 
-  test('takes answers once, wherever the process before had ended', async () => {
+  test('accepts answers once, wherever the previous process ended', async () => {
     const whole = memoryLog()
     const paused = await performStretch(begin('ask'), { harness: harnessThat([]), log: whole })
     const after = (paused as { seq: number }).seq
@@ -79,7 +79,7 @@ describe('a stretch of a run', () => {
     }
   })
 
-  test('lasts until what works in the background has ended, or asks people', async () => {
+  test('lasts until background work has ended or has a question', async () => {
     const leave = tool(
       'leave',
       (_, context) => context.spawn({ prompt: 'below', background: true, tools: [ask] }).runId,
@@ -105,7 +105,7 @@ describe('a stretch of a run', () => {
     expect((await cut.inspect({ kind: 'run', id: 'run_a' }))?.status).toBe('completed')
   })
 
-  test('waits while the run is another process’s, and gives what that one came to', async () => {
+  test('waits while another process owns the run, and returns that outcome', async () => {
     const log = memoryLog()
     const [working, opened] = [gate(), gate()]
     const slow = tool('once', async () => {
@@ -122,7 +122,7 @@ describe('a stretch of a run', () => {
     expect(ran).toEqual([])
   })
 
-  test('ends with the run’s own failure, which its ending rejects with', async () => {
+  test('ends with the run’s own failure, which its result rejects with', async () => {
     const [harness, log] = [harnessThat([]), memoryLog()]
     const ending = await performStretch(begin('fail'), { harness, log })
     expect(ending).toEqual({ kind: 'ended', seq: (await log.inspect({ kind: 'run', id: 'run_a' }))?.lastSeq })
@@ -133,12 +133,12 @@ describe('a stretch of a run', () => {
   test.each<[string, StretchWork, string]>([
     ['answers for a run that nobody knows', { kind: 'answer', runId: 'run_a', answers: [], after: 1 }, 'run_not_found'],
     ['a prompt that is none', { kind: 'begin', runId: 'run_a', prompt: 7 as unknown as string }, 'invalid_options'],
-  ])('refuses %s', async (_name, work, code) => {
+  ])('rejects %s', async (_name, work, code) => {
     const ending = await performStretch(work, { harness: harnessThat([]), log: memoryLog() })
     expect(ending).toMatchObject({ kind: 'refused', code })
   })
 
-  test('refuses answers that the harness refuses, and leaves the run as it is', async () => {
+  test('rejects answers that the harness rejects, and leaves the run as it is', async () => {
     const [harness, log] = [harnessThat([]), memoryLog()]
     const { seq: after } = (await performStretch(begin('ask'), { harness, log })) as { seq: number }
     const answers = [{ callId: 'call_2', answer: 7 }]
@@ -154,7 +154,7 @@ describe('a stretch of a run', () => {
     expect(await log.inspect({ kind: 'run', id: 'run_a' })).toBeNull()
   })
 
-  test('goes on when the log can be reached again', async () => {
+  test('continues when the log is available again', async () => {
     const log = memoryLog()
     let lost = 1
     const failing = withAppend(log, (append) => {
@@ -181,7 +181,7 @@ describe('a stretch of a run', () => {
 })
 
 describe('following a run', () => {
-  test('tells what is there and what comes, and ends with the run', async () => {
+  test('yields stored and new events, and ends with the run', async () => {
     const [harness, log] = [harnessThat([]), memoryLog()]
     const following = collect(followRun(log, 'run_a', { isIdle: () => Promise.resolve(false) }))
     await performStretch(begin('go'), { harness, log })
@@ -192,7 +192,7 @@ describe('following a run', () => {
     ).toBe('run_completed')
   })
 
-  test('ends where nobody is going to take the run on, and when it is told to', async () => {
+  test('ends if nobody will continue the run, and when it is closed', async () => {
     const log = memoryLog()
     expect(await collect(followRun(log, 'run_a', { isIdle: () => Promise.resolve(true) }))).toEqual([])
     const options = { signal: AbortSignal.timeout(50), isIdle: () => Promise.resolve(false) }

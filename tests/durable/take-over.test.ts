@@ -78,7 +78,7 @@ describe.skipIf(database === null)('runs of a process that was killed', () => {
     expect(calls.map(({ call }) => call).sort()).toEqual([...new Set(calls.map(({ call }) => call))].sort())
   }
 
-  test('are taken over by another, in the middle of a batch; nothing happens twice', async () => {
+  test('are taken over by another in the middle of a batch; nothing is done twice', async () => {
     const [one, other] = await Promise.all([worker(), worker()])
     const runId = newRunId()
     const quick = [newRunId(), newRunId(), newRunId()]
@@ -103,7 +103,7 @@ describe.skipIf(database === null)('runs of a process that was killed', () => {
     expectOnce()
   }, 60_000)
 
-  test('are taken over behind an answer too, by a process that begins later', async () => {
+  test('are taken over after an answer too, by a process that starts later', async () => {
     const first = await worker()
     const runId = newRunId()
     await first.ask({ do: 'start', prompt: 'approve', runId })

@@ -44,7 +44,7 @@ describe('resume by id', () => {
     ['an answer to another call', 'run_p', [{ callId: 'call_9', approved: true }], 'invalid_answer', /`call_9`/],
     ['an answer that is none', 'run_p', 'yes', 'invalid_answer', /Expected the answers to be a list/],
     ['an id that is none', '../p', [YES], 'invalid_options', /`runId`/],
-  ])('refuses %s, and runs nothing', async (_name, runId, answers, code, message) => {
+  ])('rejects %s, and runs nothing', async (_name, runId, answers, code, message) => {
     const { harness, log, calls } = await paused()
     const before = await stored(log, 'run_p')
     const failed = await failureOf(harness.resume(runId, answers as []))
@@ -54,13 +54,13 @@ describe('resume by id', () => {
     expect(await stored(log, 'run_p')).toEqual(before)
   })
 
-  test('refuses a run that has ended', async () => {
+  test('rejects a run that has ended', async () => {
     const { harness } = await paused()
     await harness.resume('run_p', [YES])
     expect((await failureOf(harness.resume('run_p', [YES]))).message).toMatch(/has ended: pass it as `history`/)
   })
 
-  test('a log keeps who answered', async () => {
+  test('a log records who answered', async () => {
     const { harness, log } = await paused()
     await harness.resume('run_p', [{ ...YES, by: 'ann' }])
     const received = (await stored(log, 'run_p')).find((event) => event.kind === 'answer_received')
@@ -103,7 +103,7 @@ describe('cancel', () => {
     await harness.close()
   })
 
-  test('is false for a run that has ended, and refuses an unknown one', async () => {
+  test('is false for a run that has ended, and rejects an unknown one', async () => {
     const { harness } = await paused()
     await harness.resume('run_p', [YES])
     expect(await harness.cancel('run_p')).toBe(false)
@@ -130,7 +130,7 @@ describe('follow', () => {
     for await (const event of harness.follow('run_p', { after: seen.at(-1) })) expect.fail(event.kind)
   })
 
-  test('goes across a pause, with the deltas of a run in this process', async () => {
+  test('continues across a pause, with the deltas of a run in this process', async () => {
     const { harness, log } = await paused()
     const events: RunEvent[] = []
     const following = (async () => {
@@ -143,7 +143,7 @@ describe('follow', () => {
     expect(kinds(events)).toContain('text_delta')
   })
 
-  test('sees what another harness adds to the log', async () => {
+  test('sees events that another harness adds to the log', async () => {
     const { harness, log } = await paused()
     const other = harnessOf({ model: new ScriptedModel(), log })
     const events: RunEvent[] = []
@@ -163,7 +163,7 @@ describe('follow', () => {
     expect((await harness.resume('run_p', [YES])).text).toBe('Done.')
   })
 
-  test('refuses an unknown run and invalid options', async () => {
+  test('rejects an unknown run and invalid options', async () => {
     const { harness } = await paused()
     const reading = (async () => {
       for await (const event of harness.follow('run_9')) expect.fail(event.kind)
@@ -200,7 +200,7 @@ describe('a stream', () => {
     expect((await failed).code).toBe('cancelled')
   })
 
-  test('whose reader has stopped reading still gives its result', async () => {
+  test('whose reader has stopped still yields its result', async () => {
     const model = new ScriptedModel()
     for (let turn = 0; turn < 100; turn++) model.calls('look')
     const harness = harnessOf({ model: model.says('Done.'), tools: [tool('look')], limits: { modelRequests: null } })

@@ -44,14 +44,14 @@ test.each<[string, unknown, string, RegExp]>([
   ['an entry of another type', { runId: 'run_1', after: 3 }, 'invalid_state', /`after` must be the id of an entry/],
   ['entries of another shape', [{ role: 'user', content: 'Hi.' }], 'invalid_state', /`history\[0\]/],
   ['a string', 'run_1', 'invalid_state', /^history: /],
-])('a history that is %s is refused', async (_name, history, code, message) => {
+])('a history that is %s is rejected', async (_name, history, code, message) => {
   const { harness } = await firstRun()
   const failed = await failureOf(harness.run('And?', { history: history as History }))
   expect(failed.code).toBe(code)
   expect(failed.message).toMatch(message)
 })
 
-test('entries with an open call are refused', async () => {
+test('entries with an open call are rejected', async () => {
   const { harness, first } = await firstRun()
   const failed = await failureOf(harness.run('And?', { history: first.transcript.slice(0, 2) }))
   expect(failed.message).toBe('history: call `call_1` has no result, or is there twice.')
@@ -66,7 +66,7 @@ test('a run that is waiting for answers cannot be continued by its id', async ()
   expect(failed.message).toBe('history: run `run_p` is waiting for answers: call `harness.resume` with them instead.')
 })
 
-test('a message array as a prompt is refused with a word about `history`', async () => {
+test('a message array as a prompt is rejected with a hint at `history`', async () => {
   const { harness } = await firstRun()
   const messages = [{ role: 'user', content: 'Hi.' }] as unknown as string
   expect((await failureOf(harness.run(messages))).message).toMatch(

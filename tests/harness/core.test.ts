@@ -7,8 +7,8 @@ import { ScriptedModel } from 'thinharness/testing'
 import { chatServer } from './chat-server.js'
 import { failureOf, harnessOf, output, tool, until } from './support.js'
 
-describe('what a run sends', () => {
-  test('HC-02 metadata of the host never reaches the model, with or without any (H-07)', async () => {
+describe('the request of a run', () => {
+  test('HC-02 metadata of the host never reaches the model', async () => {
     using model = new ScriptedModel().says('One.').says('Two.')
     const harness = harnessOf({ model })
     await harness.run('Go.')
@@ -18,7 +18,7 @@ describe('what a run sends', () => {
     }
   })
 
-  test('HC-15 a custom raw-schema tool is advertised as it is, and its object result is JSON in an ok envelope', async () => {
+  test('HC-15 a tool with a JSON Schema is offered with its schema unchanged, and an object that it returns reaches the model as JSON', async () => {
     const parameters = { type: 'object', properties: { n: { type: 'integer' } }, required: ['n'] } as const
     const double = defineTool({
       name: 'double',
@@ -35,7 +35,7 @@ describe('what a run sends', () => {
     })
   })
 
-  test('HC-16 a typed tool exposes its constraints, fills in defaults, and answers bad input retryably', async () => {
+  test('HC-16 a typed tool offers its constraints, applies its defaults, and answers invalid arguments with a retryable failure', async () => {
     const seen: unknown[] = []
     const take = defineTool({
       name: 'take',
@@ -57,7 +57,7 @@ describe('what a run sends', () => {
     })
   })
 
-  test('HC-17 malformed JSON arguments give a retryable InvalidArguments envelope', async () => {
+  test('HC-17 malformed JSON arguments yield a retryable `InvalidArguments` failure', async () => {
     using model = new ScriptedModel().calls('take', '{"n": 1').says('Done.')
     await harnessOf({ model, tools: [tool('take')] }).run('Take.')
     expect(model.heard[1]).toMatchObject({
@@ -65,7 +65,7 @@ describe('what a run sends', () => {
     })
   })
 
-  test('HC-21 HC-25 HC-26 tool instructions come behind prompt and root line, blank ones are ignored, schemas are untouched', async () => {
+  test('HC-21 HC-25 HC-26 tool instructions follow the prompt and the root line, blank ones are omitted, and schemas are unchanged', async () => {
     const tools = [
       tool('a', undefined, { instructions: '  Use a first. \n' }),
       tool('b', undefined, { instructions: '   ' }),
@@ -81,7 +81,7 @@ describe('what a run sends', () => {
     )
   })
 
-  test('HC-22 tools of one run are advertised and instruct in that run alone', async () => {
+  test('HC-22 tools of one run, and their instructions, are sent in that run only', async () => {
     using model = new ScriptedModel().says('One.').says('Two.')
     const harness = harnessOf({ model })
     await harness.run('Go.', { tools: [tool('guest', undefined, { instructions: 'Greet the guest.' })] })
@@ -99,7 +99,7 @@ describe('what a run sends', () => {
 })
 
 describe('tools of a harness', () => {
-  test('HC-32 a tool name that is there twice is refused, at construction, by addTool and by a run', () => {
+  test('HC-32 a duplicate tool name is rejected at construction, by `addTool` and by a run', () => {
     const twice = { code: 'invalid_options', message: 'Two tools have the name `a`; each needs a name of its own.' }
     expect(() => harnessOf({ tools: [tool('a'), tool('a')] })).toThrow(expect.objectContaining(twice))
     const harness = harnessOf({ model: new ScriptedModel(), tools: [tool('a')] })
@@ -108,7 +108,7 @@ describe('tools of a harness', () => {
     expect(() => new Harness({ tools: [tool('read')] })).toThrow('Two tools have the name `read`')
   })
 
-  test('HC-33 the after_tool_call hook sees a throwing handler with its error type', async () => {
+  test('HC-33 the `after_tool_call` hook sees a handler that throws, with its error type', async () => {
     const seen: unknown[] = []
     using model = new ScriptedModel().calls('bad').says('Done.')
     const bad = tool('bad', () => {
@@ -130,7 +130,7 @@ describe('tools of a harness', () => {
     }
   }
 
-  test('HC-34 HC-35 HC-36 HC-37 async handlers, bound ones too, are awaited and called exactly once', async () => {
+  test('HC-34 HC-35 HC-36 HC-37 asynchronous handlers, including bound ones, are awaited and called exactly once', async () => {
     const counting = new Counting()
     const plain = vi.fn(() => 'plain')
     using model = new ScriptedModel().callsAll([{ name: 'bound' }, { name: 'plain' }]).says('Done.')
@@ -144,7 +144,7 @@ describe('tools of a harness', () => {
     })
   })
 
-  test('HC-38 an async handler that rejects becomes a structured failure', async () => {
+  test('HC-38 an asynchronous handler that rejects becomes a structured failure', async () => {
     using model = new ScriptedModel().calls('bad').says('Done.')
     await harnessOf({ model, tools: [tool('bad', () => Promise.reject(new TypeError('No.')))] }).run('Go.')
     expect(model.heard[1]).toEqual({
@@ -153,7 +153,7 @@ describe('tools of a harness', () => {
     })
   })
 
-  test('HC-40 HK-01 a handler gets its call in its context, and there is no ambient one', async () => {
+  test('HC-40 HK-01 a handler receives its call in its context, and there is no ambient context', async () => {
     const seen: unknown[] = []
     const look = tool('look', (_args, { signal, ...context }) => {
       seen.push({ ...context, aborted: signal.aborted })
@@ -180,7 +180,7 @@ describe('tools of a harness', () => {
     ])
   })
 
-  test('HC-48 HC-49 a tool added mid-run is unknown in that run, and works in the next', async () => {
+  test('HC-48 HC-49 a tool added during a run is unknown in that run, and available in the next', async () => {
     const added = vi.fn(() => 'late')
     const adding = tool('adding', () => harness.addTool(tool('added', added)))
     using model = new ScriptedModel()
@@ -202,7 +202,7 @@ describe('tools of a harness', () => {
     expect(new Set(model.requests.map(({ constants }) => constants)).size).toBe(2)
   })
 
-  test('HC-48 what is added once a run has begun reaches it neither before nor in its first hook', async () => {
+  test('HC-48 a tool added after the start of a run reaches it neither before nor in its first hook', async () => {
     const hook: Hook = { event: 'run_start', handler: () => harness.addTool(tool('in_hook')) }
     using model = new ScriptedModel().says('Done.')
     const harness = harnessOf({ model, hooks: [hook] })
@@ -214,7 +214,7 @@ describe('tools of a harness', () => {
 })
 
 describe('usage', () => {
-  test('HC-50 partial token reports add only what they report', async () => {
+  test('HC-50 partial token reports add only the reported numbers', async () => {
     using model = new ScriptedModel()
       .calls('a', {}, { usage: { inputTokens: 7, outputTokens: null, cacheReadTokens: 3 } })
       .calls('a', {}, { usage: null })
@@ -236,8 +236,8 @@ describe('usage', () => {
   })
 })
 
-describe('the life of a harness', () => {
-  test('HC-42 closing gives back the connections of a model that the harness made, once', async () => {
+describe('the lifetime of a harness', () => {
+  test('HC-42 closing a harness closes the connections of a model that it created, once', async () => {
     await using server = await chatServer()
     const harness = harnessOf({ model: `local:tiny@${server.url}` })
     expect((await harness.run('Hi.')).text).toBe('Hello.')
@@ -247,7 +247,7 @@ describe('the life of a harness', () => {
     await harness[Symbol.asyncDispose]()
   })
 
-  test('HC-42 connecting loads what a run needs, asks nobody, and may be done again', async () => {
+  test('HC-42 `connect` loads the parts that a run needs, sends no request, and may be repeated', async () => {
     await using server = await chatServer()
     await using harness = harnessOf({ model: `local:tiny@${server.url}`, builtinTools: ['read'] })
     await Promise.all([harness.connect(), harness.connect()])
@@ -255,7 +255,7 @@ describe('the life of a harness', () => {
     expect((await harness.run('Hi.')).text).toBe('Hello.')
   })
 
-  test('HC-43 a model that was handed in is never closed', async () => {
+  test('HC-43 a model that was passed in is never closed', async () => {
     const close = vi.fn(() => Promise.resolve())
     const model = Object.assign(new ScriptedModel().says('Done.').says('Done.'), { close })
     {
@@ -266,7 +266,7 @@ describe('the life of a harness', () => {
     expect(close).not.toHaveBeenCalled()
   })
 
-  test('HC-44 a run that is cancelled from outside fires run_end once, with cancelled, and the harness can run again', async () => {
+  test('HC-44 a run that is cancelled from outside fires `run_end` once, with `cancelled`, and the harness can run again', async () => {
     const ends: unknown[] = []
     const hook: Hook = {
       event: 'run_end',
@@ -293,7 +293,7 @@ describe('the life of a harness', () => {
     ])
   })
 
-  test('HC-45 the after_tool_call hook does not fire for a call under which the run was cancelled', async () => {
+  test('HC-45 the `after_tool_call` hook does not fire for a call during which the run was cancelled', async () => {
     const fired: string[] = []
     const controller = new AbortController()
     const hooks: Hook[] = [
@@ -311,14 +311,14 @@ describe('the life of a harness', () => {
     expect(fired).toEqual(['before', 'end'])
   })
 
-  test('HC-46 toolExecution is auto by default and accepts sequential', () => {
+  test('HC-46 `toolExecution` is `auto` by default and accepts `sequential`', () => {
     expect(() => harnessOf({ toolExecution: 'sequential' })).not.toThrow()
     expect(() => harnessOf({ toolExecution: 'parallel' as never })).toThrow(
       'Expected `toolExecution` to be one of `auto`, `sequential`, got `parallel`.',
     )
   })
 
-  test('a closed harness refuses to run, stream and connect, and still takes tools', async () => {
+  test('a closed harness rejects `run`, `stream` and `connect`, and still accepts tools', async () => {
     const harness = harnessOf({ model: new ScriptedModel() })
     await harness.close()
     const closed = expect.objectContaining({ code: 'closed' }) as Error

@@ -8,8 +8,8 @@ import { skillText } from '../toolbox/skills/support.js'
 import { oddServer } from '../mcp/support.js'
 import { harnessOf, tool } from './support.js'
 
-describe('what runs of a harness can do', () => {
-  test('is told of every tool: where it comes from, what it touches, whether a person is asked; and of the budgets', async () => {
+describe('the description of a harness', () => {
+  test('lists every tool with its origin, its effects and its approval, and the budgets', async () => {
     const root = await folderWith({ 'skills/a/SKILL.md': skillText('a') })
     const server = oddServer(`{ 'tools/list': () => ({ tools: [tool('who')] }) }`, {
       env: { API_KEY: 'sk-secret' },
@@ -59,7 +59,7 @@ describe('what runs of a harness can do', () => {
     expect(JSON.stringify(description) + String(description)).not.toMatch(/sk-secret|hidden/)
   })
 
-  test('is printed for people, in lines that no server can write', async () => {
+  test('is printed for people, in lines that no server can forge', async () => {
     const server = oddServer(`{ 'tools/list': () => ({ tools: [tool('a')] }) }`, { id: 'odd\ntool      forged: own' })
     await using harness = harnessOf({
       model: 'anthropic:claude-sonnet-5',
@@ -88,7 +88,7 @@ describe('what runs of a harness can do', () => {
     ])
   })
 
-  test('tells what could not be found out, and of the hosts of servers', async () => {
+  test('lists the parts that could not be loaded, and the hosts of servers', async () => {
     const broken = mcpStdio({ id: 'broken', command: process.execPath, args: ['-e', 'process.exit(3)'] })
     await using harness = harnessOf({ model: new ScriptedModel(), mcpServers: [broken] })
 
@@ -106,7 +106,7 @@ describe('a child run', () => {
     ['one that always asks', tool('send', undefined, { requiresApproval: true }), true],
     ["its parent's", held, true],
     ['a tool that its parent has not', tool('other'), true],
-  ])('does not get rid of an approval that its parent needs: %s', async (_name, given, isAllowed) => {
+  ])('cannot remove an approval that its parent needs: %s', async (_name, given, isAllowed) => {
     const model = ScriptedModel.each(({ transcript }) =>
       JSON.stringify(transcript).includes('Below.')
         ? new ScriptedModel().says('Child.')

@@ -34,7 +34,7 @@ test.each<[string, unknown, string]>([
     { outputType: { answer: 'string' } },
     'Expected `outputType` to be a schema, got an object without a keyword of JSON Schema.',
   ],
-])('options of a wrong kind are refused at once: %s', (_what, options, message) => {
+])('an option of the wrong type is rejected at once: %s', (_what, options, message) => {
   expect(() => new Harness(options as HarnessOptions)).toThrow(refused(message))
 })
 
@@ -46,7 +46,7 @@ test.each<[string, unknown, string]>([
     'Expected `signal` to be an `AbortSignal`, got a value of type object.',
   ],
   ['a text for a flag', { deltas: 'true' }, 'Expected `deltas` to be a boolean, got a value of type string.'],
-])('options of a run of a wrong kind are refused before it begins: %s', async (_what, options, message) => {
+])('a run option of the wrong type is rejected before the run starts: %s', async (_what, options, message) => {
   await using harness = new Harness({ model: new ScriptedModel(), builtinTools: [] })
   await expect(harness.run('Go.', options as RunOptions)).rejects.toEqual(refused(message))
 })
@@ -54,14 +54,14 @@ test.each<[string, unknown, string]>([
 test.each<[string, object, string]>([
   ['fields of zod', { id: z.string() }, ' Put the fields into one: `z.object({ … })`.'],
   ['fields in words', { id: 'string' }, ''],
-])('parameters that are only a list of fields are refused: %s', (_what, parameters, hint) => {
+])('parameters that are only a list of fields are rejected: %s', (_what, parameters, hint) => {
   const define = (): unknown =>
     defineTool({ name: 'find', description: 'Finds.', parameters: { ...parameters }, handler: () => 1 })
   const message = `Expected \`parameters\` of tool \`find\` to be a schema, got an object without a keyword of JSON Schema.${hint}`
   expect(define).toThrow(refused(message))
 })
 
-test('no previous conversation is a fresh one', async () => {
+test('no previous conversation is a new one', async () => {
   using model = new ScriptedModel().says('Hello.')
   await using harness = new Harness({ model, builtinTools: [] })
   expect((await harness.run('Hi.', { history: null })).text).toBe('Hello.')

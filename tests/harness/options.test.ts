@@ -42,13 +42,13 @@ describe('options', () => {
       { model: 'antropic:claude' },
       'Unknown provider `antropic` in the model `antropic:claude`. Did you mean `anthropic`? Known: `anthropic`, `local`, `openai`, `openrouter`.',
     ],
-  ])('HC-46 H-23 refuse %s at construction', (_name, options, message) => {
+  ])('HC-46 invalid options are rejected at construction: %s', (_name, options, message) => {
     expect(() => new Harness(options)).toThrow(
       expect.objectContaining({ code: 'invalid_options', message: expect.stringContaining(message) as string }),
     )
   })
 
-  test('HC-46 construction does no I/O and needs nothing', async () => {
+  test('HC-46 construction performs no I/O and needs no key', async () => {
     const folder = await mkdtemp(join(tmpdir(), 'thinharness-options-'))
     try {
       expect(() => new Harness({ root: join(folder, 'workspace') })).not.toThrow()
@@ -58,7 +58,7 @@ describe('options', () => {
     }
   })
 
-  test('H-09 the environment names a model only where the options name none', async () => {
+  test('the environment names a model only if the options name none', async () => {
     const before = process.env['THINHARNESS_MODEL']
     try {
       process.env['THINHARNESS_MODEL'] = 'local:from-environment@http://127.0.0.1:9/v1'
@@ -94,19 +94,19 @@ describe('built-in tools', () => {
     }
   }
 
-  test('HC-19 HC-20 HC-24 are the six of the file system, in order; their instructions come behind prompt and root', async () => {
+  test('HC-19 HC-20 HC-24 the six file tools are the default, in a fixed order; their instructions follow the prompt and the root line', async () => {
     const { names, instructions } = await offered({})
     expect(names).toEqual(['read', 'write', 'edit', 'search', 'list', 'glob'])
     expect(instructions).toMatch(/^You are an agent that works on the files of one workspace\.\n/)
     expect(instructions).toContain('\n\nWorkspace root: ROOT')
   })
 
-  test('HC-18 are exactly those that are named, in the order named, before the tools of the host', async () => {
+  test('HC-18 an explicit list selects exactly those tools, in the given order, before the tools of the host', async () => {
     const { names } = await offered({ builtinTools: ['search', 'jsonl_search', 'read'], tools: [tool('mine')] })
     expect(names).toEqual(['search', 'jsonl_search', 'read', 'mine'])
   })
 
-  test('HC-18 are none where none are named, and then nothing is said of a workspace', async () => {
+  test('HC-18 an empty list selects none, and then the prompt does not mention a workspace', async () => {
     using model = new ScriptedModel().says('Done.')
     await new Harness({ builtinTools: [], model }).run('Go.')
     expect(model.requests[0]?.constants).toMatchObject({ tools: [], instructions: '' })

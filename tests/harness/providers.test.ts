@@ -21,7 +21,7 @@ const MODELS: Readonly<
 }
 
 describe('a run with a provider', () => {
-  test('HC-01 a full OpenAI tool loop sends the tools and no metadata (H-07), chains the response id and returns the output', async () => {
+  test('HC-01 an OpenAI tool loop sends the tools and no metadata, chains the response id and returns the output', async () => {
     await using provider = await scriptedProvider()
     provider.calls('add', { a: 1 }, { callId: 'call_a' }).says('2.')
     const harness = harnessOf({ model: MODELS.chained(provider), tools: [tool('add', () => '2')] })
@@ -38,7 +38,7 @@ describe('a run with a provider', () => {
   })
 
   test.each(['openai', 'anthropic', 'openrouter'] as const)(
-    'HC-13 HC-14 two runs with one %s model leak no messages, in turn and at once',
+    'HC-13 HC-14 two runs with one model leak no messages, in turn or concurrently: %s',
     async (name) => {
       await using provider = await scriptedProvider()
       provider.always(({ turn, messages }) => {

@@ -5,7 +5,7 @@ import type { HarnessResult, PendingItem, ResumeState } from 'thinharness'
 import { ScriptedModel } from 'thinharness/testing'
 import { harnessOf, tool } from './support.js'
 
-test('a result is completed or paused, and its types follow its status', async () => {
+test('a result is completed or paused, and its type follows its status', async () => {
   const outputType = z.object({ n: z.number() })
   const model = new ScriptedModel().calls('pay').says('{"n":1}')
   const tools = [tool('pay', undefined, { requiresApproval: true })]
@@ -22,7 +22,7 @@ test('a result is completed or paused, and its types follow its status', async (
   expect(done).toMatchObject({ status: 'completed', stopReason: 'end_turn', output: { n: 1 }, pending: [] })
 })
 
-test('reading the output of a paused run throws, looking at its result does not', async () => {
+test('reading the output of a paused run throws, inspecting its result does not', async () => {
   const model = new ScriptedModel().calls('pay')
   const harness = harnessOf({ model, tools: [tool('pay', undefined, { requiresApproval: true })] })
   const paused = await harness.run('Go.', { runId: 'run_p' })

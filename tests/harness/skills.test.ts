@@ -6,7 +6,7 @@ import { HEADING, skillText } from '../toolbox/skills/support.js'
 import { eventsOf, harnessOf, ofKind, tool } from './support.js'
 
 describe('skills of a harness', () => {
-  test('HC-23 HC-27 HC-29 their summary stands before what tools have to say, and their tools are offered', async () => {
+  test('HC-23 HC-27 HC-29 their summary precedes the instructions of tools, and their tools are offered', async () => {
     const root = await folderWith({ 'skills/a/SKILL.md': skillText('a'), 'skills/b/SKILL.md': skillText('b') })
     const model = new ScriptedModel().calls('skill_read', { skill_name: 'b' }).says('Done.')
     await using harness = harnessOf({
@@ -28,7 +28,7 @@ describe('skills of a harness', () => {
     })
   })
 
-  test('HC-28 none are looked for where no folder was named', async () => {
+  test('HC-28 skills are loaded only from configured folders', async () => {
     const root = await folderWith({ 'skills/a/SKILL.md': skillText('a'), 'SKILL.md': skillText('top') })
     const model = new ScriptedModel().says('One.').says('Two.')
     await using without = harnessOf({ model, root, instructions: '' })
@@ -43,13 +43,13 @@ describe('skills of a harness', () => {
     ])
   })
 
-  test('HC-30 a selection without a folder is refused at once', () => {
+  test('HC-30 a selection without a folder is rejected at once', () => {
     expect(() => harnessOf({ skills: { selected: ['a'] } as never })).toThrow(
       'Expected `skills` to be an object with `dirs`, a list of folders',
     )
   })
 
-  test('HC-27 a selected one that is not there fails the run before any request, and is found once it is', async () => {
+  test('HC-27 a selected skill that is missing fails the run before any request, and is found once it exists', async () => {
     const root = await folderWith({ 'skills/a/SKILL.md': skillText('a') })
     const model = new ScriptedModel()
     await using harness = harnessOf({ model, root, skills: { dirs: ['skills'], selected: ['b'] } })
@@ -61,7 +61,7 @@ describe('skills of a harness', () => {
     expect(model.heard).toEqual([])
   })
 
-  test('what is wrong with one that the run can do without is told as a warning', async () => {
+  test('problems of an optional skill are reported as warnings', async () => {
     const root = await folderWith({ 'skills/a/SKILL.md': skillText('a'), 'skills/broken/SKILL.md': 'no front matter' })
     const model = new ScriptedModel().says('Done.')
     await using harness = harnessOf({ model, root, skills: { dirs: ['skills', 'nowhere'] } })

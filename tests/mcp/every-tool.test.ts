@@ -101,7 +101,7 @@ const SERVERS: readonly [string, string, () => McpServer, readonly Row[]][] = [
 ]
 
 test.each(SERVERS)(
-  'MC-03 every tool of a real server works in a run: server-%s, over %s',
+  'MC-03 every tool of a real server works in a run: %s, %s',
   async (id, _transport, make, rows) => {
     const model = ScriptedModel.each(({ transcript }) => {
       const [first] = transcript

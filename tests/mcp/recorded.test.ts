@@ -76,7 +76,7 @@ describe('recorded servers', () => {
     ['filesystem', () => npmServer('filesystem', [folder])],
     ['memory', () => npmServer('memory', [], { env: { MEMORY_FILE_PATH: join(folder, 'memory.jsonl') } })],
     ['sequential-thinking', () => npmServer('sequential-thinking')],
-  ])("MC-01 tools are offered with the server's own descriptions and schemas: server-%s", async (name, make) => {
+  ])("MC-01 tools are offered with the server's own descriptions and schemas: %s", async (name, make) => {
     await using server = make()
     const { tools } = recorded(`${name}.tools`) as { tools: readonly RecordedTool[] }
 
@@ -98,7 +98,7 @@ describe('recorded servers', () => {
     ['streamable HTTP', (options) => mcpHttp({ id: 'everything', url: `${origins.http}/mcp`, ...options })],
     ['SSE', (options) => mcpSse({ id: 'everything', url: `${origins.sse}/sse`, ...options })],
   ])(
-    'MC-01 calls yield the recorded results: server-everything over %s',
+    'MC-01 calls of server-everything yield the recorded results: %s',
     async (_transport, make) => {
       const { calls, resources, resourceTemplates, prompts, instructions } = recorded('everything.results') as Recording
       const sampling = async (): Promise<object> => ({ text: 'sampled', model: 'm', stopReason: 'end_turn' })

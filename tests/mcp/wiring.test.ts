@@ -122,15 +122,18 @@ describe('tool names', () => {
   test.each([
     ['a prefix', { toolPrefix: 'their' }, ['read', 'their_read', 'their_who']],
     ['leaving one out', { excludeTools: ['read'] }, ['read', 'who']],
-  ])('MC-02 equal tool names of two servers are separated by: %s', async (_name, options, expected) => {
-    const model = new ScriptedModel().says('Done.')
-    const mcpServers = [serverOf(['read', 'who'], options)]
-    await using harness = new Harness({ model, builtinTools: ['read'], mcpServers })
+  ])(
+    'MC-02 equal tool names of two servers are resolved by a prefix or a filter: %s',
+    async (_name, options, expected) => {
+      const model = new ScriptedModel().says('Done.')
+      const mcpServers = [serverOf(['read', 'who'], options)]
+      await using harness = new Harness({ model, builtinTools: ['read'], mcpServers })
 
-    await harness.run('Go.')
+      await harness.run('Go.')
 
-    expect(toolNames(model)).toEqual([expected])
-  })
+      expect(toolNames(model)).toEqual([expected])
+    },
+  )
 
   test("MC-18 `final_result` is rejected as the name of a server's tool if there is an output type", async () => {
     const outputType = z.object({ n: z.number() })

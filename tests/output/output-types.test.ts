@@ -233,7 +233,7 @@ describe('evidence', () => {
     ['a whole row', { file: 'rows.jsonl', row: 2, quote: 'no JSON' }],
     ['the result of a call', { call_id: 'call_1', quote: 'forty-two' }],
   ]
-  test.each(good)('SO-12 evidence from %s is accepted', async (_name, given) => {
+  test.each(good)('SO-12 valid evidence is accepted: %s', async (_name, given) => {
     await inWorkspace(async (root) => {
       using model = new ScriptedModel().calls('look').calls('final_result', claiming(given))
       const look = tool('look', () => 'It is forty-two.')
@@ -273,7 +273,7 @@ describe('evidence', () => {
     ['nowhere', { quote: 'x' }, 'is no evidence'],
     ['an empty quotation', { file: 'a.md', from_line: 1, quote: ' ' }, '`quote` must not be empty'],
   ]
-  test.each(bad)('SO-12 evidence from %s is rejected, and the problem is named', async (_name, given, problem) => {
+  test.each(bad)('SO-12 invalid evidence is rejected, and the problem is named: %s', async (_name, given, problem) => {
     await inWorkspace(async (root) => {
       const right = claiming({ file: 'a.md', from_line: 1, quote: 'First' })
       using model = new ScriptedModel().calls('final_result', claiming(given)).calls('final_result', right)

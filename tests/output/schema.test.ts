@@ -49,7 +49,7 @@ describe('the mode', () => {
       '`outputMode` cannot be `tool`: the model cannot call tools; use `prompted`.',
     ],
     ['text, for a type that is none', 'text', {}, '`outputMode` cannot be `text`: it is for answers of type string.'],
-  ])('SO-28 it is rejected if it is %s', (_name, asked, capabilities, message) => {
+  ])('SO-28 a mode that the model does not support is rejected: %s', (_name, asked, capabilities, message) => {
     expect(() => formatOf(object, asked, capabilities)).toThrow(
       expect.objectContaining({ code: 'invalid_options', message }),
     )

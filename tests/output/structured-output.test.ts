@@ -110,7 +110,7 @@ describe('an invalid answer', () => {
     ['no object', '"yes"', answer],
     // What the history shows of arguments that are no JSON is an object: it must not be taken for the answer.
     ['no JSON, for a type that takes every object', '{"a":"x"', z.record(z.string(), z.string())],
-  ])('SO-13 arguments that are %s are corrected, never accepted', async (_name, args, outputType) => {
+  ])('SO-13 invalid arguments are corrected, never accepted: %s', async (_name, args, outputType) => {
     const good = outputType === answer ? { answer: 'yes' } : { a: 'x' }
     using model = new ScriptedModel().calls('final_result', args).calls('final_result', good)
     const result = await harnessOf<unknown>({ model, outputType }).run('Go.')

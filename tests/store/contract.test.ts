@@ -119,7 +119,7 @@ describe('the contract', () => {
     20_000,
   )
 
-  test('says what a log without `claim` has to leave out', async () => {
+  test('names the abilities that a log without `claim` lacks', async () => {
     const log = memoryLog()
     const bare: RunLog = { append: log.append.bind(log), read: log.read.bind(log) }
     const [law] = runLogContract({ open: () => bare }).filter(({ name }) => name === 'one_owner')

@@ -35,14 +35,14 @@ test.each([
   ['interval', 1],
   ['never', 0],
 ] as const)(
-  '158 a run that pauses is on the disk when its result is given, as its log promises (%s)',
+  '158 a run that pauses is on disk when its result is returned, as its log promises (%s)',
   async (fsync, times) => {
     await paused({ fsync })
     expect(synced.times).toBe(times)
   },
 )
 
-test('158 with `always` each append is on the disk before anything depends on it', async () => {
+test('158 with `always` each append is on disk before anything depends on it', async () => {
   await paused({ fsync: 'always' })
   expect(synced.times).toBeGreaterThan(1)
 })

@@ -50,7 +50,7 @@ function targetOf(fd: string): string {
 }
 
 describe('a log in a folder', () => {
-  test('161 keeps each run in a file of one line an event, readable by its owner alone, and gives it back', async () => {
+  test('161 it stores each run in a file with one event per line, readable only by its owner, and returns it', async () => {
     const log = fileLog(join(folder, 'deep', 'runs'))
     await log.append({ kind: 'run', id: 'run_a' }, STORY.slice(0, 1))
     await log.append({ kind: 'run', id: 'run_a' }, STORY.slice(1))
@@ -64,7 +64,7 @@ describe('a log in a folder', () => {
     expect(await readAll(log, 'run_unknown')).toEqual([])
   })
 
-  test('161 holds the run that memory would hold', async () => {
+  test('161 it stores the same run as memory', async () => {
     using model = new ScriptedModel().calls('a').says('Done.')
     const stream = harnessOf({ model, tools: [tool('a')], log: fileLog(folder) }).stream('Go.')
     const told: DurableEvent[] = []
@@ -72,7 +72,7 @@ describe('a log in a folder', () => {
     expect(await readAll(fileLog(folder), stream.runId)).toEqual(JSON.parse(JSON.stringify(told)))
   })
 
-  test('160 refuses events that do not follow, keeps nothing of them, and goes on with those that do', async () => {
+  test('160 it rejects events that do not follow, stores nothing of them, and continues with valid ones', async () => {
     const log = fileLog(folder)
     await log.append({ kind: 'run', id: 'run_a' }, STORY.slice(0, 2))
     await expect(log.append({ kind: 'run', id: 'run_a' }, [event('hook_failed', 4)])).rejects.toMatchObject({
@@ -113,7 +113,7 @@ describe('a log in a folder', () => {
     ],
     ['an unknown option', 'runs', { fsinc: 'always' }, 'Unknown option of `fileLog`: `fsinc`. Did you mean `fsync`?'],
     ['no folder', undefined, {}, 'Expected the folder of `fileLog` to be a path.'],
-  ])('H-23 refuses %s at once', (_name, path, options, message) => {
+  ])('invalid options are rejected at once: %s', (_name, path, options, message) => {
     expect(() => fileLog(path as string, options as object)).toThrow(
       expect.objectContaining({ code: 'invalid_options', message }),
     )
@@ -149,12 +149,12 @@ describe('a log in a folder', () => {
   }, 60_000)
 })
 
-describe('a log that was cut off', () => {
+describe('a truncated log', () => {
   const lines = STORY.map((each) => Buffer.from(`${JSON.stringify(each)}\n`))
   const whole = Buffer.concat(lines)
   const ends = lines.map((_, index) => Buffer.concat(lines.slice(0, index + 1)).length)
 
-  test('161 at any byte is read up to its last whole event, and refused plainly within its first', async () => {
+  test('161 cut at any byte it is read up to its last complete event, and rejected clearly within its first', async () => {
     const path = join(folder, 'run_a.jsonl')
     for (let length = whole.length; length >= 0; length--) {
       await writeFile(path, whole.subarray(0, length))
@@ -171,7 +171,7 @@ describe('a log that was cut off', () => {
     }
   }, 60_000)
 
-  test('161 at any byte is gone on with behind its last whole event', async () => {
+  test('161 cut at any byte it is continued after its last complete event', async () => {
     const path = join(folder, 'run_a.jsonl')
     for (let length = whole.length; length >= 0; length--) {
       await writeFile(path, whole.subarray(0, length))
@@ -187,7 +187,7 @@ describe('a log that was cut off', () => {
     expect(openFiles()).toBe(0)
   }, 60_000)
 
-  test('161 in a record longer than what is looked at first', async () => {
+  test('161 it is read if the cut is in a record longer than the first block', async () => {
     const path = join(folder, 'run_a.jsonl')
     const long = event('hook_failed', 2, { message: 'x'.repeat(300_000) })
     const torn = JSON.stringify(event('hook_failed', 3, { message: 'y'.repeat(300_000) })).slice(0, 200_000)
@@ -218,7 +218,7 @@ describe('a log that was cut off', () => {
       `${lines[0]!.toString()}5\n`,
       `is damaged: record 2, at byte ${lines[0]!.length}, cannot be read.`,
     ],
-  ])('161 a log that is damaged %s is refused plainly', async (_name, text, message) => {
+  ])('161 a damaged log is rejected clearly: %s', async (_name, text, message) => {
     await writeFile(join(folder, 'run_a.jsonl'), text)
     await expect(readAll(fileLog(folder), 'run_a')).rejects.toMatchObject({
       code: 'invalid_log',
@@ -226,7 +226,7 @@ describe('a log that was cut off', () => {
     })
   })
 
-  test('161 a damaged last record is not written behind, whole or before a torn one, and no file is left open', async () => {
+  test('161 a damaged last record is not appended to, complete or before a torn one, and no file is left open', async () => {
     for (const text of ['{"kind":\n', '{"kind":\n{"to']) {
       await writeFile(join(folder, 'run_a.jsonl'), `${lines[0]!.toString()}${text}`)
       await expect(
@@ -240,7 +240,7 @@ describe('a log that was cut off', () => {
     expect(openFiles()).toBe(0)
   })
 
-  test('161 a line of 40 MB is read in a moment', async () => {
+  test('161 a line of 40 MB is read quickly', async () => {
     const log = fileLog(folder, { fsync: 'never' })
     await log.append({ kind: 'run', id: 'run_a' }, [
       event('run_started', 1, { prompt: 'x'.repeat(40_000_000) }),
@@ -252,7 +252,7 @@ describe('a log that was cut off', () => {
   }, 30_000)
 })
 
-describe('a disk that fails', () => {
+describe('a failing disk', () => {
   const isRoot = process.getuid?.() === 0
 
   test.skipIf(isRoot || process.platform === 'win32')(
@@ -283,7 +283,7 @@ describe('a disk that fails', () => {
   })
 
   test.skipIf(process.platform === 'win32')(
-    '160 a disk that fills up in the middle of an append keeps nothing of it',
+    '160 a disk that fills up during an append stores nothing of it',
     async () => {
       await build({
         entry: { log: new URL('../../src/store/file-log.ts', import.meta.url).pathname },
@@ -314,7 +314,7 @@ describe('a disk that fails', () => {
     30_000,
   )
 
-  test('160 a log may go on behind a failure that has passed', async () => {
+  test('160 a log may continue after a temporary failure', async () => {
     const log = fileLog(folder)
     await mkdir(join(folder, 'run_a.jsonl'))
     await expect(log.append({ kind: 'run', id: 'run_a' }, STORY.slice(0, 1))).rejects.toMatchObject({

@@ -64,7 +64,7 @@ function lapse(): void {
 }
 
 describe('a claim on a file', () => {
-  test('160 leaves nothing behind when it is given back', async () => {
+  test('160 a released claim leaves no files', async () => {
     const log = fileLog(folder)
     expect(await log.claim({ kind: 'run', id: 'run_a' }, 'ann', LONG_MS)).toBe(true)
     await log.append({ kind: 'run', id: 'run_a' }, numbers(1, 2), { owner: 'ann' })
@@ -76,7 +76,7 @@ describe('a claim on a file', () => {
   })
 
   test.each(['beforeWrite', 'afterWrite'] as const)(
-    '160 an owner that is paused in the middle of an append (%s) is refused, and the log is whole',
+    '160 an owner that is paused during an append is rejected, and the log is intact (%s)',
     async (when) => {
       const [ann, bob] = [fileLog(folder, { fsync: 'never' }), fileLog(folder, { fsync: 'never' })]
       await ann.claim({ kind: 'run', id: 'run_a' }, 'ann', LONG_MS)
@@ -101,7 +101,7 @@ describe('a claim on a file', () => {
     },
   )
 
-  test('160 somebody without a claim who is paused in the middle of an append is refused too', async () => {
+  test('160 a writer without a claim that is paused during an append is rejected too', async () => {
     const [anybody, bob] = [fileLog(folder, { fsync: 'never' }), fileLog(folder, { fsync: 'never' })]
     await anybody.append({ kind: 'run', id: 'run_a' }, numbers(1))
     let taking: Promise<boolean> | undefined
@@ -115,7 +115,7 @@ describe('a claim on a file', () => {
     expect(await readAll(bob)).toEqual([...numbers(1), event('run_failed', 2)])
   })
 
-  test('160 of a log with a torn tail goes on behind its last whole record', async () => {
+  test('160 a claim on a log with a torn tail continues after its last complete record', async () => {
     writeFileSync(join(folder, 'run_a.jsonl'), `${JSON.stringify(numbers(1)[0])}\n{"kind":"ho`)
     const log = fileLog(folder)
     expect(await log.claim({ kind: 'run', id: 'run_a' }, 'ann', LONG_MS)).toBe(true)
@@ -123,7 +123,7 @@ describe('a claim on a file', () => {
     expect(await readAll(log)).toEqual(numbers(1, 2))
   })
 
-  test('160 of a log that is damaged is refused plainly, and leaves it as it is', async () => {
+  test('160 a claim on a damaged log is rejected clearly, and leaves it as it is', async () => {
     const text = `${JSON.stringify(numbers(1)[0])}\n{"kind":\n`
     writeFileSync(join(folder, 'run_a.jsonl'), text)
     await expect(fileLog(folder).claim({ kind: 'run', id: 'run_a' }, 'ann', LONG_MS)).rejects.toMatchObject({
@@ -133,7 +133,7 @@ describe('a claim on a file', () => {
     expect(readFileSync(join(folder, 'run_a.jsonl'), 'utf8')).toBe(text)
   })
 
-  test('160 that somebody was making when they died holds nobody up for long', async () => {
+  test('160 an unfinished claim of a process that died blocks nobody for long', async () => {
     await mkdir(join(folder, 'run_a.lease'))
     writeFileSync(join(folder, 'run_a.lease', '7'), '{"own')
     writeFileSync(join(folder, 'run_a.lease', 'log-left'), 'x')
@@ -146,7 +146,7 @@ describe('a claim on a file', () => {
     expect(readdirSync(folder)).toEqual([])
   })
 
-  test('160 of a process that has ended is free at once, and its run is interrupted', async () => {
+  test('160 the claim of a process that has ended is free at once, and its run is interrupted', async () => {
     const program = `
       import { fileLog } from ${JSON.stringify(join(programs, 'index.js'))}
       import { newOwner } from ${JSON.stringify(join(programs, 'owner.js'))}
@@ -165,7 +165,7 @@ describe('a claim on a file', () => {
   }, 30_000)
 
   test.skipIf(process.platform === 'win32')(
-    '160 of a process that was stopped for a while is lost to it',
+    '160 a process that was stopped for a while loses its claim',
     async () => {
       const program = `
       import { fileLog } from ${JSON.stringify(join(programs, 'index.js'))}
@@ -203,7 +203,7 @@ describe('a claim on a file', () => {
     30_000,
   )
 
-  test.skipIf(!existsSync('/proc/self/fd'))('160 leaves no file open, won or lost, however often', async () => {
+  test.skipIf(!existsSync('/proc/self/fd'))('160 no file is left open, won or lost, however often', async () => {
     const open = (): number => readdirSync('/proc/self/fd').length
     const log = fileLog(folder)
     await log.claim({ kind: 'run', id: 'run_a' }, 'ann', LONG_MS)

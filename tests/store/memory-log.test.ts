@@ -18,7 +18,7 @@ async function runIn(log: RunLog, runId: string): Promise<void> {
 }
 
 describe('a log in memory', () => {
-  test('161 gives back what it was given, by run, in order, from any number on', async () => {
+  test('161 it returns the stored events, by run, in order, from any number on', async () => {
     const log = memoryLog()
     const events = [event('run_started', 1), event('hook_failed', 2), event('hook_failed', 3)]
     await log.append({ kind: 'run', id: 'run_a' }, events.slice(0, 2))
@@ -31,7 +31,7 @@ describe('a log in memory', () => {
     expect(await readAll(log, 'run_c')).toEqual([])
   })
 
-  test('160 refuses events that do not follow, and keeps nothing of them', async () => {
+  test('160 it rejects events that do not follow, and stores nothing of them', async () => {
     const log = memoryLog()
     await log.append({ kind: 'run', id: 'run_a' }, [event('run_started', 1)])
     await expect(log.append({ kind: 'run', id: 'run_a' }, [event('hook_failed', 3)])).rejects.toMatchObject({
@@ -51,14 +51,14 @@ describe('a log in memory', () => {
     expect(await readAll(log, 'run_a')).toHaveLength(1)
   })
 
-  test('goes on with a run whose beginning it has not seen', async () => {
+  test('continues a run whose beginning it has not seen', async () => {
     const log = memoryLog()
     await log.append({ kind: 'run', id: 'run_a' }, [event('answer_received', 7)])
     await log.append({ kind: 'run', id: 'run_a' }, [event('hook_failed', 8)])
     expect((await readAll(log, 'run_a')).map(({ seq }) => seq)).toEqual([7, 8])
   })
 
-  test('forgets the earliest ended runs beyond its number, never one that is under way or has gone on', async () => {
+  test('forgets the earliest ended runs beyond its number, never one in progress or resumed', async () => {
     const log = memoryLog({ keepEnded: 2 })
     await log.append({ kind: 'run', id: 'run_open' }, [event('run_started', 1)])
     await runIn(log, 'run_paused')

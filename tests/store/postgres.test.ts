@@ -63,7 +63,7 @@ describe.skipIf(server === null)('a log in PostgreSQL', () => {
   })
   for (const { name, says, check } of laws) test(`160 ${name}: ${says}`, check, 60_000)
 
-  test('makes its tables once, when 16 do it at the same moment', async () => {
+  test('creates its tables once, when 16 do it at the same moment', async () => {
     const schema = fresh()
     const logs = Array.from({ length: 16 }, () => open(schema))
     await Promise.all(
@@ -73,7 +73,7 @@ describe.skipIf(server === null)('a log in PostgreSQL', () => {
     await Promise.all(logs.map((log) => log.close()))
   })
 
-  test('160 an append whose answer is lost was kept, and says so', async () => {
+  test('160 an append whose response is lost was stored, and reports it', async () => {
     const pool = new pg.Pool({ connectionString: server!.url })
     const query = pool.query.bind(pool) as unknown as (text: string, values?: unknown[]) => Promise<pg.QueryResult>
     let losing = false
@@ -100,7 +100,7 @@ describe.skipIf(server === null)('a log in PostgreSQL', () => {
     await pool.end()
   })
 
-  test('160 an append that arrives after it was given up is not kept', async () => {
+  test('160 an append that arrives after it was given up is not stored', async () => {
     const pool = new pg.Pool({ connectionString: server!.url })
     const query = pool.query.bind(pool) as unknown as (text: string, values?: unknown[]) => Promise<pg.QueryResult>
     let late: (() => Promise<pg.QueryResult>) | null = null
@@ -131,7 +131,7 @@ describe.skipIf(server === null)('a log in PostgreSQL', () => {
   })
 
   test.skipIf(server === null || server.crash === null)(
-    '160 a server that crashes loses nothing that was kept',
+    '160 a server crash loses nothing that was stored',
     async () => {
       const log = open()
       const kept: number[] = []
@@ -152,7 +152,7 @@ describe.skipIf(server === null)('a log in PostgreSQL', () => {
     60_000,
   )
 
-  test('a list of a page of many runs uses an index', async () => {
+  test('a page of many runs uses an index', async () => {
     const log = open()
     await log.append({ kind: 'run', id: 'run_a' }, [event('run_started', 1)])
     const schema = schemas.get(log)!
@@ -184,11 +184,11 @@ describe('options of a log in PostgreSQL', () => {
       { conectionString: 'x' },
       'Unknown option of `postgresLog`: `conectionString`. Did you mean `connectionString`?',
     ],
-  ])('H-23 refuses %s at once', (_name, options, message) => {
+  ])('invalid options are rejected at once: %s', (_name, options, message) => {
     expect(() => postgresLog(options)).toThrow(expect.objectContaining({ code: 'invalid_options', message }))
   })
 
-  test('160 a server that is not there is a store failure', async () => {
+  test('160 a server that does not exist is a store failure', async () => {
     await using log = postgresLog({ connectionString: 'postgres://nobody@127.0.0.1:1/none' })
     await expect(log.append({ kind: 'run', id: 'run_a' }, [event('run_started', 1)])).rejects.toMatchObject({
       code: 'store_failure',

@@ -22,7 +22,7 @@ async function race(...args: readonly string[]): Promise<string> {
 
 describe('many processes that take over one run', () => {
   test.each(['file', 'sqlite'])(
-    '160 leave one winner and one whole log (%s)',
+    '160 one wins and the log is intact (%s)',
     async (store) => {
       expect(await race('--store', store)).toContain(`20 rounds of 8 processes (${store}): one won each`)
     },
@@ -30,7 +30,7 @@ describe('many processes that take over one run', () => {
   )
 
   test.skipIf(server === null)(
-    '160 leave one winner and one whole log (postgres)',
+    '160 one wins and the log is intact (postgres)',
     async () => {
       expect(await race('--store', 'postgres', '--url', server!.url)).toContain('20 rounds of 8 processes (postgres)')
     },

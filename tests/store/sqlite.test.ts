@@ -26,7 +26,7 @@ async function readAll(log: RunLog, runId: string): Promise<DurableEvent[]> {
 }
 
 describe('a log in SQLite', () => {
-  test('161 holds the run that memory would hold', async () => {
+  test('161 it stores the same run as memory', async () => {
     using model = new ScriptedModel().calls('a').says('Done.')
     await using log = sqliteLog(join(folder, 'deep', 'runs.db'))
     const stream = harnessOf({ model, tools: [tool('a')], log }).stream('Go.')
@@ -40,7 +40,7 @@ describe('a log in SQLite', () => {
     })
   })
 
-  test('161 names an event that is missing or cannot be read, and gives nothing behind it', async () => {
+  test('161 it names an event that is missing or unreadable, and returns nothing after it', async () => {
     const path = join(folder, 'runs.db')
     await using log = sqliteLog(path)
     for (const runId of ['run_a', 'run_b'])
@@ -61,7 +61,7 @@ describe('a log in SQLite', () => {
     await expect(readAll(log, 'run_b')).rejects.toEqual(message('run_b', 'cannot be read'))
   })
 
-  test.skipIf(process.platform === 'win32')('160 a disk that fills up loses nothing that was kept', async () => {
+  test.skipIf(process.platform === 'win32')('160 a disk that fills up loses nothing that was stored', async () => {
     const bundle = await bundleStores()
     onTestFinished(() => rmSync(bundle, { recursive: true }))
     const path = join(folder, 'runs.db')
@@ -87,7 +87,7 @@ describe('a log in SQLite', () => {
     expect(await readAll(log, 'run_a')).toHaveLength(outcomes.length)
   })
 
-  test('160 a file that is no database, or of another version, is a store failure', async () => {
+  test('160 a file that is not a database, or of another version, is a store failure', async () => {
     writeFileSync(join(folder, 'text.db'), 'Not a database, but long enough to be read as one.'.repeat(50))
     await using text = sqliteLog(join(folder, 'text.db'))
     await expect(text.append({ kind: 'run', id: 'run_a' }, [event('run_started', 1)])).rejects.toMatchObject({
@@ -114,13 +114,13 @@ describe('a log in SQLite', () => {
     ],
     ['an unknown option', 'runs.db', { sync: 'full' }, 'Unknown option of `sqliteLog`: `sync`.'],
     ['no path', '', {}, 'Expected the file of `sqliteLog` to be a path.'],
-  ])('H-23 refuses %s at once', (_name, path, options, message) => {
+  ])('invalid options are rejected at once: %s', (_name, path, options, message) => {
     expect(() => sqliteLog(path as string, options)).toThrow(
       expect.objectContaining({ code: 'invalid_options', message }),
     )
   })
 
-  test('keeps a run through each policy, and in memory', async () => {
+  test('a run is stored under each policy, and in memory', async () => {
     for (const [path, synchronous] of [
       [join(folder, 'full.db'), 'full'],
       [':memory:', 'normal'],

@@ -54,7 +54,7 @@ async function converse(model: Model, streamed: boolean): Promise<{ turn: ModelT
 }
 
 describe('the adapters', () => {
-  test.each(FORMS)('hear what the script says ($name, streamed: $streamed)', async ({ make, streamed }) => {
+  test.each(FORMS)('return the scripted reply ($name, streamed: $streamed)', async ({ make, streamed }) => {
     await using provider = scripted(await scriptedProvider({ chunks: 5 }))
     const turns = await converse(make(provider), streamed)
     const heard = turns.map(({ turn }) => [turn.text, turn.finishReason, turn.toolCalls.map((call) => call.arguments)])
@@ -74,7 +74,7 @@ describe('the adapters', () => {
     expect(turns[1]?.turn.usage.cacheReadTokens).toBeGreaterThan(0)
   })
 
-  test.each(MODELS)('get the same turns streamed and whole (%s)', async (_name, make) => {
+  test.each(MODELS)('return the same turns streamed and whole (%s)', async (_name, make) => {
     await using one = scripted(await scriptedProvider())
     await using other = scripted(await scriptedProvider())
     const streamed = (await converse(make(one), true)).map(({ turn }) => ({ ...turn, raw: null }))
@@ -82,7 +82,7 @@ describe('the adapters', () => {
     expect(streamed).toEqual(whole)
   })
 
-  test.each(MODELS)('find an error where the reply does not arrive as it should (%s)', async (_name, make) => {
+  test.each(MODELS)('report an error if the reply does not arrive as it should (%s)', async (_name, make) => {
     await using provider = await scriptedProvider()
     const model = make(provider)
     const reply = { text: 'One two three.', calls: [{ name: 'read' }] }
@@ -105,7 +105,7 @@ describe('a harness', () => {
     handler: async ({ path }) => `This is ${typeof path === 'string' ? path : 'nothing'}.`,
   })
 
-  test('runs with a scripted model, which tells what it heard', async () => {
+  test('runs with a scripted model, which records the requests', async () => {
     using model = new ScriptedModel().calls('read', { path: 'a' }).says('Done.')
     await using harness = new Harness({ model, builtinTools: [], tools: [read] })
     const result = await harness.run('Look into a.')

@@ -196,12 +196,12 @@ describe('the conformance kit', () => {
     await expect(checked?.check()).rejects.toThrow(`The law \`${law}\` is broken.`)
   })
 
-  test('has a broken adapter for each law', () => {
+  test('has a broken adapter for each rule', () => {
     const laws = conformance({ api: 'chat', make: good }).map(({ name }) => name)
     expect([...new Set(BROKEN.map(([, law]) => law))].sort()).toEqual([...laws].sort())
   })
 
-  test('says how to see a broken case again, and it is the same', async () => {
+  test('prints how to reproduce a broken case, and it is the same', async () => {
     const make = withReply((turn) => (turn.text.length % 3 === 0 ? { ...turn, text: '?' } : turn))
     const messageOf = async (options: Partial<ConformanceOptions>): Promise<string> => {
       const law = conformance({ api: 'chat', make, ...options }).find(({ name }) => name === 'whole_and_streamed')
@@ -215,7 +215,7 @@ describe('the conformance kit', () => {
     expect(await messageOf({ seed: Number(seed), cases: 1 })).toBe(message)
   })
 
-  test('leaves out the laws that an adapter need not keep', () => {
+  test('leaves out the rules that an adapter need not keep', () => {
     const all = conformance({ api: 'chat', make: good }).map(({ name }) => name)
     const some = conformance({ api: 'chat', make: good, without: ['media', 'abort'] }).map(({ name }) => name)
     expect(some).toEqual(all.filter((name) => name !== 'media' && name !== 'abort'))
@@ -227,13 +227,13 @@ describe('the conformance kit', () => {
     ['seed', { seed: 1.5 }, 'Expected `seed` to be a whole number, got `1.5`.'],
     ['cases', { cases: 0 }, 'Expected `cases` to be a whole number from 1 up, got `0`.'],
     ['turnMs', { turnMs: 0 }, 'Expected `turnMs` to be a number of ms from 1 up, got `0`.'],
-  ])('refuses what is wrong in its options (%s)', (_name, options, message) => {
+  ])('rejects invalid options (%s)', (_name, options, message) => {
     const given = { api: 'chat', make: good, ...options } as unknown as ConformanceOptions
     expect(() => conformance(given)).toThrow(message)
   })
 })
 
-describe('an adapter for an API that nobody else speaks', () => {
+describe('an adapter for an unknown API', () => {
   /** A request is `{ prompt: [lines] }`, a reply `{ answer }`; nothing is streamed. */
   const api: ConformanceApi = {
     read({ body }) {
@@ -252,7 +252,7 @@ describe('an adapter for an API that nobody else speaks', () => {
     isStreamed: () => false,
   }
 
-  test('keeps the laws that it can keep', async () => {
+  test('keeps the rules that it can keep', async () => {
     const make = ({ fetch }: Server): Model => ({
       ...{ provider: 'lines', id: 'l', capabilities: {} },
       openSession: () => ({

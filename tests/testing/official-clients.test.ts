@@ -36,7 +36,7 @@ describe('the official client of OpenAI', () => {
     input: 'Look into a.txt.',
   }
 
-  test('has Responses whole, and goes on from one by its id', async () => {
+  test('reads whole Responses, and continues from one by its id', async () => {
     await using provider = await twoLines()
     const { responses: api } = openaiClient(provider)
     const first = await api.create(responses)
@@ -49,7 +49,7 @@ describe('the official client of OpenAI', () => {
     expect(second.output_text).toBe('Done, all of it.')
   })
 
-  test('has Responses streamed, the events adding up to the last one', async () => {
+  test('reads streamed Responses, whose events add up to the last one', async () => {
     await using provider = await twoLines()
     const { responses: api } = openaiClient(provider)
     const events = await gathered(await api.create({ ...responses, stream: true }))
@@ -73,7 +73,7 @@ describe('the official client of OpenAI', () => {
     messages: [{ role: 'user' as const, content: 'Look into a.txt.' }],
   }
 
-  test('has chat completions whole, and sends back what it got', async () => {
+  test('reads chat completions, and sends them back', async () => {
     await using provider = await twoLines()
     const { completions } = openaiClient(provider).chat
     const first = await completions.create(chat)
@@ -98,7 +98,7 @@ describe('the official client of OpenAI', () => {
     expect(second.usage?.prompt_tokens_details?.cached_tokens).toBe(first.usage?.prompt_tokens)
   })
 
-  test('has chat completions streamed, with usage when asked', async () => {
+  test('reads streamed chat completions, with usage if requested', async () => {
     await using provider = await twoLines()
     const { completions } = openaiClient(provider).chat
     const runner = completions.stream({ ...chat, stream_options: { include_usage: true } })
@@ -113,7 +113,7 @@ describe('the official client of OpenAI', () => {
     expect(chunks.map((chunk) => chunk.choices[0]?.delta.content ?? '').join('')).toBe('Done, all of it.')
   })
 
-  test('has errors in its own form', async () => {
+  test('reports errors in its own form', async () => {
     await using provider = await scriptedProvider()
     provider
       .fails(429, { headers: { 'retry-after': '7' } })
@@ -140,7 +140,7 @@ describe('the official client of Anthropic', () => {
     messages: [{ role: 'user' as const, content: 'Look into a.txt.' }],
   }
 
-  test('has messages whole, and sends back what it got', async () => {
+  test('reads messages, and sends them back', async () => {
     await using provider = await twoLines()
     const { messages } = anthropicClient(provider)
     const first = await messages.create(request)
@@ -160,7 +160,7 @@ describe('the official client of Anthropic', () => {
     expect(second.usage.cache_read_input_tokens).toBe(first.usage.cache_creation_input_tokens)
   })
 
-  test('has messages streamed, the events adding up to the same message', async () => {
+  test('reads streamed messages, whose events add up to the same message', async () => {
     await using streamed = await twoLines()
     await using whole = await twoLines()
     const { parsed_output: parsed, ...added } = await anthropicClient(streamed).messages.stream(request).finalMessage()
@@ -172,7 +172,7 @@ describe('the official client of Anthropic', () => {
     await anthropicClient(whole).messages.create(request)
   })
 
-  test('has errors in its own form', async () => {
+  test('reports errors in its own form', async () => {
     await using provider = await scriptedProvider()
     provider.fails(529).breaks('error', { reply: 'One two.' })
     const { messages } = anthropicClient(provider)

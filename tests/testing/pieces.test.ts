@@ -5,7 +5,7 @@ import { isSealed, sealed } from '#testing/wire/seals.js'
 
 const anyText = fc.string({ unit: 'binary', maxLength: 200 })
 
-test('the pieces of any text add up to it, none empty, none beginning or ending inside a character', () => {
+test('the pieces of any text add up to it, none empty, none splitting a character', () => {
   fc.assert(
     fc.property(anyText, (text) => {
       const pieces = piecesOf(text)
@@ -18,13 +18,13 @@ test('the pieces of any text add up to it, none empty, none beginning or ending 
   )
 })
 
-test('a text is cut in words, long ones again', () => {
+test('a text is cut into words, and long words again', () => {
   expect(piecesOf('To be, or not.\n')).toEqual(['To', ' be,', ' or', ' not.', '\n'])
   expect(piecesOf('a'.repeat(30)).map((piece) => piece.length)).toEqual([12, 12, 6])
   expect(piecesOf('')).toEqual([])
 })
 
-test('what is sealed is known again, and nothing else', () => {
+test('a sealed value is recognized, and nothing else', () => {
   fc.assert(
     fc.property(anyText, anyText, (text, other) => {
       expect(isSealed(sealed(text))).toBe(true)

@@ -20,7 +20,7 @@ async function usageOf(provider: ScriptedProvider, api: number, fields: object):
   return usage
 }
 
-test('what an earlier request began with is read from the cache, without a mark at OpenAI', async () => {
+test('the beginning of an earlier request is read from the cache, without a mark at OpenAI', async () => {
   await using provider = await scriptedProvider()
   provider.always('Yes.')
   const chat = WIRE_CASES.indexOf(CHAT!)
@@ -37,7 +37,7 @@ test('what an earlier request began with is read from the cache, without a mark 
   expect(await cached('another', [first])).toEqual([tokens(first), 0])
 })
 
-test('Responses count the conversation that a request goes on from', async () => {
+test('Responses include the conversation that a request continues', async () => {
   await using provider = await scriptedProvider()
   provider.says('Yes.').says('No.')
   const body = { tools: undefined, input: 'x'.repeat(400) }
@@ -67,7 +67,7 @@ test('Anthropic reads and writes up to the last mark; marks that move break noth
   expect(await prices({ system: 'Be brief.', messages: [marked(first)] })).toEqual([0, 0, tokens('Be brief.') + one])
 })
 
-test('a price that is said wins over the estimate', async () => {
+test('a configured price wins over the estimate', async () => {
   await using provider = await scriptedProvider()
   provider.says('a', { usage: { outputTokens: 7 } }).says('b', {
     usage: { inputTokens: 9, outputTokens: 8, cacheReadTokens: 3, cacheWriteTokens: 2, reasoningTokens: null },

@@ -77,7 +77,7 @@ describe('a reply has no field that no recorded reply has', () => {
 /** A fake knows neither the seals nor the stored replies of a real provider. */
 const OF_ANOTHER_SERVER = /Invalid `(signature|data)`|could not be verified|not found|No tool call found/
 
-test('a request that a provider accepted is not refused', () => {
+test('a request that a provider accepted is not rejected', () => {
   const refusals = Object.entries(RECORDED_AS).flatMap(([api, recorded]) => {
     const cases = recorded.flatMap((name) => providerCases(name)).filter((each) => each.response.status === 200)
     return cases.flatMap(({ file, request }) => {

@@ -20,7 +20,7 @@ async function refusalOf(each: WireCase | undefined, fields: Row[1]): Promise<un
   }
 }
 
-describe('chat completions refuse', () => {
+describe('chat completions reject', () => {
   const call = { id: 'c1', type: 'function', function: { name: 'read', arguments: '{}' } }
   const calling = { role: 'assistant', content: null, tool_calls: [call] }
   const result = { role: 'tool', tool_call_id: 'c1', content: 'A' }
@@ -61,14 +61,14 @@ describe('chat completions refuse', () => {
     expect(await refusalOf(CHAT, fields)).toContain(message)
   })
 
-  test('reasoning that does not come back as it was sent (openrouter)', async () => {
+  test('reasoning that is not sent back unchanged (openrouter)', async () => {
     const detail = { type: 'reasoning.text', text: 'Changed.', signature: 'x' }
     const messages = [USER, { role: 'assistant', content: 'Hm.', reasoning_details: [detail] }, USER]
     expect(await refusalOf(OPENROUTER, { messages })).toContain('Invalid `signature`')
   })
 })
 
-describe('Responses refuse', () => {
+describe('Responses reject', () => {
   const call = { type: 'function_call', call_id: 'c1', name: 'read', arguments: '{}' }
   const result = { type: 'function_call_output', call_id: 'c1', output: 'A' }
   const reasoning = { type: 'reasoning', id: 'rs_1', summary: [] }
@@ -136,7 +136,7 @@ describe('Responses refuse', () => {
   })
 })
 
-describe('Messages refuse', () => {
+describe('Messages reject', () => {
   const call = { type: 'tool_use', id: 't1', name: 'read', input: {} }
   const calling = { role: 'assistant', content: [call] }
   const result = { type: 'tool_result', tool_use_id: 't1', content: 'A' }
@@ -227,7 +227,7 @@ describe('Messages refuse', () => {
   })
 })
 
-test('Responses want a key', async () => {
+test('Responses require a key', async () => {
   const provider = await scriptedProvider()
   expect((await post(provider, { ...RESPONSES!, headers: {} })).status).toBe(401)
   await provider.close()

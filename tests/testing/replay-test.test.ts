@@ -24,27 +24,27 @@ async function recorded(model: ScriptedModel, modelRequests = 8): Promise<string
   return join(folder, name ?? '')
 }
 
-test('a file of events is a test: the same result, with nobody asked', async () => {
+test('a file of events is a test: the same result, without a request', async () => {
   const file = await recorded(new ScriptedModel().calls('count', {}).says('One.'))
   const { result, error } = await replayTest(file, harnessOf(new ScriptedModel()))
   expect(error).toBeNull()
   expect(result).toMatchObject({ text: 'One.', usage: { toolCalls: 1 } })
 })
 
-test('a run that failed is one that fails again, and in the same way', async () => {
+test('a run that failed fails again, in the same way', async () => {
   const file = await recorded(new ScriptedModel().calls('count', {}), 1)
   const { result, error } = await replayTest(file, harnessOf(new ScriptedModel(), 'Count.', 1))
   expect(result).toBeNull()
   expect(error).toMatchObject({ code: 'limit_reached', run: { usage: { modelRequests: 1 } } })
 })
 
-test('a harness that would do something else fails it, and is told where', async () => {
+test('a harness that behaves differently fails it, and the difference is located', async () => {
   const file = await recorded(new ScriptedModel().says('One.'))
   const replayed = replayTest(file, harnessOf(new ScriptedModel(), 'Count twice.'))
   await expect(replayed).rejects.toMatchObject({ code: 'replay_mismatch' })
 })
 
-test('what is no log is refused by its line', async () => {
+test('an invalid log is rejected with its line', async () => {
   const file = join(folder, 'broken.jsonl')
   await writeFile(file, '{"kind":"run_started"}\nno json\n')
   await expect(replayTest(file, harnessOf(new ScriptedModel()))).rejects.toThrow(/Line 2/)

@@ -43,7 +43,7 @@ async function converse(session: ModelSession, prompt: string, turns: number): P
 const USAGE = { inputTokens: 10, outputTokens: 5, cacheReadTokens: 0, cacheWriteTokens: 0, reasoningTokens: 0 }
 
 describe('a turn', () => {
-  test('says a text', async () => {
+  test('returns a text', async () => {
     using model = new ScriptedModel().says('Done.')
     expect(await ask(model.openSession(), [user('Hi.')])).toEqual({
       entry: {
@@ -65,7 +65,7 @@ describe('a turn', () => {
     })
   })
 
-  test('calls tools beside text and reasoning, with ids that count through the conversation', async () => {
+  test('calls tools besides text and reasoning, with ids that count through the conversation', async () => {
     using model = new ScriptedModel()
       .calls('read', { path: 'a' }, { text: 'Let me look.', reasoning: 'A file?' })
       .callsAll([{ name: 'read', arguments: '{"path":' }, { name: 'read', callId: 'mine' }, { name: 'read' }])
@@ -114,14 +114,14 @@ describe('a turn', () => {
     ])
   })
 
-  test('costs what it says, the rest as usual, or is of unknown price', async () => {
+  test('costs the stated price, the rest as usual, or an unknown price', async () => {
     using model = new ScriptedModel().says('a', { usage: { inputTokens: 70 } }).says('b', { usage: null })
     const [first, second] = await converse(model.openSession(), 'Go.', 2)
     expect(first?.usage).toEqual({ ...USAGE, inputTokens: 70 })
     expect(Object.values(second?.usage ?? {})).toEqual([null, null, null, null, null])
   })
 
-  test('is told in pieces to whom listens, which add up to the parts', async () => {
+  test('is emitted in pieces to a listener, which add up to the parts', async () => {
     using model = new ScriptedModel().calls('read', { path: 'a b' }, { text: 'One two.', reasoning: 'Hm, so.' })
     const deltas: ModelDelta[] = []
     await ask(model.openSession(), [user('Go.')], { onDelta: (delta) => void deltas.push(delta) })
@@ -144,8 +144,8 @@ describe('a turn', () => {
   })
 })
 
-describe('what was heard', () => {
-  test('is told by what was new in each request', async () => {
+describe('recorded requests', () => {
+  test('are described by their new entries', async () => {
     const model = new ScriptedModel().always('Yes.')
     const image = { type: 'image', url: 'https://example.com/a.png' } as const
     const reply: Entry = { ...(await ask(model.openSession(), [user('Hi.')])).entry, id: 'a', at: AT }
@@ -186,7 +186,7 @@ describe('what was heard', () => {
     ])
   })
 
-  test('is kept with all that came along', async () => {
+  test('hold everything that was sent', async () => {
     const model = new ScriptedModel().always('Yes.')
     const transcript = [user('Hi.'), { ...(await converse(model.openSession(), 'x', 1))[0]!.entry, id: 'a', at: AT }]
     const asked = [...transcript, user('And?')]
@@ -228,7 +228,7 @@ describe('a function as a line', () => {
     })
   })
 
-  test('may tell of its own what an adapter tells', async () => {
+  test('can emit the events of an adapter', async () => {
     const retry = { attempt: 1, delayMs: 5, reason: 'busy', status: 529, withdrawn: false }
     using model = new ScriptedModel().replies(({ options }) => {
       options.onRetry?.(retry)
@@ -245,7 +245,7 @@ describe('a function as a line', () => {
     ['a text that is none', { text: 7 }, /Expected `text` of a reply to be a text, got `7`/],
     ['calls that are no list', { calls: {} }, /Expected `calls` of a reply to be a list/],
     ['a call without a name', { calls: [{}] }, /Expected the `name` of a call to be a text/],
-  ])('that gives %s fails the request plainly', async (_name, answer, message) => {
+  ])('that returns %s fails the request clearly', async (_name, answer, message) => {
     const model = new ScriptedModel().replies(() => answer as string)
     await expect(ask(model.openSession(), [user('Go.')])).rejects.toThrow(message)
   })
@@ -275,14 +275,14 @@ describe('strictness', () => {
     expect(() => model[Symbol.dispose]()).toThrow(message)
   })
 
-  test('`always` answers every request from there on, none included, and is the last line', async () => {
+  test('`always` answers all later requests, none included, and is the last line', async () => {
     using model = new ScriptedModel().says('First.').always(({ turn }) => `Again ${turn}.`)
     const turns = await converse(model.openSession(), 'Go.', 3)
     expect(turns.map((turn) => turn.text)).toEqual(['First.', 'Again 1.', 'Again 2.'])
     expect(() => model.says('More.')).toThrow('Expected no line behind `always`, got `says "More."`.')
   })
 
-  test('a bad line is refused when it is written', () => {
+  test('an invalid line is rejected when it is written', () => {
     expect(() => new ScriptedModel().calls('')).toThrow(/`name` of a call/)
     expect(() => new ScriptedModel().waits(Promise.resolve()).assertDone()).toThrow(/no line behind it/)
   })

@@ -11,7 +11,7 @@ const FORMS = WIRE_CASES.flatMap((each) => [
 ])
 
 describe('a reply', () => {
-  test.each(FORMS)('says the text of its line ($name)', async ({ each, stream }) => {
+  test.each(FORMS)('contains the text of its line ($name)', async ({ each, stream }) => {
     await using provider = await scriptedProvider()
     provider.says('Grüße, 世界 👋🏽!')
     const response = await post(provider, each, { stream })
@@ -20,7 +20,7 @@ describe('a reply', () => {
     expect(textOfReply(await response.text())).toBe('Grüße, 世界 👋🏽!')
   })
 
-  test.each(['whole', 'event', 1, 7] as const)('has the same bytes however it is cut (%s)', async (chunks) => {
+  test.each(['whole', 'event', 1, 7] as const)('has the same bytes however it is split (%s)', async (chunks) => {
     await using plain = await scriptedProvider({ chunks: 'whole' })
     await using cut = await scriptedProvider({ chunks })
     for (const provider of [plain, cut]) provider.says('Grüße, 世界!')
@@ -40,7 +40,7 @@ describe('a reply', () => {
     expect(answers.slice(2)).toEqual(answers.slice(0, 2))
   })
 
-  test('may leave out a call id, repeat one, and say nothing of its price', async () => {
+  test('may leave out a call id, repeat one, and omit its price', async () => {
     await using provider = await scriptedProvider()
     const calls = [
       { name: 'read', callId: null },
@@ -54,7 +54,7 @@ describe('a reply', () => {
     expect(reply.choices[0]?.message.tool_calls).toEqual([called, { id: 'same', ...called }, { id: 'same', ...called }])
   })
 
-  test('may have a block that nobody knows, which is sent as it is', async () => {
+  test('may have an unknown block, which is sent as it is', async () => {
     await using provider = await scriptedProvider()
     const block = { type: 'search_result', found: ['a'] }
     const line = { parts: [{ type: 'block', data: block } as const, { type: 'text', text: 'So.' } as const] }
@@ -124,7 +124,7 @@ describe('a function as a line', () => {
     expect(await Promise.all(answers)).toEqual(names.map((name) => `Hello, ${name}!`))
   })
 
-  test('that throws, or gives no reply, fails the request and is told', async () => {
+  test('that throws, or returns no reply, fails the request and is reported', async () => {
     const provider = await scriptedProvider()
     provider
       .replies(() => {
@@ -139,7 +139,7 @@ describe('a function as a line', () => {
 })
 
 describe('a constant `always` without records', () => {
-  test.each(FORMS)('gives the same bytes each time, unseen ($name)', async ({ each, stream }) => {
+  test.each(FORMS)('yields the same bytes each time ($name)', async ({ each, stream }) => {
     await using provider = await scriptedProvider({ record: false })
     provider.always({ text: 'Fixed.', usage: { inputTokens: 3, outputTokens: 4 } })
     const first = await (await post(provider, each, { stream })).text()
@@ -161,7 +161,7 @@ describe('strictness', () => {
     await provider.close()
   })
 
-  test('a request that is refused uses up no line, and fails `assertDone`', async () => {
+  test('a rejected request uses up no line, and fails `assertDone`', async () => {
     const provider = await scriptedProvider()
     provider.says('Hi.')
     expect((await post(provider, CHAT!, { messages: [] })).status).toBe(400)
@@ -170,7 +170,7 @@ describe('strictness', () => {
     await provider.close()
   })
 
-  test('an unknown address and a body that is no JSON are told', async () => {
+  test('an unknown address and a body that is not JSON are reported', async () => {
     const provider = await scriptedProvider()
     expect((await fetch(`${provider.url.chat}/models`)).status).toBe(404)
     const response = await fetch(`${provider.url.chat}/chat/completions`, { method: 'POST', body: '{"model":' })
@@ -262,7 +262,7 @@ describe('faults', () => {
     }
   })
 
-  test.each(FORMS)('a piece that is no JSON ($name)', async ({ each, stream }) => {
+  test.each(FORMS)('a piece that is not JSON ($name)', async ({ each, stream }) => {
     await using provider = await scriptedProvider()
     provider.breaks('garble')
     const { chunks, error } = await chunksOf(await post(provider, each, { stream }))
@@ -282,7 +282,7 @@ describe('faults', () => {
     if (stream) expect(text.split('\n\n').length).toBe(4)
   })
 
-  test.each([0, 2])('silence after %i events lasts until the client goes', async (after) => {
+  test.each([0, 2])('silence after %i events lasts until the client disconnects', async (after) => {
     await using provider = await scriptedProvider()
     provider.breaks('idle', { after })
     const abort = new AbortController()
@@ -301,7 +301,7 @@ describe('faults', () => {
     await expect(reader.read()).rejects.toThrow('aborted')
   })
 
-  test('a reply comes drop by drop', async () => {
+  test('a reply arrives slowly', async () => {
     await using provider = await scriptedProvider()
     provider.drips('Slow.', { bytes: 100 })
     const { chunks } = await chunksOf(await post(provider, CHAT!, { stream: true }))
@@ -309,7 +309,7 @@ describe('faults', () => {
     expect(chunks.length).toBeGreaterThan(2)
   })
 
-  test('a client that goes away in the middle disturbs nobody', async () => {
+  test('a client that disconnects midway disturbs nobody', async () => {
     await using provider = await scriptedProvider()
     provider.says('word '.repeat(5000)).drips('word '.repeat(500)).says('Still here.')
     for (const api of [CHAT!, MESSAGES!]) {
@@ -322,7 +322,7 @@ describe('faults', () => {
     expect(textOfReply(await (await post(provider, CHAT!)).text())).toBe('Still here.')
   })
 
-  test('pieces of no bytes are refused, not sent for ever', async () => {
+  test('pieces of no bytes are rejected, not sent forever', async () => {
     await expect(scriptedProvider({ chunks: 0 })).rejects.toThrow(
       'Expected `chunks` to be a whole number from 1 up, got `0`.',
     )
@@ -331,7 +331,7 @@ describe('faults', () => {
     await provider.close()
   })
 
-  test('a fault may be a function’s answer', async () => {
+  test('a fault may be computed by a function', async () => {
     await using provider = await scriptedProvider()
     let count = 0
     provider.always(() => (count++ === 0 ? { fault: 'status', status: 503 } : 'Up again.'))
@@ -341,7 +341,7 @@ describe('faults', () => {
 })
 
 describe('closing', () => {
-  test('`waits` holds an answer; closing ends what is under way, twice is as good as once', async () => {
+  test('`waits` holds an answer; closing ends pending ones, and may be repeated', async () => {
     const provider = await scriptedProvider()
     provider.waits(new Promise(() => undefined)).says('Never.')
     const pending = post(provider, CHAT!)

@@ -3,7 +3,7 @@ import { openTelemetry } from 'thinharness/tracing'
 import { hand, played, worker } from '../run/children/background-support.js'
 import { otel } from './support.js'
 
-test('TC-06 a run in the background lies in the run that it works for, which is told when its report comes', async () => {
+test('TC-06 a background run is nested in the run that it works for, and its report is an event there', async () => {
   const traced = otel()
   const { harness } = played(
     { 'Go.': [hand('Look.'), 'I wait.', 'Done.'], 'Look.': ['Seen.'] },

@@ -12,7 +12,7 @@ const PRICES = {
   },
 }
 
-test('CST-1 CST-5 each request has its cost in its span and in a metric, each run the sum of it and of those below', async () => {
+test("each request has its cost in its span and in a metric, each run the sum of its own and its children's", async () => {
   const traced = otel()
   const metrics = otelMetrics()
   using helper = new ScriptedModel({ id: 'helper' }).says('Found.', { usage: { inputTokens: 50, outputTokens: 5 } })
@@ -45,7 +45,7 @@ test('CST-1 CST-5 each request has its cost in its span and in a metric, each ru
   ])
 })
 
-test('CST-4 nothing is told of a cost that is not known, as where nobody asks', async () => {
+test('no cost is reported if it is unknown or not requested', async () => {
   const traced = otel()
   const metrics = otelMetrics()
   const tracing = [openTelemetry({ tracer: traced.tracer, meter: metrics.meter })]

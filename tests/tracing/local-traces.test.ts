@@ -11,7 +11,7 @@ import { allTextOf, begun, eventsOf, filesIn, otel, recordsIn, recordTree, tempo
 const MIB = 1024 * 1024
 
 describe('a local trace', () => {
-  test('TC-05 TC-08 is one file of one full record a line, in a folder of its workspace, for its owner alone', async () => {
+  test('TC-05 TC-08 a local trace is one file with one full record per line, in a folder of its workspace, readable only by its owner', async () => {
     const dir = await temporaryFolder()
     const root = join(await temporaryFolder(), 'my shop (old)')
     using model = new ScriptedModel().calls('a', { id: 7 }).says('Late.')
@@ -62,7 +62,7 @@ describe('a local trace', () => {
     ])
   })
 
-  test('TC-07 changes nothing of what another sink captures', async () => {
+  test('TC-07 a local trace does not change the content that another sink captures', async () => {
     const dir = await temporaryFolder()
     const traced = otel()
     using model = new ScriptedModel().says('REPLY')
@@ -74,7 +74,7 @@ describe('a local trace', () => {
     expect(allTextOf(traced.spans)).not.toMatch(/PROMPT|REPLY/)
   })
 
-  test('holds no content where that is not wanted', async () => {
+  test('holds no content if that is disabled', async () => {
     const dir = await temporaryFolder()
     using model = new ScriptedModel().calls('a', { x: 'SECRET' }, { text: 'SECRET' }).says('SECRET')
     const tracing = [localTraces({ dir, captureContent: false })]
@@ -85,7 +85,7 @@ describe('a local trace', () => {
     expect(JSON.stringify(await recordsIn(dir))).not.toContain('SECRET')
   })
 
-  test('goes on in its own file when a run goes on', async () => {
+  test('continues in its own file when a run is resumed', async () => {
     const dir = await temporaryFolder()
     const events = await eventsOf(new ScriptedModel().says('Hi.'), 'Hi?')
     for (const resumed of [false, true]) {
@@ -100,8 +100,8 @@ describe('a local trace', () => {
   })
 })
 
-describe('what is redacted', () => {
-  test('H-10 is in no trace: prompts, replies, arguments, results, instructions, errors', async () => {
+describe('redacted content', () => {
+  test('is in no trace: prompts, replies, arguments, results, instructions, errors', async () => {
     const dir = await temporaryFolder()
     const traced = otel()
     const redact = (text: string): string => text.replaceAll(/sk-\w+/g, '[key]')
@@ -150,7 +150,7 @@ describe('bounds', () => {
     return sizes.reduce((sum, { size }) => sum + size, 0)
   }
 
-  test('H-10 the traces of a workspace never take more than they may; the oldest go first', async () => {
+  test('the traces of a workspace never exceed their limit; the oldest are deleted first', async () => {
     const dir = await temporaryFolder()
     await runs(dir, 120, 'x'.repeat(10_000))
     expect(await sizeOf(dir)).toBeLessThanOrEqual(MIB)
@@ -159,7 +159,7 @@ describe('bounds', () => {
     expect(names).not.toContain('run_0')
   })
 
-  test('a long trace is cut into files, of which the first go', async () => {
+  test('a long trace is split into files, of which the first are deleted', async () => {
     const dir = await temporaryFolder()
     const model = new ScriptedModel()
     for (let turn = 0; turn < 150; turn += 1) model.calls('a', {}, { text: 'x'.repeat(10_000) })
@@ -187,7 +187,7 @@ describe('bounds', () => {
     expect(records.every(({ attributes }) => attributes['gen_ai.output.messages'] === undefined)).toBe(true)
   })
 
-  test('H-10 what cannot be written is told once and lost; the run is not', async () => {
+  test('a record that cannot be written is reported once and lost; the run continues', async () => {
     const warned = vi.spyOn(process, 'emitWarning').mockReturnValue()
     const dir = join(await temporaryFolder(), 'file')
     await writeFile(dir, 'no folder')
@@ -199,7 +199,7 @@ describe('bounds', () => {
     warned.mockRestore()
   })
 
-  test('a folder that was deleted is made again', async () => {
+  test('a deleted folder is created again', async () => {
     const dir = await temporaryFolder()
     await runs(dir, 1, 'Hi.')
     await chmod(dir, 0o755)

@@ -27,7 +27,7 @@ const TURN = {
 }
 const REPLIED = { ...TURN, 'gen_ai.response.model': 'scripted-1' }
 
-test('MET-1 tokens and requests, calls and the run are measured, as the conventions want them', async () => {
+test('tokens and requests, calls and the run are measured by the conventions', async () => {
   const metrics = otelMetrics()
   using model = new ScriptedModel()
     .calls('a', {}, { usage: { inputTokens: 100, outputTokens: 7 } })
@@ -50,7 +50,7 @@ test('MET-1 tokens and requests, calls and the run are measured, as the conventi
   expect(tokens?.dataPoints[0]?.value.buckets.boundaries.slice(0, 4)).toEqual([1, 4, 16, 64])
 })
 
-test('a failure has its class, and a tool that was never offered no name of its own', async () => {
+test('a failure has its class, and an unknown tool no name of its own', async () => {
   const metrics = otelMetrics()
   using model = new ScriptedModel().callsAll([{ name: 'invented' }, { name: 'a' }]).fails('Down.')
   const failing = tool('a', () => {
@@ -82,7 +82,7 @@ test('a failure has its class, and a tool that was never offered no name of its 
   )
 })
 
-test('a provider that reports no tokens gives none', async () => {
+test('a provider that reports no tokens yields none', async () => {
   const metrics = otelMetrics()
   using model = new ScriptedModel().says('Hi.', { usage: null })
   await harnessOf({ model, tracing: [openTelemetry({ meter: metrics.meter })] }).run('Hi?')

@@ -17,8 +17,8 @@ import {
   useContextManager,
 } from './support.js'
 
-describe('with spans of the caller', () => {
-  test('a run lies in the span that is active where it is started, and spans of tools in that of their call', async () => {
+describe('spans of the caller', () => {
+  test('a run is nested in the active span, and spans of tools in that of their call', async () => {
     useContextManager()
     const traced = otel()
     const { tracer } = traced
@@ -47,7 +47,7 @@ describe('with spans of the caller', () => {
     expect(new Set(traced.spans.map((span) => span.spanContext().traceId)).size).toBe(1)
   })
 
-  test('a request to a model lies in its own span, and nothing is active behind a run', async () => {
+  test('a request to a model is nested in its own span, and nothing is active after a run', async () => {
     useContextManager()
     const traced = otel()
     const { tracer } = traced
@@ -71,7 +71,7 @@ describe('with spans of the caller', () => {
 
 describe('child runs', () => {
   test.each(['openTelemetry', 'localTraces'] as const)(
-    'TC-06 TC-12 TC-14 of %s lie in the call that started them, each with its own prompt, also when they run at once',
+    'TC-06 TC-12 TC-14 child runs are nested in the call that started them, each with its own prompt, even if they run at once: %s',
     async (kind) => {
       const traced = otel()
       const dir = await temporaryFolder()
@@ -129,7 +129,7 @@ async function twoChildren(tracing: Tracing): Promise<void> {
   await tracing.flush?.()
 }
 
-test('TC-12 a child that a tool starts lies in its call, with what its own tools trace', async () => {
+test('TC-12 a child that a tool starts is nested in its call, with the spans of its own tools', async () => {
   useContextManager()
   const traced = otel()
   const { tracer } = traced
@@ -155,12 +155,12 @@ test('TC-12 a child that a tool starts lies in its call, with what its own tools
   )
 })
 
-describe('a run that goes on', () => {
+describe('the trace of a resumed run', () => {
   const asking = tool('a', () => 'ok', { requiresApproval: true })
   const approval = [{ callId: 'call_1', approved: true }]
   const conversation = { metadata: { conversation_id: 'chat_9' } }
 
-  test('AP-07 says that it paused and for what; what is held has no span', async () => {
+  test('AP-07 a pause is recorded with its reason; a held call has no span', async () => {
     const traced = otel()
     using model = new ScriptedModel().calls('a', {}, { text: 'May I?' })
     await harnessOf({ model, tools: [asking], tracing: [openTelemetry({ tracer: traced.tracer })] }).run('Go.')
@@ -172,7 +172,7 @@ describe('a run that goes on', () => {
     })
   })
 
-  test('AP-07 TC-15 goes on in the trace of its first part, linked to it, in the same conversation, with what is new', async () => {
+  test('AP-07 TC-15 a resumed run continues the trace of its first part, linked to it, in the same conversation, with the new content only', async () => {
     const traced = otel()
     // As in another process: nothing is known but the state.
     const tracing = () => [openTelemetry({ tracer: traced.tracer, captureContent: true })]
@@ -194,7 +194,7 @@ describe('a run that goes on', () => {
     expect(messagesOf(last).input).toEqual([{ role: 'tool', parts: [expect.objectContaining({ id: 'call_1' })] }])
   })
 
-  test('goes on in its local trace too', async () => {
+  test('it continues in its local trace too', async () => {
     const dir = await temporaryFolder()
     using model = new ScriptedModel().calls('a').says('Done.')
     const first = harnessOf({ model, tools: [asking], tracing: [localTraces({ dir })] })
@@ -214,7 +214,7 @@ describe('a run that goes on', () => {
     ])
   })
 
-  test('after a crash it goes on in the trace that its log names; one that has ended is not traced again', async () => {
+  test('after a crash it continues in the trace that its log names; an ended run is not traced again', async () => {
     const traced = otel()
     const log = memoryLog()
     using model = new ScriptedModel().calls('a').says('Done.')
@@ -236,7 +236,7 @@ describe('a run that goes on', () => {
     expect(traced.spans).toHaveLength(spans)
   })
 
-  test('lies in the span of its caller where there is one, and is linked to its first part', async () => {
+  test('it is nested in the span of its caller if there is one, and is linked to its first part', async () => {
     useContextManager()
     const traced = otel()
     const tracing = openTelemetry({ tracer: traced.tracer })
@@ -270,7 +270,7 @@ describe('a trace of a log', () => {
     expect([run?.startedAt, run?.endedAt]).toEqual([events[0]?.at, events.at(-1)?.at])
   })
 
-  test('takes the events of a stream, children and all', async () => {
+  test('it accepts the events of a stream, including children', async () => {
     const dir = await temporaryFolder()
     const outer = tool('outer', async (_args, context) => (await context.spawn({ prompt: 'Look.' }).result).text)
     using model = new ScriptedModel().calls('outer').says('Seen.').says('Done.')
@@ -288,7 +288,7 @@ describe('a trace of a log', () => {
     )
   })
 
-  test('tells what was under way when the process ended as interrupted', async () => {
+  test('it shows the calls in progress at a crash as interrupted', async () => {
     const dir = await temporaryFolder()
     const events = await eventsOf(new ScriptedModel().calls('subagent').says('Done.'), 'Go.')
     const cut = events.findIndex(({ kind }) => kind === 'tool_call_started') + 1
@@ -314,7 +314,7 @@ describe('tracing that fails', () => {
       'behind the work of a span',
       { startRun: () => ({ event: () => undefined, within: (_scope, work) => (work(), broken()) }) },
     ],
-  ])('%s harms no run, does no work twice, and is told once', async (_title, tracing) => {
+  ])('%s harms no run, repeats no work, and is reported once', async (_title, tracing) => {
     const warned = vi.spyOn(process, 'emitWarning').mockReturnValue()
     let calls = 0
     using model = new ScriptedModel().calls('a').says('Done.')
@@ -328,7 +328,7 @@ describe('tracing that fails', () => {
     warned.mockRestore()
   })
 
-  test('leaves the other one whole', async () => {
+  test('leaves other sinks intact', async () => {
     const warned = vi.spyOn(process, 'emitWarning').mockReturnValue()
     const traced = otel()
     using model = new ScriptedModel().calls('a').says('Done.')

@@ -27,7 +27,7 @@ test.each<[object, string]>([
     'Unknown option of `openTelemetry`: `captureContent.message`. Did you mean `messages`?',
   ],
   [{ tracer, redact: /x/ }, 'Expected `redact` of `openTelemetry` to be a function, got an object.'],
-])('openTelemetry refuses %j', (options, message) => {
+])('openTelemetry rejects %j', (options, message) => {
   expect(() => openTelemetry(options as OpenTelemetryOptions)).toThrow(new HarnessError('invalid_options', message))
 })
 
@@ -35,11 +35,11 @@ test.each<[object, string]>([
   [{ directory: '/x' }, 'Unknown option of `localTraces`: `directory`.'],
   [{ dir: '' }, 'Expected `dir` of `localTraces` to be a string that is not empty, got an empty string.'],
   [{ maxBytes: 1000 }, 'Expected `maxBytes` of `localTraces` to be a whole number from 1048576 up, got `1000`.'],
-])('localTraces refuses %j', (options, message) => {
+])('localTraces rejects %j', (options, message) => {
   expect(() => localTraces(options as LocalTracesOptions)).toThrow(HarnessError)
   expect(() => localTraces(options as LocalTracesOptions)).toThrow(message)
 })
 
-test('the tracer and the meter of the api are taken as they are', () => {
+test('the tracer and the meter of the API are accepted as they are', () => {
   expect(openTelemetry({ tracer, meter })).toMatchObject({ startRun: expect.any(Function) as unknown })
 })

@@ -8,7 +8,7 @@ import { collector, shapeOf, spansIn } from './collector.js'
 import type { OtlpDocument } from './collector.js'
 import { recordsIn, temporaryFolder } from './support.js'
 
-test('a run reaches a collector by the real OTLP/HTTP exporter, and a local trace of it says the same in OTLP', async () => {
+test('a run reaches a collector by the real OTLP/HTTP exporter, and a local trace of it holds the same in OTLP', async () => {
   const collected = await collector()
   const exporter = new OTLPTraceExporter({ url: collected.url })
   const provider = new BasicTracerProvider({ spanProcessors: [new BatchSpanProcessor(exporter)] })
@@ -39,7 +39,7 @@ test('a run reaches a collector by the real OTLP/HTTP exporter, and a local trac
   expect(shapeOf(spansIn(document))).toEqual(shapeOf(sent))
 })
 
-test('a collector that is not there harms no run', async () => {
+test('a missing collector harms no run', async () => {
   const exporter = new OTLPTraceExporter({ url: 'http://127.0.0.1:1/v1/traces', timeoutMillis: 100 })
   const provider = new BasicTracerProvider({ spanProcessors: [new BatchSpanProcessor(exporter)] })
   using model = new ScriptedModel().says('Hi.')

@@ -15,7 +15,7 @@ function failed(content: string, metadata: JsonObject): ToolResult {
 }
 
 describe('the spans of a run', () => {
-  test('TC-01 are one for the run, and in it those of model, tool and model, with attributes of known families only', async () => {
+  test('TC-01 a run has one span, with those of its requests and calls nested in it, and attributes of known families only', async () => {
     const traced = otel()
     const { tracer } = traced
     using model = new ScriptedModel().calls('lookup', { id: 7 }, { text: 'Let me see.' }).says('Late.')
@@ -75,7 +75,7 @@ describe('the spans of a run', () => {
     })
   })
 
-  test('TC-09 hold nothing of what was said unless it is asked for, error messages of tools and models included', async () => {
+  test('TC-09 they hold no content unless it is enabled, including the error messages of tools and models', async () => {
     const traced = otel()
     const { tracer } = traced
     using model = new ScriptedModel()
@@ -93,7 +93,7 @@ describe('the spans of a run', () => {
     })
   })
 
-  test('TC-09 each kind of content is captured by itself', async () => {
+  test('TC-09 each kind of content is captured separately', async () => {
     const traced = otel()
     const { tracer } = traced
     using model = new ScriptedModel().calls('a', { x: 'ARGUMENT' }).says('REPLY')
@@ -103,7 +103,7 @@ describe('the spans of a run', () => {
     expect(['PROMPT', 'REPLY', 'ARGUMENT', 'RESULT'].filter((word) => told.includes(word))).toEqual(['PROMPT', 'REPLY'])
   })
 
-  test('TC-02 have no attribute for what is absent', async () => {
+  test('TC-02 absent values have no attribute', async () => {
     const traced = otel()
     const { tracer } = traced
     using model = new ScriptedModel().says('Hi.', { usage: null })
@@ -114,7 +114,7 @@ describe('the spans of a run', () => {
     expect(values.filter((value) => value === undefined || value === 'null' || value === 'undefined')).toEqual([])
   })
 
-  test('TC-13 are not made where nobody traces', async () => {
+  test('TC-13 they are not created without a tracer for the harness', async () => {
     const traced = otel()
     const { tracer } = traced
     using model = new ScriptedModel().says('Hi.')
@@ -125,7 +125,7 @@ describe('the spans of a run', () => {
 })
 
 describe('the span of a request', () => {
-  test('TC-03 TC-04 shows the notices in the text of the prompt and behind results, and names them', async () => {
+  test('TC-03 TC-04 it shows the notices in the text of the prompt and after results, and names them', async () => {
     const traced = otel()
     const { tracer } = traced
     using model = new ScriptedModel().calls('a').says('Done.')
@@ -145,7 +145,7 @@ describe('the span of a request', () => {
     expect(second?.events.map(({ name }) => name)).toContain('thinharness.limit_warning')
   })
 
-  test('TC-11 shows the text and the calls that the stream tells', async () => {
+  test('TC-11 it shows the text and the calls that the stream emits', async () => {
     const traced = otel()
     const { tracer } = traced
     using model = new ScriptedModel()
@@ -174,7 +174,7 @@ describe('the span of a request', () => {
     expect(shown).toEqual(told)
   })
 
-  test('TC-15 says why it was made, and tells only what is new to the model', async () => {
+  test('TC-15 it names the kind of the request, and shows only the content new to the model', async () => {
     const traced = otel()
     const { tracer } = traced
     using model = new ScriptedModel().says('not json').calls('final_result', { n: 'x' }).calls('final_result', { n: 1 })
@@ -193,7 +193,7 @@ describe('the span of a request', () => {
     ])
   })
 
-  test('SO-33 SO-34 that settles a structured output carries its mode; a corrected one and the run do not', async () => {
+  test('SO-33 SO-34 a request that settles a structured output carries its mode; a corrected one and the run do not', async () => {
     const traced = otel()
     const { tracer } = traced
     using model = new ScriptedModel().calls('final_result', { n: 'x' }).calls('final_result', { n: 1 })
@@ -213,12 +213,12 @@ describe('the span of a request', () => {
 
   test.each([
     [
-      'TC-16 TC-17 all of its tokens, and their sum',
+      'TC-16 TC-17 it has all token counts and their sum',
       { inputTokens: 100, outputTokens: 20, cacheReadTokens: 80, cacheWriteTokens: 10, reasoningTokens: 5 },
       120,
     ],
     [
-      'TC-18 no sum of what is not all known',
+      'TC-18 it has no sum of partial counts',
       { inputTokens: 100, outputTokens: null, cacheReadTokens: null, cacheWriteTokens: null, reasoningTokens: null },
       undefined,
     ],
@@ -240,7 +240,7 @@ describe('the span of a request', () => {
     expect(turn?.attributes['gen_ai.response.finish_reasons']).toEqual(['stop'])
   })
 
-  test("TC-16 TC-19 names the model that answered and the id of its reply, of a model of one's own too", async () => {
+  test('TC-16 TC-19 it names the model that answered and the id of its reply, for a custom model too', async () => {
     const traced = otel()
     const { tracer } = traced
     await harnessOf({ model: answeringAs('scripted-1-2026', 'resp_1'), tracing: [openTelemetry({ tracer })] }).run(
@@ -252,7 +252,7 @@ describe('the span of a request', () => {
     })
   })
 
-  test('TC-20 that fails keeps what was asked, has no reply and is marked, and the run with it', async () => {
+  test('TC-20 a failed request keeps its input, has no reply and is marked, and so is the run', async () => {
     const traced = otel()
     const { tracer } = traced
     using model = new ScriptedModel().fails('The provider is down.')
@@ -268,7 +268,7 @@ describe('the span of a request', () => {
     }
   })
 
-  test('H-04 tells each repetition of the transport', async () => {
+  test('it reports each retry of the transport', async () => {
     const traced = otel()
     const { tracer } = traced
     const retry = { attempt: 1, delayMs: 250, reason: 'status 529', status: 529, withdrawn: false }
@@ -285,7 +285,7 @@ describe('the span of a request', () => {
     ])
   })
 
-  test('RF-19 shows what the model thought as text and first, and nothing of what a provider adds', async () => {
+  test('RF-19 it shows reasoning as text and first, without any provider data', async () => {
     const traced = otel()
     const { tracer } = traced
     using model = new ScriptedModel().replies({
@@ -301,7 +301,7 @@ describe('the span of a request', () => {
     ])
   })
 
-  test('shows of images and files what they are, never their bytes', async () => {
+  test('it describes images and files, but never holds their bytes', async () => {
     const traced = otel()
     const { tracer } = traced
     using model = new ScriptedModel().says('A cat.')
@@ -329,14 +329,14 @@ describe('the span of a tool call', () => {
   test.each([
     ['TC-10 that fails', () => failed('No such file.', { error_type: 'NotFound' }), 'ToolExecutionError', 'NotFound'],
     [
-      'TC-10 that the model may make again',
+      'TC-10 that the model may repeat',
       () => {
         throw new ModelRetry('Try 1 to 3.')
       },
       'ModelRetry',
       'ModelRetry',
     ],
-  ])('%s has the class of its error', async (_title, handler, type, own) => {
+  ])('a call %s has the class of its error', async (_title, handler, type, own) => {
     const traced = otel()
     const { tracer } = traced
     using model = new ScriptedModel().calls('a').says('Done.')
@@ -348,7 +348,7 @@ describe('the span of a tool call', () => {
     expect(traced.named('invoke_agent thinharness').status.code).toBe(SpanStatusCode.UNSET)
   })
 
-  test('TR-18 reports the error as it was before a hook rewrote the result', async () => {
+  test('TR-18 it reports the error from before a hook rewrote the result', async () => {
     const traced = otel()
     const { tracer } = traced
     using model = new ScriptedModel().calls('a').says('Done.')
@@ -362,7 +362,7 @@ describe('the span of a tool call', () => {
     expect(traced.named('execute_tool a').attributes['error.type']).toBe('ModelRetry')
   })
 
-  test('TC-12 of a subagent names it and the tools that it had, as the tool says', async () => {
+  test('TC-12 the span of a subagent call names the agent and its tools, as described by the tool', async () => {
     const traced = otel()
     using model = new ScriptedModel().calls('subagent').says('Done.')
     const metadata = { agent: 'scout', tool_mode: 'explicit', tools: ['read', 'list'] }
@@ -375,7 +375,7 @@ describe('the span of a tool call', () => {
     })
   })
 
-  test('TC-21 of a subagent that is not known is failed, and has no tool mode', async () => {
+  test('TC-21 the span of a call to an unknown subagent is failed, and has no tool mode', async () => {
     const traced = otel()
     const { tracer } = traced
     using model = new ScriptedModel().calls('subagent', { agent: 'nobody' }).says('Done.')

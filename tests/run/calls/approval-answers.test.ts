@@ -6,37 +6,41 @@ import { ScriptedModel } from 'thinharness/testing'
 import { eventsIn, jsonCopy, pausedRun, payTool, reordered, stored, YES } from '../resume/pause-support.js'
 import { failureOf, harnessOf, tool } from '../../harness/support.js'
 
-describe('an answer that cannot be used', () => {
+describe('an invalid answer', () => {
   test.each<[string, readonly unknown[], RegExp]>([
-    ['AP-08 none', [], /No answer was given\. Waiting: `call_1` \(pay\)/],
-    ['AP-08 to an unknown call', [{ callId: 'call_9', approved: true }], /Nothing waits for an answer to `call_9`/],
-    ['AP-08 two to one call', [YES, YES], /two answers to `call_1`/],
+    ['AP-08 an empty list of answers', [], /No answer was given\. Waiting: `call_1` \(pay\)/],
     [
-      'AP-08 not a boolean',
+      'AP-08 an answer to an unknown call',
+      [{ callId: 'call_9', approved: true }],
+      /Nothing waits for an answer to `call_9`/,
+    ],
+    ['AP-08 two answers to one call', [YES, YES], /two answers to `call_1`/],
+    [
+      'AP-08 an answer that is not a boolean',
       [{ callId: 'call_1', approved: 'yes' }],
       /`approved` of the answer to `call_1` to be a boolean, got/,
     ],
     [
-      'AP-08 a reason that is no text',
+      'AP-08 a reason that is not a string',
       [{ ...YES, reason: 5 }],
       /`reason` of the answer to `call_1` to be a string, got `5`/,
     ],
-    ['AP-08 without a call id', [{ approved: true }], /an object with a `callId`/],
+    ['AP-08 an answer without a call id', [{ approved: true }], /an object with a `callId`/],
     ['AP-08 null', [null], /an object with a `callId`/],
-    ['AP-08 with an unknown field', [{ ...YES, because: 'x' }], /because/],
+    ['AP-08 an answer with an unknown field', [{ ...YES, because: 'x' }], /because/],
     [
       'AP-08 edited arguments of a rejected call',
       [{ callId: 'call_1', approved: false, editedArguments: {} }],
       /rejected/,
     ],
     [
-      'AP-08 edited arguments that are no object',
+      'AP-08 edited arguments that are not an object',
       [{ ...YES, editedArguments: [1] }],
       /`editedArguments` of the answer to `call_1` to be an object/,
     ],
-    ['AP-08 edited arguments that do not fit', [{ ...YES, editedArguments: { amount: 'all' } }], /amount/],
+    ['AP-08 edited arguments that are invalid', [{ ...YES, editedArguments: { amount: 'all' } }], /amount/],
     ['AP-08 an answer to a question', [{ callId: 'call_1', answer: 'yes' }], /answer/],
-  ])('%s is refused, and nothing has run or been kept', async (_, answers, problem) => {
+  ])('%s is rejected, and nothing has run or been stored', async (_, answers, problem) => {
     const ran: unknown[] = []
     const pay = defineTool({
       name: 'pay',
@@ -55,7 +59,7 @@ describe('an answer that cannot be used', () => {
     expect(await eventsIn(log, paused.runId)).toEqual(before)
   })
 
-  test('AP-08 a list that is none is refused', async () => {
+  test('AP-08 a list of the wrong type is rejected', async () => {
     const { pay, state } = await pausedRun()
     const harness = harnessOf({ model: new ScriptedModel(), tools: [pay] })
     const failed = await failureOf(harness.resume(state, { call_1: true } as never))
@@ -66,16 +70,12 @@ describe('an answer that cannot be used', () => {
   })
 })
 
-describe('a state that was changed', () => {
+describe('a modified state', () => {
   type Change = (phase: { calls: Record<string, unknown>[] }, state: Record<string, unknown>) => void
   test.each<[string, Change, RegExp]>([
+    ['AP-09 a removed approval', ({ calls }) => (calls[0]!['waiting'] = []), /is not the one that the log holds/],
     [
-      'AP-09 a call freed of its approval',
-      ({ calls }) => (calls[0]!['waiting'] = []),
-      /is not the one that the log holds/,
-    ],
-    [
-      'AP-09 an approval asked of a call that needs none',
+      'AP-09 an approval added to a call that needs none',
       ({ calls }) => (calls[1]!['waiting'] = jsonCopy(calls[0]!['waiting'])),
       /waits at call `call_2` for the answer to another/,
     ],
@@ -84,12 +84,12 @@ describe('a state that was changed', () => {
       ({ calls }) => (calls[2]!['arguments'] = '{"amount":900}'),
       /not those of the last/,
     ],
-    ['AP-19 two calls of one id', ({ calls }) => (calls[1]!['callId'] = 'call_1'), /not those of the last reply/],
-    ['AP-19 a call left out', ({ calls }) => void calls.pop(), /not those of the last reply/],
-    ['AP-19 one call more', ({ calls }) => void calls.push(jsonCopy(calls[0]!)), /not those of the last reply/],
-    ['AP-21 of another version', (_, state) => (state['version'] = 3), /^resume: it has version `3`/],
-    ['AP-21 of no kind', (_, state) => delete state['kind'], /^resume: it is no stored state of a run/],
-  ])('%s is refused, and no tool runs', async (_, change, problem) => {
+    ['AP-19 two calls with one id', ({ calls }) => (calls[1]!['callId'] = 'call_1'), /not those of the last reply/],
+    ['AP-19 a missing call', ({ calls }) => void calls.pop(), /not those of the last reply/],
+    ['AP-19 an additional call', ({ calls }) => void calls.push(jsonCopy(calls[0]!)), /not those of the last reply/],
+    ['AP-21 another version', (_, state) => (state['version'] = 3), /^resume: it has version `3`/],
+    ['AP-21 a state without a kind', (_, state) => delete state['kind'], /^resume: it is no stored state of a run/],
+  ])('%s is rejected, and no tool runs', async (_, change, problem) => {
     const { pay, ran } = payTool()
     const model = new ScriptedModel().callsAll([{ name: 'pay' }, { name: 'look' }, { name: 'pay' }])
     const look = tool('look', () => void ran.push('look'))
@@ -103,7 +103,7 @@ describe('a state that was changed', () => {
   })
 })
 
-test('AP-09 a call freed of its approval in the state asks for it again, and no tool runs', async () => {
+test('AP-09 a call whose approval was removed from the state asks for it again, and no tool runs', async () => {
   const { pay, ran } = payTool()
   const model = new ScriptedModel().callsAll([{ name: 'pay' }, { name: 'pay' }])
   const harness = harnessOf({ model, tools: [pay] })
@@ -117,7 +117,7 @@ test('AP-09 a call freed of its approval in the state asks for it again, and no 
   expect([again.pending.map(({ callId }) => callId), ran]).toEqual([['call_1'], []])
 })
 
-describe('the counts of a stored run', () => {
+describe('the counters of a stored run', () => {
   const change = (state: ResumeState, field: string, value: unknown): ResumeState => {
     const copy = jsonCopy(state) as ResumeState & Record<string, Record<string, unknown>>
     const [part = '', name = ''] = field.split('.')
@@ -126,7 +126,7 @@ describe('the counts of a stored run', () => {
     return jsonCopy(copy)
   }
 
-  test('AP-29 AP-38 AP-43 are the same after a trip through JSON, in whatever order of keys', async () => {
+  test('AP-29 AP-38 AP-43 they are the same after a JSON round trip, in any order of keys', async () => {
     const { pay } = payTool()
     const model = new ScriptedModel().calls('pay', {}, { usage: { inputTokens: 7 } }).says('Paid.')
     const harness = harnessOf({ model, tools: [pay], limits: { toolCalls: 1 } })
@@ -141,49 +141,82 @@ describe('the counts of a stored run', () => {
   })
 
   test.each([
-    ['AP-30 a counter that is missing', 'usage.toolCalls', undefined, 'Expected `usage.toolCalls` of the state to be '],
     [
-      'AP-31 a counter that is no number',
+      'AP-30 a state with a missing counter',
+      'usage.toolCalls',
+      undefined,
+      'Expected `usage.toolCalls` of the state to be ',
+    ],
+    [
+      'AP-31 a state with a counter that is not a number',
       'usage.toolCalls',
       '1',
       'Expected `usage.toolCalls` of the state to be a whole number from 0 up',
     ],
     [
-      'AP-31 a counter that is no whole number',
+      'AP-31 a state with a counter that is not an integer',
       'usage.modelRequests',
       1.5,
       'Expected `usage.modelRequests` of the state to be a whole',
     ],
-    ['AP-31 a counter below 0', 'usage.modelRequests', -1, 'Expected `usage.modelRequests` of the state to be a whole number'],
-    ['AP-32 a usage that is no object', 'usage', [], 'Expected `usage` of the state to be an object, got an empty list'],
-    ['AP-33 no retries by tool', 'usage.toolRetries', undefined, 'Expected `usage.toolRetries` of the state to be '],
     [
-      'AP-34 retries that are no number',
+      'AP-31 a state with a counter below 0',
+      'usage.modelRequests',
+      -1,
+      'Expected `usage.modelRequests` of the state to be a whole number',
+    ],
+    [
+      'AP-32 a state with a usage that is not an object',
+      'usage',
+      [],
+      'Expected `usage` of the state to be an object, got an empty list',
+    ],
+    [
+      'AP-33 a state without retries by tool',
+      'usage.toolRetries',
+      undefined,
+      'Expected `usage.toolRetries` of the state to be ',
+    ],
+    [
+      'AP-34 a state with retries that are not numbers',
       'usage.toolRetries',
       { pay: 'two' },
       'Expected `usage.toolRetries.pay` of the state to be a whole',
     ],
-    ['AP-35 a counter that nobody knows', 'usage.coffees', 3, 'Unknown field of the state: `usage.coffees`'],
-    ['AP-36 no tokens', 'usage.inputTokens', undefined, 'Expected `usage.inputTokens` of the state to be '],
+    ['AP-35 a state with an unknown counter', 'usage.coffees', 3, 'Unknown field of the state: `usage.coffees`'],
     [
-      'AP-37 tokens that are no number',
+      'AP-36 a state without tokens',
+      'usage.inputTokens',
+      undefined,
+      'Expected `usage.inputTokens` of the state to be ',
+    ],
+    [
+      'AP-37 a state with tokens that are not numbers',
       'usage.inputTokens',
       'many',
       'Expected `usage.inputTokens` of the state to be a whole number',
     ],
-    ['AP-39 notices that are no list', 'told', {}, 'Expected `told` of the state to be a list, got an object'],
     [
-      'AP-40 a notice that is no key',
+      'AP-39 a state with notices that are not a list',
+      'told',
+      {},
+      'Expected `told` of the state to be a list, got an object',
+    ],
+    [
+      'AP-40 a state with a notice that is not a key',
       'told',
       [['limit_warning', 'coffee', 1]],
       'Expected `told[0]` of the state to be a string, got a list',
     ],
-  ])('AP-41 %s is refused with the name of the field', async (_, field, value, problem) => {
-    const { pay, ran, state } = await pausedRun()
-    const harness = harnessOf({ model: new ScriptedModel(), tools: [pay] })
-    const failed = await failureOf(harness.resume(change(state, field, value), [YES]))
-    expect(failed.code).toBe('invalid_state')
-    expect(failed.message).toContain(`resume: ${problem}`)
-    expect(ran).toEqual([])
-  })
+  ])(
+    'AP-41 a state with an invalid counter is rejected, and the error names the field: %s',
+    async (_, field, value, problem) => {
+      const { pay, ran, state } = await pausedRun()
+      const harness = harnessOf({ model: new ScriptedModel(), tools: [pay] })
+      const failed = await failureOf(harness.resume(change(state, field, value), [YES]))
+      expect(failed.code).toBe('invalid_state')
+      expect(failed.message).toContain(`resume: ${problem}`)
+      expect(ran).toEqual([])
+    },
+  )
 })

@@ -5,7 +5,7 @@ import { ScriptedModel } from 'thinharness/testing'
 import { pausedRun, payTool, stored, YES } from '../resume/pause-support.js'
 import { failureOf, harnessOf, output, told, tool, until } from '../../harness/support.js'
 
-describe('an approval that is decided from the arguments', () => {
+describe('an approval that depends on the arguments', () => {
   const pay = (ran: unknown[], beside = {}) =>
     defineTool({
       name: 'pay',
@@ -17,7 +17,7 @@ describe('an approval that is decided from the arguments', () => {
       ...beside,
     })
 
-  test('asks for those calls alone for which the rule says so, with what the tool shows of them', async () => {
+  test('asks only for the calls that the rule selects, with the preview of the tool', async () => {
     const ran: unknown[] = []
     const model = new ScriptedModel()
       .calls('pay', { amount: 50 })
@@ -59,14 +59,14 @@ describe('an approval that is decided from the arguments', () => {
     expect(ran).toEqual([])
   })
 
-  test('a call that will be refused as it is needs nobody’s leave', async () => {
+  test('a call that will be rejected anyway needs no approval', async () => {
     const ran: unknown[] = []
     using model = new ScriptedModel().calls('pay', { amount: 'much' }).says('Sorry.')
     const result = await harnessOf({ model, tools: [pay(ran)] }).run('Pay.')
     expect([result.text, ran]).toEqual(['Sorry.', []])
   })
 
-  test('an abort while a rule or a preview is asked ends the run, and nothing has run', async () => {
+  test('an abort during a rule or a preview ends the run, and nothing has run', async () => {
     const never = <T>(): Promise<T> => {
       asked += 1
       return new Promise<T>(() => undefined)
@@ -90,7 +90,7 @@ describe('an approval that is decided from the arguments', () => {
 })
 
 describe('edited arguments', () => {
-  test('H-12 run in place of the model’s, which stay in the transcript; the model is told', async () => {
+  test('run in place of the model’s, which stay in the transcript; the model is informed', async () => {
     const { pay, ran, state } = await pausedRun()
     using model = new ScriptedModel().says('Paid three.')
     const answer = { ...YES, editedArguments: { amount: 3 } }
@@ -104,7 +104,7 @@ describe('edited arguments', () => {
     ])
   })
 
-  test('hold for each time that the call is entered: also behind a question that it asks', async () => {
+  test('apply whenever the handler is entered, even after a question that it asks', async () => {
     const entered: unknown[] = []
     const pay = tool(
       'pay',
@@ -126,8 +126,8 @@ describe('edited arguments', () => {
   })
 })
 
-describe('answers in parts', () => {
-  test('come in every order; the batch runs once all are there', async () => {
+describe('partial answers', () => {
+  test('arrive in any order; the batch runs once all are given', async () => {
     const orders = [
       ['call_1', 'call_2', 'call_3'],
       ['call_3', 'call_1', 'call_2'],

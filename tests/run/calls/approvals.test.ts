@@ -7,7 +7,7 @@ import { eventsIn, pausedRun, payTool, stored, YES } from '../resume/pause-suppo
 import { eventsOf, failureOf, harnessOf, kinds, ofKind, output, tool } from '../../harness/support.js'
 
 describe('a call that needs approval', () => {
-  test('AP-01 pauses the run: nothing of the batch has run, its hooks were asked, and the result says what waits', async () => {
+  test('AP-01 it pauses the run before anything in its batch runs, after its hooks; the result lists the pending approvals', async () => {
     const { pay, ran } = payTool()
     const asked: string[] = []
     const ends: HookContext<'run_end'>[] = []
@@ -32,7 +32,7 @@ describe('a call that needs approval', () => {
     expect(ends).toMatchObject([{ stopReason: 'approval_required', error: null, result: { pending: [{}] } }])
   })
 
-  test('AP-02 AP-03 runs once with its own arguments when approved, in another harness, from a copy of the state', async () => {
+  test('AP-02 AP-03 once approved it runs once with its own arguments, in another harness, from a copy of the state', async () => {
     const { pay, ran, state } = await pausedRun()
     using model = new ScriptedModel().says('Paid.')
     const result = await harnessOf({ model, tools: [pay] }).resume(state, [YES])
@@ -54,7 +54,7 @@ describe('a call that needs approval', () => {
     ['AP-04 with a reason', 'Too much.', 'Reason: Too much.'],
     ['AP-05 without a reason', undefined, null],
   ])(
-    'AP-04 AP-05 is answered in place of being run when rejected %s, without costing a retry',
+    'AP-04 AP-05 a rejected call fails with `ApprovalRejected` without running, and uses no retry: %s',
     async (_, reason, line) => {
       const { pay, ran, state } = await pausedRun()
       using model = new ScriptedModel().says('Then not.')
@@ -71,7 +71,7 @@ describe('a call that needs approval', () => {
     },
   )
 
-  test('AP-06 holds its whole batch, whose hooks are asked once; the others run after the answer, in model order', async () => {
+  test('AP-06 it holds its whole batch, whose hooks are asked once; the other calls run after the answer, in model order', async () => {
     const { pay, ran } = payTool()
     const order: string[] = []
     const look = tool('look', () => void order.push('look'))
@@ -92,7 +92,7 @@ describe('a call that needs approval', () => {
     expect(model.heard[1]).toMatchObject({ outputs: [{ callId: 'call_1' }, { callId: 'call_2', ok: true }] })
   })
 
-  test('AP-07 the trace of a run that goes on has the metadata and the trace context that were stored', async () => {
+  test('AP-07 the trace of a resumed run has the stored metadata and trace context', async () => {
     const { pay, state } = await pausedRun()
     const runs: TracedRun[] = []
     const trace = { event: () => undefined, traceparent: '00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01' }
@@ -105,7 +105,7 @@ describe('a call that needs approval', () => {
     ])
   })
 
-  test('AP-10 a hook can still cancel it once it is approved: it counts as cancelled, and says both', async () => {
+  test('AP-10 a hook can still cancel it once it is approved: it counts as cancelled, and the record shows both', async () => {
     const { pay, ran, state } = await pausedRun()
     const hooks: Hook[] = [{ event: 'before_tool_call', handler: () => ({ cancel: 'Not today.' }) }]
     const model = new ScriptedModel().says('Then not.')
@@ -115,7 +115,7 @@ describe('a call that needs approval', () => {
     expect(result.toolCallRecords).toMatchObject([{ cancelled: true, approval: { approved: true } }])
   })
 
-  test('AP-11 a retryable failure of an approved call counts, and the next try waits for approval again', async () => {
+  test('AP-11 a retryable failure of an approved call counts, and the next attempt waits for approval again', async () => {
     const pay = tool('pay', () => Promise.reject(new ModelRetry('Say the currency.')), { requiresApproval: true })
     const model = new ScriptedModel().calls('pay').calls('pay')
     const harness = harnessOf({ model, tools: [pay] })
@@ -129,7 +129,7 @@ describe('a call that needs approval', () => {
     expect(failed).toMatchObject({ code: 'tool_retries_exceeded', run: { usage: { toolRetries: { pay: 2 } } } })
   })
 
-  test('AP-12 H-12 is not run when no request is left to tell its result; the run stays paused', async () => {
+  test('AP-12 it does not run if no request is left to report its result; the run stays paused', async () => {
     const { pay, ran, state } = await pausedRun()
     const log = memoryLog()
     const harness = harnessOf({ model: new ScriptedModel(), tools: [pay], limits: { modelRequests: 1 }, log })
@@ -141,7 +141,7 @@ describe('a call that needs approval', () => {
     expect((await harnessOf({ model, tools: [pay], log }).resume(state, [YES])).text).toBe('Paid.')
   })
 
-  test('AP-13 a batch over its budget fails with the limit in place of asking', async () => {
+  test('AP-13 a batch over its limit fails instead of asking for approval', async () => {
     const { pay, ran } = payTool()
     const model = new ScriptedModel().callsAll([{ name: 'pay' }, { name: 'pay' }])
     const harness = harnessOf({ model, tools: [pay], limits: { toolCalls: 1 } })
@@ -152,7 +152,7 @@ describe('a call that needs approval', () => {
     expect(ran).toEqual([])
   })
 
-  test('AP-17 a structured answer by tool may follow, and the run can be continued from it (H-22)', async () => {
+  test('AP-17 a structured answer by tool may follow, and the run can be continued from it', async () => {
     const { pay, state } = await pausedRun()
     const outputType = z.object({ paid: z.boolean() })
     using model = new ScriptedModel().calls('final_result', { paid: true }).says('{"paid":false}')
@@ -166,16 +166,19 @@ describe('a call that needs approval', () => {
   test.each([
     ['replaces', { tenant: 'b' }, { tenant: 'b' }],
     ['keeps', undefined, { order: 7 }],
-  ])('AP-18 metadata given on resume %s what was stored, as a whole', async (_, metadata, expected) => {
-    const { state } = await pausedRun()
-    const seen: unknown[] = []
-    const pay = tool('pay', (__, context) => void seen.push(context.metadata), { requiresApproval: true })
-    const model = new ScriptedModel().says('Paid.')
-    await harnessOf({ model, tools: [pay] }).resume(state, [YES], metadata === undefined ? {} : { metadata })
-    expect(seen).toEqual([expected])
-  })
+  ])(
+    'AP-18 metadata passed on resume replaces the stored metadata as a whole, and omitted metadata keeps it: %s',
+    async (_, metadata, expected) => {
+      const { state } = await pausedRun()
+      const seen: unknown[] = []
+      const pay = tool('pay', (__, context) => void seen.push(context.metadata), { requiresApproval: true })
+      const model = new ScriptedModel().says('Paid.')
+      await harnessOf({ model, tools: [pay] }).resume(state, [YES], metadata === undefined ? {} : { metadata })
+      expect(seen).toEqual([expected])
+    },
+  )
 
-  test('AP-22 what the model was told of its budgets before the pause is not told again', async () => {
+  test('AP-22 notices that were sent before the pause are not sent again', async () => {
     const { pay } = payTool()
     using model = new ScriptedModel().calls('pay').says('Paid.')
     const harness = harnessOf({ model, tools: [pay], limits: { toolCalls: 1 } })
@@ -185,7 +188,7 @@ describe('a call that needs approval', () => {
     expect(ofKind(resumed, 'limit_warning')).toMatchObject([{ limitKind: 'tool_calls', remaining: 0 }])
   })
 
-  test('AP-26 a closed harness refuses to resume, by every name', async () => {
+  test('AP-26 a closed harness rejects `resume` and `streamResume`', async () => {
     const { pay, state } = await pausedRun()
     const harness = harnessOf({ model: new ScriptedModel(), tools: [pay] })
     await harness.close()
@@ -193,7 +196,7 @@ describe('a call that needs approval', () => {
     expect(() => harness.streamResume(state, [YES])).toThrow(expect.objectContaining({ code: 'closed' }) as Error)
   })
 
-  test('AP-27 the stream of a resumed run tells its start, the decisions, the tools, a request of its kind and the end', async () => {
+  test('AP-27 the stream of a resumed run emits its start, the decisions, the tools, a request of its kind and the end', async () => {
     const { pay, state } = await pausedRun()
     const model = new ScriptedModel().says('Paid.')
     const stream = harnessOf({ model, tools: [pay] }).streamResume(state, [YES], { deltas: false })
@@ -209,7 +212,7 @@ describe('a call that needs approval', () => {
     expect(events.map(({ seq }) => seq)).toEqual(events.map((_, index) => Number(state['seq']) + index + 1))
   })
 
-  test('AP-28 a state given to the wrong one of `resume` and `history` is sent to the other, before any hook', async () => {
+  test('AP-28 a state passed to the wrong one of `resume` and `history` is rejected with the right one, before any hook', async () => {
     const { pay, state } = await pausedRun()
     const hooks: Hook[] = [{ event: 'run_start', handler: () => expect.fail('No hook may be asked.') }]
     const harness = harnessOf({ model: new ScriptedModel(), tools: [pay], hooks })
@@ -218,7 +221,7 @@ describe('a call that needs approval', () => {
     await expect(harness.resume(ended, [YES])).rejects.toThrow(/pass it as `history` with a new prompt/)
   })
 
-  test('AP-44 tokens add up over the paused turn, the resumed one and a corrective one', async () => {
+  test('AP-44 tokens add up over the paused turn, the resumed one and a correction', async () => {
     const { pay } = payTool()
     const usage = (inputTokens: number) => ({ usage: { inputTokens, outputTokens: 1 } })
     using model = new ScriptedModel()

@@ -20,7 +20,7 @@ describe('the history of a run', () => {
     handler: (args) => args,
   })
 
-  test('149 holds the repaired arguments, which the events and the model see too', async () => {
+  test('149 it holds the repaired arguments, which the events and the model see too', async () => {
     using model = new ScriptedModel().calls('edit', { file: 'a.txt', replaceAll: 'true' }).says('Done.')
     const result = await harnessOf({ model, tools: [edit] }).run('Go.')
     const repaired = '{"path":"a.txt","replace_all":true}'
@@ -36,7 +36,7 @@ describe('the history of a run', () => {
   })
 
   test.each(['{"path":', '[1]', '5', 'not json', ''])(
-    '149 never shows arguments that are no object as an empty one: %j',
+    '149 it never shows malformed arguments as an empty object: %j',
     async (text) => {
       using model = new ScriptedModel()
         .callsAll(['edit', 'ghost'].map((name) => ({ name, arguments: text })))
@@ -47,13 +47,13 @@ describe('the history of a run', () => {
     },
   )
 
-  test('149 keeps the original of arguments that are an object and do not fit', async () => {
+  test('149 it keeps the original of an object that does not fit', async () => {
     using model = new ScriptedModel().calls('edit', { path: 5, other: 1 }).says('Done.')
     const result = await harnessOf({ model, tools: [edit] }).run('Go.')
     expect(result.toolCallRecords.map(({ call }) => call.arguments)).toEqual(['{"path":5,"other":1}'])
   })
 
-  test('158 a handler that looks at log and transcript while it runs finds its own call already kept', async () => {
+  test('158 a handler that reads log and transcript while it runs finds its own call already stored', async () => {
     const log = memoryLog()
     let found: DurableEvent[] = []
     const looking = tool('looking', async (_args, { runId }) => {
@@ -75,7 +75,7 @@ describe('the history of a run', () => {
 })
 
 describe('failures that end the run', () => {
-  test('160 provider_error leaves a transcript that the next run can use', async () => {
+  test('160 a provider error leaves a transcript that the next run can use', async () => {
     using model = new ScriptedModel().calls('a').fails('Down.')
     const error = await failureOf(harnessOf({ model, tools: [tool('a')] }).run('Go.'))
     expect(error).toMatchObject({
@@ -93,7 +93,7 @@ describe('failures that end the run', () => {
     ['the start of a call', 4, ['run_started', 'model_request_started', 'model_message']],
     ['the end of a call', 5, ['run_started', 'model_request_started', 'model_message', 'tool_call_started']],
   ])(
-    '160 store_failure at %s: nothing is executed behind it, and the stream ends with run_failed',
+    '160 a store failure executes nothing after it, and the stream ends with `run_failed`: at %s',
     async (_name, failing, kept) => {
       const inner = memoryLog()
       let appends = 0
@@ -131,8 +131,8 @@ describe('failures that end the run', () => {
   )
 })
 
-describe('an event that a model tells', () => {
-  test('160 store_failure of it stops the request that is under way', async () => {
+describe('an event emitted by a model', () => {
+  test('160 a store failure for it stops the current request', async () => {
     const inner = memoryLog()
     const log = {
       ...inner,
@@ -156,7 +156,7 @@ describe('an event that a model tells', () => {
   })
 })
 
-describe('what the core loads', () => {
+describe('the files that the core loads', () => {
   const source = resolve(import.meta.dirname, '../../../src')
 
   /** The files that a file imports when it is loaded, types and `import()` left out, with theirs. */
@@ -174,7 +174,7 @@ describe('what the core loads', () => {
     return seen
   }
 
-  test('162 is itself alone: no optional folder, and no package', () => {
+  test('162 the core loads neither an optional folder nor a package', () => {
     const names = [...loaded(resolve(source, 'index.ts'))].map((file) =>
       file.startsWith('/') ? relative(source, file) : file,
     )

@@ -79,7 +79,7 @@ describe('the stages of a call', () => {
 })
 
 describe('a sequential call that asks', () => {
-  test('holds what comes after it in its batch, until it has ended', async () => {
+  test('holds the calls after it in its batch until it has ended', async () => {
     const order: string[] = []
     const note = (name: string) => tool(name, () => void order.push(name))
     const asking = tool(
@@ -100,7 +100,7 @@ describe('a sequential call that asks', () => {
     expect([result.text, order]).toEqual(['Done.', ['a', 's', 'b']])
   })
 
-  test('waits for what comes before it, if that asks', async () => {
+  test('waits for a call before it that asks', async () => {
     const order: string[] = []
     const asking = tool('x', async (_args, context) => {
       await context.ask('Sure?', { type: 'string' })

@@ -45,7 +45,7 @@ function callsOf(...names: readonly string[]): ScriptedCall[] {
 }
 
 describe('a batch', () => {
-  test('PT-01 sequential is false by default and never in what the model sees', async () => {
+  test('PT-01 sequential is false by default and never sent to the model', async () => {
     using model = new ScriptedModel().says('Done.')
     const tools = [tool('a'), tool('b', undefined, { sequential: true })]
     expect(tools.map(({ sequential }) => sequential ?? false)).toEqual([false, true])
@@ -56,7 +56,7 @@ describe('a batch', () => {
     ])
   })
 
-  test('PT-03 PT-06 PT-08 PT-12 safe calls run together; outputs are in model order whoever ends first, in one continuation', async () => {
+  test('PT-03 PT-06 PT-08 PT-12 calls run concurrently; outputs are in model order whichever ends first, in one request', async () => {
     const shop = new Workshop()
     using model = new ScriptedModel().callsAll(callsOf('a', 'b', 'a')).says('Done.')
     const running = harnessOf({ model, tools: [shop.tool('a'), shop.tool('b')] }).run('Go.')
@@ -81,7 +81,7 @@ describe('a batch', () => {
     expect(result.toolCallRecords.map(({ call }) => call.id)).toEqual(['call_1', 'call_2', 'call_3'])
   })
 
-  test('PT-04 PT-10 a sequential call is a barrier inside the batch (not the end of all concurrency)', async () => {
+  test('PT-04 PT-10 a sequential call is a barrier inside the batch', async () => {
     const shop = new Workshop()
     using model = new ScriptedModel().callsAll(callsOf('a', 'a', 'alone', 'a', 'a')).says('Done.')
     const tools = [shop.tool('a'), shop.tool('alone', { sequential: true })]
@@ -98,7 +98,7 @@ describe('a batch', () => {
     ])
   })
 
-  test('PT-05 in global sequential mode safe calls run one by one', async () => {
+  test('PT-05 in sequential mode all calls run one by one', async () => {
     const shop = new Workshop()
     using model = new ScriptedModel().callsAll(callsOf('a', 'a')).says('Done.')
     const running = harnessOf({ model, tools: [shop.tool('a')], toolExecution: 'sequential' }).run('Go.')
@@ -127,7 +127,7 @@ describe('a batch', () => {
     })
   })
 
-  test('PT-11 of 40 calls at most 16 are under way at once, and all end in order', async () => {
+  test('PT-11 of 40 calls at most 16 run at once, and all end in order', async () => {
     let underWay = 0
     let most = 0
     const busy = tool('busy', async (_args, { callId }) => {
@@ -147,7 +147,7 @@ describe('a batch', () => {
     )
   })
 
-  test('PT-03 calls that are made up are told apart: missing, repeated and unsafe ids get ids of their own (H-38)', async () => {
+  test('PT-03 missing, repeated and unsafe call ids are replaced by distinct ones', async () => {
     const ids = ['', 'x', 'x', '__proto__', 'x_2', '']
     using model = new ScriptedModel()
       .callsAll(ids.map((callId) => ({ name: 'a', callId })))

@@ -19,7 +19,7 @@ function askTool(name = 'ask') {
 }
 
 describe('a question to a person', () => {
-  test('pauses the run with what the tool asks, and the handler is entered again with the answer', async () => {
+  test('pauses the run with its content, and the handler is entered again with the answer', async () => {
     const { ask, entered } = askTool()
     using model = new ScriptedModel().calls('ask', { about: 'the roof' }, { text: 'Let me ask.' }).says('Red it is.')
     const harness = harnessOf({ model, tools: [ask] })
@@ -147,7 +147,7 @@ describe('a question to a person', () => {
     expect(model.heard[1]).toMatchObject({ outputs: [{ content: 'red large' }] })
   })
 
-  test('gives its answer as its schema parses it', async () => {
+  test('an answer %s is rejected before anything runs', async () => {
     const answers: unknown[] = []
     const when = tool('when', async (_, context) => {
       answers.push(await context.ask('When?', z.object({ day: z.string(), hour: z.number().default(9) })))
@@ -157,7 +157,7 @@ describe('a question to a person', () => {
     expect(answers).toEqual([{ day: 'Monday', hour: 9 }])
   })
 
-  test('is asked all the same by a handler that catches the rejection of `ask` only when it lets it through', async () => {
+  test('is also asked by a handler that catches the rejection of `ask`, if it rethrows it', async () => {
     const swallows = tool('swallows', async (_, context) => {
       try {
         await context.ask('Anyone?', z.string())
@@ -171,7 +171,7 @@ describe('a question to a person', () => {
     expect(result).toMatchObject({ stopReason: 'end_turn', pending: [] })
   })
 
-  test('with a schema that is none fails the call, not the run', async () => {
+  test('with an invalid schema fails the call, not the run', async () => {
     const odd = tool('odd', (_, context) => context.ask('x', (() => undefined) as never))
     using model = new ScriptedModel().calls('odd').says('Done.')
     const result = await harnessOf({ model, tools: [odd] }).run('Go.')
@@ -179,7 +179,7 @@ describe('a question to a person', () => {
     expect(model.heard[1]).toMatchObject({ outputs: [{ ok: false }] })
   })
 
-  test('of a call that was stopped is not asked: its time was up, or the run was aborted', async () => {
+  test('of a stopped call is not asked: its time was up, or the run was aborted', async () => {
     const slow = tool(
       'slow',
       async (_, context) => {

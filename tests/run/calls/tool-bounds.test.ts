@@ -30,7 +30,7 @@ async function rejects(thrown: unknown): Promise<never> {
   throw thrown
 }
 
-describe('a tool that misbehaves gives a bounded, clear result, and the run goes on', () => {
+describe('a misbehaving tool yields a bounded, clear result, and the run continues', () => {
   test.each<[string, () => unknown, Partial<HeardOutput>]>([
     [
       'throws an error',
@@ -75,7 +75,7 @@ describe('a tool that misbehaves gives a bounded, clear result, and the run goes
     expect(data.metadata).toMatchObject({ truncated: true })
   })
 
-  test('when it hangs past its time, heeding its signal or not', async () => {
+  test('when it exceeds its time limit, with or without respect for its signal', async () => {
     const content = '`odd` had not ended after 20 ms and was stopped. Its outcome is unknown.'
     const told = { ok: false, content, metadata: { error_type: 'Timeout', tool: 'odd' } }
     let reason: unknown
@@ -91,7 +91,7 @@ describe('a tool that misbehaves gives a bounded, clear result, and the run goes
     expect(await heardOf(() => new Promise(() => undefined), { timeoutMs: 20 })).toMatchObject(told)
   })
 
-  test('when it ends in time, its time limit leaves nothing behind', async () => {
+  test('when it ends in time, its timer is cleared', async () => {
     let aborted = false
     const quick = ({ signal }: ToolContext): string => {
       signal.addEventListener('abort', () => (aborted = true))
@@ -103,7 +103,7 @@ describe('a tool that misbehaves gives a bounded, clear result, and the run goes
     expect(aborted).toBe(false)
   })
 
-  test('when it tells progress that is no JSON, which only listeners get', async () => {
+  test('when it reports progress that is not JSON, which only listeners receive', async () => {
     expect(
       await heardOf((context) => {
         context.progress(circular() as JsonObject)

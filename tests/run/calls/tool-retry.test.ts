@@ -30,8 +30,8 @@ function picky(times: number, beside: Parameters<typeof tool>[2] = {}): ReturnTy
   )
 }
 
-describe('what the model may try again', () => {
-  test('TR-01 TR-13 the message of a ModelRetry reaches the model, and the retry succeeds with a count of 1', async () => {
+describe('failures that the model may correct', () => {
+  test('TR-01 TR-13 the message of a `ModelRetry` reaches the model, and the retry succeeds with a count of 1', async () => {
     using model = new ScriptedModel().calls('picky').calls('picky').says('Done.')
     const result = await harnessOf({ model, tools: [picky(1)] }).run('Go.')
     expect(model.heard.slice(1)).toEqual([
@@ -44,7 +44,7 @@ describe('what the model may try again', () => {
     expect(result.usage.toolRetries).toEqual({ picky: 1 })
   })
 
-  test('TR-02 a validation failure is retried, and the handler runs only with valid input', async () => {
+  test('TR-02 a validation failure is retried, and the handler runs only with valid arguments', async () => {
     const handler = vi.fn(() => 'taken')
     using model = new ScriptedModel().calls('take', { n: 'two' }).calls('take', { n: 2 }).says('Done.')
     const result = await harnessOf({ model, tools: [take(handler)] }).run('Go.')
@@ -52,7 +52,7 @@ describe('what the model may try again', () => {
     expect(result.usage).toMatchObject({ toolCalls: 2, toolRetries: { take: 1 } })
   })
 
-  test('TR-03 TR-14 a validation error inside a handler, sync or async, is not a retry', async () => {
+  test('TR-03 TR-14 a validation error inside a handler, synchronous or not, is not a retry', async () => {
     const inside = (): unknown => z.string().parse(5)
     const tools = [tool('sync', inside), tool('async', async () => inside())]
     using model = new ScriptedModel().callsAll([{ name: 'sync' }, { name: 'async' }]).says('Done.')
@@ -66,7 +66,7 @@ describe('what the model may try again', () => {
     ])
   })
 
-  test('TR-04 a built-in tool that gets wrong arguments may be called again', async () => {
+  test('TR-04 a built-in tool with invalid arguments may be called again', async () => {
     const root = await mkdtemp(join(tmpdir(), 'thinharness-retry-'))
     try {
       using model = new ScriptedModel().calls('read', { pat: 'a.txt' }).says('Done.')
@@ -86,7 +86,7 @@ describe('what the model may try again', () => {
     expect(result.usage.toolRetries).toEqual({ take: 1 })
   })
 
-  test('TR-06 nested and root issues are told with dotted path and root marker', async () => {
+  test('TR-06 nested and root problems are reported with a dotted path and a root mark', async () => {
     using model = new ScriptedModel()
       .calls('take', { n: 1, filters: [{ name: 5 }] })
       .calls('take', '[1]')
@@ -108,8 +108,8 @@ describe('what the model may try again', () => {
   })
 })
 
-describe('the budget', () => {
-  test('TR-07 exceeding it counts the last failure, sends no output for it, fires the limit hook, and run_end has no result', async () => {
+describe('the retry limit', () => {
+  test('TR-07 exceeding it counts the last failure, sends no output for it and fires the limit hook; `run_end` has no result', async () => {
     const fired: unknown[] = []
     const hooks: Hook[] = [
       {
@@ -137,25 +137,25 @@ describe('the budget', () => {
     expect(ofKind(events, 'model_retry').map(({ callId }) => callId)).toEqual(['call_1'])
   })
 
-  test('TR-08 a budget of 0 of a tool fails at once', async () => {
+  test('TR-08 a limit of 0 fails at the first failure', async () => {
     using model = new ScriptedModel().calls('picky')
     const error = await failureOf(harnessOf({ model, tools: [picky(9, { maxRetries: 0 })] }).run('Go.'))
     expect(error.message).toBe('Tool `picky` failed 1 time in a row; its budget is 0 retries.')
   })
 
-  test('TR-09 a budget of a tool wins over that of the harness', async () => {
+  test('TR-09 a limit of a tool wins over that of the harness', async () => {
     using model = new ScriptedModel().calls('picky').calls('picky').calls('picky').says('Done.')
     const result = await harnessOf({ model, tools: [picky(2, { maxRetries: 2 })], toolRetries: 0 }).run('Go.')
     expect(result.text).toBe('Done.')
   })
 
-  test('TR-10 two failures in one batch share the budget, and the batch is not continued', async () => {
+  test('TR-10 two failures in one batch share the limit, and the batch is not continued', async () => {
     using model = new ScriptedModel().callsAll([{ name: 'picky' }, { name: 'picky' }])
     const error = await failureOf(harnessOf({ model, tools: [picky(9)] }).run('Go.'))
     expect(error.run.usage).toMatchObject({ modelRequests: 1, toolRetries: { picky: 2 } })
   })
 
-  test('TR-11 unknown tools and cancelled calls use no budget', async () => {
+  test('TR-11 unknown tools and cancelled calls do not count', async () => {
     const hook: Hook = { event: 'before_tool_call', tools: ['picky'], handler: () => ({ cancel: 'No.' }) }
     using model = new ScriptedModel().callsAll([{ name: 'ghost' }, { name: 'picky' }]).says('Done.')
     const result = await harnessOf({ model, tools: [picky(9)], hooks: [hook], toolRetries: 0 }).run('Go.')
@@ -175,7 +175,7 @@ describe('the budget', () => {
     expect(result.usage.toolRetries).toEqual({ picky: 1 })
   })
 
-  test('TR-09 H-03 failures count in a row: a success in between gives the budget back', async () => {
+  test('TR-09 consecutive failures count: a success resets the count', async () => {
     let count = 0
     const moody = tool('moody', () => {
       if (count++ % 2 === 0) throw new ModelRetry('Not now.')
@@ -204,11 +204,11 @@ describe('the budget', () => {
       () => tool('a', undefined, { maxRetries: -1 }),
       'Expected `maxRetries` of tool `a` to be a whole number from 0 up, got `-1`.',
     ],
-  ])('TR-15 a negative budget of %s is refused', (_name, make, message) => {
+  ])('TR-15 a negative limit is rejected: %s', (_name, make, message) => {
     expect(make).toThrow(message)
   })
 
-  test('TR-16 an after-hook that writes garbage cannot evade the budget, nor one that forges a retry use it', async () => {
+  test('TR-16 an after-hook can neither evade the limit by writing garbage nor use it up by forging a retry', async () => {
     const garbage: Hook = { event: 'after_tool_call', tools: ['picky'], handler: () => ({ output: 'garbage' }) }
     const forged: Hook = {
       event: 'after_tool_call',
@@ -233,7 +233,7 @@ describe('the budget', () => {
     ])
   })
 
-  test('TR-01 a failed result that a handler returns counts when it says retry', async () => {
+  test('TR-01 a failed result that a handler returns counts if it is marked as a retry', async () => {
     const failing = (retry: boolean): ReturnType<typeof tool> =>
       tool(
         retry ? 'again' : 'over',

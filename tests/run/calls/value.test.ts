@@ -15,7 +15,7 @@ async function valueOf(returned: unknown, hooks: Hook[] = []): Promise<{ value?:
   return live ?? {}
 }
 
-test('the value that a tool returned is in its event, as JSON, in the order of its author', async () => {
+test('the value that a tool returned is in its event, as JSON, in its original order', async () => {
   const { value } = await valueOf({ b: new Date(0), a: [1, undefined] })
   expect(JSON.stringify(value)).toBe('{"b":"1970-01-01T00:00:00.000Z","a":[1,null]}')
 })
@@ -33,7 +33,7 @@ test.each([
   ['nothing', undefined],
   ['a failure', new ToolResult({ ok: false, content: { no: 1 } })],
   ['a value whose text was shortened', { rows: 'x'.repeat(300_000) }],
-])('%s has no value beside its text', async (_name, returned) => {
+])('%s has no value besides its text', async (_name, returned) => {
   expect(await valueOf(returned)).not.toHaveProperty('value')
 })
 

@@ -20,7 +20,7 @@ function leaving(
 }
 
 describe('after a crash', () => {
-  test('at any event the run comes to the same end, and what was done in the background is not done again', async () => {
+  test('at any event the run reaches the same end, and finished background work is not repeated', async () => {
     const done = new Map<string, number>()
     const step = tool(
       'step',
@@ -45,7 +45,7 @@ describe('after a crash', () => {
     }
   })
 
-  test('a report that had been kept needs nobody to work again', async () => {
+  test('a stored report needs no new work', async () => {
     const log = watchedLog()
     await leaving(['Worked.'], [], { log }).harness.run('Go.', { runId: 'run_p' })
     const cut = log.kept.findIndex(({ kind }) => kind === 'background_reported') + 1
@@ -55,7 +55,7 @@ describe('after a crash', () => {
     expect([result.text, model.requests.length]).toEqual(['Done.', 1])
   })
 
-  test('what no tool starts any more is reported as failed', async () => {
+  test('work that no tool can start any more is reported as failed', async () => {
     const log = watchedLog()
     const start = (isLeft: boolean) =>
       tool('start', (_, context) => (isLeft ? context.spawn({ prompt: 'Work.', background: true }).runId : 'none'), {
@@ -73,7 +73,7 @@ describe('after a crash', () => {
     expect(result.text).toBe('I wait.')
   })
 
-  test('a handler is entered again up to where it left the run, with the arguments and the answer that it had', async () => {
+  test('a handler is entered again up to the point of starting it, with its previous arguments and answer', async () => {
     const entered: unknown[] = []
     const start = tool(
       'start',
@@ -109,13 +109,13 @@ describe('after a crash', () => {
   })
 })
 
-describe('what it asks of people', () => {
+describe('questions of background work', () => {
   const LINES = [call('ask'), 'Worked.']
 
   test.each([
     ['the same log', true],
     ['nothing but the state', false],
-  ])('is pending once the run has nothing else to do, and goes on elsewhere with %s', async (_, isSame) => {
+  ])('are pending once the run has nothing else to do, and continue elsewhere with %s', async (_, isSame) => {
     const log = memoryLog()
     const paused = await leaving(LINES, [ask], { log }).harness.run('Go.', { runId: 'run_p' })
     expect(paused).toMatchObject({ status: 'paused', stopReason: 'input_required', text: 'I wait.' })
@@ -139,7 +139,7 @@ describe('what it asks of people', () => {
     expect([again.pending, again.text, again.stopReason]).toEqual([paused.pending, 'I wait.', 'input_required'])
   })
 
-  test('at any event behind an answer a crash loses neither answer nor work', async () => {
+  test('at any event after an answer a crash loses neither answer nor work', async () => {
     const log = watchedLog()
     const options = { log }
     const paused = await leaving(LINES, [ask], options).harness.run('Go.', { runId: 'run_p' })
@@ -154,7 +154,7 @@ describe('what it asks of people', () => {
     }
   })
 
-  test('what others in the background do is reported first; what people leave open is pending again', async () => {
+  test('other background work is reported first; open questions are pending again', async () => {
     const plays = {
       'Go.': [hand('One.', 'Two.', 'Three.'), 'I wait.', 'Three is there.', 'One is there.', 'All done.'],
       'One.': [call('ask'), 'First.'],
@@ -181,7 +181,7 @@ describe('what it asks of people', () => {
     expect(reportsIn(result.transcript).map(({ content }) => content)).toEqual(['Third.', 'First.', 'Second.'])
   })
 
-  test('a run that waits for people lets the background come to its pause or end first', async () => {
+  test('a run that waits for people lets background work pause or end first', async () => {
     const { pay, ran } = payTool()
     const plays = {
       'Go.': [hand('One.', 'Two.'), call('pay'), 'Paid.', 'All done.', 'All done.'],
@@ -204,7 +204,7 @@ describe('what it asks of people', () => {
     expect(reportsIn(result.transcript)).toHaveLength(2)
   })
 
-  test('of runs below it is asked through it', async () => {
+  test('runs below it are asked through it', async () => {
     const deeper = tool(
       'deeper',
       (_, context) => context.spawn({ prompt: 'Below.', background: true, tools: [ask] }).runId,
@@ -225,7 +225,7 @@ describe('what it asks of people', () => {
 })
 
 describe('elsewhere', () => {
-  test('a fork behind the call that left it begins it anew, under a run id of its own', async () => {
+  test('a fork after the call that started it starts it again, under its own run id', async () => {
     const log = watchedLog()
     const options = leaving(['Worked.'], [], { log })
     await options.harness.run('Go.', { runId: 'run_p' })
@@ -241,7 +241,7 @@ describe('elsewhere', () => {
     expect((report?.['metadata'] as JsonObject)['run_id']).not.toBe(then['childRunId'])
   })
 
-  test('a copy in the background begins with the conversation up to its call, also when the crash came before', async () => {
+  test('a background copy starts with the conversation up to its call, even if the crash came before', async () => {
     const log = watchedLog()
     const plays = { 'Go.': [hand('Look again.'), 'I wait.', 'Done.'] }
     const copy = { subagents: [{ name: 'worker', description: 'A copy.', fork: true, background: true }] }

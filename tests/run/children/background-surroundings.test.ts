@@ -9,8 +9,8 @@ import { eventsOf, ticks, tool } from '../../harness/support.js'
 
 const READ = { annotations: { readOnly: true } } as const
 
-describe('around it', () => {
-  test('the caps of the tool hold: so many at once, and those of an exclusive agent take turns', async () => {
+describe('the surroundings of background work', () => {
+  test('the limits of the tool hold: on concurrency, and exclusive agents take turns', async () => {
     const [now, most] = [new Set<string>(), { all: 0 }]
     const slow = tool(
       'slow',
@@ -33,7 +33,7 @@ describe('around it', () => {
     expect(reportsIn(result.transcript)).toHaveLength(3)
   })
 
-  test('work in the background may leave work in the background: each run waits for its own', async () => {
+  test('background work may start background work: each run waits for its own', async () => {
     const deeper = tool('deeper', (_, context) => context.spawn({ prompt: 'Below.', background: true }).runId, {
       onUnknownOutcome: 'retry',
     })
@@ -50,7 +50,7 @@ describe('around it', () => {
     expect(result.usage.children).toEqual({ modelRequests: 4, toolCalls: 1 })
   })
 
-  test('hooks are asked as for other subagents, and one that is not let begin is reported', async () => {
+  test('hooks are called as for other subagents, and one that may not start is reported', async () => {
     const asked: string[] = []
     const { harness } = played(
       { 'Go.': [hand('Good.', 'Bad.'), 'I wait.', 'Done.', 'Done.'], 'Good.': ['Did it.'] },
@@ -99,7 +99,7 @@ describe('around it', () => {
     expect(await priceRun(events, 'scripted:scripted-1', { prices })).toEqual(again)
   })
 
-  test('what strangers said to it is labelled as its own where provenance is watched', async () => {
+  test('untrusted content that reached it is labelled in its report if provenance is tracked', async () => {
     const sent: unknown[] = []
     const send = tool('send', (args) => void sent.push(args))
     const { harness } = played(
@@ -119,7 +119,7 @@ describe('around it', () => {
     expect(sent).toEqual([])
   })
 
-  test('the tool tells the model which agents work in the background', async () => {
+  test('the tool lists the agents that work in the background', async () => {
     const { harness, model } = played(
       { 'Go.': ['Nothing to do.'] },
       { subagents: [worker(), { name: 'now', description: 'At once.', tools: [] }] },
@@ -132,7 +132,7 @@ describe('around it', () => {
   })
 })
 
-test('a log tells from outside what the state knows, at every event', async () => {
+test('a log shows the same as the state, at every event', async () => {
   const log = watchedLog()
   const options = { subagents: [worker([ask])], log }
   const plays = {
@@ -153,7 +153,7 @@ test('a log tells from outside what the state knows, at every event', async () =
   }
 })
 
-test('a recorded run is run again without anybody at work in the background', async () => {
+test('a recorded run is replayed without background work', async () => {
   const log = watchedLog()
   const { harness } = played(
     { 'Go.': [hand('Work.'), 'I wait.', 'Done.'], 'Work.': ['Worked.'] },

@@ -44,7 +44,7 @@ describe('a subagent in the background', () => {
     })
   })
 
-  test('lets its caller go on, which reads of it with its next request', async () => {
+  test('lets its caller continue, which reads of it with its next request', async () => {
     const [ended, mayEnd] = [gate(), gate()]
     const slow = tool('slow', () => mayEnd.opened, READ)
     const wait = tool('wait', () => ended.opened, READ)
@@ -114,7 +114,7 @@ describe('a subagent in the background', () => {
     expect(reportsIn(transcript)[0]?.['content']).toBe('{"count":3}')
   })
 
-  test('is not begun by a call that fails behind it, and is not waited for by the handler', async () => {
+  test('is not started by a call that fails after it, and the handler does not wait for it', async () => {
     const heard: string[] = []
     const broken = tool(
       'broken',
@@ -156,7 +156,7 @@ describe('a subagent in the background', () => {
     expect(usage.children.modelRequests).toBe(2)
   })
 
-  test('is refused to a tool that may not be entered again, and with a `background` that is none', async () => {
+  test('is not available to a tool that may not be entered again, and an invalid `background` is rejected', async () => {
     const leaving =
       (background: unknown) => (_: unknown, context: Parameters<Parameters<typeof tool>[1] & object>[1]) =>
         context.spawn({ prompt: 'Work.', background: background as boolean }).runId
@@ -173,7 +173,7 @@ describe('a subagent in the background', () => {
 })
 
 describe('the end of the run', () => {
-  test('a run that is cancelled cancels what works in the background', async () => {
+  test('a cancelled run cancels background work', async () => {
     const stop = new AbortController()
     const slow = tool(
       'slow',
@@ -205,7 +205,7 @@ describe('the end of the run', () => {
     expect(log.kept).toHaveLength(length)
   })
 
-  test('a limit that ends the run ends what works in the background', async () => {
+  test('a limit that ends the run ends background work', async () => {
     const slow = tool(
       'slow',
       (_, { signal }) => new Promise((resolve) => signal.addEventListener('abort', resolve)),
@@ -221,7 +221,7 @@ describe('the end of the run', () => {
     expect(log.kept.slice(-3).map(({ kind }) => kind)).toEqual(['run_failed', 'background_reported', 'run_failed'])
   })
 
-  test('an answer that cannot be followed by a request stands, once what works in the background has ended', async () => {
+  test('an answer that no request can follow is final once background work has ended', async () => {
     const { harness } = played(
       { 'Go.': [hand('Work.'), 'My answer.'], 'Work.': ['Worked.'] },
       { subagents: [worker([], { limits: { modelRequests: 5 } })], limits: { modelRequests: 2 } },
@@ -233,7 +233,7 @@ describe('the end of the run', () => {
     expect(reportsIn((result.resumeState as unknown as typeof result).transcript)).toHaveLength(1)
   })
 
-  test('an answer that was asked for because time runs out ends what works in the background', async () => {
+  test('an answer requested because time runs out ends background work', async () => {
     const slow = tool(
       'slow',
       (_, { signal }) => new Promise((resolve) => signal.addEventListener('abort', resolve)),
@@ -279,7 +279,7 @@ describe('the end of the run', () => {
     expect(transcript.map(({ role }) => role).join(' ')).toBe('user assistant tool assistant tool user assistant tool')
   })
 
-  test('what is said to a run that waits for work in the background is answered at once', async () => {
+  test('a message to a run that waits for background work is answered at once', async () => {
     const input = inputPort()
     const mayEnd = gate()
     const slow = tool('slow', () => mayEnd.opened, READ)

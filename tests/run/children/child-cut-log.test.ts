@@ -7,7 +7,7 @@ import { ScriptedModel } from 'thinharness/testing'
 import { harnessOf, tool } from '../../harness/support.js'
 
 test.each([['nothing'], ['{"kind":"run_sta']])(
-  'a child whose log was cut within its first event (%s) begins anew when its parent is recovered',
+  'a child whose log was cut within its first event (%s) starts again when its parent is recovered',
   async (kept) => {
     const folder = await mkdtemp(join(tmpdir(), 'thinharness-cut-'))
     try {

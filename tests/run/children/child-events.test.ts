@@ -50,7 +50,7 @@ test('ST-10 events of children can be left out, and nothing else changes', async
   )
 })
 
-test('SO-35 SO-36 SO-37 a type of its own is serialized for the parent; without one an agent answers in text, whatever its parent has', async () => {
+test("SO-35 SO-36 SO-37 an agent's own output type is serialized for the parent; an agent without one answers in text, whatever its parent has", async () => {
   using model = new ScriptedModel()
     .calls('subagent', { task: 'Count.', agent: 'counter' })
     .calls('subagent', { task: 'Read.', agent: 'reader' })
@@ -76,7 +76,7 @@ test('SO-35 SO-36 SO-37 a type of its own is serialized for the parent; without 
   expect(reader.requests[0]?.constants.tools.map(({ name }) => name)).not.toContain('final_result')
 })
 
-test('SO-38 a parent that is held to a schema by its provider does not change a child that answers by a tool', async () => {
+test('SO-38 a native schema of the parent does not affect a child that answers by a tool', async () => {
   using model = new ScriptedModel({ capabilities: { supportsJsonSchemaOutput: true } })
     .calls('subagent', { task: 'Count.', agent: 'counter' })
     .says('{"answer":"yes"}')
@@ -95,7 +95,7 @@ test('SO-38 a parent that is held to a schema by its provider does not change a 
   expect(counter.requests[0]?.constants.structuredOutput).toBeNull()
 })
 
-test('TR-19 an agent has the retries that it names, else those of the harness', async () => {
+test('TR-19 an agent has its own retry limit, or that of the harness', async () => {
   const failing = tool('look', () => {
     throw new ModelRetry('Again.')
   })

@@ -79,8 +79,8 @@ function grantsOf(set: readonly ToolSpec[]): {
   return { freely: things(set.filter((each) => (each.requiresApproval ?? false) === false)), atAll: things(set) }
 }
 
-describe('what a child run can do', () => {
-  test('is a subset of what its parent can, with and without a person: whatever it is given, or it is refused', () => {
+describe('the capabilities of a child run', () => {
+  test("are a subset of its parent's, with and without a person: whatever it is given, or it is rejected", () => {
     const told = { allowed: 0, refused: 0 }
     fc.assert(
       fc.property(toolSets, toolSets, (parent, child) => {
@@ -101,7 +101,7 @@ describe('what a child run can do', () => {
     expect(Math.min(told.allowed, told.refused)).toBeGreaterThan(100)
   })
 
-  test("is never refused where it is some of its parent's own tools", () => {
+  test("are never rejected if they are some of its parent's own tools", () => {
     fc.assert(
       fc.property(
         toolSets.chain((parent) => fc.tuple(fc.constant(parent), fc.subarray([...parent]))),
@@ -141,7 +141,7 @@ describe('what a child run can do', () => {
       spawner([tool('own')], { hosts: ['*.test'] }),
       'A child run cannot have `own`, which does not state its `reach`: no tool of its parent does',
     ],
-  ])('is what is told of it: %s', async (_name, start, expected) => {
+  ])('are reported: %s', async (_name, start, expected) => {
     await using harness = harnessOf({ model: byPrompt(), tools: [...reading, start] })
 
     const { transcript } = await harness.run('Go.')
@@ -149,7 +149,7 @@ describe('what a child run can do', () => {
     expect(JSON.stringify(transcript.filter(({ role }) => role === 'tool'))).toContain(expected)
   })
 
-  test('of an agent with tools of its own is what `describe` says of the harness', async () => {
+  test('of an agent with its own tools are those that `describe` lists', async () => {
     const search = fetchUrl({ allowHosts: ['docs.test'] })
     const agent = { name: 'searcher', description: 'Searches.', tools: [search] }
     const model = new ScriptedModel()

@@ -11,7 +11,7 @@ const notEmpty = (text: string): void => {
   if (text === '') throw new ModelRetry('Say a name.')
 }
 
-test('SU-03 SO-12 a child run may answer in one of several types, is checked by a validator of its own, and mends its answer', async () => {
+test('SU-03 SO-12 a child run may answer in one of several types, is checked by its own validator, and corrects its answer', async () => {
   using child = new ScriptedModel()
     .calls('final_result', { value: { name: '' } })
     .calls('final_result', { value: 7 })
@@ -38,7 +38,7 @@ test('SU-03 SO-12 a child run may answer in one of several types, is checked by 
   expect(JSON.stringify(child.heard)).toContain('Say a name.')
 })
 
-test('SO-35 SO-15 an agent is checked by its own validator; one that is never content fails for its caller alone', async () => {
+test('SO-35 SO-15 an agent is checked by its own validator; one that is never satisfied fails only for its caller', async () => {
   using clerk = new ScriptedModel().calls('final_result', { name: '' }).calls('final_result', { name: 'Ann' })
   using writer = new ScriptedModel().says('Too long.').says('Too long again.')
   using model = new ScriptedModel()
@@ -67,7 +67,7 @@ test('SO-35 SO-15 an agent is checked by its own validator; one that is never co
   ])
 })
 
-test('SU-01 an agent that cannot be is refused where it is made, a validator of a fork where it is asked', async () => {
+test('SU-01 an invalid agent is rejected at construction, a validator of a fork in the call', async () => {
   expect(() => defineSubagent({ name: 'default', description: 'Me.', tools: [] })).toThrow('`default`')
   using model = new ScriptedModel().calls('ask').says('Done.')
   const ask = tool('ask', async (_args, context) => {
@@ -82,7 +82,7 @@ test('SU-01 an agent that cannot be is refused where it is made, a validator of 
   )
 })
 
-test('PL-14 H-29 an entry of a batch may be of several types, and is mended by the words of a validator', async () => {
+test('PL-14 an entry of a batch may have several types, and is corrected with the words of a validator', async () => {
   using asked = new ScriptedModel().always(({ messages, turn }) => {
     const [prompt] = messages.flatMap((each) => (each.role === 'user' ? [each.content] : []))
     const value = prompt === 'two' ? turn + 1 : { name: turn === 0 ? '' : 'Ann' }
@@ -107,7 +107,7 @@ test('PL-14 H-29 an entry of a batch may be of several types, and is mended by t
   })
 })
 
-test('PL-13 text of a batch that its validator never accepts is the failure of its entry', async () => {
+test('PL-13 an entry whose validator is never satisfied fails alone', async () => {
   using asked = new ScriptedModel().always(() => 'No name.')
   const outputValidator = (): never => {
     throw new ModelRetry('Name one.')

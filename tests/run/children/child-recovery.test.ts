@@ -25,7 +25,7 @@ async function cutBehindAnswer(own: ToolSpec, line: readonly (string | readonly 
   return ends
 }
 
-test('an answer that a child has had is not taken for the answer to its next question', async () => {
+test('an answer to a child is not used for its next question', async () => {
   const answered: unknown[] = []
   const wizard = tool(
     'wizard',
@@ -43,7 +43,7 @@ test('an answer that a child has had is not taken for the answer to its next que
   expect(ends.lastIndexOf('call_1/a/call_1 "First?"')).toBeLessThan(ends.indexOf('call_1/a/call_1 "Second?"'))
 })
 
-test('an approval that a child has had frees no later call of it', async () => {
+test("an approval of a child's call does not cover a later call", async () => {
   const ran: unknown[] = []
   const pay = tool('pay', (_, { callId }) => void ran.push(callId), {
     requiresApproval: true,
@@ -56,7 +56,7 @@ test('an approval that a child has had frees no later call of it', async () => {
   expect(new Set(ran)).toEqual(new Set(['call_1']))
 })
 
-test('a child that ended while its parent was cut off is found with what it came to', async () => {
+test('a child that ended while its parent was interrupted is found with its outcome', async () => {
   let asked = 0
   const look = tool('look', () => ++asked, { annotations: { readOnly: true } })
   const plays = { go: [['delegate'], 'Done.'], a: [['look'], 'A.'], b: ['B.'] }
@@ -72,7 +72,7 @@ test('a child that ended while its parent was cut off is found with what it came
   expect(result.usage.children).toEqual({ modelRequests: 3, toolCalls: 1 })
 })
 
-test('a child of which the last owner is not known to be gone yet is waited for, not given up', async () => {
+test('a child whose last owner may still live is awaited, not given up', async () => {
   const plays = { go: [['delegate'], 'Done.'], a: [['look'], 'A.'] }
   const tools = [delegateTool('delegate', { a: [tool('look', () => 'seen', { annotations: { readOnly: true } })] })]
   const log = watchedLog()

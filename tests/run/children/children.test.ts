@@ -7,7 +7,7 @@ import { eventsIn, stored, watchedLog } from '../resume/pause-support.js'
 import { eventsOf, failureOf, gate, harnessOf, ofKind, told, tool, until } from '../../harness/support.js'
 
 describe('a run that a tool starts', () => {
-  test('is nested in the events, usage and log of its parent, under an id of its own that is always the same', async () => {
+  test('it is nested in the events, usage and log of its parent, under a stable id of its own', async () => {
     const look = tool('look')
     const tools = [delegateTool('delegate', { a: [look] })]
     const ids: string[] = []
@@ -31,7 +31,7 @@ describe('a run that a tool starts', () => {
     expect(ids[0]).toBe(ids[1])
   })
 
-  test('pauses the call that started it, at any depth and any number at once; answers come in parts, in every order', async () => {
+  test('it pauses the call that started it, at any depth and in any number; answers arrive in parts, in any order', async () => {
     const plays = {
       go: [['delegate', 'ask'], 'All done.'],
       a: [['deeper'], 'A done.'],
@@ -70,7 +70,7 @@ describe('a run that a tool starts', () => {
     }
   })
 
-  test('is not run again when it has ended, also where the call is entered again without its log', async () => {
+  test('a finished one is not run again, even if the call is entered again without its log', async () => {
     const ran: string[] = []
     const effect = tool('effect', (_, { runId }) => void ran.push(runId))
     const children = Object.fromEntries(Array.from({ length: 24 }, (_, index) => [`n${index}`, [effect]]))
@@ -90,7 +90,7 @@ describe('a run that a tool starts', () => {
     }
   })
 
-  test('that has ended gives its answer or its failure again, as it was, where the call is entered again', async () => {
+  test('a finished one yields the same answer or failure if the call is entered again', async () => {
     const outputType = z.object({ n: z.number().transform((n) => n * 2) })
     const seen: unknown[] = []
     const delegate = tool(
@@ -116,7 +116,7 @@ describe('a run that a tool starts', () => {
     ])
   })
 
-  test('that waits when the time of its call is up is given up with it', async () => {
+  test('one that waits when the time of its call is up is given up with it', async () => {
     const quiet = gate()
     const late = tool('late', () => quiet.opened)
     const tools = [delegateTool('delegate', { a: [ask], b: [late] }, { timeoutMs: 30 })]
@@ -127,7 +127,7 @@ describe('a run that a tool starts', () => {
     expect(result.toolCallRecords[0]?.output).toContain('Timeout')
   })
 
-  test('ends with its parent when that is aborted, or the harness is closed; both are told, and nothing is left over', async () => {
+  test('it ends with its parent on an abort or when the harness is closed; both ends are reported, and nothing is left', async () => {
     for (const stop of ['abort', 'close'] as const) {
       const begun = gate()
       const aborted: string[] = []
@@ -155,7 +155,7 @@ describe('a run that a tool starts', () => {
     }
   })
 
-  test('that its call has not waited for is ended with the call; one that fails is the handler’s to catch', async () => {
+  test('one that its call has not awaited ends with the call; the handler may catch a failure', async () => {
     const begun = gate()
     const slow = tool('slow', async (_, { signal }) => {
       begun.open()
@@ -180,7 +180,7 @@ describe('a run that a tool starts', () => {
     ['a key that was used', (spawn: Spawn) => [spawn('a'), spawn('a')], /the key `a` already/],
     ['a key with a slash', (spawn: Spawn) => [spawn('a/b')], /Expected `key`/],
     ['an unknown option', (spawn: Spawn) => [spawn('a', { promt: 'x' })], /promt/],
-  ])('is refused for %s, to the handler', async (_, start, problem) => {
+  ])('it is rejected for %s, in the handler', async (_, start, problem) => {
     const delegate = tool('delegate', async (__, context) => {
       const runs = start((key, more = {}) => context.spawn({ prompt: 'a', key, ...more }))
       return Promise.all(runs.map((run) => run.result))
@@ -190,7 +190,7 @@ describe('a run that a tool starts', () => {
     expect(result.toolCallRecords[0]?.output).toMatch(problem)
   })
 
-  test('is heard by the hooks that name its agent, and by no others', async () => {
+  test('only the hooks for its agent see it', async () => {
     const heard: string[] = []
     const hooks: Hook[] = [undefined, ['reader'], ['*']].map((agents) => ({
       event: 'run_start',
@@ -227,7 +227,7 @@ describe('deep trees', () => {
     expect(result.usage.children).toEqual({ modelRequests: 2 * depth, toolCalls: depth })
   })
 
-  test('the events of a run and those below it are in one stream, each under its own numbers', async () => {
+  test('the events of a run and its descendants are in one stream, each with its own numbers', async () => {
     const plays = { go: [['delegate'], 'Done.'], a: ['A.'], b: ['B.'] }
     const tools = [delegateTool('delegate', { a: [], b: [] })]
     const events = await eventsOf(harnessOf({ model: playing(plays), tools }).stream('go', { deltas: false }))

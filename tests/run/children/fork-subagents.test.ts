@@ -45,7 +45,7 @@ const ADAPTERS: readonly (readonly [string, (url: string) => Model, keyof Script
 
 describe('a forked subagent', () => {
   test.each(ADAPTERS)(
-    'asks first what its caller asked last, byte for byte, and then goes on from there (%s)',
+    'its first request repeats the last one of its caller byte for byte, then continues (%s)',
     async (_, make, api, list) => {
       await using provider = await scriptedProvider()
       const { url, bodies } = await relay(new URL(provider.url[api]).origin)
@@ -71,7 +71,7 @@ describe('a forked subagent', () => {
     },
   )
 
-  test('knows the conversation, and has an answer to each call of the open batch, the same whoever is first', async () => {
+  test('it knows the conversation, and has a result for each call of the open batch, in any order of completion', async () => {
     const heard: string[] = []
     for (const slowness of [0, 20]) {
       const first = tool('first', () => new Promise((resolve) => setTimeout(resolve, slowness)))
@@ -95,7 +95,7 @@ describe('a forked subagent', () => {
     expect(heard[0]).toContain('Your part.')
   })
 
-  test('answers as its caller does, in the output type of that', async () => {
+  test('it answers as its caller does, in the same output type', async () => {
     const outputType = z.object({ n: z.number() })
     const model = new ScriptedModel()
       .calls('subagent', { task: 'Count.' })
@@ -109,7 +109,7 @@ describe('a forked subagent', () => {
     expect(result.output).toEqual({ n: 3 })
   })
 
-  test('has what its caller has: to give it something else is refused', async () => {
+  test('it has the same tools and settings as its caller: others are rejected', async () => {
     const spawner = tool(
       'spawner',
       (_, context) => context.spawn({ prompt: 'x', fork: true, instructions: 'Other.' }).result,

@@ -110,12 +110,12 @@ const byBatch = {
   calls: [{ source: { kind: 'inline', prompts }, max_concurrency: 32 } as JsonObject],
 }
 
-describe('a limit of money over 64 children that always spend the most they may', () => {
+describe('a cost limit over 64 children that spend as much as they may', () => {
   test.each([
     ['agents', byAgents],
     ['prompts of a batch', byBatch],
   ])(
-    `BUD-7 H-29 H-40 is not passed by %s, and what is told to have been spent is what was charged, in ${RUNS} runs`,
+    `is not exceeded by %s, and the reported cost is the cost charged, in ${RUNS} runs`,
     async (_who, by) => {
       await fc.assert(
         fc.asyncProperty(spending, async (given) => {
@@ -130,7 +130,7 @@ describe('a limit of money over 64 children that always spend the most they may'
     3_600_000,
   )
 
-  test('H-40 is used: it lets so many be asked as it can pay for', async () => {
+  test('is used up: it admits as many requests as it can pay for', async () => {
     const given = {
       ...{ limit: 2_000_000, maxOutputTokens: 4000 },
       turns: prompts.map(() => 1),

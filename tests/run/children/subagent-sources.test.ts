@@ -8,8 +8,8 @@ import { harnessOf } from '../../harness/support.js'
 
 afterEach(() => void vi.unstubAllEnvs())
 
-describe('what a subagent has', () => {
-  test('SU-07 SU-08 one that inherits reads the skills of its caller, and is told of them; another has none', async () => {
+describe('the tools and settings of a subagent', () => {
+  test("SU-07 SU-08 a subagent that inherits tools has its caller's skills and their summary; another has none", async () => {
     const dir = await folderWith({ 'sums/SKILL.md': skillText('sums', 'Adds.', 'Add them up.') })
     const plays = { a: [{ calls: [{ name: 'skill_read', arguments: { skill_name: 'sums' } }] }, 'Read.'], b: ['B.'] }
     const model = handing([{ task: 'a' }, { task: 'b', agent: 'bare' }], plays)
@@ -25,7 +25,7 @@ describe('what a subagent has', () => {
     expect([bare?.constants.tools, bare?.constants.instructions]).toEqual([[], ''])
   })
 
-  test('SU-09 SU-01 tools that are made for it are its own', async () => {
+  test('SU-09 SU-01 a subagent uses the tools that were created for it', async () => {
     const root = await folderWith({ 'a.txt': 'A' })
     const own = await folderWith({ 'a.txt': 'its own text' })
     const plays = { a: [{ calls: [{ name: 'read', arguments: { path: 'a.txt' } }] }, 'Read.'] }
@@ -35,7 +35,7 @@ describe('what a subagent has', () => {
     expect(JSON.stringify(model.requests[2]?.heard)).toContain('its own text')
   })
 
-  test('SU-10 its model has the key of its own provider or none, never that of its caller’s model', async () => {
+  test("SU-10 a subagent's model uses the key of its own provider, never that of its caller’s model", async () => {
     vi.stubEnv('ANTHROPIC_API_KEY', '')
     vi.stubEnv('OPENAI_API_KEY', 'a-key-of-another-provider')
     const agent = { name: 'other', description: 'Other.', tools: [], model: 'anthropic:claude-sonnet-5' }

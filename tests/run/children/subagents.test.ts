@@ -21,21 +21,25 @@ async function recordOf(options: HarnessOptions, prompt = 'Go.') {
   return { result, events, outputs: result.toolCallRecords.map(envelopeIn) }
 }
 
-describe('the options', () => {
+describe('the options of subagents', () => {
   test.each<[string, unknown, string]>([
-    ['SU-01 a bad name', { ...READER, name: 'a b' }, 'Expected `name` of a subagent to be 1 to 64 letters'],
+    ['SU-01 an invalid name', { ...READER, name: 'a b' }, 'Expected `name` of a subagent to be 1 to 64 letters'],
     ['SU-22 the name of the default agent', { ...READER, name: 'default' }, '`default` is the name of the agent'],
     ['SU-01 a blank description', { ...READER, description: ' ' }, 'Expected `description` of subagent `reader`'],
     ['SU-01 a description of two lines', { ...READER, description: 'a\nb' }, 'to be one line'],
-    ['SU-01 no word on tools', { name: 'reader', description: 'Reads.' }, 'Expected `tools` of subagent `reader`'],
     [
-      'SU-01 a `background` that is none',
-      { ...READER, background: 'yes' },
-      'Expected `background` of subagent `reader`',
+      'SU-01 an agent without tools',
+      { name: 'reader', description: 'Reads.' },
+      'Expected `tools` of subagent `reader`',
     ],
-    ['SU-01 tools beside `fork`', { ...READER, fork: true }, "With `fork` subagent `reader` has its caller's tools."],
+    ['SU-01 an invalid `background`', { ...READER, background: 'yes' }, 'Expected `background` of subagent `reader`'],
+    [
+      'SU-01 an agent with tools and `fork`',
+      { ...READER, fork: true },
+      "With `fork` subagent `reader` has its caller's tools.",
+    ],
     ['what is no agent', 'reader', 'Expected the options of a subagent to be an object, got `reader`.'],
-  ])('refuse %s', (_, agent, message) => {
+  ])('%s is rejected', (_, agent, message) => {
     for (const make of [
       () => harnessOf({ subagents: [agent as SubagentSpec] }),
       () => subagent({ agents: [agent as SubagentSpec] }),
@@ -46,20 +50,20 @@ describe('the options', () => {
     }
   })
 
-  test('SU-01 refuse a name that is there twice, and limits that are none', () => {
+  test('SU-01 a duplicate name and invalid limits are rejected', () => {
     expect(() => harnessOf({ subagents: [READER, READER] })).toThrow('Two subagents have the name `reader`')
     expect(() => subagent({ maxDepth: 0 })).toThrow('Expected `maxDepth` of `subagent` to be a whole number from 1 up')
     expect(() => subagent({ defaultAgent: false })).toThrow('Without a default agent `agents` must name some.')
   })
 
-  test('SU-17 SU-18 the name of the tool is taken where there are subagents, at construction and later; else it is free', () => {
+  test('SU-17 SU-18 the name of the tool is reserved if there are subagents, at construction and later; otherwise it is free', () => {
     const own = subagent()
     expect(() => harnessOf({ subagents: [], tools: [own] })).toThrow('Two tools have the name `subagent`')
     expect(() => harnessOf({ subagents: [] }).addTool(own)).toThrow('Two tools have the name `subagent`')
     expect(() => harnessOf({}).addTool(own)).not.toThrow()
   })
 
-  test('SU-02 the tool is there when asked for, and takes a task and an agent', async () => {
+  test('SU-02 the tool is opt-in, and its arguments are a task and an agent', async () => {
     const offered = async (options: HarnessOptions) => {
       const model = new ScriptedModel().says('Done.')
       await harnessOf({ model, ...options }).run('Go.')
@@ -76,7 +80,7 @@ describe('the options', () => {
 })
 
 describe('a subagent', () => {
-  test('HC-31 SU-03 SU-05 SU-11 the default one has the tools of its caller, a prompt, metadata and budgets of its own', async () => {
+  test('HC-31 SU-03 SU-05 SU-11 the default agent has the tools of its caller, and its own prompt, metadata and limits', async () => {
     const seen: unknown[] = []
     const look = tool('look', (_, { metadata, runId, depth }) => void seen.push([metadata, runId !== 'run_p', depth]))
     const model = handing([{ task: 'Look.' }], { 'Look.': [calls('look'), 'Seen.'] })
@@ -108,7 +112,7 @@ describe('a subagent', () => {
     expect(JSON.stringify(second?.entries)).toContain('final model request')
   })
 
-  test('HC-31 SU-07 SU-09 SU-11 a named one has its own tools, model, instructions and answer; its caller keeps its own', async () => {
+  test('HC-31 SU-07 SU-09 SU-11 a named agent has its own tools, model, instructions and answer; its caller keeps its own', async () => {
     using small = new ScriptedModel({ id: 'small' }).says('{"n":3}')
     const agent: SubagentSpec = {
       ...READER,
@@ -130,7 +134,7 @@ describe('a subagent', () => {
     expect(model.requests).toHaveLength(2)
   })
 
-  test('HC-31 SU-06 SU-12 the model of its caller stays open for it', async () => {
+  test('HC-31 SU-06 SU-12 a model that caller and subagent share is not closed after the subagent', async () => {
     let closed = 0
     const model = Object.assign(handing([{ task: 'a' }], { a: ['A.'] }), {
       close: async () => {
@@ -141,7 +145,7 @@ describe('a subagent', () => {
     expect([result.text, closed]).toEqual(['All done.', 0])
   })
 
-  test('SU-15 SU-16 one that does not exist is answered with those that do, and asks no hook', async () => {
+  test('SU-15 SU-16 an unknown agent is answered with the list of known ones, and no hook fires', async () => {
     const fired: unknown[] = []
     const hooks: Hook[] = [{ event: 'before_subagent_run', handler: () => void fired.push(1) }]
     const model = handing(
@@ -161,7 +165,7 @@ describe('a subagent', () => {
     expect(fired).toEqual([])
   })
 
-  test('SU-14 SU-19 what ends it is a failed result: a provider, a limit, a strict hook of its own', async () => {
+  test('SU-14 SU-19 its failure is a failed result: from a provider, a limit or a strict hook of its own', async () => {
     const hooks: Hook[] = [
       {
         event: 'user_prompt_submit',
@@ -190,7 +194,7 @@ describe('a subagent', () => {
     expect(result.text).toBe('All done.')
   })
 
-  test('starts no further ones unless it may, and then not deeper than that', async () => {
+  test('it starts no subagents unless allowed, and then only to the configured depth', async () => {
     const plays = (line: readonly (string | Reply)[]) => ({ a: line, b: line, c: line })
     const next = (task: string): Reply => ({ calls: [{ name: 'subagent', arguments: { task } }] })
     const flat = handing([{ task: 'a' }], plays(['A.']))
@@ -206,7 +210,7 @@ describe('a subagent', () => {
     expect(JSON.stringify(forked.requests.map(({ heard }) => heard))).toContain('A subagent starts no subagents')
   })
 
-  test('H-32 no more run at once than may; those that are exclusive take turns', async () => {
+  test('the number of concurrent subagents is limited; exclusive ones take turns', async () => {
     for (const [options, most] of [
       [{ maxConcurrent: 2 }, 2],
       [{ defaultAgent: { exclusive: true } }, 1],
@@ -225,7 +229,7 @@ describe('a subagent', () => {
     }
   })
 
-  test('AP-24 AP-25 what it asks a person is asked by its caller, which goes on with the answer (its approvals are not dropped)', async () => {
+  test('AP-24 AP-25 an approval that it needs is asked of its caller, which continues with the answer', async () => {
     const { pay, ran } = payTool()
     const plays = { a: [calls('pay'), 'Paid.'], b: [calls('ask'), 'Asked.'] }
     const harness = () =>
@@ -242,7 +246,7 @@ describe('a subagent', () => {
     expect([done.text, ran.length]).toEqual(['All done.', 1])
   })
 
-  test('goes on after a crash at any event, and what it has done is not done again', async () => {
+  test('it continues after a crash at any event, and finished work is not repeated', async () => {
     const plays = { a: [calls('once'), 'A done.'] }
     const log = watchedLog()
     let runs = 0
@@ -261,7 +265,7 @@ describe('a subagent', () => {
     }
   })
 
-  test('ends with its caller, whether it runs or waits for its turn', async () => {
+  test('it ends with its caller, whether it runs or waits for its turn', async () => {
     const begun = gate()
     const slow = tool('slow', async (_, { signal }) => {
       begun.open()
@@ -279,8 +283,8 @@ describe('a subagent', () => {
   })
 })
 
-describe('the hooks around subagents', () => {
-  test('SU-04 SU-20 fire by name, around the hooks of the child; what they are told is theirs alone', async () => {
+describe('the hooks of subagents', () => {
+  test('SU-04 SU-20 they fire by name, around the hooks of the child; changes to their arguments do not reach others', async () => {
     const fired: unknown[] = []
     const note = (event: Hook['event'], more: object = {}): Hook => ({
       event,
@@ -325,7 +329,7 @@ describe('the hooks around subagents', () => {
     ])
   })
 
-  test('SU-21 one can keep the default agent from running: no child, and none after it', async () => {
+  test('SU-21 a hook can prevent the default agent from running: no child starts', async () => {
     const fired: string[] = []
     const hooks: Hook[] = [
       { event: 'before_subagent_run', agents: ['default'], handler: () => ({ cancel: 'Not today.' }) },
@@ -344,7 +348,7 @@ describe('the hooks around subagents', () => {
     expect(await eventsIn(log, childId)).toEqual([])
   })
 
-  test('HK-24 SU-13 one that fails keeps the child from beginning; an observer that fails closed ends the run that asks it', async () => {
+  test('HK-24 SU-13 a failing guard prevents the child; an observer that fails closed ends the run that started it', async () => {
     const hooks: Hook[] = [
       { event: 'before_subagent_run', agents: ['reader'], handler: () => Promise.reject(new Error('Oops.')) },
     ]

@@ -44,13 +44,13 @@ describe('registration', () => {
       { event: 'run_end', handler, tool: ['a'] },
       'Unknown option of a `run_end` hook: `tool`. Did you mean `tools`?',
     ],
-  ])('HK-02 refuses %s', (_name, hook, message) => {
+  ])('HK-02 an invalid hook is rejected: %s', (_name, hook, message) => {
     expect(() => harnessOf({ hooks: [hook as Hook] })).toThrow(
       expect.objectContaining({ code: 'invalid_options', message: expect.stringContaining(message) as string }),
     )
   })
 
-  test('HK-03 a filter may name any tool; one that does not exist simply never fires', async () => {
+  test('HK-03 a filter may name any tool; for a tool that does not exist the hook never fires', async () => {
     const fired: string[] = []
     const hook: Hook = { event: 'before_tool_call', tools: ['a', 'ghost'], handler: (c) => void fired.push(c.toolName) }
     using model = new ScriptedModel().callsAll([{ name: 'a' }, { name: 'b' }]).says('Done.')
@@ -59,8 +59,8 @@ describe('registration', () => {
   })
 })
 
-describe('hooks that fail', () => {
-  test('HC-03 open are reported, counted and skipped, whatever they throw', async () => {
+describe('failing hooks', () => {
+  test('HC-03 hooks that fail open are reported, counted and skipped, whatever they throw', async () => {
     const hooks: Hook[] = [
       { event: 'run_start', handler: () => Promise.reject(new Error('Start.')) },
       {
@@ -99,7 +99,7 @@ describe('hooks that fail', () => {
       { event: 'after_tool_call', handler: () => ({ envelope: { ok: true, content: 'x', metadata: circular() } }) },
     ],
     ['context that is no text', { event: 'user_prompt_submit', handler: () => ({ context: [5] as never }) }],
-  ])('%s counts as a failure; of a hook that fails open it changes nothing', async (_name, given) => {
+  ])('%s counts as a failure; a hook that fails open changes nothing then', async (_name, given) => {
     const hook: Hook = { ...given, failMode: 'open' }
     using model = new ScriptedModel().calls('a').says('Done.')
     const stream = harnessOf({ model, tools: [tool('a')], hooks: [hook] }).stream('Go.')

@@ -4,7 +4,7 @@ import type { Hook, HookContext, HookEvent, JsonObject } from 'thinharness'
 import { ScriptedModel } from 'thinharness/testing'
 import { eventsOf, failureOf, harnessOf, kinds, ofKind, output, tool } from '../../harness/support.js'
 
-describe('the ends of a run', () => {
+describe('the end of a run', () => {
   /** What `run_end` was told, as far as it can be compared. */
   function ends(list: unknown[]): Hook {
     return {
@@ -17,22 +17,25 @@ describe('the ends of a run', () => {
   test.each<[string, Error, string]>([
     ['a plain error', new TypeError('No session.'), 'error'],
     ['a provider error', new HarnessError('provider_error', 'No session.'), 'provider_error'],
-  ])('HK-04 HK-05 %s of session creation ends the run, and run_end is told', async (_name, thrown, code) => {
-    const list: unknown[] = []
-    const openSession = (): never => {
-      throw thrown
-    }
-    const model = { provider: 'p', id: 'm', capabilities: {}, openSession }
-    const error = await failureOf(harnessOf({ model, hooks: [ends(list)] }).run('Go.'))
-    expect(error).toMatchObject({ code, run: { stopReason: code } })
-    expect(error.cause).toBe(thrown)
-    expect(list).toEqual([{ stopReason: code, text: undefined, code, requests: 0 }])
-  })
+  ])(
+    'HK-04 HK-05 a failure while a session is created ends the run, and `run_end` receives it: %s',
+    async (_name, thrown, code) => {
+      const list: unknown[] = []
+      const openSession = (): never => {
+        throw thrown
+      }
+      const model = { provider: 'p', id: 'm', capabilities: {}, openSession }
+      const error = await failureOf(harnessOf({ model, hooks: [ends(list)] }).run('Go.'))
+      expect(error).toMatchObject({ code, run: { stopReason: code } })
+      expect(error.cause).toBe(thrown)
+      expect(list).toEqual([{ stopReason: code, text: undefined, code, requests: 0 }])
+    },
+  )
 
   test.each<[string, Error, string]>([
     ['a plain error', new RangeError('Broken.'), 'error'],
     ['a provider error', new HarnessError('provider_error', 'Down.', { status: 503 }), 'provider_error'],
-  ])('HK-06 run_end reports %s of a turn with its stop reason', async (_name, thrown, code) => {
+  ])('HK-06 `run_end` reports the failure of a turn with its stop reason: %s', async (_name, thrown, code) => {
     const list: unknown[] = []
     using model = new ScriptedModel().calls('a').fails(thrown)
     const error = await failureOf(harnessOf({ model, tools: [tool('a')], hooks: [ends(list)] }).run('Go.'))
@@ -40,7 +43,7 @@ describe('the ends of a run', () => {
     expect(list).toEqual([{ stopReason: code, text: undefined, code, requests: 1 }])
   })
 
-  test('HK-21 a bare harness error of a session has the stop reason error', async () => {
+  test('HK-21 a harness error of a session has the stop reason `error`', async () => {
     const list: unknown[] = []
     using model = new ScriptedModel().fails(new HarnessError('missing_key', 'No key.'))
     const error = await failureOf(harnessOf({ model, hooks: [ends(list)] }).run('Go.'))
@@ -48,7 +51,7 @@ describe('the ends of a run', () => {
     expect(list).toEqual([{ stopReason: 'error', text: undefined, code: 'missing_key', requests: 0 }])
   })
 
-  test('HK-07 a run_end hook that fails closed is the failure of the run, is not asked again, and the harness runs on', async () => {
+  test('HK-07 a `run_end` hook that fails closed fails the run, is not called again, and the harness can run again', async () => {
     const handler = vi.fn(() => {
       if (handler.mock.calls.length === 1) throw new Error('Full.')
     })
@@ -64,7 +67,7 @@ describe('the ends of a run', () => {
     expect((await harness.run('Go.')).text).toBe('Two.')
   })
 
-  test('HC-04 what ended the run stays its error when a hook that fails closed fails after it', async () => {
+  test('HC-04 the first error of a run stays its error if a hook that fails closed fails later', async () => {
     const failing = (event: 'limit_reached' | 'run_end'): Hook => ({
       event,
       failMode: 'closed',
@@ -88,7 +91,7 @@ describe('the ends of a run', () => {
 })
 
 describe('the prompt', () => {
-  test('HK-08 context is put behind the prompt in its block, in order; start and end hooks fire once', async () => {
+  test('HK-08 hook context follows the prompt in its own block, in order; start and end hooks fire once', async () => {
     const fired: string[] = []
     const hooks: Hook[] = [
       {
@@ -116,7 +119,7 @@ describe('the prompt', () => {
     ['Not on Sundays.', 'run blocked by hook: Not on Sundays.'],
     ['', 'run blocked by hook: unspecified'],
     [true, 'run blocked by hook: unspecified'],
-  ])('HK-09 a prompt hook cancels with %j before any request', async (cancel, message) => {
+  ])('HK-09 a prompt hook can cancel before any request: %j', async (cancel, message) => {
     const fired: unknown[] = []
     const hooks: Hook[] = [
       { event: 'user_prompt_submit', handler: () => ({ cancel }) },
@@ -130,7 +133,7 @@ describe('the prompt', () => {
     expect(error.run.transcript).toEqual([])
   })
 
-  test('HK-10 a hook may run its own harness: runs do not know each other (the one-run guard is dropped)', async () => {
+  test('HK-10 a hook may start a run of its own harness: runs are independent', async () => {
     using model = new ScriptedModel().says('Inner.').says('Outer.')
     let depth = 0
     const hook: Hook = {
@@ -151,7 +154,7 @@ describe('the prompt', () => {
 })
 
 describe('tool hooks', () => {
-  test('HK-11 TM-07 filter, cancel and rewrite each call; indices keep model order; cancelled calls count and are recorded', async () => {
+  test('HK-11 TM-07 hooks filter, cancel and rewrite single calls; indices keep model order; cancelled calls are counted and recorded', async () => {
     const fired: unknown[] = []
     const ran: string[] = []
     const tools = ['a', 'b', 'c'].map((name) => tool(name, () => void ran.push(name)))
@@ -203,7 +206,7 @@ describe('tool hooks', () => {
     ])
   })
 
-  test('HK-11 before-hooks replace arguments, which are checked like the model’s, one behind the other (H-11)', async () => {
+  test('HK-11 before-hooks replace arguments one after the other, and the result is validated like the model’s', async () => {
     const seen: unknown[] = []
     const strict = { type: 'object', properties: { n: { type: 'integer' } }, required: ['n'] }
     const hooks: Hook[] = [
@@ -230,7 +233,7 @@ describe('tool hooks', () => {
     expect(result.toolCallRecords.map(({ call }) => call.arguments)).toEqual(['{"n":1}', '{"n":1}'])
   })
 
-  test('HK-12 hooks get metadata copied for each firing', async () => {
+  test('HK-12 each firing of a hook gets its own copy of the metadata', async () => {
     const seen: unknown[] = []
     const spoil = ({ metadata }: { readonly metadata: JsonObject }): undefined => {
       seen.push(structuredClone(metadata))
@@ -247,7 +250,7 @@ describe('tool hooks', () => {
     expect(metadata).toEqual({ tenant: 'acme', nested: { deep: 1 } })
   })
 
-  test('HK-13 HK-14 HK-16 text and envelope are kept in step between after-hooks (they return, and change nothing in place)', async () => {
+  test('HK-13 HK-14 HK-16 text and envelope stay in step between after-hooks, which return changes and never modify in place', async () => {
     const seen: unknown[] = []
     const look = ({ output: text, envelope, originalOutput }: HookContext<'after_tool_call'>): undefined =>
       void seen.push({ text, envelope, same: originalOutput === '{"ok":true,"content":"ok","metadata":{}}' })
@@ -271,7 +274,7 @@ describe('tool hooks', () => {
     expect(ofKind(events, 'tool_call_completed')).toMatchObject([{ ok: true, output: '{"ok":true}', errorType: null }])
   })
 
-  test('HK-15 HK-17 HK-18 a before_tool_call hook that fails prevents its call; the others run, and the run continues', async () => {
+  test('HK-15 HK-17 HK-18 a `before_tool_call` hook that fails prevents its call; the others run, and the run continues', async () => {
     const ran = vi.fn()
     const handler = (): never => {
       throw new RangeError('Out of paper.')
@@ -289,7 +292,7 @@ describe('tool hooks', () => {
     })
   })
 
-  test('HK-15 HK-17 HK-18 a before_tool_call hook that takes too long prevents its call', async () => {
+  test('HK-15 HK-17 HK-18 a `before_tool_call` hook that takes too long prevents its call', async () => {
     const ran = vi.fn()
     using model = new ScriptedModel().calls('a').says('Done.')
     const hooks: Hook[] = [{ event: 'before_tool_call', timeoutMs: 5, handler: () => new Promise(() => undefined) }]
@@ -298,7 +301,7 @@ describe('tool hooks', () => {
     expect(result.usage).toMatchObject({ hookFailures: 1, cancelledToolCalls: 1 })
   })
 
-  test('ST-17 the result of a call is withheld when an after_tool_call hook fails', async () => {
+  test('ST-17 the result of a call is withheld when an `after_tool_call` hook fails', async () => {
     const handler = (): never => {
       throw new RangeError('Out of paper.')
     }

@@ -8,7 +8,7 @@ import { envelopeIn } from '../children/subagents-support.js'
 import { eventsOf, failureOf, harnessOf, ofKind, tool } from '../../harness/support.js'
 
 describe('wrapModelCall', () => {
-  test('is around each request, the first outermost, in children too; what it gives back is what is recorded', async () => {
+  test('wraps each request, the first outermost, in children too; its return value is recorded', async () => {
     const seen: string[] = []
     const note =
       (name: string): WrapModelCall =>
@@ -49,7 +49,7 @@ describe('wrapModelCall', () => {
     expect(once.requests).toHaveLength(1)
   })
 
-  test('that fails ends the run, and says so; what asking failed with stays what it was', async () => {
+  test('that fails ends the run, and is named; an error of the request keeps its cause', async () => {
     const model = () => new ScriptedModel().always('Done.')
     const broken: WrapModelCall = () => Promise.reject(new Error('Oops.'))
     const error = await failureOf(harnessOf({ model: model(), wrapModelCall: [broken] }).run('Go.'))
@@ -60,7 +60,7 @@ describe('wrapModelCall', () => {
     expect([plain.code, plain.message]).toEqual(['error', 'The run failed: Odd.'])
   })
 
-  test('is refused where it is none', () => {
+  test('an invalid one is rejected', () => {
     expect(() => harnessOf({ wrapModelCall: [1 as never] })).toThrow(
       'Expected `wrapModelCall` to be a list of functions',
     )
@@ -81,7 +81,7 @@ describe('wrapToolCall', () => {
     return { result: await stream.result.catch((error: unknown) => error as HarnessError), events, ran }
   }
 
-  test('is around each call whose arguments are right, the first outermost, and gives back what the model reads', async () => {
+  test('wraps each call with valid arguments, the first outermost, and returns the result for the model', async () => {
     const seen: unknown[] = []
     const note =
       (name: string): WrapToolCall =>
@@ -99,7 +99,7 @@ describe('wrapToolCall', () => {
     expect(ran).toEqual([{ n: 1 }])
   })
 
-  test('may answer in place of the tool, as a handler would, or have the model try again', async () => {
+  test('may answer in place of the tool, as a handler would, or ask for a retry', async () => {
     const kept = await run([() => ({ from: 'cache' })])
     expect('text' in kept.result && envelopeIn(kept.result.toolCallRecords[0]).content).toBe('{\n  "from": "cache"\n}')
     const retry: WrapToolCall = () => {
@@ -121,7 +121,7 @@ describe('wrapToolCall', () => {
     expect('text' in result && envelopeIn(result.toolCallRecords[0]).ok).toBe(false)
   })
 
-  test('lets a call that waits for a person pass, whatever it makes of that', async () => {
+  test('lets a call that waits for a person pass, whatever it returns', async () => {
     const swallowing: WrapToolCall = (_, next) => next().catch(() => 'Swallowed.')
     const harness = () =>
       harnessOf({

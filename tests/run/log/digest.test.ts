@@ -23,8 +23,8 @@ const item = (callId: string, toolName = 'a'): PendingItem => {
   return { kind: 'approval', callId, toolName, arguments: '{}', path: ['run_t'] }
 }
 
-describe('a run in short', () => {
-  test('161 that its log computes is the one that its writer passes, at every event of random runs', async () => {
+describe('the summary of a run', () => {
+  test('161 a log computes the summary that its writer passes, at every event of random runs', async () => {
     await fc.assert(
       fc.asyncProperty(randomRun, async (run) => {
         const { log } = await play(run)
@@ -40,7 +40,7 @@ describe('a run in short', () => {
     )
   }, 60_000)
 
-  test('161 tells what is pending until it is answered, and not beyond', () => {
+  test('161 it lists pending items until they are answered, and not after', () => {
     const story = new Story().asks().replies(calls('a', 'b'))
     const pending = (): (string | undefined)[] => summaryFrom(story.events).pending.map(({ callId }) => callId)
     expect(pending()).toEqual([])
@@ -60,7 +60,7 @@ describe('a run in short', () => {
     expect(pending()).toEqual([])
   })
 
-  test('161 is paused, goes on, and ends', () => {
+  test('161 a run is paused, continues, and ends', () => {
     const at = (seconds: number): { at: string } => ({ at: new Date(Date.parse(AT) + seconds * 1000).toISOString() })
     const { usage } = summaryFrom([event('run_started', 1)])
     const paused = { stopReason: 'approval_required', pending: ['call_1'], usage } as const
@@ -124,7 +124,7 @@ describe('a run in short', () => {
       (log) => log.claim({ kind: 'run', id: 'run_a' }, 'ann', Number.NaN),
       'Expected the time of a claim to be a number of ms from 0 up, got `NaN`.',
     ],
-  ])('H-23 refuses %s', async (_name, act, message) => {
+  ])('%s is rejected', async (_name, act, message) => {
     await expect(act(memoryLog())).rejects.toMatchObject({ code: 'invalid_options', message })
   })
 })

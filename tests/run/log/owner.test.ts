@@ -17,7 +17,7 @@ async function endedPid(): Promise<number> {
 }
 
 describe('the name of an owner', () => {
-  test('160 is another each time, of this process and place', () => {
+  test('160 it differs each time, and names process and host', () => {
     const [left, right] = [newOwner(), newOwner()]
     expect(left).not.toBe(right)
     expect(left.split('/').slice(0, 3)).toEqual(right.split('/').slice(0, 3))
@@ -25,15 +25,15 @@ describe('the name of an owner', () => {
     expect([hasEnded(left), hasEnded(right)]).toEqual([false, false])
   })
 
-  test('160 of a process that has ended says so', async () => {
+  test('160 the owner of a process that has ended is recognized as gone', async () => {
     expect(hasEnded(ownerOf(await endedPid(), '1'))).toBe(true)
   })
 
-  test.skipIf(!existsSync('/proc/self/stat'))('160 is not mistaken for a later process of the same number', () => {
+  test.skipIf(!existsSync('/proc/self/stat'))('160 it is not confused with a later process of the same number', () => {
     expect(hasEnded(ownerOf(process.ppid, '1'))).toBe(true)
   })
 
-  test('160 of another place, or that is none, is never said to have ended', async () => {
+  test('160 an owner on another host, or an invalid one, is never considered gone', async () => {
     const pid = await endedPid()
     const [, ...rest] = ownerOf(pid, '1').split('/')
     const strange = ['', 'ann', 'a/b/c/d', `elsewhere/${rest.join('/')}`, `${ownerOf(pid, '1')}/more`, ownerOf(-1, '1')]

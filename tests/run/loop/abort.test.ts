@@ -22,8 +22,8 @@ function timed(start: number): number {
   return performance.now() - start
 }
 
-describe('a run that is aborted', () => {
-  test('H-28 before it starts asks no model, runs no hook but run_end, and tells its end', async () => {
+describe('an aborted run', () => {
+  test('before its start it calls no model and no hook except `run_end`, and reports its end', async () => {
     const fired: string[] = []
     const hooks = (['run_start', 'user_prompt_submit', 'run_end'] as const).map((event): Hook => ({
       event,
@@ -44,7 +44,7 @@ describe('a run that is aborted', () => {
     expect(fired).toEqual(['run_end'])
   })
 
-  test('H-28 in a model call ends it, with all that was before in error.run', async () => {
+  test('in a model call it ends, with everything before in `error.run`', async () => {
     using model = new ScriptedModel().calls('a').waits(NEVER).says('Never.')
     const controller = new AbortController()
     const stream = harnessOf({ model, tools: [tool('a')] }).stream('Go.', { signal: controller.signal })
@@ -64,7 +64,7 @@ describe('a run that is aborted', () => {
     expect(error.run.transcript.map(({ role }) => role)).toEqual(['user', 'assistant', 'tool'])
   })
 
-  test('H-28 in a batch completes what had started as cancelled, starts nothing more, and answers every call in the transcript', async () => {
+  test('in a batch it completes the started calls as cancelled, starts no others, and answers every call in the transcript', async () => {
     const started = gate()
     const waiting = tool('waiting', (_args, { signal }) => {
       started.open()
@@ -98,7 +98,7 @@ describe('a run that is aborted', () => {
   })
 
   test.each<HookEvent>(['run_start', 'user_prompt_submit', 'before_tool_call', 'after_tool_call'])(
-    'H-28 in a %s hook that never ends does not wait for it, and begins nothing behind it',
+    'in a %s hook that never ends it does not wait for the hook, and starts nothing after it',
     async (event) => {
       const inHook = gate()
       const ran = vi.fn()
@@ -128,7 +128,7 @@ describe('a run that is aborted', () => {
     },
   )
 
-  test('H-28 during a before_tool_call hook that ends well does not run the tool behind it', async () => {
+  test('during a `before_tool_call` hook that succeeds it does not run the tool', async () => {
     const ran = vi.fn()
     const controller = new AbortController()
     const hook: Hook = {
@@ -146,7 +146,7 @@ describe('a run that is aborted', () => {
     expect(error.run.toolCallRecords).toMatchObject([{ output: expect.stringContaining('it had no effect') as string }])
   })
 
-  test('H-28 between its kept request and the model asks no model', async () => {
+  test('between its stored request and the model it does not call the model', async () => {
     const controller = new AbortController()
     const inner = memoryLog()
     const log = {
@@ -163,7 +163,7 @@ describe('a run that is aborted', () => {
     expect(turn).not.toHaveBeenCalled()
   })
 
-  test('H-28 by itself stays so when its caller aborts it a moment later', async () => {
+  test('a run that aborts itself keeps that reason if its caller aborts a moment later', async () => {
     const controller = new AbortController()
     const slow = tool('slow', (_args, { signal }) => {
       return new Promise((_, reject) =>
@@ -180,7 +180,7 @@ describe('a run that is aborted', () => {
     expect(error).toMatchObject({ code: 'limit_reached', run: { stopReason: 'limit_reached' } })
   })
 
-  test('H-28 once its answer is there still gives it', async () => {
+  test('once its answer has arrived it still returns it', async () => {
     const controller = new AbortController()
     const hook: Hook = { event: 'run_end', handler: () => controller.abort() }
     using model = new ScriptedModel().says('Done.')
@@ -199,8 +199,8 @@ describe('a run that is aborted', () => {
   })
 })
 
-describe('what does not heed its signal', () => {
-  test('a tool is left behind after a moment; what it still says is not heard', async () => {
+describe('work that ignores the signal', () => {
+  test('a tool is abandoned after a moment, and its later output is ignored', async () => {
     const controller = new AbortController()
     const stuck = gate()
     let progress: (update: number) => void = () => undefined
@@ -247,7 +247,7 @@ describe('what does not heed its signal', () => {
       (stuck) => ({ outputType: z.object({ n: z.number() }).refine(stuck) }),
       new ScriptedModel().calls('final_result', { n: 1 }),
     ],
-  ])('%s is left behind after a moment', async (_name, options, model) => {
+  ])('%s is abandoned after a moment', async (_name, options, model) => {
     const inIt = gate()
     const controller = new AbortController()
     const stuck = (): Promise<never> => {
@@ -260,7 +260,7 @@ describe('what does not heed its signal', () => {
     expect((await failureOf(running)).code).toBe('cancelled')
   })
 
-  test('a tool that ends in that moment all the same has its result kept', async () => {
+  test('a tool that still ends within that moment has its result stored', async () => {
     const controller = new AbortController()
     const late = tool('late', async (_args, { signal }) => {
       controller.abort()
@@ -277,7 +277,7 @@ describe('what does not heed its signal', () => {
     ])
   })
 
-  test('a model is left behind after a moment; its deltas, and what it tells to be kept, are not heard any more', async () => {
+  test('a model is abandoned after a moment; its later deltas and events are ignored', async () => {
     const asked = gate()
     let say: (delta: ModelDelta) => void = () => undefined
     let bust: () => void = () => undefined
@@ -312,7 +312,7 @@ describe('what does not heed its signal', () => {
 })
 
 describe('closing the harness', () => {
-  test('H-35 cancels every run, waits for them, and refuses new ones meanwhile', async () => {
+  test('it cancels every run, waits for them, and rejects new ones meanwhile', async () => {
     let started = 0
     let cleanedUp = 0
     const slow = tool('slow', async (_args, { signal }) => {
@@ -346,7 +346,7 @@ describe('closing the harness', () => {
     ),
   ]
 
-  test.each(handlers)('H-35 from within %s ends the run and the closing both', async (where, parts) => {
+  test.each(handlers)('from within %s it ends the run and completes', async (where, parts) => {
     const model = new ScriptedModel().calls('a').always('Done.')
     const harness: Harness = harnessOf({ model, ...parts(() => harness) })
     const start = performance.now()
@@ -357,7 +357,7 @@ describe('closing the harness', () => {
     expect(timed(start)).toBeLessThan(4_000)
   })
 
-  test('H-35 goes well although a model could not be loaded, which the next run tries again', async () => {
+  test('it succeeds even if a model could not be loaded, which the next run tries again', async () => {
     await using server = await chatServer()
     const before = process.env['THINHARNESS_LOCAL_URL']
     const harness = harnessOf({ model: 'local:tiny' })
@@ -376,7 +376,7 @@ describe('closing the harness', () => {
   })
 })
 
-test('sixteen calls at once may listen for the abort of their run without a warning of the platform', async () => {
+test('sixteen concurrent calls may listen for the abort of their run without a warning of the platform', async () => {
   const warnings: string[] = []
   const warned = (warning: Error): void => void warnings.push(warning.name)
   process.on('warning', warned)

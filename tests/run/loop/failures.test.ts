@@ -5,7 +5,7 @@ import type { HarnessOptions, Hook, Model } from 'thinharness'
 import { ScriptedModel } from 'thinharness/testing'
 import { eventsOf, failureOf, harnessOf, tool } from '../../harness/support.js'
 
-describe('what a run fails with', () => {
+describe('the error of a failed run', () => {
   test.each<[string, Error, object]>([
     [
       'a provider error',
@@ -23,7 +23,7 @@ describe('what a run fails with', () => {
       { code: 'missing_key', message: 'No key.' },
     ],
     ['a plain error', new TypeError('Broken.'), { code: 'error', message: 'The run failed: Broken.' }],
-  ])('HC-03 H-01 %s of a model is a HarnessError with code, cause and run', async (_name, thrown, expected) => {
+  ])('HC-03 a failure of a model is a `HarnessError` with code, cause and run: %s', async (_name, thrown, expected) => {
     using model = new ScriptedModel().calls('a').fails(thrown)
     const stream = harnessOf({ model, tools: [tool('a')] }).stream('Go.', { runId: 'run_f' })
     const events = await eventsOf(stream)
@@ -44,7 +44,7 @@ describe('what a run fails with', () => {
     expect(error.run.responses).toHaveLength(1)
   })
 
-  test('HC-03 what is thrown that is no error is the cause all the same', async () => {
+  test('HC-03 a thrown value that is not an error is still the cause', async () => {
     const turn = async (): Promise<never> => {
       throw 'A text.' as unknown as Error
     }
@@ -53,7 +53,7 @@ describe('what a run fails with', () => {
     expect(error).toMatchObject({ code: 'error', message: 'The run failed: A text.', cause: 'A text.' })
   })
 
-  test('HC-03 a model that answers nothing, or throws before it answers, fails its run plainly', async () => {
+  test('HC-03 a model that returns nothing, or throws synchronously, fails its run with a clear error', async () => {
     const modelOf = (turn: () => unknown): Model => {
       return { provider: 'p', id: 'm', capabilities: {}, openSession: () => ({ turn: turn as never }) }
     }
@@ -80,21 +80,18 @@ describe('a run without a result', () => {
     ['RS-17 a spent retry budget', { toolRetries: 0 }, new ScriptedModel().calls('picky'), 'tool_retries_exceeded'],
     ['RS-18 a hook that cancels', { hooks: [blocking] }, new ScriptedModel(), 'cancelled_by_hook'],
     [
-      'RS-19 an output that does not fit',
+      'RS-19 an invalid output',
       { outputType: z.object({ n: z.number() }), outputRetries: 0 },
       new ScriptedModel().calls('final_result', { n: 'x' }),
       'output_validation_failed',
     ],
-  ])(
-    '%s gives none, but what was done, closed so that it can be continued (H-01)',
-    async (_name, options, model, code) => {
-      const error = await failureOf(harnessOf<unknown>({ model, tools: [tool('a'), picky], ...options }).run('Go.'))
-      model.assertDone()
-      expect(error).toMatchObject({
-        code,
-        run: { stopReason: code, resumeState: { phase: { at: 'ended', stopReason: code } } },
-      })
-      expect(error.run.transcript.at(-1)?.role).not.toBe('assistant')
-    },
-  )
+  ])('%s gives none, but the work so far, closed so that it can be continued', async (_name, options, model, code) => {
+    const error = await failureOf(harnessOf<unknown>({ model, tools: [tool('a'), picky], ...options }).run('Go.'))
+    model.assertDone()
+    expect(error).toMatchObject({
+      code,
+      run: { stopReason: code, resumeState: { phase: { at: 'ended', stopReason: code } } },
+    })
+    expect(error.run.transcript.at(-1)?.role).not.toBe('assistant')
+  })
 })

@@ -22,7 +22,7 @@ function listening(breaches: unknown[]): Hook {
 }
 
 describe('limits', () => {
-  test('HC-05 HC-07 a budget of 0 requests fails before any, and tells limit_reached', async () => {
+  test('HC-05 HC-07 a limit of 0 requests fails before any request, and fires `limit_reached`', async () => {
     const breaches: unknown[] = []
     using model = new ScriptedModel()
     const harness = harnessOf({ model, limits: { modelRequests: 0 }, hooks: [listening(breaches)] })
@@ -35,7 +35,7 @@ describe('limits', () => {
     expect(breaches).toEqual([{ limitKind: 'model_requests', limitValue: 0, currentCount: 0 }])
   })
 
-  test('HK-23 a budget of 1 request allows an answer at once and blocks a continuation, one of 2 allows it', async () => {
+  test('HK-23 a limit of 1 request allows an immediate answer and blocks a continuation, a limit of 2 allows it', async () => {
     const breaches: unknown[] = []
     using model = new ScriptedModel().says('One.').calls('a').calls('a').says('Two.')
     const harness = harnessOf({ model, tools: [tool('a')], hooks: [listening(breaches)] })
@@ -47,7 +47,7 @@ describe('limits', () => {
     expect(breaches).toEqual([{ limitKind: 'model_requests', limitValue: 1, currentCount: 1 }])
   })
 
-  test('HC-12 HK-22 a batch over the tool budget runs nothing, counts nothing and is not continued', async () => {
+  test('HC-12 HK-22 a batch over the limit of tool calls runs nothing, counts nothing and is not continued', async () => {
     const told: unknown[] = []
     const handler = (): undefined => void told.push('ran')
     const hooks: Hook[] = [
@@ -68,7 +68,7 @@ describe('limits', () => {
     expect(ofKind(events, 'limit_warning').map(({ content }) => content)).toEqual([ONE_CALL_LEFT])
   })
 
-  test('HC-05 limits of tokens and of time end a run too (H-40)', async () => {
+  test('HC-05 limits of tokens and of time end a run too', async () => {
     using model = new ScriptedModel()
       .calls('a', {}, { usage: { inputTokens: 60 } })
       .calls('a', {}, { usage: { outputTokens: 30 } })
@@ -109,7 +109,7 @@ describe('limits', () => {
       'Expected `limits.timeMs` to be at most 2147483647, got `2147483648`.',
     ],
     ['an unknown name', { modelRequest: 1 }, 'Unknown limit: `modelRequest`. Did you mean `modelRequests`?'],
-  ])('HC-05 %s is refused as a limit, at construction and by a run at once (H-34)', (_name, limits, message) => {
+  ])('HC-05 an invalid limit is rejected, at construction and by a run at once: %s', (_name, limits, message) => {
     const refusal = expect.objectContaining({ code: 'invalid_options', message }) as Error
     expect(() => new Harness({ limits: limits as Limits })).toThrow(refusal)
     const harness = harnessOf({ model: new ScriptedModel() })
@@ -130,7 +130,7 @@ describe('limits', () => {
 })
 
 describe('notices', () => {
-  test('HC-06 HC-07 with a budget of 1 the first request carries the final-request notice, and no hook is told', async () => {
+  test('HC-06 HC-07 with a limit of 1 the first request carries the final-request notice, and no hook fires', async () => {
     const breaches: unknown[] = []
     using model = new ScriptedModel().says('Done.')
     const harness = harnessOf({ model, limits: { modelRequests: 1 }, hooks: [listening(breaches)] })
@@ -142,11 +142,11 @@ describe('notices', () => {
     expect(breaches).toEqual([])
   })
 
-  test('HC-08 there is no switch for notices', () => {
+  test('HC-08 notices cannot be switched off', () => {
     expect(() => new Harness({ notices: false } as never)).toThrow('Unknown option of `Harness`: `notices`.')
   })
 
-  test('HC-09 HC-11 a continuation carries model, then tool notices, after the start carried another', async () => {
+  test('HC-09 HC-11 a continuation carries its model notice, then its tool notice, after the first request carried another', async () => {
     using model = new ScriptedModel().calls('a').says('Done.')
     await harnessOf({ model, tools: [tool('a')], limits: { modelRequests: 2, toolCalls: 1 } }).run('Go.')
     expect(model.heard).toEqual([
@@ -159,7 +159,7 @@ describe('notices', () => {
     ])
   })
 
-  test('HC-10 a tool budget of 0 gives the tools-unavailable notice on the first request', async () => {
+  test('HC-10 a limit of 0 tool calls sends the tools-unavailable notice with the first request', async () => {
     using model = new ScriptedModel().says('Done.')
     await harnessOf({ model, tools: [tool('a')], limits: { toolCalls: 0 } }).run('Go.')
     expect(model.heard).toEqual([{ kind: 'start', prompt: `Go.\n\n${notices(NO_TOOLS)}` }])
@@ -170,7 +170,7 @@ describe('notices', () => {
     [{ modelRequests: 1, toolCalls: 1 }, [LAST_REQUEST, ONE_CALL_LEFT]],
     [{ modelRequests: 2, toolCalls: 2 }, []],
     [{ modelRequests: null, toolCalls: 1 }, [ONE_CALL_LEFT]],
-  ])('HC-11 with %j the first request carries its notices, model before tool', async (limits, expected) => {
+  ])('HC-11 the first request carries its notices, model before tool: %j', async (limits, expected) => {
     using model = new ScriptedModel().says('Done.')
     await harnessOf({ model, tools: [tool('a')], limits }).run('Go.')
     expect(model.heard).toEqual([
@@ -178,7 +178,7 @@ describe('notices', () => {
     ])
   })
 
-  test('HC-09 a notice stands behind what hooks add, in a part of its own behind an image, and in the transcript', async () => {
+  test('HC-09 a notice follows the context of hooks, in a part of its own after an image, and stays in the transcript', async () => {
     const hook: Hook = { event: 'user_prompt_submit', handler: () => ({ context: 'Today is Monday.' }) }
     using model = new ScriptedModel().says('Done.').says('Done.')
     const harness = harnessOf({ model, limits: { modelRequests: 1 }, hooks: [hook] })
@@ -196,7 +196,7 @@ describe('notices', () => {
     })
   })
 
-  test('HC-06 a notice counts as told only once its request has succeeded (H-39)', async () => {
+  test('HC-06 a notice counts as sent only once its request has succeeded', async () => {
     using model = new ScriptedModel().fails('Down.')
     const error = await failureOf(harnessOf({ model, limits: { modelRequests: 1 } }).run('Go.'))
     expect(error.run.resumeState).toMatchObject({ told: [] })

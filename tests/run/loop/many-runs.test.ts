@@ -8,8 +8,8 @@ function codeOf(error: unknown): string | undefined {
   return error instanceof HarnessError ? error.code : undefined
 }
 
-describe('many runs at once on one harness', () => {
-  test('H-35 a thousand runs keep their own prompt, tools, metadata, limits, events and results', async () => {
+describe('many concurrent runs of one harness', () => {
+  test('a thousand runs keep their own prompt, tools, metadata, limits, events and results', async () => {
     const look = tool('look', async ({ n }, { runId, metadata }) => {
       await ticks(1)
       return `${Number(n)} ${runId} ${JSON.stringify(metadata)}`
@@ -51,7 +51,7 @@ describe('many runs at once on one harness', () => {
     model.assertDone()
   }, 60_000)
 
-  test('H-35 some failing, some cancelled, some limited: each ends in its own way', async () => {
+  test('some fail, some are cancelled, some reach a limit: each ends in its own way', async () => {
     const model = ScriptedModel.each(({ heard: first }) => {
       const prompt = first.kind === 'start' ? String(first.prompt) : ''
       if (prompt.startsWith('fails')) return new ScriptedModel().fails('Down.')
@@ -75,7 +75,7 @@ describe('many runs at once on one harness', () => {
     )
   }, 30_000)
 
-  test('H-35 many runs on one signal warn of nothing and are all cancelled by it', async () => {
+  test('many runs on one signal cause no warning and are all cancelled by it', async () => {
     const warnings: string[] = []
     const listen = (warning: Error): void => void warnings.push(warning.message)
     process.on('warning', listen)
@@ -94,7 +94,7 @@ describe('many runs at once on one harness', () => {
     }
   })
 
-  test('a second run of an id that the log has is refused, while the first is under way and behind it', async () => {
+  test('a second run with an id that the log has is rejected, during and after the first', async () => {
     const model = new ScriptedModel().always('Done.')
     const harness = harnessOf({ model })
     const [first, second] = await Promise.allSettled([
@@ -111,8 +111,8 @@ describe('many runs at once on one harness', () => {
   })
 })
 
-describe('what belongs to a run', () => {
-  test('HK-12 is not changed by what its caller does afterwards with prompt, metadata, limits and tools', async () => {
+describe('the data of a run', () => {
+  test('HK-12 it does not change if its caller later modifies prompt, metadata, limits or tools', async () => {
     const prompt: { type: 'text'; text: string }[] = [{ type: 'text', text: 'Go.' }]
     const metadata = { list: [1] }
     const limits = { modelRequests: 2 }
@@ -138,14 +138,14 @@ describe('what belongs to a run', () => {
     expect(resumeState).toMatchObject({ metadata: { list: [1] }, prompt: [{ type: 'text', text: 'Go.' }] })
   })
 
-  test('HK-12 metadata become plain JSON, as the log keeps them', async () => {
+  test('HK-12 metadata becomes plain JSON, as stored in the log', async () => {
     using model = new ScriptedModel().says('Done.')
     const metadata = { at: new Date(0), left: undefined, n: 1 } as unknown as JsonObject
     const events = await eventsOf(harnessOf({ model }).stream('Go.', { metadata }))
     expect(events[0]).toMatchObject({ metadata: { at: '1970-01-01T00:00:00.000Z', n: 1 } })
   })
 
-  test('HC-13 nothing of one run is in the next', async () => {
+  test('HC-13 no data of one run reaches the next', async () => {
     using model = new ScriptedModel().calls('a').says('One.').calls('a').says('Two.')
     const harness = harnessOf({ model, tools: [tool('a')] })
     const first = await harness.run('First.')

@@ -14,8 +14,8 @@ function pricedOf(options: HarnessOptions): Harness {
   return harnessOf({ prices: PRICES, settings: SETTINGS, ...options })
 }
 
-describe('what a run costs', () => {
-  test('H-08 CST-1 CST-3 is in its usage, by model, with cached and reasoning tokens, and in each reply', async () => {
+describe('the cost of a run', () => {
+  test('is in its usage, by model, with cached and reasoning tokens, and in each reply', async () => {
     using model = new ScriptedModel()
       .calls('a', {}, { usage: { inputTokens: 1000, outputTokens: 20, cacheReadTokens: 900, reasoningTokens: 5 } })
       .says('Done.', { usage: { inputTokens: 2000, outputTokens: 3 } })
@@ -34,14 +34,14 @@ describe('what a run costs', () => {
     expect(ofKind(events, 'model_message').map(({ cost }) => cost)).toEqual([390, 2030])
   })
 
-  test('CST-4 is null where nobody asks, where no price is known, and where a reply said nothing of its tokens', async () => {
+  test('is null without prices, for an unknown price, and for a reply without token counts', async () => {
     using model = new ScriptedModel().says('One.').says('Two.').says('Three.', { usage: null })
     expect((await harnessOf({ model }).run('Go.')).usage.costUsd).toBeNull()
     expect((await harnessOf({ model, prices: {} }).run('Go.')).usage.costUsd).toBeNull()
     expect((await pricedOf({ model }).run('Go.')).usage.costUsd).toBeNull()
   })
 
-  test('H-08 BUD-7 CST-5 counts what its children cost, by the models that they asked', async () => {
+  test('includes the cost of its children, by their models', async () => {
     using helper = new ScriptedModel({ id: 'helper' }).says('Found.', { usage: { inputTokens: 50, outputTokens: 0 } })
     using model = new ScriptedModel().calls('ask', {}, { usage: { inputTokens: 10, outputTokens: 0 } }).says('Done.', {
       usage: { inputTokens: 20, outputTokens: 0 },
@@ -59,9 +59,9 @@ describe('what a run costs', () => {
   })
 })
 
-describe('a limit of money', () => {
+describe('a cost limit', () => {
   test.each([[{}], [{ prices: { models: { other: { inputPerMillion: 1, outputPerMillion: 1 } } } }]])(
-    'CST-4 refuses a model without a known price, before the first request, with %j',
+    'rejects a model without a known price, before the first request, with %j',
     async (options) => {
       using model = new ScriptedModel()
       const error = await failureOf(harnessOf({ model, limits: { costUsd: 1 }, ...options }).run('Go.'))
@@ -71,14 +71,14 @@ describe('a limit of money', () => {
     },
   )
 
-  test('takes an unknown price at the stated ceiling', async () => {
+  test('uses the configured ceiling for an unknown price', async () => {
     using model = new ScriptedModel().says('Done.', { usage: { inputTokens: 10, outputTokens: 1 } })
     const unknown = { inputPerMillion: 5, outputPerMillion: 50 }
     const { usage } = await harnessOf({ model, limits: { costUsd: 1 }, prices: { unknown } }).run('Go.')
     expect(usage.costUsd).toBe(0.0001)
   })
 
-  test('H-40 holds what a request may cost before it, caps its reply at what is left, and asks nothing that could pass it', async () => {
+  test('reserves the maximum cost of a request, caps the reply at the rest, and sends no request that could exceed it', async () => {
     const caps: (number | undefined)[] = []
     using model = new ScriptedModel()
       .replies(({ options }) => {
@@ -109,14 +109,14 @@ describe('a limit of money', () => {
     expect(error.run.usage.costUsd).toBeLessThanOrEqual(0.04)
   })
 
-  test('takes a reply of which nothing is said to have cost what it could', async () => {
+  test('charges the maximum for a reply without token counts', async () => {
     using model = new ScriptedModel().says('Done.', { usage: null })
     const { usage } = await pricedOf({ model, limits: { costUsd: 1 } }).run('Go.')
     expect(usage.costUsd).toBeGreaterThan(0.03)
     expect(usage.costUsd).toBeLessThan(0.04)
   })
 
-  test('BUD-7 is shared with children while they run together: 64 of them never pass it', async () => {
+  test('is shared with concurrent children: 64 of them never exceed it', async () => {
     const limit = 0.5
     let spent = 0
     const model = ScriptedModel.each((first) => {
@@ -146,7 +146,7 @@ describe('a limit of money', () => {
     expect(limit - Number(error.run.usage.costUsd)).toBeLessThan(0.03)
   })
 
-  test('is rebuilt from the log: a run that goes on has what it had left', async () => {
+  test('is rebuilt from the log: a resumed run has the remaining budget', async () => {
     const log = memoryLog()
     const asking = { ...tool('ask', () => 'ok'), requiresApproval: true }
     using model = new ScriptedModel()
@@ -162,7 +162,7 @@ describe('a limit of money', () => {
     expect(result.usage.costUsd).toBe(0.02001)
   })
 
-  test('BUD-7 counts what a child had spent before a pause, when it goes on in another process', async () => {
+  test('includes the spending of a child before a pause, when it continues in another process', async () => {
     const log = memoryLog()
     const asking = { ...tool('ask', () => 'ok'), requiresApproval: true }
     const helper = new ScriptedModel()
@@ -188,7 +188,7 @@ describe('a limit of money', () => {
     helper.assertDone()
   })
 
-  test('a child that is stopped under a model that heeds no signal leaves nothing held', async () => {
+  test('a child stopped under a model that ignores signals leaves nothing reserved', async () => {
     const turn = (): Promise<never> => new Promise(() => undefined)
     const deaf: Model = { provider: 'p', id: 'deaf', capabilities: {}, openSession: () => ({ turn }) }
     using model = new ScriptedModel().calls('delegate').says('Done.')
@@ -234,12 +234,12 @@ describe('a limit of money', () => {
       },
       "Expected `prices.models['m'].tiers.aboveInputTokens` to be a whole number from 0 up, got `undefined`.",
     ],
-  ])('refuses %s', (_name, options, message) => {
+  ])('rejects %s', (_name, options, message) => {
     expect(() => new Harness(options)).toThrow(expect.objectContaining({ code: 'invalid_options', message }) as Error)
   })
 })
 
-describe('a finished run priced again', () => {
+describe('repricing a finished run', () => {
   const price = { inputPerMillion: 2, outputPerMillion: 4 }
 
   async function recorded(): Promise<{ all: DurableEvent[]; log: ReturnType<typeof memoryLog> }> {
@@ -260,7 +260,7 @@ describe('a finished run priced again', () => {
     )
   })
 
-  test('takes the known price of a model, and refuses one without', async () => {
+  test('uses the known price of a model, and rejects one without', async () => {
     const { all } = await recorded()
     expect(await priceRun(all, 'openai:gpt-5')).toMatchObject({ costUsd: 0.000046 })
     const message = 'No price is known for `openai:none`: give it in `prices`.'

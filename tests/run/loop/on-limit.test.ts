@@ -18,8 +18,8 @@ function answering(limits: Limits, options: HarnessOptions): ReturnType<typeof h
 const REFUSED = (left: number): string =>
   `This call was not run: 2 calls were asked for, and ${left} of 2 remain. Answer now with what you have, without tools.`
 
-describe('a limit, and what it does,', () => {
-  test('H-36 may be said for one run, also of a child; the harness keeps its own', async () => {
+describe('a limit and its `onLimit`', () => {
+  test('can be set for one run, even of a child; the harness keeps its own', async () => {
     using model = new ScriptedModel().calls('a').says('What I have.').calls('a')
     const harness = harnessOf({ model, tools: [tool('a')], limits: { modelRequests: 1 } })
     const result = await harness.run('Go.', { limits: { modelRequests: 2 }, onLimit: 'answer' })
@@ -39,7 +39,7 @@ describe('a limit, and what it does,', () => {
 })
 
 describe("limits that ask for an answer (`onLimit: 'answer'`)", () => {
-  test('H-36 a batch over the tool limit is answered call by call, none is run, and the model answers without tools', async () => {
+  test('a batch over the limit of tool calls is answered call by call, none runs, and the model answers without tools', async () => {
     const ran: string[] = []
     using model = new ScriptedModel()
       .calls('a')
@@ -66,14 +66,14 @@ describe("limits that ask for an answer (`onLimit: 'answer'`)", () => {
     expect(ofKind(events, 'tool_call_started')).toHaveLength(1)
   })
 
-  test('the last request is one without tools', async () => {
+  test('the last request has no tools', async () => {
     using model = new ScriptedModel().calls('a').says('Done.')
     await answering({ modelRequests: 2 }, { model, tools: [tool('a')] }).run('Go.')
     expect(model.requests.map(({ toolChoice }) => toolChoice)).toEqual([undefined, 'none'])
     expect(model.heard[1]).toMatchObject({ prompt: notices(LAST_REQUEST) })
   })
 
-  test('calls that come for all that end the run, and are not run', async () => {
+  test('calls that arrive anyway end the run, and do not run', async () => {
     const ran: string[] = []
     using model = new ScriptedModel().calls('a')
     const error = await failureOf(
@@ -83,7 +83,7 @@ describe("limits that ask for an answer (`onLimit: 'answer'`)", () => {
     expect(ran).toEqual([])
   })
 
-  test('BUD-2 BUD-5 a limit of tokens may be passed by that one request', async () => {
+  test('a token limit may be exceeded by that one request', async () => {
     using model = new ScriptedModel()
       .calls('a', {}, { usage: { inputTokens: 4000 } })
       .calls('a', {}, { usage: { inputTokens: 7000 } })
@@ -95,14 +95,14 @@ describe("limits that ask for an answer (`onLimit: 'answer'`)", () => {
     expect(model.heard[2]).toMatchObject({ prompt: notices(text) })
   })
 
-  test('a limit of tokens is passed by no second request', async () => {
+  test('a token limit is exceeded by no second request', async () => {
     using model = new ScriptedModel().calls('a', {}, { usage: { inputTokens: 11_000 } }).calls('a')
     const error = await failureOf(answering({ inputTokens: 10_000 }, { model, tools: [tool('a')] }).run('Go.'))
     expect(error.message).toBe('The run reached its limit: input_tokens=10000 (11010 used).')
     expect(error.run.usage).toMatchObject({ modelRequests: 2, toolCalls: 2 })
   })
 
-  test('nothing is forced where an answer is a call, and no choice is sent where there are no tools', async () => {
+  test('nothing is forced if the answer is a call, and no tool choice is sent without tools', async () => {
     using model = new ScriptedModel().calls('final_result', { n: 1 }).says('Done.')
     const outputType = z.object({ n: z.number() })
     const limits = { modelRequests: 1 }
@@ -112,7 +112,7 @@ describe("limits that ask for an answer (`onLimit: 'answer'`)", () => {
     expect(model.requests.map(({ toolChoice }) => toolChoice)).toEqual([undefined, undefined])
   })
 
-  test('BUD-1 without it the run ends', async () => {
+  test('without it the run ends', async () => {
     using model = new ScriptedModel().calls('a').calls('a').calls('a')
     const error = await failureOf(harnessOf({ model, tools: [tool('a')], limits: { modelRequests: 3 } }).run('Go.'))
     expect([error.code, error.run.usage.modelRequests]).toEqual(['limit_reached', 3])
@@ -140,7 +140,7 @@ describe('notices of budgets that are nearly used up', () => {
       { outputTokens: 95 },
       'About 5 output tokens of 100 output tokens remain for this run: come to an answer.',
     ],
-  ])('are told when %s, once', async (_name, limits, usage, content) => {
+  ])('are sent when %s, once', async (_name, limits, usage, content) => {
     using model = new ScriptedModel()
       .calls('a', {}, { usage })
       .calls('a', {}, { usage: { inputTokens: 0, outputTokens: 0 } })
@@ -151,7 +151,7 @@ describe('notices of budgets that are nearly used up', () => {
     )
   })
 
-  test('are told of money', async () => {
+  test('are sent for money', async () => {
     const prices = { unknown: { inputPerMillion: 0, outputPerMillion: 1 } }
     using model = new ScriptedModel().calls('wait', {}, { usage: { outputTokens: 950_000 } }).says('Done.')
     const limits = { costUsd: 1 }

@@ -20,8 +20,8 @@ function watched(model: ScriptedModel, stall: boolean | StallOptions, options: H
   return harnessOf({ model, stall, tools: [find, look], ...options })
 }
 
-describe('a run that goes in circles (`stall`)', () => {
-  test('is told, then asked to answer without tools', async () => {
+describe('loop detection (`stall`)', () => {
+  test('a run without progress is warned, then asked to answer without tools', async () => {
     const model = calling(['find', { q: 'deadline' }])
     const stream = watched(model, true).stream('Go.')
     const events = await eventsOf(stream)
@@ -39,7 +39,7 @@ describe('a run that goes in circles (`stall`)', () => {
     ])
   })
 
-  test('may be watched in one run alone, or left alone in one', async () => {
+  test('it can be enabled or disabled for one run', async () => {
     const circling = (): ScriptedModel => calling(['find', { q: 'deadline' }])
     const limits = { modelRequests: 6 }
     const watchedOnce = harnessOf({ model: circling(), tools: [find], limits })
@@ -51,7 +51,7 @@ describe('a run that goes in circles (`stall`)', () => {
     expect(() => watchedOnce.stream('Go.', { stall: { stopAfter: 0 } })).toThrow('`stall.stopAfter`')
   })
 
-  test('is ended when that does not help either', async () => {
+  test('the run is ended if that does not help', async () => {
     const model = new ScriptedModel().always(() => ({ calls: [{ name: 'find', arguments: '{}' }] }))
     const error = await failureOf(watched(model, { noticeAfter: null, answerAfter: null, stopAfter: 2 }).run('Go.'))
     expect([error.code, error.message]).toEqual([
@@ -82,11 +82,11 @@ describe('a run that goes in circles (`stall`)', () => {
       8,
     ],
     ['unknown tools', [['nothing', { n: 1 }]], 7],
-  ])('is noticed in %s', async (_name, turns, requests) => {
+  ])('it notices %s', async (_name, turns, requests) => {
     expect((await watched(calling(...turns), true).run('Go.')).usage.modelRequests).toBe(requests)
   })
 
-  test('is none while something new comes now and then, or the tool is one to be left alone', async () => {
+  test('occasional progress prevents it, and so does an exempt tool', async () => {
     let count = 0
     const status = tool('status', () => (++count % 4 === 0 ? `step ${count}` : 'waiting'), reads)
     const model = new ScriptedModel().always(({ turn }) => (turn < 20 ? { calls: [{ name: 'status' }] } : 'Done.'))
@@ -97,7 +97,7 @@ describe('a run that goes in circles (`stall`)', () => {
     expect((await harnessOf({ model, tools: [still] }).run('Go.')).usage.toolCalls).toBe(20)
   })
 
-  test('is none where a picture changes', async () => {
+  test('a changing image is progress', async () => {
     let shots = 0
     const shot = tool(
       'shot',
@@ -116,7 +116,7 @@ describe('a run that goes in circles (`stall`)', () => {
     ['a step of 0', { stopAfter: 0 }, 'Expected `stall.stopAfter` to be a whole number from 1 up, got `0`.'],
     ['an unknown step', { stop: 3 }, 'Unknown member of `stall`: `stop`.'],
     ['a text', 'yes', 'Expected the members of `stall` to be an object, got a value of type string.'],
-  ])('refuses %s', (_name, stall, message) => {
+  ])('it rejects %s', (_name, stall, message) => {
     expect(() => new Harness({ stall: stall as boolean })).toThrow(message)
   })
 })

@@ -28,7 +28,7 @@ describe('the turn machine', () => {
     expect(result.transcript.map(({ role }) => role)).toEqual(['user', 'assistant'])
   })
 
-  test('TM-02 158 each effect comes behind the kept event that announces it, each result is kept before the next request', async () => {
+  test('TM-02 158 each effect follows the stored event that announces it, and each result is stored before the next request', async () => {
     const diary: string[] = []
     const look = tool('look', () => void diary.push('the tool runs'))
     using model = new ScriptedModel()
@@ -56,7 +56,7 @@ describe('the turn machine', () => {
     ])
   })
 
-  test('TM-02 a batch is limit-checked, run, recorded, checked for retries and then answered for, in that order', async () => {
+  test('TM-02 a batch is checked against the limit, run, recorded, checked for retries and then answered, in that order', async () => {
     const picky = tool('picky', () => Promise.reject(new ModelRetry('Again.')))
     using model = new ScriptedModel().calls('picky').says('Done.')
     const stream = harnessOf({ model, tools: [picky], limits: { toolCalls: 1 } }).stream('Go.')
@@ -68,7 +68,7 @@ describe('the turn machine', () => {
     )
   })
 
-  test('TM-04 a reply that does not fit is told and corrected by a message, in the budget', async () => {
+  test('TM-04 a reply that does not fit is reported and corrected by a message, within the limit', async () => {
     using model = new ScriptedModel().says('one').says('{"answer":"one"}')
     const stream = harnessOf({ model, outputType: answer, outputMode: 'prompted' }).stream('Go.')
     const events = await eventsOf(stream)
@@ -82,7 +82,7 @@ describe('the turn machine', () => {
     expect(ofKind(events, 'model_retry')).toMatchObject([{ retryKind: 'structured_output', callId: null }])
   })
 
-  test('TM-05 what is no answer fails once its reply has been recorded', async () => {
+  test('TM-05 a reply that is not an answer fails the run once it is recorded', async () => {
     using model = new ScriptedModel().says('Once upon a', { finishReason: 'length', nativeFinishReason: 'max_tokens' })
     const error = await failureOf(harnessOf({ model }).run('Go.'))
     expect(error).toMatchObject({
@@ -119,7 +119,7 @@ describe('the turn machine', () => {
     expect(kinds(events)).toBe('run_started model_request_started model_message approval_requested run_completed')
   })
 
-  test('TM-12 the model_message event says in which mode an answer was settled', async () => {
+  test('TM-12 the `model_message` event names the mode in which an answer was accepted', async () => {
     const modes = async (model: ScriptedModel, options: object): Promise<unknown[]> => {
       const events = await eventsOf(harnessOf({ model, tools: [tool('a')], ...options }).stream('Go.'))
       model.assertDone()
@@ -134,7 +134,7 @@ describe('the turn machine', () => {
   })
 })
 
-describe('replies that are no answer', () => {
+describe('replies that are not answers', () => {
   test.each<[string, ScriptedModel, string]>([
     ['a refusal', new ScriptedModel().refuses('No.'), 'The model refused to answer (`refusal`): No.'],
     [
@@ -152,13 +152,13 @@ describe('replies that are no answer', () => {
       new ScriptedModel().says('').replies({ reasoning: 'Hm.' }),
       'The model gave an empty reply twice.',
     ],
-  ])('TM-05 H-05 %s fails with unexpected_model_behavior', async (_name, model, message) => {
+  ])('TM-05 an unusable reply fails with `unexpected_model_behavior`: %s', async (_name, model, message) => {
     const error = await failureOf(harnessOf({ model }).run('Go.'))
     expect(error).toMatchObject({ code: 'unexpected_model_behavior', message })
     model.assertDone()
   })
 
-  test('H-05 an empty reply is asked again once, a pause is continued, with nothing new', async () => {
+  test('an empty reply is requested again once, a pause is continued, without new content', async () => {
     using model = new ScriptedModel().says('').replies({ text: 'Wait', finishReason: 'pause' }).says('Done.')
     const stream = harnessOf({ model }).stream('Go.')
     const events = await eventsOf(stream)
@@ -173,7 +173,7 @@ describe('replies that are no answer', () => {
     expect(model.heard.slice(1)).toEqual([{ kind: 'continuation' }, { kind: 'continuation' }])
   })
 
-  test('H-05 a call of a reply that was cut off is never run, and answered so that it can be made again', async () => {
+  test('a call of a truncated reply is never run, and is answered so that it can be repeated', async () => {
     const ran: unknown[] = []
     using model = new ScriptedModel()
       .calls('a', { path: '/tm' }, { finishReason: 'length' })

@@ -19,7 +19,7 @@ const approval = { kind: 'approval', callId: 'call_2', toolName: 'b', arguments:
 const question = { ...approval, kind: 'question', callId: 'call_1' } as const
 const retry = { kind: 'retry_user_message', message: 'Return JSON.' } as const
 
-describe('what must happen next', () => {
+describe('the next step of a run', () => {
   test.each<[string, Story, Command]>([
     ['a run that has just begun asks its prompt', new Story(rules()), { ...ASK, requestKind: 'start' }],
     [
@@ -45,12 +45,12 @@ describe('what must happen next', () => {
       { kind: 'fail', failure: { kind: 'unexpected', message: 'Cut off.' } },
     ],
     [
-      'TM-04 an answer that does not fit is corrected in words',
+      'TM-04 an invalid answer is corrected in words',
       asked().replies(text('one'), retry),
       { ...ASK, requestKind: 'correction', correction: { message: 'Return JSON.', callId: null } },
     ],
     [
-      'TM-03 arguments that do not fit are corrected in their call',
+      'TM-03 invalid arguments are corrected in their call',
       asked().replies(calls('final_result'), { kind: 'retry_tool_output', callId: 'call_1', message: 'Again.' }),
       { ...ASK, requestKind: 'output_retry_tool', correction: { message: 'Again.', callId: 'call_1' } },
     ],
@@ -69,7 +69,7 @@ describe('what must happen next', () => {
       asked().replies(text('Done.')).then('run_failed', { stopReason: 'error' }),
       { kind: 'ended' },
     ],
-  ])('TM-01 %s', (_name, story, command) => {
+  ])('TM-01 it follows from the state alone: %s', (_name, story, command) => {
     expect(decide(story.state)).toEqual(command)
   })
 })
@@ -77,7 +77,7 @@ describe('what must happen next', () => {
 describe('a batch', () => {
   const batch = (...names: readonly string[]): Story => asked().replies(calls(...names))
 
-  test('TM-02 runs what has not ended, in model order', () => {
+  test('TM-02 calls that have not ended run, in model order', () => {
     const story = batch('a', 'b', 'c')
     expect(decide(story.state)).toMatchObject({
       kind: 'run_tools',
@@ -90,12 +90,12 @@ describe('a batch', () => {
     })
   })
 
-  test('TM-02 is answered for by one request once all of it has ended', () => {
+  test('TM-02 one request answers the batch once all calls have ended', () => {
     const story = batch('a', 'b').completes('call_2').completes('call_1')
     expect(decide(story.state)).toEqual({ ...ASK, requestKind: 'tool_outputs' })
   })
 
-  test('TM-06 is held whole while an approval is pending, and runs whole with the last answer', () => {
+  test('TM-06 the batch is held as a whole while an approval is pending, and runs as a whole after the last answer', () => {
     const story = batch('a', 'b').then('approval_requested', { items: [approval] })
     expect(decide(story.state)).toEqual({ kind: 'wait', items: [approval] })
     story.then('answer_received', { callId: 'call_2', answer: { callId: 'call_2', approved: true } })
@@ -107,14 +107,14 @@ describe('a batch', () => {
     expect(decide(story.state)).toEqual({ ...ASK, requestKind: 'approval_resume' })
   })
 
-  test('TM-06 waits for a question only when nothing else of it can run', () => {
+  test('TM-06 it waits for a question only when no other call of it can run', () => {
     const story = batch('a', 'b').then('approval_requested', { items: [question] })
     expect(decide(story.state)).toMatchObject({ kind: 'run_tools', calls: [{ callId: 'call_2' }] })
     story.completes('call_2')
     expect(decide(story.state)).toEqual({ kind: 'wait', items: [question] })
   })
 
-  test('TR-07 TR-10 fails when a tool failed more often in a row than it may, the batch being whole', () => {
+  test('TR-07 TR-10 it fails if a tool exceeded its consecutive failures, once the batch is complete', () => {
     const story = batch('a', 'a', 'b').completes('call_1', failing).completes('call_2', failing)
     expect(decide(story.state)).toMatchObject({ kind: 'run_tools', calls: [{ callId: 'call_3' }] })
     story.completes('call_3')
@@ -124,7 +124,7 @@ describe('a batch', () => {
     })
   })
 
-  test('HC-12 over the budget of calls is not run', () => {
+  test('HC-12 a batch over the limit of calls does not run', () => {
     const story = new Story(rules({ limits: { toolCalls: 1 } })).asks().replies(calls('a', 'b'))
     expect(decide(story.state)).toEqual({
       kind: 'fail',
@@ -150,7 +150,7 @@ describe('limits', () => {
       { ...RULES.limits, outputTokens: 4 },
       { kind: 'fail', failure: { kind: 'limit', breach: { kind: 'output_tokens', limit: 4, count: 5 } } },
     ],
-  ])('HC-05 %s are checked before each further request, of every kind', (_name, limits, command) => {
+  ])('HC-05 limits are checked before each further request of any kind: %s', (_name, limits, command) => {
     const started = { rules: { ...RULES, limits } }
     const begun = new Story(started).asks()
     const stories = [
@@ -162,14 +162,14 @@ describe('limits', () => {
     expect(decideSteering(new Story(started).asks().replies(text('Done.')).state)).toEqual(command)
   })
 
-  test('SO-16 a correction that its own budget forbids fails as an output, one that the requests forbid as a limit', () => {
+  test('SO-16 a correction over its own limit fails as an output, one over the request limit as a limit', () => {
     const story = (modelRequests: number, outputRetries: number): Story =>
       new Story(rules({ outputRetries, limits: { modelRequests } })).asks().replies(text('one'), retry)
     expect(decide(story(1, 0).state)).toMatchObject({ failure: { kind: 'output' } })
     expect(decide(story(1, 1).state)).toMatchObject({ failure: { kind: 'limit' } })
   })
 
-  test('HC-09 notices come with the request, model before tool, and are not told twice', () => {
+  test('HC-09 notices are sent with the request, model before tool, and not repeated', () => {
     const limits = { modelRequests: 3, toolCalls: 2 }
     const keys = ({ state }: Story): string[] => {
       const command = decide(state)
@@ -183,7 +183,7 @@ describe('limits', () => {
     expect(keys(story.completes('call_1'))).toEqual(['limit_warning:model_requests:1', 'limit_warning:tool_calls:0'])
   })
 
-  test('H-39 the notices of a request that was never answered are told with it again', () => {
+  test('the notices of a request that was never answered are sent again with it', () => {
     const story = new Story(rules({ limits: { modelRequests: 1 } })).asks({
       notices: ['limit_warning:model_requests:1'],
     })

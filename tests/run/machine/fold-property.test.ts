@@ -94,14 +94,14 @@ function checkFailedStore({ log, final, streamed, error, begunTooLate }: PlayedR
   if (final !== null) checkTranscript(error!.run!.transcript)
 }
 
-test('159 H-28 folding the log of any run gives, at every prefix, the state that the run had, and a closed transcript at its end', async () => {
+test('159 folding the log of any run yields, at every prefix, the state that the run had, and a closed transcript at its end', async () => {
   await fc.assert(
     fc.asyncProperty(randomRun, async (run) => check(run, await play(run))),
     { numRuns: 400 },
   )
 }, 120_000)
 
-test('160 store_failure: wherever the log of a run fails, nothing is begun behind that, and the run ends with its code', async () => {
+test('160 wherever the log of a run fails, nothing starts after that, and the run ends with `store_failure`', async () => {
   await fc.assert(
     fc.asyncProperty(randomRun, fc.integer({ min: 1, max: 12 }), async (run, failingAppend) => {
       const played = await play(run, failingAppend)
@@ -112,7 +112,7 @@ test('160 store_failure: wherever the log of a run fails, nothing is begun behin
   )
 }, 120_000)
 
-test('159 the random runs are worth their name: they end in every way, and fill every kind of event', async () => {
+test('159 the random runs cover every way to end and every kind of event', async () => {
   const ends = new Map<string, number>()
   for (const run of fc.sample(randomRun, { numRuns: 250, seed: 1 })) {
     const { log, error } = await play(run)

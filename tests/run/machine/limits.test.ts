@@ -55,7 +55,7 @@ describe('budgets that are nearly used up', () => {
   })
 })
 
-describe('why a request is the last, without tools', () => {
+describe('the reason for a last request without tools', () => {
   const near = { limits: { timeMs: 1000 } }
   test.each<[string, Standing, Breach | undefined]>([
     ['never, where limits end the run', standing(near, { elapsedMs: 990 }), undefined],
@@ -88,7 +88,7 @@ describe('why a request is the last, without tools', () => {
   })
 })
 
-describe('what the model is told', () => {
+describe('notices for the model', () => {
   const time = standing({ limits: { timeMs: 60_000 } }, { elapsedMs: 55_000 })
   test.each<[string, Standing, Breach | undefined, string[], string[]]>([
     ['of time', time, undefined, [], ['About 5 s of 60 s remain for this run: come to an answer.']],

@@ -62,7 +62,7 @@ function checkEffects(before: readonly DurableEvent[], { effects, kept }: Stretc
 }
 
 test(
-  '159 H1 to H9 hold in whatever is left of a run by aborts, kills, resumes and recoveries in any order',
+  '159 the invariants of a transcript hold after any aborts, kills, resumes and recoveries in any order',
   async () => {
     await fc.assert(
       fc.asyncProperty(randomLife, async (life) => {
@@ -82,7 +82,7 @@ test(
   60_000 + LIVES * 200,
 )
 
-test('159 the random lives are worth their name: they are killed, aborted and resumed, and wait for everything', async () => {
+test('159 the random lives are killed, aborted and resumed, and wait for everything', async () => {
   const seen = new Set<string>()
   for (const life of fc.sample(randomLife, { numRuns: 200, seed: 1 })) {
     for (const { kept, end } of await live(life)) {

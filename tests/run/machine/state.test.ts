@@ -72,7 +72,7 @@ describe('the state at the first event', () => {
     expect(new Story({ metadata: { tenant: 1 } }).state).toEqual(OPENED)
   })
 
-  test('of a run that goes on from a conversation keeps where its own entries begin', () => {
+  test('of a run that continues a conversation knows the start of its own entries', () => {
     const history = [user(0, 'Before.'), reply(1, text('Yes.'))]
     expect(new Story({ history }).state).toMatchObject({ transcript: [...history, user(2, 'Go.')], firstEntry: 2 })
   })
@@ -83,7 +83,7 @@ describe('the state at the first event', () => {
   })
 })
 
-describe('what each event changes', () => {
+describe('the effect of each event', () => {
   const batch = (...names: readonly string[]): Story =>
     new Story({ metadata: { tenant: 1 } }).asks().replies(calls(...names))
 
@@ -98,7 +98,7 @@ describe('what each event changes', () => {
     )
   }
 
-  test('a request adds what is said with it', () => {
+  test('a request adds its new messages', () => {
     const story = new Story()
     const added = { entries: [user(1, 'And now?')], promptAddition: 'Context.', notices: ['n'] }
     expect(changes(story, (it) => it.asks(added))).toEqual({
@@ -116,7 +116,7 @@ describe('what each event changes', () => {
     })
   })
 
-  test('a reply joins, is counted, and makes its notices told', () => {
+  test('a reply joins, is counted, and marks its notices as sent', () => {
     const story = new Story().asks({ notices: ['n'] })
     const resolution = { kind: 'final', mode: null, callId: null } as const
     expect(changes(story, (it) => it.replies(text('Done.'), resolution))).toEqual({
@@ -141,7 +141,7 @@ describe('what each event changes', () => {
     })
   })
 
-  test('HC-12 a batch over the budget is not counted', () => {
+  test('HC-12 a batch over the limit is not counted', () => {
     const rules = { ...RULES, limits: { ...RULES.limits, toolCalls: 1 } }
     const { state } = new Story({ rules }).asks().replies(calls('a', 'b'))
     expect(state).toMatchObject({ phase: { at: 'batch', admitted: false }, usage: { toolCalls: 0 } })
@@ -178,7 +178,7 @@ describe('what each event changes', () => {
     ])
   })
 
-  test('images of a result stand behind its envelope', () => {
+  test('images of a result follow its envelope', () => {
     const image = { type: 'image', data: 'AAAA', mediaType: 'image/png' } as const
     const { state } = batch('a')
       .completes('call_1', { parts: [image] })
@@ -188,7 +188,7 @@ describe('what each event changes', () => {
     })
   })
 
-  test('TM-07 a cancelled call is counted and noted', () => {
+  test('TM-07 a cancelled call is counted and recorded', () => {
     expect(changes(batch('a'), (it) => it.completes('call_1', { cancelled: true, ok: false }))).toMatchObject({
       usage: { toolCalls: 1, cancelledToolCalls: 1 },
       notes: { call_1: { cancelled: true } },
@@ -229,13 +229,13 @@ describe('what each event changes', () => {
       ],
       { streaks: {}, usage: { toolRetries: {} }, phase: { exceeded: null } },
     ],
-  ])('TR-10 H-03 retryable failures: %s', (_name, ended, expected) => {
+  ])('TR-10 retryable failures are counted per tool: %s', (_name, ended, expected) => {
     const story = batch('a', 'a')
     for (const [callId, payload] of ended) story.completes(callId, payload)
     expect(story.state).toMatchObject(expected)
   })
 
-  test('H-03 a success ends the streak of its tool, not the count of its failures; an own budget wins', () => {
+  test('a success ends the streak of its tool, not the count of its failures; a limit of the tool wins', () => {
     const rules = { ...RULES, toolRetryBudgets: { a: 2 } }
     const failing = { ok: false, retryKind: 'ModelRetry' } as const
     const story = new Story({ rules }).asks()
@@ -245,7 +245,7 @@ describe('what each event changes', () => {
     expect(story.state).toMatchObject({ streaks: { a: 0 }, usage: { toolRetries: { a: 2 } } })
   })
 
-  test('H-03 a tool may have the name of what every object has', () => {
+  test('a tool may have the name of a property of every object', () => {
     const failing = { ok: false, retryKind: 'ModelRetry' } as const
     const { state } = new Story().asks().replies(calls('constructor')).completes('call_1', failing)
     expect(state).toMatchObject({ streaks: { constructor: 1 }, usage: { toolRetries: { constructor: 1 } } })
@@ -270,7 +270,7 @@ describe('what each event changes', () => {
   })
 
   test.each(['limit_warning', 'model_retry', 'transcript_repaired', 'cache_bust', 'approval_resumed'] as const)(
-    '%s only tells',
+    '%s changes nothing',
     (kind) => {
       expect(changes(batch('a'), (it) => it.then(kind))).toEqual({ seq: 4 })
     },
@@ -295,7 +295,7 @@ describe('a run that ends with open calls', () => {
   const error = { code: 'cancelled', message: 'Cancelled.' } as const
   const failed = { stopReason: 'cancelled', ...error } as const
 
-  test('160 stays as it stood; its closed transcript answers each call: ended, unknown, or without effect', () => {
+  test('160 a closed transcript answers each call: ended, unknown, or without effect', () => {
     const { state } = new Story()
       .asks()
       .replies(calls('a', 'b', 'c'))
@@ -321,7 +321,7 @@ describe('a run that ends with open calls', () => {
     ])
   })
 
-  test('H-22 accepts the final answer that it ended with', () => {
+  test('accepts the final answer that it ended with', () => {
     const { state } = new Story()
       .asks()
       .replies(calls('final_result'), { kind: 'final', mode: 'tool', callId: 'call_1', output: 1 })
@@ -334,7 +334,7 @@ describe('a run that ends with open calls', () => {
 })
 
 describe('folding', () => {
-  test('gives the state of the run, from its beginning', () => {
+  test('yields the state of the run, from its beginning', () => {
     const story = new Story().asks().replies(calls('a')).starts('call_1').completes('call_1')
     expect(fold(story.events)).toEqual(story.state)
     expect(fold([])).toBeUndefined()
@@ -357,7 +357,7 @@ describe('folding', () => {
       () => new Story().asks().replies(calls('a')).starts('call_9'),
       'Expected call `call_9` in the batch of run `run_t`.',
     ],
-  ])('refuses %s', (_name, act, message) => {
+  ])('rejects %s', (_name, act, message) => {
     expect(act).toThrow(message)
   })
 })

@@ -16,7 +16,7 @@ test.each<[string, string, 'exact' | 'near' | null]>([
   expect(overlap(text, fingerprintOf(PAGE))).toBe(expected)
 })
 
-test('every run of 23 letters and digits is found, wherever it stands', () => {
+test('every run of 23 letters and digits is found, wherever it occurs', () => {
   const letters = fc.string({
     unit: fc.constantFrom(...'abcdefghijklmnopqrstuvwxyz0123456789'.split('')),
     minLength: 23,

@@ -31,8 +31,8 @@ function harnessWith(model: ScriptedModel, provenance: ProvenanceOptions, beside
 
 const FLOW = { argument: 'to', source: { kind: 'web', name: 'https://evil.example/a' }, callId: 'call_1' }
 
-describe('content of strangers in the arguments of a call', () => {
-  test('has a person asked, who is shown the way that it took; the answer is kept', async () => {
+describe('untrusted content in the arguments of a call', () => {
+  test('asks a person, who sees its path; the answer is stored', async () => {
     const sent: unknown[] = []
     const model = new ScriptedModel().calls('fetch_page').calls('send', { to: 'eve@evil.example' }).says('Done.')
     await using harness = harnessWith(model, {}, { tools: [fetchPage, sending(sent)] })
@@ -51,7 +51,7 @@ describe('content of strangers in the arguments of a call', () => {
     expect(sent).toEqual([{ to: 'eve@evil.example' }])
   })
 
-  test('is refused where nobody is to be asked, and the model is told why', async () => {
+  test('rejects the call if nobody is to be asked, and the model learns the reason', async () => {
     const sent: unknown[] = []
     const model = new ScriptedModel()
       .calls('fetch_page')
@@ -95,7 +95,7 @@ describe('content of strangers in the arguments of a call', () => {
     expect((await harness.run('Read the page.')).stopReason).toBe(isHeld ? 'approval_required' : 'end_turn')
   })
 
-  test('in the mode `taint` every call behind the first of it is held, whatever it says; one before it is not', async () => {
+  test('in mode `taint` every call after the first of it is held, whatever its arguments; earlier ones are not', async () => {
     const model = new ScriptedModel()
       .calls('send', { to: 'ann@example.com' })
       .calls('fetch_page')
@@ -183,7 +183,7 @@ describe('content of strangers in the arguments of a call', () => {
     )
   })
 
-  test('is known again in a run that goes on from the conversation', async () => {
+  test('is recognized in a run that continues the conversation', async () => {
     const model = new ScriptedModel().calls('fetch_page').says('Read.').calls('send', { to: 'eve@evil.example' })
     await using harness = harnessWith(model, {})
     const first = await harness.run('Read the page.')
@@ -194,7 +194,7 @@ describe('content of strangers in the arguments of a call', () => {
     expect(second.pending).toMatchObject([{ provenance: [{ ...FLOW, match: 'exact' }] }])
   })
 
-  test('holds for child runs too, and what they give back is theirs', async () => {
+  test('is tracked in child runs too, and their answers are attributed to them', async () => {
     const start = tool('start', async (_args, { spawn }) => {
       return (await spawn({ prompt: 'Below.', tools: [sending()] }).result).text
     })
@@ -210,7 +210,7 @@ describe('content of strangers in the arguments of a call', () => {
     expect(paused.pending).toMatchObject([{ toolName: 'send', provenance: [{ ...FLOW, match: 'exact' }] }])
   })
 
-  test('reading tools of the workspace are not held, and what is wrong in the options is refused at once', async () => {
+  test('reading tools of the workspace are not held, and invalid options are rejected at once', async () => {
     const root = await folderWith({ 'a.txt': LETTER })
     const model = new ScriptedModel().calls('fetch_page').calls('search', { query: 'eve@evil.example' }).says('Done.')
     await using harness = harnessWith(model, {}, { root, tools: [fetchPage, ...fileTools()] })
@@ -222,7 +222,7 @@ describe('content of strangers in the arguments of a call', () => {
   })
 })
 
-test('MC-38 every result says where it comes from: in its event, its entry and its span, whatever a hook makes of it', async () => {
+test('MC-38 every result names its source: in its event, its entry and its span, even if a hook rewrites it', async () => {
   const root = await folderWith({ 'a.txt': 'x' })
   const traced = otel()
   const server = oddServer(`{ 'tools/list': () => ({ tools: [tool('who')] }), 'tools/call': () => text('me') }`)

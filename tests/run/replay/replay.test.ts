@@ -22,7 +22,7 @@ const ask = defineTool({
     JSON.stringify(await context.ask({ question: 'Which?' }, z.object({ color: z.string() }))),
 })
 
-test('a run is run again by its log: the same result, no request and no tool run', async () => {
+test('a run is replayed from its log: the same result, without a request or a tool', async () => {
   const log = memoryLog()
   let ran = 0
   const count = tool('count', () => `${++ran}`)
@@ -38,7 +38,7 @@ test('a run is run again by its log: the same result, no request and no tool run
   expect(ran).toBe(2)
 })
 
-test('a run that paused, and went on in another process, is run again over both', async () => {
+test('a run that paused and continued in another process is replayed over both', async () => {
   const log = memoryLog()
   const pay = tool('pay', () => 'paid', { requiresApproval: true })
   using model = new ScriptedModel().calls('pay', { n: 1 }).calls('ask', {}).says('Done.')
@@ -53,7 +53,7 @@ test('a run that paused, and went on in another process, is run again over both'
   expect({ ...again, responses: [] }).toEqual({ ...first, responses: [] })
 })
 
-test('a run that failed comes to the same error', async () => {
+test('a run that failed ends with the same error', async () => {
   const log = memoryLog()
   using model = new ScriptedModel().calls('a', {}).calls('a', {})
   const options = { tools: [tool('a')], limits: { modelRequests: 2 } }
@@ -64,7 +64,7 @@ test('a run that failed comes to the same error', async () => {
   await expect(again).rejects.toMatchObject({ code: 'limit_reached', run: { stopReason: 'limit_reached' } })
 })
 
-test('the first difference is named where the code has changed', async () => {
+test('the first difference is reported if the code has changed', async () => {
   const log = memoryLog()
   using model = new ScriptedModel().calls('a', {}).says('Done.')
   await harnessOf({ model, log, tools: [tool('a')], instructions: 'Be kind.' }).run('Go.', { runId: 'run_r' })
@@ -76,7 +76,7 @@ test('the first difference is named where the code has changed', async () => {
   })
 })
 
-test('a fork goes on from a turn, with another prompt or as the run did, and may leave the world alone', async () => {
+test('a fork continues from a turn, with another prompt or unchanged, and can leave the world alone', async () => {
   const log = memoryLog()
   const sent: unknown[] = []
   const send = tool('send', (args) => sent.push(args))

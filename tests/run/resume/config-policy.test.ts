@@ -38,14 +38,14 @@ const COMPATIBLE: readonly [string, Parameters<typeof setUp>, RegExp][] = [
   ],
 ]
 
-describe('a run that goes on with another configuration', () => {
-  test.each<Policy>(['same', 'compatible', 'any'])('that is the same is let on by `%s`', async (configPolicy) => {
+describe('a resumed run with another configuration', () => {
+  test.each<Policy>(['same', 'compatible', 'any'])('that is the same is accepted by `%s`', async (configPolicy) => {
     const { ran, harness } = setUp()
     await harness.resume(await paused(), YES, { configPolicy })
     expect(ran).toHaveLength(1)
   })
 
-  test.each(COMPATIBLE)('of %s is refused by `same` alone, with what is different', async (_, options, problem) => {
+  test.each(COMPATIBLE)('%s is rejected by `same` only, with the differences', async (_, options, problem) => {
     const state = await paused()
     const strict = setUp(...options)
     const failed = await failureOf(strict.harness.resume(state, YES, { configPolicy: 'same' }))
@@ -57,7 +57,7 @@ describe('a run that goes on with another configuration', () => {
     expect(ran).toHaveLength(1)
   })
 
-  test('of another tool that nothing waits for is compatible; without the one that waits it is breaking', async () => {
+  test('of another tool that no call waits for is compatible; without the waiting one it is breaking', async () => {
     const state = await paused()
     const model = new ScriptedModel().always('Paid.')
     const without = harnessOf({ model, tools: [tool('look')], instructions: 'Be brief.' })
@@ -77,7 +77,7 @@ describe('a run that goes on with another configuration', () => {
     expect((await more.resume(state, YES)).text).toBe('Paid.')
   })
 
-  test('that changes the schema of the tool that waits is breaking, and is let on by `any` alone', async () => {
+  test('that changes the schema of the waiting tool is breaking, and is accepted by `any` only', async () => {
     const state = await paused()
     const other = () => setUp({}, z.object({ n: z.number().default(7) }))
     for (const configPolicy of ['same', 'compatible'] as const) {
@@ -92,7 +92,7 @@ describe('a run that goes on with another configuration', () => {
   })
 
   test.each<Policy>(['same', 'compatible', 'any'])(
-    'cannot free a held call of the approval that its state asks for; a call that needs one now asks for it (`%s`)',
+    'cannot remove the approval that the state of a held call requires; a call that requires one now asks for it (`%s`)',
     async (configPolicy) => {
       const model = () =>
         new ScriptedModel().always(({ turn }) =>
@@ -138,7 +138,7 @@ describe('a run that goes on with another configuration', () => {
     expect(let_on.toolCallRecords[0]?.output).toContain('A.')
   })
 
-  test.each([['some'], ['']])('with the policy %j is refused at once', (configPolicy) => {
+  test.each([['some'], ['']])('with the policy %j is rejected at once', (configPolicy) => {
     const { harness } = setUp()
     expect(() => harness.streamRecover('run_c', { configPolicy: configPolicy as Policy })).toThrow(/configPolicy/)
   })

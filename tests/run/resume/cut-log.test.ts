@@ -17,7 +17,7 @@ let folder: string
 beforeEach(async () => (folder = await mkdtemp(join(tmpdir(), 'thinharness-cut-'))))
 afterEach(() => rm(folder, { recursive: true, force: true }))
 
-test('161 a run whose file was cut at any byte goes on to the same end, or says that nothing of it was kept', async () => {
+test('161 a run whose file was cut at any byte reaches the same end, or is reported as not stored', async () => {
   const reference = await play(fileLog(folder), [])
   const path = join(folder, 'run_r.jsonl')
   const whole = await readFile(path)

@@ -47,8 +47,8 @@ function treeTools(ran: string[]): ToolSpec[] {
   return [...effects, delegateTool('delegate', { a: [...effects, delegateTool('deeper', { b: effects })] })]
 }
 
-describe('a run that was cut off', () => {
-  test('goes on from wherever its log ends, to the same end; no call runs twice that may not, none is lost in silence', async () => {
+describe('an interrupted run', () => {
+  test('continues from the end of its log to the same end; only repeatable calls run twice, none is lost silently', async () => {
     const log = watchedLog()
     const reference = await harnessOf({ model: playing(PLAYS), tools: treeTools([]), log }).run('go', {
       runId: 'run_r',
@@ -77,7 +77,7 @@ describe('a run that was cut off', () => {
     }
   })
 
-  test('tells its stream that it was recovered, and what became of each call that had been under way', async () => {
+  test('its stream reports the recovery, and the outcome of each call that was in progress', async () => {
     const log = watchedLog()
     const run = { model: playing(PLAYS), log }
     await harnessOf({ ...run, tools: treeTools([]) }).run('go', { runId: 'run_r', metadata: { tenant: 'a' } })
@@ -101,7 +101,7 @@ describe('a run that was cut off', () => {
     )
   })
 
-  test('161 its transcript at the end is what the log folds to, and what a next run goes on from', async () => {
+  test('161 its final transcript is the fold of its log, and the next run continues from it', async () => {
     const log = memoryLog()
     const harness = harnessOf({ model: playing({ ...PLAYS, more: ['More.'] }), tools: treeTools([]), log })
     const result = await harness.run('go', { runId: 'run_r' })
@@ -111,7 +111,7 @@ describe('a run that was cut off', () => {
     expect(folded.toolCallRecords).toEqual(result.toolCallRecords)
   })
 
-  test('while it waited for people gives what waits, and the answers are taken by whoever has them', async () => {
+  test('returns its pending items if it waited for people, and accepts answers', async () => {
     const log = memoryLog()
     const model = () => new ScriptedModel().always(({ turn }) => (turn === 0 ? { calls: [{ name: 'ask' }] } : 'Done.'))
     const first = await harnessOf({ model: model(), tools: [ask], log }).run('go', { runId: 'run_q' })
@@ -123,7 +123,7 @@ describe('a run that was cut off', () => {
     expect((await harness.resume(stored(again), [{ callId: 'call_1', answer: 'x' }])).text).toBe('Done.')
   })
 
-  test('between its answers and what they were for has them still', async () => {
+  test('keeps answers that it had not used yet', async () => {
     const log = watchedLog()
     const model = () => new ScriptedModel().always(({ turn }) => (turn === 0 ? { calls: [{ name: 'pay' }] } : 'Done.'))
     const ran: unknown[] = []
@@ -146,8 +146,8 @@ describe('a run that was cut off', () => {
   })
 })
 
-describe('a run that is not to be recovered', () => {
-  test('because it has ended gives its stored ending, runs nothing and keeps nothing', async () => {
+describe('a run that cannot be recovered', () => {
+  test('returns its stored result if it has ended, runs nothing and stores nothing', async () => {
     const outputType = z.object({ n: z.number().transform((n) => n + 1) })
     const log = memoryLog()
     const model = new ScriptedModel().says('{"n":1}')
@@ -172,13 +172,13 @@ describe('a run that is not to be recovered', () => {
     expect(thrown).toMatchObject({ code: failed.code, message: failed.message, run: { usage: failed.run.usage } })
   })
 
-  test('because nobody knows it, or its id is none, is refused', async () => {
+  test('is rejected if it is unknown or its id is invalid', async () => {
     const harness = harnessOf({ model: new ScriptedModel(), log: memoryLog() })
     expect((await failureOf(harness.recover('run_nobody'))).code).toBe('run_not_found')
     expect(() => harness.streamRecover('../etc')).toThrow(expect.objectContaining({ code: 'invalid_options' }) as Error)
   })
 
-  test('because it is under way is refused with `run_owned`, and the run goes on undisturbed', async () => {
+  test('is rejected with `run_owned` while it is in progress, which continues undisturbed', async () => {
     const log = memoryLog()
     let refused: unknown
     const other = harnessOf({ model: new ScriptedModel(), log })
@@ -189,7 +189,7 @@ describe('a run that is not to be recovered', () => {
     expect(result.text).toBe('Done.')
   })
 
-  test('with less budget than it has used fails with that, with more goes on', async () => {
+  test('fails with its limit if that is below its usage, and continues with a higher one', async () => {
     const log = watchedLog()
     const model = () => playing({ go: [['safe', 'safe'], 'Done.'] })
     const tools = effectTools([])
@@ -202,7 +202,7 @@ describe('a run that is not to be recovered', () => {
   })
 })
 
-describe('a call whose ending is not known', () => {
+describe('a call with an unknown outcome', () => {
   /** A run of one call of `pay` whose process ended under the call. */
   async function interrupted(beside: Partial<ToolSpec>) {
     const log = watchedLog()
@@ -277,7 +277,7 @@ describe('a call whose ending is not known', () => {
     expect(ran.every((key) => key === 'run_u:call_1')).toBe(true)
   })
 
-  test('`reconcile` is asked with the key that the call had, and its arguments', async () => {
+  test('`reconcile` receives the key of the call and its arguments', async () => {
     const asked: unknown[] = []
     const reconcile = async (...given: unknown[]) => (asked.push(given), happened)
     const { harness } = await interrupted({ reconcile })
@@ -290,7 +290,7 @@ describe('a call whose ending is not known', () => {
     ['it happened', { outcome: 'happened' }, 0, /"ok":true/],
     ['it did not happen', { outcome: 'did_not_happen' }, 0, /DidNotHappen/],
     ['it is to be run again', { outcome: 'run_again' }, 1, /"paid"/],
-  ])('waits for a person, who says that %s', async (_, answer, times, heard) => {
+  ])('waits for a person, who decides that %s', async (_, answer, times, heard) => {
     const { ran, harness, model, pay, left } = await interrupted({ onUnknownOutcome: 'pause' })
     const paused = await harness.recover('run_u')
     expect(paused).toMatchObject({
@@ -312,7 +312,7 @@ describe('a call whose ending is not known', () => {
     ],
     ['with a word more', { outcome: 'happened', because: 1 }, /because/],
     ['that is a string', 'happened', /`answer` of the answer to `call_1` to be an object/],
-  ])('a verdict %s is refused', async (_, answer, problem) => {
+  ])('a verdict %s is rejected', async (_, answer, problem) => {
     const { ran, harness } = await interrupted({ onUnknownOutcome: 'pause' })
     const paused = await harness.recover('run_u')
     const failed = await failureOf(harness.resume(stored(paused), [{ callId: 'call_1', answer: answer as never }]))
@@ -320,7 +320,7 @@ describe('a call whose ending is not known', () => {
     expect(ran).toEqual([])
   })
 
-  test('of a tool that is gone is reported', async () => {
+  test('of a missing tool is reported', async () => {
     const { left, model } = await interrupted({ onUnknownOutcome: 'retry' })
     const harness = harnessOf({ model: model(), log: left })
     const refused = await failureOf(harness.recover('run_u'))

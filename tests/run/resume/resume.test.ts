@@ -36,9 +36,9 @@ function idsOf(body: unknown): { readonly calls: string[]; readonly results: str
   return { calls, results, chained: previous_response_id !== undefined }
 }
 
-describe('a run that goes on with a provider', () => {
+describe('a resumed run with a provider', () => {
   test.each(APIS)(
-    'AP-14 AP-15 AP-16 %s: a paused run is resumed elsewhere with its whole conversation, each result under the id of its call',
+    'AP-14 AP-15 AP-16 a paused run is resumed elsewhere with its whole conversation, each result under the id of its call: %s',
     async (api) => {
       await using provider = await scriptedProvider()
       provider.callsAll([{ name: 'pay' }, { name: 'look' }], { text: 'Paying.' }).says('Paid.')
@@ -60,7 +60,7 @@ describe('a run that goes on with a provider', () => {
   )
 
   test.each(APIS)(
-    'RS-01 RS-02 RS-03 RS-05 RS-06 %s: a new prompt goes behind the whole conversation, under the instructions of now',
+    'RS-01 RS-02 RS-03 RS-05 RS-06 a new prompt follows the whole conversation, under the current instructions: %s',
     async (api) => {
       await using provider = await scriptedProvider()
       provider
@@ -83,7 +83,7 @@ describe('a run that goes on with a provider', () => {
   )
 
   test.each(APIS.flatMap((from) => APIS.filter((to) => to !== from).map((to) => [from, to] as const)))(
-    'RS-04 RS-07 a run of %s that waits is resumed with %s, with the ids of calls and results the same',
+    'RS-04 RS-07 a waiting run is resumed with another provider, with matching ids of calls and results: %s, %s',
     async (from, to) => {
       await using provider = await scriptedProvider()
       provider.callsAll([{ name: 'pay' }, { name: 'pay' }]).says('Paid.')
@@ -106,56 +106,56 @@ type Doc = Record<string, unknown> & { transcript: Record<string, unknown>[] }
 
 describe('a state passed as `history`', () => {
   test.each<[string, (state: Doc) => unknown, RegExp]>([
-    ['RS-07 of another version', (state) => ({ ...state, version: 3 }), /version `3`/],
-    ['RS-07 without a version', (state) => ({ ...state, version: undefined }), /version `undefined`/],
-    ['RS-07 with an unknown key', (state) => ({ ...state, extra: 1 }), /Unknown field of the state: `extra`/],
-    ['RS-07 of an old kind', (state) => ({ ...state, kind: 'transcript' }), /`kind` is not `run_state`/],
-    ['RS-08 that is a text', () => 'state', /expected the `resumeState` of a result/],
-    ['RS-08 that is a list of something else', () => [5], /`\[0\]` of the entries to be an object/],
-    ['RS-08 without a kind', (state) => ({ ...state, kind: undefined }), /`kind` is not `run_state`/],
+    ['RS-07 a state of another version', (state) => ({ ...state, version: 3 }), /version `3`/],
+    ['RS-07 a state without a version', (state) => ({ ...state, version: undefined }), /version `undefined`/],
+    ['RS-07 a state with an unknown key', (state) => ({ ...state, extra: 1 }), /Unknown field of the state: `extra`/],
+    ['RS-07 a state of an old kind', (state) => ({ ...state, kind: 'transcript' }), /`kind` is not `run_state`/],
+    ['RS-08 a string', () => 'state', /expected the `resumeState` of a result/],
+    ['RS-08 a list of something else', () => [5], /`\[0\]` of the entries to be an object/],
+    ['RS-08 a state without a kind', (state) => ({ ...state, kind: undefined }), /`kind` is not `run_state`/],
     [
-      'RS-08 without a conversation',
+      'RS-08 a state without a conversation',
       (state) => ({ ...state, transcript: undefined }),
       /`transcript` of the state to be a list, got nothing/,
     ],
     [
-      'RS-08 with a conversation that is none',
+      'RS-08 a state with an invalid conversation',
       (state) => ({ ...state, transcript: {} }),
       /`transcript` of the state to be a list/,
     ],
     [
-      'RS-08 with an entry that is none',
+      'RS-08 a state with an invalid entry',
       (state) => ({ ...state, transcript: [5] }),
       /`transcript\[0\]` of the state to be an object/,
     ],
     [
-      'RS-08 with an entry of an unknown role',
+      'RS-08 a state with an entry of an unknown role',
       (state) => ({ ...state, transcript: [{ ...state.transcript[0], role: 'system' }] }),
       /`transcript\[0\]\.role` of the state to be one of/,
     ],
     [
-      'RS-08 with an entry that has a key more',
+      'RS-08 a state with an extra key in an entry',
       (state) => ({ ...state, transcript: [{ ...state.transcript[0], mood: 'good' }] }),
       /Unknown field of the state: `transcript\[0\]\.mood`/,
     ],
     [
-      'RS-08 with a tool call that is none',
+      'RS-08 a state with an invalid tool call',
       (state) => {
         const [first, second, ...rest] = state.transcript
         return { ...state, transcript: [first, { ...second, parts: [{ type: 'tool_call', callId: 1 }] }, ...rest] }
       },
       /`transcript\[1\]\.parts\[0\]/,
     ],
-    ['RS-08 RS-23 that is no JSON', (state) => ({ ...state, metadata: { n: 1n } }), /not plain JSON/],
+    ['RS-08 RS-23 a state that is not JSON', (state) => ({ ...state, metadata: { n: 1n } }), /not plain JSON/],
     [
-      'RS-08 that holds itself',
+      'RS-08 a circular state',
       (state) => {
         const round: Record<string, unknown> = { ...state }
         return Object.assign(round, { metadata: round })
       },
       /not plain JSON/,
     ],
-  ])('RS-22 %s is refused before any hook, and before the model is asked', async (_, change, problem) => {
+  ])('RS-22 an invalid state is rejected before any hook and before any request: %s', async (_, change, problem) => {
     const model = new ScriptedModel()
     const hooks = (['run_start', 'user_prompt_submit'] as const).map((event): Hook => ({
       event,
@@ -169,7 +169,7 @@ describe('a state passed as `history`', () => {
     expect(model.requests).toEqual([])
   })
 
-  test('RS-10 RS-11 H-22 of a run that was answered by `final_result` goes on, and may be answered so again', async () => {
+  test('RS-10 RS-11 a run that was answered by `final_result` can be continued, and may be answered so again', async () => {
     using model = new ScriptedModel().calls('final_result', { n: 1 }).calls('final_result', { n: 2 })
     const harness = harnessOf({ model, outputType: z.object({ n: z.number() }), outputMode: 'tool' })
     const first = await harness.run('One.')
@@ -178,7 +178,7 @@ describe('a state passed as `history`', () => {
     expect(second.resumeState).not.toBeNull()
   })
 
-  test('RS-12 RS-13 its new prompt has what the hooks add, and behind that the notices', async () => {
+  test('RS-12 RS-13 its new prompt is followed by the context of hooks, then by the notices', async () => {
     using model = new ScriptedModel().says('More.')
     const hooks: Hook[] = [{ event: 'user_prompt_submit', handler: () => ({ context: 'It is Monday.' }) }]
     const harness = harnessOf({ model, hooks, limits: { modelRequests: 1 } })
@@ -190,7 +190,7 @@ describe('a state passed as `history`', () => {
     expect(places).not.toContain(-1)
   })
 
-  test('RS-20 is a copy, in both directions', async () => {
+  test('RS-20 it is a copy, in both directions', async () => {
     const model = new ScriptedModel().says('One.').says('Two.')
     const harness = harnessOf({ model })
     const first = await harness.run('Go.')
@@ -205,7 +205,7 @@ describe('a state passed as `history`', () => {
     expect(second.transcript).toHaveLength(4)
   })
 
-  test('RS-21 begins any number of branches, in any harness', async () => {
+  test('RS-21 it starts any number of branches, in any harness', async () => {
     const state = await endedState()
     const texts: string[] = []
     for (const word of ['One.', 'Two.']) {
@@ -217,7 +217,7 @@ describe('a state passed as `history`', () => {
     expect(texts).toEqual(['One.', 'Two.'])
   })
 
-  test('RS-26 is what a `run_end` hook sees, of a pause too: what it stores can be resumed', async () => {
+  test('RS-26 a `run_end` hook receives it, for a pause too: stored, it can be resumed', async () => {
     const { pay, ran } = payTool()
     const states: ResumeState[] = []
     const hooks: Hook[] = [
@@ -261,7 +261,7 @@ describe('a state given to `resume`', () => {
     expect(await eventsIn(log, 'run_p')).toEqual(events)
   })
 
-  test('twice at once: one goes on, the other is refused', async () => {
+  test('twice at once: one continues, the other is rejected', async () => {
     const { ran, harness, state } = await paused()
     const ends = await Promise.allSettled([harness().resume(state, YES), harness().resume(state, YES)])
     expect(ends.map(({ status }) => status).sort()).toEqual(['fulfilled', 'rejected'])
@@ -270,7 +270,7 @@ describe('a state given to `resume`', () => {
     expect(ran).toHaveLength(1)
   })
 
-  test('goes on in a log that has never seen the run, which then holds all that is needed to recover it', async () => {
+  test('continues in a log that has never seen the run, which then holds everything for recovery', async () => {
     const { state } = await paused()
     const { pay } = payTool()
     const log = memoryLog()
@@ -284,7 +284,7 @@ describe('a state given to `resume`', () => {
     expect(recovered).toMatchObject({ text: 'Paid.', usage: result.usage })
   })
 
-  test('is not changed by what is done with it', async () => {
+  test('is not modified', async () => {
     const { harness, state } = await paused()
     const before = jsonCopy(state)
     await harness().resume(state, YES)

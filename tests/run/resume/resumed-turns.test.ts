@@ -5,7 +5,7 @@ import { ScriptedModel } from 'thinharness/testing'
 import { jsonCopy, payTool, stored } from './pause-support.js'
 import { eventsOf, failureOf, harnessOf, kinds, ofKind, tool } from '../../harness/support.js'
 
-test('TM-08 ST-14 a run that goes on from a conversation asks first of kind `resume`, with its prompt as text', async () => {
+test('TM-08 ST-14 a run that continues a conversation sends a first request of kind `resume`, with its prompt as text', async () => {
   const state = stored(await harnessOf({ model: new ScriptedModel().says('Hello.') }).run('Hi.'))
   const stream = harnessOf({ model: new ScriptedModel().says('More.') }).stream('And now?', { history: state })
   const [request] = ofKind(await eventsOf(stream), 'model_request_started')
@@ -27,7 +27,7 @@ test('TM-09 an approved batch is neither checked for approval nor counted again'
   expect([asked, result.usage.toolCalls, result.text]).toEqual([2, 2, 'Paid.'])
 })
 
-test('TM-10 of an answered batch only what was allowed runs; what was rejected or cancelled is told and counted', async () => {
+test('TM-10 of an answered batch only the allowed calls run; rejected and cancelled ones are reported and counted', async () => {
   const { pay, ran } = payTool()
   const hooks: Hook[] = [
     {
@@ -52,7 +52,7 @@ test('TM-10 of an answered batch only what was allowed runs; what was rejected o
   ])
 })
 
-test('TM-11 a correction after a resume goes on in the same conversation', async () => {
+test('TM-11 a correction after a resume continues the same conversation', async () => {
   const { pay } = payTool()
   const outputType = z.object({ paid: z.boolean() })
   using model = new ScriptedModel().calls('pay').says('no JSON').says('{"paid":true}')
@@ -64,7 +64,7 @@ test('TM-11 a correction after a resume goes on in the same conversation', async
   expect(model.requests.map(({ transcriptLength }) => transcriptLength)).toEqual([1, 3, 5])
 })
 
-test('RF-15 RF-16 a state with reasoning is the same after a trip through JSON; other versions of it are refused', async () => {
+test('RF-15 RF-16 a state with reasoning survives a JSON round trip; other versions of a state are rejected', async () => {
   const model = new ScriptedModel().replies({ reasoning: 'Hm.', text: 'Yes.' }).says('More.')
   const harness = harnessOf({ model })
   const result = await harness.run('Hi.')

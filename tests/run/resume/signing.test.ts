@@ -72,7 +72,7 @@ const anything = fc.oneof(
 )
 
 describe('a signed state', () => {
-  test('is resumed with its key, in whatever order its own keys come back', async () => {
+  test('is resumed with its key, in any order of its own keys', async () => {
     ran = 0
     const state = await pausedState(KEY)
     expect(state['signature']).toMatch(/^[\w-]{43}$/)
@@ -84,7 +84,7 @@ describe('a signed state', () => {
     expect([done.text, ran]).toEqual(['Done.', 2])
   })
 
-  test('is refused when anything of it was changed, whatever it became', async () => {
+  test('is rejected after any change', async () => {
     const state = await pausedState(KEY)
     const places = placesOf(state)
     expect(places.length).toBeGreaterThan(150)
@@ -120,12 +120,12 @@ describe('a signed state', () => {
       /signature does not fit/,
     ],
     ['with a field more', (state) => ({ ...state, extra: 1 }), KEY, /Unknown field of the state: `extra`/],
-  ])('is refused %s', async (_, change, key, problem) => {
+  ])('%s is rejected', async (_, change, key, problem) => {
     const failed = await failureOf(harness(key).resume(change(await pausedState(KEY)), ANSWERS))
     expect(failed).toMatchObject({ code: 'invalid_state', message: expect.stringMatching(problem) as string })
   })
 
-  test('is asked for by `history` too, and a state of a failed run is signed as well', async () => {
+  test('is required by `history` too, and a state of a failed run is signed as well', async () => {
     const model = () => new ScriptedModel().always('Hello.')
     const key = { model: model(), signingKey: KEY }
     const first = stored(await harnessOf(key).run('Hi.'))
@@ -136,18 +136,15 @@ describe('a signed state', () => {
     expect((await harnessOf(key).run('More.', { history: jsonCopy(failed.run.resumeState) })).text).toBe('Hello.')
   })
 
-  test('is read without a key by who trusts its store', async () => {
+  test('can be read without a key if the store is trusted', async () => {
     const half = await harness().resume(await pausedState(KEY), ANSWERS)
     expect(half.pending).toHaveLength(1)
     expect(stored(half)).not.toHaveProperty('signature')
   })
 
-  test.each([['short'], [new Uint8Array(8)], [5]])(
-    'with the key %j is refused when the harness is made',
-    (signingKey) => {
-      expect(() => new Harness({ signingKey: signingKey as string })).toThrow(/Expected `signingKey`/)
-    },
-  )
+  test.each([['short'], [new Uint8Array(8)], [5]])('the key %j is rejected at construction', (signingKey) => {
+    expect(() => new Harness({ signingKey: signingKey as string })).toThrow(/Expected `signingKey`/)
+  })
 })
 
 /** Whether a value is of another kind than the one in its place: such a change no reader can let through. */
@@ -156,11 +153,11 @@ function isOfAnotherKind(before: unknown, after: unknown): boolean {
   return kind(before) !== kind(after)
 }
 
-describe('a state without a signature', () => {
+describe('an unsigned state', () => {
   /** Data of the host, of a provider or of a tool: any JSON. */
   const FREE = /^(metadata|responses)\b|\.(data|payload|answerSchema|native)\b|^prompt$|\.content$/
 
-  test('that is damaged is refused plainly, or goes on: no crash, and no call that was held runs unasked', async () => {
+  test('that is damaged is rejected clearly, or continues: no crash, and no held call runs without an answer', async () => {
     const state = await pausedState()
     const places = placesOf(state)
     await fc.assert(
@@ -186,7 +183,7 @@ describe('a state without a signature', () => {
     )
   }, 60_000)
 
-  test('that is nested too deeply is refused plainly', async () => {
+  test('that is nested too deeply is rejected clearly', async () => {
     let metadata: unknown = 1
     for (let depth = 0; depth < 20_000; depth++) metadata = [metadata]
     for (const depth of [2000, 4000, 6000, 20_000]) {
@@ -199,7 +196,7 @@ describe('a state without a signature', () => {
     }
   })
 
-  test('that is a child’s own is no state of the run at the top', async () => {
+  test('of a child is not a state of its parent', async () => {
     const schema = z.object({ phase: z.object({ calls: z.array(z.object({ children: z.array(z.unknown()) })) }) })
     const half = await harness().resume(await pausedState(), ANSWERS)
     const [, call] = schema.parse(stored(half)).phase.calls

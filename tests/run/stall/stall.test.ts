@@ -9,7 +9,7 @@ function call(args: object | string, output = 'same', { name = 'a', ok = true } 
   return { name, arguments: typeof args === 'string' ? args : JSON.stringify(args), output, ok }
 }
 
-describe('a call that brings nothing new', () => {
+describe('a call without progress', () => {
   test.each<[string, JudgedCall, JudgedCall, { readOnly: boolean; stale: boolean }]>([
     ['the same call, the same result', call({ n: 1 }), call({ n: 1 }), { readOnly: false, stale: true }],
     ['members in another order', call('{"a":1,"b":2}'), call('{ "b": 2, "a": 1 }'), { readOnly: false, stale: true }],

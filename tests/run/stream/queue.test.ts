@@ -43,7 +43,7 @@ async function waits(promise: Promise<void> | undefined): Promise<boolean> {
 }
 
 describe('a slow reader', () => {
-  test('H-28 makes the run wait from the 256th durable event on, until it reads; nothing is dropped', async () => {
+  test('makes the run wait from the 256th durable event on; nothing is dropped', async () => {
     const queue = full()
     const first = queue.push(durable(ROOM))
     const second = queue.push(durable(ROOM + 1))
@@ -54,7 +54,7 @@ describe('a slow reader', () => {
     expect([await waits(first), await waits(second)]).toEqual([false, false])
   })
 
-  test('H-28 gets deltas joined once there is no room, each part by itself, and never makes the run wait for them', async () => {
+  test('gets joined deltas once there is no room, each part separately, and never makes the run wait for them', async () => {
     const queue = full()
     void queue.push(durable(ROOM))
     for (let index = 0; index < 10_000; index++) {
@@ -72,7 +72,7 @@ describe('a slow reader', () => {
     ])
   })
 
-  test('H-28 gets only the latest progress of each call once there is no room', async () => {
+  test('gets only the latest progress of each call once there is no room', async () => {
     const queue = full()
     void queue.push(durable(ROOM))
     for (const update of [1, 2, 3]) {
@@ -84,7 +84,7 @@ describe('a slow reader', () => {
     ])
   })
 
-  test('H-28 gets no delta joined over a durable event, nor over the withdrawal of those before', async () => {
+  test('gets no delta joined across a durable event or a withdrawal', async () => {
     const queue = full()
     void queue.push(durable(ROOM))
     void queue.push(delta('text_delta', 'one'))
@@ -102,7 +102,7 @@ describe('a slow reader', () => {
     ])
   })
 
-  test('H-28 is not waited for once the run ends, and still gets everything', async () => {
+  test('is not awaited once the run ends, and still gets everything', async () => {
     const queue = full()
     const pushed = queue.push(durable(ROOM))
     expect(await waits(pushed)).toBe(true)
@@ -114,13 +114,13 @@ describe('a slow reader', () => {
 })
 
 describe('no reader', () => {
-  test('H-28 is waited for like a slow one, as long as it may come', async () => {
+  test('is awaited like a slow one, as long as it may still come', async () => {
     const queue = new EventQueue()
     for (let seq = 1; seq < ROOM; seq++) void queue.push(durable(seq))
     expect(await waits(queue.push(durable(ROOM)))).toBe(true)
   })
 
-  test('H-28 is not waited for where nobody has to read: durable events are kept for one to come, deltas are not', async () => {
+  test('is not awaited if reading is optional: durable events are kept for it, deltas are not', async () => {
     const queue = new EventQueue()
     void queue.push(delta('text_delta', 'before'))
     queue.keepUnread()
@@ -132,7 +132,7 @@ describe('no reader', () => {
     expect(taken.filter((each) => !each.durable)).toHaveLength(1)
   })
 
-  test('H-28 comes too late for nothing but deltas: an end that no log could keep is still there', async () => {
+  test('arrives too late only for deltas: an end that no log could store is still available', async () => {
     const queue = new EventQueue()
     queue.keepUnread()
     void queue.push(delta('run_failed', null))
@@ -140,7 +140,7 @@ describe('no reader', () => {
     expect(shown(await queue.take())).toEqual(['run_failed'])
   })
 
-  test('H-28 ever: nothing is kept', async () => {
+  test('at all: nothing is kept', async () => {
     const queue = full()
     const waiting = queue.push(durable(ROOM))
     queue.drop()
@@ -151,8 +151,8 @@ describe('no reader', () => {
   })
 })
 
-describe('taking', () => {
-  test('waits for what comes, gives all that waits at once, and nothing at the end', async () => {
+describe('reading the queue', () => {
+  test('waits for new events, returns all waiting ones at once, and nothing at the end', async () => {
     const queue = new EventQueue()
     queue.startReading()
     const taking = queue.take()
@@ -166,7 +166,7 @@ describe('taking', () => {
     expect(await queue.take()).toEqual([])
   })
 
-  test('by two readers at once gives each event to one of them, and leaves none waiting for ever', async () => {
+  test('by two readers delivers each event to one of them, and leaves none waiting forever', async () => {
     const queue = new EventQueue()
     queue.startReading()
     const both = Promise.all([queue.take(), queue.take()])

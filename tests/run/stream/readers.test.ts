@@ -29,7 +29,7 @@ function modelOf(turn: (options: TurnOptions) => Promise<unknown>): Model {
 }
 
 describe('a slow reader', () => {
-  test('H-28 makes the run wait, and gets every durable event in order', async () => {
+  test('makes the run wait, and gets every durable event in order', async () => {
     const model = working(300)
     const harness = harnessOf({ model, tools: [tool('a')], limits: { modelRequests: null } })
     const stream = harness.stream('Go.', { deltas: false })
@@ -50,7 +50,7 @@ describe('a slow reader', () => {
     expect((await stream.result).text).toBe('Done.')
   })
 
-  test('H-28 of 100,000 deltas gets few events, and the whole text', async () => {
+  test('of 100,000 deltas gets few events, and the whole text', async () => {
     const model = modelOf(async ({ onDelta }) => {
       for (let index = 0; index < 100_000; index++) onDelta?.({ kind: 'text_delta', text: String(index % 10) })
     })
@@ -61,7 +61,7 @@ describe('a slow reader', () => {
     expect(deltas.map(({ text }) => text).join('')).toBe('0123456789'.repeat(10_000))
   })
 
-  test('H-28 that has stopped to read does not keep an aborted run, or the closing of its harness, from ending', async () => {
+  test('that has stopped does not keep an aborted run, or the closing of its harness, from ending', async () => {
     const controller = new AbortController()
     for (const stop of ['abort', 'close'] as const) {
       const model = working(300)
@@ -86,7 +86,7 @@ describe('a slow reader', () => {
 })
 
 describe('a reader that never comes', () => {
-  test('H-28 is not waited for when only the result is awaited', async () => {
+  test('is not awaited if only the result is', async () => {
     const stream = harnessOf({ model: working(300), tools: [tool('a')], limits: { modelRequests: null } }).stream(
       'Go.',
       { deltas: false },
@@ -94,7 +94,7 @@ describe('a reader that never comes', () => {
     expect((await stream.result).usage.modelRequests).toBe(301)
   })
 
-  test('H-28 may come late, and gets the durable events all the same', async () => {
+  test('may come late, and gets the durable events all the same', async () => {
     const model = working(100)
     const stream = harnessOf({ model, tools: [tool('a')], limits: { modelRequests: null } }).stream('Go.', {
       deltas: true,
@@ -105,7 +105,7 @@ describe('a reader that never comes', () => {
     expect(events.at(-1)?.kind).toBe('run_completed')
   })
 
-  test('H-28 gets the end of a run whose log has failed', async () => {
+  test('gets the end of a run whose log has failed', async () => {
     const log = { ...memoryLog(), append: () => Promise.reject(new Error('Full.')) }
     const stream = harnessOf({ model: new ScriptedModel(), log }).stream('Go.')
     expect((await failureOf(stream.result)).code).toBe('store_failure')
@@ -120,7 +120,7 @@ describe('a reader that never comes', () => {
 })
 
 describe('reading', () => {
-  test('ST-01 batches() gives the same events, all that wait at once', async () => {
+  test('ST-01 `batches()` yields the same events, all waiting ones at once', async () => {
     const run = async (): Promise<readonly [RunEvent[], number]> => {
       const model = modelOf(async ({ onDelta }) => {
         for (let index = 0; index < 50; index++) onDelta?.({ kind: 'text_delta', text: 'x' })
@@ -140,7 +140,7 @@ describe('reading', () => {
     expect(count).toBeLessThan(10)
   })
 
-  test('ST-08 batches() fails behind the last event like the iteration', async () => {
+  test('ST-08 `batches()` fails after the last event like the iteration', async () => {
     using model = new ScriptedModel().fails('Down.')
     const events: RunEvent[] = []
     const reading = (async () => {
@@ -150,7 +150,7 @@ describe('reading', () => {
     expect(events.at(-1)?.kind).toBe('run_failed')
   })
 
-  test('ST-01 several next() at once are answered in order, each event once', async () => {
+  test('ST-01 several concurrent `next()` are answered in order, each event once', async () => {
     const stream = harnessOf({ model: working(3), tools: [tool('a')] }).stream('Go.', { deltas: false })
     const reading = stream[Symbol.asyncIterator]()
     const results = await Promise.all(Array.from({ length: 20 }, () => reading.next()))
@@ -160,7 +160,7 @@ describe('reading', () => {
     expect(await reading.next()).toEqual({ done: true, value: undefined })
   })
 
-  test('ST-01 several next() for events that wait already give each of them, and later ones come behind', async () => {
+  test('ST-01 several `next()` for waiting events yield each of them, and later events follow', async () => {
     const stream = harnessOf({ model: working(0) }).stream('Go.', { deltas: false })
     await ticks(20)
     const reading = stream[Symbol.asyncIterator]()
@@ -172,7 +172,7 @@ describe('reading', () => {
     expect(await reading.next()).toEqual({ done: true, value: undefined })
   })
 
-  test('ST-01 nothing is told behind the end, also while the run waits for its reader there', async () => {
+  test('ST-01 nothing is emitted after the end, even if the run still waits for its reader', async () => {
     let say: TurnOptions['onDelta']
     const script = working(63)
     const model: Model = {
@@ -200,7 +200,7 @@ describe('reading', () => {
     expect(events.at(-1)?.kind).toBe('run_completed')
   })
 
-  test('ST-11 close() cancels, waits for the clean-up, never rejects, and may be called again and on an ended run', async () => {
+  test('ST-11 `close()` cancels, waits for the clean-up, never rejects, and may be repeated or called on an ended run', async () => {
     let cleanedUp = false
     const slow = tool('a', async (_args, { signal }) => {
       await until(() => signal.aborted)
@@ -226,7 +226,7 @@ describe('reading', () => {
     expect((await ended.result).text).toBe('Done.')
   })
 
-  test('ST-11 return() of the iteration cancels; leaving it at the last event does not', async () => {
+  test('ST-11 `return()` of the iteration cancels; leaving it at the last event does not', async () => {
     const stream = harnessOf({ model: working(5), tools: [tool('a')] }).stream('Go.')
     const reading = stream[Symbol.asyncIterator]()
     await reading.next()
@@ -239,7 +239,7 @@ describe('reading', () => {
     expect((await whole.result).text).toBe('Done.')
   })
 
-  test('ST-11 a stream that nobody looks at fails without an unhandled rejection', async () => {
+  test('ST-11 an unused stream fails without an unhandled rejection', async () => {
     const unhandled: unknown[] = []
     const listen = (reason: unknown): void => void unhandled.push(reason)
     process.on('unhandledRejection', listen)

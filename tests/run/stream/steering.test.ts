@@ -5,7 +5,7 @@ import { ScriptedModel } from 'thinharness/testing'
 import { eventsOf, harnessOf, ofKind, output, tool } from '../../harness/support.js'
 
 describe('steering', () => {
-  test('messages are taken at turn boundaries, in order, and told; what comes after the end is handed back', async () => {
+  test('messages are added at turn boundaries, in order, and emitted; those after the end are returned', async () => {
     const input = inputPort()
     const steering = tool('steering', () => {
       input.send('Be quick.')
@@ -42,7 +42,7 @@ describe('steering', () => {
     expect(() => input.send('Never.')).toThrow('This input port is closed: the run no longer listens.')
   })
 
-  test('a message goes before an answer that was given by final_result, which is accepted in the transcript', async () => {
+  test('a message precedes an answer that was given by final_result, which is accepted in the transcript', async () => {
     const input = inputPort()
     using model = new ScriptedModel()
       .replies(() => {
@@ -67,7 +67,7 @@ describe('steering', () => {
     ])
   })
 
-  test('a message that the budget of requests leaves no room for is handed back, and the answer stands', async () => {
+  test('a message that the request limit leaves no room for is returned, and the answer is final', async () => {
     const input = inputPort()
     using model = new ScriptedModel().replies(() => {
       input.send('More.')

@@ -26,8 +26,8 @@ const NO_LIMITS = {
   costUsd: null,
 }
 
-describe('what a stream tells', () => {
-  test('ST-03 ST-04 ST-05 a run with one tool is eight events in order, with prompt, text, arguments and output', async () => {
+describe('the events of a stream', () => {
+  test('ST-03 ST-04 ST-05 a run with one tool emits eight events in order, with prompt, text, arguments and output', async () => {
     using model = new ScriptedModel().calls('add', { a: 1 }, { text: 'Let me add.' }).says('2.')
     const harness = harnessOf({ model, tools: [tool('add', () => '2')], root: '/w', limits: { toolCalls: null } })
     const stream = harness.stream('What is 1 + 1?', { runId: 'run_x', metadata: { tenant: 7 }, deltas: false })
@@ -121,7 +121,7 @@ describe('what a stream tells', () => {
     ])
   })
 
-  test('ST-01 ST-04 it ends with one run_completed that holds the result with its raw replies; no other event has them', async () => {
+  test('ST-01 ST-04 a stream ends with one `run_completed` that holds the result with its raw replies; no other event has them', async () => {
     using model = new ScriptedModel().calls('a').says('Done.')
     const stream = harnessOf({ model, tools: [tool('a')] }).stream('Go.', { deltas: false })
     const events = await eventsOf(stream)
@@ -140,7 +140,7 @@ describe('what a stream tells', () => {
     expect(JSON.stringify(written).split('Done.')).toHaveLength(2)
   })
 
-  test('ST-02 running and reading a stream give the same result', async () => {
+  test('ST-02 `run` and a consumed stream yield the same result', async () => {
     const script = (): ScriptedModel =>
       new ScriptedModel()
         .callsAll([{ name: 'a' }, { name: 'b' }])
@@ -163,7 +163,7 @@ describe('what a stream tells', () => {
     expect(ran.runId).toMatch(/^run_[0-9a-f]{32}$/)
   })
 
-  test('ST-06 limit warnings repeat the content of the notice and what remains', async () => {
+  test('ST-06 limit warnings repeat the content of the notice and the remaining count', async () => {
     using model = new ScriptedModel().says('Done.')
     const events = await eventsOf(
       harnessOf({ model, limits: { modelRequests: 1, toolCalls: 0 } }).stream('Go.', { deltas: false }),
@@ -188,7 +188,7 @@ describe('what a stream tells', () => {
     ])
   })
 
-  test('ST-08 a failing run yields one run_failed with the error’s name, and then throws it', async () => {
+  test('ST-08 a failing run emits one `run_failed` with the error’s name, and then throws it', async () => {
     const cause = new HarnessError('provider_error', 'Down.', { status: 503, retryable: true, retryAfterMs: 5 })
     using model = new ScriptedModel().fails(cause)
     const stream = harnessOf({ model }).stream('Go.')
@@ -207,7 +207,7 @@ describe('what a stream tells', () => {
     expect(await failureOf(stream.result)).toBe(thrown)
   })
 
-  test('ST-11 leaving the scope of a stream early cancels its run, and the harness runs again', async () => {
+  test('ST-11 leaving the scope of a stream early cancels its run, and the harness can run again', async () => {
     using model = new ScriptedModel()
       .waits(new Promise(() => undefined))
       .says('Never.')
@@ -224,7 +224,7 @@ describe('what a stream tells', () => {
     expect((await harness.run('Go.')).text).toBe('Again.')
   })
 
-  test('ST-12 TM-03 a structured-output retry is told before its request, with the call id; the request is a tool-output retry', async () => {
+  test('ST-12 TM-03 a retry of a structured output is emitted before its request, with the call id; the request is a tool-output retry', async () => {
     using model = new ScriptedModel().calls('final_result', { answer: 5 }).calls('final_result', { answer: 'yes' })
     const stream = harnessOf({ model, outputType: z.object({ answer: z.string() }) }).stream('Go.', { deltas: false })
     const events = await eventsOf(stream)
@@ -239,7 +239,7 @@ describe('what a stream tells', () => {
     expect((await stream.result).output).toEqual({ answer: 'yes' })
   })
 
-  test('ST-13 a tool retry within its budget is told, with the call id', async () => {
+  test('ST-13 a tool retry within its limit is emitted, with the call id', async () => {
     using model = new ScriptedModel().callsAll([{ name: 'a' }, { name: 'picky' }]).says('Done.')
     const picky = tool('picky', () => Promise.reject(new ModelRetry('Say please.')))
     const events = await eventsOf(harnessOf({ model, tools: [tool('a'), picky] }).stream('Go.', { deltas: false }))
@@ -276,30 +276,33 @@ describe('what a stream tells', () => {
       { model: 'gpt-5.5' },
       'Expected a model as `provider:model`, such as `anthropic:claude-sonnet-5`, got `gpt-5.5`.',
     ],
-  ])('ST-15 %s is thrown by stream() at once, and rejects run()', async (_name, options, message) => {
-    const harness = harnessOf({ model: new ScriptedModel() })
-    const refusal = expect.objectContaining({
-      code: 'invalid_options',
-      message: expect.stringContaining(message) as string,
-    }) as Error
-    expect(() => harness.stream('Go.', options)).toThrow(refusal)
-    await expect(harness.run('Go.', options)).rejects.toEqual(refusal)
-    await harness.close()
-  })
+  ])(
+    'ST-15 invalid arguments are thrown by `stream()` at once, and reject `run()`: %s',
+    async (_name, options, message) => {
+      const harness = harnessOf({ model: new ScriptedModel() })
+      const refusal = expect.objectContaining({
+        code: 'invalid_options',
+        message: expect.stringContaining(message) as string,
+      }) as Error
+      expect(() => harness.stream('Go.', options)).toThrow(refusal)
+      await expect(harness.run('Go.', options)).rejects.toEqual(refusal)
+      await harness.close()
+    },
+  )
 
   test.each<[string, unknown, string]>([
     ['nothing', undefined, 'got undefined.'],
     ['a number', 5, 'got a value of type number.'],
     ['an empty list', [], 'got an empty list.'],
     ['a list of texts', ['Go.'], 'got a list.'],
-  ])('ST-15 %s is refused as a prompt at once', (_name, prompt, got) => {
+  ])('ST-15 an invalid prompt is rejected at once: %s', (_name, prompt, got) => {
     const harness = harnessOf({ model: new ScriptedModel() })
     expect(() => harness.stream(prompt as string)).toThrow(
       `Expected the prompt to be a string or a list of content parts, ${got}`,
     )
   })
 
-  test('ST-15 a harness without a model says how to choose one', () => {
+  test('ST-15 a harness without a model explains how to choose one', () => {
     const chosen = process.env['THINHARNESS_MODEL']
     delete process.env['THINHARNESS_MODEL']
     try {
@@ -314,7 +317,7 @@ describe('deltas', () => {
   const script = (): ScriptedModel =>
     new ScriptedModel().calls('a', { n: 1 }, { text: 'One moment.', reasoning: 'Think.' }).says('All done.')
 
-  test('come between the durable events of a stream, and add up', async () => {
+  test('arrive between the durable events of a stream, and add up', async () => {
     using model = script()
     const events = await eventsOf(harnessOf({ model, tools: [tool('a')] }).stream('Go.'))
     const joined = (kind: 'text_delta' | 'reasoning_delta' | 'tool_input_delta'): string =>
@@ -332,14 +335,14 @@ describe('deltas', () => {
     expect(model.requests.map(({ streamed }) => streamed)).toEqual([true, true])
   })
 
-  test('are neither asked for nor told when nobody wants them', async () => {
+  test('are neither requested nor emitted without a listener', async () => {
     using model = script()
     const events = await eventsOf(harnessOf({ model, tools: [tool('a')] }).stream('Go.', { deltas: false }))
     expect(events.filter(({ durable }) => !durable)).toEqual([])
     expect(model.requests.map(({ streamed }) => streamed)).toEqual([false, false])
   })
 
-  test('progress of a tool is told while its call is open, and not behind that', async () => {
+  test('progress of a tool is emitted while its call is open, and not later', async () => {
     let late: (update: string) => void = () => undefined
     const working = tool('working', async (_args, context) => {
       context.progress({ done: 1, of: 2 })
@@ -359,7 +362,7 @@ describe('deltas', () => {
     ])
   })
 
-  test('retries of the transport are told, withdrawn deltas with them', async () => {
+  test('retries of the transport are emitted, together with withdrawn deltas', async () => {
     const retry = { attempt: 1, delayMs: 5, reason: 'reset', status: null }
     using model = new ScriptedModel().replies(({ options }) => {
       options.onDelta?.({ kind: 'text_delta', text: 'Wro' })

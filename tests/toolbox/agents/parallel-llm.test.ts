@@ -115,7 +115,7 @@ describe('prompts and results', () => {
   })
 
   test.each(['', '  ', '{}', '["a",1]', '[]', 'no'])(
-    'PL-03 a prompt file with %j fails with the same fixed error as any other invalid one',
+    'PL-03 every invalid prompt file fails with the same error: %j',
     async (text) => {
       const root = await folderWith({ 'in.json': text })
       const model = echo()

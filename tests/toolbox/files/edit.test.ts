@@ -97,7 +97,7 @@ describe('edit', () => {
   })
 
   test.each(['replace_all', 'all', 'replaceAll'])(
-    'FT-09 `%s` replaces every occurrence and reports the count',
+    'FT-09 every occurrence is replaced on request, and the count is reported: `%s`',
     async (name) => {
       const root = await folderWith({ 'a.txt': 'b b b' })
       const edits = [edit('a.txt', 'b', 'x', { [name]: true, expected_replacements: 3 })]
@@ -153,7 +153,7 @@ describe('edit', () => {
     ['the flat form', { path: 'a.txt', old_string: 'one', new_string: 'two' }],
     ['an unknown field of an item', { edits: [edit('a.txt', 'one', 'two', { fuzzy: true })] }],
     ['a count of 0', { edits: [edit('a.txt', 'one', 'two', { expected_replacements: 0 })] }],
-  ])('FT-14 %s is rejected', async (_name, args) => {
+  ])('FT-14 invalid arguments are rejected: %s', async (_name, args) => {
     const root = await folderWith({ 'a.txt': 'one' })
     const result = await call(editTool({ root }), args as Record<string, never>)
     expect(result).toMatchObject({ ok: false, metadata: { error_type: 'ValidationError', retry: true } })

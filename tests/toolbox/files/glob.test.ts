@@ -50,7 +50,7 @@ describe('glob', () => {
     [{ pattern: '*', path: '..' }, 'PathValidationError', 'path escapes root: ..'],
     [{ pattern: '*', path: 'missing' }, 'NotFound', 'path not found: missing'],
     [{ pattern: '*', path: 'a.md' }, 'PathTypeError', 'path is not a directory: a.md'],
-  ])('FT-20 the pattern %j fails as %s', async (args, errorType, content) => {
+  ])('FT-20 an escaping or invalid pattern fails with its error type: %j, %s', async (args, errorType, content) => {
     const root = await folderWith({ 'a.md': '' })
     const result = await call(globTool({ root }), args as Record<string, string>)
     expect(result).toEqual({ ok: false, content, metadata: { error_type: errorType } })

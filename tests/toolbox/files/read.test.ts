@@ -29,7 +29,7 @@ describe('read', () => {
     ['from a line on', { offset: 10 }, 'read 1 of 10 lines from a.txt\n10\tline 10', 1],
     ['an offset past the end', { offset: 11 }, 'read 0 of 10 lines from a.txt', 0],
     ['a limit past the end', { offset: 10, limit: 99 }, 'read 1 of 10 lines from a.txt\n10\tline 10', 1],
-  ])('FT-03 the tool reads %s', async (_name, range, content, returned) => {
+  ])('FT-03 the tool reads whole files and ranges: %s', async (_name, range, content, returned) => {
     const root = await folderWith({ 'a.txt': TEN.join('\n') })
     const result = await call(readTool({ root }), { path: 'a.txt', ...range })
     expect(result).toMatchObject({ ok: true, content, metadata: { total_lines: 10, returned_lines: returned } })
@@ -104,12 +104,15 @@ describe('read', () => {
     ['../x', 'PathValidationError', 'path escapes root: ../x'],
     ['a\0b', 'PathValidationError', 'path contains a NUL character: a\\u0000b'],
     ['dangling', 'NotFound', 'file not found: dangling'],
-  ])('FT-18 the path %j fails as %s', async (path, errorType, content) => {
-    const root = await folderWith({ 'docs/a.txt': '' })
-    await symlink('nowhere', join(root, 'dangling'))
-    const result = await call(readTool({ root }), { path })
-    expect(result).toEqual({ ok: false, content, metadata: { error_type: errorType } })
-  })
+  ])(
+    'FT-18 a path that escapes or cannot be read fails with its error type: %j, %s',
+    async (path, errorType, content) => {
+      const root = await folderWith({ 'docs/a.txt': '' })
+      await symlink('nowhere', join(root, 'dangling'))
+      const result = await call(readTool({ root }), { path })
+      expect(result).toEqual({ ok: false, content, metadata: { error_type: errorType } })
+    },
+  )
 
   test('FT-18 an absolute path is read inside the root and rejected outside', async () => {
     const outside = await folderWith({ 'a.txt': 'secret' })

@@ -52,19 +52,22 @@ test.each<[string, string, string]>([
   ['read-only.txt', 'EACCES', 'file is read-only: read-only.txt'],
   ['.thinharness/runs/x.jsonl', 'PathValidationError', 'path is not in the write paths: .thinharness/runs/x.jsonl'],
   ['x'.repeat(300), 'ENAMETOOLONG', `name too long (ENAMETOOLONG): ${'x'.repeat(200)}…`],
-])('FT-18 writing to %j fails as %s', async (path, errorType, content) => {
-  const root = await folderWith({ 'docs/b.txt': 'b', 'a.txt': 'a', 'read-only.txt': 'a' })
-  await chmod(join(root, 'read-only.txt'), 0o444)
-  for (const append of [false, true]) {
-    const result = await call(writeTool({ root }), { path, content: 'new', append })
-    expect(result).toEqual({ ok: false, content, metadata: { error_type: errorType } })
-  }
-  expect([await readdir(root), await readdir(join(root, 'docs'))]).toEqual([
-    ['a.txt', 'docs', 'read-only.txt'],
-    ['b.txt'],
-  ])
-  expect([await textOf(root, 'a.txt'), await textOf(root, 'read-only.txt')]).toEqual(['a', 'a'])
-})
+])(
+  'FT-18 writing to a path that escapes, is not a file or is read-only fails with its error type: %j, %s',
+  async (path, errorType, content) => {
+    const root = await folderWith({ 'docs/b.txt': 'b', 'a.txt': 'a', 'read-only.txt': 'a' })
+    await chmod(join(root, 'read-only.txt'), 0o444)
+    for (const append of [false, true]) {
+      const result = await call(writeTool({ root }), { path, content: 'new', append })
+      expect(result).toEqual({ ok: false, content, metadata: { error_type: errorType } })
+    }
+    expect([await readdir(root), await readdir(join(root, 'docs'))]).toEqual([
+      ['a.txt', 'docs', 'read-only.txt'],
+      ['b.txt'],
+    ])
+    expect([await textOf(root, 'a.txt'), await textOf(root, 'read-only.txt')]).toEqual(['a', 'a'])
+  },
+)
 
 test('FT-18 an absolute path is written inside the root and rejected outside', async () => {
   const outside = await folderWith()

@@ -125,6 +125,6 @@ test('FT-56 FT-57 context stays within the field, and works together with range 
 test.each([
   [{ field: 'text', query: '(a', regex: true }, 'invalid field_search regex: missing closing ): `(a`'],
   [{ field: 'a..b', query: 'a' }, 'invalid field path: `a..b` cannot be read at character 2'],
-])('FT-53 %j is rejected, and the error names the problem', async (search, content) => {
+])('FT-53 an invalid regex or path is rejected, and the error names the problem: %j', async (search, content) => {
   expect(await searched({ 'a.jsonl': rows }, { field_searches: [search] })).toMatchObject({ ok: false, content })
 })

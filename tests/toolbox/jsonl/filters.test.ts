@@ -82,7 +82,7 @@ describe('filters', () => {
   })
 
   test.each(['"5"', 'true', 'null', 'NaN', 'Infinity', '[]', '{}'])(
-    'FT-59 %s is not a number to compare with',
+    'FT-59 a value that is not a JSON number is not compared with numbers: %s',
     async (value) => {
       const filter = await filterOf({ field: 'x', op: 'gt', value: '1', type: 'number' })
       expect(filter.test(rowOf(`{"x":${value}}`), noPause)).toBe('incomparable')
@@ -126,7 +126,7 @@ describe('filters', () => {
       { field: 'x', op: 'lt', value: '2024-02-30', type: 'date' },
       '`x` lt: its `value` must be an ISO date such as 2024-05-31, or a date and time such as 2024-05-31T12:00:00Z',
     ],
-  ])('FT-62 %j is rejected', async (where, problem) => {
+  ])('FT-62 an invalid typed filter is rejected: %j', async (where, problem) => {
     expect(await compileFilter(where)).toEqual({ ok: false, problem })
   })
 })

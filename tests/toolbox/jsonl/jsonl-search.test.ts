@@ -69,7 +69,7 @@ describe('rows', () => {
     [{ field: 'user.tags', op: 'exists' }, [1, 2, 4]],
     [{ field: 'user.tags', op: 'contains', value: 'eu' }, [1]],
     [{ field: 'user.name', op: 'regex', value: '^[A-B]' }, [1, 2]],
-  ])('FT-34 the filter %j passes the rows %j', async (where, ids) => {
+  ])('FT-34 filters treat null and missing fields consistently: %j, %j', async (where, ids) => {
     const envelope = await searched({ 'orders.jsonl': ORDERS }, { where: [where], fields: { id: 0 } })
     expect(body(envelope)).toBe(['orders.jsonl', ...ids.map((id) => `  ${id}: {"id": ${id}}`)].join('\n'))
   })

@@ -88,7 +88,7 @@ describe('the process runner', () => {
     ['the hard limit comes during the grace', { timeoutMs: 200, hardTimeoutMs: 500, graceMs: 10_000 }],
     ['the hard limit comes first', { timeoutMs: 9_000, hardTimeoutMs: 300 }],
     ['the two are the same', { timeoutMs: 300, hardTimeoutMs: 300 }],
-  ])('151 %s: the process is killed at once', async (_name, request) => {
+  ])('151 the hard limit kills the process at once: %s', async (_name, request) => {
     const end = await ended("trap '' TERM; echo hello; while :; do sleep 0.05; done", request)
     expect([end.stopped, end.signal, end.stdout.text()]).toEqual(['hard', 'SIGKILL', 'hello\n'])
     expect(end.durationMs).toBeLessThan(8_000)

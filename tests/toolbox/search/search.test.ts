@@ -74,7 +74,7 @@ describe('search', () => {
       ['a\nb', 'each line is searched by itself'],
       ['(a{1000}){1000}{1000}', '(?:the pattern is too big|invalid (?:nested )?repe)'],
       ['a'.repeat(10_001), 'it is longer than 10000 characters'],
-    ])('FT-24 the invalid regex %j is a failure with return code 2', async (query, problem) => {
+    ])('FT-24 an invalid regex is a failure with return code 2: %j', async (query, problem) => {
       const root = await folderWith(DOCUMENTS)
       const { ok, content, metadata } = await call(search(root), { query })
       expect({ ok, metadata }).toEqual({

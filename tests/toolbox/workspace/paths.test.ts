@@ -77,7 +77,7 @@ describe('a path policy', () => {
     ['missing/../x.txt', '/x.txt'],
     ['a.txt/x', '/a.txt/x'],
     ['~x', '/~x'],
-  ])('FT-18 %j resolves inside the root', async (raw, expected) => {
+  ])('FT-18 a valid path resolves inside the root: %j', async (raw, expected) => {
     const { root, policy } = await policyFor()
     expect(await policy.resolve(raw)).toBe(root + expected)
     expect(containedPath(root, raw)).toBe(root + expected)
@@ -104,7 +104,7 @@ describe('a path policy', () => {
     ['', 'path is empty: '],
     ['a\0b', 'path contains a NUL character: a\\u0000b'],
     ['C:\\x', 'path is a Windows path, which this system has not: C:\\x'],
-  ])('FT-18 %j is rejected', async (raw, message) => {
+  ])('FT-18 an escaping path is rejected: %j', async (raw, message) => {
     const { root, policy } = await policyFor()
     await expect(policy.resolve(raw)).rejects.toThrow(new PathValidationError(message))
     expect(() => containedPath(root, raw)).toThrow(new PathValidationError(message))

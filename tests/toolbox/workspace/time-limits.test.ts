@@ -35,7 +35,7 @@ afterAll(() => rm(many, { recursive: true, force: true }))
 
 describe('a tool that walks folders has one time limit, and stops when it is aborted', () => {
   test.each(LOOKS)(
-    'FT-28 `%s` that takes too long is a failure that names the time limit',
+    'FT-28 a call that takes too long is a failure that names the time limit: `%s`',
     async (name, make, args) => {
       const { ok, content, metadata } = await call(make({ root: many, searchTimeoutMs: 1 }), args)
       expect({ ok, type: metadata['error_type'], timeout: metadata['timeout'] }).toEqual({

@@ -49,7 +49,7 @@ describe('the options of the file tools', () => {
     [{ writePaths: ['a', 'b/../../x'] }, 'path escapes root: b/../../x'],
     [{ outputDir: '../out' }, 'path escapes root: ../out'],
     [{ outputDir: 'a\0' }, 'path contains a NUL character: a\\u0000'],
-  ])('FT-70 %j leaves any root and is rejected at once', (options, message) => {
+  ])('FT-70 an output folder that leaves any root is rejected at once: %j', (options, message) => {
     expect(() => fileToolLimits(options)).toThrow(new PathValidationError(message))
   })
 })

@@ -327,7 +327,7 @@ describe('previewArguments', () => {
     ['', '{"invalid_arguments":""}'],
     ['[1]', '{"invalid_arguments":"[1]"}'],
     ['{"a":', '{"invalid_arguments":"{\\"a\\":"}'],
-  ])('149 arguments in any form are kept as a short object: %j as %j', (text, kept) => {
+  ])('149 arguments in any form are kept as a short object: %j, %j', (text, kept) => {
     expect(previewArguments(text)).toBe(kept)
   })
 })
