@@ -35,6 +35,7 @@ import type { ResolveHistory } from '../run/resume/read-log.js'
 import { checkPaused, pendingOf, readPaused } from '../run/resume/stored-state.js'
 import { openStream } from '../run/stream/stream.js'
 import type { HarnessStream, StreamedRun } from '../run/stream/stream.js'
+import { redactedEvents } from '../run/extension/redact.js'
 import { flushTracing } from '../run/extension/tracing.js'
 import type { InferOutput } from '../tools/output-type.js'
 import type { Schema } from '../schema/schema.js'
@@ -196,7 +197,9 @@ export class OpenHarness<Output = string, Deps = unknown> implements AsyncDispos
     checkRunId(runId)
     checkFollowOptions(options)
     const log = this.#launcher.logOf(runId)
-    return followRun(runId, { log, listen: (listener) => this.#launcher.listen(runId, listener) }, options)
+    const events = followRun(runId, { log, listen: (listener) => this.#launcher.listen(runId, listener) }, options)
+    const { redact } = this.#config.seams.seams
+    return redact.length === 0 ? events : redactedEvents(redact, events)
   }
 
   /** Offers one tool more, to runs that begin from now on. Throws when its name is taken. */

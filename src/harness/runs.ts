@@ -203,8 +203,11 @@ export class Launcher<Output> {
         ? null
         : async () => {
             await askBeforeChild(parent, about)
-            const history = options.fork === true ? forkHistory(parent.state, callId, this.clock.iso()) : []
-            return { kind: 'fresh', prompt, history: () => Promise.resolve(inline({ entries: history })) }
+            if (options.fork !== true)
+              return { kind: 'fresh', prompt, history: () => Promise.resolve(inline({ entries: [] })) }
+            const { view } = parent.state
+            const entries = forkHistory(parent.state, callId, this.clock.iso())
+            return { kind: 'fresh', prompt, history: () => Promise.resolve(inline({ entries, ...(view && { view }) })) }
           },
     }
     const depsFor = (): unknown => parent.deps

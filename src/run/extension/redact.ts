@@ -1,5 +1,5 @@
 import { HarnessError, messageOf } from '../../contracts/errors.js'
-import type { StreamEvent } from '../machine/events.js'
+import type { RunEvent, StreamEvent } from '../machine/events.js'
 import { isObject } from '../../util/json.js'
 import type { Named, Redact } from './compose.js'
 
@@ -14,6 +14,14 @@ export function redactedEvent(redactions: readonly Named<Redact>[], event: Strea
   for (const { extension, member } of redactions) shown = { ...redactedBy(extension, member, shown) }
   for (const name of hidden) if (name in shown) Object.defineProperty(shown, name, { enumerable: false })
   return shown
+}
+
+/** Stored events as readers get them. */
+export async function* redactedEvents(
+  redactions: readonly Named<Redact>[],
+  events: AsyncIterable<RunEvent>,
+): AsyncGenerator<RunEvent, void, undefined> {
+  for await (const event of events) yield redactedEvent(redactions, event as StreamEvent)
 }
 
 function redactedBy(extension: string, redact: Redact, event: StreamEvent): StreamEvent {

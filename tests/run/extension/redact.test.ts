@@ -56,3 +56,13 @@ test('a redaction that fails ends the run, and the event is not shown', async ()
   const again = harnessOf({ model: new ScriptedModel().says(SECRET), use })
   expect((await failureOf(again.run('Go.', { metadata: { redacted: true } }))).code).toBe('hook_failed')
 })
+
+test('events that are followed are redacted', async () => {
+  const model = new ScriptedModel().says(`It is ${SECRET}.`)
+  const harness = harnessOf({ model, use: [hiding] })
+  const { runId } = await harness.run('Go.', { metadata: { redacted: true } })
+  const events: RunEvent[] = []
+  for await (const event of harness.follow(runId)) events.push(event)
+  expect(JSON.stringify(events)).not.toContain(SECRET)
+  expect(events.at(-1)?.kind).toBe('run_completed')
+})
