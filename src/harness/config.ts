@@ -363,7 +363,7 @@ export function checkToolNames(names: readonly string[], outputType: OutputType 
 }
 
 /** Refuses an output type that is no schema for a model, or that the given model cannot be asked for. */
-function checkOutput(
+export function checkOutput(
   outputType: OutputType | null,
   mode: StructuredOutputMode | 'auto',
   model: ModelRef | Model | undefined,

@@ -14,25 +14,18 @@ import type { Config } from './config.js'
 import type { HarnessDescription } from './describe.js'
 import { HarnessError } from '../contracts/errors.js'
 import { followRun } from './follow.js'
-import type { FollowOptions } from '../run/log/log.js'
-import { Launcher } from './runs.js'
-import type { Launch } from './runs.js'
+import type { FollowOptions, RunLog } from '../run/log/log.js'
+import { Parts } from './loader.js'
+import type * as MachineModule from './machine.js'
+import { OpenRuns } from './open-runs.js'
+import { checkRun } from './run-checks.js'
+import type { Launch, Launcher } from './runs.js'
 import type { DepsOption, ForkOptions, HarnessOptions, ReplayOptions, ResumeOptions, RunOptions } from './options.js'
-import { RunOffers } from './toolset.js'
 import type { HarnessResult, ResumeState } from '../contracts/result.js'
-import { matchAnswers, readAnswers } from '../run/resume/answer-check.js'
 import type { Answer } from '../run/machine/answers.js'
-import type { GoOnOpening } from '../run/core/plan.js'
-import type { DurableEvent, RunEvent } from '../run/machine/events.js'
-import { forkOpening } from '../run/replay/fork.js'
+import type { RunEvent } from '../run/machine/events.js'
 import type { ForkPoint } from '../run/replay/fork.js'
 import type { Offer } from '../run/core/frozen.js'
-import { loadPaused, loadRun, loadStored } from '../run/core/load.js'
-import type { LoadedRun } from '../run/core/load.js'
-import { readHistory } from '../run/resume/history.js'
-import { resolveHistory } from '../run/resume/read-log.js'
-import type { ResolveHistory } from '../run/resume/read-log.js'
-import { checkPaused, pendingOf, readPaused } from '../run/resume/stored-state.js'
 import { openStream } from '../run/stream/stream.js'
 import type { HarnessStream, StreamedRun } from '../run/stream/stream.js'
 import { redactedEvents } from '../run/extension/redact.js'
@@ -41,6 +34,8 @@ import type { InferOutput } from '../tools/output-type.js'
 import type { Schema } from '../schema/schema.js'
 import type { ToolSpec } from '../tools/spec.js'
 import type { ContentPart } from '../contracts/entry.js'
+import { systemClock } from '../util/clock.js'
+import { isObject } from '../util/json.js'
 import type { JsonSchema } from '../util/json.js'
 
 /** What a run is asked: text, or parts with images and files among them. */
@@ -58,9 +53,29 @@ export interface HarnessConstructor {
   new (): Harness
 }
 
+/** Everything that runs need. */
+type Machine = typeof MachineModule
+
+interface Loaded<Output> {
+  readonly machine: Machine
+  readonly launcher: Launcher<Output>
+}
+
+/** A run to open; `launch` is called when the machine is loaded. */
+interface Opening {
+  readonly runId: string
+  readonly log: RunLog
+  readonly streamed: boolean
+  readonly launch: (machine: Machine) => Launch
+}
+
 export class OpenHarness<Output = string, Deps = unknown> implements AsyncDisposable {
   readonly #config: Config<Output>
-  readonly #launcher: Launcher<Output>
+  readonly #runs = new OpenRuns()
+  readonly #parts: Parts
+  readonly #clock = systemClock()
+  /** Loaded by the first run. */
+  #loading: Promise<Loaded<Output>> | null = null
   #tools: readonly ToolSpec[]
   #closing: Promise<void> | null = null
 
@@ -68,7 +83,7 @@ export class OpenHarness<Output = string, Deps = unknown> implements AsyncDispos
   constructor(options: HarnessOptions<Output, Deps> = {}, { needsDeps = false } = {}) {
     this.#config = { ...resolveConfig(options as HarnessOptions<Output>), needsDeps }
     this.#tools = this.#config.tools
-    this.#launcher = new Launcher(this.#config)
+    this.#parts = new Parts(this.#config, this.#runs.warn)
   }
 
   /** Absolute path of the workspace. */
@@ -146,12 +161,12 @@ export class OpenHarness<Output = string, Deps = unknown> implements AsyncDispos
   ): Promise<HarnessResult<Output>> {
     this.#assertOpen()
     checkReplayOptions(options as ReplayOptions)
-    const { recordedEvents, replayRun } = await import('../run/replay/replay.js')
-    const events = await recordedEvents(log)
-    return replayRun<Output>(
+    const { machine, launcher } = await this.#load()
+    const events = await machine.recordedEvents(log)
+    return machine.replayRun<Output>(
       events,
-      (stretch) => this.#launcher.replay(stretch, options as ReplayOptions, this.#tools),
-      (start) => resolveHistory(this.#config.log, start),
+      (stretch) => launcher.replay(stretch, options as ReplayOptions, this.#tools),
+      (start) => machine.resolveHistory(this.#config.log, start),
     )
   }
 
@@ -184,7 +199,10 @@ export class OpenHarness<Output = string, Deps = unknown> implements AsyncDispos
   async cancel(runId: string): Promise<boolean> {
     this.#assertOpen()
     checkRunId(runId)
-    return this.#launcher.cancel(runId)
+    const reason = new HarnessError('cancelled', 'The run was cancelled by its id.')
+    if (await this.#runs.cancel(runId, reason)) return true
+    const { launcher } = await this.#load()
+    return launcher.cancelStored(runId)
   }
 
   /**
@@ -196,8 +214,8 @@ export class OpenHarness<Output = string, Deps = unknown> implements AsyncDispos
     this.#assertOpen()
     checkRunId(runId)
     checkFollowOptions(options)
-    const log = this.#launcher.logOf(runId)
-    const events = followRun(runId, { log, listen: (listener) => this.#launcher.listen(runId, listener) }, options)
+    const log = this.#runs.logOf(runId) ?? this.#config.log
+    const events = followRun(runId, { log, listen: (listener) => this.#runs.listen(runId, listener) }, options)
     const { redact } = this.#config.seams.seams
     return redact.length === 0 ? events : redactedEvents(redact, events)
   }
@@ -216,7 +234,7 @@ export class OpenHarness<Output = string, Deps = unknown> implements AsyncDispos
   async connect(): Promise<void> {
     this.#assertOpen()
     const { model } = this.#config
-    const { parts } = this.#launcher
+    const parts = this.#parts
     await Promise.all([this.#offer(parts.warn), model === null ? null : parts.model(model)])
   }
 
@@ -228,9 +246,9 @@ export class OpenHarness<Output = string, Deps = unknown> implements AsyncDispos
     this.#assertOpen()
     const warnings: string[] = []
     const offer = await this.#offer((message) => void warnings.push(message))
-    const { describeHarness } = await import('./describe.js')
-    const { sources } = this.#launcher.parts
-    return describeHarness(this.#config, this.#tools, { offer, sources, warnings })
+    const { machine } = await this.#load()
+    const { sources } = this.#parts
+    return machine.describeHarness(this.#config, this.#tools, { offer, sources, warnings })
   }
 
   /** Cancels the runs under way, waits for them, and closes what the harness opened. May be called more than once. */
@@ -244,105 +262,97 @@ export class OpenHarness<Output = string, Deps = unknown> implements AsyncDispos
   }
 
   /** What a run would be offered that began now. */
-  #offer(warn: (message: string) => void): Promise<Offer> {
-    const { parts } = this.#launcher
+  async #offer(warn: (message: string) => void): Promise<Offer> {
+    const { machine } = await this.#load()
     const own = (): readonly ToolSpec[] => [...this.#tools, ...this.#config.seams.seams.tools]
-    const means = { config: this.#config, parts, own, effects: null, asksServers: true, warn }
-    return new RunOffers(means).load(new AbortController().signal)
+    const means = { config: this.#config, parts: this.#parts, own, effects: null, asksServers: true, warn }
+    return new machine.RunOffers(means).load(new AbortController().signal)
   }
 
-  #begin(prompt: Prompt, options: RunOptions, streamed: boolean): StreamedRun<Output> {
+  #load(): Promise<Loaded<Output>> {
+    this.#loading ??= import('./machine.js').then((machine) => {
+      const setup = { config: this.#config, parts: this.#parts, runs: this.#runs, clock: this.#clock }
+      return { machine, launcher: new machine.Launcher(setup) }
+    })
+    return this.#loading
+  }
+
+  #open(options: RunOptions, { launch, ...opened }: Opening): StreamedRun<Output> {
+    const tools = this.#tools
+    checkRun(options, this.#config, tools)
+    return this.#runs.open<Output>(options, opened, async (run) => {
+      const { machine, launcher } = await this.#load()
+      return launcher.launch(run, launch(machine), tools)
+    })
+  }
+
+  #begin(given: Prompt, options: RunOptions, streamed: boolean): StreamedRun<Output> {
     this.#assertOpen()
     checkRunOptions(options)
-    const { signingKey } = this.#config
     const log = options.log ?? this.#config.log
-    const find = readHistory(options.history ?? [], signingKey)
-    const opening = { kind: 'fresh', prompt: ownPrompt(prompt), history: () => find(log) } as const
     const runId = options.runId ?? this.#newRunId()
-    const metadata = ownMetadata(options.metadata)
-    return this.#launcher.launch({ runId, options, opening, metadata, streamed }, this.#tools)
+    const fresh = { prompt: ownPrompt(given), history: options.history ?? [], metadata: ownMetadata(options.metadata) }
+    const source = { log, signingKey: this.#config.signingKey }
+    return this.#open(options, { runId, log, streamed, launch: ({ freshLaunch }) => freshLaunch(fresh, source) })
   }
 
   #beginResumed(
     runIdOrState: string | ResumeState,
-    given: readonly Answer[],
+    answers: readonly Answer[],
     options: ResumeOptions,
     streamed: boolean,
   ): StreamedRun<Output> {
     this.#assertOpen()
     checkResumeOptions(options)
     const log = options.log ?? this.#config.log
-    const answers = readAnswers(given)
-    const begun = 'resumed'
-    if (typeof runIdOrState === 'string') {
-      const runId = runIdOrState
-      checkRunId(runId)
-      const load = (): Promise<LoadedRun | null> =>
-        loadPaused(log, runId, (state) => {
-          checkPaused(state)
-          matchAnswers(answers, pendingOf(state))
-        })
-      return this.#continue(runId, options, { begun, answers, load, streamed })
-    }
-    const stored = readPaused(runIdOrState, this.#config.signingKey)
-    matchAnswers(answers, pendingOf(stored.state))
-    const load = (): Promise<LoadedRun> => loadStored(log, stored)
-    return this.#continue(stored.state.runId, options, { begun, answers, load, streamed })
+    const runId = typeof runIdOrState === 'string' ? runIdOrState : runIdIn(runIdOrState)
+    if (runId === runIdOrState) checkRunId(runId)
+    const source = { log, signingKey: this.#config.signingKey }
+    const launch = ({ resumedLaunch }: Machine): Launch => resumedLaunch(runIdOrState, { answers, options }, source)
+    return this.#open(options, { runId, log, streamed, launch })
   }
 
   #beginStored(
     runId: string,
     options: ResumeOptions,
-    how: { readonly begun: 'recovered' | 'retried'; readonly streamed: boolean },
+    { begun, streamed }: { readonly begun: 'recovered' | 'retried'; readonly streamed: boolean },
   ): StreamedRun<Output> {
     this.#assertOpen()
     checkResumeOptions(options)
     checkRunId(runId)
     const log = options.log ?? this.#config.log
-    const load = (): Promise<LoadedRun | null> => loadRun(log, runId)
-    return this.#continue(runId, options, { ...how, answers: [], load })
+    const source = { log, signingKey: this.#config.signingKey }
+    const launch = ({ storedLaunch }: Machine): Launch => storedLaunch(runId, { begun, options }, source)
+    return this.#open(options, { runId, log, streamed, launch })
   }
 
   #beginFork(
-    log: Iterable<RunEvent> | AsyncIterable<RunEvent>,
+    events: Iterable<RunEvent> | AsyncIterable<RunEvent>,
     point: ForkPoint,
     options: ForkOptions,
     streamed: boolean,
   ): StreamedRun<Output> {
     this.#assertOpen()
     checkForkOptions(point, options)
-    const { effects, mocks, ...runOptions } = options
+    const log = options.log ?? this.#config.log
     const runId = options.runId ?? this.#newRunId()
-    const metadata = options.metadata === undefined ? null : ownMetadata(options.metadata)
     const prompt = point.prompt === undefined ? null : ownPrompt(point.prompt)
-    const resolve: ResolveHistory = (start) => resolveHistory(options.log ?? this.#config.log, start)
-    const fork = forkOpening(recordedIn(log), { afterTurn: point.afterTurn, prompt, runId, resolve })
-    const launch = { runId, options: runOptions, opening: { ...fork, metadata }, metadata: metadata ?? {}, streamed }
-    const changed = { ...(effects !== undefined && { effects }), ...(mocks !== undefined && { mocks }) }
-    return this.#launcher.launch({ ...launch, effects: changed }, this.#tools)
-  }
-
-  #continue(
-    runId: string,
-    options: ResumeOptions,
-    { streamed, ...found }: Pick<GoOnOpening, 'begun' | 'answers' | 'load'> & Pick<Launch, 'streamed'>,
-  ): StreamedRun<Output> {
-    const { configPolicy = 'compatible', ...runOptions } = options
-    const metadata = options.metadata === undefined ? null : ownMetadata(options.metadata)
-    const opening = { kind: 'go_on', ...found, configPolicy, metadata, otherwise: null } as const
-    const launch = { runId, options: runOptions, opening, metadata: metadata ?? {}, streamed }
-    return this.#launcher.launch(launch, this.#tools)
+    const from = { afterTurn: point.afterTurn, prompt, runId }
+    return this.#open(options, {
+      ...{ runId, log, streamed },
+      launch: ({ forkLaunch }) => forkLaunch(events, from, { log, options }),
+    })
   }
 
   #newRunId(): string {
-    return `run_${this.#launcher.clock.id()}`
+    return `run_${this.#clock.id()}`
   }
 
   async #close(): Promise<void> {
-    await this.#launcher.cancelAll(new HarnessError('closed', 'The harness was closed.'))
+    await this.#runs.cancelAll(new HarnessError('closed', 'The harness was closed.'))
     const { seams } = this.#config.seams
     await flushTracing(seams.tracing)
-    await this.#launcher.parts.close()
+    await this.#parts.close()
     await seams.close()
   }
 
@@ -357,9 +367,13 @@ function resultOf<Output>({ queue, outcome }: StreamedRun<Output>): Promise<Harn
   return outcome
 }
 
-async function recordedIn(log: Iterable<RunEvent> | AsyncIterable<RunEvent>): Promise<readonly DurableEvent[]> {
-  const { recordedEvents } = await import('../run/replay/replay.js')
-  return recordedEvents(log)
+function runIdIn(state: unknown): string {
+  const runId = isObject(state) ? state['runId'] : undefined
+  if (typeof runId === 'string') return runId
+  throw new HarnessError(
+    'invalid_state',
+    'resume: expected the `resumeState` of a result, an object, or the id of a run.',
+  )
 }
 
 export type Harness<Output = string, Deps = unknown> = OpenHarness<Output, Deps>

@@ -1,9 +1,11 @@
 import { checkSpawnOptions, ownMetadata, ownPrompt } from './config.js'
 import type { Config } from './config.js'
-import { HarnessError } from '../contracts/errors.js'
-import type { ReplayOptions, RunOptions } from './options.js'
-import { Parts } from './loader.js'
+import type { HarnessResult } from '../contracts/result.js'
+import type { OpenRun, OpenRuns } from './open-runs.js'
+import type { ReplayOptions } from './options.js'
+import type { Parts } from './loader.js'
 import { childPlanOf, planOf, toolsOfChild } from './plan.js'
+import { chosenModel, depsOf } from './run-checks.js'
 import { RunAbort } from '../util/abort.js'
 import type { ChildStart } from '../run/core/child-run.js'
 import { askBeforeChild, toldAfterChild } from '../run/children/child-hooks.js'
@@ -15,80 +17,66 @@ import { RunContext } from '../run/core/context.js'
 import type { RunSurroundings } from '../run/core/context.js'
 import type { ForkEffects } from '../run/replay/fork.js'
 import type { Frozen } from '../run/core/frozen.js'
-import type { RunLog } from '../run/log/log.js'
-import type { RunEvent } from '../run/machine/events.js'
 import { cancelStored } from '../run/resume/cancel.js'
-import { inputPort } from '../run/stream/input.js'
 import { SeamSet } from '../run/extension/seam-set.js'
 import { inline } from '../run/resume/history.js'
 import { loadChild } from '../run/core/load.js'
 import { EventQueue } from '../run/stream/queue.js'
 import type { ReplayedStretch, Stretch } from '../run/replay/replay.js'
 import type { StartedChild } from '../run/core/started-child.js'
-import type { StreamedRun } from '../run/stream/stream.js'
 import type { ToolSpec } from '../tools/spec.js'
-import { systemClock } from '../util/clock.js'
+import type { Clock } from '../util/clock.js'
 import type { JsonObject } from '../util/json.js'
 
-/** A run to be begun or gone on with. */
+/** A run to begin or to continue. */
 export interface Launch {
-  readonly runId: string
-  readonly options: RunOptions
   readonly opening: Opening
   readonly metadata: JsonObject
   /** What its tools do, in a fork. */
   readonly effects?: ForkEffects
-  /** Somebody reads its events: with deltas, unless the options say otherwise. */
-  readonly streamed: boolean
 }
 
-/** Starts runs, at the top and under calls, and knows those under way. */
-export class Launcher<Output> {
-  readonly clock = systemClock()
-  readonly #config: Config<Output>
+/** The harness that runs belong to. */
+export interface LauncherSetup<Output> {
+  readonly config: Config<Output>
   readonly parts: Parts
-  readonly #running = new Map<RunContext, Promise<unknown>>()
-  /** Who follows a run, by run id. */
-  readonly #followers = new Map<string, Set<(event: RunEvent) => void>>()
+  readonly runs: OpenRuns
+  readonly clock: Clock
+}
 
-  constructor(config: Config<Output>) {
+/** Starts runs, at the top and under calls. */
+export class Launcher<Output> {
+  readonly #clock: Clock
+  readonly #config: Config<Output>
+  readonly #parts: Parts
+  readonly #runs: OpenRuns
+
+  constructor({ config, parts, runs, clock }: LauncherSetup<Output>) {
     this.#config = config
-    this.parts = new Parts(config, this.warn)
+    this.#parts = parts
+    this.#runs = runs
+    this.#clock = clock
   }
 
-  launch(
-    { runId, options: given, opening, metadata, effects, streamed }: Launch,
+  async launch(
+    run: OpenRun,
+    { opening, metadata, effects }: Launch,
     tools: readonly ToolSpec[],
-  ): StreamedRun<Output> {
-    const ownInput = inputPort()
-    const input = given.input ?? ownInput
-    const options = streamed ? { ...given, input, deltas: given.deltas ?? true } : given
-    const model = options.model ?? this.#config.model
-    if (model === null) throw missingModel()
-    const depsFor = given.deps === undefined ? this.#config.deps : () => given.deps
-    if (depsFor === null && this.#config.needsDeps) throw missingDeps()
+  ): Promise<HarnessResult<Output>> {
+    const { runId, options, log, queue, childQueue, abort } = run
+    const depsFor = depsOf(options, this.#config)
     const seams = this.#config.seams.with(options.use)
-    const plan = planOf(this.#means(tools), {
-      ...{ opening, options, model, effects: effects ?? null, asksServers: true },
-      extensionTools: { given: seams.seams.tools, ofRun: () => context.seams.tools },
-      warn: (message) => context.tell('warning', { message }),
-    })
-    const queue = new EventQueue(this.#publish)
-    const abort = new RunAbort(options.signal)
-    abort.onAbort(() => queue.stopWaiting())
-    const log = options.log ?? this.#config.log
-    const childQueue = options.includeSubagents === false ? unheard(this.#publish) : queue
     const context = this.#context({
       ...{ runId, parent: null, metadata, log, queue, childQueue, abort, opening, seams },
       ...(depsFor !== null && { depsFor }),
     })
-    const outcome = conduct<Output>(context, plan).finally(() => {
-      queue.close()
-      ownInput.close()
-      this.#running.delete(context)
-    })
-    this.#running.set(context, outcome)
-    return { runId, queue, abort, input, outcome }
+    const warn = (message: string): void => context.tell('warning', { message })
+    const model = chosenModel(options, this.#config)
+    const extensionTools = { given: seams.seams.tools, ofRun: () => context.seams.tools }
+    const how = { opening, options, model, effects: effects ?? null, asksServers: true, warn, extensionTools }
+    const plan = planOf(this.#means(tools), how)
+    this.#runs.onWarning(run, warn)
+    return conduct<Output>(context, plan)
   }
 
   /** A stretch of a recorded run, run again by what was recorded. */
@@ -100,12 +88,12 @@ export class Launcher<Output> {
     const { runId, parentRunId, parentToolCallId, agentName, metadata, rules } = started
     const parent =
       parentRunId === null ? null : { runId: parentRunId, callId: parentToolCallId ?? '', agentName: agentName ?? '' }
-    const queue = unheard()
+    const queue = unread()
     const { signingKey } = this.#config
     const own = { runId, parent, metadata, log, queue, abort: new RunAbort(undefined), signingKey, recording }
     const seams = this.#config.seams.with(options.use).offered
     const given = { seams, configPolicy: configPolicyOf(opening) }
-    const context = new RunContext({ ...own, ...given, clock: this.clock })
+    const context = new RunContext({ ...own, ...given, clock: this.#clock })
     const plan: RunPlan = {
       ...planOf(this.#means(tools), {
         opening,
@@ -122,60 +110,18 @@ export class Launcher<Output> {
     return { context, outcome: conduct<Output>(context, plan) }
   }
 
-  /** Tells the listeners of all runs under way; false where there are none. */
-  readonly warn = (message: string): boolean => {
-    for (const context of this.#running.keys()) context.tell('warning', { message })
-    return this.#running.size > 0
-  }
-
-  /**
-   * Cancels a run of this process, or one that the log has: that is paused or was interrupted. False when it has ended
-   * already.
-   */
-  async cancel(runId: string): Promise<boolean> {
-    const reason = new HarnessError('cancelled', 'The run was cancelled by its id.')
-    for (const [context, outcome] of this.#running) {
-      if (context.runId !== runId) continue
-      context.abort.cancel(reason)
-      const [{ status }] = await Promise.allSettled([outcome])
-      if (status === 'rejected' && context.abort.byCaller) return true
-    }
+  /** Cancels a run that the log has: that is paused or was interrupted. False when it has ended already. */
+  async cancelStored(runId: string): Promise<boolean> {
     const { log, signingKey } = this.#config
-    const queue = unheard(this.#publish)
+    const queue = this.#runs.unreadQueue()
     const own = { runId, parent: null, metadata: {}, log, queue, abort: new RunAbort(undefined), signingKey }
-    const given = { clock: this.clock, seams: NO_SEAMS, configPolicy: 'any' } as const
+    const given = { clock: this.#clock, seams: NO_SEAMS, configPolicy: 'any' } as const
     return cancelStored(new RunContext({ ...own, ...given }))
-  }
-
-  /** Calls `listener` with each event of a run in this process; returns how to stop. */
-  listen(runId: string, listener: (event: RunEvent) => void): () => void {
-    const listeners = this.#followers.get(runId) ?? new Set()
-    this.#followers.set(runId, listeners.add(listener))
-    return () => {
-      if (listeners.delete(listener) && listeners.size === 0) this.#followers.delete(runId)
-    }
-  }
-
-  readonly #publish = (event: RunEvent): void => {
-    if (this.#followers.size === 0) return
-    for (const listener of this.#followers.get(event.runId) ?? []) listener(event)
-  }
-
-  /** The log of a run: that of this process if the run is in progress here, else the harness's. */
-  logOf(runId: string): RunLog {
-    const context = [...this.#running.keys()].find((each) => each.runId === runId)
-    return context?.log ?? this.#config.log
-  }
-
-  /** Cancels the runs under way and waits for them. */
-  async cancelAll(reason: HarnessError): Promise<void> {
-    for (const { abort } of this.#running.keys()) abort.cancel(reason)
-    await Promise.allSettled(this.#running.values())
   }
 
   #means(tools: readonly ToolSpec[]): Parameters<typeof planOf>[0] {
     const { startChild } = this
-    return { config: this.#config, parts: this.parts, tools, startChild }
+    return { config: this.#config, parts: this.#parts, tools, startChild }
   }
 
   /** A run under a call of another: found again where its log or the call's state has it, else begun. */
@@ -206,7 +152,7 @@ export class Launcher<Output> {
             if (options.fork !== true)
               return { kind: 'fresh', prompt, history: () => Promise.resolve(inline({ entries: [] })) }
             const { view } = parent.state
-            const entries = forkHistory(parent.state, callId, this.clock.iso())
+            const entries = forkHistory(parent.state, callId, this.#clock.iso())
             return { kind: 'fresh', prompt, history: () => Promise.resolve(inline({ entries, ...(view && { view }) })) }
           },
     }
@@ -242,7 +188,7 @@ export class Launcher<Output> {
     > & { readonly opening: Opening },
   ): RunContext {
     const { signingKey } = this.#config
-    const given = { clock: this.clock, signingKey, configPolicy: configPolicyOf(own.opening) }
+    const given = { clock: this.#clock, signingKey, configPolicy: configPolicyOf(own.opening) }
     return new RunContext({ ...own, ...given })
   }
 }
@@ -253,23 +199,9 @@ function configPolicyOf(opening: Opening): ConfigPolicy {
 
 const NO_SEAMS = new SeamSet([])
 
-function missingDeps(): HarnessError {
-  return new HarnessError(
-    'invalid_options',
-    'This harness was created by `withDeps`: pass `deps` to it, or to the run.',
-  )
-}
-
-function missingModel(): HarnessError {
-  return new HarnessError(
-    'missing_model',
-    'No model was chosen. Give `model` to the harness or to the run, such as `anthropic:claude-sonnet-5`, or set `THINHARNESS_MODEL`.',
-  )
-}
-
-/** A queue for events that nobody listens to. */
-function unheard(onPush?: (event: RunEvent) => void): EventQueue {
-  const queue = new EventQueue(onPush)
+/** A queue for the events of a recorded run. */
+function unread(): EventQueue {
+  const queue = new EventQueue()
   queue.drop()
   return queue
 }

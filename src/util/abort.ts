@@ -68,12 +68,8 @@ export function settle<T>(
   { abort, timeoutMs }: { readonly abort: RunAbort; readonly timeoutMs: number | undefined },
 ): Promise<Settled<T>> {
   const own = timeoutMs === undefined ? undefined : new AbortController()
-  let working: Promise<T>
-  try {
-    working = work(own?.signal ?? abort.signal)
-  } catch (error) {
-    return Promise.reject(error as Error)
-  }
+  // What throws at once rejects too.
+  const working = (async () => work(own?.signal ?? abort.signal))()
   return untilStopped(working, abort, timeoutMs === undefined || own === undefined ? null : { timeoutMs, own })
 }
 

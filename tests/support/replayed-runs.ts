@@ -1,14 +1,14 @@
 import { afterEach } from 'vitest'
 import { HarnessError } from 'thinharness'
-import type { DurableEvent, StreamEvent, ToolSpec } from 'thinharness'
+import type { DurableEvent, HarnessResult, StreamEvent, ToolSpec } from 'thinharness'
 import { Launcher } from '#harness/runs.js'
+import type { OpenRun } from '#harness/open-runs.js'
 import type { Launch } from '#harness/runs.js'
 import { EventQueue } from '#run/stream/queue.js'
 import { replayRun } from '#run/replay/replay.js'
 import { isReference } from '#run/machine/history.js'
 import type { Conversation } from '#run/machine/history.js'
 import type { StartHistory } from '#run/resume/read-log.js'
-import type { StreamedRun } from '#run/stream/stream.js'
 
 /**
  * Every run of a test is run again behind it, by its events, with no request and no tool: it must tell the same events
@@ -16,7 +16,7 @@ import type { StreamedRun } from '#run/stream/stream.js'
  */
 interface Played {
   readonly launcher: Launcher<unknown>
-  readonly launch: Launch
+  readonly run: OpenRun
   readonly tools: readonly ToolSpec[]
   readonly events: readonly DurableEvent[]
   readonly before: Conversation | undefined
@@ -38,7 +38,7 @@ EventQueue.prototype.push = function (event) {
   return push(this, event)
 }
 
-type LaunchRun = (this: Launcher<unknown>, launch: Launch, tools: readonly ToolSpec[]) => StreamedRun<unknown>
+type LaunchRun = typeof Launcher.prototype.launch
 /** The conversation that a run continued, as it was found when it began. */
 const conversations = new WeakMap<Launch, Conversation>()
 
@@ -56,29 +56,19 @@ function remembering(launch: Launch): Launch {
 }
 
 const launchRun: LaunchRun = Reflect.get(Launcher.prototype, 'launch')
-Launcher.prototype.launch = function (this: Launcher<unknown>, given: Launch, tools: readonly ToolSpec[]) {
+Launcher.prototype.launch = async function (this: Launcher<unknown>, run, given, tools) {
   const launch = remembering(given)
-  const run: StreamedRun<unknown> = launchRun.call(this, launch, tools)
-  const { runId, queue } = run
-  // As they were at the start: what the caller does with them afterwards is for the next run.
-  const options = { ...launch.options, ...(launch.options.tools && { tools: [...launch.options.tools] }) }
+  const outcome: Promise<HarnessResult<unknown>> = launchRun.call(this, run, launch, tools)
   const keep = (end: Played['end']): void => {
-    const events = (toldTo.get(queue) ?? []).filter((event) => event.runId === runId)
-    played.push({
-      launcher: this,
-      launch: { ...launch, options },
-      tools,
-      events,
-      end,
-      before: conversations.get(launch),
-    })
+    const events = (toldTo.get(run.queue) ?? []).filter((event) => event.runId === run.runId)
+    played.push({ launcher: this, run, tools, events, end, before: conversations.get(launch) })
   }
-  run.outcome.then(
+  outcome.then(
     (value) => keep({ status: 'fulfilled', value }),
     (reason: unknown) => keep({ status: 'rejected', reason }),
   )
-  return run
-} as LaunchRun as typeof Launcher.prototype.launch
+  return outcome
+}
 
 afterEach(async () => {
   const runs = played
@@ -86,16 +76,16 @@ afterEach(async () => {
   for (const run of runs) await replay(run)
 })
 
-async function replay({ launcher, launch, tools, events, end, before = { entries: [] } }: Played): Promise<void> {
+async function replay({ launcher, run, tools, events, end, before = { entries: [] } }: Played): Promise<void> {
   const [first] = events
   const last = events.at(-1)
   const isWhole = first?.kind === 'run_started' && (first.seq === 1 || first.state !== undefined)
   // What goes on further down in a log, what was not kept, and what ends as it was stored has no whole recording here.
   // A reader of redacted events does not have the recording either.
-  if (launch.metadata['redacted'] === true) return
+  if (run.options.metadata?.['redacted'] === true) return
   if (!isWhole || (last?.kind !== 'run_completed' && last?.kind !== 'run_failed')) return
   const json = JSON.parse(JSON.stringify(events)) as DurableEvent[]
-  const { instructions, tools: own, use } = launch.options
+  const { instructions, tools: own, use } = run.options
   const options = {
     ...(instructions !== undefined && { instructions }),
     ...(own !== undefined && { tools: own }),
@@ -108,7 +98,7 @@ async function replay({ launcher, launch, tools, events, end, before = { entries
   ])
   const [now, then] = [outcomeIn(again), outcomeIn(end)]
   if (now === then) return
-  throw new Error(`Run \`${launch.runId}\` was run again by its events: expected ${then}, got ${now}.`)
+  throw new Error(`Run \`${run.runId}\` was run again by its events: expected ${then}, got ${now}.`)
 }
 
 function outcomeIn(end: Played['end']): string {

@@ -1,0 +1,132 @@
+import type { HarnessError } from '../contracts/errors.js'
+import type { HarnessResult } from '../contracts/result.js'
+import type { RunLog } from '../run/log/log.js'
+import type { RunEvent } from '../run/machine/events.js'
+import { inputPort } from '../run/stream/input.js'
+import type { InputPort } from '../run/stream/input.js'
+import { EventQueue } from '../run/stream/queue.js'
+import type { StreamedRun } from '../run/stream/stream.js'
+import { RunAbort } from '../util/abort.js'
+import type { RunOptions } from './options.js'
+
+/** A run at the top, from the call that begins it to its end. */
+export interface OpenRun {
+  readonly runId: string
+  /** A copy: what the caller does with its objects afterwards is for the next run. */
+  readonly options: RunOptions
+  readonly log: RunLog
+  readonly queue: EventQueue
+  /** For the events of its child runs. */
+  readonly childQueue: EventQueue
+  readonly abort: RunAbort
+}
+
+/** How a run is opened. */
+interface Opened {
+  readonly runId: string
+  readonly log: RunLog
+  /** Somebody reads its events: with deltas, unless the options say otherwise. */
+  readonly streamed: boolean
+}
+
+/** The runs of a harness that are in progress, and who follows them. */
+export class OpenRuns {
+  readonly #outcomes = new Map<OpenRun, Promise<unknown>>()
+  /** Runs that have begun can report warnings. */
+  readonly #warnings = new Map<OpenRun, (message: string) => void>()
+  /** Who follows a run, by run id. */
+  readonly #followers = new Map<string, Set<(event: RunEvent) => void>>()
+
+  /** Opens a run and begins it with `begin`. */
+  open<Output>(
+    given: RunOptions,
+    { runId, log, streamed }: Opened,
+    begin: (run: OpenRun) => Promise<HarnessResult<Output>>,
+  ): StreamedRun<Output> {
+    const ownInput = inputPort()
+    const input: InputPort = given.input ?? ownInput
+    const options = copyOf(streamed ? { ...given, input, deltas: given.deltas ?? true } : given)
+    const queue = this.queue()
+    const abort = new RunAbort(options.signal)
+    abort.onAbort(() => queue.stopWaiting())
+    const childQueue = options.includeSubagents === false ? this.unreadQueue() : queue
+    const run = { runId, options, log, queue, childQueue, abort }
+    const outcome = begin(run).finally(() => {
+      queue.close()
+      ownInput.close()
+      this.#outcomes.delete(run)
+      this.#warnings.delete(run)
+    })
+    this.#outcomes.set(run, outcome)
+    return { runId, queue, abort, input, outcome }
+  }
+
+  /** A queue whose events followers get too. */
+  queue(): EventQueue {
+    return new EventQueue(this.#publish)
+  }
+
+  /** The same, that nobody reads. */
+  unreadQueue(): EventQueue {
+    const queue = this.queue()
+    queue.drop()
+    return queue
+  }
+
+  /** The run has begun: `warn` reports warnings to its readers. */
+  onWarning(run: OpenRun, warn: (message: string) => void): void {
+    this.#warnings.set(run, warn)
+  }
+
+  /** Reports a warning to the readers of all runs in progress; false if there are none. */
+  readonly warn = (message: string): boolean => {
+    for (const warn of this.#warnings.values()) warn(message)
+    return this.#warnings.size > 0
+  }
+
+  /** Calls `listener` with each event of a run in this process; returns how to stop. */
+  listen(runId: string, listener: (event: RunEvent) => void): () => void {
+    const listeners = this.#followers.get(runId) ?? new Set()
+    this.#followers.set(runId, listeners.add(listener))
+    return () => {
+      if (listeners.delete(listener) && listeners.size === 0) this.#followers.delete(runId)
+    }
+  }
+
+  /** The log of a run in progress here; undefined for any other. */
+  logOf(runId: string): RunLog | undefined {
+    return [...this.#outcomes.keys()].find((run) => run.runId === runId)?.log
+  }
+
+  /** Cancels the run of that id, if it is in progress here. True if it ended as cancelled. */
+  async cancel(runId: string, reason: HarnessError): Promise<boolean> {
+    for (const [run, outcome] of this.#outcomes) {
+      if (run.runId !== runId) continue
+      run.abort.cancel(reason)
+      const [{ status }] = await Promise.allSettled([outcome])
+      if (status === 'rejected' && run.abort.byCaller) return true
+    }
+    return false
+  }
+
+  /** Cancels the runs in progress and waits for them. */
+  async cancelAll(reason: HarnessError): Promise<void> {
+    for (const { abort } of this.#outcomes.keys()) abort.cancel(reason)
+    await Promise.allSettled(this.#outcomes.values())
+  }
+
+  readonly #publish = (event: RunEvent): void => {
+    if (this.#followers.size === 0) return
+    for (const listener of this.#followers.get(event.runId) ?? []) listener(event)
+  }
+}
+
+function copyOf(options: RunOptions): RunOptions {
+  const { tools, limits, stall } = options
+  return {
+    ...options,
+    ...(tools !== undefined && { tools: [...tools] }),
+    ...(limits !== undefined && { limits: { ...limits } }),
+    ...(typeof stall === 'object' && { stall: { ...stall } }),
+  }
+}
