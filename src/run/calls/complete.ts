@@ -84,7 +84,8 @@ export async function complete(
     durationMs,
     output,
     ...(value !== undefined && { value }),
-    ...(parts !== undefined && { parts }),
+    // The handler's own parts stay its own.
+    ...(parts !== undefined && { parts: parts.map((part) => ({ ...part })) }),
     ...about,
     ...marks,
   })

@@ -33,7 +33,7 @@ import { isReference } from '../machine/history.js'
 import type { Conversation } from '../machine/history.js'
 import { openState } from '../machine/state.js'
 import type { RunParent, RunState } from '../machine/state.js'
-import { streamed } from './streamed.js'
+import { frozenEvent, streamed } from './streamed.js'
 import { RunTracer } from '../extension/tracing.js'
 
 /** What a run is given at its start, alive or not. */
@@ -208,7 +208,7 @@ export class RunContext {
     if (this.#storeFailure !== null) return Promise.reject(this.#storeFailure)
     if (this.#isOver) return Promise.reject(new RangeError(`Run \`${this.runId}\` is over: it tells nothing more.`))
     this.#lastSeq += 1
-    const event = { kind, ...this.#base(this.#lastSeq, true), ...payload } as DurableEvent
+    const event = frozenEvent({ kind, ...this.#base(this.#lastSeq, true), ...payload } as DurableEvent)
     if (this.recording !== null) return this.#replayMatching(event, this.recording)
     this.#isOver = isEnd(event)
     this.#gathering ??= this.#gather()

@@ -11,6 +11,7 @@ import type { Effects, HostNotices, Reply, Until } from '../core/effects.js'
 import type { RequestKind } from '../machine/events.js'
 import type { Frozen } from '../core/frozen.js'
 import { changeView } from './change-view.js'
+import { checkTurn } from './check-turn.js'
 import { hostNotices } from './host-notices.js'
 import { CallIds, normalizeTurn } from './normalize.js'
 import type { NormalizedTurn } from './normalize.js'
@@ -121,6 +122,7 @@ export class LiveEffects implements Effects {
     const asked = { requestKind, transcript, generation, constants, signal, maxOutputTokens: null }
     const { turn: reply, cost } = await this.#ask(asked)
     requireReply(reply)
+    checkTurn(reply, this.#frozen.model)
     const normalized = await normalizeTurn(reply, tools, this.#ids)
     const resolved = await this.#resolve(normalized.turn, requestKind)
     return { reply, cost, ...normalized, ...resolved }

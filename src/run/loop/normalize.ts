@@ -28,10 +28,10 @@ export async function normalizeTurn(
   for (const part of turn.entry.parts) {
     const recorded =
       part.type === 'tool_call' ? await normalizePart(part, turn, { tools, ids, checked, toolCalls }) : part
-    parts.push(recorded)
+    // A copy: the run freezes its entries, and the model's own objects stay its own.
+    parts.push({ ...recorded })
   }
-  const isSame = parts.every((part, index) => part === turn.entry.parts[index])
-  return { turn: { ...turn, toolCalls, entry: isSame ? turn.entry : { ...turn.entry, parts } }, checked }
+  return { turn: { ...turn, toolCalls, entry: { ...turn.entry, parts, usage: { ...turn.entry.usage } } }, checked }
 }
 
 interface Normalizing {

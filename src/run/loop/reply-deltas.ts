@@ -10,15 +10,20 @@ export class ReplyDeltas {
   /** What is followed is the first text of a reply, or its first call of `final_result`. */
   #followed: { readonly callId: string | null; readonly answer: PartialAnswer | null } | null = null
 
+  /** Kind and number of the part that arrives: text after anything else is another part. */
+  #part = { kind: '', number: 0 }
+
   constructor(context: RunContext, output: OutputFormat | null) {
     this.#context = context
     this.#output = output
   }
 
   readonly tell = (delta: ModelDelta): void => {
-    const { kind, text, callId } = delta
-    if (kind === 'tool_input_delta') this.#context.tell(kind, { text, callId: callId ?? '' })
-    else this.#context.tell(kind, { text })
+    const { kind, text, callId, toolName } = delta
+    if (kind !== this.#part.kind) this.#part = { kind, number: this.#part.number + 1 }
+    if (kind === 'tool_input_delta')
+      this.#context.tell(kind, { text, callId: callId ?? '', ...(toolName !== undefined && { toolName }) })
+    else this.#context.tell(kind, { text, partId: `${this.#context.state.seq}.${this.#part.number}` })
     if (this.#output === null || !isOfAnswer(delta, this.#output)) return
     this.#followed ??= { callId: callId ?? null, answer: this.#output.follow() }
     if (this.#followed.callId !== (callId ?? null)) return
@@ -29,6 +34,7 @@ export class ReplyDeltas {
   /** What was told does not count: the reply begins anew. */
   withdraw(): void {
     this.#followed = null
+    this.#part = { kind: '', number: this.#part.number }
   }
 }
 

@@ -253,9 +253,22 @@ export interface DurablePayloads {
 
 /** Fields of each ephemeral kind. Ephemeral events are streamed but never stored. */
 export interface EphemeralPayloads {
-  text_delta: { readonly text: string }
-  reasoning_delta: { readonly text: string }
-  tool_input_delta: { readonly text: string; readonly callId: string }
+  text_delta: {
+    readonly text: string
+    /** Unique in the run: the same for the deltas of one part of a reply. */
+    readonly partId: string
+  }
+  reasoning_delta: {
+    readonly text: string
+    /** As in `text_delta`. */
+    readonly partId: string
+  }
+  tool_input_delta: {
+    readonly text: string
+    readonly callId: string
+    /** Absent until the provider has sent the name. */
+    readonly toolName?: string
+  }
   tool_progress: { readonly callId: string; readonly toolName: string; readonly update: JsonValue }
   output_delta: { readonly output: JsonValue }
   transport_retry: TransportRetry

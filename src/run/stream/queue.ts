@@ -136,6 +136,7 @@ function isJoinable(event: StreamEvent): event is JoinableEvent {
 
 function areOfOnePart(earlier: JoinableEvent, later: JoinableEvent): boolean {
   if (earlier.kind !== later.kind || earlier.runId !== later.runId) return false
+  if ('partId' in earlier && 'partId' in later) return earlier.partId === later.partId
   return 'callId' in earlier && 'callId' in later ? earlier.callId === later.callId : true
 }
 

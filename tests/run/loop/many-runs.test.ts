@@ -30,7 +30,7 @@ describe('many concurrent runs of one harness', () => {
     const numbers = Array.from({ length: 1_000 }, (_, index) => index)
     const seen = await Promise.all(
       numbers.map(async (n) => {
-        const stream = harness.stream(String(n), { runId: `run_${n}`, metadata: { n } })
+        const stream = harness.stream(String(n), { runId: `run_${n}`, metadata: { n }, deltas: false })
         const events = await eventsOf(stream)
         return { events, result: await stream.result }
       }),

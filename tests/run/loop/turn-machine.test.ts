@@ -59,7 +59,7 @@ describe('the turn machine', () => {
   test('TM-02 a batch is checked against the limit, run, recorded, checked for retries and then answered, in that order', async () => {
     const picky = tool('picky', () => Promise.reject(new ModelRetry('Again.')))
     using model = new ScriptedModel().calls('picky').says('Done.')
-    const stream = harnessOf({ model, tools: [picky], limits: { toolCalls: 1 } }).stream('Go.')
+    const stream = harnessOf({ model, tools: [picky], limits: { toolCalls: 1 } }).stream('Go.', { deltas: false })
     expect(kinds(await eventsOf(stream))).toBe(
       [
         'run_started model_request_started limit_warning model_message tool_call_started tool_call_completed',
@@ -70,7 +70,7 @@ describe('the turn machine', () => {
 
   test('TM-04 a reply that does not fit is reported and corrected by a message, within the limit', async () => {
     using model = new ScriptedModel().says('one').says('{"answer":"one"}')
-    const stream = harnessOf({ model, outputType: answer, outputMode: 'prompted' }).stream('Go.')
+    const stream = harnessOf({ model, outputType: answer, outputMode: 'prompted' }).stream('Go.', { deltas: false })
     const events = await eventsOf(stream)
     expect(kinds(events)).toBe(
       'run_started model_request_started model_message model_retry model_request_started model_message run_completed',
@@ -103,7 +103,10 @@ describe('the turn machine', () => {
     using model = new ScriptedModel().callsAll([{ name: 'free' }, { name: 'gated', arguments: { n: 1 } }], {
       text: 'May I?',
     })
-    const stream = harnessOf({ model, tools, limits: { toolCalls: 2 } }).stream('Go.', { runId: 'run_p' })
+    const stream = harnessOf({ model, tools, limits: { toolCalls: 2 } }).stream('Go.', {
+      runId: 'run_p',
+      deltas: false,
+    })
     const events = await eventsOf(stream)
     const result = await stream.result
     const pending = [{ kind: 'approval', callId: 'call_2', toolName: 'gated', arguments: '{"n":1}', path: ['run_p'] }]

@@ -1,0 +1,70 @@
+import { expect, test } from 'vitest'
+import { HarnessError, memoryLog } from 'thinharness'
+import type { AssistantEntry, Model, RunEvent } from 'thinharness'
+import { ScriptedModel } from 'thinharness/testing'
+import { failureOf, harnessOf, ofKind, tool } from '../../harness/support.js'
+
+/** Tries to change every object that it can reach. */
+function deface(value: unknown, seen = new Set<unknown>()): void {
+  if (typeof value !== 'object' || value === null || seen.has(value)) return
+  seen.add(value)
+  for (const [key, member] of Object.entries(value)) {
+    deface(member, seen)
+    if (typeof member === 'string') expect(() => Object.assign(value, { [key]: 'defaced' })).toThrow(TypeError)
+  }
+}
+
+test('a reader of a stream cannot change an event, nor what is sent', async () => {
+  const model = new ScriptedModel()
+    .calls('look', { q: 'x' }, { text: 'I look.' })
+    .calls('look', { q: 'y' })
+    .says('Done.')
+  const log = memoryLog()
+  const look = tool('look', () => ({ rows: [{ name: 'Ann' }] }))
+  const stream = harnessOf({ model, tools: [look], log }).stream('Go.', { runId: 'run_f', deltas: false })
+  const events: RunEvent[] = []
+  for await (const event of stream) {
+    deface(event)
+    events.push(event)
+  }
+  expect(ofKind(events, 'tool_call_completed')[0]?.value).toEqual({ rows: [{ name: 'Ann' }] })
+  expect(JSON.stringify(model.heard)).not.toContain('defaced')
+  expect(JSON.stringify((await stream.result).transcript)).not.toContain('defaced')
+})
+
+test("a handler's value and a model's turn stay their own", async () => {
+  const value = { n: 1 }
+  const parts: AssistantEntry['parts'] = [{ type: 'text', text: 'Done.' }]
+  const model = new ScriptedModel().calls('look').says('Done.')
+  const look = tool('look', () => value)
+  for await (const event of harnessOf({ model, tools: [look] }).stream('Go.'))
+    if (event.kind === 'tool_call_completed') expect(Object.isFrozen(event.value)).toBe(true)
+  value.n = 2
+  expect(value.n).toBe(2)
+  const own = modelOf({ role: 'assistant', parts, provider: 'p', model: 'm', finishReason: 'stop', usage: {} })
+  await harnessOf({ model: own }).run('Go.')
+  expect([parts, ...parts].map((each) => Object.isFrozen(each))).toEqual([false, false])
+})
+
+/** A custom model that gives the same turn each time. */
+function modelOf(entry: unknown, beside: object = { toolCalls: [], text: 'Done.' }): Model {
+  const turn = { entry, finishReason: 'stop', nativeFinishReason: null, usage: {}, raw: null, ...beside }
+  const session = { turn: () => Promise.resolve(turn) }
+  return { provider: 'p', id: 'm', capabilities: {}, openSession: () => session } as unknown as Model
+}
+
+const ENTRY = { role: 'assistant', parts: [], provider: 'p', model: 'm', finishReason: 'stop', usage: {} }
+
+test.each<[string, unknown, RegExp]>([
+  ['another role', { ...ENTRY, role: 'user' }, /`entry.role`/],
+  ['parts that are text', { ...ENTRY, parts: 'Done.' }, /`entry.parts` must be a list/],
+  ['a part without a type', { ...ENTRY, parts: [{}] }, /`entry.parts\[0\]`/],
+  ['a call without arguments', { ...ENTRY, parts: [{ type: 'tool_call', callId: 'c', name: 'x' }] }, /`arguments`/],
+  ['no usage', { ...ENTRY, usage: undefined }, /`entry.usage`/],
+])('a custom model that returns %s fails the run with a word about it', async (_name, entry, message) => {
+  const failed = await failureOf(harnessOf({ model: modelOf(entry) }).run('Go.'))
+  expect(failed).toBeInstanceOf(HarnessError)
+  expect(failed.code).toBe('provider_error')
+  expect(failed.message).toMatch(message)
+  expect(failed.message).toContain('`p:m`')
+})
