@@ -32,7 +32,7 @@ describe('steering', () => {
     expect(
       ofKind(events, 'model_request_started').map(({ requestKind, entries }) => [requestKind, entries.length]),
     ).toEqual([
-      ['start', 1],
+      ['start', 0],
       ['tool_outputs', 2],
       ['steering', 1],
     ])
