@@ -64,6 +64,31 @@ describe('a server that stores the conversation', () => {
     expect(transport.sent[1]).toEqual({ model: 'm', tools: [], messages })
   })
 
+  test.each([true, false])(
+    'another view is encoded anew and sent whole, and is no lost cache (chain: %s)',
+    async (chain) => {
+      const transport = new EchoTransport(
+        'bytes',
+        { id: 'r1', text: 'a' },
+        { id: 'r2', text: 'b' },
+        { id: 'r3', text: 'c' },
+      )
+      const session = sessionOver(transport, { chain })
+      const view: TranscriptEntry[] = [user('one'), assistant(call('c1')), result('c1')]
+      await session.turn(view, constants(), listening())
+      const next: TranscriptEntry[] = [user('summary'), assistant({ type: 'text', text: 'a' }), user('two')]
+      const options = listening({ generation: 1 })
+      await session.turn(next, constants(), options)
+      const messages = [{ system: 'Be brief.' }, ...echoFormat.encode(next, constants())]
+      expect(transport.sent[1]).toEqual({ model: 'm', tools: [], messages })
+      expect(options.busts).toEqual([])
+      next.push(assistant({ type: 'text', text: 'b' }), user('three'))
+      await session.turn(next, constants(), listening({ generation: 1 }))
+      const added = echoFormat.encode(next.slice(-1), constants())
+      expect(transport.sent[2]).toMatchObject(chain ? { previous: 'r2', messages: added } : { messages: { length: 6 } })
+    },
+  )
+
   test('PR-04 RS-14 a response without an id cannot be continued by id', async () => {
     const transport = new EchoTransport('bytes', { text: 'a' }, { id: 'r2', text: 'b' }, { id: 'r3' })
     const session = sessionOver(transport, { chain: true })
