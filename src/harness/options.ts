@@ -37,82 +37,82 @@ export type DepsOption<Deps> = unknown extends Deps
 /** All optional. What is wrong in here is thrown by the constructor, as `invalid_options`. */
 export interface HarnessOptions<Output = string, Deps = unknown> {
   /** Default: `$THINHARNESS_MODEL`. A run without either fails with `missing_model`. */
-  readonly model?: ModelRef | Model
+  readonly model?: ModelRef | Model | undefined
   /** Workspace of the file tools. Default: the current folder. Created when a file tool first needs it. */
-  readonly root?: string
+  readonly root?: string | undefined
   /** The system prompt. Default: a short one for work on files when there are built-in tools, else none. */
-  readonly instructions?: string
+  readonly instructions?: string | undefined
   /** Built-in tools by name, loaded when first used. Default: `read`, `write`, `edit`, `search`, `list`, `glob`. */
-  readonly builtinTools?: readonly BuiltinToolName[]
+  readonly builtinTools?: readonly BuiltinToolName[] | undefined
   /** Tools of your own, behind the built-in ones. */
-  readonly tools?: readonly ToolSpec<Deps>[]
+  readonly tools?: readonly ToolSpec<Deps>[] | undefined
   /**
    * Creates the dependencies of tools, hooks and policies, as `context.deps`, whenever a run begins or continues; child runs
    * have those of their parent. They are never logged. Default: none.
    */
   readonly deps?: DepsFactory<Deps> | undefined
   /** Servers whose tools are offered too, made by `mcpStdio` and the like of `thinharness/mcp`. Connected when first needed. */
-  readonly mcpServers?: readonly ToolSource[]
+  readonly mcpServers?: readonly ToolSource[] | undefined
   /** Skills in the Agent Skills format: told to the model by name, read and run by it when it needs them. */
-  readonly skills?: SkillsOptions
+  readonly skills?: SkillsOptions | undefined
   /** What content of strangers may reach, and who is asked else (`docs/provenance.md`). Default: nobody asks. */
-  readonly provenance?: ProvenanceOptions
+  readonly provenance?: ProvenanceOptions | undefined
   /**
    * Agents that the model can hand tasks to, with the tool `subagent`; `[]` for the default agent alone. For more than
    * their list give `subagent({ … })` of `thinharness/tools` among the `tools`. Default: none.
    */
-  readonly subagents?: readonly SubagentSpec[]
+  readonly subagents?: readonly SubagentSpec[] | undefined
   /**
    * Schema of the final answer, or several of which it may be any: `result.output` is what it parses. Default: the answer
    * is text.
    */
-  readonly outputType?: OutputType<Output>
+  readonly outputType?: OutputType<Output> | undefined
   /** How the answer is asked for. Default `auto`: what the model does best. */
-  readonly outputMode?: StructuredOutputMode | 'auto'
+  readonly outputMode?: StructuredOutputMode | 'auto' | undefined
   /** Checks an answer that fits: throws `ModelRetry` to have it mended. Of text too. Default: none. */
-  readonly outputValidator?: OutputValidator<Output>
+  readonly outputValidator?: OutputValidator<Output> | undefined
   /** Corrective requests after an answer that does not fit. Default 1. */
-  readonly outputRetries?: number
-  readonly limits?: Limits
+  readonly outputRetries?: number | undefined
+  readonly limits?: Limits | undefined
   /**
    * What a limit that is reached does: it ends the run (`fail`, the default), or the model is asked once for an answer
    * without tools, with what it has (`answer`).
    */
-  readonly onLimit?: 'fail' | 'answer'
+  readonly onLimit?: 'fail' | 'answer' | undefined
   /**
    * What models cost, beside what is known. Runs are priced when this is given, `{}` too, or `limits.costUsd`:
    * `usage.costUsd`.
    */
-  readonly prices?: Prices
+  readonly prices?: Prices | undefined
   /**
    * Holds up a run that goes in circles: calls like those before, with the same results. `true`: the model is told after 3
    * such turns in a row, asked to answer without tools after 5, and the run ends after 8. Default false.
    */
-  readonly stall?: boolean | StallOptions
+  readonly stall?: boolean | StallOptions | undefined
   /** Retryable failures in a row that the model may cause with one tool. Default 1. */
-  readonly toolRetries?: number
+  readonly toolRetries?: number | undefined
   /** `sequential`: every batch runs one call at a time. Default `auto`. */
-  readonly toolExecution?: 'auto' | 'sequential'
-  readonly hooks?: readonly Hook[]
+  readonly toolExecution?: 'auto' | 'sequential' | undefined
+  readonly hooks?: readonly Hook[] | undefined
   /**
    * Extensions, made by `defineExtension`: features as values. Their hooks and wraps come after the harness's own, in this
    * order. Each name is unique. `close()` of the harness closes them. Default: none.
    */
-  readonly use?: readonly Extension<never>[]
+  readonly use?: readonly Extension<never>[] | undefined
   /** Middleware around every request to a model; the first is the outermost. Default: none. */
-  readonly wrapModelCall?: readonly WrapModelCall[]
+  readonly wrapModelCall?: readonly WrapModelCall[] | undefined
   /** Middleware around every call of a tool; the first is the outermost. Default: none. */
-  readonly wrapToolCall?: readonly WrapToolCall[]
+  readonly wrapToolCall?: readonly WrapToolCall[] | undefined
   /** Where durable events go. Default: memory, for as long as a run lasts. */
-  readonly log?: RunLog
+  readonly log?: RunLog | undefined
   /** Who traces the runs, children included: `openTelemetry` and `localTraces` of `thinharness/tracing`. Default: nobody. */
-  readonly tracing?: readonly Tracing[]
-  readonly settings?: ModelSettings
+  readonly tracing?: readonly Tracing[] | undefined
+  readonly settings?: ModelSettings | undefined
   /**
    * Signs stored states (HMAC-SHA256) and refuses those that are not: for states that go through other hands. At least 16
    * bytes. Default: none.
    */
-  readonly signingKey?: SigningKey
+  readonly signingKey?: SigningKey | undefined
 }
 
 /** Options of one run; each stands in place of the harness's own. */
@@ -123,30 +123,30 @@ export interface RunOptions<Deps = unknown> {
    */
   readonly history?: History | null | undefined
   /** Default: `run_` and 32 hex digits. */
-  readonly runId?: string
+  readonly runId?: string | undefined
   /** Extensions for this run alone, outside all others. `close` of these is not called. Default: none. */
-  readonly use?: readonly Extension<never>[]
+  readonly use?: readonly Extension<never>[] | undefined
   /** Data of the host, told to tools, hooks and the log; never to the model. */
-  readonly metadata?: JsonObject
+  readonly metadata?: JsonObject | undefined
   /** Cancels the run. */
-  readonly signal?: AbortSignal
+  readonly signal?: AbortSignal | undefined
   /** Text, reasoning and argument deltas are among the events. Default: true for streams, else false. */
-  readonly deltas?: boolean
+  readonly deltas?: boolean | undefined
   /** The events of runs that calls start are in the stream too, each under its own `runId`. Default true. */
-  readonly includeSubagents?: boolean
-  readonly model?: ModelRef | Model
-  readonly instructions?: string
+  readonly includeSubagents?: boolean | undefined
+  readonly model?: ModelRef | Model | undefined
+  readonly instructions?: string | undefined
   /** Added to the harness's tools, for this run. */
-  readonly tools?: readonly ToolSpec<Deps>[]
+  readonly tools?: readonly ToolSpec<Deps>[] | undefined
   /** Dependencies of this run, instead of those of the harness. */
-  readonly deps?: Deps
+  readonly deps?: Deps | undefined
   /** Merged over the harness's limits. */
-  readonly limits?: Limits
-  readonly onLimit?: 'fail' | 'answer'
-  readonly stall?: boolean | StallOptions
-  readonly log?: RunLog
+  readonly limits?: Limits | undefined
+  readonly onLimit?: 'fail' | 'answer' | undefined
+  readonly stall?: boolean | StallOptions | undefined
+  readonly log?: RunLog | undefined
   /** Steering messages, taken at turn boundaries. */
-  readonly input?: InputPort
+  readonly input?: InputPort | undefined
 }
 
 /** Options of a run that goes on where it was left. */
@@ -155,7 +155,7 @@ export interface ResumeOptions<Deps = unknown> extends Omit<RunOptions<Deps>, 'h
    * What the run may be configured with now: exactly what it had (`same`); anything, as long as the tools whose calls are
    * still to be run are what they were (`compatible`, the default); anything at all (`any`).
    */
-  readonly configPolicy?: ConfigPolicy
+  readonly configPolicy?: ConfigPolicy | undefined
 }
 
 /** What was given to a recorded run alone, and is needed to run it again. */
