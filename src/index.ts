@@ -32,7 +32,7 @@ export type {
   ToolCallRecord,
 } from './contracts/result.js'
 
-export { callTool } from './tools/boundary/call.js'
+export { callTool } from './tools/call-tool.js'
 export type { CalledTool, CallToolOptions } from './tools/boundary/call.js'
 export type { Ask } from './tools/ask.js'
 export { defineTool } from './tools/define.js'

@@ -113,7 +113,7 @@ export class OpenHarness<Output = string, Deps = unknown> implements AsyncDispos
     return resultOf(this.#beginResumed(runIdOrState, answers, options as ResumeOptions, false))
   }
 
-  /** `resume` as a stream. Throws for invalid options, a state and answers that do not fit it, and on a closed harness. */
+  /** `resume` as a stream. Throws for invalid options and on a closed harness; the result rejects for anything else. */
   streamResume(
     runIdOrState: string | ResumeState,
     answers: readonly Answer[],
