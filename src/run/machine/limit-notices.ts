@@ -3,6 +3,10 @@ import { nearLimits } from './limits.js'
 import type { Breach, NearLimit, Standing } from './limits.js'
 import type { LimitKind, RunRules } from './rules.js'
 
+/** The form of the keys of these notices. */
+export const NOTICE_KEY =
+  /^limit_warning:(model_requests|tool_calls|tool_retries|input_tokens|output_tokens|time_ms|cost_usd|stall):(near|\d+)$/
+
 /** A notice that a budget runs out, or that a run goes in circles. */
 export interface LimitNotice extends Notice {
   readonly limitKind: LimitKind

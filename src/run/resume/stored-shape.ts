@@ -18,6 +18,7 @@ import type {
   ResumeState,
   RunUsage,
 } from '../../contracts/result.js'
+import { NOTICE_KEY } from '../machine/limit-notices.js'
 import { isObject } from '../../util/json.js'
 import type { JsonValue } from '../../util/json.js'
 import {
@@ -28,6 +29,7 @@ import {
   jsonObject,
   leaf,
   list,
+  matching,
   mutable,
   nullable,
   number,
@@ -427,7 +429,7 @@ export const runStateShape = object<StoredRunState>({
   firstEntry: count,
   phase,
   usage,
-  told: mutable(list(string)),
+  told: mutable(list(matching(NOTICE_KEY, 'the key of a notice, such as `limit_warning:tool_calls:1`'))),
   traceparent: optional(string),
   closing: nullable(object<Breach>({ kind: word(), limit: amount, count: amount })),
   staleTurns: count,

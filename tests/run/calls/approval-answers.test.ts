@@ -203,10 +203,10 @@ describe('the counters of a stored run', () => {
       'Expected `told` of the state to be a list, got an object',
     ],
     [
-      'AP-40 a state with a notice that is not a key',
+      'AP-40 a state with a notice about an unknown limit',
       'told',
-      [['limit_warning', 'coffee', 1]],
-      'Expected `told[0]` of the state to be a string, got a list',
+      ['limit_warning:coffee:1'],
+      'Expected `told[0]` of the state to be the key of a notice, such as `limit_warning:tool_calls:1`, got `limit_warning:coffee:1`',
     ],
   ])(
     'AP-41 a state with an invalid counter is rejected, and the error names the field: %s',
