@@ -151,7 +151,9 @@ function plain(title) {
 function sentences(promises) {
   return [...promises]
     .map(([context, titles]) => [context, [...titles].join('; ')].filter((part) => part !== '').join(': '))
-    .map((sentence) => `${sentence.charAt(0).toUpperCase()}${sentence.slice(1)}.`)
+    .map(
+      (sentence) => `${sentence.replace(/^[a-z]+(?![\w`])/, (word) => word.charAt(0).toUpperCase() + word.slice(1))}.`,
+    )
     .join(' ')
 }
 

@@ -135,7 +135,7 @@ describe('withDeps', () => {
     expect(extension.name).toBe('x')
   })
 
-  test('a harness that is given no dependencies refuses to run, before the first event', async () => {
+  test('a harness without its dependencies rejects a run before the first event', async () => {
     const harness = new own.Harness({ model: model(), builtinTools, tools: [lookup] })
     expect(await failureOf(harness.run('Go.'))).toMatchObject({ code: 'invalid_options' })
     expect(() => harness.stream('Go.')).toThrow(/created by `withDeps`: pass `deps`/)

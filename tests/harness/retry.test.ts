@@ -5,7 +5,7 @@ import { ScriptedModel } from 'thinharness/testing'
 import { eventsIn, logWith, stored } from '../run/resume/pause-support.js'
 import { eventsOf, failureOf, harnessOf, kinds, ofKind, tool } from './support.js'
 
-describe('D-04 a run that failed is retried in its own log', () => {
+describe('a failed run is retried in its own log', () => {
   test('after a provider error: the request is made again, and completed calls are not', async () => {
     const log = memoryLog()
     const ran: string[] = []
@@ -24,7 +24,7 @@ describe('D-04 a run that failed is retried in its own log', () => {
     expect((await harness.replay(events)).text).toBe('Done.')
   })
 
-  test('after a limit: with a higher one it goes on where it stood', async () => {
+  test('after a limit it continues with a higher one', async () => {
     const log = memoryLog()
     const model = new ScriptedModel().calls('look').says('Done.')
     const harness = harnessOf({ model, tools: [tool('look')], log, limits: { modelRequests: 1 } })
@@ -85,7 +85,7 @@ describe('D-04 a run that failed is retried in its own log', () => {
   })
 })
 
-test('D-04 a run that did not fail is treated as by recover: its ending, or its pause, is given again', async () => {
+test('a run that did not fail is treated as by `recover`: its result or its pause is returned again', async () => {
   const log = memoryLog()
   const pay = tool('pay', undefined, { requiresApproval: true })
   const model = new ScriptedModel().says('Done.').calls('pay')

@@ -85,7 +85,7 @@ describe('the meaning of a complete reply', () => {
     ],
     ['SO-02 tool mode: other calls continue', calls(['a', '{}'], ['b', '{}']), tool, CONTINUE],
     [
-      'SO-02 SO-21 tool mode: an answer beside a call is unexpected',
+      'SO-02 SO-21 tool mode: an answer next to a call is unexpected',
       calls(['a', '{}'], ['final_result', '{"n":1}']),
       tool,
       { kind: 'unexpected', message: ONLY_CALL },

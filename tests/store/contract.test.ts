@@ -14,7 +14,8 @@ const fresh = (): string => join(folder, `log_${(count += 1)}`)
 afterAll(() => rmSync(folder, { recursive: true }))
 
 describe('a log in memory', () => {
-  for (const { name, says, check } of runLogContract({ open: () => memoryLog() })) test(`160 ${name}: ${says}`, check)
+  for (const { name, says, check } of runLogContract({ open: () => memoryLog() }))
+    test(`160 the contract of a log holds: ${name}, ${says}`, check)
 })
 
 describe('a log in a folder', () => {
@@ -25,7 +26,7 @@ describe('a log in a folder', () => {
     return log
   }
   const laws = runLogContract({ open: () => open(), reopen: (log) => open(places.get(log)) })
-  for (const { name, says, check } of laws) test(`160 ${name}: ${says}`, check, 30_000)
+  for (const { name, says, check } of laws) test(`160 the contract of a log holds: ${name}, ${says}`, check, 30_000)
 })
 
 describe('a log in SQLite', () => {
@@ -41,7 +42,7 @@ describe('a log in SQLite', () => {
     kill: (log) => log.close(),
     close: (log) => log.close(),
   })
-  for (const { name, says, check } of laws) test(`160 ${name}: ${says}`, check, 30_000)
+  for (const { name, says, check } of laws) test(`160 the contract of a log holds: ${name}, ${says}`, check, 30_000)
 })
 
 describe('the contract', () => {

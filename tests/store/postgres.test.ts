@@ -61,7 +61,7 @@ describe.skipIf(server === null)('a log in PostgreSQL', () => {
     kill: loseConnections,
     close: (log) => log.close(),
   })
-  for (const { name, says, check } of laws) test(`160 ${name}: ${says}`, check, 60_000)
+  for (const { name, says, check } of laws) test(`160 the contract of a log holds: ${name}, ${says}`, check, 60_000)
 
   test('creates its tables once, when 16 do it at the same moment', async () => {
     const schema = fresh()

@@ -93,7 +93,7 @@ describe('failures that end the run', () => {
     ['the start of a call', 4, ['run_started', 'model_request_started', 'model_message']],
     ['the end of a call', 5, ['run_started', 'model_request_started', 'model_message', 'tool_call_started']],
   ])(
-    '160 a store failure executes nothing after it, and the stream ends with `run_failed`: at %s',
+    '160 a store failure executes nothing after it, and the stream ends with `run_failed`: %s',
     async (_name, failing, kept) => {
       const inner = memoryLog()
       let appends = 0

@@ -76,7 +76,7 @@ describe('a question to a person', () => {
     ['that is missing', { callId: 'call_1' }, /`answer` of the answer to `call_1` to be a value, got nothing/],
     ['that approves', { callId: 'call_1', approved: true }, /Unknown field of the answer/],
     ['with a word more', { callId: 'call_1', answer: { color: 'red' }, reason: 'x' }, /Unknown field of the answer/],
-  ])('an answer %s is refused before anything has run', async (_, answer, problem) => {
+  ])('an answer %s is rejected before anything runs', async (_, answer, problem) => {
     const { ask, entered } = askTool()
     const log = memoryLog()
     const harness = harnessOf({ model: new ScriptedModel().calls('ask'), tools: [ask], log })

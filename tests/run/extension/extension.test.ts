@@ -59,7 +59,7 @@ describe('use', () => {
       ],
       'Two tools have the name `t`; each needs a name of its own.',
     ],
-  ])('%s is refused', async (_name, use, message) => {
+  ])('%s is rejected', async (_name, use, message) => {
     const model = new ScriptedModel()
     const refused = { code: 'invalid_options', message }
     expect(() => harnessOf({ model, use: use as Extension[] })).toThrow(expect.objectContaining(refused))
@@ -177,7 +177,7 @@ describe('forRun', () => {
     expect([error.code, error.message]).toEqual(['hook_failed', '`forRun` of extension `odd` failed: Oops.'])
   })
 
-  test('record before the run began is refused', async () => {
+  test('record is rejected before the run starts', async () => {
     let refused: unknown
     const use = [
       defineExtension({

@@ -19,7 +19,7 @@ async function conversation() {
 
 const shown = (value: unknown): string => JSON.stringify(value)
 
-test('LF-01 a run stores its prompt, its replies and its answer once, and nothing of the runs before it', async () => {
+test('a run stores its prompt, its replies and its answer once, and nothing of earlier runs', async () => {
   const { log, last } = await conversation()
   const words = ['First prompt.', 'One.', 'Second prompt.', 'Two.', 'Third prompt.', 'Three.']
   const logs = await Promise.all(['run_1', 'run_2', 'run_3'].map(async (id) => shown(await eventsIn(log, id))))
@@ -31,7 +31,7 @@ test('LF-01 a run stores its prompt, its replies and its answer once, and nothin
   expect(started?.history).toEqual({ runId: 'run_2', seq: 8, entryId: 'e6' })
 })
 
-test('LF-02 a run is found again with the whole conversation, recovered, replayed and forked', async () => {
+test('a run can be loaded with the whole conversation, recovered, replayed and forked', async () => {
   const { log, harness, last } = await conversation()
   const events = await eventsIn(log, 'run_3')
   expect((await harness.recover('run_3')).transcript).toEqual(last.transcript)
@@ -41,7 +41,7 @@ test('LF-02 a run is found again with the whole conversation, recovered, replaye
   expect(forked.transcript.slice(0, -2)).toEqual(last.transcript)
 })
 
-test('LF-03 a log that stands alone has the conversation in it', async () => {
+test('a self-contained log holds the conversation', async () => {
   const { log, last } = await conversation()
   const alone: unknown[] = []
   for await (const event of inlineHistory(log, await eventsIn(log, 'run_3'))) alone.push(event)
@@ -52,7 +52,7 @@ test('LF-03 a log that stands alone has the conversation in it', async () => {
   expect(failed.message).toMatch(/does not hold the conversation of run `run_2` up to event 8/)
 })
 
-test('LF-04 a state is stored by reference in a log that has its run, and whole in another', async () => {
+test('a state is stored by reference in a log that has its run, and whole in another', async () => {
   const { log, harness, last } = await conversation()
   const model = new ScriptedModel().says('Four.').says('Four.')
   await harness.run('More.', { runId: 'run_4', model, history: stored(last) })
@@ -64,7 +64,7 @@ test('LF-04 a state is stored by reference in a log that has its run, and whole 
   expect(there?.history).toEqual(last.transcript)
 })
 
-test('K-18 a state that was changed is refused by a log that has its run', async () => {
+test('a modified state is rejected by a log that has its run', async () => {
   const { harness, last } = await conversation()
   const state = jsonCopy(stored(last)) as ResumeState & { transcript: { parts: { text: string }[] }[] }
   state.transcript[7]!.parts[0]!.text = 'Something else.'
@@ -73,7 +73,7 @@ test('K-18 a state that was changed is refused by a log that has its run', async
   expect(failed.message).toMatch(/run `run_3` is not the one that the log holds/)
 })
 
-test('K-06 a held call does not run without its answer because its state was changed', async () => {
+test('a held call does not run without its answer, even if its state was modified', async () => {
   const { pay, ran } = payTool()
   const log = memoryLog()
   const model = new ScriptedModel().callsAll([{ name: 'pay' }, { name: 'pay' }])
@@ -85,7 +85,7 @@ test('K-06 a held call does not run without its answer because its state was cha
   expect(ran).toEqual([])
 })
 
-test('K-04 a fork of a run with a pause has the result of the call, and does not run it again', async () => {
+test('a fork of a run with a pause has the result of the call, and does not run it again', async () => {
   const { pay, ran } = payTool()
   const log = memoryLog()
   const model = new ScriptedModel().calls('pay').says('Paid.').says('Also paid.')
@@ -99,7 +99,7 @@ test('K-04 a fork of a run with a pause has the result of the call, and does not
   expect(ran).toHaveLength(1)
 })
 
-test('K-14 a run that is waiting is recovered without a claim: an answer can arrive meanwhile', async () => {
+test('a waiting run is recovered without a claim: an answer can arrive meanwhile', async () => {
   const { pay } = payTool()
   const log = memoryLog()
   const harness = harnessOf({ model: new ScriptedModel().calls('pay'), tools: [pay], log })
