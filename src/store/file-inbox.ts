@@ -1,10 +1,10 @@
-import { closeSync, fsyncSync, linkSync, mkdirSync, openSync, readFileSync, truncateSync } from 'node:fs'
+import { closeSync, fsyncSync, linkSync, openSync, readFileSync, truncateSync } from 'node:fs'
 import { unlinkSync, writeSync } from 'node:fs'
 import { join } from 'node:path'
 import type { Post } from '../run/log/log.js'
 import { isObject, parseJson } from '../util/json.js'
 import { fileNameOf } from './file-name.js'
-import { namesIn } from './file-names.js'
+import { makeFolder, namesIn } from './folder.js'
 
 interface DatedPost extends Post {
   /** When it was posted, in ms with fractions: the order of the inbox. */
@@ -21,7 +21,7 @@ export class FileInbox {
 
   /** `sync`: waits for the disk. */
   post({ id, body }: Post, sync: boolean): void {
-    mkdirSync(this.#folder, { recursive: true })
+    makeFolder(this.#folder)
     const written = join(this.#folder, `new-${globalThis.crypto.randomUUID()}`)
     const fd = openSync(written, 'wx', 0o600)
     try {

@@ -1,8 +1,9 @@
-import { closeSync, existsSync, fstatSync, fsyncSync, futimesSync, mkdirSync, openSync, readdirSync } from 'node:fs'
+import { closeSync, existsSync, fstatSync, fsyncSync, futimesSync, openSync, readdirSync } from 'node:fs'
 import { readFileSync, readSync, renameSync, rmdirSync, statSync, unlinkSync, writeSync } from 'node:fs'
-import { dirname, join } from 'node:path'
+import { join } from 'node:path'
 import { hasEnded } from '../run/log/owner.js'
 import { isObject, parseJson } from '../util/json.js'
+import { makeFolder } from './folder.js'
 import { mendTail } from './log-file.js'
 import type { LogRef } from '../run/log/ref.js'
 
@@ -220,16 +221,6 @@ function copyInto(target: number, path: string): boolean {
     return true
   } finally {
     closeSync(source)
-  }
-}
-
-/** Throws if the folder can be neither created nor found, unless another process has just removed it. */
-function makeFolder(folder: string): void {
-  try {
-    mkdirSync(folder, { recursive: true })
-  } catch (error) {
-    const isGone = (error as NodeJS.ErrnoException).code === 'ENOENT' && existsSync(dirname(folder))
-    if (!isGone) throw error
   }
 }
 

@@ -1,17 +1,17 @@
-import { existsSync, mkdirSync, readFileSync, unlinkSync, writeFileSync } from 'node:fs'
+import { existsSync, readFileSync, unlinkSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import type { LogRef } from '../run/log/ref.js'
 import { keyOf } from '../run/log/ref.js'
 import type { Reference } from '../run/log/pruning.js'
 import { isObject, parseJson } from '../util/json.js'
 import { fileNameOf } from './file-name.js'
-import { namesIn } from './file-names.js'
+import { makeFolder, namesIn } from './folder.js'
 import { folderOf, pathsOf } from './file-paths.js'
 
 /** Stores that one log refers to another: as a file in a folder of the other. */
 export function addReference(folder: string, reference: Reference): void {
   const { referrers } = pathsOf(folder, reference.to)
-  mkdirSync(referrers, { recursive: true })
+  makeFolder(referrers)
   writeFileSync(join(referrers, fileNameOf(keyOf(reference.from))), JSON.stringify(reference), { mode: 0o600 })
 }
 

@@ -1,4 +1,4 @@
-import { closeSync, fdatasync, fstatSync, ftruncateSync, mkdirSync, openSync, readSync } from 'node:fs'
+import { closeSync, fdatasync, fstatSync, ftruncateSync, openSync, readSync } from 'node:fs'
 import { statSync, writeSync } from 'node:fs'
 import { open } from 'node:fs/promises'
 import { dirname } from 'node:path'
@@ -9,6 +9,7 @@ import { nameOf } from '../run/log/ref.js'
 import type { LogEvent } from '../run/log/log.js'
 import type { LogRef } from '../run/log/ref.js'
 import { isObject, parseJson } from '../util/json.js'
+import { makeFolder } from './folder.js'
 
 const SYNC_EVERY_MS = 1000
 const TAIL_BYTES = 65_536
@@ -54,7 +55,7 @@ export class LogFile {
   /** Opens the file, which it creates with its folder, readable by its owner alone. A torn last line is cut off. */
   static open(path: string, ref: LogRef, check: WriteCheck): LogFile {
     check(null)
-    mkdirSync(dirname(path), { recursive: true })
+    makeFolder(dirname(path))
     return new LogFile(path, ref, check)
   }
 

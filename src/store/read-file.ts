@@ -58,7 +58,7 @@ class Lines<Event extends LogEvent> {
       const line = Buffer.concat([...this.#rest, chunk.subarray(start, end)])
       this.#rest = []
       start = end + 1
-      yield this.#checked(eventIn<Event>(line), line.length + 1)
+      yield this.#checked(eventIn(line) as Event | undefined, line.length + 1)
     }
     this.#rest.push(chunk.subarray(start))
   }
@@ -66,7 +66,7 @@ class Lines<Event extends LogEvent> {
   /** The event in a last line that does not end as one; nothing in a torn one. */
   last(): Event | undefined {
     const line = Buffer.concat(this.#rest)
-    const event = eventIn<Event>(line)
+    const event = eventIn(line) as Event | undefined
     if (event !== undefined) return this.#checked(event, line.length)
     if (this.#record === 0) throw cutWithinFirst(this.#ref)
     return undefined
@@ -90,10 +90,10 @@ class Lines<Event extends LogEvent> {
   }
 }
 
-function eventIn<Event extends LogEvent>(line: Buffer): Event | undefined {
+function eventIn(line: Buffer): LogEvent | undefined {
   const parsed = parseJson(line.toString())
   const isEvent = parsed.ok && isObject(parsed.value) && typeof parsed.value['seq'] === 'number'
-  return isEvent ? (parsed.value as unknown as Event) : undefined
+  return isEvent ? (parsed.value as unknown as LogEvent) : undefined
 }
 
 function cutWithinFirst(ref: LogRef): HarnessError {

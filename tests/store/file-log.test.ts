@@ -1,6 +1,7 @@
 import { execFileSync } from 'node:child_process'
 import { existsSync, readdirSync, readlinkSync, statSync } from 'node:fs'
-import { chmod, mkdir, mkdtemp, readFile, rm, symlink, writeFile } from 'node:fs/promises'
+import { appendFile, chmod, copyFile, mkdir, mkdtemp, readFile, rename } from 'node:fs/promises'
+import { rm, symlink, truncate, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { build } from 'tsup'
@@ -250,6 +251,43 @@ describe('a truncated log', () => {
     expect(await readAll(log, 'run_a', 1)).toHaveLength(1)
     expect(performance.now() - start).toBeLessThan(4_000)
   }, 30_000)
+})
+
+describe('a file that is changed during its run', () => {
+  const ref = { kind: 'run', id: 'run_a' } as const
+  const path = (): string => join(folder, 'run_a.jsonl')
+
+  test.each<[string, () => Promise<void>, RegExp]>([
+    ['removed', () => rm(path()), /is gone during the run\.$/],
+    ['moved', () => rename(path(), join(folder, 'elsewhere.jsonl')), /is gone during the run\.$/],
+    ['replaced', () => rename(join(folder, 'copy.jsonl'), path()), /was replaced during the run\.$/],
+    ['truncated', () => truncate(path(), 10), /was changed during the run\.$/],
+    ['extended', () => appendFile(path(), 'x\n'), /was changed during the run\.$/],
+  ])('160 by being %s makes the next append fail', async (_name, change, message) => {
+    const log = fileLog(folder, { fsync: 'never' })
+    await log.claim(ref, 'ann', 60_000)
+    await log.append(ref, STORY.slice(0, 1), { owner: 'ann' })
+    await copyFile(path(), join(folder, 'copy.jsonl'))
+    await change()
+    const failed = { code: 'store_failure', message: expect.stringMatching(message) as string }
+    await expect(log.append(ref, STORY.slice(1, 2), { owner: 'ann' })).rejects.toMatchObject(failed)
+    await log.claim(ref, 'ann', 0)
+    expect(openFiles()).toBe(0)
+  })
+
+  test('160 is reported by the run', async () => {
+    const steps = { model: new ScriptedModel().calls('erase').says('Done.'), log: fileLog(folder) }
+    const erase = tool('erase', () => rm(join(folder, 'run_a.jsonl')))
+    const error = await failureOf(harnessOf({ ...steps, tools: [erase] }).run('Go.', { runId: 'run_a' }))
+    expect(error).toMatchObject({ code: 'store_failure', run: { runId: 'run_a' } })
+  })
+
+  test.skipIf(process.platform !== 'linux')('160 a folder that cannot be created is a store failure', async () => {
+    const log = fileLog('/proc/thinharness/runs')
+    await expect(log.claim(ref, 'ann', 60_000)).rejects.toMatchObject({ code: 'store_failure' })
+    const error = await failureOf(harnessOf({ model: new ScriptedModel(), log }).run('Go.'))
+    expect(error).toMatchObject({ code: 'store_failure', cause: { code: 'ENOENT' } })
+  })
 })
 
 describe('a failing disk', () => {

@@ -152,6 +152,33 @@ describe.skipIf(server === null)('a log in PostgreSQL', () => {
     60_000,
   )
 
+  test('161 the tables of an earlier version are extended, with their runs', async () => {
+    const schema = fresh()
+    const first = { ...event('run_started', 1), runId: 'run_a' }
+    await admin.query(`create schema "${schema}";
+      create table "${schema}".runs (run_id text collate "C" primary key, version integer not null default 1,
+        last_seq integer not null default 0, phase text, started_at text collate "C", updated_at text collate "C",
+        parent_run_id text collate "C", digest text, owner text, owned_until timestamptz);
+      create table "${schema}".events (run_id text collate "C" not null, seq integer not null, event text not null,
+        primary key (run_id, seq));
+      comment on table "${schema}".runs is 'thinharness store 1';`)
+    await admin.query(`insert into "${schema}".events values ('run_a', 1, $1)`, [JSON.stringify(first)])
+    await admin.query(
+      `insert into "${schema}".runs (run_id, last_seq, phase, started_at, updated_at) values ('run_a', 1, 'open', $1, $1)`,
+      [first.at],
+    )
+    const logs = [open(schema), open(schema)]
+    const ref = { kind: 'run', id: 'run_a' } as const
+    const summaries = await Promise.all(logs.map((log) => log.inspect(ref)))
+    for (const summary of summaries) expect(summary).toMatchObject({ status: 'interrupted', lastSeq: 1 })
+    const [log] = logs
+    await log!.append(ref, [event('hook_failed', 2)])
+    expect(await readAll(log!, 'run_a')).toHaveLength(2)
+    await log!.append({ kind: 'thread', id: 'run_a' }, [{ kind: 'thread_opened', seq: 1, at: first.at }])
+    expect(await log!.inspect({ kind: 'thread', id: 'run_a' })).toMatchObject({ threadId: 'run_a', lastSeq: 1 })
+    for (const each of logs) await each.close()
+  })
+
   test('a page of many runs uses an index', async () => {
     const log = open()
     await log.append({ kind: 'run', id: 'run_a' }, [event('run_started', 1)])

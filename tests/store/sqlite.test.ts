@@ -61,6 +61,34 @@ describe('a log in SQLite', () => {
     await expect(readAll(log, 'run_b')).rejects.toEqual(message('run_b', 'cannot be read'))
   })
 
+  test('161 opens the file of an earlier version, with its runs', async () => {
+    const path = join(folder, 'earlier.db')
+    const database = await openDatabase(path, 'normal')
+    for (const table of ['runs', 'events', 'threads', 'thread_events', 'log_references', 'posts']) {
+      database.exec(`drop table ${table}`)
+    }
+    database.exec(EARLIER_TABLES)
+    const first = { ...event('run_started', 1), runId: 'run_a' }
+    database.prepare('insert into events values (?, 1, ?)').run('run_a', JSON.stringify(first))
+    const digest = { ...EARLIER_DIGEST, rules: null, batch: { open: 0, retries: [] } }
+    database
+      .prepare(`insert into runs values ('run_a', 1, 'open', ?, ?, null, ?, null, 0)`)
+      .run(first.at, first.at, JSON.stringify(digest))
+    database.exec('pragma user_version = 1')
+    database.close()
+    await using log = sqliteLog(path)
+    const ref = { kind: 'run', id: 'run_a' } as const
+    const { phase: _, ...fields } = EARLIER_DIGEST
+    expect(await log.inspect(ref)).toEqual({ ...fields, status: 'interrupted' })
+    const mine = log.list({ resourceId: 'user_7' })
+    for await (const run of mine) expect(run.runId).toBe('run_a')
+    await log.append(ref, [event('hook_failed', 2)])
+    expect(await readAll(log, 'run_a')).toHaveLength(2)
+    expect(await log.inspect(ref)).toMatchObject({ lastSeq: 2, usage: { hookFailures: 1 } })
+    await log.append({ kind: 'thread', id: 'run_a' }, [{ kind: 'thread_opened', seq: 1, at: first.at }])
+    expect(await log.inspect({ kind: 'thread', id: 'run_a' })).toMatchObject({ threadId: 'run_a', lastSeq: 1 })
+  })
+
   test.skipIf(process.platform === 'win32')('160 a disk that fills up loses nothing that was stored', async () => {
     const bundle = await bundleStores()
     onTestFinished(() => rmSync(bundle, { recursive: true }))
@@ -131,3 +159,28 @@ describe('a log in SQLite', () => {
     }
   })
 })
+
+const EARLIER_TABLES = `
+create table runs (run_id text primary key, last_seq integer not null default 0, phase text, started_at text,
+  updated_at text, parent_run_id text, digest text, owner text, owned_until integer not null default 0);
+create index runs_by_start on runs (started_at desc, run_id desc);
+create index runs_by_phase on runs (phase, started_at desc, run_id desc);
+create index runs_by_parent on runs (parent_run_id, started_at desc, run_id desc);
+create table events (run_id text not null, seq integer not null, event text not null, primary key (run_id, seq));`
+
+const EARLIER_DIGEST = {
+  runId: 'run_a',
+  phase: 'open',
+  stopReason: null,
+  startedAt: '2026-01-01T00:00:00.000Z',
+  updatedAt: '2026-01-01T00:00:00.000Z',
+  endedAt: null,
+  provider: 'p',
+  model: 'm',
+  metadata: { resourceId: 'user_7' },
+  usage: { modelRequests: 0 },
+  pending: [],
+  parent: null,
+  error: null,
+  lastSeq: 1,
+}

@@ -37,6 +37,7 @@ export interface PruneOptions {
 }
 
 const STATUSES: readonly RunStatus[] = ['running', 'paused', 'interrupted', 'completed', 'failed', 'cancelled']
+const KINDS: readonly string[] = ['run', 'thread']
 const LIST_OPTIONS = ['kind', 'status', 'parentRunId', 'resourceId', 'before']
 
 /** Where a log is in the list of its kind: newest first by time, then by id. */
@@ -61,7 +62,7 @@ export function listQuery(options: ListOptions = {}): ListQuery {
   const problem = unknownKey(options, LIST_OPTIONS, 'option of `list`')
   if (problem !== undefined) throw new HarnessError('invalid_options', problem)
   const { kind = 'run', status, parentRunId, resourceId, before } = options
-  if (kind !== 'run' && kind !== 'thread') throw invalid('kind', 'list', ['`run` or `thread`', kind])
+  if (!KINDS.includes(kind)) throw invalid('kind', 'list', ['`run` or `thread`', kind])
   if (kind === 'thread' && (status !== undefined || parentRunId !== undefined)) {
     throw new HarnessError('invalid_options', 'Expected `status` and `parentRunId` of `list` only for runs.')
   }
