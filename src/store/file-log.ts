@@ -23,7 +23,7 @@ import { runIdOf } from './file-name.js'
 import { namesIn } from './folder.js'
 import { folderOf, pathsOf } from './file-paths.js'
 import { addReference, referencesIn } from './file-references.js'
-import { foldRun } from './fold-run.js'
+import { exportRun, foldRun } from './fold-run.js'
 import { Followers } from './followers.js'
 import { LogFile } from './log-file.js'
 import type { WriteCheck } from './log-file.js'
@@ -157,6 +157,10 @@ class FileLog implements LogStore {
     const query = listQuery(options)
     const summaries = query.kind === 'run' ? this.#runs(query) : this.#threads()
     for await (const summary of summaries) if (isListed(query, summary)) yield summary as LogSummaries[Kind]
+  }
+
+  export(runId: string): AsyncIterable<DurableEvent> {
+    return exportRun(this, runId)
   }
 
   async prune(options: PruneOptions): Promise<number> {

@@ -2,6 +2,8 @@ import { HarnessError, messageOf } from '../contracts/errors.js'
 import { digestOf } from '../run/log/digest.js'
 import type { RunDigest } from '../run/log/digest.js'
 import type { LogStore } from '../run/log/log.js'
+import { runRef } from '../run/log/ref.js'
+import type { DurableEvent } from '../run/machine/events.js'
 
 /**
  * The digest of a run whose writer passed none, computed from its events; null if it has none. Rejects with
@@ -18,4 +20,10 @@ export async function foldRun(log: LogStore, runId: string): Promise<RunDigest |
     const message = `The log of run \`${runId}\` is damaged: ${messageOf(error)}`
     throw new HarnessError('invalid_log', message, { cause: error })
   }
+}
+
+/** The events of a run with the conversations that it refers to in them. */
+export async function* exportRun(log: LogStore, runId: string): AsyncGenerator<DurableEvent> {
+  const { inlineHistory } = await import('../run/resume/read-log.js')
+  yield* inlineHistory(log, log.read(runRef(runId)))
 }

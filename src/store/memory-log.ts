@@ -9,7 +9,7 @@ import { hasEnded } from '../run/log/owner.js'
 import { prunables, removable } from '../run/log/pruning.js'
 import type { DurableEvent } from '../run/machine/events.js'
 import type { JsonObject } from '../util/json.js'
-import { foldRun } from './fold-run.js'
+import { exportRun, foldRun } from './fold-run.js'
 import { Followers } from './followers.js'
 import { TakenPosts } from './taken-posts.js'
 import { checkRef, keyOf } from '../run/log/ref.js'
@@ -133,6 +133,10 @@ class MemoryLog implements LogStore {
     }
     found.sort((left, right) => comparePlaces(placeOf(left), placeOf(right)))
     yield* found as LogSummaries[Kind][]
+  }
+
+  export(runId: string): AsyncIterable<DurableEvent> {
+    return exportRun(this, runId)
   }
 
   async prune(options: PruneOptions): Promise<number> {

@@ -11,6 +11,7 @@ import { invalidOptions, parse } from '../contracts/parse.js'
 import { having, matching, partial, secret, string } from '../util/shape.js'
 import { prunables, removable } from '../run/log/pruning.js'
 import type { DurableEvent } from '../run/machine/events.js'
+import { exportRun } from './fold-run.js'
 import { Followers } from './followers.js'
 import { createTables, openPool } from './postgres-pool.js'
 import type { OwnPool, PostgresPool } from './postgres-pool.js'
@@ -160,6 +161,10 @@ class PostgresLogStore implements PostgresLog {
 
   list<Kind extends LogKind = 'run'>(options?: ListOptions<Kind>): AsyncIterable<LogSummaries[Kind]> {
     return listPages(options, (query) => this.#use('list its logs', (tables) => tables.page(query)), this)
+  }
+
+  export(runId: string): AsyncIterable<DurableEvent> {
+    return exportRun(this, runId)
   }
 
   async prune(options: PruneOptions): Promise<number> {

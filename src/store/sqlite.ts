@@ -7,6 +7,7 @@ import type { AppendOptions, LogEvent, LogStore } from '../run/log/log.js'
 import type { FollowOptions, Post, ReadOptions } from '../run/log/log.js'
 import { prunables, removable } from '../run/log/pruning.js'
 import type { DurableEvent } from '../run/machine/events.js'
+import { exportRun } from './fold-run.js'
 import { Followers } from './followers.js'
 import { columnsOf, listPages, readPages, summaryOfRow } from './rows.js'
 import { openDatabase } from './sqlite-database.js'
@@ -134,6 +135,10 @@ class SqliteLogStore implements SqliteLog {
 
   list<Kind extends LogKind = 'run'>(options?: ListOptions<Kind>): AsyncIterable<LogSummaries[Kind]> {
     return listPages(options, (query) => this.#use('list its logs', (tables) => tables.page(query)), this)
+  }
+
+  export(runId: string): AsyncIterable<DurableEvent> {
+    return exportRun(this, runId)
   }
 
   async prune(options: PruneOptions): Promise<number> {

@@ -92,6 +92,8 @@ export interface LogStore {
   list<Kind extends LogKind = 'run'>(options?: ListOptions<Kind>): AsyncIterable<LogSummaries[Kind]>
   /** Removes logs that no other log refers to, with their inboxes. Resolves to their number. */
   prune(options: PruneOptions): Promise<number>
+  /** The events of a run with the conversations that it refers to in them: a log that stands alone. */
+  export(runId: string): AsyncIterable<DurableEvent>
   /** Whether the logs outlive the process. */
   readonly outlives: boolean
 }

@@ -115,7 +115,7 @@ export class Events {
       ...replied,
       ...{ text: '', toolCalls: [{ id: 'call_1', name: 'pay' }], finalizedOutputMode: null },
       entry: {
-        ...{ role: 'assistant', id: 'e1', at: replied.at, parts: [call], provider, model },
+        ...{ role: 'assistant', id: 'e2', at: replied.at, parts: [call], provider, model },
         ...{ finishReason: 'tool_calls', usage: TOKENS },
       },
       ...{ resolution: { kind: 'continue' }, nativeFinishReason: null, responseId: null, responseModel: null },

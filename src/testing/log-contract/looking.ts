@@ -1,4 +1,4 @@
-import type { LogStore, RunSummary } from '../../index.js'
+import type { LogEvent, LogStore, RunSummary } from '../../index.js'
 import { Events, thread } from './events.js'
 import type { Beginning } from './events.js'
 import { all, expectEqual, runOf, threadOf } from './law.js'
@@ -41,6 +41,24 @@ export const lookingLaws = {
       }
       const paused = await all(log.list({ status: 'paused' }))
       expectEqual('the paused runs', idsOf(paused), ['run_paused', 'other_run_paused'])
+    },
+  },
+  exports_runs: {
+    says: 'The export of a run contains the conversation that the run continues by reference.',
+    async holds({ store, again }) {
+      const before = new Events('run_1')
+      before.completes()
+      await store.append(before.ref, before.made)
+      const after = new Events('run_2', { afterMs: 10_000 })
+      const [started] = after.made
+      if (started === undefined) throw new Error('Expected the beginning of a run.')
+      const history = { runId: 'run_1', seq: before.seq, entryId: 'e1' }
+      const begins: LogEvent & { history: unknown } = { ...started, history }
+      await store.append(after.ref, [begins], { references: [before.ref] })
+      const [exported] = await all((await again()).export('run_2'))
+      const prompt = { role: 'user', id: 'e1', at: before.made[0]?.at, content: [{ type: 'text', text: 'Go.' }] }
+      expectEqual('the export', exported, { ...started, history: [prompt] })
+      expectEqual('the export of a run that refers to nothing', await all(store.export('run_1')), before.made)
     },
   },
   lists_newest_first: {
