@@ -135,7 +135,7 @@ export function toolsOfChild(
   return [...inherited.values()].filter(({ name }) => !withoutTools.includes(name))
 }
 
-/** The system prompt: what was configured, the workspace, and what each tool has to say (spec §2.3). */
+/** The system prompt: what was configured, the workspace, and what each tool has to say. */
 function instructionsOf(config: Config<unknown>, instructions: string, { tools, skills }: Offer): string {
   const root = config.namesRoot ? `Workspace root: ${config.root}` : ''
   return withToolInstructions([instructions, root, skills], tools)

@@ -71,7 +71,7 @@ export class RunOffers {
     }
   }
 
-  /** A server cannot know what others call their tools: whoever joins them can put them apart (spec §6.13). */
+  /** A server cannot know what others call their tools: whoever joins them can put them apart. */
   #checkServerNames(ours: readonly ToolSpec[], servers: Offer['servers']): void {
     const { parts, config } = this.#setup
     const owners = new Map(ours.map(({ name }) => [name, 'a tool of the harness']))

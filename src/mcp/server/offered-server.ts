@@ -7,7 +7,7 @@ import type { ContentPart } from '../../contracts/entry.js'
 import { isObject } from '../../util/json.js'
 import type { JsonObject, JsonValue } from '../../util/json.js'
 import { didYouMean } from '../../util/suggest.js'
-import { abortable } from '../../util/abortable.js'
+import { abortable } from '../../util/abort.js'
 import { CLIENT_INFO } from '../sdk/connect.js'
 
 type ServerSdk = typeof sdkModule

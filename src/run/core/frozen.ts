@@ -18,7 +18,7 @@ export interface Offer {
   readonly skills: string
 }
 
-/** What a run is frozen with once its hooks and servers have started: nothing that is added later reaches it (spec §2.4). */
+/** What a run is frozen with once its hooks and servers have started: nothing that is added later reaches it. */
 export interface Frozen {
   readonly model: Model
   readonly session: ModelSession

@@ -7,7 +7,7 @@ import type { ConfigDigest } from '../machine/config-digest.js'
 import type { Frozen, Offer } from '../core/frozen.js'
 import type { Prepared } from './start.js'
 
-/** Loads what a run is frozen with. Only what servers offer can be others later, at a turn boundary (spec §2.4). */
+/** Loads what a run is frozen with. Only what servers offer can be others later, at a turn boundary. */
 export async function freeze(
   context: RunContext,
   plan: RunPlan,

@@ -13,8 +13,8 @@ export interface NormalizedTurn {
 }
 
 /**
- * A reply as it is recorded: call ids are unique in the transcript (H-38), and arguments are what the tool boundary made
- * of them (session-behaviour §11.1). `toolCalls` are those of the entry, by these ids, with the arguments as they came:
+ * A reply as it is recorded: call ids are unique in the transcript, and arguments are what the tool boundary made
+ * of them. `toolCalls` are those of the entry, by these ids, with the arguments as they came:
  * an answer given by `final_result` is read from them.
  */
 export async function normalizeTurn(
