@@ -1,45 +1,10 @@
-import type { JsonObject, JsonSchema, JsonValue } from '../util/json.js'
+import type { JsonObject, JsonSchema } from '../util/json.js'
 import { outcomeOf } from './result.js'
 import { jsonSchemaOf, validatorOf } from '../schema/schema.js'
 import type { InferSchema, Schema } from '../schema/schema.js'
 import type { ApprovalContext, ToolContext, ToolSpec } from './spec.js'
 import { checkFieldNames, checkParameters, parseToolOptions } from './tool-options.js'
-
-/** What an author says of a tool. `args` are typed by `parameters`. */
-export interface ToolOptions<S extends Schema, Deps = unknown> extends SharedOptions {
-  /**
-   * What the tool takes: zod (from 4.2) or any Standard Schema that can emit JSON Schema, or a JSON Schema document,
-   * which is passed on as it is. An object at the root.
-   */
-  readonly parameters: S
-  /** Whether a person must agree to a call; as a function, decided from the parsed arguments. Default false. */
-  readonly requiresApproval?: boolean | ((args: InferSchema<S>, context: ApprovalContext) => boolean | Promise<boolean>)
-  /** What a person who must agree to a call is shown of it, beside its arguments. */
-  readonly preview?: (args: InferSchema<S>, context: ApprovalContext) => JsonValue | Promise<JsonValue>
-  /**
-   * Runs the tool. A string that it returns is what the model reads; a `ToolResult` says more; any other value becomes
-   * JSON. What it throws becomes a failed result; a `ModelRetry` asks the model to try again.
-   */
-  readonly handler: (args: InferSchema<S>, context: ToolContext<Deps>) => unknown
-}
-
-type SharedOptions = Pick<
-  ToolSpec,
-  | 'name'
-  | 'description'
-  | 'annotations'
-  | 'sequential'
-  | 'onUnknownOutcome'
-  | 'reconcile'
-  | 'maxRetries'
-  | 'timeoutMs'
-  | 'maxOutputChars'
-  | 'instructions'
-  | 'aliases'
-  | 'pathFields'
-  | 'reach'
-  | 'metadata'
->
+import type { ToolOptions } from './tool-options.js'
 
 /**
  * Makes a tool: typed for its author, plain for the loop. Throws a `HarnessError` of code `invalid_options` for an

@@ -1,7 +1,7 @@
 import { invalidOptions, parse } from '../contracts/parse.js'
-import type { Schema } from '../schema/schema.js'
+import type { InferSchema, Schema } from '../schema/schema.js'
 import { isObject } from '../util/json.js'
-import type { JsonSchema } from '../util/json.js'
+import type { JsonSchema, JsonValue } from '../util/json.js'
 import { didYouMean } from '../util/suggest.js'
 import { Mismatch, shown } from '../util/mismatch.js'
 import {
@@ -21,9 +21,44 @@ import {
   record,
   string,
 } from '../util/shape.js'
-import type { ToolOptions } from './define.js'
-import type { ToolAnnotations, ToolReach, ToolSpec } from './spec.js'
+import type { ApprovalContext, ToolAnnotations, ToolContext, ToolReach, ToolSpec } from './spec.js'
 import { isSchema, schemasIn } from '../schema/subschemas.js'
+
+/** A tool as its author defines it; `args` are typed by `parameters`. */
+export interface ToolOptions<S extends Schema, Deps = unknown> extends SharedOptions {
+  /**
+   * Arguments of the tool: zod (from 4.2) or any Standard Schema that can emit JSON Schema, or a JSON Schema document,
+   * which is passed on unchanged. An object at the root.
+   */
+  readonly parameters: S
+  /** Whether a person must agree to a call; as a function, decided from the parsed arguments. Default false. */
+  readonly requiresApproval?: boolean | ((args: InferSchema<S>, context: ApprovalContext) => boolean | Promise<boolean>)
+  /** Shown to a person who decides about the call, in addition to its arguments. */
+  readonly preview?: (args: InferSchema<S>, context: ApprovalContext) => JsonValue | Promise<JsonValue>
+  /**
+   * Runs the tool. The model reads a returned string unchanged; a `ToolResult` has more fields; any other value becomes
+   * JSON. A thrown error becomes a failed result; a `ModelRetry` asks the model to try again.
+   */
+  readonly handler: (args: InferSchema<S>, context: ToolContext<Deps>) => unknown
+}
+
+type SharedOptions = Pick<
+  ToolSpec,
+  | 'name'
+  | 'description'
+  | 'annotations'
+  | 'sequential'
+  | 'onUnknownOutcome'
+  | 'reconcile'
+  | 'maxRetries'
+  | 'timeoutMs'
+  | 'maxOutputChars'
+  | 'instructions'
+  | 'aliases'
+  | 'pathFields'
+  | 'reach'
+  | 'metadata'
+>
 
 /** The options of `defineTool`: a copy. Throws `invalid_options`. */
 export function parseToolOptions<S extends Schema, Deps>(tool: ToolOptions<S, Deps>): ToolOptions<S, Deps> {

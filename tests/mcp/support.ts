@@ -10,7 +10,7 @@ import type { McpServer, McpStdioOptions } from '#mcp/index.js'
 import type { ToolSourceHost } from '#tools/source.js'
 
 /** The program of a server from npm. */
-export function programOf(name: string): string {
+function programOf(name: string): string {
   return fileURLToPath(
     new URL(`../../node_modules/@modelcontextprotocol/server-${name}/dist/index.js`, import.meta.url),
   )

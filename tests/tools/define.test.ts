@@ -3,7 +3,7 @@ import { z } from 'zod'
 import { HarnessError } from '#contracts/errors.js'
 import { callTool } from '#tools/boundary/call.js'
 import { defineTool } from '#tools/define.js'
-import type { ToolOptions } from '#tools/define.js'
+import type { ToolOptions } from '#tools/tool-options.js'
 import type { ApprovalContext, ToolContext, ToolSpec } from '#tools/spec.js'
 import type { JsonObject, JsonSchema } from '#util/json.js'
 import { libraryOf } from './support/standard-schema.js'
@@ -168,7 +168,11 @@ describe('options that defineTool rejects', () => {
       { maxRetries: 1.5 },
       'Expected `maxRetries` of tool `x` to be a whole number from 0 up, got `1.5`.',
     ],
-    ['an empty name', { name: '' }, 'Expected `name` of a tool to be 1 to 64 letters, digits, `_` or `-`, got an empty string.'],
+    [
+      'an empty name',
+      { name: '' },
+      'Expected `name` of a tool to be 1 to 64 letters, digits, `_` or `-`, got an empty string.',
+    ],
     [
       'a name with a space',
       { name: 'a b' },
@@ -234,11 +238,7 @@ describe('options that defineTool rejects', () => {
       { pathFields: ['a'] },
       'Expected `pathFields` of tool `x` to name fields of its parameters, got `a`.',
     ],
-    [
-      'aliases that are no names',
-      { aliases: { a: 1 } },
-      'Expected `aliases.a` of tool `x` to be a string, got `1`.',
-    ],
+    ['aliases that are no names', { aliases: { a: 1 } }, 'Expected `aliases.a` of tool `x` to be a string, got `1`.'],
     [
       'missing parameters',
       { parameters: undefined },

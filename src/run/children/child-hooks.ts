@@ -2,7 +2,7 @@ import { HarnessError } from '../../contracts/errors.js'
 import { NO_USAGE } from '../../contracts/result.js'
 import type { HarnessResult } from '../../contracts/result.js'
 import type { RunContext } from '../core/context.js'
-import type { HookContexts } from '../hooks/hooks.js'
+import type { HookContexts } from '../hooks/hook-events.js'
 
 /** What the hooks are told of a run under a call. */
 export type AboutChild = HookContexts['before_subagent_run']

@@ -1,6 +1,6 @@
 import { HarnessError, messageOf } from '../../contracts/errors.js'
 import { HookSet } from '../hooks/hooks.js'
-import type { HookEvent } from '../hooks/hooks.js'
+import type { HookEvent } from '../hooks/hook-events.js'
 import { composeExtensions } from './compose.js'
 import type { SeamOptions, Seams } from './compose.js'
 import { checkExtension, checkRunMembers } from './extension.js'

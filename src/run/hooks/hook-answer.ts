@@ -2,7 +2,7 @@ import type { Envelope } from '../../tools/boundary/envelope.js'
 import { isObject } from '../../util/json.js'
 import { Mismatch } from '../../util/mismatch.js'
 import { boolean, either, jsonObject, list, object, oneOf, partial, string, where } from '../../util/shape.js'
-import type { HookAnswers, HookEvent } from './hooks.js'
+import type { HookAnswers, HookEvent } from './hook-events.js'
 
 /**
  * The answer of a hook of `event`, if the event has a use for one. Throws a plain error for an answer that the event cannot

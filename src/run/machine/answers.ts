@@ -49,5 +49,3 @@ export type KeptAnswer = Answer & { readonly key?: string }
 export function verdictOf(answer: Answer): Verdict | null {
   return 'answer' in answer ? (answer.answer as unknown as Verdict) : null
 }
-
-export const VERDICTS = ['happened', 'did_not_happen', 'run_again'] as const
