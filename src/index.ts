@@ -1,7 +1,8 @@
 export { Harness } from './harness/harness.js'
 export { withDeps } from './harness/with-deps.js'
 export type { AppEntryPoints, AppHarnessConstructor } from './harness/with-deps.js'
-export type { HarnessConstructor, Prompt } from './harness/harness.js'
+export type { HarnessConstructor } from './harness/harness.js'
+export type { Prompt } from './harness/open-harness.js'
 export type { HarnessDescription, ServerDescription, ToolDescription } from './harness/describe.js'
 export type {
   BuiltinToolName,

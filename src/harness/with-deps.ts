@@ -6,8 +6,8 @@ import type { ToolOptions } from '../tools/tool-options.js'
 import type { InferOutput } from '../tools/output-type.js'
 import type { ToolSpec } from '../tools/spec.js'
 import type { JsonSchema } from '../util/json.js'
-import { OpenHarness } from './harness.js'
 import type { Harness } from './harness.js'
+import { OpenHarness } from './open-harness.js'
 import type { HarnessOptions } from './options.js'
 
 /** The entry points of an app whose tools share dependencies. */

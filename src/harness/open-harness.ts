@@ -1,0 +1,362 @@
+import {
+  checkFollowOptions,
+  checkForkOptions,
+  checkReplayOptions,
+  checkResumeOptions,
+  checkRunId,
+  checkRunOptions,
+  checkToolNames,
+  ownMetadata,
+  ownPrompt,
+  resolveConfig,
+} from './config.js'
+import type { Config } from './config.js'
+import type { HarnessDescription } from './describe.js'
+import { HarnessError } from '../contracts/errors.js'
+import { followRun } from './follow.js'
+import type { FollowOptions, RunLog } from '../run/log/log.js'
+import { Parts } from './loader.js'
+import type * as MachineModule from './machine.js'
+import { OpenRuns } from './open-runs.js'
+import { checkRun } from './run-checks.js'
+import type { Launch, Launcher } from './runs.js'
+import type { ForkOptions, HarnessOptions, ReplayOptions, ResumeOptions, RunOptions } from './options.js'
+import type { HarnessResult, ResumeState } from '../contracts/result.js'
+import type { Answer } from '../run/machine/answers.js'
+import type { RunEvent } from '../run/machine/events.js'
+import type { ForkPoint } from '../run/replay/fork.js'
+import type { Offer } from '../run/core/frozen.js'
+import { openStream } from '../run/stream/stream.js'
+import type { HarnessStream, StreamedRun } from '../run/stream/stream.js'
+import { redactedEvents } from '../run/extension/redact.js'
+import { flushTracing } from '../run/extension/tracing.js'
+import type { ToolSpec } from '../tools/spec.js'
+import type { ContentPart } from '../contracts/entry.js'
+import { systemClock } from '../util/clock.js'
+import { isObject } from '../util/json.js'
+
+/** What a run is asked: text, or parts with images and files among them. */
+export type Prompt = string | readonly ContentPart[]
+
+/** Everything that runs need. */
+type Machine = typeof MachineModule
+
+interface Loaded<Output> {
+  readonly machine: Machine
+  readonly launcher: Launcher<Output>
+}
+
+/** A run to open; `launch` is called when the machine is loaded. */
+interface Opening {
+  readonly runId: string
+  readonly log: RunLog
+  readonly streamed: boolean
+  readonly launch: (machine: Machine) => Launch
+}
+
+export class OpenHarness<Output = string, Deps = unknown> implements AsyncDisposable {
+  readonly #config: Config<Output>
+  readonly #runs = new OpenRuns()
+  readonly #parts: Parts
+  readonly #clock = systemClock()
+  /** Loaded by the first run. */
+  #loading: Promise<Loaded<Output>> | null = null
+  #tools: readonly ToolSpec[]
+  #closing: Promise<void> | null = null
+
+  /** With `needsDeps`, a run without dependencies is refused. */
+  constructor(options: HarnessOptions<Output, Deps> = {}, { needsDeps = false } = {}) {
+    this.#config = { ...resolveConfig(options as HarnessOptions<Output>), needsDeps }
+    this.#tools = this.#config.tools
+    this.#parts = new Parts(this.#config, this.#runs.warn)
+  }
+
+  /** Absolute path of the workspace. */
+  get root(): string {
+    return this.#config.root
+  }
+
+  /** Runs to the end, or to a pause. Rejects with a `HarnessError` that carries the run so far (`error.run`). */
+  async run(prompt: Prompt, options: RunOptions<Deps> = {}): Promise<HarnessResult<Output>> {
+    return resultOf(this.#begin(prompt, options as RunOptions, false))
+  }
+
+  /** Begins a run and yields its events. Throws for invalid options, and on a closed harness. */
+  stream(prompt: Prompt, options: RunOptions<Deps> = {}): HarnessStream<Output> {
+    return openStream(this.#begin(prompt, options as RunOptions, true))
+  }
+
+  /**
+   * Continues a paused run, by its id in the log or by its stored state, with people's answers; items without an answer keep
+   * it waiting. Rejects with `invalid_state` or `invalid_answer`, before anything has run, for those that do not fit.
+   */
+  async resume(
+    runIdOrState: string | ResumeState,
+    answers: readonly Answer[],
+    options: ResumeOptions<Deps> = {},
+  ): Promise<HarnessResult<Output>> {
+    return resultOf(this.#beginResumed(runIdOrState, answers, options as ResumeOptions, false))
+  }
+
+  /** `resume` as a stream. Throws for invalid options and on a closed harness; the result rejects for anything else. */
+  streamResume(
+    runIdOrState: string | ResumeState,
+    answers: readonly Answer[],
+    options: ResumeOptions<Deps> = {},
+  ): HarnessStream<Output> {
+    return openStream(this.#beginResumed(runIdOrState, answers, options as ResumeOptions, true))
+  }
+
+  /**
+   * Continues an interrupted run from its log. Calls that were in progress are resolved by their tools' `reconcile` and
+   * `onUnknownOutcome`. A run that has ended, or waits for people, gives its stored ending. Rejects with `run_not_found`, and
+   * with `run_owned` while another process executes the run.
+   */
+  async recover(runId: string, options: ResumeOptions<Deps> = {}): Promise<HarnessResult<Output>> {
+    return resultOf(this.#beginStored(runId, options as ResumeOptions, { begun: 'recovered', streamed: false }))
+  }
+
+  /** `recover` as a stream of what is new. */
+  streamRecover(runId: string, options: ResumeOptions<Deps> = {}): HarnessStream<Output> {
+    return openStream(this.#beginStored(runId, options as ResumeOptions, { begun: 'recovered', streamed: true }))
+  }
+
+  /**
+   * Continues a run that failed or was cancelled, in its own log: from where it stood, with new budgets for failures in a
+   * row. Calls that had started are resolved as after a crash. Any other run is treated as by `recover`. Rejects with
+   * `run_not_found`, and with `invalid_state` for a child run and for a run that another run of the log continues.
+   */
+  async retry(runId: string, options: ResumeOptions<Deps> = {}): Promise<HarnessResult<Output>> {
+    return resultOf(this.#beginStored(runId, options as ResumeOptions, { begun: 'retried', streamed: false }))
+  }
+
+  /** `retry` as a stream of what is new. */
+  streamRetry(runId: string, options: ResumeOptions<Deps> = {}): HarnessStream<Output> {
+    return openStream(this.#beginStored(runId, options as ResumeOptions, { begun: 'retried', streamed: true }))
+  }
+
+  /**
+   * Runs a recorded run again by its log, with no request to a model and no tool run, and gives the same result or error.
+   * Rejects with `replay_mismatch`, which names the first difference, if this harness would do something else. Options of
+   * that run alone, such as `tools`, have to be passed again.
+   */
+  async replay(
+    log: Iterable<RunEvent> | AsyncIterable<RunEvent>,
+    options: ReplayOptions<Deps> = {},
+  ): Promise<HarnessResult<Output>> {
+    this.#assertOpen()
+    checkReplayOptions(options as ReplayOptions)
+    const { machine, launcher } = await this.#load()
+    const events = await machine.recordedEvents(log)
+    return machine.replayRun<Output>(
+      events,
+      (stretch) => launcher.replay(stretch, options as ReplayOptions, this.#tools),
+      (start) => machine.resolveHistory(this.#config.log, start),
+    )
+  }
+
+  /**
+   * Begins a new run that continues a recorded one after its reply number `afterTurn`, with another prompt or without one.
+   * `effects` and `mocks` decide whether its tools run.
+   */
+  async fork(
+    log: Iterable<RunEvent> | AsyncIterable<RunEvent>,
+    point: ForkPoint,
+    options: ForkOptions<Deps> = {},
+  ): Promise<HarnessResult<Output>> {
+    return resultOf(this.#beginFork(log, point, options as ForkOptions, false))
+  }
+
+  /** `fork` as a stream. */
+  streamFork(
+    log: Iterable<RunEvent> | AsyncIterable<RunEvent>,
+    point: ForkPoint,
+    options: ForkOptions<Deps> = {},
+  ): HarnessStream<Output> {
+    return openStream(this.#beginFork(log, point, options as ForkOptions, true))
+  }
+
+  /**
+   * Ends a run without running another tool: a run in progress in this harness, or one that the log has and that is paused or
+   * was interrupted. True once it has ended as `cancelled`, false if it had ended before. Rejects with `run_not_found`, and
+   * with `run_owned` while another process executes the run.
+   */
+  async cancel(runId: string): Promise<boolean> {
+    this.#assertOpen()
+    checkRunId(runId)
+    const reason = new HarnessError('cancelled', 'The run was cancelled by its id.')
+    if (await this.#runs.cancel(runId, reason)) return true
+    const { launcher } = await this.#load()
+    return launcher.cancelStored(runId)
+  }
+
+  /**
+   * The events of a run, wherever it is executed: those in the log after the cursor `after`, then those that follow, across
+   * pauses, until the run ends. Claims nothing. Throws for invalid arguments; an unknown run fails the iteration with
+   * `run_not_found`.
+   */
+  follow(runId: string, options: FollowOptions = {}): AsyncIterable<RunEvent> {
+    this.#assertOpen()
+    checkRunId(runId)
+    checkFollowOptions(options)
+    const log = this.#runs.logOf(runId) ?? this.#config.log
+    const events = followRun(runId, { log, listen: (listener) => this.#runs.listen(runId, listener) }, options)
+    const { redact } = this.#config.seams.seams
+    return redact.length === 0 ? events : redactedEvents(redact, events)
+  }
+
+  /** Offers one tool more, to runs that begin from now on. Throws when its name is taken. */
+  addTool(tool: ToolSpec<Deps>): void {
+    const { packaged, outputType } = this.#config
+    checkToolNames([...packaged, ...this.#tools.map(({ name }) => name), tool.name], outputType)
+    this.#tools = [...this.#tools, tool as ToolSpec]
+  }
+
+  /**
+   * Loads what the first run would load: the model's adapter, the built-in tools, skills, and the tools of servers. Sends
+   * nothing to a model.
+   */
+  async connect(): Promise<void> {
+    this.#assertOpen()
+    const { model } = this.#config
+    const parts = this.#parts
+    await Promise.all([this.#offer(parts.warn), model === null ? null : parts.model(model)])
+  }
+
+  /**
+   * What runs can do that begin now: their tools with what each can touch, approvals, servers, budgets; as data, and with
+   * `String(description)` for people. Loads what the first run would, but for the model.
+   */
+  async describe(): Promise<HarnessDescription> {
+    this.#assertOpen()
+    const warnings: string[] = []
+    const offer = await this.#offer((message) => void warnings.push(message))
+    const { machine } = await this.#load()
+    const { sources } = this.#parts
+    return machine.describeHarness(this.#config, this.#tools, { offer, sources, warnings })
+  }
+
+  /** Cancels the runs under way, waits for them, and closes what the harness opened. May be called more than once. */
+  async close(): Promise<void> {
+    this.#closing ??= this.#close()
+    await this.#closing
+  }
+
+  [Symbol.asyncDispose](): Promise<void> {
+    return this.close()
+  }
+
+  /** What a run would be offered that began now. */
+  async #offer(warn: (message: string) => void): Promise<Offer> {
+    const { machine } = await this.#load()
+    const own = (): readonly ToolSpec[] => [...this.#tools, ...this.#config.seams.seams.tools]
+    const means = { config: this.#config, parts: this.#parts, own, effects: null, asksServers: true, warn }
+    return new machine.RunOffers(means).load(new AbortController().signal)
+  }
+
+  #load(): Promise<Loaded<Output>> {
+    this.#loading ??= import('./machine.js').then((machine) => {
+      const setup = { config: this.#config, parts: this.#parts, runs: this.#runs, clock: this.#clock }
+      return { machine, launcher: new machine.Launcher(setup) }
+    })
+    return this.#loading
+  }
+
+  #open(options: RunOptions, { launch, ...opened }: Opening): StreamedRun<Output> {
+    const tools = this.#tools
+    checkRun(options, this.#config, tools)
+    return this.#runs.open<Output>(options, opened, async (run) => {
+      const { machine, launcher } = await this.#load()
+      return launcher.launch(run, launch(machine), tools)
+    })
+  }
+
+  #begin(given: Prompt, options: RunOptions, streamed: boolean): StreamedRun<Output> {
+    this.#assertOpen()
+    checkRunOptions(options)
+    const log = options.log ?? this.#config.log
+    const runId = options.runId ?? this.#newRunId()
+    const fresh = { prompt: ownPrompt(given), history: options.history ?? [], metadata: ownMetadata(options.metadata) }
+    const source = { log, signingKey: this.#config.signingKey }
+    return this.#open(options, { runId, log, streamed, launch: ({ freshLaunch }) => freshLaunch(fresh, source) })
+  }
+
+  #beginResumed(
+    runIdOrState: string | ResumeState,
+    answers: readonly Answer[],
+    options: ResumeOptions,
+    streamed: boolean,
+  ): StreamedRun<Output> {
+    this.#assertOpen()
+    checkResumeOptions(options)
+    const log = options.log ?? this.#config.log
+    const runId = typeof runIdOrState === 'string' ? runIdOrState : runIdIn(runIdOrState)
+    if (runId === runIdOrState) checkRunId(runId)
+    const source = { log, signingKey: this.#config.signingKey }
+    const launch = ({ resumedLaunch }: Machine): Launch => resumedLaunch(runIdOrState, { answers, options }, source)
+    return this.#open(options, { runId, log, streamed, launch })
+  }
+
+  #beginStored(
+    runId: string,
+    options: ResumeOptions,
+    { begun, streamed }: { readonly begun: 'recovered' | 'retried'; readonly streamed: boolean },
+  ): StreamedRun<Output> {
+    this.#assertOpen()
+    checkResumeOptions(options)
+    checkRunId(runId)
+    const log = options.log ?? this.#config.log
+    const source = { log, signingKey: this.#config.signingKey }
+    const launch = ({ storedLaunch }: Machine): Launch => storedLaunch(runId, { begun, options }, source)
+    return this.#open(options, { runId, log, streamed, launch })
+  }
+
+  #beginFork(
+    events: Iterable<RunEvent> | AsyncIterable<RunEvent>,
+    point: ForkPoint,
+    options: ForkOptions,
+    streamed: boolean,
+  ): StreamedRun<Output> {
+    this.#assertOpen()
+    checkForkOptions(point, options)
+    const log = options.log ?? this.#config.log
+    const runId = options.runId ?? this.#newRunId()
+    const prompt = point.prompt === undefined ? null : ownPrompt(point.prompt)
+    const from = { afterTurn: point.afterTurn, prompt, runId }
+    return this.#open(options, {
+      ...{ runId, log, streamed },
+      launch: ({ forkLaunch }) => forkLaunch(events, from, { log, options }),
+    })
+  }
+
+  #newRunId(): string {
+    return `run_${this.#clock.id()}`
+  }
+
+  async #close(): Promise<void> {
+    await this.#runs.cancelAll(new HarnessError('closed', 'The harness was closed.'))
+    const { seams } = this.#config.seams
+    await flushTracing(seams.tracing)
+    await this.#parts.close()
+    await seams.close()
+  }
+
+  #assertOpen(): void {
+    if (this.#closing !== null) throw new HarnessError('closed', 'The harness is closed: make a new one to run again.')
+  }
+}
+
+/** Nobody reads the events of a run whose result alone was asked for. */
+function resultOf<Output>({ queue, outcome }: StreamedRun<Output>): Promise<HarnessResult<Output>> {
+  queue.drop()
+  return outcome
+}
+
+function runIdIn(state: unknown): string {
+  const runId = isObject(state) ? state['runId'] : undefined
+  if (typeof runId === 'string') return runId
+  throw new HarnessError(
+    'invalid_state',
+    'resume: expected the `resumeState` of a result, an object, or the id of a run.',
+  )
+}
