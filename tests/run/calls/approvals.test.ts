@@ -54,15 +54,17 @@ describe('a call that needs approval', () => {
     ['AP-04 with a reason', 'Too much.', 'Reason: Too much.'],
     ['AP-05 without a reason', undefined, null],
   ])(
-    'AP-04 AP-05 a rejected call fails with `ApprovalRejected` without running, and uses no retry: %s',
+    'AP-04 AP-05 a rejected call fails with `ApprovalRejected` without running or firing `after_tool_call`, and uses no retry: %s',
     async (_, reason, line) => {
       const { pay, ran, state } = await pausedRun()
       using model = new ScriptedModel().says('Then not.')
       const answer = { callId: 'call_1', approved: false, ...(reason !== undefined && { reason }) }
-      const result = await harnessOf({ model, tools: [pay], toolRetries: 0 }).resume(state, [answer], {
+      const after: string[] = []
+      const hooks: Hook[] = [{ event: 'after_tool_call', handler: ({ toolName }) => void after.push(toolName) }]
+      const result = await harnessOf({ model, tools: [pay], toolRetries: 0, hooks }).resume(state, [answer], {
         configPolicy: 'any',
       })
-      expect(ran).toEqual([])
+      expect([ran, after]).toEqual([[], []])
       expect(model.heard).toMatchObject([{ outputs: [{ ok: false, metadata: { error_type: 'ApprovalRejected' } }] }])
       const [told] = model.heard[0]?.kind === 'tool_outputs' ? model.heard[0].outputs : []
       expect(told?.content.split('\n').slice(1)).toEqual(line === null ? [] : [line])

@@ -116,6 +116,13 @@ describe('a cost limit', () => {
     expect(usage.costUsd).toBeLessThan(0.04)
   })
 
+  test('charges a reply that costs more than its reservation in full, and ends the run', async () => {
+    using model = new ScriptedModel().calls('a', {}, { usage: { inputTokens: 0, outputTokens: 9000 } })
+    const run = pricedOf({ model, tools: [tool('a')], limits: { costUsd: 0.05 } }).run('Go.')
+    const error = await failureOf(run)
+    expect([error.code, error.run.usage.costUsd]).toEqual(['limit_reached', 0.09])
+  })
+
   test('is shared with concurrent children: 64 of them never exceed it', async () => {
     const limit = 0.5
     let spent = 0

@@ -8,10 +8,12 @@ import { eventsOf, failureOf, harnessOf, kinds, ofKind, output, tool } from '../
 const answer = z.object({ answer: z.string() })
 
 /** A log that writes a diary of what is kept, to be compared with what happens. */
+/** Its appends take several turns of the event loop: nothing that waits for one can run before it has ended. */
 function diaryLog(diary: string[]): RunLog {
   const log = memoryLog()
   return {
     async append(ref, events) {
+      for (let turn = 0; turn < 5; turn++) await new Promise((resolve) => setImmediate(resolve))
       await log.append(ref, events)
       diary.push(...events.map(({ kind }) => `kept ${kind}`))
     },
