@@ -1,9 +1,9 @@
 import { summaryOf } from '../run/log/digest.js'
-import type { LogSummaries, RunDigest, RunSummary, ThreadSummary } from '../run/log/digest.js'
+import type { LogSummaries, RunSummary, ThreadSummary } from '../run/log/digest.js'
 import { comparePlaces, isListed, listQuery, placeOf } from '../run/log/listing.js'
 import type { ListOptions, PruneOptions } from '../run/log/listing.js'
 import { checkClaim, checkPost, lastSeqOf, ownedByAnother } from '../run/log/log.js'
-import type { AppendOptions, LogDigest, LogEvent, LogStore } from '../run/log/log.js'
+import type { AppendOptions, LogEvent, LogStore } from '../run/log/log.js'
 import type { FollowOptions, Post, ReadOptions } from '../run/log/log.js'
 import { hasEnded } from '../run/log/owner.js'
 import { prunables, removable } from '../run/log/pruning.js'
@@ -28,7 +28,8 @@ export function memoryLog({ keepEnded = Infinity }: MemoryLogOptions = {}): LogS
 interface KeptLog {
   readonly ref: LogRef
   readonly events: LogEvent[]
-  digest: LogDigest | null
+  /** Of a thread, if its writer passed one with the last events. */
+  digest: JsonObject | null
   /** Keys of the logs that it refers to. */
   readonly references: Set<string>
 }
@@ -71,7 +72,8 @@ class MemoryLog implements LogStore {
     const kept = known ?? { ref, events: [], digest: null, references: new Set<string>() }
     if (known === undefined) this.#logs.set(key, kept)
     for (const event of events) kept.events.push(event)
-    kept.digest = options.digest ?? null
+    // A run is folded when somebody asks: its digest would cost a copy of its state at each append.
+    if (ref.kind === 'thread') kept.digest = (options.digest as JsonObject | undefined) ?? null
     for (const to of options.references ?? []) this.#refer(kept, keyOf(to))
     this.#countEnded(kept)
     this.#settle(ref, options.owner)
@@ -163,13 +165,13 @@ class MemoryLog implements LogStore {
   async #summaryOf({ ref, events, digest }: KeptLog): Promise<RunSummary | ThreadSummary | null> {
     const owner = this.#ownerOf(keyOf(ref))
     if (ref.kind === 'run') {
-      const known = (digest as RunDigest | null) ?? (await foldRun(this, ref.id))
+      const known = await foldRun(this, ref.id)
       return known === null ? null : summaryOf(known, owner !== null)
     }
     const [first, last] = [events[0], events.at(-1)]
     if (first === undefined || last === undefined) return null
     const times = { createdAt: first.at, updatedAt: last.at }
-    return { threadId: ref.id, ...times, lastSeq: last.seq, owner, digest: digest as JsonObject | null }
+    return { threadId: ref.id, ...times, lastSeq: last.seq, owner, digest }
   }
 
   #settle(ref: LogRef, owner: string | undefined): void {

@@ -99,9 +99,16 @@ describe('the contract', () => {
     [
       'knows only digests',
       'computes_missing_digests',
-      (log) => ({
-        append: (ref, events, options) => log.append(ref, events, { digest: { usage: 'unknown' }, ...options }),
-      }),
+      (log) => {
+        const known = new Set<string>()
+        return {
+          append: (ref, events, options) => {
+            if (options?.digest !== undefined) known.add(ref.id)
+            return log.append(ref, events, options)
+          },
+          inspect: async (ref) => (known.has(ref.id) ? log.inspect(ref) : null),
+        }
+      },
     ],
     ['lists nothing', 'lists_newest_first', () => ({ list: async function* () {} })],
     ['removes nothing', 'prunes_what_has_ended', () => ({ prune: () => Promise.resolve(0) })],
