@@ -44,6 +44,8 @@ const ID = `(?:(?:${AREAS.flatMap(([area]) => (area === '' ? [] : [area])).join(
 const IDS = new RegExp(`^(?:${ID} )*(?:${ID}(?= |$))`)
 const MISPLACED = new RegExp(`\\b${ID.replace('|1(', '|checks? 1(')}\\b`)
 const PLACEHOLDER = /%[sjdio]|\$\w+/
+/** `: %s, %s`, `(streamed: %s)`: the cases at the end of a title. */
+const LAST_PLACEHOLDERS = /(?:^|[:,]? )(?: ?\([^()%$]*(?:%[sjdio]|\$\w+)[^()]*\)|,? ?`?(?:%[sjdio]|\$\w+)`?)+$/
 
 const problems = []
 /** By id: the titles of its tests by their groups, and the files. */
@@ -80,7 +82,7 @@ function readTests(path) {
     if (title !== undefined) {
       note(file, groups, title)
       for (const row of rowsOf(node.expression)) {
-        if (IDS.test(row)) note(file, groups, withName(row, title))
+        if (IDS.test(row)) noteRow(file, groups, title, row)
       }
     }
     const inside = title !== undefined && isCallOf(node.expression, ['describe']) ? [...groups, title] : groups
@@ -117,10 +119,11 @@ function rowsOf(expression) {
   return names
 }
 
-/** The title of a row: its ids, then the table's title with the row's name in its first placeholder. */
-function withName(row, title) {
+/** A row belongs to the title of its table, or its name takes the place of the first placeholder. */
+function noteRow(file, groups, title, row) {
+  if (LAST_PLACEHOLDERS.test(title)) return note(file, [...groups, plain(title)], row)
   const [ids] = IDS.exec(row)
-  return `${ids} ${withoutIds(title).replace(PLACEHOLDER, withoutIds(row))}`
+  note(file, groups, `${ids} ${withoutIds(title).replace(PLACEHOLDER, withoutIds(row))}`)
 }
 
 function note(file, groups, title) {
@@ -128,7 +131,7 @@ function note(file, groups, title) {
   if (MISPLACED.test(withoutIds(title))) problems.push(`${file}: ids stand at the beginning of a title: ${title}`)
   if (ids === undefined) return
   const context = groups
-    .filter((group) => !PLACEHOLDER.test(group))
+    .filter((group) => group !== '' && !PLACEHOLDER.test(group))
     .map(withoutIds)
     .join(': ')
   for (const id of ids.split(' ')) {
@@ -141,9 +144,7 @@ function note(file, groups, title) {
 
 /** Without ids; placeholders of tables are left out at the end, and are dots elsewhere. */
 function plain(title) {
-  const text = withoutIds(title)
-    .replace(/(?:[:,]? \(?`?(?:%[sjdio]|\$\w+)`?\)?)+$/, '')
-    .replaceAll(new RegExp(PLACEHOLDER, 'g'), '…')
+  const text = withoutIds(title).replace(LAST_PLACEHOLDERS, '').replaceAll(new RegExp(PLACEHOLDER, 'g'), '…')
   return /^[…, :/]*$/.test(text) ? '' : text
 }
 

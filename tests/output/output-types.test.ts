@@ -164,7 +164,7 @@ describe('a streamed answer', () => {
     ['prompted', (script: ScriptedModel) => script.says(`\`\`\`json\n${JSON.stringify(whole)}\n\`\`\``), {}],
     ['tool', (script: ScriptedModel) => script.calls('look').calls('final_result', whole), {}],
   ] as const)(
-    'ST-03 it is emitted in parts, the last one complete, in mode %s',
+    'ST-03 it is emitted in parts, the last one complete (mode %s)',
     async (outputMode, script, capabilities) => {
       using model = script(new ScriptedModel({ capabilities }))
       const harness = harnessOf({ model, outputType, outputMode, tools: [tool('look')] })
@@ -184,7 +184,7 @@ describe('a streamed answer', () => {
     expect(outputs(await eventsOf(text.stream('Go.', { deltas: true })))).toEqual([])
   })
 
-  test('SO-12 it starts again with a correction', async () => {
+  test('SO-12 a streamed answer starts again with a correction', async () => {
     using model = new ScriptedModel({ capabilities: NATIVE }).says('{"title":5}').says(JSON.stringify(whole))
     const told = outputs(await eventsOf(harnessOf({ model, outputType }).stream('Go.', { deltas: true })))
     expect(told).toContainEqual({ title: 5 })

@@ -130,21 +130,24 @@ describe('answers of every shape', () => {
     ['null', z.object({ a: z.number() }).nullable(), null, 5],
   ]
 
-  test.each(shapes)('SO-10 SO-11 it is requested and read back in each mode: %s', async (_name, schema, good, bad) => {
-    for (const mode of ['tool', 'native', 'prompted'] as const) {
-      const format = formatOf(schema, mode, NATIVE)
-      const sent = format.tool?.parameters ?? format.request?.schema
-      const isWrapped = sent !== undefined && JSON.stringify(sent['required']) === '["value"]'
-      const read = async (value: unknown): Promise<unknown> => {
-        const text = JSON.stringify(isWrapped ? { value } : value)
-        return mode === 'tool' ? format.parseArguments(text, CONTEXT) : format.parseText(text, CONTEXT)
+  test.each(shapes)(
+    'SO-10 SO-11 an answer of any shape is requested and read back in each mode: %s',
+    async (_name, schema, good, bad) => {
+      for (const mode of ['tool', 'native', 'prompted'] as const) {
+        const format = formatOf(schema, mode, NATIVE)
+        const sent = format.tool?.parameters ?? format.request?.schema
+        const isWrapped = sent !== undefined && JSON.stringify(sent['required']) === '["value"]'
+        const read = async (value: unknown): Promise<unknown> => {
+          const text = JSON.stringify(isWrapped ? { value } : value)
+          return mode === 'tool' ? format.parseArguments(text, CONTEXT) : format.parseText(text, CONTEXT)
+        }
+        // An object must be at the root wherever a provider reads the schema.
+        if (sent !== undefined) expect(sent).toMatchObject({ type: 'object' })
+        expect(await read(good)).toMatchObject({ ok: true, value: good, json: good })
+        expect(await read(bad)).toMatchObject({ ok: false })
       }
-      // An object must be at the root wherever a provider reads the schema.
-      if (sent !== undefined) expect(sent).toMatchObject({ type: 'object' })
-      expect(await read(good)).toMatchObject({ ok: true, value: good, json: good })
-      expect(await read(bad)).toMatchObject({ ok: false })
-    }
-  })
+    },
+  )
 
   test('SO-10 lists are wrapped in value, plain objects are not', () => {
     expect(formatOf(z.array(z.number()), 'tool', {}).tool?.parameters).toEqual({

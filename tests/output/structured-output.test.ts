@@ -207,9 +207,12 @@ describe('limit notices', () => {
 
 describe('final_result', () => {
   test.each<[string, { name: string; arguments?: object }[]]>([
-    ['SO-21 next to another call', [{ name: 'final_result', arguments: { answer: 'yes' } }, { name: 'a' }]],
-    ['SO-23 twice', [1, 2].map((n) => ({ name: 'final_result', arguments: { answer: String(n) } }))],
-  ])('%s is unexpected behavior, and runs neither tool nor hook', async (_name, calls) => {
+    [
+      'SO-21 a final answer next to another call',
+      [{ name: 'final_result', arguments: { answer: 'yes' } }, { name: 'a' }],
+    ],
+    ['SO-23 two final answers', [1, 2].map((n) => ({ name: 'final_result', arguments: { answer: String(n) } }))],
+  ])('an ambiguous final answer is unexpected behavior, and runs neither tool nor hook: %s', async (_name, calls) => {
     const ran = vi.fn()
     const hook: Hook = { event: 'before_tool_call', handler: () => void ran('hook') }
     using model = new ScriptedModel().callsAll(calls as [])

@@ -95,7 +95,7 @@ const CELLS = Array.from({ length: CALLS }, (_, position) =>
 ).flat()
 
 describe.each(NAMES)('a run started by %s', (source) => {
-  test.each(NAMES)('RS-04 RS-07 it continues with another model, at any call of the batch: %s', async (target) => {
+  test.each(NAMES)('RS-04 RS-07 a run continues with another model, at any call of the batch: %s', async (target) => {
     const prompt = (NAMES.indexOf(source) + NAMES.indexOf(target)) % 2 === 0 ? 'Think.' : 'Think in secret.'
     const begun = await replyOf(modelOf(source), prompt)
     const model = modelOf(target)

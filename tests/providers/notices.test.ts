@@ -18,7 +18,7 @@ const LOOK = { name: 'look', description: 'Looks.', parameters: { type: 'object'
 const CONSTANTS = { instructions: 'Be brief.', tools: [LOOK], structuredOutput: null, settings: {} }
 
 describe.each(MODELS)('notices with %s', (_name, make) => {
-  test('PR-05 PR-07 PR-08 PR-09 PR-10 they follow the entry they belong to, and are sent again when a run is resumed', async () => {
+  test('PR-05 PR-07 PR-08 PR-09 PR-10 notices follow the entry they belong to, and are sent again when a run is resumed', async () => {
     await using provider = await scriptedProvider()
     const heard: string[][] = []
     provider.always(({ turn, messages }) => {

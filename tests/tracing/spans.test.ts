@@ -114,7 +114,7 @@ describe('the spans of a run', () => {
     expect(values.filter((value) => value === undefined || value === 'null' || value === 'undefined')).toEqual([])
   })
 
-  test('TC-13 they are not created without a tracer for the harness', async () => {
+  test('TC-13 a harness without tracing creates no spans', async () => {
     const traced = otel()
     const { tracer } = traced
     using model = new ScriptedModel().says('Hi.')

@@ -2,7 +2,7 @@ import { describe, expect, test } from 'vitest'
 import type { WireChunk } from '#providers/http/wire.js'
 import { chunksOf, hear } from './wire.js'
 
-describe('RF-03 reasoning in pieces', () => {
+describe('RF-03 pieces of reasoning are joined', () => {
   test('details with one index are one, with its signature last; the accompanying plain text is emitted once', () => {
     const piece = (changes: object) => ({ type: 'reasoning.text', format: 'f', index: 0, ...changes })
     const { reply, deltas } = hear(

@@ -254,7 +254,7 @@ describe('an official client', () => {
   })
 })
 
-describe('PR-24 recorded replies through the whole model', () => {
+describe('PR-24 recorded replies and errors pass through the whole model unchanged', () => {
   const models = {
     'openai-chat': (fetch: typeof globalThis.fetch) => openaiChat('m', { fetch, apiKey: 'key-1', maxRetries: 0 }),
     'openrouter-chat': (fetch: typeof globalThis.fetch) => openrouter('m', { fetch, apiKey: 'key-1', maxRetries: 0 }),

@@ -6,7 +6,7 @@ import { ScriptedModel } from 'thinharness/testing'
 import { eventsIn, jsonCopy, pausedRun, payTool, reordered, stored, YES } from '../resume/pause-support.js'
 import { failureOf, harnessOf, tool } from '../../harness/support.js'
 
-describe('an invalid answer', () => {
+describe('answers', () => {
   test.each<[string, readonly unknown[], RegExp]>([
     ['AP-08 an empty list of answers', [], /No answer was given\. Waiting: `call_1` \(pay\)/],
     [
@@ -40,7 +40,7 @@ describe('an invalid answer', () => {
     ],
     ['AP-08 edited arguments that are invalid', [{ ...YES, editedArguments: { amount: 'all' } }], /amount/],
     ['AP-08 an answer to a question', [{ callId: 'call_1', answer: 'yes' }], /answer/],
-  ])('%s is rejected, and nothing has run or been stored', async (_, answers, problem) => {
+  ])('an invalid answer is rejected, and nothing has run or been stored: %s', async (_, answers, problem) => {
     const ran: unknown[] = []
     const pay = defineTool({
       name: 'pay',
@@ -70,7 +70,7 @@ describe('an invalid answer', () => {
   })
 })
 
-describe('a modified state', () => {
+describe('stored states', () => {
   type Change = (phase: { calls: Record<string, unknown>[] }, state: Record<string, unknown>) => void
   test.each<[string, Change, RegExp]>([
     ['AP-09 a removed approval', ({ calls }) => (calls[0]!['waiting'] = []), /is not the one that the log holds/],
@@ -89,7 +89,7 @@ describe('a modified state', () => {
     ['AP-19 an additional call', ({ calls }) => void calls.push(jsonCopy(calls[0]!)), /not those of the last reply/],
     ['AP-21 another version', (_, state) => (state['version'] = 3), /^resume: it has version `3`/],
     ['AP-21 a state without a kind', (_, state) => delete state['kind'], /^resume: it is no stored state of a run/],
-  ])('%s is rejected, and no tool runs', async (_, change, problem) => {
+  ])('a modified state is rejected, and no tool runs: %s', async (_, change, problem) => {
     const { pay, ran } = payTool()
     const model = new ScriptedModel().callsAll([{ name: 'pay' }, { name: 'look' }, { name: 'pay' }])
     const look = tool('look', () => void ran.push('look'))

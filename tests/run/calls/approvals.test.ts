@@ -54,7 +54,7 @@ describe('a call that needs approval', () => {
     ['AP-04 with a reason', 'Too much.', 'Reason: Too much.'],
     ['AP-05 without a reason', undefined, null],
   ])(
-    'AP-04 AP-05 a rejected call fails with `ApprovalRejected` without running or firing `after_tool_call`, and uses no retry: %s',
+    'a rejected call fails with `ApprovalRejected` without running or firing `after_tool_call`, and uses no retry: %s',
     async (_, reason, line) => {
       const { pay, ran, state } = await pausedRun()
       using model = new ScriptedModel().says('Then not.')
@@ -131,7 +131,7 @@ describe('a call that needs approval', () => {
     expect(failed).toMatchObject({ code: 'tool_retries_exceeded', run: { usage: { toolRetries: { pay: 2 } } } })
   })
 
-  test('AP-12 it does not run if no request is left to report its result; the run stays paused', async () => {
+  test('AP-12 an approved call does not run if no request is left to report its result; the run stays paused', async () => {
     const { pay, ran, state } = await pausedRun()
     const log = memoryLog()
     const harness = harnessOf({ model: new ScriptedModel(), tools: [pay], limits: { modelRequests: 1 }, log })

@@ -109,7 +109,7 @@ describe('failures that the model may correct', () => {
 })
 
 describe('the retry limit', () => {
-  test('TR-07 exceeding it counts the last failure, sends no output for it and fires the limit hook; `run_end` has no result', async () => {
+  test('TR-07 exceeding the limit counts the last failure, sends no output for it and fires the limit hook; `run_end` has no result', async () => {
     const fired: unknown[] = []
     const hooks: Hook[] = [
       {

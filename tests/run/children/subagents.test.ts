@@ -39,7 +39,7 @@ describe('the options of subagents', () => {
       "With `fork` subagent `reader` has its caller's tools.",
     ],
     ['what is no agent', 'reader', 'Expected the options of a subagent to be an object, got `reader`.'],
-  ])('%s is rejected', (_, agent, message) => {
+  ])('an invalid subagent is rejected: %s', (_, agent, message) => {
     for (const make of [
       () => harnessOf({ subagents: [agent as SubagentSpec] }),
       () => subagent({ agents: [agent as SubagentSpec] }),

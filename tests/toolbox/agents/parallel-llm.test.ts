@@ -136,7 +136,7 @@ describe('prompts and results', () => {
     ['PL-05 a `model` argument', { ...inline('a'), model: 'gpt' }],
     ['PL-25 an `output_type` argument', { ...inline('a'), output_type: {} }],
     ['too many at once', { ...inline('a'), max_concurrency: 33 }],
-  ])('%s is rejected before any request', async (_, args) => {
+  ])('an invalid call is rejected before any request: %s', async (_, args) => {
     const model = echo()
     expect(await told(args, model)).toMatchObject({ ok: false, metadata: { error_type: 'ValidationError' } })
     expect(model.requests).toEqual([])

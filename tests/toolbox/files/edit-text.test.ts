@@ -4,7 +4,7 @@ import { changedLines, lineNumbers, nearestLines, smallDiff } from '#toolbox/fil
 import { replaceText } from '#toolbox/files/edit/replace-text.js'
 import type { Replaced, Replacement } from '#toolbox/files/edit/replace-text.js'
 
-describe('155 156 replacing text', () => {
+describe('replacing text', () => {
   const plan = (from: string, to: string, more: Partial<Replacement> = {}): Replacement => ({
     oldText: from,
     newText: to,
@@ -31,15 +31,20 @@ describe('155 156 replacing text', () => {
     ['three, for all', 'b b b', plan('b', 'xx', all), text('xx xx xx', 3)],
     ['matches that overlap count once', 'aaaa', plan('aa', 'b', all), text('bb', 2)],
     ['nothing to change', 'a', plan('a', 'a'), { kind: 'equal' }],
-    ['FT-10 the expected count with `all`', 'b b', plan('b', 'x', { ...all, expected: 2 }), text('x x', 2)],
     [
-      'FT-10 the expected count without `all`',
+      'FT-10 the expected count with `all` replaces every match',
+      'b b',
+      plan('b', 'x', { ...all, expected: 2 }),
+      text('x x', 2),
+    ],
+    [
+      'FT-10 the expected count without `all` is ambiguous',
       'b b',
       plan('b', 'x', { expected: 2 }),
       { kind: 'ambiguous', count: 2, offsets: [0, 2] },
     ],
     [
-      'FT-10 an unexpected count',
+      'FT-10 an unexpected count replaces nothing',
       'b b',
       plan('b', 'x', { ...all, expected: 3 }),
       { kind: 'unexpected_count', count: 2, expected: 3 },
@@ -69,9 +74,12 @@ describe('155 156 replacing text', () => {
       { kind: 'unexpected_count', count: 1, expected: 2 },
     ],
     ['no JSON escape', 'a b', plan('a\\ b', 'x'), { kind: 'not_found' }],
-  ])('%s', (_name, before, replacement, expected) => {
-    expect(replaceText(before, replacement)).toMatchObject(expected)
-  })
+  ])(
+    '155 156 one match is replaced, missing and ambiguous ones are reported, and over-escaped strings are repaired: %s',
+    (_name, before, replacement, expected) => {
+      expect(replaceText(before, replacement)).toMatchObject(expected)
+    },
+  )
 
   test('only replaced text differs, whatever the text', () => {
     const texts = fc.string({ unit: fc.constantFrom('a', 'b', '\n', '\r\n', '\\n', '"', ' '), maxLength: 20 })

@@ -88,7 +88,7 @@ describe('list', () => {
     ['FT-20 an escaping path', { path: '..' }, 'PathValidationError', 'path escapes root: ..'],
     ['FT-20 an escaping glob', { glob: '../*' }, 'PathValidationError', 'glob must not contain `..`: ../*'],
     ['FT-20 an absolute glob', { glob: '/etc/*' }, 'PathValidationError', 'glob must be relative: /etc/*'],
-  ])('the listing fails for %s', async (_name, args, errorType, content) => {
+  ])('an invalid path or glob fails with its error type: %s', async (_name, args, errorType, content) => {
     const root = await folderWith(TREE)
     const result = await call(listTool({ root }), args as Record<string, string>)
     expect(result).toEqual({ ok: false, content, metadata: { error_type: errorType } })
