@@ -1,4 +1,3 @@
-import { ownMetadata } from './config.js'
 import type { ForkOptions, ResumeOptions } from './options.js'
 import type { Launch } from './runs.js'
 import type { ResumeState } from '../contracts/result.js'
@@ -69,7 +68,7 @@ export function forkLaunch(
   { log, options }: { readonly log: RunLog; readonly options: ForkOptions },
 ): Launch {
   const { effects, mocks } = options
-  const metadata = options.metadata === undefined ? null : ownMetadata(options.metadata)
+  const metadata = options.metadata ?? null
   const fork = forkOpening(recordedEvents(events), { ...point, resolve: (start) => resolveHistory(log, start) })
   const changed = { ...(effects !== undefined && { effects }), ...(mocks !== undefined && { mocks }) }
   return { opening: { ...fork, metadata }, metadata: metadata ?? {}, effects: changed }
@@ -79,7 +78,7 @@ function continuedLaunch(
   found: Pick<GoOnOpening, 'begun' | 'answers' | 'load'>,
   { configPolicy = 'compatible', metadata: given }: ResumeOptions,
 ): Launch {
-  const metadata = given === undefined ? null : ownMetadata(given)
+  const metadata = given ?? null
   const opening = { kind: 'go_on', ...found, configPolicy, metadata, otherwise: null } as const
   return { opening, metadata: metadata ?? {} }
 }

@@ -1,15 +1,14 @@
+import { checkToolNames, resolveConfig } from './config.js'
 import {
-  checkFollowOptions,
-  checkForkOptions,
-  checkReplayOptions,
-  checkResumeOptions,
   checkRunId,
-  checkRunOptions,
-  checkToolNames,
-  ownMetadata,
-  ownPrompt,
-  resolveConfig,
-} from './config.js'
+  parseFollowOptions,
+  parseForkOptions,
+  parseForkPoint,
+  parsePrompt,
+  parseReplayOptions,
+  parseResumeOptions,
+  parseRunOptions,
+} from './option-shapes.js'
 import type { Config } from './config.js'
 import type { HarnessDescription } from './describe.js'
 import { HarnessError } from '../contracts/errors.js'
@@ -145,12 +144,12 @@ export class OpenHarness<Output = string, Deps = unknown> implements AsyncDispos
     options: ReplayOptions<Deps> = {},
   ): Promise<HarnessResult<Output>> {
     this.#assertOpen()
-    checkReplayOptions(options as ReplayOptions)
+    const parsed = parseReplayOptions(options as ReplayOptions)
     const { machine, launcher } = await this.#load()
     const events = await machine.recordedEvents(log)
     return machine.replayRun<Output>(
       events,
-      (stretch) => launcher.replay(stretch, options as ReplayOptions, this.#tools),
+      (stretch) => launcher.replay(stretch, parsed, this.#tools),
       (start) => machine.resolveHistory(this.#config.log, start),
     )
   }
@@ -198,9 +197,9 @@ export class OpenHarness<Output = string, Deps = unknown> implements AsyncDispos
   follow(runId: string, options: FollowOptions = {}): AsyncIterable<RunEvent> {
     this.#assertOpen()
     checkRunId(runId)
-    checkFollowOptions(options)
+    const parsed = parseFollowOptions(options)
     const log = this.#runs.logOf(runId) ?? this.#config.log
-    const events = followRun(runId, { log, listen: (listener) => this.#runs.listen(runId, listener) }, options)
+    const events = followRun(runId, { log, listen: (listener) => this.#runs.listen(runId, listener) }, parsed)
     const { redact } = this.#config.seams.seams
     return redact.length === 0 ? events : redactedEvents(redact, events)
   }
@@ -271,12 +270,12 @@ export class OpenHarness<Output = string, Deps = unknown> implements AsyncDispos
     })
   }
 
-  #begin(given: Prompt, options: RunOptions, streamed: boolean): StreamedRun<Output> {
+  #begin(prompt: Prompt, given: RunOptions, streamed: boolean): StreamedRun<Output> {
     this.#assertOpen()
-    checkRunOptions(options)
+    const options = parseRunOptions(given)
     const log = options.log ?? this.#config.log
     const runId = options.runId ?? this.#newRunId()
-    const fresh = { prompt: ownPrompt(given), history: options.history ?? [], metadata: ownMetadata(options.metadata) }
+    const fresh = { prompt: parsePrompt(prompt), history: options.history ?? [], metadata: options.metadata ?? {} }
     const source = { log, signingKey: this.#config.signingKey }
     return this.#open(options, { runId, log, streamed, launch: ({ freshLaunch }) => freshLaunch(fresh, source) })
   }
@@ -284,11 +283,11 @@ export class OpenHarness<Output = string, Deps = unknown> implements AsyncDispos
   #beginResumed(
     runIdOrState: string | ResumeState,
     answers: readonly Answer[],
-    options: ResumeOptions,
+    given: ResumeOptions,
     streamed: boolean,
   ): StreamedRun<Output> {
     this.#assertOpen()
-    checkResumeOptions(options)
+    const options = parseResumeOptions(given)
     const log = options.log ?? this.#config.log
     const runId = typeof runIdOrState === 'string' ? runIdOrState : runIdIn(runIdOrState)
     if (runId === runIdOrState) checkRunId(runId)
@@ -299,11 +298,11 @@ export class OpenHarness<Output = string, Deps = unknown> implements AsyncDispos
 
   #beginStored(
     runId: string,
-    options: ResumeOptions,
+    given: ResumeOptions,
     { begun, streamed }: { readonly begun: 'recovered' | 'retried'; readonly streamed: boolean },
   ): StreamedRun<Output> {
     this.#assertOpen()
-    checkResumeOptions(options)
+    const options = parseResumeOptions(given)
     checkRunId(runId)
     const log = options.log ?? this.#config.log
     const source = { log, signingKey: this.#config.signingKey }
@@ -313,15 +312,16 @@ export class OpenHarness<Output = string, Deps = unknown> implements AsyncDispos
 
   #beginFork(
     events: Iterable<RunEvent> | AsyncIterable<RunEvent>,
-    point: ForkPoint,
-    options: ForkOptions,
+    givenPoint: ForkPoint,
+    given: ForkOptions,
     streamed: boolean,
   ): StreamedRun<Output> {
     this.#assertOpen()
-    checkForkOptions(point, options)
+    const point = parseForkPoint(givenPoint)
+    const options = parseForkOptions(given)
     const log = options.log ?? this.#config.log
     const runId = options.runId ?? this.#newRunId()
-    const prompt = point.prompt === undefined ? null : ownPrompt(point.prompt)
+    const prompt = point.prompt === undefined ? null : parsePrompt(point.prompt)
     const from = { afterTurn: point.afterTurn, prompt, runId }
     return this.#open(options, {
       ...{ runId, log, streamed },

@@ -1,6 +1,6 @@
-import { ownBudgets } from './budget-checks.js'
+import { budgetsOf, rulesOf } from './budgets.js'
 import { checkGrants } from '../run/children/grants.js'
-import { checkToolNames, rulesOf } from './config.js'
+import { checkToolNames } from './config.js'
 import type { Config } from './config.js'
 import { HarnessError } from '../contracts/errors.js'
 import type { Model } from '../contracts/model.js'
@@ -48,8 +48,7 @@ export function planOf(
   const named = [...tools, ...(options.tools ?? [])]
   const own = (): readonly ToolSpec[] => [...named, ...extensionTools.ofRun()]
   checkToolNames([...packaged, ...[...named, ...extensionTools.given].map((tool) => tool.name)], outputType)
-  // The run's own copy: what the caller does with the object afterwards is for the next run.
-  const budgets = ownBudgets(options, config)
+  const budgets = budgetsOf(options, config)
   const offers = new RunOffers({ config, parts, own, ...beside })
   return {
     ...basePlan(means, { opening, model }),
@@ -90,7 +89,7 @@ export function childPlanOf(means: Means, { opening, options, parent, policies }
     outputType,
   )
   checkGrants(tools, parent)
-  const budgets = ownBudgets(options, config)
+  const budgets = budgetsOf(options, config)
   return {
     ...basePlan(means, { opening, model }),
     ...answersAs({ type: outputType, mode: outputMode, validate: outputValidator }, parts, model),

@@ -1,4 +1,4 @@
-import { checkSpawnOptions, ownMetadata, ownPrompt } from './config.js'
+import { parsePrompt, parseSpawnOptions } from './option-shapes.js'
 import type { Config } from './config.js'
 import type { HarnessResult } from '../contracts/result.js'
 import type { OpenRun, OpenRuns } from './open-runs.js'
@@ -126,16 +126,16 @@ export class Launcher<Output> {
 
   /** A run under a call of another: found again where its log or the call's state has it, else begun. */
   readonly startChild = (parent: RunContext, frozen: Frozen, callId: string, start: ChildStart): StartedChild => {
-    const { runId, options, stored, answers, signal, within, isKnown = false } = start
-    checkSpawnOptions(options)
+    const { runId, stored, answers, signal, within, isKnown = false } = start
+    const options = parseSpawnOptions(start.options)
     const { log, childQueue: queue } = parent
     const agentName = options.agentName ?? 'default'
     const abort = new RunAbort(options.signal === undefined ? signal : AbortSignal.any([signal, options.signal]))
     const from = { runId: parent.runId, callId, agentName }
-    const metadata = ownMetadata(options.metadata)
+    const metadata = options.metadata ?? {}
     const depth = parent.depth + 1
     const outerPurse = frozen.spending?.purse ?? null
-    const prompt = ownPrompt(options.prompt)
+    const prompt = parsePrompt(options.prompt)
     const tools = toolsOfChild(options, frozen.tools).map(({ name }) => name)
     const about = { agent: agentName, prompt, childRunId: runId, callId, tools }
     const opening: GoOnOpening = {

@@ -50,6 +50,11 @@ function stepText(step: string | number): string {
   return /^[\w$-]+$/.test(step) ? `.${step}` : `['${step}']`
 }
 
+/** A value is not what was expected. */
+export function mismatch(expected: string, value: unknown, hint = ''): Mismatch {
+  return new Mismatch({ path: [], expected, got: shown(value), hint })
+}
+
 /** A short description of any value: 'got …'. */
 export function shown(value: unknown): string {
   if (value === undefined) return 'nothing'

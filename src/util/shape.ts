@@ -1,6 +1,6 @@
 import { isObject } from './json.js'
 import type { JsonObject, JsonValue } from './json.js'
-import { Mismatch, shown } from './mismatch.js'
+import { Mismatch, mismatch } from './mismatch.js'
 import { didYouMean } from './suggest.js'
 import { LONGEST_TIMER_MS } from './timeout.js'
 
@@ -158,12 +158,12 @@ type IsOptional<T, Key extends keyof T> = [T] extends [Readonly<Record<Key, unkn
 
 /** A shape for each field of `T`, no more and no less. */
 export type Fields<T> = {
-  readonly [Key in keyof T]-?: IsOptional<T, Key> extends true ? Optional<Required<T>[Key]> : Shape<T[Key]>
+  readonly [Key in keyof T]-?: IsOptional<T, Key> extends true ? Optional<Exclude<T[Key], undefined>> : Shape<T[Key]>
 }
 
 /** The same for an object whose fields may all be left out. */
 export type PartialFields<T> = {
-  readonly [Key in keyof T]-?: IsOptional<T, Key> extends true ? Shape<Required<T>[Key]> : never
+  readonly [Key in keyof T]-?: IsOptional<T, Key> extends true ? Shape<Exclude<T[Key], undefined>> : never
 }
 
 /** An object with these fields and no other. A field that is `undefined` counts as left out, and is not in the copy. */
@@ -272,10 +272,6 @@ export function secret<T>(shape: Shape<T>): Shape<T> {
       return read instanceof Mismatch && shows ? read.withoutValue() : read
     },
   }
-}
-
-function mismatch(expected: string, value: unknown, hint = ''): Mismatch {
-  return new Mismatch({ path: [], expected, got: shown(value), hint })
 }
 
 function strangeKey(expected: string, key: string): Mismatch {

@@ -1,0 +1,65 @@
+import type { StallOptions } from '../contracts/limits.js'
+import type { OutputFormat } from '../output/format.js'
+import type { RunLimits, RunRules, StallRules } from '../run/machine/rules.js'
+import type { ToolSpec } from '../tools/spec.js'
+import type { RunOptions } from './options.js'
+
+/** The limits of a run, and what happens when one is reached. */
+export interface Budgets {
+  readonly limits: RunLimits
+  readonly onLimit: 'fail' | 'answer'
+  readonly stall: StallRules | null
+}
+
+const DEFAULTS: Budgets = {
+  limits: {
+    modelRequests: 64,
+    toolCalls: null,
+    inputTokens: null,
+    outputTokens: null,
+    timeMs: null,
+    costUsd: null,
+  },
+  onLimit: 'fail',
+  stall: null,
+}
+
+/** The budgets of parsed options, with those of `defaults` for what they leave out. */
+export function budgetsOf(
+  { limits, onLimit, stall }: Pick<RunOptions, 'limits' | 'onLimit' | 'stall'>,
+  defaults = DEFAULTS,
+): Budgets {
+  return {
+    limits: { ...defaults.limits, ...limits },
+    onLimit: onLimit ?? defaults.onLimit,
+    stall: stall === undefined ? defaults.stall : stallRules(stall),
+  }
+}
+
+/** Null if turns without news are not counted. */
+function stallRules(stall: boolean | StallOptions): StallRules | null {
+  if (stall === false) return null
+  const steps = { noticeAfter: 3, answerAfter: 5, stopAfter: 8, ignore: [] }
+  return stall === true ? steps : { ...steps, ...stall }
+}
+
+/** The rules of a run that has these tools. */
+export function rulesOf(
+  { outputRetries, toolRetries }: Pick<RunRules, 'outputRetries' | 'toolRetries'>,
+  { limits, onLimit, stall }: Budgets,
+  tools: readonly ToolSpec[],
+  output: OutputFormat | null,
+): RunRules {
+  const retryBudgets = tools.flatMap(({ name, maxRetries }) =>
+    maxRetries === undefined ? [] : [[name, maxRetries] as const],
+  )
+  return {
+    limits,
+    outputRetries,
+    toolRetries,
+    toolRetryBudgets: Object.fromEntries(retryBudgets),
+    answersByTool: output?.mode === 'tool',
+    ...(onLimit === 'answer' && { onLimit }),
+    ...(stall !== null && { stall }),
+  }
+}

@@ -1,0 +1,258 @@
+import type { Model, ModelSettings } from '../contracts/model.js'
+import type { ModelRef } from '../contracts/model-reference.js'
+import { parseModelRef } from '../contracts/model-reference.js'
+import { invalidOptions, parse, runId } from '../contracts/parse.js'
+import type { ForkPoint } from '../run/replay/fork.js'
+import type { InputMessage } from '../run/stream/input.js'
+import { contentOf } from '../contracts/entry.js'
+import type { Extension } from '../run/extension/extension.js'
+import type { SigningKey } from '../run/core/signature.js'
+import type { SkillsOptions } from '../toolbox/skills/options.js'
+import type { BackgroundLine, SpawnOptions, ToolSpec } from '../tools/spec.js'
+import { isObject } from '../util/json.js'
+import type { JsonObject } from '../util/json.js'
+import { mismatch, shown } from '../util/mismatch.js'
+import {
+  abortSignal,
+  anything,
+  boolean,
+  either,
+  functionOf,
+  having,
+  integer,
+  jsonObject,
+  leaf,
+  list,
+  object,
+  oneOf,
+  optional,
+  partial,
+  record,
+  secret,
+  string,
+} from '../util/shape.js'
+import type { PartialFields, Shape } from '../util/shape.js'
+import { limits, prices, stall } from './budget-shapes.js'
+import type { FollowOptions } from '../run/log/log.js'
+import type {
+  BuiltinToolName,
+  ForkOptions,
+  HarnessOptions,
+  ReplayOptions,
+  ResumeOptions,
+  RunOptions,
+} from './options.js'
+
+const model = leaf<ModelRef | Model>(
+  'a reference such as `openai:gpt-5.5`, or an object with `openSession()`',
+  (given) => typeof given === 'string' || (isObject(given) && typeof given['openSession'] === 'function'),
+)
+
+const tools = list(
+  leaf<ToolSpec>(
+    'a tool, made by `defineTool`',
+    (given) => isObject(given) && typeof given['name'] === 'string' && typeof given['call'] === 'function',
+  ),
+  'a list of tools',
+)
+
+const names = list(string, 'a list of names')
+const log = having<NonNullable<RunOptions['log']>>("a log, such as `fileLog('./runs')`", 'append')
+
+const settings = partial<ModelSettings>({
+  maxOutputTokens: integer(1),
+  // Models differ in these; their adapters check them.
+  temperature: anything(),
+  reasoningEffort: anything(),
+  toolChoice: anything(),
+  providerOptions: record(jsonObject),
+})
+
+/** A copy as plain JSON. */
+const metadata: Shape<JsonObject> = {
+  expected: 'an object of plain JSON',
+  read: (given) => {
+    const copy = jsonCopy(given)
+    return isObject(copy) ? (copy as JsonObject) : mismatch('an object of plain JSON', given)
+  },
+}
+
+/** Short keys can be guessed. */
+const signingKey = secret(
+  leaf<SigningKey>(
+    'a string or bytes, at least 16 bytes long',
+    (key) => (typeof key === 'string' || key instanceof Uint8Array) && Buffer.byteLength(key) >= 16,
+  ),
+)
+
+const use = list(anything<Extension<never>>(), 'a list of extensions')
+const budgets = { limits, onLimit: oneOf('fail', 'answer'), stall }
+const outputMode = oneOf('auto', 'native', 'tool', 'prompted', 'text')
+
+const HARNESS = partial<HarnessOptions<unknown>>({
+  ...budgets,
+  use,
+  deps: functionOf(),
+  model,
+  settings,
+  signingKey,
+  prices,
+  tools,
+  log,
+  outputMode,
+  // The schema is read together with the mode.
+  outputType: anything(),
+  outputValidator: functionOf(),
+  outputRetries: integer(0),
+  toolRetries: integer(0),
+  toolExecution: oneOf('auto', 'sequential'),
+  root: string,
+  instructions: string,
+  builtinTools: list(
+    leaf<BuiltinToolName>('a name', (name) => typeof name === 'string'),
+    'a list of names',
+  ),
+  mcpServers: list(having('a server, made by `mcpStdio` and the like', 'tools'), 'a list of servers'),
+  // The rest is checked when they are loaded.
+  skills: leaf<SkillsOptions>(
+    'an object with `dirs`, a list of folders',
+    (given) => isObject(given) && Array.isArray(given['dirs']),
+  ),
+  provenance: anything(),
+  subagents: anything(),
+  hooks: list(anything(), 'a list of hooks'),
+  wrapModelCall: list(functionOf(), 'a list of functions'),
+  wrapToolCall: list(functionOf(), 'a list of functions'),
+  tracing: list(having('a tracing'), 'a list of tracings'),
+})
+
+/** A copy of the options. Throws `invalid_options`. */
+export function parseHarnessOptions<Output>(given: HarnessOptions<Output>): HarnessOptions<Output> {
+  const options = parse(HARNESS, given, '`Harness`')
+  checkReference(options)
+  // Its output type gives the validator its type.
+  return options as HarnessOptions<Output>
+}
+
+type SharedOptions = Omit<RunOptions, 'history' | 'runId'>
+
+const SHARED: PartialFields<SharedOptions> = {
+  ...budgets,
+  use,
+  deps: anything(),
+  metadata,
+  model,
+  tools,
+  log,
+  signal: abortSignal,
+  deltas: boolean,
+  includeSubagents: boolean,
+  instructions: string,
+  input: having('an input port, made by `inputPort()`', 'send'),
+}
+
+const RUN = partial<RunOptions>({ ...SHARED, history: anything(), runId })
+const RESUME = partial<ResumeOptions>({ ...SHARED, configPolicy: oneOf('same', 'compatible', 'any') })
+
+const FORK = partial<ForkOptions>({
+  ...SHARED,
+  runId,
+  effects: oneOf('live', 'dry'),
+  mocks: record(functionOf()),
+})
+
+const FORK_POINT = object<ForkPoint>({ afterTurn: integer(0), prompt: optional(anything()) })
+const REPLAY = partial<ReplayOptions>({ tools, instructions: string, use })
+const FOLLOW = partial<FollowOptions>({ after: integer(0), signal: abortSignal })
+
+/** A copy of the options of a run, with its metadata as plain JSON. Throws `invalid_options`. */
+export function parseRunOptions(given: RunOptions): RunOptions {
+  return checkReference(parse(RUN, given, 'a run'))
+}
+
+/** The same for a run that continues. */
+export function parseResumeOptions(given: ResumeOptions): ResumeOptions {
+  return checkReference(parse(RESUME, given, 'a run that continues'))
+}
+
+export function parseForkOptions(given: ForkOptions): ForkOptions {
+  return checkReference(parse(FORK, given, 'a fork'))
+}
+
+export function parseForkPoint(given: ForkPoint): ForkPoint {
+  return parse(FORK_POINT, given, 'a fork point')
+}
+
+export function parseReplayOptions(given: ReplayOptions): ReplayOptions {
+  return parse(REPLAY, given, '`replay`')
+}
+
+export function parseFollowOptions(given: FollowOptions): FollowOptions {
+  return parse(FOLLOW, given, '`follow`')
+}
+
+const OF_THE_PARENT = {
+  model: optional(model),
+  instructions: optional(string),
+  tools: optional(either(oneOf('inherit'), tools)),
+  withoutTools: optional(names),
+  settings: optional(settings),
+  outputType: optional(anything<NonNullable<SpawnOptions<unknown>['outputType']>>()),
+  outputMode: optional(outputMode),
+  outputValidator: optional(functionOf<NonNullable<SpawnOptions<unknown>['outputValidator']>>()),
+}
+
+const SPAWN = object<SpawnOptions<unknown>>({
+  ...OF_THE_PARENT,
+  prompt: anything(),
+  key: optional(string),
+  agentName: optional(string),
+  fork: optional(boolean),
+  background: optional(either(boolean, having<BackgroundLine>('an object with `within()`', 'within'))),
+  outputRetries: optional(integer(0)),
+  toolRetries: optional(integer(0)),
+  limits: optional(limits),
+  onLimit: optional(budgets.onLimit),
+  stall: optional(stall),
+  metadata: optional(metadata),
+  signal: optional(abortSignal),
+})
+
+/** A copy of the options with which a tool starts a run. Throws `invalid_options`. */
+export function parseSpawnOptions(given: SpawnOptions<unknown>): SpawnOptions<unknown> {
+  const options = checkReference(parse(SPAWN, given, '`spawn`'))
+  const names = Object.keys(OF_THE_PARENT) as (keyof typeof OF_THE_PARENT)[]
+  const changed = options.fork === true ? names.find((name) => options[name] !== undefined) : undefined
+  if (changed === undefined) return options
+  throw invalidOptions(`With \`fork\` a child has its parent's \`${changed}\`: leave it out.`)
+}
+
+/** Throws `invalid_options` for an invalid id of a run. */
+export function checkRunId(given: string): void {
+  parse(object<{ readonly runId: string }>({ runId }), { runId: given }, 'a run')
+}
+
+/** A copy of a prompt: later changes by the caller do not change the conversation. Throws `invalid_options`. */
+export function parsePrompt(prompt: InputMessage): InputMessage {
+  if (typeof prompt === 'string') return prompt
+  if (hasParts(prompt)) return contentOf(prompt)
+  throw invalidOptions(`Expected the prompt to be a string or a list of content parts, got ${shown(prompt)}.`)
+}
+
+function hasParts(prompt: unknown): boolean {
+  return Array.isArray(prompt) && prompt.length > 0 && prompt.every(isObject)
+}
+
+/** Throws `invalid_options` for an unknown provider. */
+function checkReference<T extends { readonly model?: ModelRef | Model | undefined }>(options: T): T {
+  if (typeof options.model === 'string') parseModelRef(options.model)
+  return options
+}
+
+function jsonCopy(value: unknown): unknown {
+  try {
+    return JSON.parse(JSON.stringify(value))
+  } catch {
+    return undefined
+  }
+}
