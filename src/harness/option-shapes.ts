@@ -236,11 +236,19 @@ export function checkRunId(given: string): void {
 export function parsePrompt(prompt: InputMessage): InputMessage {
   if (typeof prompt === 'string') return prompt
   if (hasParts(prompt)) return contentOf(prompt)
-  throw invalidOptions(`Expected the prompt to be a string or a list of content parts, got ${shown(prompt)}.`)
+  throw invalidOptions(
+    `Expected the prompt to be a string or a list of content parts, got ${shown(prompt)}.${messagesHint(prompt)}`,
+  )
+}
+
+/** Message arrays of other libraries resemble a prompt. */
+function messagesHint(prompt: unknown): string {
+  const isMessages = Array.isArray(prompt) && prompt.some((part) => isObject(part) && 'role' in part)
+  return isMessages ? ' Pass an earlier conversation as `history`.' : ''
 }
 
 function hasParts(prompt: unknown): boolean {
-  return Array.isArray(prompt) && prompt.length > 0 && prompt.every(isObject)
+  return Array.isArray(prompt) && prompt.length > 0 && prompt.every((part) => isObject(part) && !('role' in part))
 }
 
 /** Throws `invalid_options` for an unknown provider. */

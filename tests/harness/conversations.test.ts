@@ -42,7 +42,7 @@ test.each<[string, unknown, string, RegExp]>([
   ['an unknown run', { runId: 'run_9' }, 'run_not_found', /no run `run_9`/],
   ['an unknown entry', { runId: 'run_1', after: 'e9' }, 'invalid_state', /`run_1` has no entry `e9`/],
   ['an entry of another type', { runId: 'run_1', after: 3 }, 'invalid_state', /`after` must be the id of an entry/],
-  ['entries of another shape', [{ role: 'user', content: 'Hi.' }], 'invalid_state', /`history\[0\]/],
+  ['entries of another shape', [{ role: 'user', content: 'Hi.' }], 'invalid_state', /^history: Expected `\[0\]/],
   ['a string', 'run_1', 'invalid_state', /^history: /],
 ])('a history that is %s is rejected', async (_name, history, code, message) => {
   const { harness } = await firstRun()

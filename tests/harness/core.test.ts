@@ -314,7 +314,7 @@ describe('the lifetime of a harness', () => {
   test('HC-46 `toolExecution` is `auto` by default and accepts `sequential`', () => {
     expect(() => harnessOf({ toolExecution: 'sequential' })).not.toThrow()
     expect(() => harnessOf({ toolExecution: 'parallel' as never })).toThrow(
-      'Expected `toolExecution` to be one of `auto`, `sequential`, got `parallel`.',
+      'Expected `toolExecution` of `Harness` to be one of `auto`, `sequential`, got `parallel`.',
     )
   })
 

@@ -7,28 +7,28 @@ import { z } from 'zod'
 const refused = (message: string): unknown => expect.objectContaining({ code: 'invalid_options', message })
 
 test.each<[string, unknown, string]>([
-  ['a text', 'openai:gpt-5.5', 'Expected the options of `Harness` to be an object, got a value of type string.'],
-  ['nothing', null, 'Expected the options of `Harness` to be an object, got null.'],
-  ['a root that is no text', { root: 5 }, 'Expected `root` to be a text, got a value of type number.'],
-  ['a list of instructions', { instructions: ['Be kind.'] }, 'Expected `instructions` to be a text, got a list.'],
+  ['a text', 'openai:gpt-5.5', 'Expected the options of `Harness` to be an object, got `openai:gpt-5.5`.'],
+  ['nothing', null, 'Expected the options of `Harness` to be an object, got `null`.'],
+  ['a root that is no text', { root: 5 }, 'Expected `root` of `Harness` to be a string, got `5`.'],
   [
-    'one tool',
-    { tools: {} },
-    'Expected `tools` to be a list of tools, made by `defineTool`, got a value of type object.',
+    'a list of instructions',
+    { instructions: ['Be kind.'] },
+    'Expected `instructions` of `Harness` to be a string, got a list.',
   ],
+  ['one tool', { tools: {} }, 'Expected `tools` of `Harness` to be a list of tools, got an object.'],
   [
     'a function as a tool',
     { tools: [() => 1] },
-    'Expected `tools` to be a list of tools, made by `defineTool`, got one with something else in it.',
+    'Expected `tools[0]` of `Harness` to be a tool, made by `defineTool`, got a function.',
   ],
-  ['one name', { builtinTools: 'read' }, 'Expected `builtinTools` to be a list of names, got a value of type string.'],
-  ['one hook', { hooks: {} }, 'Expected `hooks` to be a list of hooks, got a value of type object.'],
+  ['one name', { builtinTools: 'read' }, 'Expected `builtinTools` of `Harness` to be a list of names, got `read`.'],
+  ['one hook', { hooks: {} }, 'Expected `hooks` of `Harness` to be a list of hooks, got an object.'],
   [
     'the folder of a log',
     { log: './runs' },
-    "Expected `log` to be a log, such as `fileLog('./runs')`, got a value of type string.",
+    "Expected `log` of `Harness` to be a log, such as `fileLog('./runs')`, got `./runs`.",
   ],
-  ['limits that are a number', { limits: 5 }, 'Expected the limits to be an object, got a value of type number.'],
+  ['limits that are a number', { limits: 5 }, 'Expected `limits` of `Harness` to be an object, got `5`.'],
   [
     'an answer that is no schema',
     { outputType: { answer: 'string' } },
@@ -39,13 +39,13 @@ test.each<[string, unknown, string]>([
 })
 
 test.each<[string, unknown, string]>([
-  ['a text', 'quickly', 'Expected the options of a run to be an object, got a value of type string.'],
+  ['a text', 'quickly', 'Expected the options of a run to be an object, got `quickly`.'],
   [
     'a controller for its signal',
     { signal: new AbortController() },
-    'Expected `signal` to be an `AbortSignal`, got a value of type object.',
+    'Expected `signal` of a run to be an `AbortSignal`, got an object.',
   ],
-  ['a text for a flag', { deltas: 'true' }, 'Expected `deltas` to be a boolean, got a value of type string.'],
+  ['a text for a flag', { deltas: 'true' }, 'Expected `deltas` of a run to be a boolean, got `true`.'],
 ])('a run option of the wrong type is rejected before the run starts: %s', async (_what, options, message) => {
   await using harness = new Harness({ model: new ScriptedModel(), builtinTools: [] })
   await expect(harness.run('Go.', options as RunOptions)).rejects.toEqual(refused(message))

@@ -24,17 +24,17 @@ describe('options', () => {
     [
       'an unknown setting',
       { settings: { temprature: 1 } },
-      'Unknown setting: `temprature`. Did you mean `temperature`?',
+      'Unknown option of `Harness`: `settings.temprature`. Did you mean `temperature`?',
     ],
     [
       'a cap of replies that is none',
       { settings: { maxOutputTokens: 0 } },
-      'Expected `settings.maxOutputTokens` to be a whole number from 1 up, got `0`.',
+      'Expected `settings.maxOutputTokens` of `Harness` to be a whole number from 1 up, got `0`.',
     ],
     [
       'an unknown mode',
       { outputMode: 'json' },
-      'Expected `outputMode` to be one of `auto`, `native`, `tool`, `prompted`, `text`, got `json`.',
+      'Expected `outputMode` of `Harness` to be one of `auto`, `native`, `tool`, `prompted`, `text`, got `json`.',
     ],
     ['a model without a provider', { model: 'gpt-5.5' }, 'Expected a model as `provider:model`'],
     [

@@ -45,7 +45,7 @@ describe('skills of a harness', () => {
 
   test('HC-30 a selection without a folder is rejected at once', () => {
     expect(() => harnessOf({ skills: { selected: ['a'] } as never })).toThrow(
-      'Expected `skills` to be an object with `dirs`, a list of folders',
+      'Expected `skills` of `Harness` to be an object with `dirs`, a list of folders',
     )
   })
 

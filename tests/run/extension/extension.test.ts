@@ -42,7 +42,7 @@ describe('use', () => {
   })
 
   test.each<[string, unknown, string]>([
-    ['no list', 'x', 'Expected `use` to be a list of extensions, got a value of type string.'],
+    ['no list', 'x', 'Expected `use` of a run to be a list of extensions, got `x`.'],
     ['no name', [{}], 'Expected `name` of an extension to be a string.'],
     ['a misspelt member', [{ name: 'a', hook: [] }], 'Unknown member of an extension: `hook`. Did you mean `hooks`?'],
     [

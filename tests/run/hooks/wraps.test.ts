@@ -62,9 +62,11 @@ describe('wrapModelCall', () => {
 
   test('an invalid one is rejected', () => {
     expect(() => harnessOf({ wrapModelCall: [1 as never] })).toThrow(
-      'Expected `wrapModelCall` to be a list of functions',
+      'Expected `wrapModelCall[0]` of `Harness` to be a function',
     )
-    expect(() => harnessOf({ wrapToolCall: {} as never })).toThrow('Expected `wrapToolCall` to be a list of functions')
+    expect(() => harnessOf({ wrapToolCall: {} as never })).toThrow(
+      'Expected `wrapToolCall` of `Harness` to be a list of functions',
+    )
   })
 })
 

@@ -98,22 +98,39 @@ describe('limits', () => {
     [
       'a fraction',
       { modelRequests: 1.5 },
-      'Expected `limits.modelRequests` to be a whole number from 0 up, got `1.5`.',
+      'Expected `limits.modelRequests` of OWNER to be a whole number from 0 up or `null`, got `1.5`.',
     ],
-    ['a negative', { toolCalls: -1 }, 'Expected `limits.toolCalls` to be a whole number from 0 up, got `-1`.'],
-    ['a text', { timeMs: '5' }, 'Expected `limits.timeMs` to be a whole number from 0 up, got `5`.'],
-    ['no number', { inputTokens: NaN }, 'Expected `limits.inputTokens` to be a whole number from 0 up, got `NaN`.'],
+    [
+      'a negative',
+      { toolCalls: -1 },
+      'Expected `limits.toolCalls` of OWNER to be a whole number from 0 up or `null`, got `-1`.',
+    ],
+    [
+      'a text',
+      { timeMs: '5' },
+      'Expected `limits.timeMs` of OWNER to be a whole number from 0 to 2147483647 or `null`, got `5`.',
+    ],
+    [
+      'no number',
+      { inputTokens: NaN },
+      'Expected `limits.inputTokens` of OWNER to be a whole number from 0 up or `null`, got `NaN`.',
+    ],
     [
       'a time that no timer knows',
       { timeMs: 2 ** 31 },
-      'Expected `limits.timeMs` to be at most 2147483647, got `2147483648`.',
+      'Expected `limits.timeMs` of OWNER to be a whole number from 0 to 2147483647 or `null`, got `2147483648`.',
     ],
-    ['an unknown name', { modelRequest: 1 }, 'Unknown limit: `modelRequest`. Did you mean `modelRequests`?'],
+    [
+      'an unknown name',
+      { modelRequest: 1 },
+      'Unknown option of OWNER: `limits.modelRequest`. Did you mean `modelRequests`?',
+    ],
   ])('HC-05 an invalid limit is rejected, at construction and by a run at once: %s', (_name, limits, message) => {
-    const refusal = expect.objectContaining({ code: 'invalid_options', message }) as Error
-    expect(() => new Harness({ limits: limits as Limits })).toThrow(refusal)
+    const refusal = (owner: string): Error =>
+      expect.objectContaining({ code: 'invalid_options', message: message.replace('OWNER', owner) }) as Error
+    expect(() => new Harness({ limits: limits as Limits })).toThrow(refusal('`Harness`'))
     const harness = harnessOf({ model: new ScriptedModel() })
-    expect(() => harness.stream('Go.', { limits: limits as Limits })).toThrow(refusal)
+    expect(() => harness.stream('Go.', { limits: limits as Limits })).toThrow(refusal('a run'))
   })
 
   test('a limit that a run sets to null is lifted, and one that is undefined stays', async () => {

@@ -213,22 +213,22 @@ describe('a cost limit', () => {
     [
       'a negative limit',
       { limits: { costUsd: -1 } },
-      'Expected `limits.costUsd` to be US dollars from 0 up, got `-1`.',
+      'Expected `limits.costUsd` of `Harness` to be US dollars from 0 up or `null`, got `-1`.',
     ],
     [
       'a limit of text',
       { limits: { costUsd: '1' } as unknown as Limits },
-      'Expected `limits.costUsd` to be US dollars from 0 up, got `1`.',
+      'Expected `limits.costUsd` of `Harness` to be US dollars from 0 up or `null`, got `1`.',
     ],
     [
       'an unknown member',
       { prices: { model: {} } as Prices },
-      'Unknown member of `prices`: `model`. Did you mean `models`?',
+      'Unknown option of `Harness`: `prices.model`. Did you mean `models`?',
     ],
     [
       'a price without a rate',
       { prices: { unknown: { inputPerMillion: 1 } } as Prices },
-      'Expected `prices.unknown.outputPerMillion` to be US dollars from 0 up, got `undefined`.',
+      'Expected `prices.unknown.outputPerMillion` of `Harness` to be US dollars from 0 up, got nothing.',
     ],
     [
       'a tier without its threshold',
@@ -239,7 +239,7 @@ describe('a cost limit', () => {
           },
         } as unknown as Prices,
       },
-      "Expected `prices.models['m'].tiers.aboveInputTokens` to be a whole number from 0 up, got `undefined`.",
+      'Expected `prices.models.m.tiers[0].aboveInputTokens` of `Harness` to be a whole number from 0 up, got nothing.',
     ],
   ])('rejects %s', (_name, options, message) => {
     expect(() => new Harness(options)).toThrow(expect.objectContaining({ code: 'invalid_options', message }) as Error)

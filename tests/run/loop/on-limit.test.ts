@@ -28,7 +28,9 @@ describe('a limit and its `onLimit`', () => {
       [undefined, 'none'],
     ])
     expect((await failureOf(harness.run('Go.'))).code).toBe('limit_reached')
-    expect(() => harness.stream('Go.', { onLimit: 'stop' as never })).toThrow('Expected `onLimit` to be one of')
+    expect(() => harness.stream('Go.', { onLimit: 'stop' as never })).toThrow(
+      'Expected `onLimit` of a run to be one of',
+    )
     using child = new ScriptedModel().calls('b').says('Half of it.')
     using parent = new ScriptedModel().calls('subagent', { task: 'Work.', agent: 'worker' }).says('Done.')
     const worker = { name: 'worker', description: 'Works.', model: child, tools: [tool('b')] }

@@ -113,9 +113,13 @@ describe('loop detection (`stall`)', () => {
   })
 
   test.each<[string, unknown, string]>([
-    ['a step of 0', { stopAfter: 0 }, 'Expected `stall.stopAfter` to be a whole number from 1 up, got `0`.'],
-    ['an unknown step', { stop: 3 }, 'Unknown member of `stall`: `stop`.'],
-    ['a text', 'yes', 'Expected the members of `stall` to be an object, got a value of type string.'],
+    [
+      'a step of 0',
+      { stopAfter: 0 },
+      'Expected `stall.stopAfter` of `Harness` to be a whole number from 1 up or `null`, got `0`.',
+    ],
+    ['an unknown step', { stop: 3 }, 'Unknown option of `Harness`: `stall.stop`.'],
+    ['a text', 'yes', 'Expected `stall` of `Harness` to be a boolean or an object, got `yes`.'],
   ])('it rejects %s', (_name, stall, message) => {
     expect(() => new Harness({ stall: stall as boolean })).toThrow(message)
   })

@@ -258,18 +258,22 @@ describe('the events of a stream', () => {
     [
       'a run id that is none',
       { runId: 'a b' },
-      'Expected `runId` to be 1 to 128 letters, digits, `_`, `-`, `.` or `:`, got `a b`.',
+      'Expected `runId` of a run to be 1 to 128 letters, digits, `_`, `-`, `.` or `:`, got `a b`.',
     ],
     [
       'metadata that are no object',
       { metadata: ['x'] },
-      'Expected `metadata` to be an object of plain JSON, got a list.',
+      'Expected `metadata` of a run to be an object of plain JSON, got a list.',
     ],
-    ['metadata that are no JSON', { metadata: { n: 1n } }, 'Expected `metadata` to be an object of plain JSON'],
+    [
+      'metadata that are no JSON',
+      { metadata: { n: 1n } },
+      'Expected `metadata` of a run to be an object of plain JSON',
+    ],
     [
       'a model that is none',
       { model: {} },
-      'Expected `model` to be a reference such as `openai:gpt-5.5`, or an object with `openSession()`.',
+      'Expected `model` of a run to be a reference such as `openai:gpt-5.5`, or an object with `openSession()`, got an object.',
     ],
     [
       'a model without provider',
@@ -291,8 +295,8 @@ describe('the events of a stream', () => {
   )
 
   test.each<[string, unknown, string]>([
-    ['nothing', undefined, 'got undefined.'],
-    ['a number', 5, 'got a value of type number.'],
+    ['nothing', undefined, 'got nothing.'],
+    ['a number', 5, 'got `5`.'],
     ['an empty list', [], 'got an empty list.'],
     ['a list of texts', ['Go.'], 'got a list.'],
   ])('ST-15 an invalid prompt is rejected at once: %s', (_name, prompt, got) => {
