@@ -42,7 +42,7 @@ describe('use', () => {
   })
 
   test.each<[string, unknown, string]>([
-    ['no list', 'x', 'Expected `use` of a run to be a list of extensions, got `x`.'],
+    ['no list', 'x', 'Expected `use` of OWNER to be a list of extensions, got `x`.'],
     ['no name', [{}], 'Expected `name` of an extension to be a string.'],
     ['a misspelt member', [{ name: 'a', hook: [] }], 'Unknown member of an extension: `hook`. Did you mean `hooks`?'],
     [
@@ -61,9 +61,9 @@ describe('use', () => {
     ],
   ])('%s is rejected', async (_name, use, message) => {
     const model = new ScriptedModel()
-    const refused = { code: 'invalid_options', message }
-    expect(() => harnessOf({ model, use: use as Extension[] })).toThrow(expect.objectContaining(refused))
-    await expect(harnessOf({ model }).run('Go.', { use: use as Extension[] })).rejects.toMatchObject(refused)
+    const refused = (owner: string): object => ({ code: 'invalid_options', message: message.replace('OWNER', owner) })
+    expect(() => harnessOf({ model, use: use as Extension[] })).toThrow(expect.objectContaining(refused('`Harness`')))
+    await expect(harnessOf({ model }).run('Go.', { use: use as Extension[] })).rejects.toMatchObject(refused('a run'))
   })
 
   test('defineExtension names the nearest member', () => {
