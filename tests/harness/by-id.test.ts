@@ -43,7 +43,7 @@ describe('resume by id', () => {
     ['no answer', 'run_p', [], 'invalid_answer', /Waiting: `call_1` \(pay\)/],
     ['an answer to another call', 'run_p', [{ callId: 'call_9', approved: true }], 'invalid_answer', /`call_9`/],
     ['an answer that is none', 'run_p', 'yes', 'invalid_answer', /Expected the answers to be a list/],
-    ['an id that is none', '../p', [YES], 'invalid_options', /`runId`/],
+    ['an invalid id', '../p', [YES], 'invalid_options', /`runId`/],
   ])('rejects %s, and runs nothing', async (_name, runId, answers, code, message) => {
     const { harness, log, calls } = await paused()
     const before = await stored(log, 'run_p')

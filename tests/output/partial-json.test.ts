@@ -102,7 +102,7 @@ describe('an answer in progress', () => {
     return Array.from(text, (character) => answer.push(character)).filter((output) => output !== undefined)
   }
 
-  test('is emitted when it grows, but not while a string of a choice is incomplete', () => {
+  test('is emitted when it grows, but not while a number or literal is incomplete', () => {
     expect(told('{"a":"xy","n":12}')).toEqual([{}, { a: '' }, { a: 'x' }, { a: 'xy' }, { a: 'xy' }, { a: 'xy', n: 12 }])
   })
 

@@ -99,7 +99,7 @@ test('names that are equal for 64 characters stay distinct', () => {
   expect([left, right].map((name) => name.length)).toEqual([64, 64])
 })
 
-test('two servers with the same tool are told apart by their prefixes', async () => {
+test('two servers with the same tool are distinguished by their prefixes', async () => {
   const [left] = await offered([tool('search')], { toolPrefix: 'web' })
   const [right] = await offered([tool('search')], { toolPrefix: 'mail' })
 

@@ -286,7 +286,7 @@ describe('assistant messages of this provider', () => {
     expect(encode([assistant(parts)], format)).toEqual([{ role: 'assistant', content: 'Hi' }])
   })
 
-  test('a server that wants reasoning in every message gets it, if only empty', () => {
+  test('a server that requires reasoning in every message gets it, even if it is empty', () => {
     const format = formatOf(DIALECTS.deepseek)
     const own = decode(replyOf({ content: 'Hi', reasoning_content: 'Well' }), format).parts
     const messages = encode([assistant(own), assistant([{ type: 'text', text: 'Ho' }], 'anthropic')], format)

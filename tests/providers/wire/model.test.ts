@@ -319,7 +319,7 @@ describe('invalid options', () => {
     )
   })
 
-  test('an id that is none', () => {
+  test('an invalid id', () => {
     expect(() => wireModel(specOf({}, { id: ' ' }))).toThrow(
       'Expected the id of a model, such as `gpt-5.5`, got an empty one.',
     )

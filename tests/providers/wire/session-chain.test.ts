@@ -65,7 +65,7 @@ describe('a server that stores the conversation', () => {
   })
 
   test.each([true, false])(
-    'another view is encoded anew and sent whole, and is no lost cache (chain: %s)',
+    'another view is encoded again and sent whole, and does not count as a lost cache (chain: %s)',
     async (chain) => {
       const transport = new EchoTransport(
         'bytes',

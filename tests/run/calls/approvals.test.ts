@@ -166,8 +166,8 @@ describe('a call that needs approval', () => {
   })
 
   test.each([
-    ['replaces', { tenant: 'b' }, { tenant: 'b' }],
-    ['keeps', undefined, { order: 7 }],
+    ['new metadata', { tenant: 'b' }, { tenant: 'b' }],
+    ['omitted metadata', undefined, { order: 7 }],
   ])(
     'AP-18 metadata passed on resume replaces the stored metadata as a whole, and omitted metadata keeps it: %s',
     async (_, metadata, expected) => {

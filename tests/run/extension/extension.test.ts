@@ -138,7 +138,7 @@ describe('forRun', () => {
     }
   })
 
-  test('what a run recorded is there when it is recovered', async () => {
+  test('records of a run are available when it is recovered', async () => {
     const log = memoryLog()
     const found: JsonValue[][] = []
     const watch = defineExtension({

@@ -14,7 +14,7 @@ function deface(value: unknown, seen = new Set<unknown>()): void {
   }
 }
 
-test('a reader of a stream cannot change an event, nor what is sent', async () => {
+test('a reader of a stream can change neither an event nor a request', async () => {
   const model = new ScriptedModel()
     .calls('look', { q: 'x' }, { text: 'I look.' })
     .calls('look', { q: 'y' })
