@@ -17,7 +17,7 @@ import { isSameState } from './state-digest.js'
 import { rememberConversation } from './recent-conversations.js'
 import { readState, waitingFor } from './stored-state.js'
 import type { StoredState } from './stored-state.js'
-import { transcriptShape } from './stored-shape.js'
+import { transcriptShape } from './transcript-shape.js'
 
 /** An earlier run in the same log, up to and including the step of one of its entries. */
 export interface HistoryReference {

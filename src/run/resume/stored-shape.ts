@@ -1,15 +1,3 @@
-import { CONTENT_SOURCES } from '../../contracts/entry.js'
-import type {
-  AssistantEntry,
-  AssistantPart,
-  ContentPart,
-  ContentSource,
-  NativePart,
-  TokenUsage,
-  ToolEntry,
-  TranscriptEntry,
-  UserEntry,
-} from '../../contracts/entry.js'
 import type {
   CallDecision,
   ContentFlow,
@@ -20,12 +8,10 @@ import type {
 } from '../../contracts/result.js'
 import { NOTICE_KEY } from '../machine/limit-notices.js'
 import { isObject } from '../../util/json.js'
-import type { JsonValue } from '../../util/json.js'
 import {
   anything,
   boolean,
   either,
-  integer,
   jsonObject,
   leaf,
   list,
@@ -54,11 +40,9 @@ import type { RunLimits, RunRules, StallRules } from '../machine/rules.js'
 import type { CallNote, EndedError, SettledCall } from '../machine/settled.js'
 import type { Answered, Batch, Ended, Phase, Position, RunParent, RunState } from '../machine/state.js'
 import type { View, ViewChange } from '../machine/view.js'
+import { content, count, json, maybeCount, parts, source, transcriptShape } from './transcript-shape.js'
 
-const json = anything<JsonValue>()
-const count = integer(0)
 const amount = number(0)
-const maybeCount = nullable(count)
 
 /** A word of a list that may grow. */
 function word<T extends string>(): Shape<T> {
@@ -67,89 +51,6 @@ function word<T extends string>(): Shape<T> {
 
 /** The state of a run that another one started: it is read as a state when that run continues. */
 const childState: Shape<ResumeState> = leaf('a state', isObject)
-
-const native = optional(object<NativePart>({ provider: string, data: json }))
-
-type Media<Type> = Extract<ContentPart, { readonly type: Type; readonly data: string }>
-
-const contentPart = union<ContentPart, 'type'>('type', {
-  text: object<Extract<ContentPart, { readonly type: 'text' }>>({ type: oneOf('text'), text: string }),
-  image: either(
-    object<Extract<ContentPart, { readonly url: string }>>({ type: oneOf('image'), url: string }),
-    object<Media<'image'>>({ type: oneOf('image'), data: string, mediaType: string }),
-  ),
-  file: object<Media<'file'>>({ type: oneOf('file'), data: string, mediaType: string, name: optional(string) }),
-  audio: object<Media<'audio'>>({ type: oneOf('audio'), data: string, mediaType: string }),
-})
-
-type Part<Type> = Extract<AssistantPart, { readonly type: Type }>
-
-const assistantPart = union<AssistantPart, 'type'>('type', {
-  text: object<Part<'text'>>({ type: oneOf('text'), text: string, native }),
-  reasoning: object<Part<'reasoning'>>({ type: oneOf('reasoning'), text: string, native }),
-  tool_call: object<Part<'tool_call'>>({
-    type: oneOf('tool_call'),
-    callId: string,
-    name: string,
-    arguments: string,
-    native,
-  }),
-  opaque: object<Part<'opaque'>>({ type: oneOf('opaque'), native }),
-})
-
-const tokenUsage = object<TokenUsage>({
-  inputTokens: maybeCount,
-  outputTokens: maybeCount,
-  cacheReadTokens: maybeCount,
-  cacheWriteTokens: maybeCount,
-  longCacheWriteTokens: optional(count),
-  reasoningTokens: maybeCount,
-})
-
-const source = object<ContentSource>({
-  kind: oneOf(...CONTENT_SOURCES),
-  name: optional(string),
-  tool: optional(string),
-})
-
-const parts = list(contentPart)
-const content = either(string, parts)
-
-const entry = union<TranscriptEntry, 'role'>('role', {
-  user: object<UserEntry>({
-    id: string,
-    at: string,
-    role: oneOf('user'),
-    content: parts,
-    notice: optional(oneOf(true)),
-    callId: optional(string),
-    source: optional(source),
-  }),
-  assistant: object<AssistantEntry>({
-    id: string,
-    at: string,
-    role: oneOf('assistant'),
-    parts: list(assistantPart),
-    provider: string,
-    model: string,
-    finishReason: oneOf('stop', 'tool_calls', 'length', 'refusal', 'content_filter', 'pause', 'error', 'other'),
-    usage: tokenUsage,
-    native,
-  }),
-  tool: object<ToolEntry>({
-    id: string,
-    at: string,
-    role: oneOf('tool'),
-    callId: string,
-    name: string,
-    content,
-    isError: boolean,
-    source: optional(source),
-  }),
-})
-
-/** The entries of a conversation. */
-export const transcriptShape = list(entry)
 
 const by = optional(string)
 

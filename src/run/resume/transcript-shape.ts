@@ -1,0 +1,113 @@
+import { CONTENT_SOURCES } from '../../contracts/entry.js'
+import type {
+  AssistantEntry,
+  AssistantPart,
+  ContentPart,
+  ContentSource,
+  NativePart,
+  TokenUsage,
+  ToolEntry,
+  TranscriptEntry,
+  UserEntry,
+} from '../../contracts/entry.js'
+import type { JsonValue } from '../../util/json.js'
+import {
+  anything,
+  boolean,
+  either,
+  integer,
+  list,
+  nullable,
+  object,
+  oneOf,
+  optional,
+  string,
+  union,
+} from '../../util/shape.js'
+
+export const json = anything<JsonValue>()
+export const count = integer(0)
+export const maybeCount = nullable(count)
+
+const native = optional(object<NativePart>({ provider: string, data: json }))
+
+type Media<Type> = Extract<ContentPart, { readonly type: Type; readonly data: string }>
+
+const contentPart = union<ContentPart, 'type'>('type', {
+  text: object<Extract<ContentPart, { readonly type: 'text' }>>({ type: oneOf('text'), text: string }),
+  image: either(
+    object<Extract<ContentPart, { readonly url: string }>>({ type: oneOf('image'), url: string }),
+    object<Media<'image'>>({ type: oneOf('image'), data: string, mediaType: string }),
+  ),
+  file: object<Media<'file'>>({ type: oneOf('file'), data: string, mediaType: string, name: optional(string) }),
+  audio: object<Media<'audio'>>({ type: oneOf('audio'), data: string, mediaType: string }),
+})
+
+type Part<Type> = Extract<AssistantPart, { readonly type: Type }>
+
+const assistantPart = union<AssistantPart, 'type'>('type', {
+  text: object<Part<'text'>>({ type: oneOf('text'), text: string, native }),
+  reasoning: object<Part<'reasoning'>>({ type: oneOf('reasoning'), text: string, native }),
+  tool_call: object<Part<'tool_call'>>({
+    type: oneOf('tool_call'),
+    callId: string,
+    name: string,
+    arguments: string,
+    native,
+  }),
+  opaque: object<Part<'opaque'>>({ type: oneOf('opaque'), native }),
+})
+
+const tokenUsage = object<TokenUsage>({
+  inputTokens: maybeCount,
+  outputTokens: maybeCount,
+  cacheReadTokens: maybeCount,
+  cacheWriteTokens: maybeCount,
+  longCacheWriteTokens: optional(count),
+  reasoningTokens: maybeCount,
+})
+
+export const source = object<ContentSource>({
+  kind: oneOf(...CONTENT_SOURCES),
+  name: optional(string),
+  tool: optional(string),
+})
+
+export const parts = list(contentPart)
+export const content = either(string, parts)
+
+const entry = union<TranscriptEntry, 'role'>('role', {
+  user: object<UserEntry>({
+    id: string,
+    at: string,
+    role: oneOf('user'),
+    content: parts,
+    notice: optional(oneOf(true)),
+    callId: optional(string),
+    source: optional(source),
+  }),
+  assistant: object<AssistantEntry>({
+    id: string,
+    at: string,
+    role: oneOf('assistant'),
+    parts: list(assistantPart),
+    provider: string,
+    model: string,
+    finishReason: oneOf('stop', 'tool_calls', 'length', 'refusal', 'content_filter', 'pause', 'error', 'other'),
+    usage: tokenUsage,
+    native,
+  }),
+  tool: object<ToolEntry>({
+    id: string,
+    at: string,
+    role: oneOf('tool'),
+    callId: string,
+    name: string,
+    content,
+    isError: boolean,
+    source: optional(source),
+  }),
+})
+
+/** The entries of a conversation. */
+export const transcriptShape = list(entry)
