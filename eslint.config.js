@@ -19,6 +19,7 @@ export default tseslint.config(
     linterOptions: { reportUnusedDisableDirectives: 'error' },
     rules: {
       ...size(60),
+      '@typescript-eslint/max-params': ['error', { max: 3 }],
       '@typescript-eslint/switch-exhaustiveness-check': ['error', { considerDefaultExhaustiveForUnions: false }],
       '@typescript-eslint/consistent-type-imports': 'error',
       '@typescript-eslint/restrict-template-expressions': ['error', { allowNumber: true, allowBoolean: true }],
@@ -37,7 +38,7 @@ export default tseslint.config(
   {
     // A test is one story, told in one function.
     files: ['tests/**', 'e2e/**'],
-    rules: { ...size(null), '@typescript-eslint/no-non-null-assertion': 'off' },
+    rules: { ...size(null), '@typescript-eslint/max-params': 'off', '@typescript-eslint/no-non-null-assertion': 'off' },
   },
   {
     // What speaks to a terminal.
@@ -52,6 +53,7 @@ export default tseslint.config(
     ],
     rules: {
       'no-console': 'off',
+      '@typescript-eslint/max-params': 'off',
       // Who reads events takes those that matter to it.
       '@typescript-eslint/switch-exhaustiveness-check': ['error', { considerDefaultExhaustiveForUnions: true }],
     },

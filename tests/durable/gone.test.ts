@@ -60,7 +60,7 @@ describe('taking over', () => {
     ['a run that has ended without the engine being told', 'paused', { dequeuedAt: now - 2 * MINUTE }, true],
   ])('%s', async (_name, status, workflow, isTaken) => {
     const { dbos, done } = engineWith([{ applicationVersion: 'new', ...workflow }], ['new'])
-    const taken = await new TakeOver(dbos, logIn(status), 'runs', new Set()).once()
+    const taken = await new TakeOver(dbos, logIn(status), { name: 'runs', here: new Set() }).once()
     expect([taken, done]).toEqual(isTaken ? [['run_a'], ['resume run_a/0.1']] : [[], []])
   })
 
@@ -69,14 +69,14 @@ describe('taking over', () => {
       [{ applicationVersion: 'new', dequeuedAt: now, executorId: await ended }],
       ['new'],
     )
-    await new TakeOver(dbos, logIn(null), 'runs', new Set()).once()
+    await new TakeOver(dbos, logIn(null), { name: 'runs', here: new Set() }).once()
     expect(done).toEqual(['resume run_a/0.1'])
   })
 
   test('runs in progress here, or not ours, are left alone', async () => {
     const workflows = [{}, { workflowID: 'something-else' }].map((each) => ({ ...each, applicationVersion: 'new' }))
     const { dbos, done } = engineWith(workflows, ['new'])
-    await new TakeOver(dbos, logIn('interrupted'), 'runs', new Set(['run_a/0.1'])).once()
+    await new TakeOver(dbos, logIn('interrupted'), { name: 'runs', here: new Set(['run_a/0.1']) }).once()
     expect(done).toEqual([])
   })
 
@@ -88,7 +88,7 @@ describe('taking over', () => {
 
   test('runs of an earlier version are moved to the latest', async () => {
     const { dbos, done } = engineWith(old, ['new', 'old'])
-    await new TakeOver(dbos, logIn('interrupted'), 'runs', new Set()).once()
+    await new TakeOver(dbos, logIn('interrupted'), { name: 'runs', here: new Set() }).once()
     expect(done).toEqual(['cancel run_a/0.1', 'rewind run_a/0.1', 'cancel run_b/7.1', 'rewind run_b/7.1'])
   })
 
@@ -97,7 +97,7 @@ describe('taking over', () => {
       [...old, { workflowID: 'run_d/0.1', applicationVersion: 'new' }],
       ['newer', 'new'],
     )
-    await new TakeOver(dbos, logIn('interrupted'), 'runs', new Set()).once()
+    await new TakeOver(dbos, logIn('interrupted'), { name: 'runs', here: new Set() }).once()
     expect(done).toEqual(['resume run_d/0.1'])
   })
 })

@@ -82,7 +82,7 @@ export class HarnessRuns<Output> implements DbosRuns<Output> {
     this.#name = name
     this.#queue = queue
     this.#hasLaunched = launch !== undefined
-    this.#takeOver = new TakeOver(dbos, log, name, this.#here)
+    this.#takeOver = new TakeOver(dbos, log, { name, here: this.#here })
     this.#takeOverEveryMs = takeOverEveryMs
   }
 

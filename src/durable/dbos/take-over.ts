@@ -18,7 +18,11 @@ export class TakeOver {
   readonly #here: ReadonlySet<string>
   #timer: NodeJS.Timeout | undefined
 
-  constructor(dbos: DbosEngine, log: LogStore, name: string, here: ReadonlySet<string>) {
+  constructor(
+    dbos: DbosEngine,
+    log: LogStore,
+    { name, here }: { readonly name: string; readonly here: ReadonlySet<string> },
+  ) {
     this.#dbos = dbos
     this.#log = log
     this.#name = name

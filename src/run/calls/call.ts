@@ -50,7 +50,7 @@ export function enteringOf(context: RunContext, frozen: Frozen): Work<Entry, Han
   return wrapped<Entry, Handled>([...traced(context), ...middleware(context)], (entry) => {
     const { call, spec, checked, children, signal, hasEnded } = entry
     const life = { signal, hasEnded, answers: answersOf(call), spawn: children.spawn.bind(children) }
-    return invoke(spec, checked.value, toolContext(context, frozen, call, life))
+    return invoke(spec, checked.value, toolContext(context, frozen, { call, life }))
   })
 }
 
@@ -65,7 +65,10 @@ function middleware({ runId, parent, metadata, hooks, hookFailed }: RunContext):
     (entry, next) => {
       const { call, spec, checked, signal } = entry
       const about = { runId, agentName: parent?.agentName ?? null, metadata, callId: call.callId, tool: spec }
-      return wrappedCall(hooks.wraps, hookFailed, { ...about, args: checked.value, signal }, () => next(entry))
+      return wrappedCall(hooks.wraps, hookFailed, {
+        call: { ...about, args: checked.value, signal },
+        work: () => next(entry),
+      })
     },
   ]
 }
@@ -83,7 +86,7 @@ export async function performCall(calls: Calls, admission: Admission): Promise<v
   if (known !== null) return completeUnrun(calls, call, { toolIndex, outcome: known })
   const by = decision !== null && { decision: recordedDecision(decision) }
   await context.emit('tool_call_started', { callId, toolName, toolIndex, arguments: call.arguments, ...by })
-  const children = new CallChildren(context, frozen, call)
+  const children = new CallChildren(context, frozen, { call })
   const entered = admission.checked?.text ?? call.arguments
   const ended = (outcome: ToolOutcome): CallEnd => {
     const durationMs = Math.round((performance.now() - startedAt) * 1000) / 1000
@@ -92,7 +95,7 @@ export async function performCall(calls: Calls, admission: Admission): Promise<v
   try {
     const outcome = admission.outcome ?? (await run(calls, admission, children))
     if (outcome.kind === 'suspended') {
-      await suspend(calls, call, outcome, children)
+      await suspend(calls, call, { suspended: outcome, children })
       return
     }
     const end = ended(outcome)
@@ -110,8 +113,10 @@ export async function performCall(calls: Calls, admission: Admission): Promise<v
 async function suspend(
   { context, holds }: Calls,
   call: BatchCall,
-  { payload, answerSchema, key }: SuspendedCall,
-  children: CallChildren,
+  {
+    suspended: { payload, answerSchema, key },
+    children,
+  }: { readonly suspended: SuspendedCall; readonly children: CallChildren },
 ): Promise<void> {
   const { callId, name: toolName, arguments: text } = call
   const path = [context.runId]

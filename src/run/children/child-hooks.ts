@@ -31,8 +31,7 @@ export async function askBeforeChild(parent: RunContext, about: AboutChild): Pro
 export async function toldAfterChild<Output>(
   parent: RunContext,
   about: AboutChild,
-  child: RunContext,
-  outcome: Promise<HarnessResult<Output>>,
+  { child, outcome }: { readonly child: RunContext; readonly outcome: Promise<HarnessResult<Output>> },
 ): Promise<HarnessResult<Output>> {
   const [settled] = await Promise.allSettled([outcome])
   const isOver = settled.status === 'rejected' || settled.value.pending.length === 0

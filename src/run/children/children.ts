@@ -42,7 +42,11 @@ export class CallChildren {
   readonly #isAgain: boolean
 
   /** `isAgain`: the call has ended before, so that whatever it waited for then is known. */
-  constructor(context: RunContext, frozen: Frozen, call: ParentCall, { isAgain = false } = {}) {
+  constructor(
+    context: RunContext,
+    frozen: Frozen,
+    { call, isAgain = false }: { readonly call: ParentCall; readonly isAgain?: boolean },
+  ) {
     this.#context = context
     this.#frozen = frozen
     this.#call = call

@@ -29,7 +29,7 @@ export async function enterAgain(
     children: runs.flatMap(({ state }) => state ?? []),
     answers: runs.flatMap((run) => run.answers),
   }
-  const children = new CallChildren(context, frozen, known, { isAgain: true })
+  const children = new CallChildren(context, frozen, { call: known, isAgain: true })
   const found = (): readonly LeftChild[] => children.left.filter(({ key }) => runs.some((run) => run.key === key))
   const over = new AbortController()
   const work = (aborted: AbortSignal): Promise<void> =>
@@ -43,7 +43,9 @@ export async function enterAgain(
       const signal = AbortSignal.any([aborted, over.signal])
       const answers = new Map(Object.entries(askedBefore))
       const life = { signal, hasEnded: () => over.signal.aborted, answers, spawn }
-      void invoke(spec, checked.value, toolContext(context, frozen, { callId, name }, life)).then(() => resolve())
+      void invoke(spec, checked.value, toolContext(context, frozen, { call: { callId, name }, life })).then(() =>
+        resolve(),
+      )
     })
   await settle(work, { abort: context.abort, timeoutMs: spec.timeoutMs })
   over.abort(new EnteredAgain())

@@ -124,7 +124,10 @@ export class RunContext {
 
   /** Makes the run this process's own, where its log knows owners. Rejects when it is another's. */
   async claim(begins: boolean): Promise<void> {
-    this.#lease = await Lease.take(this.log, this.runId, this.abort, { begins, waits: this.parent !== null })
+    this.#lease = await Lease.take(this.log, this.runId, {
+      abort: this.abort,
+      options: { begins, waits: this.parent !== null },
+    })
   }
 
   async release(): Promise<void> {
@@ -305,7 +308,7 @@ export class RunContext {
   /** What the run had done when it failed; nothing when it had not begun. */
   report(stopReason: StopReason): RunReport | undefined {
     if (this.#state === null) return undefined
-    return reportOf(this.#state, stopReason, this.responses, this.signingKey)
+    return reportOf(this.#state, stopReason, { responses: this.responses, signingKey: this.signingKey })
   }
 
   #base(seq: number, durable: boolean): EventBase {

@@ -38,7 +38,11 @@ export interface RunPlan {
   readonly readAnswer: (json: JsonValue) => Promise<unknown>
   /** Those of the run that this one is a fork of, taken as they are. Default: made of what else is here. */
   readonly constants?: RequestConstants
-  readonly startChild: (parent: RunContext, frozen: Frozen, callId: string, start: ChildStart) => StartedChild
+  readonly startChild: (
+    parent: RunContext,
+    frozen: Frozen,
+    child: { readonly callId: string; readonly start: ChildStart },
+  ) => StartedChild
 }
 
 /** How a run begins: with a prompt, or where an earlier process left it. */

@@ -20,8 +20,7 @@ import type { RunState } from '../machine/state.js'
 export function resultOf<Output>(
   state: RunState,
   answer: { text: string; output: Output; pending: readonly PendingItem[] },
-  responses: readonly unknown[],
-  signingKey: SigningKey | null,
+  { responses, signingKey }: { readonly responses: readonly unknown[]; readonly signingKey: SigningKey | null },
 ): HarnessResult<Output> {
   let resumeState: { readonly seq: number; readonly document: ResumeState } | undefined
   let records: readonly ToolCallRecord[] | undefined
@@ -67,8 +66,7 @@ function withoutOutput<Result extends { readonly runId: string }>(result: Result
 export function reportOf(
   state: RunState,
   stopReason: StopReason,
-  responses: readonly unknown[],
-  signingKey: SigningKey | null,
+  { responses, signingKey }: { readonly responses: readonly unknown[]; readonly signingKey: SigningKey | null },
 ): RunReport {
   const transcript = closedTranscript(state)
   let resumeState: ResumeState | undefined

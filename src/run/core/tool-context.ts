@@ -20,8 +20,10 @@ export interface HandlerLife {
 export function toolContext(
   context: RunContext,
   frozen: Frozen,
-  call: Pick<BatchCall, 'callId' | 'name'>,
-  { signal, hasEnded, answers, spawn }: HandlerLife,
+  {
+    call,
+    life: { signal, hasEnded, answers, spawn },
+  }: { readonly call: Pick<BatchCall, 'callId' | 'name'>; readonly life: HandlerLife },
 ): ToolContext {
   const { runId, metadata } = context
   const { callId, name: toolName } = call

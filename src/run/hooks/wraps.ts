@@ -84,8 +84,7 @@ export async function wrappedTurn(
 export async function wrappedCall(
   { tool: wraps }: Wraps,
   hookFailed: (name: string, message: string) => Promise<void>,
-  call: ToolCall,
-  work: () => Promise<ToolOutcome | SuspendedCall>,
+  { call, work }: { readonly call: ToolCall; readonly work: () => Promise<ToolOutcome | SuspendedCall> },
 ): Promise<ToolOutcome | SuspendedCall> {
   const waits: SuspendedCall[] = []
   const innermost = async (): Promise<ToolOutcome> => {

@@ -19,7 +19,11 @@ export class Lease {
   readonly #runId: string
   readonly #timer: NodeJS.Timeout | undefined
 
-  private constructor(log: RunLog, runId: string, owner?: string, timer?: NodeJS.Timeout) {
+  private constructor(
+    log: RunLog,
+    runId: string,
+    { owner, timer }: { readonly owner?: string | undefined; readonly timer?: NodeJS.Timeout | undefined } = {},
+  ) {
     this.#log = log
     this.#runId = runId
     this.owner = owner
@@ -33,8 +37,10 @@ export class Lease {
   static async take(
     log: RunLog,
     runId: string,
-    abort: RunAbort,
-    { begins, waits }: { readonly begins: boolean; readonly waits: boolean },
+    {
+      abort,
+      options: { begins, waits },
+    }: { readonly abort: RunAbort; readonly options: { readonly begins: boolean; readonly waits: boolean } },
   ): Promise<Lease> {
     if (log.claim === undefined) return new Lease(log, runId)
     const owner = newOwner()
@@ -50,7 +56,7 @@ export class Lease {
         () => undefined,
       )
     }
-    return new Lease(log, runId, owner, setInterval(renew, RENEW_MS).unref())
+    return new Lease(log, runId, { owner, timer: setInterval(renew, RENEW_MS).unref() })
   }
 
   /** Gives the run back, so that it can be resumed or recovered at once. Never rejects: who cannot give back lets it lapse. */

@@ -22,7 +22,7 @@ export async function conduct<Output>(context: RunContext, plan: RunPlan): Promi
     // The cost of a child so far is not in its parent's usage yet.
     context.outerPurse?.charge(Math.round((found?.state.usage.costUsd ?? 0) * 1_000_000))
     const answers = newAnswers(opening, found)
-    const stored = found === null ? null : await storedEnding<Output>(context, plan, found, answers)
+    const stored = found === null ? null : await storedEnding<Output>(context, plan, { found, answers })
     if (stored !== null) return stored
     return await end.complete<Output>(await perform({ context, plan, end }, found, answers))
   } catch (thrown) {
@@ -38,7 +38,7 @@ async function readEnding<Output>(context: RunContext, plan: RunPlan): Promise<H
   const { opening } = plan
   if (context.parent !== null || opening.kind === 'fresh' || opening.begun !== 'recovered') return null
   const found = await opening.load()
-  return found === null ? null : storedEnding<Output>(context, plan, found, [])
+  return found === null ? null : storedEnding<Output>(context, plan, { found, answers: [] })
 }
 
 /** The answers that the run has not had before: an interrupted call gives its children their answers again. */

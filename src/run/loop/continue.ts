@@ -58,8 +58,7 @@ function promptOf({ transcript, firstEntry }: RunState): InputMessage {
 export async function storedEnding<Output>(
   context: RunContext,
   plan: RunPlan,
-  { state, responses, last }: LoadedRun,
-  answers: readonly Answer[],
+  { found: { state, responses, last }, answers }: { readonly found: LoadedRun; readonly answers: readonly Answer[] },
 ): Promise<HarnessResult<Output> | null> {
   const isOver = last === null || last.kind === 'run_completed' || last.kind === 'run_failed'
   const { phase } = state
@@ -72,12 +71,16 @@ export async function storedEnding<Output>(
   if (phase.at === 'ended' && phase.error !== undefined) {
     announce(null)
     const { stopReason, error } = phase
-    const run = reportOf(state, stopReason, responses, context.signingKey)
+    const run = reportOf(state, stopReason, { responses, signingKey: context.signingKey })
     throw new HarnessError(error.code, error.message, { ...error, run })
   }
   const text = lastTextOf(state)
   const output = phase.at === 'ended' ? await answerOf(plan, phase, text) : null
-  const result = resultOf(state, { text, output: output as Output, pending }, responses, context.signingKey)
+  const result = resultOf(
+    state,
+    { text, output: output as Output, pending },
+    { responses, signingKey: context.signingKey },
+  )
   announce(result)
   return result
 }
@@ -100,7 +103,7 @@ function checkBudget(context: RunContext, { state, responses }: LoadedRun, rules
   const breach = state.phase.at === 'batch' ? requestBreach(rules, state.usage) : undefined
   if (breach === undefined) return
   const { error } = failureError({ kind: 'limit', breach })
-  const run = reportOf(state, 'limit_reached', responses, context.signingKey)
+  const run = reportOf(state, 'limit_reached', { responses, signingKey: context.signingKey })
   throw new HarnessError(error.code, `${error.message} The run stays paused.`, { run })
 }
 

@@ -48,7 +48,11 @@ export class TurnDriver {
   #value: unknown = NOT_PARSED
 
   /** `promptAddition` is the text that hooks add to the prompt; empty if they add none. */
-  constructor(context: RunContext, frozen: Frozen, effects: Effects, promptAddition: string) {
+  constructor(
+    context: RunContext,
+    frozen: Frozen,
+    { effects, promptAddition }: { readonly effects: Effects; readonly promptAddition: string },
+  ) {
     this.#context = context
     this.#frozen = frozen
     this.#promptAddition = promptAddition

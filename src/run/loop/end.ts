@@ -26,7 +26,10 @@ export class RunEnd {
   async complete<Output>(ending: Ending): Promise<HarnessResult<Output>> {
     const context = this.#context
     const found = (): HarnessResult<Output> =>
-      resultOf(context.state, ending as Ending & { output: Output }, context.responses, context.signingKey)
+      resultOf(context.state, ending as Ending & { output: Output }, {
+        responses: context.responses,
+        signingKey: context.signingKey,
+      })
     context.replayGiven()
     const seen = found()
     await this.#askEnd({ result: seen, error: null, stopReason: seen.stopReason })

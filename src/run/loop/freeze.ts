@@ -46,7 +46,7 @@ export async function freeze(
       return told.config
     },
     refresh: refreshOffer === null ? null : refresh,
-    startChild: (parent, callId, start) => plan.startChild(parent, frozen, callId, start),
+    startChild: (parent, callId, start) => plan.startChild(parent, frozen, { callId, start }),
   }
   return frozen
 

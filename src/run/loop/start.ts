@@ -131,5 +131,5 @@ export async function drive({ context, end }: Conducted, frozen: Frozen, promptA
   const effects: Effects =
     recording === null ? new LiveEffects(context, frozen) : new RecordedEffects(context, frozen, recording)
   end.onFailure(() => effects.stop())
-  return new TurnDriver(context, frozen, effects, promptAddition).drive()
+  return new TurnDriver(context, frozen, { effects, promptAddition }).drive()
 }

@@ -210,7 +210,7 @@ function changeByStart(call: BatchCall): void {
 
 function changeByQuestions(state: RunState, event: Event<'approval_requested'>): void {
   const { items, callId, children = [] } = event
-  if (event.background !== undefined) return waitInBackground(state, event.background, items, children)
+  if (event.background !== undefined) return waitInBackground(state, event.background, { items, children })
   if (callId === undefined) {
     for (const item of items) callOf(state, item.callId).waiting = [item]
     return

@@ -87,8 +87,7 @@ export function leaveInBackground(
 export function waitInBackground(
   state: WithBackground,
   id: string,
-  items: readonly PendingItem[],
-  children: readonly ResumeState[],
+  { items, children }: { readonly items: readonly PendingItem[]; readonly children: readonly ResumeState[] },
 ): void {
   changeRun(state, id, (run) => ({ ...run, waiting: items, answers: [], state: children[0] ?? null }))
 }

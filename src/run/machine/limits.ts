@@ -58,15 +58,19 @@ const NEAR = 0.1
 export function nearLimits({ rules, usage, elapsedMs, lastInputTokens }: Standing): readonly NearLimit[] {
   const { inputTokens, outputTokens, timeMs, costUsd } = rules.limits
   return [
-    near('input_tokens', inputTokens, usage.inputTokens, lastInputTokens),
-    near('output_tokens', outputTokens, usage.outputTokens),
-    near('time_ms', timeMs, elapsedMs),
-    near('cost_usd', costUsd, usage.costUsd ?? 0),
+    near('input_tokens', inputTokens, { count: usage.inputTokens, least: lastInputTokens }),
+    near('output_tokens', outputTokens, { count: usage.outputTokens }),
+    near('time_ms', timeMs, { count: elapsedMs }),
+    near('cost_usd', costUsd, { count: usage.costUsd ?? 0 }),
   ].filter((each) => each !== undefined)
 }
 
-/** Nothing is near its limit of which nothing has been used. */
-function near(kind: LimitKind, limit: number | null, count: number, least = 0): NearLimit | undefined {
+/** A budget of which nothing has been used is not near its limit. */
+function near(
+  kind: LimitKind,
+  limit: number | null,
+  { count, least = 0 }: { readonly count: number; readonly least?: number },
+): NearLimit | undefined {
   if (limit === null || count === 0) return undefined
   const remaining = Math.max(0, Number((limit - count).toFixed(6)))
   return remaining <= Math.max(limit * NEAR, least) ? { kind, limit, count, remaining } : undefined

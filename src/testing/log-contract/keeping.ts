@@ -15,11 +15,11 @@ export const keepingLaws = {
       await store.append(runOf('run_a'), [])
       await store.append(runOf('run_a'), events.slice(3))
       for (const log of [store, await again()]) {
-        await expectStored(log, runOf('run_a'), events)
-        await expectStored(log, runOf('run_a'), events.slice(2), 2)
-        await expectStored(log, runOf('run_a'), [], 5)
-        await expectStored(log, runOf('run_b'), other)
-        await expectStored(log, runOf('run_unknown'), [])
+        await expectStored(log, runOf('run_a'), { events })
+        await expectStored(log, runOf('run_a'), { events: events.slice(2), after: 2 })
+        await expectStored(log, runOf('run_a'), { events: [], after: 5 })
+        await expectStored(log, runOf('run_b'), { events: other })
+        await expectStored(log, runOf('run_unknown'), { events: [] })
       }
     },
   },
@@ -32,9 +32,9 @@ export const keepingLaws = {
       await store.append(threadOf('same'), messages.slice(1))
       await expectRejected('a gap in a thread', store.append(threadOf('same'), thread(5).slice(4)), ['store_failure'])
       for (const log of [store, await again()]) {
-        await expectStored(log, runOf('same'), events)
-        await expectStored(log, threadOf('same'), messages)
-        await expectStored(log, threadOf('same'), messages.slice(2), 2)
+        await expectStored(log, runOf('same'), { events })
+        await expectStored(log, threadOf('same'), { events: messages })
+        await expectStored(log, threadOf('same'), { events: messages.slice(2), after: 2 })
         expectEqual('the runs', (await all(log.list({ kind: 'run' }))).length, 1)
         expectEqual('the threads', (await all(log.list({ kind: 'thread' }))).length, 1)
       }
@@ -50,8 +50,8 @@ export const keepingLaws = {
       for (const text of strange) events.note(text)
       await store.append(runOf('run_texts'), events.made)
       const log = await again()
-      await expectStored(log, runOf('run_texts'), events.made)
-      for (const runId of ids) await expectStored(log, runOf(runId), story(runId, 1))
+      await expectStored(log, runOf('run_texts'), { events: events.made })
+      for (const runId of ids) await expectStored(log, runOf(runId), { events: story(runId, 1) })
     },
   },
   keeps_many: {
@@ -61,8 +61,8 @@ export const keepingLaws = {
       for (let start = 0; start < events.length; start += 50) {
         await store.append(runOf('run_a'), events.slice(start, start + 50))
       }
-      await expectStored(store, runOf('run_a'), events)
-      await expectStored(store, runOf('run_a'), events.slice(499), 499)
+      await expectStored(store, runOf('run_a'), { events })
+      await expectStored(store, runOf('run_a'), { events: events.slice(499), after: 499 })
     },
   },
   refuses_gaps: {
@@ -76,9 +76,9 @@ export const keepingLaws = {
       await expectRejected('an append with a gap in it', store.append(runOf('run_a'), some(3, 5)), ['store_failure'])
       await expectRejected('an append once more', store.append(runOf('run_a'), some(2)), ['store_failure'])
       await expectRejected('a second beginning', store.append(runOf('run_a'), some(1)), ['run_exists'])
-      await expectStored(store, runOf('run_a'), some(1, 2))
+      await expectStored(store, runOf('run_a'), { events: some(1, 2) })
       await store.append(runOf('run_a'), some(3, 4))
-      await expectStored(store, runOf('run_a'), some(1, 2, 3, 4))
+      await expectStored(store, runOf('run_a'), { events: some(1, 2, 3, 4) })
     },
   },
   goes_on_from_anywhere: {
@@ -87,7 +87,7 @@ export const keepingLaws = {
       const events = story('run_a', 8).slice(4)
       await store.append(runOf('run_a'), events.slice(0, 2))
       await store.append(runOf('run_a'), events.slice(2))
-      await expectStored(store, runOf('run_a'), events)
+      await expectStored(store, runOf('run_a'), { events })
     },
   },
   keeps_what_it_said: {
@@ -101,7 +101,7 @@ export const keepingLaws = {
         const appending = store.append(runOf('run_a'), [next])
         const [kept] = await Promise.allSettled([appending, kill?.()])
         if (kept.status === 'rejected') events.made.pop()
-        await expectStored(await again(), runOf('run_a'), events.made)
+        await expectStored(await again(), runOf('run_a'), { events: events.made })
       }
     },
   },
@@ -118,7 +118,7 @@ export const keepingLaws = {
         )
         const kept = next.filter((_, index) => outcomes[index]?.status === 'fulfilled')
         expectEqual(`appends kept of two in round ${round}`, kept.length, 1)
-        await expectStored(other, runOf('run_a'), kept, round + 1)
+        await expectStored(other, runOf('run_a'), { events: kept, after: round + 1 })
       }
     },
   },

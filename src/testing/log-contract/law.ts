@@ -31,8 +31,7 @@ export async function all<T>(items: AsyncIterable<T>): Promise<T[]> {
 export async function expectStored(
   log: RunLog | LogStore,
   ref: LogRef,
-  events: readonly LogEvent[],
-  after?: number,
+  { events, after }: { readonly events: readonly LogEvent[]; readonly after?: number | undefined },
 ): Promise<void> {
   const what = `the events of \`read(${JSON.stringify(ref)}${after === undefined ? '' : `, { after: ${after} }`})\``
   expectEqual(what, await all(log.read(ref, after === undefined ? {} : { after })), events)

@@ -18,7 +18,7 @@ export const owningLaws = {
         'run_owned',
       ])
       await expectRejected('an append by nobody', other.append(runOf('run_a'), events.slice(0, 1)), ['run_owned'])
-      await expectStored(other, runOf('run_a'), [])
+      await expectStored(other, runOf('run_a'), { events: [] })
       await store.append(runOf('run_a'), events.slice(0, 2), { owner: 'ann' })
       expectEqual('the claim of its owner', await store.claim(runOf('run_a'), 'ann', LONG_MS), true)
       await store.append(runOf('run_a'), events.slice(2, 3), { owner: 'ann' })
@@ -33,7 +33,7 @@ export const owningLaws = {
       await other.append(runOf('run_a'), events.slice(3, 4), { owner: 'bob' })
       expectEqual('the release', await other.claim(runOf('run_a'), 'bob', 0), true)
       await store.append(runOf('run_a'), events.slice(4))
-      await expectStored(other, runOf('run_a'), events)
+      await expectStored(other, runOf('run_a'), { events })
     },
   },
   lapses: {
@@ -57,8 +57,8 @@ export const owningLaws = {
         ['run_owned'],
       )
       await other.append(runOf('run_a'), events.slice(4), { owner: 'bob' })
-      await expectStored(store, runOf('run_a'), events)
-      await expectStored(other, runOf('run_a'), events)
+      await expectStored(store, runOf('run_a'), { events })
+      await expectStored(other, runOf('run_a'), { events })
     },
   },
   one_of_many: {
@@ -75,7 +75,7 @@ export const owningLaws = {
         expectEqual('the claims that were granted of 16', won.length, 1)
         const [winner = 0] = won
         await logs[winner % 2]?.append(runOf(runId), story(runId, 3).slice(2), { owner: `owner_${winner}` })
-        await expectStored(store, runOf(runId), story(runId, 3))
+        await expectStored(store, runOf(runId), { events: story(runId, 3) })
       }
     },
   },
@@ -93,7 +93,7 @@ export const owningLaws = {
       expectEqual('the owner', (await other.inspect(threadOf('same')))?.owner, 'ann')
       expectEqual('the release', await store.claim(threadOf('same'), 'ann', 0), true)
       expectEqual('the owner', (await other.inspect(threadOf('same')))?.owner, null)
-      await expectStored(other, threadOf('same'), messages)
+      await expectStored(other, threadOf('same'), { events: messages })
     },
   },
 } as const satisfies Record<string, LogLaw>

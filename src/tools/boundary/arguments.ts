@@ -44,26 +44,26 @@ export async function checkArguments(spec: CallableTool, rawText: string): Promi
   } catch (error) {
     const why = error instanceof RangeError ? 'too large or too deeply nested' : clipped(messageOf(error), 150)
     const issue = rootIssue('unchecked', `could not be checked: ${why}`)
-    return refused(spec, 'ValidationError', [issue], { rawText, received: { chars: rawText.length } })
+    return refused(spec, 'ValidationError', { issues: [issue], sent: { rawText, received: { chars: rawText.length } } })
   }
 }
 
 async function check(spec: CallableTool, rawText: string): Promise<CheckedArguments> {
   const read = readArguments(spec, rawText)
-  if (read.kind === 'unreadable') return refused(spec, 'InvalidArguments', [read.issue], read)
+  if (read.kind === 'unreadable') return refused(spec, 'InvalidArguments', { issues: [read.issue], sent: read })
   const { original, repaired } = read
   if (repaired.conflicts.length === 0) {
     const verdict = await verdictOn(spec, repaired.value)
     if (verdict.kind === 'valid') return accepted(rawText, verdict.value, repaired)
-    if (repaired.repairs.length === 0) return rejected(spec, verdict, [], read)
+    if (repaired.repairs.length === 0) return rejected(spec, verdict, { conflicts: [], sent: read })
   }
   // The repaired copy will not do: the call is judged as it came.
-  if (original === undefined) return refused(spec, 'InvalidArguments', [NOT_AN_OBJECT], read)
+  if (original === undefined) return refused(spec, 'InvalidArguments', { issues: [NOT_AN_OBJECT], sent: read })
   const verdict = await verdictOn(spec, original)
   if (verdict.kind === 'valid' && repaired.conflicts.length === 0) {
     return { ok: true, value: verdict.value, text: rawText, repairs: [] }
   }
-  return rejected(spec, verdict, repaired.conflicts, read)
+  return rejected(spec, verdict, { conflicts: repaired.conflicts, sent: read })
 }
 
 /** Argument text of a call that cannot run, for the history: an object as it came, else an object that shows its start. */
@@ -195,21 +195,19 @@ function shortened(repairs: readonly string[]): readonly string[] {
 function rejected(
   spec: CallableTool,
   verdict: Verdict,
-  conflicts: readonly ArgumentIssue[],
-  sent: Sent,
+  { conflicts, sent }: { readonly conflicts: readonly ArgumentIssue[]; readonly sent: Sent },
 ): CheckedArguments {
   if (verdict.kind === 'broken') {
     return { ok: false, text: previewArguments(sent.rawText), outcome: brokenSchema(spec, verdict.message) }
   }
   const issues = verdict.kind === 'invalid' ? verdict.issues.filter((issue) => !isAmong(conflicts, issue)) : []
-  return refused(spec, 'ValidationError', [...conflicts, ...issues], sent)
+  return refused(spec, 'ValidationError', { issues: [...conflicts, ...issues], sent })
 }
 
 function refused(
   spec: CallableTool,
   errorType: 'InvalidArguments' | 'ValidationError',
-  issues: readonly ArgumentIssue[],
-  { rawText, received }: Sent,
+  { issues, sent: { rawText, received } }: { readonly issues: readonly ArgumentIssue[]; readonly sent: Sent },
 ): CheckedArguments {
-  return { ok: false, text: previewArguments(rawText), outcome: refusal(spec, errorType, issues, received) }
+  return { ok: false, text: previewArguments(rawText), outcome: refusal(spec, errorType, { issues, received }) }
 }

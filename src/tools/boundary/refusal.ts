@@ -18,8 +18,7 @@ export type Refusal = ToolOutcome & { readonly kind: 'failed' }
 export function refusal(
   spec: Omit<ToolSpec, 'call'>,
   errorType: 'InvalidArguments' | 'ValidationError',
-  issues: readonly ArgumentIssue[],
-  received: Received,
+  { issues, received }: { readonly issues: readonly ArgumentIssue[]; readonly received: Received },
 ): Refusal {
   const lines = [
     `Invalid arguments: \`${spec.name}\` was not run.`,

@@ -40,7 +40,7 @@ class Repairer {
   object(value: JsonObject, place: Place): JsonObject {
     const keys = Object.keys(value)
     const kept = keys.filter((key) => this.#meant(key, place) === undefined)
-    const members = kept.map((key): [string, JsonValue] => [key, this.#member(key, key, value, place)])
+    const members = kept.map((key): [string, JsonValue] => [key, this.#member(key, key, { value, place })])
     if (kept.length < keys.length) return this.#renamed(value, place, new Map(members))
     return members.every(([key, member]) => member === value[key]) ? value : Object.fromEntries(members)
   }
@@ -49,17 +49,21 @@ class Repairer {
     const renamed = new Map<string, JsonValue>()
     for (const key of Object.keys(value)) {
       const name = this.#meant(key, place)
-      const member = name === undefined ? kept.get(key) : this.#member(key, name, value, place)
+      const member = name === undefined ? kept.get(key) : this.#member(key, name, { value, place })
       const other = name === undefined ? undefined : (kept.has(name) ? kept : renamed).get(name)
       if (member === undefined) continue
       if (other === undefined) renamed.set(name ?? key, member)
-      if (name !== undefined) this.#judge(key, name, member, other)
+      if (name !== undefined) this.#judge(key, name, { member, other })
     }
     return Object.fromEntries(renamed)
   }
 
   /** What is to be said of a field that stands for another one, which may have been sent too. */
-  #judge(key: string, name: string, member: JsonValue, other: JsonValue | undefined): void {
+  #judge(
+    key: string,
+    name: string,
+    { member, other }: { readonly member: JsonValue; readonly other: JsonValue | undefined },
+  ): void {
     if (other === undefined) {
       this.#note(`${this.#named(key)} was read as \`${name}\``)
     } else if (firstDifference(other, member) === undefined) {
@@ -70,7 +74,11 @@ class Repairer {
     }
   }
 
-  #member(key: string, name: string, value: JsonObject, place: Place): JsonValue {
+  #member(
+    key: string,
+    name: string,
+    { value, place }: { readonly value: JsonObject; readonly place: Place },
+  ): JsonValue {
     this.#path.push(key)
     const member = this.#value(value[key] ?? null, place.field(name), this.#spec.pathFields?.includes(name) ?? false)
     this.#path.pop()
