@@ -47,8 +47,7 @@ function stallRules(stall: boolean | StallOptions): StallRules | null {
 export function rulesOf(
   { outputRetries, toolRetries }: Pick<RunRules, 'outputRetries' | 'toolRetries'>,
   { limits, onLimit, stall }: Budgets,
-  tools: readonly ToolSpec[],
-  output: OutputFormat | null,
+  { tools, output }: { readonly tools: readonly ToolSpec[]; readonly output: OutputFormat | null },
 ): RunRules {
   const retryBudgets = tools.flatMap(({ name, maxRetries }) =>
     maxRetries === undefined ? [] : [[name, maxRetries] as const],

@@ -94,7 +94,7 @@ export class OpenHarness<Output = string, Deps = unknown> implements AsyncDispos
     answers: readonly Answer[],
     options: ResumeOptions<Deps> = {},
   ): Promise<HarnessResult<Output>> {
-    return resultOf(this.#beginResumed(runIdOrState, answers, options as ResumeOptions, false))
+    return resultOf(this.#beginResumed(runIdOrState, answers, { given: options as ResumeOptions, streamed: false }))
   }
 
   /** `resume` as a stream. Throws for invalid options and on a closed harness; the result rejects for anything else. */
@@ -103,7 +103,7 @@ export class OpenHarness<Output = string, Deps = unknown> implements AsyncDispos
     answers: readonly Answer[],
     options: ResumeOptions<Deps> = {},
   ): HarnessStream<Output> {
-    return openStream(this.#beginResumed(runIdOrState, answers, options as ResumeOptions, true))
+    return openStream(this.#beginResumed(runIdOrState, answers, { given: options as ResumeOptions, streamed: true }))
   }
 
   /**
@@ -163,7 +163,7 @@ export class OpenHarness<Output = string, Deps = unknown> implements AsyncDispos
     point: ForkPoint,
     options: ForkOptions<Deps> = {},
   ): Promise<HarnessResult<Output>> {
-    return resultOf(this.#beginFork(log, point, options as ForkOptions, false))
+    return resultOf(this.#beginFork(log, point, { given: options as ForkOptions, streamed: false }))
   }
 
   /** `fork` as a stream. */
@@ -172,7 +172,7 @@ export class OpenHarness<Output = string, Deps = unknown> implements AsyncDispos
     point: ForkPoint,
     options: ForkOptions<Deps> = {},
   ): HarnessStream<Output> {
-    return openStream(this.#beginFork(log, point, options as ForkOptions, true))
+    return openStream(this.#beginFork(log, point, { given: options as ForkOptions, streamed: true }))
   }
 
   /**
@@ -283,8 +283,7 @@ export class OpenHarness<Output = string, Deps = unknown> implements AsyncDispos
   #beginResumed(
     runIdOrState: string | ResumeState,
     answers: readonly Answer[],
-    given: ResumeOptions,
-    streamed: boolean,
+    { given, streamed }: { readonly given: ResumeOptions; readonly streamed: boolean },
   ): StreamedRun<Output> {
     this.#assertOpen()
     const options = parseResumeOptions(given)
@@ -313,8 +312,7 @@ export class OpenHarness<Output = string, Deps = unknown> implements AsyncDispos
   #beginFork(
     events: Iterable<RunEvent> | AsyncIterable<RunEvent>,
     givenPoint: ForkPoint,
-    given: ForkOptions,
-    streamed: boolean,
+    { given, streamed }: { readonly given: ForkOptions; readonly streamed: boolean },
   ): StreamedRun<Output> {
     this.#assertOpen()
     const point = parseForkPoint(givenPoint)

@@ -125,7 +125,7 @@ export class Launcher<Output> {
   }
 
   /** A run under a call of another: found again where its log or the call's state has it, else begun. */
-  readonly startChild = (parent: RunContext, frozen: Frozen, callId: string, start: ChildStart): StartedChild => {
+  readonly startChild: RunPlan['startChild'] = (parent, frozen, { callId, start }) => {
     const { runId, stored, answers, signal, within, isKnown = false } = start
     const options = parseSpawnOptions(start.options)
     const { log, childQueue: queue } = parent

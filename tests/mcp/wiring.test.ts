@@ -390,7 +390,7 @@ describe('subagents', () => {
   test('MC-25 a subagent without a `tools` option is rejected', () => {
     const silent = { name: 'scout', description: 'Looks.' }
     expect(() => harnessWith({ model: new ScriptedModel(), subagents: [silent] })).toThrow(
-      'Expected `tools` of subagent `scout` to be a list of tools or `inherit`.',
+      'Expected `tools` of subagent `scout` to be a list of tools or `inherit`, got nothing.',
     )
   })
 })
