@@ -65,7 +65,7 @@ export function planOf(
     },
     refreshOffer: config.mcpServers.length === 0 ? null : (signal, before) => offers.refresh(signal, before),
     instructionsFor: (offer) => instructionsOf(config, options.instructions ?? config.instructions, offer),
-    rulesFor: (output) => rulesOf(config, budgets, { tools: { tools: own(), output } }),
+    rulesFor: (output) => rulesOf(config, budgets, { tools: own(), output }),
   }
 }
 
@@ -107,7 +107,7 @@ export function childPlanOf(means: Means, { opening, options, parent, policies }
     loadOffer: async () => ({ tools, servers: [], skills: inherits ? ((await parts.skills())?.summary ?? '') : '' }),
     refreshOffer: null,
     instructionsFor: (offer) => withToolInstructions([options.instructions ?? '', offer.skills], offer.tools),
-    rulesFor: (output) => rulesOf({ outputRetries, toolRetries }, budgets, { tools: { tools, output } }),
+    rulesFor: (output) => rulesOf({ outputRetries, toolRetries }, budgets, { tools, output }),
   }
 }
 

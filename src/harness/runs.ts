@@ -7,7 +7,6 @@ import type { Parts } from './loader.js'
 import { childPlanOf, planOf, toolsOfChild } from './plan.js'
 import { chosenModel, depsOf } from './run-checks.js'
 import { RunAbort } from '../util/abort.js'
-import type { ChildStart } from '../run/core/child-run.js'
 import { askBeforeChild, toldAfterChild } from '../run/children/child-hooks.js'
 import { forkHistory } from '../run/children/fork-history.js'
 import { conduct } from '../run/loop/conduct.js'
@@ -16,14 +15,12 @@ import type { GoOnOpening, Opening, RunPlan } from '../run/core/plan.js'
 import { RunContext } from '../run/core/context.js'
 import type { RunSurroundings } from '../run/core/context.js'
 import type { ForkEffects } from '../run/replay/fork.js'
-import type { Frozen } from '../run/core/frozen.js'
 import { cancelStored } from '../run/resume/cancel.js'
 import { SeamSet } from '../run/extension/seam-set.js'
 import { inline } from '../run/resume/history.js'
 import { loadChild } from '../run/core/load.js'
 import { EventQueue } from '../run/stream/queue.js'
 import type { ReplayedStretch, Stretch } from '../run/replay/replay.js'
-import type { StartedChild } from '../run/core/started-child.js'
 import type { ToolSpec } from '../tools/spec.js'
 import type { Clock } from '../util/clock.js'
 import type { JsonObject } from '../util/json.js'
@@ -168,7 +165,7 @@ export class Launcher<Output> {
     const plan = childPlanOf(this.#means([]), { opening, options, parent: frozen, policies })
     const conducted = (): ReturnType<typeof conduct<unknown>> => conduct<unknown>(context, plan)
     const outcome = within === undefined ? conducted() : within(abort.signal, conducted)
-    return { abort, outcome: toldAfterChild(parent, about, context, outcome) }
+    return { abort, outcome: toldAfterChild(parent, about, { child: context, outcome }) }
   }
 
   #context(

@@ -305,7 +305,7 @@ function planOf(
     marksFor: () => [],
     instructionsFor: () => '',
     outputFor: () => output,
-    rulesFor: () => rulesOf(config, config, { tools: { tools, output } }),
+    rulesFor: () => rulesOf(config, config, { tools, output }),
     readAnswer: (json) => Promise.resolve(json),
     startChild: () => {
       throw new Error('No run is started here.')
