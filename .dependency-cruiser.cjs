@@ -83,6 +83,13 @@ module.exports = {
       },
     },
     {
+      name: 'run-loads-nothing-later',
+      severity: 'error',
+      comment: 'The first run loads everything that its plan needs, in src/harness/.',
+      from: { path: '^src/run/' },
+      to: { dynamic: true },
+    },
+    {
       name: 'published-types-name-no-optional-package',
       severity: 'error',
       comment: 'Wire types of the official SDKs are imported as types, inside the adapters only.',

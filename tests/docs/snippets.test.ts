@@ -138,8 +138,11 @@ Tools that had run: read
   'readme/testing.ts': { script: () => undefined, prints: '' },
   'tools/call.ts': {
     script: () => undefined,
-    prints: String.raw`{"ok":true,"content":"{\n  \"job\": \"outside_a_run:call_1\",\n  \"shards\": 2\n}","metadata":{}}
-{"ok":false,"content":"Invalid arguments: ${'`reindex`'} was not run.\n- shards: expected a number, got a string (\"many\")\nReceived: shards = \"many\"\nCorrect this and call ${'`reindex`'} again with one JSON object of all its fields: shards.","metadata":{"error_type":"ValidationError","retry":true,"tool":"reindex","errors":[{"type":"type","loc":["shards"],"msg":"expected a number, got a string"}],"fields":["shards"]}}
+    prints: `true {"job":"outside_a_run:call_1","shards":2}
+false Invalid arguments: \`reindex\` was not run.
+- shards: expected a number, got a string ("many")
+Received: shards = "many"
+Correct this and call \`reindex\` again with one JSON object of all its fields: shards.
 `,
   },
 }

@@ -1,5 +1,8 @@
 import { callTool } from 'thinharness'
 import { reindex } from './bounds.js'
 
-console.log(await callTool(reindex, { shards: 2 }))
-console.log(await callTool(reindex, { shards: 'many' }))
+const result = await callTool(reindex, { shards: 2 })
+console.log(result.ok, JSON.stringify(result.value))
+
+const rejected = await callTool(reindex, { shards: 'many' })
+console.log(rejected.ok, rejected.content)

@@ -135,7 +135,13 @@ describe('the data of a run', () => {
     expect(model.heard[0]).toEqual({ kind: 'start', prompt: expect.stringMatching(/^Go\.$/) as string })
     expect(model.requests[0]?.constants.tools.map(({ name }) => name)).toEqual(['a'])
     const { resumeState } = await stream.result
-    expect(resumeState).toMatchObject({ metadata: { list: [1] }, prompt: [{ type: 'text', text: 'Go.' }] })
+    expect(resumeState).toMatchObject({ metadata: { list: [1] } })
+    expect(resumeState?.['transcript']).toMatchObject([
+      { role: 'user', content: [{ type: 'text', text: 'Go.' }] },
+      {},
+      {},
+      {},
+    ])
   })
 
   test('HK-12 metadata becomes plain JSON, as stored in the log', async () => {
