@@ -140,7 +140,8 @@ async function raceRound(store, racers, round) {
     return `${index + 1} by ${index < EVENTS_BEFORE ? 'victim' : winners[0]?.owner}`
   })
   const found = []
-  for await (const { seq, message } of store.read({ kind: 'run', id: runIdOf(round) })) found.push(`${seq} by ${message}`)
+  for await (const { seq, message } of store.read({ kind: 'run', id: runIdOf(round) }))
+    found.push(`${seq} by ${message}`)
   if (winners.length === 1 && wrong.length === 0 && found.join() === expected.join()) return
   throw new Error(
     `Round ${round}: ${winners.length} winners, wrong answers ${JSON.stringify(wrong)}, the log holds ${found.join(', ')}.`,

@@ -169,11 +169,7 @@ describe('ToolResult', () => {
   })
 
   test.each<[string, unknown, string]>([
-    [
-      'no object',
-      'text',
-      'Expected the options of `ToolResult` to be an object, got `text`.',
-    ],
+    ['no object', 'text', 'Expected the options of `ToolResult` to be an object, got `text`.'],
     ['an unknown field', { content: '', meta: {} }, 'Unknown option of `ToolResult`: `meta`.'],
     ['a flag that is none', { content: '', ok: 'yes' }, 'Expected `ok` of `ToolResult` to be a boolean, got `yes`.'],
     [
