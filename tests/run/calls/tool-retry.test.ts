@@ -192,12 +192,12 @@ describe('the retry limit', () => {
     [
       'a harness',
       () => new Harness({ toolRetries: -1 }),
-      'Expected `toolRetries` to be a whole number from 0 up, got `-1`.',
+      'Expected `toolRetries` of `Harness` to be a whole number from 0 up, got `-1`.',
     ],
     [
       'a harness, for outputs',
       () => new Harness({ outputRetries: -1 }),
-      'Expected `outputRetries` to be a whole number from 0 up, got `-1`.',
+      'Expected `outputRetries` of `Harness` to be a whole number from 0 up, got `-1`.',
     ],
     [
       'a tool',

@@ -167,7 +167,7 @@ describe('a subagent in the background', () => {
     const { toolCallRecords } = await harness.run('Go.')
     expect(toolCallRecords.map((record) => envelopeIn(record).content)).toEqual([
       expect.stringContaining("give `once` `onUnknownOutcome: 'retry'`"),
-      expect.stringContaining('Expected `background` to be a boolean or an object with `within()`'),
+      expect.stringContaining('Expected `background` of `spawn` to be'),
     ])
   })
 })

@@ -136,12 +136,7 @@ describe('the data of a run', () => {
     expect(model.requests[0]?.constants.tools.map(({ name }) => name)).toEqual(['a'])
     const { resumeState } = await stream.result
     expect(resumeState).toMatchObject({ metadata: { list: [1] } })
-    expect(resumeState?.['transcript']).toMatchObject([
-      { role: 'user', content: [{ type: 'text', text: 'Go.' }] },
-      {},
-      {},
-      {},
-    ])
+    expect(JSON.stringify(resumeState)).not.toContain('Changed.')
   })
 
   test('HK-12 metadata becomes plain JSON, as stored in the log', async () => {
