@@ -16,11 +16,10 @@ import { eventsOf, failureOf, gate, ofKind } from '../../harness/support.js'
 import { folderWith } from '../support.js'
 
 type Line = string | Reply | Error
+type Lines = (prompt: string, turn: number, request: ModelRequest) => Line | Promise<Line>
 
 /** A model that answers each prompt by its first line, request by request. */
-function answering(
-  lines: (prompt: string, turn: number, request: ModelRequest) => Line | Promise<Line>,
-): ScriptedModel {
+function answering(lines: Lines): ScriptedModel {
   return new ScriptedModel().always(async (request) => {
     const [first] = request.messages.flatMap((each) => (each.role === 'user' ? [String(each.content)] : []))
     const line = await lines(first ?? '', request.turn, request)
@@ -40,7 +39,6 @@ interface Asked {
   readonly beside?: HarnessOptions
 }
 
-/** One run with one call of the tool. */
 function calling(args: JsonObject, model: Model, { root, options, beside }: Asked = {}): Harness {
   return new Harness({
     builtinTools: [],
