@@ -6,7 +6,7 @@ import type { Answer, Exchange, PostRequest } from './exchange.js'
 import type { Endpoint } from './endpoint.js'
 import { RequestGuard } from './request-guard.js'
 import type { Limits } from './request-guard.js'
-import { EventReader } from './sse.js'
+import type { EventReader } from './sse.js'
 import { WHOLE_REPLY } from './wire.js'
 import type { Transport, WireChunk, WireReply, WireRequest } from './wire.js'
 
@@ -51,7 +51,7 @@ export class HttpTransport implements Transport {
         yield [{ event: WHOLE_REPLY, data: await jsonOf(answer, guard, first) }]
         return
       }
-      const reader = new EventReader()
+      const reader = await newEventReader()
       for (let bytes = first; bytes !== null; bytes = await readOn(answer, reader, guard)) {
         const events = reader.push(bytes)
         if (events.length > 0) yield events
@@ -84,6 +84,12 @@ export class HttpTransport implements Transport {
     if (answer.status >= 200 && answer.status < 300) return answer
     throw await refusal(answer, endpoint, guard)
   }
+}
+
+/** The parser of events is loaded by the first stream. */
+async function newEventReader(): Promise<EventReader> {
+  const { EventReader: Reader } = await import('./sse.js')
+  return new Reader()
 }
 
 /** More of the body. After `[DONE]` its end is waited for briefly, so that the connection can be kept, and not demanded. */
