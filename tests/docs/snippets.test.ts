@@ -138,7 +138,7 @@ Tools that had run: read
   'readme/testing.ts': { script: () => undefined, prints: '' },
   'tools/call.ts': {
     script: () => undefined,
-    prints: `true {"job":"outside_a_run:call_1","shards":2}
+    prints: `true {"shards":2,"job":"outside_a_run:call_1"}
 false Invalid arguments: \`reindex\` was not run.
 - shards: expected a number, got a string ("many")
 Received: shards = "many"
