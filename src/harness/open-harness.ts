@@ -123,7 +123,7 @@ export class OpenHarness<Output = string, Deps = unknown> implements AsyncDispos
   /**
    * Continues a run that failed or was cancelled, in its own log: from where it stood, with new budgets for failures in a
    * row. Calls that had started are resolved as after a crash. Any other run is treated as by `recover`. Rejects with
-   * `run_not_found`, and with `invalid_state` for a child run and for a run that another run of the log continues.
+   * `run_not_found`, and with `invalid_state` for a child run.
    */
   async retry(runId: string, options: ResumeOptions<Deps> = {}): Promise<HarnessResult<Output>> {
     return resultOf(this.#beginStored(runId, options as ResumeOptions, { begun: 'retried', streamed: false }))
