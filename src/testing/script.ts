@@ -140,7 +140,7 @@ export abstract class Script<Request extends ScriptRequest, Fault extends Faulty
     const line = this.#lines[this.#next] ?? this.#last
     if (line === null) {
       const count = this.#lines.length
-      const problem = `It has run out: no line for a request of kind \`${heard.kind}\` behind ${turn} replies, after ${count} line${count === 1 ? '' : 's'}.`
+      const problem = `Request ${turn + 1} (\`${heard.kind}\`) has no scripted reply; the script has ${count}.`
       this.note(problem)
       throw new ScriptEnded(`The script of ${this.title} was not followed. ${problem}`)
     }

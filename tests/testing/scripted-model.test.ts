@@ -261,9 +261,9 @@ describe('strictness', () => {
       code: 'provider_error',
       retryable: false,
       message:
-        'The script of `scripted:scripted-1` was not followed. It has run out: no line for a request of kind `start` behind 0 replies, after 1 line.',
+        'The script of `scripted:scripted-1` was not followed. Request 1 (`start`) has no scripted reply; the script has 1.',
     })
-    expect(() => model.assertDone()).toThrow(/It has run out/)
+    expect(() => model.assertDone()).toThrow(/has no scripted reply/)
   })
 
   test('a line without a request fails `assertDone`, also at the end of a `using` block', async () => {

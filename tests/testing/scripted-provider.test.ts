@@ -154,9 +154,9 @@ describe('strictness', () => {
   test.each(WIRE_CASES)('a request without a line is answered with status 400 ($api)', async (each) => {
     const provider = await scriptedProvider()
     const response = await post(provider, each)
-    expect([response.status, await response.text()]).toEqual([400, expect.stringContaining('It has run out')])
+    expect([response.status, await response.text()]).toEqual([400, expect.stringContaining('has no scripted reply')])
     expect(() => provider.assertDone()).toThrow(
-      'The script of the scripted provider was not followed. It has run out: no line for a request of kind `start` behind 0 replies, after 0 lines.',
+      'The script of the scripted provider was not followed. Request 1 (`start`) has no scripted reply; the script has 0.',
     )
     await provider.close()
   })
