@@ -21,14 +21,14 @@ import type { ExtensionRun } from '../extension/extension.js'
 import { redactedEvent } from '../extension/redact.js'
 import type { SeamSet } from '../extension/seam-set.js'
 import { Lease } from '../log/lease.js'
-import { digestOf } from '../log/digest.js'
+import { DigestFold } from '../log/digest-fold.js'
 import { runRef } from '../log/ref.js'
 import type { AppendOptions, RunLog } from '../log/log.js'
 import type { EventQueue } from '../stream/queue.js'
 import type { Recording } from './recording.js'
 import { reportOf } from './result.js'
 import type { SigningKey } from './signature.js'
-import { apply, stateAfter } from '../machine/apply.js'
+import { apply } from '../machine/apply.js'
 import { isReference } from '../machine/history.js'
 import type { Conversation } from '../machine/history.js'
 import { openState } from '../machine/state.js'
@@ -90,6 +90,7 @@ export class RunContext {
   #lease: Lease | null = null
   #state: RunState | null = null
   #lastSeq = 0
+  readonly #digests = new DigestFold()
   /** Events that go to the log together, and the promise of their being kept. */
   #gathering: { readonly events: DurableEvent[]; readonly kept: Promise<void> } | null = null
   #lastAppend: Promise<void> = Promise.resolve()
@@ -338,11 +339,7 @@ export class RunContext {
   async #keep(events: readonly DurableEvent[]): Promise<void> {
     if (this.#storeFailure !== null) throw this.#storeFailure
     try {
-      await this.log.append(
-        runRef(this.runId),
-        events,
-        appendOptions({ state: this.#state, history: this.#history }, events, this.#lease?.owner),
-      )
+      await this.log.append(runRef(this.runId), events, this.#appendOptions(events))
     } catch (cause) {
       this.#storeFailure = storeFailure(this.runId, cause)
       // What is under way is stopped now, and nothing more begins.
@@ -357,27 +354,24 @@ export class RunContext {
     if (room !== undefined) await room
   }
 
+  /** The digest is computed only if the log reads it. */
+  #appendOptions(events: readonly DurableEvent[]): AppendOptions {
+    const [state, history, digests] = [this.#state, this.#history, this.#digests]
+    const references = events.flatMap((event) =>
+      event.kind === 'run_started' && isReference(event.history) ? [runRef(event.history.runId)] : [],
+    )
+    return {
+      owner: this.#lease?.owner,
+      ...(references.length > 0 && { references }),
+      get digest() {
+        return digests.after(state, events, history)
+      },
+    }
+  }
+
   #apply(event: DurableEvent): void {
     if (this.#state !== null) apply(this.#state, event)
     else if (event.kind === 'run_started') this.#state = openState(event, this.#history)
-  }
-}
-
-/** The digest is computed only if the log reads it. */
-function appendOptions(
-  { state, history }: { readonly state: RunState | null; readonly history: Conversation },
-  events: readonly DurableEvent[],
-  owner: string | undefined,
-): AppendOptions {
-  const references = events.flatMap((event) =>
-    event.kind === 'run_started' && isReference(event.history) ? [runRef(event.history.runId)] : [],
-  )
-  return {
-    owner,
-    ...(references.length > 0 && { references }),
-    get digest() {
-      return digestOf(stateAfter(state, events, history))
-    },
   }
 }
 

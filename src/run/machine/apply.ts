@@ -52,14 +52,8 @@ export function fold(events: Iterable<DurableEvent>, history?: Conversation, bef
   return state
 }
 
-/** The state after more events, in a copy that shares only the entries of the transcript; `null`: before the first event. */
-export function stateAfter(state: RunState | null, events: readonly DurableEvent[], history?: Conversation): RunState {
-  const after = fold(events, history, state === null ? undefined : copyOfState(state))
-  if (after === undefined) throw new RangeError('Expected a run that has begun, or its first event.')
-  return after
-}
-
-function copyOfState({ transcript, ...rest }: RunState): RunState {
+/** A copy of a state that shares the entries of the transcript, and nothing else. */
+export function copyOfState({ transcript, ...rest }: RunState): RunState {
   return { ...(copyOf(rest) as typeof rest), transcript: [...transcript] }
 }
 

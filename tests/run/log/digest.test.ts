@@ -4,6 +4,7 @@ import { memoryLog } from 'thinharness'
 import type { DurableEvent, PendingItem, RunSummary } from 'thinharness'
 import { fold } from '#run/machine/apply.js'
 import { digestOf, summaryOf } from '#run/log/digest.js'
+import { DigestFold } from '#run/log/digest-fold.js'
 import { randomRun, play } from '../machine/random-runs.js'
 import { AT, Story, calls, event } from '../machine/support.js'
 
@@ -39,6 +40,36 @@ describe('the summary of a run', () => {
       { numRuns: 60 },
     )
   }, 60_000)
+
+  test('161 the digest that is passed with an append is that of the events so far', async () => {
+    await fc.assert(
+      fc.asyncProperty(randomRun, fc.integer({ min: 1, max: 4 }), async (run, together) => {
+        const { log } = await play(run)
+        const digests = new DigestFold()
+        for (let from = 0; from < log.length; from += together) {
+          const state = fold(log.slice(0, from)) ?? null
+          const events = log.slice(from, from + together)
+          const expected = digestOf(fold(log.slice(0, from + together))!)
+          expect(digests.after(state, events, { entries: [] })).toEqual(expected)
+          expect(digests.after(state, events, { entries: [] })).toEqual(expected)
+        }
+      }),
+      { numRuns: 40 },
+    )
+  }, 60_000)
+
+  test('161 the digest of an append does not read the transcript again', () => {
+    const { events } = new Story().asks().replies(calls('a')).starts('call_1').completes('call_1').asks()
+    const digests = new DigestFold()
+    const first = fold(events.slice(0, 2))!
+    digests.after(first, events.slice(2, 3), { entries: [] })
+    for (let seq = 3; seq < events.length; seq++) {
+      const state = fold(events.slice(0, seq))!
+      const transcript = new Proxy(state.transcript, { get: () => expect.fail('The transcript was read.') })
+      const digest = digests.after({ ...state, transcript }, events.slice(seq, seq + 1), { entries: [] })
+      expect(digest.lastSeq).toBe(seq + 1)
+    }
+  })
 
   test('161 it lists pending items until they are answered, and not after', () => {
     const story = new Story().asks().replies(calls('a', 'b'))
