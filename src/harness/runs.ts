@@ -1,6 +1,7 @@
 import { parsePrompt, parseSpawnOptions } from './option-shapes.js'
 import type { Config } from './config.js'
 import type { HarnessResult } from '../contracts/result.js'
+import { reportLaunch } from './launch-observer.js'
 import type { OpenRun, OpenRuns } from './open-runs.js'
 import type { ReplayOptions } from './options.js'
 import type { Parts } from './loader.js'
@@ -73,7 +74,13 @@ export class Launcher<Output> {
     const how = { opening, options, model, effects: effects ?? null, asksServers: true, warn, extensionTools }
     const plan = planOf(this.#means(tools), how)
     this.#runs.onWarning(run, warn)
-    return conduct<Output>(context, plan)
+    const outcome = conduct<Output>(context, plan)
+    reportLaunch({
+      ...{ run, context, outcome },
+      listen: (listener) => this.#runs.listen(runId, listener),
+      replay: (stretch, replayOptions) => this.replay(stretch, replayOptions, tools),
+    })
+    return outcome
   }
 
   /** A stretch of a recorded run, run again by what was recorded. */

@@ -1,107 +1,83 @@
 import { afterEach } from 'vitest'
 import { HarnessError } from 'thinharness'
-import type { DurableEvent, HarnessResult, StreamEvent, ToolSpec } from 'thinharness'
-import { Launcher } from '#harness/runs.js'
-import type { OpenRun } from '#harness/open-runs.js'
-import type { Launch } from '#harness/runs.js'
-import { EventQueue } from '#run/stream/queue.js'
+import type { DurableEvent } from 'thinharness'
+import { observeLaunches } from '#harness/launch-observer.js'
+import type { ObservedLaunch } from '#harness/launch-observer.js'
 import { replayRun } from '#run/replay/replay.js'
 import { isReference } from '#run/machine/history.js'
 import type { Conversation } from '#run/machine/history.js'
 import type { StartHistory } from '#run/resume/read-log.js'
 
 /**
- * Every run of a test is run again behind it, by its events, with no request and no tool: it must tell the same events
- * and come to the same end.
+ * After each test, every run of it is replayed by its events, with no request and no tool call: it must emit the same
+ * events and reach the same end.
  */
-interface Played {
-  readonly launcher: Launcher<unknown>
-  readonly run: OpenRun
-  readonly tools: readonly ToolSpec[]
+interface RecordedRun {
+  readonly launch: ObservedLaunch
   readonly events: readonly DurableEvent[]
-  readonly before: Conversation | undefined
+  /** The conversation that the run continued. */
+  readonly history: Conversation
   readonly end: PromiseSettledResult<{ readonly text: string; readonly stopReason: string }>
 }
 
-const toldTo = new WeakMap<EventQueue, DurableEvent[]>()
-let played: Played[] = []
+let recorded: RecordedRun[] = []
 
-const push = (queue: EventQueue, event: StreamEvent): Promise<void> | undefined => pushing.call(queue, event)
-const pushing: (this: EventQueue, event: StreamEvent) => Promise<void> | undefined = Reflect.get(
-  EventQueue.prototype,
-  'push',
-)
-EventQueue.prototype.push = function (event) {
-  const events = toldTo.get(this) ?? []
-  toldTo.set(this, events)
-  if (event.durable) events.push(event)
-  return push(this, event)
-}
-
-type LaunchRun = typeof Launcher.prototype.launch
-/** The conversation that a run continued, as it was found when it began. */
-const conversations = new WeakMap<Launch, Conversation>()
-
-/** The same launch; what it finds of a conversation is remembered. */
-function remembering(launch: Launch): Launch {
-  const { opening } = launch
-  if (opening.kind !== 'fresh') return launch
-  const history = async (): ReturnType<typeof opening.history> => {
-    const found = await opening.history()
-    conversations.set(watched, found.conversation)
-    return found
+observeLaunches((launch) => {
+  const events: DurableEvent[] = []
+  let history: Conversation = { entries: [] }
+  const stop = launch.listen((event) => {
+    if (!event.durable) return
+    if (event.kind === 'run_started') history = conversationBefore(launch)
+    events.push(event)
+  })
+  const record = (end: RecordedRun['end']): void => {
+    stop()
+    recorded.push({ launch, events, history, end })
   }
-  const watched: Launch = { ...launch, opening: { ...opening, history } }
-  return watched
-}
-
-const launchRun: LaunchRun = Reflect.get(Launcher.prototype, 'launch')
-Launcher.prototype.launch = async function (this: Launcher<unknown>, run, given, tools) {
-  const launch = remembering(given)
-  const outcome: Promise<HarnessResult<unknown>> = launchRun.call(this, run, launch, tools)
-  const keep = (end: Played['end']): void => {
-    const events = (toldTo.get(run.queue) ?? []).filter((event) => event.runId === run.runId)
-    played.push({ launcher: this, run, tools, events, end, before: conversations.get(launch) })
-  }
-  outcome.then(
-    (value) => keep({ status: 'fulfilled', value }),
-    (reason: unknown) => keep({ status: 'rejected', reason }),
+  launch.outcome.then(
+    (value) => record({ status: 'fulfilled', value }),
+    (reason: unknown) => record({ status: 'rejected', reason }),
   )
-  return outcome
+})
+
+function conversationBefore({ context }: ObservedLaunch): Conversation {
+  const { transcript, firstEntry, view } = context.state
+  return structuredClone({ entries: transcript.slice(0, firstEntry), ...(view && { view }) })
 }
 
 afterEach(async () => {
-  const runs = played
-  played = []
+  const runs = recorded
+  recorded = []
   for (const run of runs) await replay(run)
 })
 
-async function replay({ launcher, run, tools, events, end, before = { entries: [] } }: Played): Promise<void> {
+async function replay({ launch, events, history: before, end }: RecordedRun): Promise<void> {
+  const { runId, options } = launch.run
   const [first] = events
   const last = events.at(-1)
   const isWhole = first?.kind === 'run_started' && (first.seq === 1 || first.state !== undefined)
-  // What goes on further down in a log, what was not kept, and what ends as it was stored has no whole recording here.
+  // A run that continues an earlier stretch, was not stored, or had ended before has no whole recording here.
   // A reader of redacted events does not have the recording either.
-  if (run.options.metadata?.['redacted'] === true) return
+  if (options.metadata?.['redacted'] === true) return
   if (!isWhole || (last?.kind !== 'run_completed' && last?.kind !== 'run_failed')) return
   const json = JSON.parse(JSON.stringify(events)) as DurableEvent[]
-  const { instructions, tools: own, use } = run.options
-  const options = {
+  const { instructions, tools, use } = options
+  const replayOptions = {
     ...(instructions !== undefined && { instructions }),
-    ...(own !== undefined && { tools: own }),
+    ...(tools !== undefined && { tools }),
     ...(use !== undefined && { use }),
   }
   const resolve = ({ history, view }: StartHistory): Promise<Conversation> =>
     Promise.resolve(isReference(history) ? before : { entries: history, ...(view && { view }) })
   const [again] = await Promise.allSettled([
-    replayRun(json, (stretch) => launcher.replay(stretch, options, tools), resolve),
+    replayRun(json, (stretch) => launch.replay(stretch, replayOptions), resolve),
   ])
   const [now, then] = [outcomeIn(again), outcomeIn(end)]
   if (now === then) return
-  throw new Error(`Run \`${run.runId}\` was run again by its events: expected ${then}, got ${now}.`)
+  throw new Error(`The replay of run \`${runId}\` ended in ${now} instead of ${then}.`)
 }
 
-function outcomeIn(end: Played['end']): string {
+function outcomeIn(end: RecordedRun['end']): string {
   if (end.status === 'fulfilled') return JSON.stringify([end.value.stopReason, end.value.text])
   const error: unknown = end.reason
   return error instanceof HarnessError ? JSON.stringify([error.code, error.message]) : String(error)
