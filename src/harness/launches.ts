@@ -1,54 +1,38 @@
 import type { ForkOptions, ResumeOptions } from './options.js'
+import type { Resumed } from './run-checks.js'
 import type { Launch } from './runs.js'
-import type { ResumeState } from '../contracts/result.js'
 import { loadPaused, loadRun, loadStored } from '../run/core/load.js'
 import type { LoadedRun } from '../run/core/load.js'
 import type { GoOnOpening } from '../run/core/plan.js'
-import type { SigningKey } from '../run/core/signature.js'
 import type { RunLog } from '../run/log/log.js'
-import type { Answer } from '../run/machine/answers.js'
 import type { RunEvent } from '../run/machine/events.js'
+import type { RunState } from '../run/machine/state.js'
 import { forkOpening } from '../run/replay/fork.js'
 import { recordedEvents } from '../run/replay/replay.js'
-import { matchAnswers, readAnswers } from '../run/resume/answer-check.js'
-import { readHistory } from '../run/resume/history.js'
+import { matchAnswers } from '../run/resume/given-answers.js'
+import type { GivenHistory } from '../run/resume/given-history.js'
+import { findHistory } from '../run/resume/history.js'
 import { resolveHistory } from '../run/resume/read-log.js'
-import { checkPaused, pendingOf, readPaused } from '../run/resume/stored-state.js'
+import { checkPaused, pendingOf } from '../run/resume/stored-state.js'
 import type { InputMessage } from '../run/stream/input.js'
 import type { JsonObject } from '../util/json.js'
 
-/** Where runs and their states come from. */
-interface Source {
-  readonly log: RunLog
-  readonly signingKey: SigningKey | null
-}
-
-/** A new run. Throws `invalid_state` for a history that is none. */
+/** A new run. */
 export function freshLaunch(
-  { prompt, history, metadata }: { prompt: InputMessage; history: unknown; metadata: JsonObject },
-  { log, signingKey }: Source,
+  { prompt, history, metadata }: { prompt: InputMessage; history: GivenHistory; metadata: JsonObject },
+  log: RunLog,
 ): Launch {
-  const find = readHistory(history, signingKey)
-  return { opening: { kind: 'fresh', prompt, history: () => find(log) }, metadata }
+  return { opening: { kind: 'fresh', prompt, history: () => findHistory(history, log) }, metadata }
 }
 
-/** A paused run with people's answers. Throws `invalid_state` and `invalid_answer`. */
-export function resumedLaunch(
-  runIdOrState: string | ResumeState,
-  { answers: given, options }: { readonly answers: readonly Answer[]; readonly options: ResumeOptions },
-  { log, signingKey }: Source,
-): Launch {
-  const answers = readAnswers(given)
-  if (typeof runIdOrState !== 'string') {
-    const stored = readPaused(runIdOrState, signingKey)
-    matchAnswers(answers, pendingOf(stored.state))
-    return continuedLaunch({ begun: 'resumed', answers, load: () => loadStored(log, stored) }, options)
+/** A paused run with people's answers. */
+export function resumedLaunch({ runId, stored, answers }: Resumed, options: ResumeOptions, log: RunLog): Launch {
+  const check = (state: RunState): void => {
+    checkPaused(state)
+    matchAnswers(answers, pendingOf(state))
   }
   const load = (): Promise<LoadedRun | null> =>
-    loadPaused(log, runIdOrState, (state) => {
-      checkPaused(state)
-      matchAnswers(answers, pendingOf(state))
-    })
+    stored === null ? loadPaused(log, runId, check) : loadStored(log, stored)
   return continuedLaunch({ begun: 'resumed', answers, load }, options)
 }
 
@@ -56,7 +40,7 @@ export function resumedLaunch(
 export function storedLaunch(
   runId: string,
   { begun, options }: { readonly begun: 'recovered' | 'retried'; readonly options: ResumeOptions },
-  { log }: Source,
+  log: RunLog,
 ): Launch {
   return continuedLaunch({ begun, answers: [], load: () => loadRun(log, runId) }, options)
 }

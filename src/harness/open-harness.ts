@@ -17,7 +17,7 @@ import type { FollowOptions, RunLog } from '../run/log/log.js'
 import { Parts } from './loader.js'
 import type * as MachineModule from './machine.js'
 import { OpenRuns } from './open-runs.js'
-import { checkRun } from './run-checks.js'
+import { checkRecorded, checkRun, parseResumed } from './run-checks.js'
 import type { Launch, Launcher } from './runs.js'
 import type { ForkOptions, HarnessOptions, ReplayOptions, ResumeOptions, RunOptions } from './options.js'
 import type { HarnessResult, ResumeState } from '../contracts/result.js'
@@ -25,6 +25,7 @@ import type { Answer } from '../run/machine/answers.js'
 import type { RunEvent } from '../run/machine/events.js'
 import type { ForkPoint } from '../run/replay/fork.js'
 import type { Offer } from '../run/core/frozen.js'
+import { parseHistory } from '../run/resume/given-history.js'
 import { openStream } from '../run/stream/stream.js'
 import type { HarnessStream, StreamedRun } from '../run/stream/stream.js'
 import { redactedEvents } from '../run/extension/redact.js'
@@ -32,7 +33,6 @@ import { flushTracing } from '../run/extension/tracing.js'
 import type { ToolSpec } from '../tools/spec.js'
 import type { ContentPart } from '../contracts/entry.js'
 import { systemClock } from '../util/clock.js'
-import { isObject } from '../util/json.js'
 
 /** What a run is asked: text, or parts with images and files among them. */
 export type Prompt = string | readonly ContentPart[]
@@ -80,7 +80,7 @@ export class OpenHarness<Output = string, Deps = unknown> implements AsyncDispos
     return resultOf(this.#begin(prompt, options as RunOptions, false))
   }
 
-  /** Begins a run and yields its events. Throws for invalid options, and on a closed harness. */
+  /** Begins a run and yields its events. Throws for invalid arguments, and on a closed harness. */
   stream(prompt: Prompt, options: RunOptions<Deps> = {}): HarnessStream<Output> {
     return openStream(this.#begin(prompt, options as RunOptions, true))
   }
@@ -97,7 +97,7 @@ export class OpenHarness<Output = string, Deps = unknown> implements AsyncDispos
     return resultOf(this.#beginResumed(runIdOrState, answers, { given: options as ResumeOptions, streamed: false }))
   }
 
-  /** `resume` as a stream. Throws for invalid options and on a closed harness; the result rejects for anything else. */
+  /** `resume` as a stream. Throws for invalid arguments; checks that need the log reject through the result. */
   streamResume(
     runIdOrState: string | ResumeState,
     answers: readonly Answer[],
@@ -144,6 +144,7 @@ export class OpenHarness<Output = string, Deps = unknown> implements AsyncDispos
     options: ReplayOptions<Deps> = {},
   ): Promise<HarnessResult<Output>> {
     this.#assertOpen()
+    checkRecorded(log)
     const parsed = parseReplayOptions(options as ReplayOptions)
     const { machine, launcher } = await this.#load()
     const events = await machine.recordedEvents(log)
@@ -275,9 +276,9 @@ export class OpenHarness<Output = string, Deps = unknown> implements AsyncDispos
     const options = parseRunOptions(given)
     const log = options.log ?? this.#config.log
     const runId = options.runId ?? this.#newRunId()
-    const fresh = { prompt: parsePrompt(prompt), history: options.history ?? [], metadata: options.metadata ?? {} }
-    const source = { log, signingKey: this.#config.signingKey }
-    return this.#open(options, { runId, log, streamed, launch: ({ freshLaunch }) => freshLaunch(fresh, source) })
+    const history = parseHistory(options.history ?? [], this.#config.signingKey)
+    const fresh = { prompt: parsePrompt(prompt), history, metadata: options.metadata ?? {} }
+    return this.#open(options, { runId, log, streamed, launch: ({ freshLaunch }) => freshLaunch(fresh, log) })
   }
 
   #beginResumed(
@@ -288,11 +289,9 @@ export class OpenHarness<Output = string, Deps = unknown> implements AsyncDispos
     this.#assertOpen()
     const options = parseResumeOptions(given)
     const log = options.log ?? this.#config.log
-    const runId = typeof runIdOrState === 'string' ? runIdOrState : runIdIn(runIdOrState)
-    if (runId === runIdOrState) checkRunId(runId)
-    const source = { log, signingKey: this.#config.signingKey }
-    const launch = ({ resumedLaunch }: Machine): Launch => resumedLaunch(runIdOrState, { answers, options }, source)
-    return this.#open(options, { runId, log, streamed, launch })
+    const resumed = parseResumed(runIdOrState, answers, this.#config.signingKey)
+    const launch = ({ resumedLaunch }: Machine): Launch => resumedLaunch(resumed, options, log)
+    return this.#open(options, { runId: resumed.runId, log, streamed, launch })
   }
 
   #beginStored(
@@ -304,8 +303,7 @@ export class OpenHarness<Output = string, Deps = unknown> implements AsyncDispos
     const options = parseResumeOptions(given)
     checkRunId(runId)
     const log = options.log ?? this.#config.log
-    const source = { log, signingKey: this.#config.signingKey }
-    const launch = ({ storedLaunch }: Machine): Launch => storedLaunch(runId, { begun, options }, source)
+    const launch = ({ storedLaunch }: Machine): Launch => storedLaunch(runId, { begun, options }, log)
     return this.#open(options, { runId, log, streamed, launch })
   }
 
@@ -315,6 +313,7 @@ export class OpenHarness<Output = string, Deps = unknown> implements AsyncDispos
     { given, streamed }: { readonly given: ForkOptions; readonly streamed: boolean },
   ): StreamedRun<Output> {
     this.#assertOpen()
+    checkRecorded(events)
     const point = parseForkPoint(givenPoint)
     const options = parseForkOptions(given)
     const log = options.log ?? this.#config.log
@@ -348,13 +347,4 @@ export class OpenHarness<Output = string, Deps = unknown> implements AsyncDispos
 function resultOf<Output>({ queue, outcome }: StreamedRun<Output>): Promise<HarnessResult<Output>> {
   queue.drop()
   return outcome
-}
-
-function runIdIn(state: unknown): string {
-  const runId = isObject(state) ? state['runId'] : undefined
-  if (typeof runId === 'string') return runId
-  throw new HarnessError(
-    'invalid_state',
-    'resume: expected the `resumeState` of a result, an object, or the id of a run.',
-  )
 }

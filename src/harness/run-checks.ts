@@ -4,7 +4,15 @@ import type { RunOptions } from './options.js'
 import { HarnessError } from '../contracts/errors.js'
 import type { Model } from '../contracts/model.js'
 import type { ModelRef } from '../contracts/model-reference.js'
+import type { ResumeState } from '../contracts/result.js'
+import type { SigningKey } from '../run/core/signature.js'
+import type { Answer } from '../run/machine/answers.js'
+import { matchAnswers, readAnswers } from '../run/resume/given-answers.js'
+import { pendingOf, readPaused } from '../run/resume/stored-state.js'
+import type { StoredState } from '../run/resume/stored-state.js'
 import type { ToolSpec } from '../tools/spec.js'
+import { shown } from '../util/mismatch.js'
+import { checkRunId } from './option-shapes.js'
 
 /** The model of a run. Throws `missing_model` if neither the run nor the harness has one. */
 export function chosenModel(
@@ -38,4 +46,40 @@ export function checkRun(options: RunOptions, config: Config<unknown>, own: read
   const { seams } = config.seams.with(options.use)
   checkToolNames([...packaged, ...[...own, ...tools, ...seams.tools].map(({ name }) => name)], outputType)
   if (model !== undefined) checkOutput(outputType, outputMode, model)
+}
+
+/** Throws `invalid_options` for a recorded run that cannot be read, such as the id of a run. */
+export function checkRecorded(log: unknown): void {
+  if (typeof log === 'object' && log !== null && (Symbol.iterator in log || Symbol.asyncIterator in log)) return
+  throw new HarnessError(
+    'invalid_options',
+    `Expected the log of a run to be an iterable of its events, got ${shown(log)}.`,
+  )
+}
+
+/** A paused run, and the answers with which it continues. */
+export interface Resumed {
+  readonly runId: string
+  /** Null if only its log is known. */
+  readonly stored: StoredState | null
+  readonly answers: readonly Answer[]
+}
+
+/**
+ * Checks what `resume` was given, as far as that is possible without the log. Throws `invalid_options`, `invalid_state` and
+ * `invalid_answer`.
+ */
+export function parseResumed(
+  runIdOrState: string | ResumeState,
+  given: unknown,
+  signingKey: SigningKey | null,
+): Resumed {
+  if (typeof runIdOrState === 'string') {
+    checkRunId(runIdOrState)
+    return { runId: runIdOrState, stored: null, answers: readAnswers(given) }
+  }
+  const stored = readPaused(runIdOrState, signingKey)
+  const answers = readAnswers(given)
+  matchAnswers(answers, pendingOf(stored.state))
+  return { runId: stored.state.runId, stored, answers }
 }

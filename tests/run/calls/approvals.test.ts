@@ -198,6 +198,33 @@ describe('a call that needs approval', () => {
     expect(() => harness.streamResume(state, [YES])).toThrow(expect.objectContaining({ code: 'closed' }) as Error)
   })
 
+  test('AP-26 invalid arguments are thrown by `streamResume` at once, and reject `resume`', async () => {
+    const { pay, ran, state } = await pausedRun()
+    const harness = harnessOf({ model: new ScriptedModel(), tools: [pay] })
+    const cases: [unknown, unknown, object][] = [
+      [state, 'yes', { code: 'invalid_answer', message: 'Expected the answers to be a list, got `yes`.' }],
+      [state, [{ ...YES, callId: 'call_9' }], { code: 'invalid_answer' }],
+      [
+        state,
+        [{ ...YES, reason: 1n }],
+        { code: 'invalid_answer', message: 'The answer to `call_1` is not plain JSON.' },
+      ],
+      [{ ...state, version: 9 }, [YES], { code: 'invalid_state' }],
+      [5, [YES], { code: 'invalid_state' }],
+      ['', [YES], { code: 'invalid_options' }],
+      ['run_p', [{}], { code: 'invalid_answer' }],
+      ['run_p', [YES, YES], { code: 'invalid_answer', message: 'There are two answers to `call_1`.' }],
+    ]
+    for (const [given, answers, refusal] of cases) {
+      const resume = [given as string, answers as []] as const
+      expect(() => harness.streamResume(...resume)).toThrow(expect.objectContaining(refusal) as Error)
+      expect(await failureOf(harness.resume(...resume))).toMatchObject(refusal)
+    }
+    const stream = harness.streamResume('run_unknown', [YES])
+    expect((await failureOf(stream.result)).code).toBe('run_not_found')
+    expect(ran).toEqual([])
+  })
+
   test('AP-27 the stream of a resumed run emits its start, the decisions, the tools, a request of its kind and the end', async () => {
     const { pay, state } = await pausedRun()
     const model = new ScriptedModel().says('Paid.')

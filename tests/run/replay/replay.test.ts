@@ -111,3 +111,15 @@ test('a fork continues from a turn, with another prompt or unchanged, and can le
   await expect(harnessOf({ model: nobody }).fork(events, { afterTurn: 9 })).rejects.toThrow(/from 0 to 3/)
   await expect(harnessOf({ model: nobody }).fork(events, { afterTurn: 3 })).rejects.toThrow(/give `prompt`/)
 })
+
+test('the id of a run in place of its log is rejected at once', async () => {
+  const harness = harnessOf({ model: new ScriptedModel() })
+  const refusal = {
+    code: 'invalid_options',
+    message: expect.stringMatching(/iterable of its events, got `run_1`/) as string,
+  }
+  expect(() => harness.streamFork('run_1' as never, { afterTurn: 0 })).toThrow(
+    expect.objectContaining(refusal) as Error,
+  )
+  await expect(harness.replay('run_1' as never)).rejects.toMatchObject(refusal)
+})

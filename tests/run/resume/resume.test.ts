@@ -162,7 +162,9 @@ describe('a state passed as `history`', () => {
       handler: () => expect.fail('No hook may be asked.'),
     }))
     const state = change((await endedState()) as unknown as Doc) as ResumeState
-    const failed = await failureOf(harnessOf({ model, hooks }).run('More.', { history: state }))
+    const harness = harnessOf({ model, hooks })
+    expect(() => harness.stream('More.', { history: state })).toThrow(/^history: /)
+    const failed = await failureOf(harness.run('More.', { history: state }))
     expect(failed.code).toBe('invalid_state')
     expect(failed.message).toMatch(/^history: /)
     expect(failed.message).toMatch(problem)
