@@ -126,6 +126,7 @@ export type {
   TurnOptions,
 } from './contracts/model.js'
 export type { ModelRef } from './contracts/model-reference.js'
+export { textOf, toolCallsOf } from './contracts/entry.js'
 export type {
   AssistantEntry,
   AssistantPart,

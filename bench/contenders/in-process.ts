@@ -100,24 +100,17 @@ function instantModel(): Model {
 
 function callTurn(turn: number): ModelTurn {
   const call = { callId: `call_${turn}`, name: 'lookup', arguments: '{"id":"yyyyyyyyyy"}' }
-  return { ...modelTurn([{ type: 'tool_call' as const, ...call }], 'tool_calls'), toolCalls: [call] }
+  return modelTurn([{ type: 'tool_call', ...call }], 'tool_calls')
 }
 
 function answerTurn(): ModelTurn {
-  const text = answerOf(1)
-  return { ...modelTurn([{ type: 'text' as const, text }], 'stop'), text }
+  return modelTurn([{ type: 'text', text: answerOf(1) }], 'stop')
 }
 
 function modelTurn(parts: readonly AssistantPart[], finishReason: FinishReason): ModelTurn {
   return {
     entry: { role: 'assistant', parts, provider: 'in-process', model: MODEL, finishReason, usage: USAGE },
-    text: '',
-    toolCalls: [],
-    finishReason,
     nativeFinishReason: finishReason,
-    usage: USAGE,
-    responseId: null,
     responseModel: MODEL,
-    raw: null,
   }
 }

@@ -1,5 +1,5 @@
 import type { TranscriptRepair } from './mend.js'
-import type { AssistantEntry, FinishReason, TokenUsage, TranscriptEntry, Unstamped } from './entry.js'
+import type { AssistantEntry, TranscriptEntry, Unstamped } from './entry.js'
 import type { JsonObject, JsonSchema } from '../util/json.js'
 
 /** A model that can be asked, by any number of runs at once. It holds no conversation. */
@@ -145,24 +145,20 @@ export interface CacheBust {
   readonly cause: string
 }
 
-/** A complete reply. */
+/** A complete reply. Its text, calls, finish reason and usage are those of `entry`. */
 export interface ModelTurn {
-  /** `id` and `at` are given by the run; what is there is replaced. */
+  /** The run replaces `id` and `at`. */
   readonly entry: Unstamped<AssistantEntry>
-  /** All text, joined. */
-  readonly text: string
-  readonly toolCalls: readonly ModelToolCall[]
-  readonly finishReason: FinishReason
-  /** The provider's own word, or null when it gave none. */
-  readonly nativeFinishReason: string | null
-  /** The words of a refusal, where the provider gave any. They are no part of `text`. */
+  /** The provider's own finish reason. Default: null, the provider gave none. */
+  readonly nativeFinishReason?: string | null
+  /** The explanation of a refusal, if the provider gave one. It is not part of the text. */
   readonly refusal?: string
-  readonly usage: TokenUsage
-  readonly responseId: string | null
-  /** The model that answered, as the provider names it. */
-  readonly responseModel: string | null
-  /** The provider's reply as it came (of a stream: the reply that it adds up to). Kept in `result.responses`, never in an event. */
-  readonly raw: unknown
+  /** Default null. */
+  readonly responseId?: string | null
+  /** The model that answered, as the provider names it. Default null. */
+  readonly responseModel?: string | null
+  /** The provider's unchanged reply; of a stream, the reply that it adds up to. Kept in `result.responses`, never in an event. */
+  readonly raw?: unknown
 }
 
 export interface ModelToolCall {

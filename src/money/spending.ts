@@ -1,4 +1,4 @@
-import type { TranscriptEntry, AssistantPart, ContentPart } from '../contracts/entry.js'
+import type { TranscriptEntry, AssistantPart, ContentPart, TokenUsage } from '../contracts/entry.js'
 import { HarnessError } from '../contracts/errors.js'
 import type { ModelTurn, RequestConstants } from '../contracts/model.js'
 import { listenToAbort } from '../util/listen-to-abort.js'
@@ -49,12 +49,12 @@ export class Spending {
   }
 
   /** Rejects, before anything is asked, when the request could pass a limit. */
-  async pay<Turn extends Pick<ModelTurn, 'entry' | 'usage'>>(request: PricedRequest<Turn>): Promise<PaidReply<Turn>> {
+  async pay<Turn extends Pick<ModelTurn, 'entry'>>(request: PricedRequest<Turn>): Promise<PaidReply<Turn>> {
     const { price, stop } = this.#options
     if (price === null) return { turn: await request.ask(null), cost: null }
     if (!this.purse.isLimited) {
       const turn = await request.ask(null)
-      const cost = costOf(price, turn.usage)
+      const cost = costOf(price, turn.entry.usage)
       this.purse.charge(cost ?? 0)
       return { turn, cost }
     }
@@ -67,9 +67,9 @@ export class Spending {
     const cap = Math.min(most, affordableOutput(highest, input, hold.amount))
     const turn = await settledOnFailure(hold, request.signal, () => request.ask(cap))
     // A reply without usage is charged its maximum cost.
-    const cost = costOf(price, turn.usage) ?? hold.amount
+    const cost = costOf(price, turn.entry.usage) ?? hold.amount
     hold.settle(cost)
-    this.#measure(request, turn)
+    this.#measure(request, turn.entry.usage)
     return { turn, cost }
   }
 
@@ -93,8 +93,7 @@ export class Spending {
     return known.tokens + entriesBound(transcript.slice(known.entries))
   }
 
-  #measure({ transcript, constants }: PricedRequest<unknown>, { usage }: Pick<ModelTurn, 'usage'>): void {
-    const { inputTokens, outputTokens } = usage
+  #measure({ transcript, constants }: PricedRequest<unknown>, { inputTokens, outputTokens }: TokenUsage): void {
     const isKnown = inputTokens !== null && outputTokens !== null
     // The reply itself will be the next entry.
     this.#measured = isKnown

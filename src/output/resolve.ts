@@ -1,3 +1,4 @@
+import { textOf } from '../contracts/entry.js'
 import type { ModelToolCall, ModelTurn } from '../contracts/model.js'
 import type { OutputContext } from '../tools/output-type.js'
 import type { JsonValue } from '../util/json.js'
@@ -30,35 +31,46 @@ export interface Resolved {
   readonly value?: unknown
 }
 
+/** A reply, and its calls with the arguments as the model wrote them: the entry can have them repaired or shortened. */
+export interface ReceivedTurn {
+  readonly turn: ModelTurn
+  readonly calls: readonly ModelToolCall[]
+}
+
 /**
  * The meaning of a reply, by its content, not by its finish reason. Knows no budgets. A reply that
  * was cut off, refused or filtered is never an answer.
  */
 export async function resolveTurn(
-  turn: ModelTurn,
+  received: ReceivedTurn,
   output: OutputFormat | null,
   context: OutputContext,
 ): Promise<Resolved> {
-  if (turn.toolCalls.length > 0) return resolveCalls(turn, output, context)
-  const problem = unfinished(turn)
+  if (received.calls.length > 0) return resolveCalls(received, output, context)
+  const text = textOf(received.turn.entry.parts)
+  const problem = unfinished(received.turn, text)
   if (problem !== undefined) return { resolution: problem }
-  if (output === null) return { resolution: final(null), value: turn.text }
+  if (output === null) return { resolution: final(null), value: text }
   if (output.mode === 'tool') return { resolution: { kind: 'retry_user_message', message: correction(CALL_IT) } }
-  const parsed = await output.parseText(turn.text, context)
+  const parsed = await output.parseText(text, context)
   if (!parsed.ok) {
     const message = correction(parsed.problem, output.mode === 'text' ? ANSWER_AGAIN : ONLY_JSON)
     return { resolution: { kind: 'retry_user_message', message } }
   }
   // The text of a reply is kept once: only what a schema makes of it is made again from an answer of its own.
-  const isText = output.mode === 'text' && parsed.value === turn.text
+  const isText = output.mode === 'text' && parsed.value === text
   return { resolution: { ...final(output.mode), ...(!isText && { output: parsed.json }) }, value: parsed.value }
 }
 
-async function resolveCalls(turn: ModelTurn, output: OutputFormat | null, context: OutputContext): Promise<Resolved> {
-  const answers = output?.mode === 'tool' ? turn.toolCalls.filter((call) => call.name === FINAL_RESULT) : []
+async function resolveCalls(
+  { turn, calls }: ReceivedTurn,
+  output: OutputFormat | null,
+  context: OutputContext,
+): Promise<Resolved> {
+  const answers = output?.mode === 'tool' ? calls.filter((call) => call.name === FINAL_RESULT) : []
   const answer = answers[0]
   if (output === null || answer === undefined) return { resolution: { kind: 'continue' } }
-  if (turn.toolCalls.length > 1) {
+  if (calls.length > 1) {
     const message = `The model called \`${FINAL_RESULT}\` together with other calls; it must be the only call of a reply.`
     return { resolution: { kind: 'unexpected', message } }
   }
@@ -66,7 +78,7 @@ async function resolveCalls(turn: ModelTurn, output: OutputFormat | null, contex
 }
 
 function resolveAnswer(turn: ModelTurn, call: ModelToolCall, parsed: ParsedOutput): Resolved {
-  const cut = turn.finishReason === 'length' ? 'The reply was cut off at the output limit.' : undefined
+  const cut = turn.entry.finishReason === 'length' ? 'The reply was cut off at the output limit.' : undefined
   if (parsed.ok && cut === undefined) {
     return { resolution: { ...final('tool'), output: parsed.json, callId: call.callId }, value: parsed.value }
   }
@@ -74,8 +86,8 @@ function resolveAnswer(turn: ModelTurn, call: ModelToolCall, parsed: ParsedOutpu
   return { resolution: { kind: 'retry_tool_output', callId: call.callId, message: correction(problem, CALL_AGAIN) } }
 }
 
-function unfinished({ text, entry, finishReason, nativeFinishReason, refusal }: ModelTurn): Resolution | undefined {
-  switch (finishReason) {
+function unfinished({ entry, nativeFinishReason, refusal }: ModelTurn, text: string): Resolution | undefined {
+  switch (entry.finishReason) {
     case 'pause':
       return { kind: 'ask_again', reason: 'pause' }
     case 'length':
@@ -98,7 +110,7 @@ function unfinished({ text, entry, finishReason, nativeFinishReason, refusal }: 
 /** Longest quote of a reply in a message, in characters. */
 const LONGEST_QUOTE = 500
 
-function unexpected(what: string, nativeFinishReason: string | null, text = ''): Resolution {
+function unexpected(what: string, nativeFinishReason: string | null = null, text = ''): Resolution {
   const word = nativeFinishReason === null ? '' : ` (\`${nativeFinishReason}\`)`
   const quote = text.length > LONGEST_QUOTE ? `${text.slice(0, LONGEST_QUOTE).replace(/[\uD800-\uDBFF]$/, '')}…` : text
   return { kind: 'unexpected', message: `${what}${word}${quote === '' ? '.' : `: ${quote}`}` }

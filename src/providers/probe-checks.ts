@@ -8,6 +8,7 @@ import type {
   StructuredOutputRequest,
   ToolDefinition,
 } from '../contracts/model.js'
+import { textOf, toolCallsOf } from '../contracts/entry.js'
 import type { TranscriptEntry, UserEntry } from '../contracts/entry.js'
 import { isObject, parseJson } from '../util/json.js'
 
@@ -35,21 +36,21 @@ type Check = (asking: Asking) => Promise<string | null>
 /** In the order in which they are tried. */
 export const CHECKS: Readonly<Record<ProbeCheckName, Check>> = {
   async answers(asking) {
-    const { text, finishReason } = await ask(asking, READY)
-    return text.trim() === '' ? `The reply has no text (it ended by \`${finishReason}\`).` : null
+    const { entry } = await ask(asking, READY)
+    return textOf(entry.parts).trim() === '' ? `The reply has no text (it ended by \`${entry.finishReason}\`).` : null
   },
   async usage(asking) {
-    const { usage } = await ask(asking, READY)
+    const { usage } = (await ask(asking, READY)).entry
     return usage.inputTokens === null || usage.outputTokens === null ? 'The reply does not say what it cost.' : null
   },
   async streaming(asking) {
     const { deltas, turn } = await stream(asking)
     if (deltas.length === 0) return 'A stream was asked for, and no piece of the text came.'
     if (deltas.length === 1) return 'A stream was asked for, and all of the text came at once.'
-    return turn.text.trim() === '' ? 'The stream brought no text.' : null
+    return textOf(turn.entry.parts).trim() === '' ? 'The stream brought no text.' : null
   },
   async streamedUsage(asking) {
-    const { usage } = (await stream(asking)).turn
+    const { usage } = (await stream(asking)).turn.entry
     return usage.inputTokens === null || usage.outputTokens === null ? 'The stream does not say what it cost.' : null
   },
   async tools(asking) {
@@ -62,14 +63,14 @@ export const CHECKS: Readonly<Record<ProbeCheckName, Check>> = {
     return problemOfCalls(await ask(asking, WEATHER_IN_TWO, { tools: [WEATHER] }), 2)
   },
   async jsonSchema(asking) {
-    const { text } = await ask(asking, SPIDERS, { structuredOutput: LEGS })
+    const text = textOf((await ask(asking, SPIDERS, { structuredOutput: LEGS })).entry.parts)
     const reply = parseJson(text)
     const fits = reply.ok && isObject(reply.value) && Number.isInteger(reply.value[FIELD])
     return fits ? null : `The reply does not follow the schema: ${shown(text)}`
   },
   async reasoning(asking) {
-    const { entry, usage } = await ask(asking, RIDDLE, { settings: { reasoningEffort: 'low' } })
-    const thinks = entry.parts.some(({ type }) => type === 'reasoning') || (usage.reasoningTokens ?? 0) > 0
+    const { parts, usage } = (await ask(asking, RIDDLE, { settings: { reasoningEffort: 'low' } })).entry
+    const thinks = parts.some(({ type }) => type === 'reasoning') || (usage.reasoningTokens ?? 0) > 0
     return thinks ? null : 'The reply shows no reasoning, and counts no tokens of it.'
   },
 }
@@ -131,21 +132,23 @@ async function answerFromResult(asking: Asking): Promise<string | null> {
   const session = asking.model.openSession()
   const constants = constantsOf(asking, { tools: [WEATHER] })
   const question = user(WEATHER_IN_ONE)
-  const { entry, toolCalls } = await turn(asking, session, { transcript: [question], constants })
+  const { entry } = await turn(asking, session, { transcript: [question], constants })
+  const toolCalls = toolCallsOf(entry.parts)
   if (toolCalls.length === 0) return 'The reply calls no tool, so that it could not be given a result.'
   const results = toolCalls.map(({ callId, name }): TranscriptEntry => {
     const content = JSON.stringify({ ok: true, content: 'It rains; 4127 mm fell today.', metadata: {} })
     return { role: 'tool', ...STAMP, callId, name, content, isError: false }
   })
   const transcript = [question, { ...entry, ...STAMP }, ...results, user('How many mm fell? Answer with the number.')]
-  const { text } = await turn(asking, session, { transcript, constants })
+  const text = textOf((await turn(asking, session, { transcript, constants })).entry.parts)
   return /4[,. ]?127/.test(text) ? null : `The reply does not say what the tool gave: ${shown(text)}`
 }
 
-function problemOfCalls({ toolCalls, text }: ModelTurn, count: number): string | null {
+function problemOfCalls({ entry }: ModelTurn, count: number): string | null {
+  const toolCalls = toolCallsOf(entry.parts)
   if (toolCalls.length < count) {
     const made = toolCalls.length === 0 ? 'no tool' : `${toolCalls.length} tool`
-    return `The reply calls ${made} where ${count} should be called: ${shown(text)}`
+    return `The reply calls ${made} where ${count} should be called: ${shown(textOf(entry.parts))}`
   }
   const broken = toolCalls.find((call) => call.name !== WEATHER.name || !isObject(parsed(call.arguments)))
   return broken === undefined ? null : `The reply calls \`${broken.name}\` with ${shown(broken.arguments)}`

@@ -165,16 +165,11 @@ export class ScriptedModel extends Script<ModelRequest, ModelFailure> implements
     const numbered = withCallIds(given, messages, (ordinal) => `call_${ordinal}`)
     const parts = numbered.map((part) => assistantPart(part, provider))
     const usage = reply.usage === null ? unreported() : { ...USAGE, ...reply.usage }
-    const toolCalls = parts.filter((part) => part.type === 'tool_call')
     const refusal = reply.parts.map((part) => (part.type === 'refusal' ? part.text : '')).join('')
     return {
       entry: { role: 'assistant', parts, provider, model: id, finishReason, usage },
-      text: parts.map((part) => (part.type === 'text' ? part.text : '')).join(''),
-      toolCalls: toolCalls.map(({ callId, name, arguments: text }) => ({ callId, name, arguments: text })),
-      finishReason,
       nativeFinishReason,
       ...(refusal !== '' && { refusal }),
-      usage,
       responseId: `response_${turn + 1}`,
       responseModel: id,
       raw: reply,

@@ -1,9 +1,10 @@
 import { describe, expect, test } from 'vitest'
 import { z } from 'zod'
+import { toolCallsOf } from 'thinharness'
 import type { FinishReason, ModelTurn } from 'thinharness'
 import type { OutputFormat } from '#output/format.js'
 import { resolveTurn } from '#output/resolve.js'
-import type { Resolution } from '#output/resolve.js'
+import type { ReceivedTurn, Resolution } from '#output/resolve.js'
 import { CONTEXT, formatOf } from './support.js'
 import { USAGE } from '../run/machine/support.js'
 
@@ -14,14 +15,7 @@ function turn(parts: Parts, finishReason?: FinishReason, nativeFinishReason: str
   const finish = finishReason ?? (calls.length > 0 ? 'tool_calls' : 'stop')
   return {
     entry: { role: 'assistant', parts, provider: 'p', model: 'm', finishReason: finish, usage: USAGE },
-    text: parts.map((part) => (part.type === 'text' ? part.text : '')).join(''),
-    toolCalls: calls.map(({ callId, name, arguments: text }) => ({ callId, name, arguments: text })),
-    finishReason: finish,
     nativeFinishReason,
-    usage: USAGE,
-    responseId: null,
-    responseModel: null,
-    raw: null,
   }
 }
 
@@ -54,7 +48,11 @@ const AGAIN = 'Call `final_result` again with valid arguments.'
 const ONLY_CALL = 'The model called `final_result` together with other calls; it must be the only call of a reply.'
 
 async function resolution(asked: ModelTurn, output: OutputFormat | null): Promise<Resolution> {
-  return (await resolveTurn(asked, output, CONTEXT)).resolution
+  return (await resolveTurn(received(asked), output, CONTEXT)).resolution
+}
+
+function received(turn: ModelTurn): ReceivedTurn {
+  return { turn, calls: toolCallsOf(turn.entry.parts) }
 }
 
 describe('the meaning of a complete reply', () => {
@@ -177,7 +175,8 @@ describe('the meaning of a complete reply', () => {
   })
 
   test('an answer whose arguments were cut off is corrected, even if they parse', async () => {
-    const cut = { ...calls(['final_result', '{"n":1}']), finishReason: 'length' } as const
+    const { entry } = calls(['final_result', '{"n":1}'])
+    const cut: ModelTurn = { entry: { ...entry, finishReason: 'length' } }
     expect(await resolution(cut, tool)).toEqual({
       kind: 'retry_tool_output',
       callId: 'c1',
@@ -189,7 +188,7 @@ describe('the meaning of a complete reply', () => {
     const parsing = z.object({ at: z.string().transform((raw) => new Date(raw)) })
     const output = formatOf(parsing, 'prompted', {})
     const at = '2026-01-01T00:00:00.000Z'
-    expect(await resolveTurn(says(JSON.stringify({ at })), output, CONTEXT)).toEqual({
+    expect(await resolveTurn(received(says(JSON.stringify({ at }))), output, CONTEXT)).toEqual({
       resolution: { kind: 'final', mode: 'prompted', callId: null, output: { at } },
       value: { at: new Date(at) },
     })

@@ -1,6 +1,7 @@
 import { createAnthropic } from '@ai-sdk/anthropic'
 import { createOpenAI } from '@ai-sdk/openai'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { textOf } from 'thinharness'
 import type { Model, ModelSession, RequestConstants, TranscriptEntry, TranscriptRepair } from 'thinharness'
 import { anthropic, fromAiSdk, openai, openaiChat, openaiCompatible, openrouter } from 'thinharness/providers'
 import { scriptedProvider } from 'thinharness/testing'
@@ -103,7 +104,7 @@ describe.each(NAMES)('a run started by %s', (source) => {
       const repairs: TranscriptRepair[] = []
       const transcript = [...begun, ...resultsOf(begun[1], position, outcome), user('Go on.')]
       const asked = turn(model.openSession(), transcript, (repair) => void repairs.push(repair))
-      const { text } = await asked.catch((error: unknown) => ({ text: String(error) }))
+      const text = await asked.then(({ entry }) => textOf(entry.parts), String)
       // A prompt, a reply, three results, a prompt.
       expect(text, `${name} at ${position}`).toBe('Heard: 6 messages.')
       expect(repairs.map(({ problem }) => problem)).toEqual(outcome === null ? ['missing_result'] : [])
@@ -117,6 +118,6 @@ describe.each(NAMES)('a run started by %s', (source) => {
     const answered = [prompt, first, ...resultsOf(first, -1, null)]
     const second = { ...(await turn(modelOf(target).openSession(), answered)).entry, ...STAMP }
     const back = [...answered, second, user('And now?')]
-    expect((await turn(session, back)).text).toBe('Heard: 7 messages.')
+    expect(textOf((await turn(session, back)).entry.parts)).toBe('Heard: 7 messages.')
   })
 })

@@ -1,4 +1,5 @@
 import { describe, expect, test } from 'vitest'
+import { textOf, toolCallsOf } from 'thinharness'
 import type { HarnessError, Model, ModelDelta, ModelTurn } from 'thinharness'
 import { anthropic, openai, openaiCompatible } from 'thinharness/providers'
 import { errorOf } from './support.js'
@@ -63,9 +64,8 @@ describe('finish reasons of chat completions servers', () => {
   ])('`%s` is `%s`', async (word, reason) => {
     const body = { choices: [{ index: 0, message: { role: 'assistant', content: 'A.' }, finish_reason: word }] }
     expect((await turnOf(chat, body)).turn).toMatchObject({
-      finishReason: reason,
+      entry: { finishReason: reason, parts: [{ text: 'A.' }] },
       nativeFinishReason: word,
-      text: 'A.',
     })
   })
 
@@ -91,7 +91,7 @@ describe('a Responses stream that sends only complete pieces', () => {
       [added('message', { id: 'm', content: [] }), done, end],
     ]) {
       const { turn, deltas } = await turnOf(responses, events)
-      expect([turn.text, deltas]).toEqual(['Hello.', [{ kind: 'text_delta', text: 'Hello.' }]])
+      expect([textOf(turn.entry.parts), deltas]).toEqual(['Hello.', [{ kind: 'text_delta', text: 'Hello.' }]])
     }
   })
 
@@ -102,7 +102,7 @@ describe('a Responses stream that sends only complete pieces', () => {
       done,
       end,
     ])
-    expect(turn.toolCalls).toEqual([{ callId: 'c', name: 'look', arguments: '{"x":1}' }])
+    expect(toolCallsOf(turn.entry.parts)).toMatchObject([{ callId: 'c', name: 'look', arguments: '{"x":1}' }])
     expect(deltas).toEqual([{ kind: 'tool_input_delta', text: '{"x":1}', callId: 'c', toolName: 'look' }])
   })
 
@@ -118,6 +118,6 @@ describe('a Responses stream that sends only complete pieces', () => {
     const done = { type: 'response.output_text.done', ...at, text: 'Hello.' }
     const astray = { ...done, output_index: 7 }
     const { turn, deltas } = await turnOf(responses, [delta, rest, done, astray, end])
-    expect([turn.text, deltas.map(({ text }) => text)]).toEqual(['Hello.', ['Hel', 'lo.']])
+    expect([textOf(turn.entry.parts), deltas.map(({ text }) => text)]).toEqual(['Hello.', ['Hel', 'lo.']])
   })
 })

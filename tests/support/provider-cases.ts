@@ -1,8 +1,8 @@
 import { readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { expect } from 'vitest'
-import { HarnessError } from 'thinharness'
-import type { Model, ModelDelta, ModelTurn, RequestConstants } from 'thinharness'
+import { HarnessError, textOf, toolCallsOf } from 'thinharness'
+import type { Model, ModelDelta, ModelTurn, RequestConstants, ToolCallPart } from 'thinharness'
 import { isObject } from '#util/json.js'
 
 /** Recorded provider answers. */
@@ -145,12 +145,12 @@ export function expectAnswer(each: ProviderCase, answer: Awaited<ReturnType<type
   expect(answer.error).toBeUndefined()
   const turn = answer.turn
   if (turn === undefined) throw new Error('Expected a turn.')
-  expect(turn.text).toBe(wanted.text)
+  expect(textOf(turn.entry.parts)).toBe(wanted.text)
   // The AI SDK has no place for the words of a refusal.
   if (!turn.entry.provider.startsWith('ai-sdk:')) expect(turn.refusal ?? null).toBe(wanted.refusal)
   const finishes = wanted.finishAccept ?? [wanted.finish]
-  expect(finishes.map((finish) => (finish === 'pending' ? 'other' : finish))).toContain(turn.finishReason)
-  expect(turn.toolCalls.map(callOf)).toEqual(wanted.toolCalls.map(wantedCall))
+  expect(finishes.map((finish) => (finish === 'pending' ? 'other' : finish))).toContain(turn.entry.finishReason)
+  expect(toolCallsOf(turn.entry.parts).map(callOf)).toEqual(wanted.toolCalls.map(wantedCall))
   if (wanted.usage !== null) expectUsage(wanted.usage, turn)
   expectParts(wanted, turn)
   if (each.stream) expectDeltas(answer.deltas, turn)
@@ -163,7 +163,7 @@ function expectError(wanted: NonNullable<Expected['error']>, error: HarnessError
   if (wanted.retryAfterMs !== undefined) expect(error?.retryAfterMs).toBe(wanted.retryAfterMs)
 }
 
-function callOf({ name, arguments: text }: ModelTurn['toolCalls'][number]): unknown {
+function callOf({ name, arguments: text }: ToolCallPart): unknown {
   return { name, arguments: parsed(text) }
 }
 
@@ -181,7 +181,7 @@ function parsed(text: string): unknown {
   }
 }
 
-function expectUsage(wanted: Record<string, number | null>, { usage }: ModelTurn): void {
+function expectUsage(wanted: Record<string, number | null>, { entry: { usage } }: ModelTurn): void {
   expect(usage).toEqual({
     inputTokens: wanted['inputTotal'] ?? wanted['input'] ?? null,
     outputTokens: wanted['output'] ?? null,
@@ -199,8 +199,8 @@ function expectParts(wanted: Expected, { entry }: ModelTurn): void {
 
 function expectDeltas(deltas: readonly ModelDelta[], turn: ModelTurn): void {
   const texts = deltas.filter((delta) => delta.kind === 'text_delta').map((delta) => delta.text)
-  expect(texts.join('')).toBe(turn.text)
-  for (const call of turn.toolCalls) {
+  expect(texts.join('')).toBe(textOf(turn.entry.parts))
+  for (const call of toolCallsOf(turn.entry.parts)) {
     const pieces = deltas.filter((delta) => delta.kind === 'tool_input_delta' && delta.callId === call.callId)
     expect(pieces.map((delta) => delta.text).join('')).toBe(
       call.arguments === '{}' && pieces.length === 0 ? '' : call.arguments,

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest'
-import { defineTool, Harness } from 'thinharness'
+import { defineTool, Harness, textOf, toolCallsOf } from 'thinharness'
 import type { Model, ModelDelta, ModelSession, ModelTurn } from 'thinharness'
 import { anthropic, openai, openaiCompatible, openrouter } from 'thinharness/providers'
 import { scriptedProvider, ScriptedModel } from 'thinharness/testing'
@@ -44,11 +44,11 @@ async function converse(model: Model, streamed: boolean): Promise<{ turn: ModelT
     const turn = await session.turn(transcript, CONSTANTS, options)
     turns.push({ turn, deltas })
     transcript.push({ ...turn.entry, ...STAMP })
-    for (const { callId, name } of turn.toolCalls) {
+    for (const { callId, name } of toolCallsOf(turn.entry.parts)) {
       const content = JSON.stringify({ ok: true, content: 'A', metadata: {} })
       transcript.push({ role: 'tool', ...STAMP, callId, name, content, isError: false })
     }
-    if (turn.toolCalls.length === 0) transcript.push(user('Go on.'))
+    if (toolCallsOf(turn.entry.parts).length === 0) transcript.push(user('Go on.'))
   }
   return turns
 }
@@ -57,7 +57,11 @@ describe('the adapters', () => {
   test.each(FORMS)('return the scripted reply ($name, streamed: $streamed)', async ({ make, streamed }) => {
     await using provider = scripted(await scriptedProvider({ chunks: 5 }))
     const turns = await converse(make(provider), streamed)
-    const heard = turns.map(({ turn }) => [turn.text, turn.finishReason, turn.toolCalls.map((call) => call.arguments)])
+    const heard = turns.map(({ turn }) => [
+      textOf(turn.entry.parts),
+      turn.entry.finishReason,
+      toolCallsOf(turn.entry.parts).map((call) => call.arguments),
+    ])
     expect(heard).toEqual([
       ['Let me look.', 'tool_calls', ['{"path":"a b"}']],
       ['', 'tool_calls', ['{"path":"x"}', '{}']],
@@ -67,11 +71,11 @@ describe('the adapters', () => {
     const reasoning = turns[0]?.turn.entry.parts.find((part) => part.type === 'reasoning')
     expect(reasoning?.text).toBe('Two words.')
     if (streamed) expect(turns[0]?.deltas.filter(({ kind }) => kind === 'text_delta').length).toBeGreaterThan(1)
-    for (const { usage } of turns.map(({ turn }) => turn)) {
+    for (const { usage } of turns.map(({ turn }) => turn.entry)) {
       expect(usage.inputTokens).toBeGreaterThan(0)
       expect(usage.outputTokens).toBeGreaterThan(0)
     }
-    expect(turns[1]?.turn.usage.cacheReadTokens).toBeGreaterThan(0)
+    expect(turns[1]?.turn.entry.usage.cacheReadTokens).toBeGreaterThan(0)
   })
 
   test.each(MODELS)('return the same turns streamed and whole (%s)', async (_name, make) => {

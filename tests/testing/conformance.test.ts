@@ -33,6 +33,10 @@ function withReply(change: (turn: ModelTurn, streamed: boolean) => ModelTurn): C
   )
 }
 
+function withParts(turn: ModelTurn, parts: readonly AssistantPart[]): ModelTurn {
+  return { ...turn, entry: { ...turn.entry, parts } }
+}
+
 /** The good model, whose requests are changed on their way. */
 function withBody(change: (body: Record<string, unknown>) => void): ConformanceOptions['make'] {
   return (server) =>
@@ -125,7 +129,9 @@ const BROKEN: readonly (readonly [string, LawName, ConformanceOptions['make']])[
   [
     'streams another turn',
     'whole_and_streamed',
-    withReply((turn, streamed) => (streamed ? { ...turn, text: `${turn.text} ` } : turn)),
+    withReply((turn, streamed) =>
+      streamed ? withParts(turn, [...turn.entry.parts, { type: 'text', text: ' ' }]) : turn,
+    ),
   ],
   ['reads each piece by itself', 'any_cut', withPieces((piece) => Buffer.from(piece.toString()))],
   [
@@ -145,22 +151,36 @@ const BROKEN: readonly (readonly [string, LawName, ConformanceOptions['make']])[
   [
     'drops what it does not know',
     'unknown_blocks',
-    withReply((turn) => ({
-      ...turn,
-      entry: { ...turn.entry, parts: turn.entry.parts.filter((part) => part.type !== 'opaque') },
-    })),
+    withReply((turn) =>
+      withParts(
+        turn,
+        turn.entry.parts.filter((part) => part.type !== 'opaque'),
+      ),
+    ),
   ],
   [
     'gives all calls one id',
     'call_ids',
-    withReply((turn) => ({ ...turn, toolCalls: turn.toolCalls.map((call) => ({ ...call, callId: 'c' })) })),
+    withReply((turn) =>
+      withParts(
+        turn,
+        turn.entry.parts.map((part) => (part.type === 'tool_call' ? { ...part, callId: 'c' } : part)),
+      ),
+    ),
   ],
   [
     'counts nothing as zero',
     'usage',
-    withReply((turn) => ({ ...turn, usage: { ...turn.usage, inputTokens: turn.usage.inputTokens ?? 0 } })),
+    withReply(({ entry, ...turn }) => ({
+      ...turn,
+      entry: { ...entry, usage: { ...entry.usage, inputTokens: entry.usage.inputTokens ?? 0 } },
+    })),
   ],
-  ['takes every end for a good one', 'finish_reasons', withReply((turn) => ({ ...turn, finishReason: 'stop' }))],
+  [
+    'takes every end for a good one',
+    'finish_reasons',
+    withReply((turn) => ({ ...turn, entry: { ...turn.entry, finishReason: 'stop' } })),
+  ],
   [
     'knows no error',
     'error_answers',
@@ -202,7 +222,9 @@ describe('the conformance kit', () => {
   })
 
   test('prints how to reproduce a broken case, and it is the same', async () => {
-    const make = withReply((turn) => (turn.text.length % 3 === 0 ? { ...turn, text: '?' } : turn))
+    const make = withReply((turn) =>
+      textIn(turn.entry.parts).length % 3 === 0 ? withParts(turn, [{ type: 'text', text: '?' }]) : turn,
+    )
     const messageOf = async (options: Partial<ConformanceOptions>): Promise<string> => {
       const law = conformance({ api: 'chat', make, ...options }).find(({ name }) => name === 'whole_and_streamed')
       return law!.check().then(
@@ -264,8 +286,7 @@ describe('an adapter for an unknown API', () => {
           const parts = [{ type: 'text', text: answer }] as const
           return {
             entry: { role: 'assistant', parts, provider: 'lines', model: 'l', finishReason: 'stop', usage },
-            ...{ text: answer, toolCalls: [], finishReason: 'stop', nativeFinishReason: null, usage },
-            ...{ responseId: null, responseModel: null, raw: answer },
+            raw: answer,
           }
         },
       }),

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest'
-import { HarnessError } from 'thinharness'
+import { HarnessError, textOf, toolCallsOf } from 'thinharness'
 import type { ModelDelta, ModelSession, ModelTurn, RequestConstants, TurnOptions } from 'thinharness'
 import { ScriptedModel } from 'thinharness/testing'
 
@@ -35,7 +35,7 @@ async function converse(session: ModelSession, prompt: string, turns: number): P
     const turn = await ask(session, transcript)
     replies.push(turn)
     transcript.push({ ...turn.entry, id: 'a', at: AT })
-    transcript.push(...turn.toolCalls.map((call) => result(call.callId, call.arguments)))
+    transcript.push(...toolCallsOf(turn.entry.parts).map((call) => result(call.callId, call.arguments)))
   }
   return replies
 }
@@ -54,11 +54,7 @@ describe('a turn', () => {
         finishReason: 'stop',
         usage: USAGE,
       },
-      text: 'Done.',
-      toolCalls: [],
-      finishReason: 'stop',
       nativeFinishReason: 'stop',
-      usage: USAGE,
       responseId: 'response_1',
       responseModel: 'scripted-1',
       raw: { parts: [{ type: 'text', text: 'Done.' }], finishReason: 'stop', nativeFinishReason: undefined, usage: {} },
@@ -75,8 +71,8 @@ describe('a turn', () => {
       { type: 'text', text: 'Let me look.' },
       { type: 'tool_call', callId: 'call_1', name: 'read', arguments: '{"path":"a"}' },
     ])
-    expect(first).toMatchObject({ text: 'Let me look.', finishReason: 'tool_calls' })
-    expect(second?.toolCalls).toEqual([
+    expect(first?.entry.finishReason).toBe('tool_calls')
+    expect(toolCallsOf(second?.entry.parts ?? [])).toMatchObject([
       { callId: 'call_2', name: 'read', arguments: '{"path":' },
       { callId: 'mine', name: 'read', arguments: '{}' },
       { callId: 'call_3', name: 'read', arguments: '{}' },
@@ -86,7 +82,10 @@ describe('a turn', () => {
   test('never gives an id that a call of the conversation or of the reply has', async () => {
     using model = new ScriptedModel().calls('read', {}, { callId: 'call_2' }).callsAll([{ name: 'read' }])
     const turns = await converse(model.openSession(), 'Look.', 2)
-    expect(turns.flatMap((turn) => turn.toolCalls.map((call) => call.callId))).toEqual(['call_2', 'call_3'])
+    expect(turns.flatMap((turn) => toolCallsOf(turn.entry.parts).map((call) => call.callId))).toEqual([
+      'call_2',
+      'call_3',
+    ])
   })
 
   test.each([
@@ -94,7 +93,8 @@ describe('a turn', () => {
     ['paused', new ScriptedModel().replies({ finishReason: 'pause' }), 'pause', ''],
     ['refused', new ScriptedModel().refuses('No.'), 'refusal', ''],
   ])('may be %s', async (_name, model, finishReason, text) => {
-    expect(await ask(model.openSession(), [user('Go.')])).toMatchObject({ finishReason, text, toolCalls: [] })
+    const { entry } = await ask(model.openSession(), [user('Go.')])
+    expect([entry.finishReason, textOf(entry.parts), toolCallsOf(entry.parts)]).toEqual([finishReason, text, []])
     model.assertDone()
   })
 
@@ -117,8 +117,8 @@ describe('a turn', () => {
   test('costs the stated price, the rest as usual, or an unknown price', async () => {
     using model = new ScriptedModel().says('a', { usage: { inputTokens: 70 } }).says('b', { usage: null })
     const [first, second] = await converse(model.openSession(), 'Go.', 2)
-    expect(first?.usage).toEqual({ ...USAGE, inputTokens: 70 })
-    expect(Object.values(second?.usage ?? {})).toEqual([null, null, null, null, null])
+    expect(first?.entry.usage).toEqual({ ...USAGE, inputTokens: 70 })
+    expect(Object.values(second?.entry.usage ?? {})).toEqual([null, null, null, null, null])
   })
 
   test('is emitted in pieces to a listener, which add up to the parts', async () => {
@@ -211,7 +211,7 @@ describe('a function as a line', () => {
         return JSON.stringify({ turn, messages, tools, instructions, entries: transcript.length })
       })
     const [, second] = await converse(model.openSession(), 'Go.', 2)
-    expect(JSON.parse(second?.text ?? '')).toEqual({
+    expect(JSON.parse(textOf(second?.entry.parts ?? []))).toEqual({
       turn: 1,
       messages: [
         { role: 'user', content: 'Go.' },
@@ -278,7 +278,7 @@ describe('strictness', () => {
   test('`always` answers all later requests, none included, and is the last line', async () => {
     using model = new ScriptedModel().says('First.').always(({ turn }) => `Again ${turn}.`)
     const turns = await converse(model.openSession(), 'Go.', 3)
-    expect(turns.map((turn) => turn.text)).toEqual(['First.', 'Again 1.', 'Again 2.'])
+    expect(turns.map((turn) => textOf(turn.entry.parts))).toEqual(['First.', 'Again 1.', 'Again 2.'])
     expect(() => model.says('More.')).toThrow('Expected no line behind `always`, got `says "More."`.')
   })
 
@@ -293,7 +293,7 @@ describe('many sessions', () => {
     using model = new ScriptedModel().says('1').says('2').says('3')
     const sessions = [model.openSession(), model.openSession()]
     const turns = await Promise.all([0, 1, 0].map((which) => ask(sessions[which]!, [user('Go.')])))
-    expect(turns.map((turn) => turn.text)).toEqual(['1', '2', '3'])
+    expect(turns.map((turn) => textOf(turn.entry.parts))).toEqual(['1', '2', '3'])
   })
 
   test('`each` gives every session a script of its own, chosen by its first request', async () => {
@@ -302,7 +302,9 @@ describe('many sessions', () => {
       return new ScriptedModel().calls('read', { for: String(name) }).says(`Done for ${String(name)}.`)
     })
     const runs = await Promise.all(['a', 'b', 'c'].map((name) => converse(model.openSession(), name, 2)))
-    expect(runs.map((run) => run.map((turn) => turn.text || turn.toolCalls[0]?.arguments))).toEqual([
+    expect(
+      runs.map((run) => run.map((turn) => textOf(turn.entry.parts) || toolCallsOf(turn.entry.parts)[0]?.arguments)),
+    ).toEqual([
       ['{"for":"a"}', 'Done for a.'],
       ['{"for":"b"}', 'Done for b.'],
       ['{"for":"c"}', 'Done for c.'],
@@ -331,8 +333,8 @@ describe('failures, waits and aborts', () => {
     using model = new ScriptedModel().waits(gate.promise).says('Late.').says('Soon.')
     const session = model.openSession()
     const order: string[] = []
-    const first = ask(session, [user('Go.')]).then((turn) => order.push(turn.text))
-    await ask(session, [user('Go.')]).then((turn) => order.push(turn.text))
+    const first = ask(session, [user('Go.')]).then((turn) => order.push(textOf(turn.entry.parts)))
+    await ask(session, [user('Go.')]).then((turn) => order.push(textOf(turn.entry.parts)))
     gate.resolve(undefined)
     await first
     expect(order).toEqual(['Soon.', 'Late.'])

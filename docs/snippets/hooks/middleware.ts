@@ -3,8 +3,9 @@ import type { WrapModelCall, WrapToolCall } from 'thinharness'
 
 const timed: WrapModelCall = async (call, next) => {
   const turn = await next(call)
+  const { usage } = turn.entry
   console.log(
-    `${call.requestKind}: ${turn.usage.outputTokens ?? 0} tokens of ${call.constants.settings.maxOutputTokens ?? 'any'}`,
+    `${call.requestKind}: ${usage.outputTokens ?? 0} tokens of ${call.constants.settings.maxOutputTokens ?? 'any'}`,
   )
   return turn
 }

@@ -1,7 +1,7 @@
 import { HarnessError } from '../../contracts/errors.js'
 import type { Model } from '../../contracts/model.js'
 import type { SamplingMessage, SamplingReply, SamplingRequest, SourceCall } from '../../tools/source.js'
-import { UNREPORTED_USAGE } from '../../contracts/entry.js'
+import { textOf, UNREPORTED_USAGE } from '../../contracts/entry.js'
 import type { ContentPart, TranscriptEntry } from '../../contracts/entry.js'
 
 export interface SampleOptions {
@@ -45,9 +45,9 @@ export function sampleWith(
       { generation: 0, signal },
     )
     return {
-      text: turn.text,
+      text: textOf(turn.entry.parts),
       model: turn.responseModel ?? model.id,
-      stopReason: turn.finishReason === 'length' ? 'max_tokens' : 'end_turn',
+      stopReason: turn.entry.finishReason === 'length' ? 'max_tokens' : 'end_turn',
     }
   }
 }
@@ -55,10 +55,10 @@ export function sampleWith(
 function entryOf({ role, content }: SamplingMessage, index: number, { provider, id: model }: Model): TranscriptEntry {
   const stamp = { id: `e${index + 1}`, at: new Date().toISOString() }
   if (role === 'user') return { ...stamp, role, content }
-  const parts = content.map((part) => ({ type: 'text' as const, text: textOf(part) }))
+  const parts = content.map((part) => ({ type: 'text' as const, text: shown(part) }))
   return { ...stamp, role, parts, provider, model, finishReason: 'stop', usage: UNREPORTED_USAGE }
 }
 
-function textOf(part: ContentPart): string {
+function shown(part: ContentPart): string {
   return part.type === 'text' ? part.text : `[${part.type}]`
 }

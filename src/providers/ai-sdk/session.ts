@@ -7,7 +7,6 @@ import type {
   RequestConstants,
   TurnOptions,
 } from '../../contracts/model.js'
-import { textOf, toolCallsOf } from '../../contracts/entry.js'
 import type { TranscriptEntry } from '../../contracts/entry.js'
 import { mendHistory } from '../../contracts/mend.js'
 import { firstDifference } from '../../util/first-difference.js'
@@ -149,11 +148,7 @@ export class AiSdkSession implements ModelSession {
         finishReason,
         usage,
       },
-      text: textOf(parts),
-      toolCalls: toolCallsOf(parts).map(({ callId, name, arguments: text }) => ({ callId, name, arguments: text })),
-      finishReason,
       nativeFinishReason,
-      usage,
       responseId,
       responseModel,
       raw,

@@ -7,7 +7,6 @@ import type {
   RequestConstants,
   TurnOptions,
 } from '../../contracts/model.js'
-import { textOf, toolCallsOf } from '../../contracts/entry.js'
 import type { TranscriptEntry } from '../../contracts/entry.js'
 import { mendHistory } from '../../contracts/mend.js'
 import { firstDifference } from '../../util/first-difference.js'
@@ -189,12 +188,8 @@ export class WireSession implements ModelSession {
         ...{ role: 'assistant', parts, provider, model, finishReason, usage },
         ...(native !== undefined && { native }),
       },
-      text: textOf(parts),
-      toolCalls: toolCallsOf(parts).map(({ callId, name, arguments: text }) => ({ callId, name, arguments: text })),
-      finishReason,
       nativeFinishReason,
       ...(refusal !== undefined && { refusal }),
-      usage,
       responseId,
       responseModel,
       raw,

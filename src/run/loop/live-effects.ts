@@ -78,9 +78,9 @@ export class LiveEffects implements Effects {
         finalizedOutputMode: resolution.kind === 'final' ? resolution.mode : null,
         entry: { ...turn.entry, id: entryId(state.transcript.length), at: clock.iso() },
         resolution,
-        nativeFinishReason: turn.nativeFinishReason,
-        responseId: turn.responseId,
-        responseModel: turn.responseModel,
+        nativeFinishReason: turn.nativeFinishReason ?? null,
+        responseId: turn.responseId ?? null,
+        responseModel: turn.responseModel ?? null,
         ...(cost !== null && { cost }),
       },
     }
@@ -124,11 +124,11 @@ export class LiveEffects implements Effects {
     requireReply(reply)
     checkTurn(reply, this.#frozen.model)
     const normalized = await normalizeTurn(reply, tools, this.#ids)
-    const resolved = await this.#resolve(normalized.turn, requestKind)
+    const resolved = await this.#resolve(normalized, requestKind)
     return { reply, cost, ...normalized, ...resolved }
   }
 
-  async #resolve(turn: ModelTurn, requestKind: RequestKind): Promise<Resolved> {
+  async #resolve(turn: NormalizedTurn, requestKind: RequestKind): Promise<Resolved> {
     const resolved = await resolveTurn(turn, this.#frozen.output, this.#outputContext())
     const { resolution } = resolved
     const emptyAgain = requestKind === 'empty_retry' && resolution.kind === 'ask_again' && resolution.reason === 'empty'

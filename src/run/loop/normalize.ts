@@ -1,4 +1,5 @@
 import type { ModelToolCall, ModelTurn } from '../../contracts/model.js'
+import type { ReceivedTurn } from '../../output/resolve.js'
 import { previewArguments } from '../../tools/boundary/arguments.js'
 import type { CheckedArguments } from '../../tools/boundary/arguments.js'
 import type { ToolSpec } from '../../tools/spec.js'
@@ -6,16 +7,14 @@ import { toolCallsOf } from '../../contracts/entry.js'
 import type { AssistantPart, ToolCallPart, TranscriptEntry } from '../../contracts/entry.js'
 import { checkCall } from '../calls/check-call.js'
 
-export interface NormalizedTurn {
-  readonly turn: ModelTurn
+export interface NormalizedTurn extends ReceivedTurn {
   /** The arguments of calls to tools that there are, checked, by call id. */
   readonly checked: ReadonlyMap<string, CheckedArguments>
 }
 
 /**
  * A reply as it is recorded: call ids are unique in the transcript, and arguments are what the tool boundary made
- * of them. `toolCalls` are those of the entry, by these ids, with the arguments as they came:
- * an answer given by `final_result` is read from them.
+ * of them. `calls` are those of the entry, by these ids, with the arguments as they came.
  */
 export async function normalizeTurn(
   turn: ModelTurn,
@@ -24,32 +23,31 @@ export async function normalizeTurn(
 ): Promise<NormalizedTurn> {
   const checked = new Map<string, CheckedArguments>()
   const parts: AssistantPart[] = []
-  const toolCalls: ModelToolCall[] = []
+  const calls: ModelToolCall[] = []
   for (const part of turn.entry.parts) {
-    const recorded =
-      part.type === 'tool_call' ? await normalizePart(part, turn, { tools, ids, checked, toolCalls }) : part
+    const recorded = part.type === 'tool_call' ? await normalizePart(part, turn, { tools, ids, checked, calls }) : part
     // A copy: the run freezes its entries, and the model's own objects stay its own.
     parts.push({ ...recorded })
   }
-  return { turn: { ...turn, toolCalls, entry: { ...turn.entry, parts, usage: { ...turn.entry.usage } } }, checked }
+  return { turn: { ...turn, entry: { ...turn.entry, parts, usage: { ...turn.entry.usage } } }, calls, checked }
 }
 
 interface Normalizing {
   readonly tools: ReadonlyMap<string, ToolSpec>
   readonly ids: CallIds
   readonly checked: Map<string, CheckedArguments>
-  readonly toolCalls: ModelToolCall[]
+  readonly calls: ModelToolCall[]
 }
 
 async function normalizePart<Part extends ToolCallPart>(
   part: Part,
   turn: ModelTurn,
-  { tools, ids, checked, toolCalls }: Normalizing,
+  { tools, ids, checked, calls }: Normalizing,
 ): Promise<Part> {
   const callId = ids.claim(part.callId)
-  toolCalls.push({ callId, name: part.name, arguments: part.arguments })
+  calls.push({ callId, name: part.name, arguments: part.arguments })
   const spec = tools.get(part.name)
-  const result = spec === undefined ? undefined : await checkCall(spec, part.arguments, turn.finishReason)
+  const result = spec === undefined ? undefined : await checkCall(spec, part.arguments, turn.entry.finishReason)
   if (result !== undefined) checked.set(callId, result)
   const text = result?.text ?? previewArguments(part.arguments)
   return callId === part.callId && text === part.arguments ? part : { ...part, callId, arguments: text }

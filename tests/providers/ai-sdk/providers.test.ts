@@ -2,7 +2,7 @@ import { createAnthropic } from '@ai-sdk/anthropic'
 import { createOpenAI } from '@ai-sdk/openai'
 import { describe, expect, test } from 'vitest'
 import { z } from 'zod'
-import { defineTool, Harness } from 'thinharness'
+import { defineTool, Harness, textOf } from 'thinharness'
 import type { Model, RunEvent, TransportRetry } from 'thinharness'
 import { scriptedProvider } from 'thinharness/testing'
 import type { ScriptedProvider } from 'thinharness/testing'
@@ -63,16 +63,18 @@ describe.each(PROVIDERS)('%s', (name) => {
     const turns = await turnsOf('say')
     expect(turns).toMatchObject([
       {
-        text: 'I look.',
-        toolCalls: [
-          { callId: 'call_a', name: 'lookup', arguments: '{"n":1}' },
-          { callId: 'call_b', name: 'lookup', arguments: '{}' },
-        ],
-        finishReason: 'tool_calls',
-        usage: { inputTokens: 20, outputTokens: 7, cacheReadTokens: 5 },
-        entry: { provider: `ai-sdk:${name}` },
+        entry: {
+          parts: [
+            { type: 'text', text: 'I look.' },
+            { type: 'tool_call', callId: 'call_a', name: 'lookup', arguments: '{"n":1}' },
+            { type: 'tool_call', callId: 'call_b', name: 'lookup', arguments: '{}' },
+          ],
+          finishReason: 'tool_calls',
+          usage: { inputTokens: 20, outputTokens: 7, cacheReadTokens: 5 },
+          provider: `ai-sdk:${name}`,
+        },
       },
-      { text: 'Found.', finishReason: 'stop', toolCalls: [] },
+      { entry: { parts: [{ type: 'text', text: 'Found.' }], finishReason: 'stop' } },
     ])
     expect(comparable(await turnsOf('hear'))).toEqual(comparable(turns))
   })
@@ -85,7 +87,9 @@ describe.each(PROVIDERS)('%s', (name) => {
       .fails(500, { message: 'Out of order.' })
     const retries: TransportRetry[] = []
     const options = { onRetry: (retry: TransportRetry) => void retries.push(retry) }
-    expect((await new Conversation(modelOf(name, server, { maxRetries: 1 })).say('Hi', options)).text).toBe('Hm.')
+    expect(
+      textOf((await new Conversation(modelOf(name, server, { maxRetries: 1 })).say('Hi', options)).entry.parts),
+    ).toBe('Hm.')
     expect(retries).toMatchObject([{ attempt: 1, status: 429, withdrawn: false }])
     const error = await errorOf(new Conversation(modelOf(name, server)).hear('Hi'))
     expect(error).toMatchObject({ code: 'provider_error', status: 500, retryable: true })
@@ -126,9 +130,9 @@ describe.each(PROVIDERS)('%s', (name) => {
   test('length and refusal are not clean answers', async () => {
     await using server = await scriptedProvider()
     server.says('It is', { finishReason: 'length' }).refuses('I may not.').refuses('I may not.')
-    expect((await new Conversation(modelOf(name, server)).say('Hi')).finishReason).toBe('length')
-    expect((await new Conversation(modelOf(name, server)).say('Hi')).finishReason).toBe('refusal')
-    expect((await new Conversation(modelOf(name, server)).hear('Hi')).finishReason).toBe('refusal')
+    expect((await new Conversation(modelOf(name, server)).say('Hi')).entry.finishReason).toBe('length')
+    expect((await new Conversation(modelOf(name, server)).say('Hi')).entry.finishReason).toBe('refusal')
+    expect((await new Conversation(modelOf(name, server)).hear('Hi')).entry.finishReason).toBe('refusal')
   })
 
   test('images and files of prompts and results', async () => {
@@ -166,7 +170,7 @@ describe.each(PROVIDERS)('%s', (name) => {
     }
     const structuredOutput = { name: 'answer', schema, strict: true }
     const turn = await new Conversation(modelOf(name, server), { structuredOutput }).say('Count.')
-    expect(turn.text).toBe('{"n":1}')
+    expect(textOf(turn.entry.parts)).toBe('{"n":1}')
     expect(JSON.stringify(bodiesOf(name, server)[0])).toContain('"json_schema"')
   })
 

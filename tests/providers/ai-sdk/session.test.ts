@@ -1,4 +1,5 @@
 import { afterEach, describe, expect, test, vi } from 'vitest'
+import { textOf, toolCallsOf } from 'thinharness'
 import type { CacheBust, TranscriptRepair, TransportRetry } from 'thinharness'
 import { fromAiSdk } from '#providers/ai-sdk/index.js'
 import type { TranscriptEntry } from '#contracts/entry.js'
@@ -117,7 +118,7 @@ test('an id that a later reply repeats is replaced in its deltas and its calls',
   const conversation = new Conversation(fromAiSdk(model))
   await conversation.hear('Hi')
   const turn = await conversation.hear([result('c1')])
-  expect(turn.toolCalls).toEqual([{ callId: 'c1_2', name: 'lookup', arguments: '{}' }])
+  expect(toolCallsOf(turn.entry.parts)).toMatchObject([{ callId: 'c1_2', name: 'lookup', arguments: '{}' }])
   expect(conversation.deltas.map(({ callId }) => callId)).toEqual(['c1', 'c1_2'])
 })
 
@@ -131,7 +132,7 @@ describe('retries', () => {
     const conversation = new Conversation(fromAiSdk(model))
     const retries: TransportRetry[] = []
     const turn = await conversation.hear('Hi', { onRetry: (retry) => void retries.push(retry) })
-    expect(turn.text).toBe('Right.')
+    expect(textOf(turn.entry.parts)).toBe('Right.')
     expect(retries).toEqual([
       { attempt: 1, delayMs: 0, reason: 'Overloaded', status: 529, withdrawn: false },
       { attempt: 2, delayMs: 0, reason: 'Overloaded', status: 529, withdrawn: true },
@@ -210,14 +211,14 @@ describe('time limits', () => {
   test('a stream that does not close after its finish is complete', async () => {
     const model = new FakeLanguageModel([[{ type: 'text-delta', id: '0', delta: 'Hm.' }, finished(), never]])
     const conversation = new Conversation(fromAiSdk(model, { timeouts: { idleMs: 20 } }))
-    expect((await conversation.hear('Hi')).text).toBe('Hm.')
+    expect(textOf((await conversation.hear('Hi')).entry.parts)).toBe('Hm.')
     expect(model.cancelled).toBe(1)
   })
 })
 
 test('a stream that fails after its finish is complete', async () => {
   const model = new FakeLanguageModel([[{ type: 'text-delta', id: '0', delta: 'Hm.' }, finished(), new Error('late')]])
-  expect((await new Conversation(fromAiSdk(model)).hear('Hi')).text).toBe('Hm.')
+  expect(textOf((await new Conversation(fromAiSdk(model)).hear('Hi')).entry.parts)).toBe('Hm.')
 })
 
 test('a model that returns no stream for a streamed request is reported as the cause', async () => {

@@ -1,5 +1,6 @@
 import Anthropic from '@anthropic-ai/sdk'
 import { afterEach, describe, expect, test, vi } from 'vitest'
+import { textOf, toolCallsOf } from 'thinharness'
 import type { Model, ModelTurn, RequestConstants, TurnOptions } from 'thinharness'
 import { anthropic } from '#providers/anthropic/index.js'
 import type { AnthropicOptions } from '#providers/anthropic/index.js'
@@ -114,13 +115,12 @@ test('PR-12 in a tool loop each request repeats the bytes of the one before and 
     user('Soon.', true),
   ])
 
-  expect(first.toolCalls).toEqual([
+  expect(toolCallsOf(first.entry.parts)).toMatchObject([
     { callId: 'toolu_1', name: 'lookup', arguments: '{"id":"toolu_1"}' },
     { callId: 'toolu_2', name: 'lookup', arguments: '{"id":"toolu_2"}' },
   ])
   expect(last).toMatchObject({
-    text: 'Found.',
-    finishReason: 'stop',
+    entry: { parts: [{ text: 'Found.' }], finishReason: 'stop' },
     nativeFinishReason: 'end_turn',
     responseId: 'msg_1',
   })
@@ -252,7 +252,7 @@ describe('a handed-in client', () => {
     const whole = await conversation.say([user('Hi')])
     const streamed = await conversation.say([user('Ho')], CONSTANTS, { onDelta: () => undefined })
 
-    expect([whole.text, streamed.text]).toEqual(['Hi.', 'Ho.'])
+    expect([textOf(whole.entry.parts), textOf(streamed.entry.parts)]).toEqual(['Hi.', 'Ho.'])
     expect(server.heard.map(({ headers }) => headers['anthropic-version'])).toEqual(['2023-06-01', '2023-06-01'])
     expect(server.bodies[0]).toHaveProperty('cache_control')
   })

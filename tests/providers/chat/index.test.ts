@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest'
-import { HarnessError } from 'thinharness'
+import { HarnessError, textOf } from 'thinharness'
 import type { Model } from 'thinharness'
 import { openaiChat, openaiCompatible, openrouter } from '#providers/chat/index.js'
 import type { OpenAiCompatibleOptions } from '#providers/chat/index.js'
@@ -226,7 +226,7 @@ describe('an official client', () => {
         generation: 0,
         signal: new AbortController().signal,
       })
-    expect(turn.text).toBe('Hi')
+    expect(textOf(turn.entry.parts)).toBe('Hi')
     expect(calls).toEqual([{ model: 'm', messages: [{ role: 'user', content: 'Hello' }] }])
   })
 
@@ -245,7 +245,7 @@ describe('an official client', () => {
     const turn = await openaiChat('m', { client, promptCache: false })
       .openSession()
       .turn([user('Hello')], constants(), options)
-    expect([turn.text, deltas]).toEqual(['Hi', ['H', 'i']])
+    expect([textOf(turn.entry.parts), deltas]).toEqual(['Hi', ['H', 'i']])
     expect(calls).toMatchObject([{ stream: true, stream_options: { include_usage: true } }])
   })
 

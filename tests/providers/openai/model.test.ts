@@ -1,7 +1,7 @@
 import OpenAI from 'openai'
 import fc from 'fast-check'
 import { afterEach, describe, expect, test, vi } from 'vitest'
-import { Harness } from 'thinharness'
+import { Harness, textOf } from 'thinharness'
 import type { Model, ModelDelta, ModelTurn, RequestConstants, TurnOptions } from '#contracts/model.js'
 import { openai } from '#providers/openai/index.js'
 import type { OpenAiOptions } from '#providers/openai/index.js'
@@ -183,7 +183,8 @@ test.each([false, true])(
       expect.objectContaining({ ...wanted, input }),
     ])
     expect(server.bodies.map((body) => 'previous_response_id' in body)).toEqual([false, false, false])
-    expect(second).toMatchObject({ text: 'It is 1.', finishReason: 'stop', responseModel: 'gpt-5.5-2026' })
+    expect(second).toMatchObject({ entry: { finishReason: 'stop' }, responseModel: 'gpt-5.5-2026' })
+    expect(textOf(second.entry.parts)).toBe('It is 1.')
     expect(told(deltas, 'text_delta')).toBe(streamed ? 'It is 1.Yes.' : '')
   },
 )

@@ -4,7 +4,7 @@ import type { ModelTurn } from '#contracts/model.js'
 import { responsesFormat } from '#providers/openai/format.js'
 import { openai } from '#providers/openai/index.js'
 import { nativeDataOf } from '#providers/openai/native.js'
-import { UNREPORTED_USAGE } from '#contracts/entry.js'
+import { UNREPORTED_USAGE, toolCallsOf } from '#contracts/entry.js'
 import type { TranscriptEntry } from '#contracts/entry.js'
 import {
   answerOf,
@@ -46,7 +46,7 @@ function expectMore({ expect: wanted }: ProviderCase, turn: ModelTurn): void {
   const reasoning = wanted.reasoning as readonly { summaries: string[]; content: string[] }[]
   expect(turn.nativeFinishReason).toBe(finishRaw)
   expect(thoughtsOf(turn)).toEqual(reasoning.map(({ summaries, content }) => [...summaries, ...content].join('\n\n')))
-  expect(turn.toolCalls.map(({ callId }) => callId)).toEqual(toolCalls.map(({ id }) => id))
+  expect(toolCallsOf(turn.entry.parts).map(({ callId }) => callId)).toEqual(toolCalls.map(({ id }) => id))
   const opaque = turn.entry.parts.flatMap((part) => {
     const native = part.type === 'opaque' ? nativeDataOf(part) : undefined
     return native?.kind === 'item' ? [native.item['type']] : []

@@ -146,7 +146,9 @@ describe('transports', () => {
       signal = init?.signal
       return new Response(ANSWER)
     }
-    expect(await ask({ fetch, apiKey: 'k', baseUrl: 'https://echo.test/v1' })).toMatchObject({ text: 'Hi.' })
+    expect(await ask({ fetch, apiKey: 'k', baseUrl: 'https://echo.test/v1' })).toMatchObject({
+      entry: { parts: [{ text: 'Hi.' }] },
+    })
     expect(asked).toEqual(['https://echo.test/v1/echo'])
     // A request that has ended is not aborted.
     expect(signal?.aborted).toBe(false)
@@ -167,7 +169,9 @@ describe('transports', () => {
     await using server = await loopback((response) => response.end(ANSWER))
     const dispatcher = new Agent()
     const dispatched = vi.spyOn(dispatcher, 'dispatch')
-    expect(await ask({ dispatcher, apiKey: 'k', baseUrl: server.url })).toMatchObject({ text: 'Hi.' })
+    expect(await ask({ dispatcher, apiKey: 'k', baseUrl: server.url })).toMatchObject({
+      entry: { parts: [{ text: 'Hi.' }] },
+    })
     expect(dispatched).toHaveBeenCalledOnce()
     await dispatcher.close()
   })
@@ -182,7 +186,10 @@ describe('transports', () => {
         },
       },
     }
-    expect(await ask({ client, headers: { 'X-New': 'n' } })).toMatchObject({ text: 'Hi.', responseId: 'r' })
+    expect(await ask({ client, headers: { 'X-New': 'n' } })).toMatchObject({
+      entry: { parts: [{ text: 'Hi.' }] },
+      responseId: 'r',
+    })
     expect(headers).toEqual({ 'echo-version': '1', 'x-new': 'n' })
   })
 })

@@ -1,5 +1,5 @@
 import fc from 'fast-check'
-import { HarnessError } from 'thinharness'
+import { HarnessError, textOf, toolCallsOf } from 'thinharness'
 import type { RequestConstants } from 'thinharness'
 import { describe, expect, test } from 'vitest'
 import type { WireSession } from '#providers/wire/session.js'
@@ -26,13 +26,9 @@ test('a turn is the decoded reply', async () => {
       provider: 'echo',
       model: 'm',
       finishReason: 'tool_calls',
-      usage: turn.usage,
+      usage: turn.entry.usage,
     },
-    text: 'Hm.',
-    toolCalls: [{ callId: 'c1', name: 'tool', arguments: '{"a":1}' }],
-    finishReason: 'tool_calls',
     nativeFinishReason: null,
-    usage: turn.usage,
     responseId: 'r1',
     responseModel: null,
     raw: reply,
@@ -214,10 +210,10 @@ describe('call ids', () => {
     )
     const session = sessionOver(transport)
     const turn = await session.turn(asked, constants(), listening())
-    expect(turn.toolCalls.map((each) => each.callId)).toEqual(['call_0_2'])
+    expect(toolCallsOf(turn.entry.parts).map((each) => each.callId)).toEqual(['call_0_2'])
     const second = { ...turn.entry, id: 'e', at: '' } as AssistantEntry
     const next = await session.turn([...asked, second, result('call_0_2')], constants(), listening())
-    expect(next.toolCalls.map((each) => each.callId)).toEqual(['call_0_3'])
+    expect(toolCallsOf(next.entry.parts).map((each) => each.callId)).toEqual(['call_0_3'])
   })
 
   test('its deltas have the same id', async () => {
@@ -225,7 +221,7 @@ describe('call ids', () => {
     const options = hearing()
     const turn = await sessionOver(transport).turn(asked, constants(), options)
     expect(options.deltas).toEqual([{ kind: 'tool_input_delta', text: '{}', callId: 'call_0_2' }])
-    expect(turn.toolCalls[0]?.callId).toBe('call_0_2')
+    expect(toolCallsOf(turn.entry.parts)[0]?.callId).toBe('call_0_2')
   })
 
   test('an id that is no longer in the transcript is free', async () => {
@@ -233,13 +229,13 @@ describe('call ids', () => {
     const session = sessionOver(transport)
     await session.turn(asked, constants(), listening())
     const turn = await session.turn([user('other')], constants(), listening())
-    expect(turn.toolCalls[0]?.callId).toBe('call_0')
+    expect(toolCallsOf(turn.entry.parts)[0]?.callId).toBe('call_0')
   })
 
   test('an id that is free stays', async () => {
     const transport = new EchoTransport('bytes', { call: { id: 'call_1', args: '{}' } })
     const turn = await sessionOver(transport).turn(asked, constants(), listening())
-    expect(turn.toolCalls[0]?.callId).toBe('call_1')
+    expect(toolCallsOf(turn.entry.parts)[0]?.callId).toBe('call_1')
   })
 })
 
@@ -252,7 +248,7 @@ describe('streams', () => {
     const options = hearing()
     const turn = await sessionOver(transport).turn([user('Hi')], constants(), options)
     expect(options.deltas.map((delta) => delta.text)).toEqual(['Hel', 'lo', '.'])
-    expect(turn.text).toBe('Hello.')
+    expect(textOf(turn.entry.parts)).toBe('Hello.')
   })
 
   test('deltas of a failed attempt are withdrawn and emitted again', async () => {
@@ -260,7 +256,7 @@ describe('streams', () => {
     const options = hearing()
     const turn = await sessionOver(transport, { maxRetries: 1 }).turn([user('Hi')], constants(), options)
     expect(options.retries).toEqual([{ attempt: 1, delayMs: 0, reason: 'Overloaded', status: null, withdrawn: true }])
-    expect([turn.text, options.deltas.map((delta) => delta.text)]).toEqual(['Hi.', ['Hel', 'Hi.']])
+    expect([textOf(turn.entry.parts), options.deltas.map((delta) => delta.text)]).toEqual(['Hi.', ['Hel', 'Hi.']])
     expect(transport.texts[1]).toBe(transport.texts[0])
   })
 
@@ -277,7 +273,7 @@ describe('streams', () => {
     const transport = new EchoTransport('bytes', [[{ event: WHOLE_REPLY, data: reply }]], empty)
     const options = hearing()
     const turn = await sessionOver(transport).turn([user('Hi')], constants(), options)
-    expect([turn.text, turn.toolCalls.length, turn.raw]).toEqual(['Hi.', 1, reply])
+    expect([textOf(turn.entry.parts), toolCallsOf(turn.entry.parts).length, turn.raw]).toEqual(['Hi.', 1, reply])
     expect(options.deltas).toEqual([
       { kind: 'text_delta', text: 'Hi.' },
       { kind: 'tool_input_delta', text: '{"a":1}', callId: 'c1', toolName: 'tool' },
@@ -301,7 +297,7 @@ test('an error in a successful response is retried if that can help', async () =
   const transport = new EchoTransport('bytes', error, { text: 'Hi.' })
   const options = listening()
   const turn = await sessionOver(transport, { maxRetries: 1 }).turn([user('Hi')], constants(), options)
-  expect([turn.text, options.retries.length]).toEqual(['Hi.', 1])
+  expect([textOf(turn.entry.parts), options.retries.length]).toEqual(['Hi.', 1])
 })
 
 test('a failed turn can be requested again in the same session', async () => {
@@ -309,7 +305,7 @@ test('a failed turn can be requested again in the same session', async () => {
   const session = sessionOver(transport)
   const transcript = [user('Hi')]
   await expect(session.turn(transcript, constants(), listening())).rejects.toThrow('invalid_request_error')
-  expect((await session.turn(transcript, constants(), listening())).text).toBe('Hi.')
+  expect(textOf((await session.turn(transcript, constants(), listening())).entry.parts)).toBe('Hi.')
   expect(transport.texts[1]).toBe(transport.texts[0])
 })
 

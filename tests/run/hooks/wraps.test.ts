@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest'
-import { ModelRetry } from 'thinharness'
+import { ModelRetry, textOf, toolCallsOf } from 'thinharness'
 import type { HarnessError, ModelTurn, ToolCall, WrapModelCall, WrapToolCall } from 'thinharness'
 import { ScriptedModel } from 'thinharness/testing'
 import { ask, delegateTool, playing } from '../children/children-support.js'
@@ -15,8 +15,8 @@ describe('wrapModelCall', () => {
       async (call, next) => {
         seen.push(`${name} ${call.agentName ?? 'top'} ${call.requestKind}`)
         const turn = await next(call)
-        const part = { type: 'text' as const, text: `${turn.text}${name}` }
-        return turn.toolCalls.length > 0 ? turn : { ...turn, text: part.text, entry: { ...turn.entry, parts: [part] } }
+        const part = { type: 'text' as const, text: `${textOf(turn.entry.parts)}${name}` }
+        return toolCallsOf(turn.entry.parts).length > 0 ? turn : { ...turn, entry: { ...turn.entry, parts: [part] } }
       }
     const model = playing({ go: [['delegate'], 'Done.'], a: ['A.'] })
     const wrapModelCall = [note('1'), note('2')]

@@ -47,9 +47,8 @@ test("a handler's value and a model's turn stay their own", async () => {
 })
 
 /** A custom model that gives the same turn each time. */
-function modelOf(entry: unknown, beside: object = { toolCalls: [], text: 'Done.' }): Model {
-  const turn = { entry, finishReason: 'stop', nativeFinishReason: null, usage: {}, raw: null, ...beside }
-  const session = { turn: () => Promise.resolve(turn) }
+function modelOf(entry: unknown): Model {
+  const session = { turn: () => Promise.resolve({ entry }) }
   return { provider: 'p', id: 'm', capabilities: {}, openSession: () => session } as unknown as Model
 }
 

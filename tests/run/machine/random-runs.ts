@@ -339,22 +339,12 @@ function modelOf(run: RandomRun, { input, begin, onTurn }: Telling): Model {
 }
 
 function turnOf(turn: Exclude<RandomTurn, { kind: 'fails' }>): ModelTurn {
-  const text = turn.kind === 'says' ? turn.text : ''
   const parts: AssistantPart[] =
     turn.kind === 'calls'
       ? turn.calls.map(({ name, args, callId }) => ({ type: 'tool_call', callId, name, arguments: args }))
-      : [{ type: 'text', text }]
+      : [{ type: 'text', text: turn.text }]
   const { finishReason } = turn
   return {
     entry: { role: 'assistant', parts, provider: 'random', model: 'random-1', finishReason, usage: USAGE },
-    text,
-    toolCalls:
-      turn.kind === 'calls' ? turn.calls.map(({ name, args, callId }) => ({ callId, name, arguments: args })) : [],
-    finishReason,
-    nativeFinishReason: null,
-    usage: USAGE,
-    responseId: null,
-    responseModel: null,
-    raw: null,
   }
 }

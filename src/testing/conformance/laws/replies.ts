@@ -1,3 +1,4 @@
+import { textOf, toolCallsOf } from '../../../index.js'
 import type { ModelDelta, ModelTurn } from '../../../index.js'
 import { parsedOf } from '../../json.js'
 import { atRandom, byteByByte } from '../cuts.js'
@@ -17,16 +18,13 @@ export const replyLaws = {
       const whole = plain(turnIn(await again(talk, reply, { streamed: false }), given.stage))
       const streamed = plain(turnIn(await again(talk, reply, { streamed: true }), given.stage))
       expectSame('the streamed turn', streamed, whole)
-      expectSame('the text', whole.text, partsOf(reply, 'text').join(''))
+      expectSame('the text', textOf(whole.entry.parts), partsOf(reply, 'text').join(''))
       const calls = reply.parts.filter((part) => part.type === 'call')
-      expectSame('the tools called', namesOf(whole.toolCalls), namesOf(calls))
+      const made = toolCallsOf(whole.entry.parts)
+      expectSame('the tools called', namesOf(made), namesOf(calls))
       for (const [index, call] of calls.entries()) {
         const wanted: unknown = JSON.parse(call.arguments)
-        expectSame(
-          `the arguments of call ${index + 1}`,
-          JSON.parse(whole.toolCalls[index]?.arguments ?? 'null'),
-          wanted,
-        )
+        expectSame(`the arguments of call ${index + 1}`, JSON.parse(made[index]?.arguments ?? 'null'), wanted)
       }
     },
   },
@@ -52,17 +50,18 @@ export const replyLaws = {
     holds: async (given) => {
       const talk = firstQuestion(given)
       const outcome = await again(talk, talk.generator.reply(), { streamed: true, cut: atRandom(given.chance, 50) })
-      const turn = turnIn(outcome, given.stage)
+      const { parts } = turnIn(outcome, given.stage).entry
+      const calls = toolCallsOf(parts)
       const told = joined(outcome.deltas)
-      expectSame('the text that was told', told['text_delta'] ?? '', turn.text)
-      const thoughts = turn.entry.parts.map((part) => (part.type === 'reasoning' ? part.text : ''))
+      expectSame('the text that was told', told['text_delta'] ?? '', textOf(parts))
+      const thoughts = parts.map((part) => (part.type === 'reasoning' ? part.text : ''))
       expectSame('the reasoning that was told', told['reasoning_delta'] ?? '', thoughts.join(''))
-      for (const { callId, arguments: text } of turn.toolCalls) {
+      for (const { callId, arguments: text } of calls) {
         const said = told[`tool_input_delta ${callId}`] ?? '{}'
         expectSame(`the arguments that were told of \`${callId}\``, JSON.parse(said), JSON.parse(text))
       }
-      const calls = outcome.deltas.filter(({ kind }) => kind === 'tool_input_delta').map(({ callId }) => callId)
-      const strange = calls.find((id) => turn.toolCalls.every(({ callId }) => callId !== id))
+      const ids = outcome.deltas.filter(({ kind }) => kind === 'tool_input_delta').map(({ callId }) => callId)
+      const strange = ids.find((id) => calls.every(({ callId }) => callId !== id))
       if (strange !== undefined)
         throw new Error(`A delta is about a call \`${strange}\`, which the reply does not make.`)
     },
@@ -83,8 +82,8 @@ export const replyLaws = {
       ] as const
       const reply = generator.replyOf([...parts, generator.call()])
       const turn = await talk.hear(reply, { streamed: given.chance.happens(0.5) })
-      expectSame('the text beside an unknown piece', turn.text, before + behind)
-      expectSame('the calls beside an unknown piece', turn.toolCalls.length, 1)
+      expectSame('the text beside an unknown piece', textOf(turn.entry.parts), before + behind)
+      expectSame('the calls beside an unknown piece', toolCallsOf(turn.entry.parts).length, 1)
       turnIn(await talk.ask({ reply: generator.reply({ calls: 0 }) }, { streamed: false }), given.stage)
       if (talk.request.read.isContinuation === true) return
       const wanted = orderOf(given.api.whole({ ...reply, model: 'm', body: {} }), [before, mark, behind])
@@ -111,12 +110,8 @@ export const replyLaws = {
         ])
         const reply = generator.replyOf(ids.map((id) => generator.call(id)))
         const turn = await talk.hear(reply, { streamed: given.chance.happens(0.5) })
-        expectSame('the calls', namesOf(turn.toolCalls), namesOf(reply.parts.filter((part) => part.type === 'call')))
-        expectSame(
-          'the calls of the entry',
-          idsIn(turn),
-          turn.toolCalls.map(({ callId }) => callId),
-        )
+        const wanted = reply.parts.filter((part) => part.type === 'call')
+        expectSame('the calls', namesOf(toolCallsOf(turn.entry.parts)), namesOf(wanted))
       }
       const all = talk.transcript.flatMap((entry) => (entry.role === 'tool' ? [entry.callId] : []))
       if (all.includes('')) throw new Error('A call has an empty id.')
@@ -131,14 +126,14 @@ export const replyLaws = {
       const talk = firstQuestion(given)
       const reply = talk.generator.reply()
       for (const streamed of [true, false]) {
-        const { usage } = turnIn(await again(talk, reply, { streamed }), given.stage)
+        const { usage } = turnIn(await again(talk, reply, { streamed }), given.stage).entry
         expectSame('the input tokens', usage.inputTokens, reply.usage?.inputTokens)
         expectSame('the output tokens', usage.outputTokens, reply.usage?.outputTokens)
         for (const field of ['cacheReadTokens', 'cacheWriteTokens', 'reasoningTokens'] as const) {
           if (usage[field] !== null) expectSame(`\`${field}\``, usage[field], reply.usage?.[field])
         }
         const unpriced = turnIn(await again(talk, { ...reply, usage: null }, { streamed }), given.stage)
-        const known = Object.values(unpriced.usage).filter((tokens) => tokens !== null)
+        const known = Object.values(unpriced.entry.usage).filter((tokens) => tokens !== null)
         expectSame('the usage of a reply that reports none', known, [])
       }
     },
@@ -152,14 +147,14 @@ export const replyLaws = {
         const parts = [{ type: finishReason === 'refusal' ? 'refusal' : 'text', text: generator.text() }] as const
         for (const streamed of [true, false]) {
           const outcome = await again(talk, generator.replyOf(parts, { finishReason }), { streamed })
-          const isClean = outcome.kind === 'turn' && outcome.turn.finishReason === 'stop'
+          const isClean = outcome.kind === 'turn' && outcome.turn.entry.finishReason === 'stop'
           if (isClean) throw new Error(`A reply that ended by \`${finishReason}\` is told as a clean answer.`)
         }
       }
       const calls = turnIn(await again(talk, generator.reply({ calls: 1 }), { streamed: true }), given.stage)
-      expectSame('the finish reason of a reply with calls', calls.finishReason, 'tool_calls')
+      expectSame('the finish reason of a reply with calls', calls.entry.finishReason, 'tool_calls')
       const text = turnIn(await again(talk, generator.reply({ calls: 0 }), { streamed: true }), given.stage)
-      expectSame('the finish reason of an answer', text.finishReason, 'stop')
+      expectSame('the finish reason of an answer', text.entry.finishReason, 'stop')
     },
     share: 0.2,
   },
@@ -184,7 +179,7 @@ function again(
 /** What of a turn is the reply's; arguments by their value, since how they are written is not told by every API. */
 function plain({ raw, ...turn }: ModelTurn): Omit<ModelTurn, 'raw'> {
   const parts = turn.entry.parts.map((part) => (part.type === 'tool_call' ? withPlainArguments(part) : part))
-  return { ...turn, entry: { ...turn.entry, parts }, toolCalls: turn.toolCalls.map(withPlainArguments) }
+  return { ...turn, entry: { ...turn.entry, parts } }
 }
 
 function withPlainArguments<T extends { readonly arguments: string }>(call: T): T {
@@ -206,10 +201,6 @@ function partsOf({ parts }: GivenReply, type: 'text' | 'reasoning'): string[] {
 
 function namesOf(calls: readonly { readonly name: string }[]): string[] {
   return calls.map(({ name }) => name)
-}
-
-function idsIn({ entry }: ModelTurn): string[] {
-  return entry.parts.flatMap((part) => (part.type === 'tool_call' ? [part.callId] : []))
 }
 
 /** Texts in the order in which they stand in a body; what is missing is left out. */

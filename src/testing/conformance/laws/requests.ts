@@ -1,4 +1,5 @@
 import type { ContentPart, TranscriptEntry } from '../../../index.js'
+import { toolCallsOf } from '../../../index.js'
 import { frozen } from '../generate.js'
 import type { Case, LawText } from '../law.js'
 import { checkSaid, expectSame, textsIn } from '../read-back.js'
@@ -130,7 +131,7 @@ async function checkMediaInResult(given: Case, part: Medium, mark: string): Prom
   const turn = await talk.hear(generator.reply({ calls: 1 }), { streamed: false })
   const envelope = { type: 'text', text: '{"ok":true,"content":"","metadata":{}}' } as const
   const result = talk.transcript.pop() as TranscriptEntry & { role: 'tool' }
-  expectSame('the calls of a reply with one call', turn.toolCalls.length, 1)
+  expectSame('the calls of a reply with one call', toolCallsOf(turn.entry.parts).length, 1)
   talk.transcript.push(frozen({ ...result, content: [envelope, part], isError: false }))
   const sent = given.stage.heard.length
   const outcome = await talk.ask({ reply: generator.reply({ calls: 0 }) }, { streamed: false })
