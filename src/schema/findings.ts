@@ -141,7 +141,7 @@ function labelOf(findings: readonly Finding[], path: Path): (Finding & { readonl
     (Finding & { readonly kind: 'option' }) | undefined
 }
 
-function samePath(left: Path, right: Path): boolean {
+export function samePath(left: Path, right: Path): boolean {
   return left.length === right.length && left.every((step, index) => step === right[index])
 }
 

@@ -3,7 +3,7 @@ import { isList, isSchema, resolveReference } from './subschemas.js'
 
 /** A place in a value, as described by its schema, for repairs and hints. */
 export interface Place {
-  /** JSON types that fit; `undefined` when anything may. */
+  /** JSON types that fit; `undefined` if any may. */
   readonly types: ReadonlySet<string> | undefined
   /** Fields that the schema names, of all alternatives together. */
   readonly names: readonly string[]
@@ -14,13 +14,13 @@ export interface Place {
   readonly items: Place | undefined
 }
 
-/** The places of a schema, made when they are first asked for. */
+/** The places of a schema, made on first use. */
 interface Places {
   readonly root: Place
   at(path: readonly (string | number)[]): Place | undefined
 }
 
-/** Reads a schema as a map of places. Alternatives, references and recursion are followed; made once a schema. */
+/** Reads a schema as a map of places, once per schema. Alternatives, references and recursion are followed. */
 export function openPlaces(schema: JsonSchema): Places {
   let places = opened.get(schema)
   if (places === undefined) opened.set(schema, (places = new SchemaPlaces(schema)))
@@ -35,13 +35,11 @@ class SchemaPlaces implements Places {
   readonly #made = new Map<string, Place>()
   readonly #numbers = new Map<JsonSchema, number>()
   readonly #types = new Map<JsonSchema, ReadonlySet<string> | undefined>()
+  readonly root: Place
 
   constructor(schema: JsonSchema) {
     this.#schema = schema
-  }
-
-  get root(): Place {
-    return this.of([this.#schema])
+    this.root = this.of([schema])
   }
 
   at(path: readonly (string | number)[]): Place | undefined {
@@ -58,7 +56,7 @@ class SchemaPlaces implements Places {
     return place
   }
 
-  /** JSON types that fit a schema. Each schema is looked at once; one inside itself says nothing of its own. */
+  /** JSON types that fit a schema. Each schema is read once; one inside itself adds nothing. */
   typesOf(schema: JsonSchema): ReadonlySet<string> | undefined {
     if (this.#types.has(schema)) return this.#types.get(schema)
     this.#types.set(schema, undefined)
@@ -91,8 +89,9 @@ class SchemaPlace implements Place {
   readonly #places: SchemaPlaces
   readonly #fields = new Map<string, JsonSchema[]>()
   readonly #others: JsonSchema[] = []
-  readonly #items: JsonSchema[] = []
+  readonly #itemSchemas: JsonSchema[] = []
   readonly #known = new Map<string, Place>()
+  #items: Place | undefined
 
   constructor(places: SchemaPlaces, root: JsonSchema, schemas: readonly JsonSchema[]) {
     this.#places = places
@@ -116,7 +115,8 @@ class SchemaPlace implements Place {
   }
 
   get items(): Place | undefined {
-    return this.#items.length === 0 ? undefined : this.#places.of(this.#items)
+    if (this.#itemSchemas.length > 0) this.#items ??= this.#places.of(this.#itemSchemas)
+    return this.#items
   }
 
   #read({ properties, additionalProperties, patternProperties, items, prefixItems }: JsonSchema): void {
@@ -129,7 +129,7 @@ class SchemaPlace implements Place {
     this.#others.push(
       ...schemasOf([additionalProperties, ...(isSchema(patternProperties) ? Object.values(patternProperties) : [])]),
     )
-    for (const each of [items, prefixItems]) this.#items.push(...schemasOf(isList(each) ? each : [each]))
+    for (const each of [items, prefixItems]) this.#itemSchemas.push(...schemasOf(isList(each) ? each : [each]))
   }
 }
 

@@ -15,58 +15,74 @@ type SchemaProblems =
 
 /**
  * Checks a value with an untrusted JSON Schema. Draft by `$schema`, else 2020-12. The check of one value takes
- * at most 500 ms, whatever the schema: what cannot be checked in that time (a `pattern` that backtracks without end,
- * `uniqueItems` of a huge list, references that multiply) is invalid. `format` is sent to the model and left to the
- * tool to judge, as JSON Schema has it by default; so is a `pattern` that is no regular expression of JavaScript.
+ * at most 500 ms, whatever the schema: a value that cannot be checked in that time (a `pattern` that backtracks without
+ * end, `uniqueItems` of a huge list, references that multiply) is invalid. `format` is sent to the model and left to the
+ * tool to judge, the default of JSON Schema; so is a `pattern` that is no regular expression of JavaScript. `chars`: the
+ * length of the value as JSON text, if known.
  */
-export async function schemaProblems(schema: JsonSchema, value: unknown): Promise<SchemaProblems> {
-  let check = checks.get(schema)
-  if (check === undefined) checks.set(schema, (check = makeCheck(schema)))
-  return (await check)(value)
+export async function schemaProblems(schema: JsonSchema, value: unknown, chars = Infinity): Promise<SchemaProblems> {
+  try {
+    let validator = validators.get(schema)
+    if (validator === undefined) validators.set(schema, (validator = await makeValidator(schema)))
+    const { errors, isSlow } = validator
+    const isBoxed = isSlow || (chars > MANY_VALUES && hasMany(value))
+    const first = isBoxed ? (await openTimeBox())(() => errors(value, true), LONGEST_CHECK_MS) : errors(value, true)
+    if (first.length === 0) return VALID
+    const all = await allErrors(() => errors(value, false), first)
+    return { kind: 'invalid', findings: schemaFindings(all, { value, schema: validator.schema }) }
+  } catch (error) {
+    return withoutVerdict(error)
+  }
 }
+
+const VALID: SchemaProblems = { kind: 'valid' }
 
 /** For the verdict, in ms. */
 const LONGEST_CHECK_MS = 500
-/** For finding out all that is wrong, in ms; after that, the first error has to do. */
+/** For finding all errors, in ms; after that, only the first is reported. */
 const LONGEST_SEARCH_MS = 100
 /** Most values in the input; checks of larger inputs may take long. */
 const MANY_VALUES = 10_000
 
-type Check = (value: unknown) => Promise<SchemaProblems>
+interface Validator {
+  /** As it is checked. */
+  readonly schema: JsonSchema
+  readonly errors: (value: unknown, firstOnly: boolean) => OutputUnit[]
+  /** The schema has keywords whose check may take long. */
+  readonly isSlow: boolean
+}
 
-const checks = new WeakMap<JsonSchema, Promise<Check>>()
+const validators = new WeakMap<JsonSchema, Validator>()
 
-async function makeCheck(schema: JsonSchema): Promise<Check> {
+async function makeValidator(schema: JsonSchema): Promise<Validator> {
   try {
     const { dereference, validate } = await import('@cfworker/json-schema')
     const own = checkable(schema)
     const draft = draftOf(schema)
     const lookup = dereference(own)
-    const isSlow = mayTakeLong(own)
-    return async (value) => {
-      const errors = (firstOnly: boolean) => (): OutputUnit[] => validate(value, own, draft, lookup, firstOnly).errors
-      const isBoxed = isSlow || hasMany(value)
-      return problemsOf(async () => {
-        const first = isBoxed ? (await openTimeBox())(errors(true), LONGEST_CHECK_MS) : errors(true)()
-        return first.length === 0 ? [] : schemaFindings(await allErrors(errors(false), first), { value, schema: own })
-      })
+    return {
+      schema: own,
+      errors: (value, firstOnly) => validate(value, own, draft, lookup, firstOnly).errors,
+      isSlow: mayTakeLong(own),
     }
   } catch (error) {
-    const message = messageOf(error)
-    return () => Promise.resolve({ kind: 'broken', message })
+    // The schema is broken, whatever the class of the error.
+    const broken = new Error(messageOf(error))
+    return {
+      schema,
+      errors: () => {
+        throw broken
+      },
+      isSlow: false,
+    }
   }
 }
 
-async function problemsOf(check: () => Promise<readonly Finding[]>): Promise<SchemaProblems> {
-  try {
-    const findings = await check()
-    return findings.length === 0 ? { kind: 'valid' } : { kind: 'invalid', findings }
-  } catch (error) {
-    if (error instanceof TimeBoxError) return unchecked('too long or too complicated to be checked; send less at once')
-    if (error instanceof RangeError) return unchecked('too large or too deeply nested to be checked; send less at once')
-    if (error instanceof URIError) return unchecked('a field name in it is broken Unicode')
-    return { kind: 'broken', message: messageOf(error) }
-  }
+function withoutVerdict(error: unknown): SchemaProblems {
+  if (error instanceof TimeBoxError) return unchecked('too long or too complicated to be checked; send less at once')
+  if (error instanceof RangeError) return unchecked('too large or too deeply nested to be checked; send less at once')
+  if (error instanceof URIError) return unchecked('a field name in it is broken Unicode')
+  return { kind: 'broken', message: messageOf(error) }
 }
 
 function unchecked(message: string): SchemaProblems {
@@ -99,7 +115,7 @@ function checkable(schema: JsonSchema): JsonSchema {
   const { pattern, patternProperties } = schema
   const unchecked = ['format']
   if (typeof pattern !== 'string' || !isRegExp(pattern)) unchecked.push('pattern')
-  // Fields whose names cannot be distinguished are left to the tool.
+  // Fields with names that cannot be distinguished are left to the tool.
   const isReadable = isSchema(patternProperties) && Object.keys(patternProperties).every(isRegExp)
   if (!isReadable) unchecked.push('patternProperties')
   if (!isReadable && patternProperties !== undefined) unchecked.push('additionalProperties', 'unevaluatedProperties')
@@ -131,14 +147,14 @@ function draftOf({ $schema }: JsonSchema): SchemaDraft {
 /** Runs work that cannot be trusted to end. */
 type TimeBox = <T>(work: () => T, ms: number) => T
 
-/** Thrown out of a time box whose work had not ended in time. */
+/** Thrown by a time box whose work did not end in time. */
 class TimeBoxError extends Error {
   override readonly name = 'TimeBoxError'
 }
 
 /**
- * A way to run synchronous work that is stopped, regular expressions included, after a given time in ms. One use costs
- * about 0.1 ms. V8 stops the work between two of its own steps: what the work had half changed stays so.
+ * Runs synchronous work that is stopped, regular expressions included, after a given time in ms. One use costs about
+ * 0.1 ms. V8 stops the work between two of its own steps: a change that was half made stays half made.
  */
 function openTimeBox(): Promise<TimeBox> {
   opened ??= makeTimeBox()
@@ -165,7 +181,7 @@ async function makeTimeBox(): Promise<TimeBox> {
   }
 }
 
-/** Told by its code: the error is one of the other context, no `Error` of ours. */
+/** By its code: the error belongs to the other context and is no `Error` of this one. */
 function isTimeout(error: unknown): boolean {
   return isObject(error) && error['code'] === 'ERR_SCRIPT_EXECUTION_TIMEOUT'
 }

@@ -75,15 +75,9 @@ export function validatorOf(schema: Schema, parameters: JsonSchema): Validate | 
   return validate
 }
 
-/** Whether the tool's own `validate` checks all that its `parameters` say, so that they need no check of their own. */
-export function isTyped({
-  validate,
-  parameters,
-}: {
-  readonly validate?: Validate
-  readonly parameters: JsonSchema
-}): boolean {
-  return validate !== undefined && covered.get(validate) === parameters
+/** True if `validate` checks everything that `parameters` require, so that they need no check of their own. */
+export function coversParameters(validate: Validate, parameters: JsonSchema): boolean {
+  return covered.get(validate) === parameters
 }
 
 const covered = new WeakMap<Validate, JsonSchema>()

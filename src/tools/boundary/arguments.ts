@@ -1,13 +1,13 @@
 import { messageOf } from '../../contracts/errors.js'
 import { isObject, parseJson } from '../../util/json.js'
-import type { JsonObject, JsonValue } from '../../util/json.js'
-import { issuesOf } from '../../schema/findings.js'
+import type { JsonObject, JsonSchema, JsonValue } from '../../util/json.js'
+import { issuesOf, samePath } from '../../schema/findings.js'
 import { openPlaces } from '../../schema/places.js'
 import { brokenSchema, refusal } from './refusal.js'
 import type { Received, Refusal } from './refusal.js'
-import { repairArguments } from './repair.js'
+import { isRepairable, repairArguments } from './repair.js'
 import type { Repaired } from './repair.js'
-import { isTyped } from '../../schema/schema.js'
+import { coversParameters } from '../../schema/schema.js'
 import { schemaProblems } from '../../schema/schema-check.js'
 import type { ToolSpec } from '../spec.js'
 import type { ArgumentIssue } from '../../schema/validation.js'
@@ -35,34 +35,46 @@ export type CheckedArguments =
     }
 
 /**
- * Raw argument text → arguments that fit the tool, or what the model is told in their place. Repairs are applied all together, and only where the result is valid; malformed JSON is never
- * completed. Depends on the text and the tool alone. Does not reject.
+ * Raw argument text as arguments that fit the tool, or the message that the model receives instead. Repairs are applied all
+ * together, and only if the result is valid; malformed JSON is never completed. Depends on the text and the tool alone.
+ * Does not reject.
  */
 export async function checkArguments(spec: CallableTool, rawText: string): Promise<CheckedArguments> {
+  const chars = rawText.length
   try {
-    return await check(spec, rawText)
+    const parsed = parseJson(rawText)
+    if (!parsed.ok || !isObject(parsed.value) || isRepairable(spec, parsed.value)) {
+      return await checkRepaired(spec, readArguments(spec, rawText))
+    }
+    const verdict = await verdictOn(spec, parsed.value, chars)
+    if (verdict.kind === 'valid') return { ok: true, value: verdict.value, text: rawText, repairs: [] }
+    return rejected(spec, verdict, { conflicts: [], sent: { rawText, received: { chars, value: parsed.value } } })
   } catch (error) {
     const why = error instanceof RangeError ? 'too large or too deeply nested' : clipped(messageOf(error), 150)
     const issue = rootIssue('unchecked', `could not be checked: ${why}`)
-    return refused(spec, 'ValidationError', { issues: [issue], sent: { rawText, received: { chars: rawText.length } } })
+    return refused(spec, 'ValidationError', { issues: [issue], sent: { rawText, received: { chars } } })
   }
 }
 
-async function check(spec: CallableTool, rawText: string): Promise<CheckedArguments> {
-  const read = readArguments(spec, rawText)
+async function checkRepaired(spec: CallableTool, read: ReadArguments): Promise<CheckedArguments> {
   if (read.kind === 'unreadable') return refused(spec, 'InvalidArguments', { issues: [read.issue], sent: read })
-  const { original, repaired } = read
-  if (repaired.conflicts.length === 0) {
+  const { rawText, original, repaired } = read
+  const hasConflicts = repaired.conflicts.length > 0
+  if (!hasConflicts) {
     const verdict = await verdictOn(spec, repaired.value)
-    if (verdict.kind === 'valid') return accepted(rawText, verdict.value, repaired)
-    if (repaired.repairs.length === 0) return rejected(spec, verdict, { conflicts: [], sent: read })
+    if (verdict.kind === 'valid') {
+      return {
+        ok: true,
+        value: verdict.value,
+        text: JSON.stringify(repaired.value),
+        repairs: shortened(repaired.repairs),
+      }
+    }
   }
-  // The repaired copy will not do: the call is judged as it came.
+  // The repaired copy does not fit: the call is judged as it was sent.
   if (original === undefined) return refused(spec, 'InvalidArguments', { issues: [NOT_AN_OBJECT], sent: read })
   const verdict = await verdictOn(spec, original)
-  if (verdict.kind === 'valid' && repaired.conflicts.length === 0) {
-    return { ok: true, value: verdict.value, text: rawText, repairs: [] }
-  }
+  if (verdict.kind === 'valid' && !hasConflicts) return { ok: true, value: verdict.value, text: rawText, repairs: [] }
   return rejected(spec, verdict, { conflicts: repaired.conflicts, sent: read })
 }
 
@@ -146,23 +158,27 @@ type Verdict =
   | { readonly kind: 'invalid'; readonly issues: readonly ArgumentIssue[] }
   | { readonly kind: 'broken'; readonly message: string }
 
-/** A typed tool's schema checks all by itself, but for fields that it would pass over; any other tool has a JSON Schema. */
-async function verdictOn(spec: CallableTool, value: JsonObject): Promise<Verdict> {
+/**
+ * A typed tool's own schema checks everything but fields that it would ignore; any other tool has a JSON Schema. `chars`:
+ * the length of the value as JSON text, if known.
+ */
+async function verdictOn(spec: CallableTool, value: JsonObject, chars?: number): Promise<Verdict> {
   const { parameters, validate } = spec
-  const unknown = isTyped(spec) ? unknownFields(spec, value) : []
-  if (!isTyped(spec)) {
-    const problems = await schemaProblems(parameters, value)
-    if (problems.kind === 'broken') return problems
-    if (problems.kind === 'invalid') return { kind: 'invalid', issues: issuesOf(problems.findings, value, parameters) }
-  }
-  const result = (await validate?.(value)) ?? { ok: true, value }
-  if (result.ok)
+  if (validate !== undefined && coversParameters(validate, parameters)) {
+    const unknown = unknownFields(parameters, value)
+    const result = await validate(value)
+    if (!result.ok) return { kind: 'invalid', issues: [...result.issues.filter(notAmong(unknown)), ...unknown] }
     return unknown.length === 0 ? { kind: 'valid', value: result.value } : { kind: 'invalid', issues: unknown }
-  return { kind: 'invalid', issues: [...result.issues.filter((issue) => !isAmong(unknown, issue)), ...unknown] }
+  }
+  const problems = await schemaProblems(parameters, value, chars)
+  if (problems.kind === 'broken') return problems
+  if (problems.kind === 'invalid') return { kind: 'invalid', issues: issuesOf(problems.findings, value, parameters) }
+  const result = (await validate?.(value)) ?? { ok: true, value }
+  return result.ok ? { kind: 'valid', value: result.value } : { kind: 'invalid', issues: result.issues }
 }
 
-/** Fields at the root that the model was told do not exist: a typed schema may drop them without a word. */
-function unknownFields({ parameters }: CallableTool, value: JsonObject): ArgumentIssue[] {
+/** Fields at the root that the schema for the model does not allow: a typed schema may ignore them silently. */
+function unknownFields(parameters: JsonSchema, value: JsonObject): ArgumentIssue[] {
   if (parameters['additionalProperties'] !== false) return []
   const { root } = openPlaces(parameters)
   const unknown = Object.keys(value).filter((name) => root.field(name) === undefined)
@@ -174,15 +190,9 @@ function unknownFields({ parameters }: CallableTool, value: JsonObject): Argumen
   )
 }
 
-function isAmong(issues: readonly ArgumentIssue[], { path }: ArgumentIssue): boolean {
-  return issues.some(
-    (issue) => issue.path.length === path.length && issue.path.every((step, index) => step === path[index]),
-  )
-}
-
-function accepted(rawText: string, value: JsonObject, { value: repaired, repairs }: Repaired): CheckedArguments {
-  if (repairs.length === 0) return { ok: true, value, text: rawText, repairs }
-  return { ok: true, value, text: JSON.stringify(repaired), repairs: shortened(repairs) }
+/** Keeps the issues at other places. */
+function notAmong(issues: readonly ArgumentIssue[]): (issue: ArgumentIssue) => boolean {
+  return ({ path }) => !issues.some((each) => samePath(each.path, path))
 }
 
 const MOST_REPAIRS = 12
@@ -200,7 +210,7 @@ function rejected(
   if (verdict.kind === 'broken') {
     return { ok: false, text: previewArguments(sent.rawText), outcome: brokenSchema(spec, verdict.message) }
   }
-  const issues = verdict.kind === 'invalid' ? verdict.issues.filter((issue) => !isAmong(conflicts, issue)) : []
+  const issues = verdict.kind === 'invalid' ? verdict.issues.filter(notAmong(conflicts)) : []
   return refused(spec, 'ValidationError', { issues: [...conflicts, ...issues], sent })
 }
 

@@ -7,67 +7,89 @@ import type { ToolSpec } from '../spec.js'
 import type { ArgumentIssue } from '../../schema/validation.js'
 import { isList } from '../../schema/subschemas.js'
 
-/** Arguments with every allowed repair applied; the same object if there is none. */
+/** Arguments with every allowed repair applied. */
 export interface Repaired {
   readonly value: JsonObject
-  /** What was repaired, a sentence each, in a fixed order. */
+  /** The repairs, a sentence each, in a fixed order. */
   readonly repairs: readonly string[]
   /** Fields sent under two names with different values: nothing may be repaired then. */
   readonly conflicts: readonly ArgumentIssue[]
 }
 
+type RepairRules = Pick<ToolSpec, 'parameters' | 'aliases' | 'pathFields'>
+
+/** True if `repairArguments` would find a repair or a conflict. Changes nothing, and is all that usual arguments need. */
+export function isRepairable({ parameters, aliases, pathFields }: RepairRules, args: JsonObject): boolean {
+  const inValue = (value: JsonValue, place: Place | undefined, isPath: boolean): boolean => {
+    if (typeof value === 'string') {
+      const isMeantAsText = place?.types?.has('string') ?? true
+      return !(isMeantAsText && !isPath) && textRepair(value, place, isPath) !== undefined
+    }
+    if (place === undefined && !isPath) return false
+    if (isList(value)) {
+      const items = place?.items
+      return value.some((item) => inValue(item, items, isPath))
+    }
+    if (!isObject(value) || place === undefined) return false
+    return Object.keys(value).some((key) => {
+      const field = place.field(key)
+      if (field === undefined && spellingsOf(place, aliases).has(key)) return true
+      return inValue(value[key] ?? null, field, pathFields?.includes(key) ?? false)
+    })
+  }
+  return inValue(args, openPlaces(parameters).root, false)
+}
+
 /**
- * Repairs the shape of arguments by the tool's schema alone: other spellings of a declared field, `"true"` where a
- * boolean is wanted, `"12"` where a whole number is, links around a path. Pure and idempotent; whether the result is
- * used depends on its being valid.
+ * Repairs the shape of arguments by the tool's schema alone: other spellings of a declared field, `"true"` for a boolean,
+ * `"12"` for a whole number, links around a path. Pure and idempotent; the result is used only if it is valid.
  */
-export function repairArguments(spec: Omit<ToolSpec, 'call'>, args: JsonObject): Repaired {
-  const repairer = new Repairer(spec)
-  const value = repairer.object(args, openPlaces(spec.parameters).root)
+export function repairArguments(rules: RepairRules, args: JsonObject): Repaired {
+  const repairer = new Repairer(rules)
+  const value = repairer.object(args, openPlaces(rules.parameters).root)
   return { value, repairs: repairer.repairs.sort(), conflicts: repairer.conflicts }
 }
 
 class Repairer {
   readonly repairs: string[] = []
   readonly conflicts: ArgumentIssue[] = []
-  readonly #spec: Omit<ToolSpec, 'call'>
+  readonly #rules: RepairRules
   readonly #path: (string | number)[] = []
 
-  constructor(spec: Omit<ToolSpec, 'call'>) {
-    this.#spec = spec
+  constructor(rules: RepairRules) {
+    this.#rules = rules
   }
 
   object(value: JsonObject, place: Place): JsonObject {
-    const keys = Object.keys(value)
-    const kept = keys.filter((key) => this.#meant(key, place) === undefined)
-    const members = kept.map((key): [string, JsonValue] => [key, this.#member(key, key, { value, place })])
-    if (kept.length < keys.length) return this.#renamed(value, place, new Map(members))
-    return members.every(([key, member]) => member === value[key]) ? value : Object.fromEntries(members)
-  }
-
-  #renamed(value: JsonObject, place: Place, kept: ReadonlyMap<string, JsonValue>): JsonObject {
-    const renamed = new Map<string, JsonValue>()
-    for (const key of Object.keys(value)) {
-      const name = this.#meant(key, place)
-      const member = name === undefined ? kept.get(key) : this.#member(key, name, { value, place })
-      const other = name === undefined ? undefined : (kept.has(name) ? kept : renamed).get(name)
-      if (member === undefined) continue
-      if (other === undefined) renamed.set(name ?? key, member)
-      if (name !== undefined) this.#judge(key, name, { member, other })
+    const declared = new Map<string, JsonValue>()
+    const keys = Object.keys(value).map((key) => ({ key, name: this.#declaredName(key, place) }))
+    for (const { key, name } of keys) {
+      if (name === undefined) declared.set(key, this.#member(key, key, { value, place }))
     }
-    return Object.fromEntries(renamed)
+    const members = new Map<string, JsonValue>()
+    for (const { key, name } of keys) {
+      if (name === undefined) {
+        members.set(key, declared.get(key) ?? null)
+        continue
+      }
+      const member = this.#member(key, name, { value, place })
+      const other = (declared.has(name) ? declared : members).get(name)
+      if (other === undefined) members.set(name, member)
+      this.#noteName(key, name, { member, other })
+    }
+    return Object.fromEntries(members)
   }
 
-  /** What is to be said of a field that stands for another one, which may have been sent too. */
-  #judge(
+  /** Reports a field that was sent under another name, and perhaps under its own as well. */
+  #noteName(
     key: string,
     name: string,
     { member, other }: { readonly member: JsonValue; readonly other: JsonValue | undefined },
   ): void {
     if (other === undefined) {
-      this.#note(`${this.#named(key)} was read as \`${name}\``)
+      this.repairs.push(`${this.#named(key)} was read as \`${name}\``)
     } else if (firstDifference(other, member) === undefined) {
-      this.#note(`${this.#named(key)} was dropped: it says the same as \`${name}\``)
+      this.repairs.push(`${this.#named(key)} was dropped: it says the same as \`${name}\``)
     } else {
       const message = `means the same as \`${name}\`, which was sent with another value; send \`${name}\` only`
       this.conflicts.push({ path: [...this.#path, key], type: 'conflict', message })
@@ -80,74 +102,75 @@ class Repairer {
     { value, place }: { readonly value: JsonObject; readonly place: Place },
   ): JsonValue {
     this.#path.push(key)
-    const member = this.#value(value[key] ?? null, place.field(name), this.#spec.pathFields?.includes(name) ?? false)
+    const member = this.#value(value[key] ?? null, place.field(name), this.#rules.pathFields?.includes(name) ?? false)
     this.#path.pop()
     return member
   }
 
   #value(value: JsonValue, place: Place | undefined, isPath: boolean): JsonValue {
     if (typeof value === 'string') return this.#text(value, place, isPath)
-    if (isList(value)) return this.#list(value, place?.items, isPath)
+    if (isList(value)) {
+      return value.map((item, index) => {
+        this.#path.push(index)
+        const repaired = this.#value(item, place?.items, isPath)
+        this.#path.pop()
+        return repaired
+      })
+    }
     return isObject(value) && place !== undefined ? this.object(value, place) : value
   }
 
-  #list(list: readonly JsonValue[], place: Place | undefined, isPath: boolean): readonly JsonValue[] {
-    if (place === undefined && !isPath) return list
-    const items = list.map((item, index) => {
-      this.#path.push(index)
-      const repaired = this.#value(item, place, isPath)
-      this.#path.pop()
-      return repaired
-    })
-    return items.every((item, index) => item === list[index]) ? list : items
-  }
-
   #text(text: string, place: Place | undefined, isPath: boolean): JsonValue {
-    const types = place?.types
-    if (types !== undefined && !types.has('string')) {
-      if (types.has('boolean') && BOOLEAN.test(text)) {
-        this.#note(`the text in ${this.#named()} was read as true or false`)
-        return text.trim().toLowerCase() === 'true'
-      }
-      if (types.has('integer') && INTEGER.test(text)) {
-        this.#note(`the text in ${this.#named()} was read as a whole number`)
-        return wholeNumber(text)
-      }
-    }
-    const target = isPath ? linkTarget(text) : undefined
-    if (target === undefined) return text
-    this.#note(`the link in ${this.#named()} was read as the path in it`)
-    return target
+    const repair = textRepair(text, place, isPath)
+    if (repair === undefined) return text
+    this.repairs.push(`the ${repair.form} in ${this.#named()} was read as ${repair.kind}`)
+    return repair.value
   }
 
-  /** The declared field that one stands for of which the schema says nothing. */
-  #meant(key: string, place: Place): string | undefined {
-    return place.field(key) === undefined ? spellingsOf(place, this.#spec.aliases).get(key) : undefined
+  /** The declared field that a field stands for about which the schema says nothing. */
+  #declaredName(key: string, place: Place): string | undefined {
+    return place.field(key) === undefined ? spellingsOf(place, this.#rules.aliases).get(key) : undefined
   }
 
   #named(key?: string): string {
     return `\`${[...this.#path, ...(key === undefined ? [] : [key])].join('.')}\``
   }
+}
 
-  #note(repair: string): void {
-    this.repairs.push(repair)
+interface TextRepair {
+  readonly value: JsonValue
+  readonly form: 'text' | 'link'
+  readonly kind: string
+}
+
+function textRepair(text: string, place: Place | undefined, isPath: boolean): TextRepair | undefined {
+  const types = place?.types
+  if (types !== undefined && !types.has('string')) {
+    if (types.has('boolean') && BOOLEAN.test(text)) {
+      return { value: text.trim().toLowerCase() === 'true', form: 'text', kind: 'true or false' }
+    }
+    if (types.has('integer') && INTEGER.test(text)) {
+      return { value: wholeNumber(text), form: 'text', kind: 'a whole number' }
+    }
   }
+  const target = isPath ? linkTarget(text) : undefined
+  return target === undefined ? undefined : { value: target, form: 'link', kind: 'the path in it' }
 }
 
 const BOOLEAN = /^\s*(?:true|false)\s*$/i
 const INTEGER = /^[+-]?\d{1,15}$/
 
-/** `-0` is no number that a tool expects. */
+/** Tools do not expect `-0`. */
 function wholeNumber(text: string): number {
   return Number(text) + 0
 }
 
-/** Spellings that models use in place of these names, whatever the tool. */
+/** Spellings that models use for these names with any tool. */
 const COMMON: Readonly<Record<string, string>> = { filePath: 'path', file_path: 'path', cmd: 'command' }
 
 const NO_ALIASES: Readonly<Record<string, string>> = {}
 
-/** Other spellings of a place's fields. What the tool says itself wins, then other cases of a name, then the common ones. */
+/** Other spellings of a place's fields. The tool's aliases come first, then other cases of a name, then the common ones. */
 function spellingsOf(place: Place, aliases = NO_ALIASES): ReadonlyMap<string, string> {
   let known = spellings.get(aliases)
   if (known === undefined) spellings.set(aliases, (known = new WeakMap()))
@@ -179,8 +202,8 @@ function readSpellings(place: Place, aliases: Readonly<Record<string, string>>):
 const SNAKE_CASE = /^[a-z][a-z0-9]*(?:_[a-z0-9]+)+$/
 
 /**
- * The path in `[path](link)` or `<path>`, when the whole text is that and the link says the same as its label. A path
- * that would be a link again is left alone, so that a repair is never undone by another one.
+ * The path in `[path](link)` or `<path>`, if that is the whole text and the link equals its label. A path that would be
+ * a link again is left unchanged, so that a second repair never changes the first.
  */
 function linkTarget(text: string): string | undefined {
   const target = unwrapped(text)
@@ -191,7 +214,7 @@ function unwrapped(text: string): string | undefined {
   if (text.length > LONGEST_LINK) return undefined
   if (/^<[^<>\n]+>$/.test(text)) return withoutScheme(text.slice(1, -1))
   if (!text.startsWith('[') || !text.endsWith(')')) return undefined
-  // Label and target may hold brackets themselves: `app/(group)/[id].ts`.
+  // Label and target may contain brackets: `app/(group)/[id].ts`.
   for (let middle = text.indexOf(']('); middle > 0; middle = text.indexOf('](', middle + 1)) {
     const label = text.slice(1, middle)
     if (label !== '' && withoutScheme(text.slice(middle + 2, -1)) === withoutSlash(label)) return label

@@ -1,5 +1,6 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
+import { isRepairable, repairArguments } from '#tools/boundary/repair.js'
 import type { JsonObject, JsonValue } from '#util/json.js'
 import { check, tools } from '../support/edit-tools.js'
 
@@ -14,6 +15,18 @@ describe.each(tools)('repairs by %s', (_name, spec) => {
         expect(second).toEqual({ ...first, repairs: [] })
       }),
       { numRuns: 400 },
+    )
+  })
+
+  test('the look that precedes a repair finds exactly the arguments that a repair changes or refuses', () => {
+    fc.assert(
+      fc.property(sentArguments, (sent) => {
+        const { value, repairs, conflicts } = repairArguments(spec, sent)
+
+        expect(isRepairable(spec, sent)).toBe(repairs.length + conflicts.length > 0)
+        if (!isRepairable(spec, sent)) expect(value).toEqual(sent)
+      }),
+      { numRuns: 1_000 },
     )
   })
 
