@@ -1,9 +1,8 @@
 import { HarnessError } from '../contracts/errors.js'
 import { jsonSchemaOf, parseWith } from '../schema/schema.js'
 import type { InferSchema, Schema } from '../schema/schema.js'
-import type { JsonInput, JsonValue } from '../util/json.js'
+import type { JsonInput, JsonSchema, JsonValue } from '../util/json.js'
 import { plainJson } from '../util/plain-json.js'
-import { Suspension } from './suspension.js'
 
 /** Asks a person; see `ToolContext.ask`. */
 export type Ask = <S extends Schema>(
@@ -43,4 +42,37 @@ export function askWith(answers: ReadonlyMap<string, JsonValue>, toolName: strin
 function invalidKey(key: string): HarnessError {
   const message = `Expected \`key\` to be 1 to 64 letters, digits, \`_\`, \`-\`, \`.\` or \`:\`, got \`${key}\`.`
   return new HarnessError('invalid_options', message)
+}
+
+/** Key of a handler's first question without a key; pending items and answers leave it out. */
+export const FIRST_KEY = '1'
+
+/** A call that waits for a person: not an outcome, since it is entered again. Plain JSON, as a step of an engine is. */
+export interface SuspendedCall {
+  readonly kind: 'suspended'
+  readonly payload: JsonValue
+  /** JSON Schema of the answer. */
+  readonly answerSchema: JsonSchema
+  /** Which of the call's questions it is; left out for the first one without a key. */
+  readonly key?: string
+}
+
+/** Thrown by `ask` through a handler, never seen outside. */
+export class Suspension extends Error {
+  override readonly name = 'Suspension'
+  readonly call: SuspendedCall
+
+  constructor(payload: JsonValue, answerSchema: JsonSchema, key: string) {
+    super('The call waits for a person: a handler must not catch this.')
+    this.call = { kind: 'suspended', payload, answerSchema, ...(key !== FIRST_KEY && { key }) }
+  }
+}
+
+/** Thrown to a handler whose child run waits for a person, never seen outside. */
+export class ChildPaused extends Error {
+  override readonly name = 'ChildPaused'
+
+  constructor() {
+    super('A child run waits for a person, and this call with it: a handler must not catch this.')
+  }
 }

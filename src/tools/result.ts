@@ -7,21 +7,21 @@ import type { ToolOutcome } from './outcome.js'
 import { plainJson, plainJsonText } from '../util/plain-json.js'
 
 export interface ToolResultFields {
-  /** What the model reads: a string as it is, anything else as JSON. */
+  /** For the model: a string unchanged, anything else as JSON. */
   readonly content: unknown
-  /** Data beside the text, for the model and for hooks; snake_case keys. Default: none. */
+  /** Data for the model and for hooks, in addition to the text; snake_case keys. Default: none. */
   readonly metadata?: JsonObject
   /**
    * Default true. A failed result names its class in `metadata.error_type`; with `metadata.retry: true` it counts
    * against the tool's retry budget.
    */
   readonly ok?: boolean
-  /** Images and files for the model, beside the text. */
+  /** Images and files for the model, in addition to the text. */
   readonly parts?: readonly ContentPart[]
 }
 
 /**
- * What a handler returns when there is more to say than a value: metadata, a failure, images and files.
+ * The result of a handler that has more than a value: metadata, a failure, images and files.
  *
  * @example
  * return new ToolResult({ content: rows, metadata: { row_count: rows.length } })
@@ -34,7 +34,7 @@ export class ToolResult {
   readonly metadata: JsonObject
   readonly parts: readonly ContentPart[]
 
-  /** Throws a `HarnessError` of code `invalid_options` for fields that are none of these. */
+  /** Throws a `HarnessError` of code `invalid_options` for unknown fields and wrong values. */
   constructor(fields: ToolResultFields) {
     const { content, metadata, ok = true, parts = [] } = parse(FIELDS, fields, '`ToolResult`')
     this.ok = ok
@@ -46,16 +46,17 @@ export class ToolResult {
 }
 
 /**
- * What a handler returned, as its outcome: a `ToolResult` or a succeeded or failed `ToolOutcome` as what it says, a
- * string as it is, any other value as key-sorted JSON. Never throws.
+ * The outcome of a handler's return value: the fields of a `ToolResult` or of a succeeded or failed `ToolOutcome`, a
+ * string unchanged, any other value as key-sorted JSON. Never throws.
  */
 export function outcomeOf(returned: unknown): ToolOutcome {
+  if (typeof returned === 'string') return { kind: 'succeeded', content: returned }
   if (returned instanceof ToolResult) return outcomeOfResult(returned)
   if (isGivenOutcome(returned)) return returned
   return { kind: 'succeeded', content: contentOf(returned), ...valueOf(returned) }
 }
 
-/** Whether a value is a well-formed outcome of any kind. */
+/** True for a well-formed outcome of any kind. */
 export function isOutcome(value: unknown): value is ToolOutcome {
   if (!isObject(value)) return false
   const { kind, reason } = value
@@ -64,7 +65,7 @@ export function isOutcome(value: unknown): value is ToolOutcome {
   return isGivenOutcome(value)
 }
 
-/** Said to the model when a tool returns nothing. */
+/** For the model, if a tool returns nothing. */
 const NOTHING = 'The tool ran and returned nothing.'
 
 function contentOf(value: unknown): string {
@@ -72,12 +73,12 @@ function contentOf(value: unknown): string {
   return value === undefined ? NOTHING : plainJsonText(value)
 }
 
-/** A copy of a value that is not its own text. */
+/** A copy of a value that is no string. */
 function valueOf(returned: unknown): { readonly value?: JsonValue } {
   return typeof returned === 'string' || returned === undefined ? {} : { value: plainJson(returned) }
 }
 
-/** Metadata are JSON by their type; a handler's own values are not always what they seem. */
+/** Metadata are JSON by their type; the values of a handler are not always. */
 function plainObject(value: JsonObject = {}): JsonObject {
   const plain = plainJson(value)
   return isObject(plain) ? plain : {}
@@ -98,22 +99,17 @@ function outcomeOfResult({ ok, content, value, metadata, parts }: ToolResult): T
 const SUCCEEDED = ['kind', 'content', 'value', 'metadata', 'parts']
 const FAILED = ['kind', 'content', 'metadata', 'parts', 'errorType', 'retry']
 
-/**
- * An outcome that a handler may give: exactly these fields, so that data with a field `kind` of its own is not mistaken
- * for one.
- */
+/** An outcome that a handler may return: exactly these fields, so that other data with a field `kind` is no outcome. */
 function isGivenOutcome(value: unknown): value is ToolOutcome {
   if (!isObject(value)) return false
   const { kind, content, errorType, retry, metadata, parts } = value
   if (typeof content !== 'string') return false
   if (metadata !== undefined && !isObject(metadata)) return false
   if (parts !== undefined && !Array.isArray(parts)) return false
-  if (kind === 'succeeded') return hasOnly(value, SUCCEEDED)
-  return kind === 'failed' && typeof errorType === 'string' && typeof retry === 'boolean' && hasOnly(value, FAILED)
-}
-
-function hasOnly(value: object, keys: readonly string[]): boolean {
-  return Object.keys(value).every((key) => keys.includes(key))
+  const isFailed = kind === 'failed' && typeof errorType === 'string' && typeof retry === 'boolean'
+  if (!isFailed && kind !== 'succeeded') return false
+  const fields = isFailed ? FAILED : SUCCEEDED
+  return Object.keys(value).every((key) => fields.includes(key))
 }
 
 const part = leaf<ContentPart>(

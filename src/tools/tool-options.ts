@@ -60,16 +60,15 @@ type SharedOptions = Pick<
   | 'metadata'
 >
 
-/** The options of `defineTool`: a copy. Throws `invalid_options`. */
-export function parseToolOptions<S extends Schema, Deps>(tool: ToolOptions<S, Deps>): ToolOptions<S, Deps> {
+/** A copy of the options, for the loop: the arguments of its functions are JSON objects. Throws `invalid_options`. */
+export function parseToolOptions<S extends Schema, Deps>(tool: ToolOptions<S, Deps>): ParsedTool<Deps> {
   const given: unknown = tool
   const name = toolName.read(isObject(given) ? given['name'] : undefined)
-  // The schema types the functions of a tool.
-  return parse(OPTIONS, given, name instanceof Mismatch ? 'a tool' : `tool \`${name}\``) as unknown as ToolOptions<
-    S,
-    Deps
-  >
+  // The functions get arguments that the schema lets through, of whatever type that is.
+  return parse(OPTIONS, given, name instanceof Mismatch ? 'a tool' : `tool \`${name}\``) as unknown as ParsedTool<Deps>
 }
+
+type ParsedTool<Deps> = ToolOptions<JsonSchema, Deps> & { readonly parameters: Schema }
 
 const toolName = matching(/^[A-Za-z0-9_-]{1,64}$/, '1 to 64 letters, digits, `_` or `-`')
 const names = list(string, 'a list of names')

@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest'
 import { HarnessError, ModelRetry } from '#contracts/errors.js'
-import { failureOf } from '#tools/boundary/failure.js'
+import { failureOf } from '#tools/boundary/invoke.js'
 import type { ToolOutcome } from '#tools/outcome.js'
 import { outcomeOf, ToolResult } from '#tools/result.js'
 

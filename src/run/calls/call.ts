@@ -1,10 +1,8 @@
-import { noteRepairs } from '../../tools/boundary/call.js'
 import type { CheckedArguments } from '../../tools/boundary/arguments.js'
-import { failureOf } from '../../tools/boundary/failure.js'
-import { invoke } from '../../tools/boundary/invoke.js'
+import { failureOf, invoke, noteRepairs } from '../../tools/boundary/invoke.js'
 import type { ToolOutcome } from '../../tools/outcome.js'
 import type { ToolSpec } from '../../tools/spec.js'
-import type { SuspendedCall } from '../../tools/suspension.js'
+import type { SuspendedCall } from '../../tools/ask.js'
 import { settle } from '../../util/abort.js'
 import { wrapped } from '../../util/wrapped.js'
 import type { Work, Wrap } from '../../util/wrapped.js'
@@ -49,7 +47,7 @@ export interface Calls extends CallRun {
 export function enteringOf(context: RunContext, frozen: Frozen): Work<Entry, Handled> {
   return wrapped<Entry, Handled>([...traced(context), ...middleware(context)], (entry) => {
     const { call, spec, checked, children, signal, hasEnded } = entry
-    const life = { signal, hasEnded, answers: answersOf(call), spawn: children.spawn.bind(children) }
+    const life = { signal, hasEnded, answers: () => answersOf(call), spawn: children.spawn.bind(children) }
     return invoke(spec, checked.value, toolContext(context, frozen, { call, life }))
   })
 }

@@ -1,7 +1,8 @@
 import type { ContentSource } from '../../contracts/entry.js'
 import { envelopeOf } from '../../tools/boundary/envelope.js'
-import { contentSourceOf } from '../../tools/content-source.js'
+import type { ToolOutcome } from '../../tools/outcome.js'
 import type { ToolSpec } from '../../tools/spec.js'
+import type { JsonObject } from '../../util/json.js'
 import type { CallChildren } from '../children/children.js'
 import type { RunContext } from '../core/context.js'
 import type { Frozen } from '../core/frozen.js'
@@ -44,6 +45,39 @@ export function callEnd(ended: EndedCall, call: BatchCall, { spec, children, ent
   const source: ContentSource | undefined = contentSourceOf(spec, outcome, how)
   const about = { ...runs, ...(source !== undefined && { source }) }
   return { ...ended, shown: shownBy(envelopeOf(outcome)), readOnly: spec?.annotations?.readOnly === true, about }
+}
+
+/**
+ * The source of a result, by the tool's declared reach; undefined if it declares none. The widest reach counts: a program
+ * that can read files and the web is a command.
+ */
+function contentSourceOf(
+  spec: ToolSpec | undefined,
+  outcome: ToolOutcome,
+  { startedRuns, answered }: { readonly startedRuns: boolean; readonly answered: boolean },
+): ContentSource | undefined {
+  if (outcome.kind !== 'succeeded' && outcome.kind !== 'failed') return undefined
+  const { metadata = {} } = outcome
+  if (metadata['source'] === 'mcp') {
+    const tool = textIn(metadata, 'mcp_tool_name')
+    return { kind: 'server', ...named(textIn(metadata, 'mcp_server_id')), ...(tool !== undefined && { tool }) }
+  }
+  if (startedRuns) return { kind: 'agent', ...named(textIn(metadata, 'agent')) }
+  if (answered) return { kind: 'person' }
+  const { programs = [], hosts = [], reads = [], writes = [] } = spec?.reach ?? {}
+  if (programs.length > 0) return { kind: 'command' }
+  if (hosts.length > 0) return { kind: 'web', ...named(textIn(metadata, 'final_url') ?? textIn(metadata, 'url')) }
+  if (reads.length > 0 || writes.length > 0) return { kind: 'workspace', ...named(textIn(metadata, 'path')) }
+  return undefined
+}
+
+function textIn(metadata: JsonObject, key: string): string | undefined {
+  const value = metadata[key]
+  return typeof value === 'string' ? value : undefined
+}
+
+function named(name: string | undefined): { readonly name?: string } {
+  return name === undefined ? {} : { name }
 }
 
 /** Ends a call by what is known of it, without running it. */

@@ -41,7 +41,7 @@ export async function enterAgain(
         throw new EnteredAgain()
       }
       const signal = AbortSignal.any([aborted, over.signal])
-      const answers = new Map(Object.entries(askedBefore))
+      const answers = () => new Map(Object.entries(askedBefore))
       const life = { signal, hasEnded: () => over.signal.aborted, answers, spawn }
       void invoke(spec, checked.value, toolContext(context, frozen, { call: { callId, name }, life })).then(() =>
         resolve(),

@@ -1,7 +1,7 @@
 import { HarnessError } from '../../contracts/errors.js'
-import { askWith } from '../../tools/ask.js'
+import { askWith, FIRST_KEY } from '../../tools/ask.js'
+import type { Ask } from '../../tools/ask.js'
 import type { ChildRun, SpawnOptions, ToolContext, ToolSpec } from '../../tools/spec.js'
-import { FIRST_KEY } from '../../tools/suspension.js'
 import type { JsonValue } from '../../util/json.js'
 import type { BatchCall } from '../machine/batch-call.js'
 import type { RunContext } from './context.js'
@@ -12,7 +12,7 @@ export interface HandlerLife {
   readonly signal: AbortSignal
   readonly hasEnded: () => boolean
   /** People's answers to its questions, by key. */
-  readonly answers: ReadonlyMap<string, JsonValue>
+  readonly answers: () => ReadonlyMap<string, JsonValue>
   readonly spawn: <Output>(options: SpawnOptions<Output>, signal: AbortSignal) => ChildRun<Output>
 }
 
@@ -27,6 +27,7 @@ export function toolContext(
 ): ToolContext {
   const { runId, metadata } = context
   const { callId, name: toolName } = call
+  let ask: Ask | undefined
   return {
     runId,
     callId,
@@ -40,7 +41,9 @@ export function toolContext(
     progress: (update) => {
       if (!signal.aborted && !hasEnded()) context.tell('tool_progress', { callId, toolName, update })
     },
-    ask: askWith(answers, toolName),
+    get ask() {
+      return (ask ??= askWith(answers(), toolName))
+    },
     spawn: <Output>(options: SpawnOptions<Output>) => {
       if (hasEnded())
         throw new HarnessError('invalid_state', `Call \`${callId}\` has ended: it starts no runs any more.`)

@@ -1,13 +1,12 @@
 import { HarnessError } from '../../contracts/errors.js'
 import type { JsonInput, JsonObject, JsonValue } from '../../util/json.js'
 import { plainJson } from '../../util/plain-json.js'
-import { askWith } from '../ask.js'
+import { askWith, FIRST_KEY } from '../ask.js'
 import { checkArguments } from './arguments.js'
 import { envelopeOf } from './envelope.js'
-import { invoke } from './invoke.js'
+import { invoke, noteRepairs } from './invoke.js'
 import type { ToolOutcome } from '../outcome.js'
 import type { ToolContext, ToolSpec } from '../spec.js'
-import { FIRST_KEY } from '../suspension.js'
 
 /** Options of `callTool`: what the handler finds in its context. */
 export interface CallToolOptions<Deps = unknown> extends Partial<
@@ -60,12 +59,6 @@ const NOBODY_TO_ASK: ToolOutcome = {
   content:
     'The tool asks a question; outside a run nobody is there to answer. Pass `answer` in the options of `callTool`.',
   retry: false,
-}
-
-/** An outcome that says what was repaired in the call. */
-export function noteRepairs(outcome: ToolOutcome, repairs: readonly string[]): ToolOutcome {
-  if (repairs.length === 0 || outcome.kind === 'rejected') return outcome
-  return { ...outcome, metadata: { ...outcome.metadata, repairs } }
 }
 
 function contextOutside<Deps>(

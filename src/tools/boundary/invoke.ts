@@ -1,19 +1,18 @@
-import type { JsonObject } from '../../util/json.js'
-import { bounded } from './bounded.js'
-import { failureOf } from './failure.js'
+import { ModelRetry } from '../../contracts/errors.js'
+import { isObject } from '../../util/json.js'
+import type { JsonObject, JsonValue } from '../../util/json.js'
+import { errorName, errorText, plainJson } from '../../util/plain-json.js'
+import { ChildPaused, Suspension } from '../ask.js'
+import type { SuspendedCall } from '../ask.js'
 import type { ToolOutcome } from '../outcome.js'
 import { isOutcome, outcomeOf } from '../result.js'
 import type { ToolContext, ToolSpec } from '../spec.js'
-import { ChildPaused, Suspension } from '../suspension.js'
-import type { SuspendedCall } from '../suspension.js'
-
-/** Characters that the model gets of one result, where the tool does not say otherwise. */
-const DEFAULT_MAX_OUTPUT_CHARS = 200_000
+import { clipped, wholeEnd, wholeStart } from './summaries.js'
 
 /**
- * Calls a tool once with checked arguments. What it throws and what it returns become an outcome within its bounds.
- * A handler that asks a person has no outcome yet. Does not reject. Knows no time limit and no abort: the tool has `context.signal`, and its caller decides how long
- * to wait.
+ * Calls a tool once with checked arguments. Its result, or the error that it throws, becomes an outcome within its bounds;
+ * a handler that asks a person has no outcome yet. Does not reject. Applies no time limit and no abort: the tool has
+ * `context.signal`, and its caller decides how long to wait.
  */
 export async function invoke<Deps>(
   spec: ToolSpec<Deps>,
@@ -30,10 +29,128 @@ export async function invoke<Deps>(
   }
 }
 
-/** An outcome within the tool's bounds. */
-export function withinBounds({ maxOutputChars }: Pick<ToolSpec, 'maxOutputChars'>, outcome: ToolOutcome): ToolOutcome {
-  return bounded(outcome, maxOutputChars ?? DEFAULT_MAX_OUTPUT_CHARS)
+/** The child asks its own questions. */
+const CHILD_PAUSED: SuspendedCall = { kind: 'suspended', payload: null, answerSchema: {} }
+
+/**
+ * The outcome of a tool that threw: the message of a `ModelRetry`, to be tried again; for anything else
+ * `<name>: <message>` in at most 1,200 characters, without a stack.
+ */
+export function failureOf(thrown: unknown): ToolOutcome & { readonly kind: 'failed' } {
+  if (thrown instanceof ModelRetry) {
+    return { kind: 'failed', errorType: 'ModelRetry', content: thrown.message, retry: true }
+  }
+  const content = clipped(errorText(thrown), LONGEST_MESSAGE)
+  return { kind: 'failed', errorType: errorName(thrown), content, retry: false }
 }
 
-/** What the child asks is with the child. */
-const CHILD_PAUSED: SuspendedCall = { kind: 'suspended', payload: null, answerSchema: {} }
+/** Of a thrown error, in characters. */
+const LONGEST_MESSAGE = 1_200
+
+/** An outcome that lists the repairs of its call. */
+export function noteRepairs(outcome: ToolOutcome, repairs: readonly string[]): ToolOutcome {
+  if (repairs.length === 0 || outcome.kind === 'rejected') return outcome
+  return { ...outcome, metadata: { ...outcome.metadata, repairs } }
+}
+
+/**
+ * An outcome whose text has at most `maxOutputChars` characters (UTF-16 units) and whose metadata is JSON of at most 20,000.
+ * Of a longer text the start and the end are kept, around a line that says how much was left out; the metadata get
+ * `truncated` and `chars`, the whole length. An outcome within its bounds is returned unchanged.
+ */
+export function withinBounds(
+  { maxOutputChars: maxChars = DEFAULT_MAX_OUTPUT_CHARS }: Pick<ToolSpec, 'maxOutputChars'>,
+  outcome: ToolOutcome,
+): ToolOutcome {
+  switch (outcome.kind) {
+    case 'succeeded':
+    case 'failed': {
+      const metadata = outcome.metadata && boundedMetadata(outcome.metadata)
+      if (outcome.content.length > maxChars) {
+        const cut = { ...metadata, truncated: true, chars: outcome.content.length }
+        return { ...withoutValue(outcome), content: shortened(outcome.content, maxChars), metadata: cut }
+      }
+      return metadata === outcome.metadata || metadata === undefined ? outcome : { ...outcome, metadata }
+    }
+    case 'cancelled':
+    case 'rejected': {
+      const { reason } = outcome
+      return reason === null || reason.length <= maxChars
+        ? outcome
+        : { ...outcome, reason: shortened(reason, maxChars) }
+    }
+  }
+}
+
+const DEFAULT_MAX_OUTPUT_CHARS = 200_000
+
+/** A value is logged only if the model reads all of it. */
+function withoutValue(outcome: ToolOutcome & { kind: 'succeeded' | 'failed' }): typeof outcome {
+  if (outcome.kind === 'failed') return outcome
+  const { value: _, ...rest } = outcome
+  return rest
+}
+
+function shortened(text: string, maxChars: number): string {
+  // Of the longest possible line, so that the result never exceeds the limit.
+  const room = maxChars - leftOut(text.length, text.length).length
+  if (room < 2) return detached(wholeStart(text, maxChars))
+  const start = wholeStart(text, Math.ceil(room / 2))
+  const end = wholeEnd(text, Math.floor(room / 2))
+  return detached(start + leftOut(text.length - start.length - end.length, text.length) + end)
+}
+
+function leftOut(count: number, of: number): string {
+  return `\n[… ${count} of ${of} characters left out …]\n`
+}
+
+/** A copy: a slice would keep the whole string in memory as long as the transcript. */
+function detached(text: string): string {
+  return Buffer.from(text, 'utf16le').toString('utf16le')
+}
+
+const LONGEST_METADATA = 20_000
+/** Metadata that the loop and hooks read. */
+const KEPT = new Set(['error_type', 'retry', 'tool'])
+
+function boundedMetadata(metadata: JsonObject): JsonObject {
+  const text = jsonText(metadata)
+  if (text !== undefined && text.length <= LONGEST_METADATA) return metadata
+  return withoutLargest(plainMetadata(metadata))
+}
+
+function withoutLargest(metadata: JsonObject): JsonObject {
+  const sizes = Object.entries(metadata).map(([key, value]) => ({ key, chars: key.length + sizeOf(value) }))
+  let total = sizes.reduce((sum, { chars }) => sum + chars, 0)
+  if (total <= LONGEST_METADATA) return metadata
+  const dropped = new Map<string, number>()
+  for (const { key, chars } of sizes.sort((left, right) => right.chars - left.chars)) {
+    if (total <= LONGEST_METADATA) break
+    if (KEPT.has(key) && chars < 1_000) continue
+    dropped.set(key, chars)
+    total -= chars
+  }
+  const kept = Object.entries(metadata).filter(([key]) => !dropped.has(key))
+  return {
+    ...Object.fromEntries(kept),
+    metadata_left_out: [...dropped.keys()].slice(0, 20).map((key) => wholeStart(key, 60)),
+  }
+}
+
+function plainMetadata(metadata: JsonObject): JsonObject {
+  const plain = plainJson(metadata)
+  return isObject(plain) ? plain : {}
+}
+
+/** Characters that a member takes, with its quotes and comma. */
+function sizeOf(value: JsonValue | undefined): number {
+  return (jsonText(value) ?? '').length + 4
+}
+
+function jsonText(value: unknown): string | undefined {
+  try {
+    return JSON.stringify(value)
+  } catch {
+    return undefined
+  }
+}

@@ -26,11 +26,11 @@ export function isRepairable({ parameters, aliases, pathFields }: RepairRules, a
       return !(isMeantAsText && !isPath) && textRepair(value, place, isPath) !== undefined
     }
     if (place === undefined && !isPath) return false
-    if (isList(value)) {
+    if (!isObject(value)) {
       const items = place?.items
-      return value.some((item) => inValue(item, items, isPath))
+      return Array.isArray(value) && value.some((item: JsonValue) => inValue(item, items, isPath))
     }
-    if (!isObject(value) || place === undefined) return false
+    if (place === undefined) return false
     return Object.keys(value).some((key) => {
       const field = place.field(key)
       if (field === undefined && spellingsOf(place, aliases).has(key)) return true

@@ -2,8 +2,10 @@ import { setFlagsFromString } from 'node:v8'
 import { runInNewContext } from 'node:vm'
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
-import { bounded } from '#tools/boundary/bounded.js'
+import { withinBounds } from '#tools/boundary/invoke.js'
 import type { ToolOutcome } from '#tools/outcome.js'
+
+const bounded = (outcome: ToolOutcome, maxOutputChars: number): ToolOutcome => withinBounds({ maxOutputChars }, outcome)
 
 const succeeded = (content: string): ToolOutcome & { readonly kind: 'succeeded' } => ({ kind: 'succeeded', content })
 
