@@ -34,6 +34,7 @@ export default defineConfig([
     external: [/^thinharness/],
   },
   programs('bench'),
+  programs('rigs'),
   {
     // The client under test uses internal modules: they are bundled.
     entry: ['conformance/run.ts', 'conformance/client.ts'],

@@ -26,7 +26,7 @@ interface Kept {
   } | null
 }
 
-/** What earlier versions have written (`tests/corpus/make-corpus.js`). */
+/** What earlier versions have written (`rigs/make-corpus.ts`). */
 const KEPT = readdirSync(HERE)
   .filter((folder) => /^v\d+$/.test(folder))
   .flatMap((folder) =>

@@ -4,7 +4,7 @@ import { promisify } from 'node:util'
 import { afterAll, expect, test } from 'vitest'
 import { startPostgres } from '../support/postgres.js'
 
-const rig = fileURLToPath(new URL('../../rigs/crash/run.js', import.meta.url))
+const rig = fileURLToPath(new URL('../../.build/rigs/crash/run.js', import.meta.url))
 const server = await startPostgres()
 afterAll(() => server?.stop())
 

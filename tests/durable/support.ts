@@ -1,9 +1,7 @@
 import { fork } from 'node:child_process'
 import type { ChildProcess } from 'node:child_process'
-import { mkdirSync, mkdtempSync } from 'node:fs'
 import { fileURLToPath } from 'node:url'
 import pg from 'pg'
-import { build } from 'tsup'
 import { startPostgres } from '../support/postgres.js'
 
 /** A database of its own, so that no other test's engine is in it. */
@@ -36,20 +34,6 @@ export async function engineDatabase(): Promise<EngineDatabase | null> {
 
 const fromRoot = (path: string): string => fileURLToPath(new URL(`../../${path}`, import.meta.url))
 
-/** Builds what the workers use, inside the project, where the packages are found; who asked for it removes the folder. */
-export async function bundleEngine(): Promise<string> {
-  mkdirSync(fromRoot('.build'), { recursive: true })
-  const outDir = mkdtempSync(fromRoot('.build/engine-'))
-  const entry = {
-    index: fromRoot('src/index.ts'),
-    'testing/index': fromRoot('src/testing/index.ts'),
-    'store/postgres': fromRoot('src/store/postgres.ts'),
-    'durable/dbos/index': fromRoot('src/durable/dbos/index.ts'),
-  }
-  await build({ entry, outDir, format: 'esm', target: 'node20', splitting: true, silent: true, config: false })
-  return outDir
-}
-
 /** A process that carries out runs. */
 export class Worker {
   readonly #child: ChildProcess
@@ -72,11 +56,11 @@ export class Worker {
     })
   }
 
-  static async start(options: Readonly<Record<'package' | 'url' | 'effects' | 'version', string>>): Promise<Worker> {
+  static async start(options: Readonly<Record<'url' | 'effects' | 'version', string>>): Promise<Worker> {
     const args = Object.entries(options).flatMap(([name, value]) => [`--${name}`, value])
     // The engine uses `pg` in a way that version 9 of it will not take any more.
     const worker = new Worker(
-      fork(fromRoot('rigs/engine-worker.js'), args, { stdio: 'inherit', execArgv: ['--no-deprecation'] }),
+      fork(fromRoot('.build/rigs/engine-worker.js'), args, { stdio: 'inherit', execArgv: ['--no-deprecation'] }),
     )
     await new Promise((resolve, reject) => worker.#open.set(0, { resolve, reject }))
     return worker

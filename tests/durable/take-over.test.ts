@@ -2,14 +2,11 @@ import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, afterEach, beforeEach, describe, expect, test } from 'vitest'
-import { bundleEngine, engineDatabase, Worker } from './support.js'
+import { engineDatabase, Worker } from './support.js'
 
-const [database, bundle] = await Promise.all([engineDatabase(), bundleEngine()])
+const database = await engineDatabase()
 
-afterAll(async () => {
-  rmSync(bundle, { recursive: true, force: true })
-  await database?.drop()
-}, 60_000)
+afterAll(() => database?.drop(), 60_000)
 
 interface Effect {
   readonly pid: number
@@ -45,7 +42,7 @@ describe.skipIf(database === null)('runs of a process that was killed', () => {
   })
 
   async function worker(): Promise<Worker> {
-    const started = await Worker.start({ package: bundle, url: database!.url, effects: effectsFile, version })
+    const started = await Worker.start({ url: database!.url, effects: effectsFile, version })
     workers.push(started)
     return started
   }

@@ -1,22 +1,17 @@
 import { execFile } from 'node:child_process'
-import { rmSync } from 'node:fs'
 import { fileURLToPath } from 'node:url'
 import { promisify } from 'node:util'
 import { afterAll, describe, expect, test } from 'vitest'
-import { bundleStores } from '../support/store-bundle.js'
 import { startPostgres } from '../support/postgres.js'
 
-const script = fileURLToPath(new URL('../../rigs/race.js', import.meta.url))
-const [server, bundle] = await Promise.all([startPostgres(), bundleStores()])
+const script = fileURLToPath(new URL('../../.build/rigs/race.js', import.meta.url))
+const server = await startPostgres()
 
-afterAll(() => {
-  server?.stop()
-  rmSync(bundle, { recursive: true })
-})
+afterAll(() => server?.stop())
 
-/** The short form: `node rigs/race.js` without arguments is the long one. */
+/** The short form: `node .build/rigs/race.js` without arguments is the long one. */
 async function race(...args: readonly string[]): Promise<string> {
-  const command = [script, '--processes', '8', '--rounds', '20', '--package', bundle, ...args]
+  const command = [script, '--processes', '8', '--rounds', '20', ...args]
   return (await promisify(execFile)(process.execPath, command, { timeout: 100_000 })).stdout
 }
 

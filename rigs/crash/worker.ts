@@ -1,0 +1,165 @@
+// One process of the kill rig: begins or continues a run, answers its pending items, and reports the outcome. It kills
+// itself at an append if its job says so; its parent may kill it at any moment.
+import { writeSync } from 'node:fs'
+import { setTimeout as sleep } from 'node:timers/promises'
+import { Harness, HarnessError } from 'thinharness'
+import type { Answer, HarnessResult, JsonValue, PendingItem } from 'thinharness'
+import { ScriptedModel } from 'thinharness/testing'
+import type { Reply, ScriptMessage } from 'thinharness/testing'
+import { z } from 'zod'
+import { openStore } from '../store.js'
+import { Counter } from './counter.js'
+import { completeOnEngine } from './engine.js'
+import { killAtAppend } from './kill.js'
+import type { CallReport, Job, Outcome, Report, RunReport } from './report.js'
+import { scenarioOf } from './scenario.js'
+import type { ScenarioTurn } from './scenario.js'
+import { toolsOf } from './tools.js'
+
+const { store: storeName, place, runId, seed, kill, counterPath } = JSON.parse(process.argv[2] ?? '') as Job
+
+const OUTPUT = z.object({ answer: z.string() })
+type Result = HarnessResult<z.infer<typeof OUTPUT>>
+
+const agents = scenarioOf(seed)
+const counter = new Counter(counterPath)
+const log = await openStore(storeName, place, 'crash')
+const appends = killAtAppend(log, kill)
+const harness = new Harness({
+  model: scriptedAgents(),
+  builtinTools: [],
+  tools: toolsOf(counter, agents),
+  outputType: OUTPUT,
+  outputMode: 'prompted',
+  toolRetries: 100,
+  log,
+})
+print({ ready: true })
+const result = await (storeName === 'dbos'
+  ? completeOnEngine({ harness, log, url: place, runId, answersTo })
+  : complete())
+const { count } = appends
+// The run has ended: its result now comes from the log alone.
+const recovered = await harness.recover(runId)
+const runs = await runsBelow(runId)
+const report: Report = { appends: count, outcome: outcomeOf(result, runs), recovered: outcomeOf(recovered, runs), runs }
+print(report)
+await harness.close()
+await log.close?.()
+
+/** The model of all agents: its reply depends on the prompt and the turn alone, in whatever process it is asked. */
+function scriptedAgents(): ScriptedModel {
+  return new ScriptedModel().always(async ({ messages }) => {
+    await sleep(Math.random() < 0.5 ? 0 : 2)
+    const prompt = messages.find((message) => message.role === 'user')?.content
+    return replyOf(agents[String(prompt)] ?? [], messages)
+  })
+}
+
+/** All calls come first, also if reports arrive in between; each answer is given once, and the last one again. */
+function replyOf(turns: readonly ScenarioTurn[], messages: readonly ScriptMessage[]): string | Reply {
+  const replies = messages.filter((message) => message.role === 'assistant')
+  const called = replies.filter(({ calls }) => calls.length > 0).length
+  const batches = turns.filter((turn) => typeof turn !== 'string')
+  const calls = batches[called]
+  if (calls !== undefined) return { calls }
+  const answers = turns.filter((turn) => typeof turn === 'string')
+  return answers.find((answer) => !replies.some(({ text }) => text === answer)) ?? answers.at(-1) ?? ''
+}
+
+async function complete(): Promise<Result> {
+  let reached = await begin()
+  while (reached.status === 'paused') {
+    reached = await harness.resume(reached.resumeState, answersTo(reached.pending))
+  }
+  return reached
+}
+
+/** Begins or continues the run, once the claim of the killed process has ended. */
+async function begin(): Promise<Result> {
+  for (let attempt = 1; ; attempt++) {
+    try {
+      return await ((await isKnown()) ? harness.recover(runId) : harness.run('top', { runId }))
+    } catch (error) {
+      // The claim of a process that was killed while it claimed the run is valid for 5 s.
+      const isClaimed = error instanceof HarnessError && ['run_owned', 'run_exists'].includes(error.code)
+      if (!isClaimed || attempt === 40) throw error
+      await sleep(250)
+    }
+  }
+}
+
+/** False for a log whose first record is incomplete: its run has not begun. */
+async function isKnown(): Promise<boolean> {
+  try {
+    return (await log.inspect({ kind: 'run', id: runId })) !== null
+  } catch (error) {
+    const isEmpty = error instanceof HarnessError && error.message.includes('none of its events was stored')
+    if (isEmpty && error.code === 'invalid_log') return false
+    throw error
+  }
+}
+
+/** Answers some items now and leaves the others for later. */
+function answersTo(pending: readonly PendingItem[]): readonly Answer[] {
+  return pending.map(answerTo).filter((_, index) => index % 2 === 0)
+}
+
+/** The same answer to the same call whenever it is asked for. */
+function answerTo({ kind, callId, toolName, arguments: text, payload, path }: PendingItem): Answer {
+  if (kind === 'question') return { callId, answer: (payload as { readonly question: number }).question }
+  if (kind === 'unknown_outcome') {
+    const key = `${String(path.at(-1))}:${String(callId.split('/').at(-1))}`
+    const verdict: JsonValue = counter.has(key) ? { outcome: 'happened', result: 'it did' } : { outcome: 'run_again' }
+    return { callId, answer: verdict }
+  }
+  const { n } = JSON.parse(text) as { readonly n: number }
+  if (toolName === 'edited') return { callId, approved: true, editedArguments: { n: n + 1 } }
+  return n % 5 === 0 ? { callId, approved: false, reason: 'No.' } : { callId, approved: true }
+}
+
+/** Requests that deliver reports are not counted: their number depends on which child run ends first. */
+function outcomeOf({ text, output, usage, toolCallRecords }: Result, [top, ...below]: readonly RunReport[]): Outcome {
+  const { toolCalls, outputRetries, children } = usage
+  const modelRequests = usage.modelRequests - (top?.reportRequests ?? 0)
+  const requestsBelow = below.reduce((sum, { reportRequests }) => sum - reportRequests, children.modelRequests)
+  const counts = { modelRequests, toolCalls, outputRetries, children: { ...children, modelRequests: requestsBelow } }
+  return { text, output, usage: counts, records: toolCallRecords }
+}
+
+/** The run and the runs below it, breadth first. */
+async function runsBelow(topId: string): Promise<readonly RunReport[]> {
+  const found: RunReport[] = []
+  const ids = [topId]
+  for (const id of ids) {
+    found.push(await runReport(id))
+    for await (const child of log.list({ parentRunId: id })) ids.push(child.runId)
+  }
+  return found
+}
+
+async function runReport(id: string): Promise<RunReport> {
+  const calls: CallReport[] = []
+  const background: string[] = []
+  const reported: { runId: string; ok: boolean }[] = []
+  let reportRequests = 0
+  let seq = 0
+  let end: string | null = null
+  for await (const event of log.read({ kind: 'run', id })) {
+    if (event.seq !== seq + 1) throw new Error(`Run ${id} has event ${event.seq} after event ${seq}.`)
+    seq = event.seq
+    end = event.kind
+    if (event.kind === 'model_request_started' && event.requestKind === 'background_report') reportRequests += 1
+    if (event.kind === 'background_reported') reported.push({ runId: event.childRunId, ok: event.ok })
+    if (event.kind === 'tool_call_completed') {
+      const { callId, toolName, ok, errorType } = event
+      calls.push({ key: `${id}:${callId}`, toolName, ok, errorType })
+      background.push(...(event.background ?? []).map(({ childRunId }) => childRunId))
+    }
+  }
+  return { runId: id, end, calls, background, reported, reportRequests }
+}
+
+function print(line: Report | { readonly ready: true }): void {
+  writeSync(1, `${JSON.stringify(line)}\n`)
+}
