@@ -26,6 +26,11 @@ export function isLonger(text: string, limit: number): boolean {
   return text.length > limit && characterCount(text) > limit
 }
 
+/** At most `maxChars` characters, and then `mark` if the text is longer. */
+export function cutText(text: string, maxChars: number, mark = '…'): string {
+  return isLonger(text, maxChars) ? firstCharacters(text, maxChars) + mark : text
+}
+
 /** Whether half of a surrogate pair stands alone somewhere: such text has no UTF-8 form. */
 export function hasLoneSurrogate(text: string): boolean {
   return /\p{Surrogate}/u.test(text)

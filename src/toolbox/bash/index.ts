@@ -3,7 +3,7 @@ import type { ToolReach, ToolSpec } from '../../tools/spec.js'
 import { failedOutcome } from '../workspace/failure.js'
 import type { FileToolOptions } from '../workspace/options.js'
 import { shownPath } from '../workspace/path-text.js'
-import { ANYTHING } from '../workspace/reach.js'
+import { UNCONFINED } from '../process/environment.js'
 import { workspaceOf } from '../workspace/workspace.js'
 import { bashSettings } from './options.js'
 import type { BashOptions, BashSettings } from './options.js'
@@ -52,7 +52,7 @@ export function bash(options: BashOptions = {}): ToolSpec {
 
 function reachOf({ sandbox, network, readPaths, writePaths, env }: BashSettings, root?: string): ToolReach {
   const secrets = Object.keys(env)
-  if (sandbox !== 'required') return { ...ANYTHING, secrets }
+  if (sandbox !== 'required') return { ...UNCONFINED, secrets }
   const writes = [root === undefined ? '.' : resolve(root), ...writePaths]
   return { reads: [...writes, ...readPaths], writes, hosts: network ? ['*'] : [], programs: ['*'], secrets }
 }

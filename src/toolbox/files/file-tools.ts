@@ -2,11 +2,10 @@ import type { ToolSpec } from '../../tools/spec.js'
 import { editTool } from './edit/index.js'
 import { globTool } from './glob.js'
 import { listTool } from './list.js'
-import { fileToolLimits } from '../workspace/options.js'
 import type { FileToolOptions } from '../workspace/options.js'
 import { readTool } from './read.js'
 import { searchTool } from '../search/index.js'
-import { workspaceOf } from '../workspace/workspace.js'
+import { sharedOptions } from '../workspace/workspace.js'
 import { writeTool } from './write.js'
 
 /**
@@ -17,9 +16,6 @@ import { writeTool } from './write.js'
  * @throws HarnessError `invalid_options`; PathValidationError when an allow-list or the output folder leaves the root.
  */
 export function fileTools(options: FileToolOptions = {}): readonly ToolSpec[] {
-  fileToolLimits(options)
-  // One object for all six, so that they share what they know of a root.
-  const shared = { ...options }
-  if (shared.root !== undefined) workspaceOf(shared, shared.root)
+  const shared = sharedOptions(options)
   return [readTool(shared), writeTool(shared), editTool(shared), searchTool(shared), listTool(shared), globTool(shared)]
 }

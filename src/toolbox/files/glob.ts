@@ -5,17 +5,17 @@ import { FileFailure, isSystemError } from '../workspace/failure.js'
 import { fileTool } from '../workspace/file-tool.js'
 import type { FileCall } from '../workspace/file-tool.js'
 import { FirstOf } from '../../util/first-of.js'
-import { FoundSoFar } from '../workspace/found-so-far.js'
 import type { FileToolOptions } from '../workspace/options.js'
 import { shownPath } from '../workspace/path-text.js'
-import { scopeAt } from '../workspace/scope.js'
+import { withinTime } from '../workspace/call-time.js'
 import type { CallTime } from '../workspace/call-time.js'
-import { walk } from '../workspace/walk.js'
+import { SearchProgress } from '../workspace/search-progress.js'
+import { walk, walkStart } from '../workspace/walk.js'
 import type { WalkEntry } from '../workspace/walk.js'
-import { withinTime } from '../workspace/within-time.js'
+import { listing, LISTING_ADVICE } from './list.js'
 
 const DEFAULT_RESULTS = 200
-/** Entries whose time is asked for at once. */
+/** Entries whose time is read at once. */
 const BATCH = 64
 
 interface GlobArguments {
@@ -57,50 +57,42 @@ async function findFiles(call: FileCall<GlobArguments>): Promise<ToolOutcome> {
   const { workspace, args } = call
   workspace.readPolicy.checkGlob(args.pattern)
   const { path: raw = '.' } = args
-  const { path: start, isFolder } = await scopeAt(workspace, raw)
+  const { path: start, isFolder } = await walkStart(workspace, raw)
   if (!isFolder) throw new FileFailure('PathTypeError', `path is not a directory: ${shownPath(raw)}`)
 
-  const found = await withinTime('glob', call, (time) => newestBelow(start, call, time))
-  const entries = found.items()
-  const omitted = found.total - entries.length
-  const lines = entries.map(({ path, kind }) => workspace.display(path) + (kind === 'folder' ? '/' : ''))
-  if (omitted > 0) lines.push(`... ${omitted} more result(s) omitted`)
-  const content = lines.length === 0 ? 'no files' : lines.join('\n')
-  return { kind: 'succeeded', content, metadata: { total: found.total, returned: entries.length } }
+  const entries = await withinTime(call, { label: 'glob', advice: LISTING_ADVICE }, (time) => newest(start, call, time))
+  return listing(entries, ({ path, kind }) => workspace.display(path) + (kind === 'folder' ? '/' : ''))
 }
 
-/** The newest of what matches below a folder. */
-async function newestBelow(
-  start: string,
-  { workspace, args, context }: FileCall<GlobArguments>,
-  { signal, deadline }: CallTime,
-): Promise<FirstOf<Dated>> {
+/** The newest matches below a folder. */
+async function newest(start: string, call: FileCall<GlobArguments>, time: CallTime): Promise<FirstOf<DatedEntry>> {
+  const { workspace, args } = call
   const { pattern, include_dirs: includeFolders = false, max_results: maxResults = DEFAULT_RESULTS } = args
-  const found = new FirstOf<Dated>(maxResults, compare)
-  const soFar = new FoundSoFar(workspace, context)
+  const entries = new FirstOf<DatedEntry>(maxResults, compare)
+  const progress = new SearchProgress(call)
   let batch: WalkEntry[] = []
-  const settle = async (): Promise<void> => {
-    for (const dated of await Promise.all(batch.map(datedEntry))) if (dated !== undefined) found.add(dated)
+  const addBatch = async (): Promise<void> => {
+    for (const entry of await Promise.all(batch.map(datedEntry))) if (entry !== undefined) entries.add(entry)
     batch = []
   }
-  for await (const entry of walk(workspace, { start, glob: pattern, signal, deadline })) {
+  for await (const entry of walk(workspace, { start, glob: pattern, ...time })) {
     if (entry.kind === 'folder' && !includeFolders) continue
-    soFar.add(entry.path)
+    progress.add(entry.path)
     batch.push(entry)
-    if (batch.length === BATCH) await settle()
+    if (batch.length === BATCH) await addBatch()
   }
-  await settle()
-  return found
+  await addBatch()
+  return entries
 }
 
-interface Dated {
+interface DatedEntry {
   readonly path: string
   readonly kind: WalkEntry['kind']
   readonly changedNs: bigint
 }
 
-/** `undefined` for what is gone meanwhile. */
-async function datedEntry({ path, kind, target }: WalkEntry): Promise<Dated | undefined> {
+/** `undefined` for an entry that no longer exists. */
+async function datedEntry({ path, kind, target }: WalkEntry): Promise<DatedEntry | undefined> {
   try {
     return { path, kind, changedNs: (await lstat(target, { bigint: true })).mtimeNs }
   } catch (error) {
@@ -109,7 +101,7 @@ async function datedEntry({ path, kind, target }: WalkEntry): Promise<Dated | un
   }
 }
 
-function compare(left: Dated, right: Dated): number {
+function compare(left: DatedEntry, right: DatedEntry): number {
   if (left.changedNs !== right.changedNs) return left.changedNs > right.changedNs ? -1 : 1
   return left.path < right.path ? -1 : 1
 }

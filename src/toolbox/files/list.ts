@@ -3,12 +3,11 @@ import type { ToolSpec } from '../../tools/spec.js'
 import { fileTool } from '../workspace/file-tool.js'
 import type { FileCall } from '../workspace/file-tool.js'
 import { FirstOf } from '../../util/first-of.js'
-import { FoundSoFar } from '../workspace/found-so-far.js'
+import { withinTime } from '../workspace/call-time.js'
 import type { FileToolOptions } from '../workspace/options.js'
-import { scopeAt } from '../workspace/scope.js'
-import { walk } from '../workspace/walk.js'
+import { SearchProgress } from '../workspace/search-progress.js'
+import { walk, walkStart } from '../workspace/walk.js'
 import type { WalkEntry } from '../workspace/walk.js'
-import { withinTime } from '../workspace/within-time.js'
 
 const DEFAULT_RESULTS = 200
 
@@ -19,22 +18,22 @@ interface ListArguments {
   readonly max_results?: number
 }
 
-/** `list`: what is in a folder. */
+/** `list`: the entries of a folder. */
 export function listTool(options: FileToolOptions = {}): ToolSpec {
   return fileTool<ListArguments>(options, {
     name: 'list',
-    description: 'List a directory, or what matches a glob in it. Hidden and ignored entries are left out.',
+    description: 'List a directory, or the entries in it that match a glob. Hidden and ignored entries are left out.',
     instructions: [
-      '`list`: use it to look into a folder that you know.',
+      '`list`: use it to see the contents of a folder that you know.',
       '- Filter with `glob`; a name that begins with a dot must be spelled out, such as `.github` or `.*`.',
-      '- Set `recursive` only when you need what lies deeper.',
+      '- Set `recursive` only when you need deeper entries.',
     ].join('\n'),
     parameters: {
       type: 'object',
       properties: {
         path: { type: 'string', description: 'Directory, relative to the workspace root. Default `.`.' },
-        glob: { type: 'string', description: 'Show only what matches this relative glob. Default: everything.' },
-        recursive: { type: 'boolean', description: 'Also show what lies in subdirectories. Default false.' },
+        glob: { type: 'string', description: 'Show only entries that match this relative glob. Default: all.' },
+        recursive: { type: 'boolean', description: 'Also show the contents of subdirectories. Default false.' },
         max_results: {
           type: 'integer',
           minimum: 1,
@@ -51,27 +50,34 @@ export function listTool(options: FileToolOptions = {}): ToolSpec {
 }
 
 async function listFolder(call: FileCall<ListArguments>): Promise<ToolOutcome> {
-  const { workspace, args, context } = call
+  const { workspace, args } = call
   const { path: raw = '.', glob = '', recursive = false, max_results: maxResults = DEFAULT_RESULTS } = args
   if (glob !== '') workspace.readPolicy.checkGlob(glob)
-  const { path: start, isFolder } = await scopeAt(workspace, raw)
+  const { path: start, isFolder } = await walkStart(workspace, raw)
 
-  const found = new FirstOf<Listed>(maxResults, compare)
+  const entries = new FirstOf<Listed>(maxResults, compare)
   const pattern = selector(glob, recursive && isFolder)
-  const soFar = new FoundSoFar(workspace, context)
-  await withinTime('list', call, async ({ signal, deadline }) => {
-    for await (const { path, kind } of walk(workspace, { start, glob: pattern, signal, deadline })) {
+  const progress = new SearchProgress(call)
+  await withinTime(call, { label: 'list', advice: LISTING_ADVICE }, async (time) => {
+    for await (const { path, kind } of walk(workspace, { start, glob: pattern, ...time })) {
       const shown = workspace.display(path)
-      found.add({ kind, shown, folded: shown.toLowerCase() })
-      soFar.add(path)
+      entries.add({ kind, shown, folded: shown.toLowerCase() })
+      progress.add(path)
     }
   })
-  const entries = found.items()
-  const omitted = found.total - entries.length
-  const lines = entries.map(({ kind, shown }) => `${kind === 'folder' ? 'dir  ' : 'file '}${shown}`)
+  return listing(entries, ({ kind, shown }) => `${kind === 'folder' ? 'dir  ' : 'file '}${shown}`)
+}
+
+export const LISTING_ADVICE = 'narrow the path or the pattern'
+
+/** Entries, one a line. */
+export function listing<Entry>(all: FirstOf<Entry>, lineOf: (entry: Entry) => string): ToolOutcome {
+  const entries = all.items()
+  const omitted = all.total - entries.length
+  const lines = entries.map(lineOf)
   if (omitted > 0) lines.push(`... ${omitted} more result(s) omitted`)
   const content = lines.length === 0 ? 'no files' : lines.join('\n')
-  return { kind: 'succeeded', content, metadata: { total: found.total, returned: entries.length } }
+  return { kind: 'succeeded', content, metadata: { total: all.total, returned: entries.length } }
 }
 
 interface Listed {
@@ -85,7 +91,7 @@ function selector(glob: string, recursive: boolean): string {
   return glob === '' ? '**' : `**/${glob}`
 }
 
-/** Directories first, then by name whatever the case. */
+/** Directories first, then by name, ignoring case. */
 function compare(left: Listed, right: Listed): number {
   if (left.kind !== right.kind) return left.kind === 'folder' ? -1 : 1
   if (left.folded !== right.folded) return left.folded < right.folded ? -1 : 1

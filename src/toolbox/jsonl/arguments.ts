@@ -1,10 +1,8 @@
 import type { JsonSchema } from '../../util/json.js'
-import { MAX_TIMEOUT_SECONDS, wholeNumber } from '../search/arguments.js'
+import { MAX_CHARS, MAX_TIMEOUT_SECONDS, wholeNumber } from '../search/arguments.js'
 import { MAX_LINE_CHARS } from '../search/hits.js'
-import type { FieldSearchArguments } from './field-search.js'
 import { FILTER_OPERATORS } from './filter.js'
 import type { WhereFilter } from './filter.js'
-import type { OrderArguments } from './order.js'
 
 export const DEFAULT_FILES = 100
 export const DEFAULT_ROWS_PER_FILE = 25
@@ -29,6 +27,23 @@ export interface JsonlSearchArguments {
   readonly max_chars?: number
 }
 
+/** A search in the lines of a field. */
+export interface FieldSearchArguments {
+  readonly field: string
+  readonly query: string
+  readonly regex?: boolean
+  readonly case_sensitive?: boolean
+  readonly context_lines?: number
+  readonly max_matches?: number
+  readonly max_line_chars?: number
+}
+
+export interface OrderArguments {
+  readonly field: string
+  readonly direction?: 'asc' | 'desc'
+  readonly type?: 'number' | 'date'
+}
+
 const FIELD = 'Path of a field: `status`, `user.name`, `tags[0]`, `items[-1].id`, `["any key"]`.'
 
 const scalar: JsonSchema = { type: ['string', 'number', 'boolean'] }
@@ -45,9 +60,9 @@ const where: JsonSchema = {
         type: 'string',
         enum: [...FILTER_OPERATORS],
         description:
-          'eq, ne: equal as text, or by `type`. in: one of `values`. contains, regex: in the text of the value. exists: there, and not null. gt, gte, lt, lte: need `type`. A missing or null field passes none of them.',
+          'eq, ne: equal as text, or by `type`. in: one of `values`. contains, regex: in the text of the value. exists: present and not null. gt, gte, lt, lte: need `type`. A missing or null field passes none of them.',
       },
-      value: { ...scalar, description: 'What to compare with. Write numbers of more than 15 digits as text.' },
+      value: { ...scalar, description: 'Value to compare with. Write numbers of more than 15 digits as strings.' },
       values: { type: 'array', items: scalar, maxItems: 1_000, description: 'For the operator in.' },
       type: {
         type: 'string',
@@ -63,7 +78,7 @@ const where: JsonSchema = {
 
 const fieldSearches: JsonSchema = {
   type: 'array',
-  description: 'For big text fields: show only the lines of a field that match.',
+  description: 'For big text fields: show only the matching lines of a field.',
   maxItems: 20,
   items: {
     type: 'object',
@@ -90,7 +105,7 @@ const orderBy: JsonSchema = {
     properties: {
       field: { type: 'string', description: FIELD },
       direction: { type: 'string', enum: ['asc', 'desc'], description: 'Default asc.' },
-      type: { type: 'string', enum: ['number', 'date'], description: 'Order as dates, or only numbers as such.' },
+      type: { type: 'string', enum: ['number', 'date'], description: 'Order as dates, or as numbers only.' },
     },
     required: ['field'],
     additionalProperties: false,
@@ -107,7 +122,7 @@ export const JSONL_SEARCH_PARAMETERS: JsonSchema = {
     path: {
       type: 'string',
       description:
-        'A .jsonl file, a directory (searched with all below it), or a glob such as `logs/**/*.jsonl`. Default `.`.',
+        'A .jsonl file, a directory (searched recursively), or a glob such as `logs/**/*.jsonl`. Default `.`.',
     },
     fields: {
       type: 'object',
@@ -117,17 +132,13 @@ export const JSONL_SEARCH_PARAMETERS: JsonSchema = {
     where,
     field_searches: fieldSearches,
     order_by: orderBy,
-    count_by: { type: 'string', description: 'Instead of rows, show how many there are for each value of this field.' },
+    count_by: { type: 'string', description: 'Instead of rows, show the number of rows for each value of this field.' },
     limit: wholeNumber(1, MAX_RANKED, `Most rows or groups of all files together. Default ${DEFAULT_LIMIT}.`),
-    offset: wholeNumber(0, MAX_RANKED, 'Rows or groups to leave out at the front. Default 0.'),
+    offset: wholeNumber(0, MAX_RANKED, 'Rows or groups to skip. Default 0.'),
     max_files: wholeNumber(1, 10_000, `Most files to show. Default ${DEFAULT_FILES}.`),
     max_matches_per_file: wholeNumber(1, 10_000, `Most rows to show of a file. Default ${DEFAULT_ROWS_PER_FILE}.`),
     timeout: wholeNumber(1, MAX_TIMEOUT_SECONDS, 'Longest time to search, in seconds.'),
-    max_chars: {
-      type: 'integer',
-      minimum: 1,
-      description: 'Longest result, in characters; a longer one goes to a file.',
-    },
+    max_chars: MAX_CHARS,
   },
   additionalProperties: false,
 }

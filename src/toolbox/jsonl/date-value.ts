@@ -1,32 +1,33 @@
-/** An ISO 8601 date, or date and time, as it was written. */
+/** An ISO 8601 date, or date and time. */
 export type DateValue =
   | { readonly kind: 'date'; readonly date: string }
   | {
       readonly kind: 'time'
       /** The calendar date as written, in whatever zone. */
       readonly date: string
-      /** It names its offset from UTC. */
+      /** It has an offset from UTC. */
       readonly isAware: boolean
-      /** Seconds since 1970; of a naive time, as if it were UTC. */
+      /** Seconds since 1970; a time without an offset counts as UTC. */
       readonly seconds: number
-      /** Digits behind the second, without zeros at the end. */
+      /** Digits of the fraction of a second, without zeros at the end. */
       readonly fraction: string
     }
 
 const DATE_CHARS = 10
+const DATE = /^\d{4}-\d{2}-\d{2}/
 const TIME = /^[Tt ](\d{2}):(\d{2})(?::(\d{2})(?:[.,](\d{1,18}))?)?(?:([Zz])|([+-])(\d{2}):?(\d{2})?)?$/
 
-/** `undefined` for what is no date of the calendar, or no time of the day. */
+/** `undefined` if the text is not a date of the calendar, or not a time of day. */
 export function parseDate(text: string): DateValue | undefined {
-  const day = dayOf(text)
-  if (day === undefined) return undefined
-  const date = text.slice(0, DATE_CHARS)
-  return text.length === DATE_CHARS ? { kind: 'date', date } : parseTime(text.slice(DATE_CHARS), date, day)
+  const [date = ''] = DATE.exec(text) ?? []
+  const midnight = midnightOf(date)
+  if (midnight === undefined) return undefined
+  return text.length === DATE_CHARS ? { kind: 'date', date } : parseTime(text.slice(DATE_CHARS), date, midnight)
 }
 
 /**
- * Less than 0, 0, or more than 0. Where one has no time of day, the calendar dates are compared as they are written.
- * `undefined` when only one of two times names its offset: nobody knows then.
+ * Less than 0, 0, or more than 0. If one has no time of day, the calendar dates are compared as written. `undefined` if only
+ * one of two times has an offset: their order is unknown.
  */
 export function compareDates(left: DateValue, right: DateValue): number | undefined {
   if (left.kind === 'date' || right.kind === 'date') return order(left.date, right.date)
@@ -34,17 +35,17 @@ export function compareDates(left: DateValue, right: DateValue): number | undefi
   return left.seconds - right.seconds || order(left.fraction, right.fraction)
 }
 
-/** An order of all dates, also of those that cannot truly be compared: a date is its midnight in UTC. */
+/** A total order of dates, including those that cannot be compared: a date counts as its midnight in UTC. */
 export function orderDates(left: DateValue, right: DateValue): number {
   const [{ seconds, fraction }, other] = [instantOf(left), instantOf(right)]
   return seconds - other.seconds || order(fraction, other.fraction)
 }
 
 function instantOf(date: DateValue): { readonly seconds: number; readonly fraction: string } {
-  return date.kind === 'time' ? date : { seconds: (dayOf(date.date) ?? 0) * 86_400, fraction: '' }
+  return date.kind === 'time' ? date : { seconds: midnightOf(date.date) ?? 0, fraction: '' }
 }
 
-function parseTime(text: string, date: string, day: number): DateValue | undefined {
+function parseTime(text: string, date: string, midnight: number): DateValue | undefined {
   const match = TIME.exec(text)
   if (match === null) return undefined
   const [, hour, minute, second = '0', fraction = '', zulu, sign, offsetHour = '0', offsetMinute = '0'] = match
@@ -55,40 +56,15 @@ function parseTime(text: string, date: string, day: number): DateValue | undefin
     kind: 'time',
     date,
     isAware: zulu !== undefined || sign !== undefined,
-    seconds: day * 86_400 + Number(hour) * 3600 + Number(minute) * 60 + Number(second) - offset,
+    seconds: midnight + Number(hour) * 3600 + Number(minute) * 60 + Number(second) - offset,
     fraction: fraction.replace(/0+$/, ''),
   }
 }
 
-/** Days since 1970 of the date at the beginning of a text. Reads digits one by one: rows come by the million. */
-function dayOf(text: string): number | undefined {
-  if (text.charAt(4) !== '-' || text.charAt(7) !== '-') return undefined
-  const year = digitsAt(text, 0, 4)
-  const month = digitsAt(text, 5, 7)
-  const day = digitsAt(text, 8, DATE_CHARS)
-  if (year < 0 || month < 1 || month > 12 || day < 1 || day > daysInMonth(year, month)) return undefined
-  // Counted from March on, the leap day is the last of its year.
-  const years = month > 2 ? year : year - 1
-  const months = month > 2 ? month - 3 : month + 9
-  const daysBeforeMonth = Math.floor((153 * months + 2) / 5)
-  const leapDays = Math.floor(years / 4) - Math.floor(years / 100) + Math.floor(years / 400)
-  return years * 365 + leapDays + daysBeforeMonth + day - 719_469
-}
-
-/** A number of some digits; `-1` when there are others than digits. */
-function digitsAt(text: string, start: number, end: number): number {
-  let number = 0
-  for (let at = start; at < end; at++) {
-    const digit = text.charCodeAt(at) - 0x30
-    if (!(digit >= 0 && digit <= 9)) return -1
-    number = number * 10 + digit
-  }
-  return number
-}
-
-function daysInMonth(year: number, month: number): number {
-  if (month === 2) return (year % 4 === 0 && year % 100 !== 0) || year % 400 === 0 ? 29 : 28
-  return month === 4 || month === 6 || month === 9 || month === 11 ? 30 : 31
+/** Seconds since 1970 at the beginning of a date, in UTC. `Date` accepts February 30 and makes it March 1. */
+function midnightOf(date: string): number | undefined {
+  const instant = new Date(`${date}T00:00:00Z`)
+  return instant.getUTCDate() === Number(date.slice(8)) ? instant.getTime() / 1000 : undefined
 }
 
 function order(left: string, right: string): number {

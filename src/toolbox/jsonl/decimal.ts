@@ -6,11 +6,11 @@ export interface Decimal {
   readonly sign: number
   /** Significant digits, without zeros at either end. */
   readonly digits: string
-  /** The number is 0.`digits` times ten to this. */
+  /** The number is 0.`digits` times ten to this power. */
   readonly exponent: number
 }
 
-/** Reads a finite decimal such as `-12.50`, `.5` or `1e6`; `undefined` for anything else. */
+/** Parses a finite decimal such as `-12.50`, `.5` or `1e6`; `undefined` for anything else. */
 export function parseDecimal(text: string): Decimal | undefined {
   const [, sign = '', whole = '', fraction = '', power = '0'] =
     /^([+-]?)(?=\.?\d)(\d*)(?:\.(\d*))?(?:[eE]([+-]?\d{1,15}))?$/.exec(text) ?? []
@@ -27,16 +27,16 @@ export function parseDecimal(text: string): Decimal | undefined {
   }
 }
 
-/** Less than 0, 0, or more than 0, as `left` is less than, equal to or more than `right`. */
+/** Less than 0, 0, or more than 0, as `left` is less than, equal to or greater than `right`. */
 export function compareDecimals(left: Decimal, right: Decimal): number {
   if (left.sign !== right.sign) return left.sign - right.sign
   if (left.exponent !== right.exponent) return (left.exponent - right.exponent) * left.sign
   if (left.digits === right.digits) return 0
-  // With equal exponents the digits compare like the digits behind a point.
+  // With equal exponents, digits compare like the digits of a fraction.
   return left.digits < right.digits ? -left.sign : left.sign
 }
 
-/** Not with `/0+$/`, which looks at each run of zeros anew from each of its zeros. */
+/** Not with `/0+$/`, which takes quadratic time for long runs of zeros. */
 function withoutZerosAtEnd(digits: string): string {
   let end = digits.length
   while (end > 0 && digits[end - 1] === '0') end--

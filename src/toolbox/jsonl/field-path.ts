@@ -1,8 +1,10 @@
-/** A step from a JSON value to one inside it: the key of an object, or the place in an array, negative from the end. */
+import { invalidInput } from '../workspace/failure.js'
+
+/** A step from a JSON value to one inside it: the key of an object, or the index in an array, negative from the end. */
 export type FieldStep = string | number
 
 export interface FieldPath {
-  /** As it was written. */
+  /** As written. */
   readonly text: string
   readonly steps: readonly FieldStep[]
 }
@@ -29,7 +31,14 @@ export function parseFieldPath(text: string): FieldPathResult {
   return { ok: true, path: { text, steps } }
 }
 
-/** The value that a path leads to; `undefined` where there is none. */
+/** @throws FileFailure `InvalidInput`. */
+export function fieldPath(text: string): FieldPath {
+  const parsed = parseFieldPath(text)
+  if (!parsed.ok) throw invalidInput(`invalid field path: ${parsed.problem}`)
+  return parsed.path
+}
+
+/** The value at a path; `undefined` if there is none. */
 export function valueAt(value: unknown, { steps }: FieldPath): unknown {
   let at: unknown = value
   for (const step of steps) {

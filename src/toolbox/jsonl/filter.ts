@@ -1,5 +1,7 @@
 import type { Pattern } from '../search/pattern/pattern.js'
 import { compilePattern } from '../search/pattern/pattern.js'
+import { invalidInput } from '../workspace/failure.js'
+import type { FileFailure } from '../workspace/failure.js'
 import { compareDates, parseDate } from './date-value.js'
 import type { DateValue } from './date-value.js'
 import { compareDecimals, parseDecimal } from './decimal.js'
@@ -10,7 +12,7 @@ import { sourceAt } from './json-source.js'
 import { textAt } from './row.js'
 import type { Row } from './row.js'
 
-/** A filter as the model writes it; the schema has checked the types of its fields. */
+/** A filter as the model writes it; the types of its fields were checked against the schema. */
 export interface WhereFilter {
   readonly field: string
   readonly op: FilterOperator
@@ -23,38 +25,38 @@ export const FILTER_OPERATORS = ['eq', 'ne', 'in', 'contains', 'regex', 'exists'
 
 export type FilterOperator = (typeof FILTER_OPERATORS)[number]
 
-/** What a filter says of a row. `incomparable`: the row has no value of the filter's type. */
+/** The result of a filter for a row. `incomparable`: the row has no value of the filter's type. */
 export type Verdict = boolean | 'incomparable'
 
 /** A filter that is ready to run. */
 export interface Filter {
-  readonly field: FieldPath
   /** As the summary shows it. */
   readonly shown: string
   readonly isTyped: boolean
   /**
-   * Texts of which one at least is in the value's text in every row that passes, or is that text (`isWhole`); `undefined`
-   * when there is no such text.
+   * Strings of which at least one occurs in the value's text, or equals it (`isWhole`), in every row that passes; `undefined`
+   * if none are known.
    */
-  readonly needs: { readonly texts: readonly string[]; readonly isWhole: boolean } | undefined
-  /** `onPause` is called before what may take long, and may throw. */
+  readonly needs?: { readonly texts: readonly string[]; readonly isWhole: boolean } | undefined
+  /** `onPause` is called before long work, and may throw. */
   test(row: Row, onPause: () => void): Verdict
 }
 
-type FilterResult = { readonly ok: true; readonly filter: Filter } | { readonly ok: false; readonly problem: string }
-
-/** Checks and compiles a filter: after this it cannot fail. */
-export async function compileFilter(where: WhereFilter): Promise<FilterResult> {
+/**
+ * Checks and compiles a filter.
+ * @throws FileFailure `InvalidInput`.
+ */
+export async function compileFilter(where: WhereFilter): Promise<Filter> {
   const field = parseFieldPath(where.field)
-  if (!field.ok) return refuse(where, `its field ${field.problem}`)
+  if (!field.ok) throw invalidFilter(where, `its field ${field.problem}`)
   const problem = operandProblem(where)
-  if (problem !== undefined) return refuse(where, problem)
+  if (problem !== undefined) throw invalidFilter(where, problem)
   return where.type === undefined ? untyped(where, field.path) : typed(where, where.type, field.path)
 }
 
 const RANGES = ['gt', 'gte', 'lt', 'lte']
 
-/** What is wrong with the fields beside `field` and `op`; `undefined` when nothing is. */
+/** The problem of the fields other than `field` and `op`; `undefined` if there is none. */
 function operandProblem({ op, value, values, type }: WhereFilter): string | undefined {
   const isRange = RANGES.includes(op)
   if (isRange && type === undefined) return 'it needs a `type`, number or date'
@@ -66,51 +68,47 @@ function operandProblem({ op, value, values, type }: WhereFilter): string | unde
   return value === undefined ? 'it needs a `value`' : inexactProblem([value])
 }
 
-/** JSON has brought a number here that may have had more digits. */
+/** A number that JSON has delivered here may have had more digits. Up to 15 digits are the same as a double. */
 function inexactProblem(values: readonly (string | number | boolean)[]): string | undefined {
-  const inexact = values.find((value) => typeof value === 'number' && !hasFewDigits(String(value)))
-  return inexact === undefined ? undefined : `write ${String(inexact)} as a text, so that no digit is lost`
+  const isInexact = (value: number): boolean => (parseDecimal(String(value))?.digits.length ?? Infinity) > 15
+  const inexact = values.find((value) => typeof value === 'number' && isInexact(value))
+  return inexact === undefined ? undefined : `write ${String(inexact)} as a string, so that no digit is lost`
 }
 
-/** A number of up to 15 digits is the same after it was a double. */
-function hasFewDigits(text: string): boolean {
-  return (parseDecimal(text)?.digits.length ?? Infinity) <= 15
-}
-
-async function untyped(where: WhereFilter, field: FieldPath): Promise<FilterResult> {
+async function untyped(where: WhereFilter, field: FieldPath): Promise<Filter> {
   const value = String(where.value ?? '')
-  const make = (rest: Pick<Filter, 'needs' | 'test'>, shown = value): FilterResult => ({
-    ok: true,
-    filter: { field, shown: shownFilter(where, shown), isTyped: false, ...rest },
-  })
+  const filter = { shown: shownFilter(where, value), isTyped: false }
   switch (where.op) {
-    case 'eq':
-      return make({ needs: { texts: [value], isWhole: true }, test: (row) => hasText(row, field, value) })
     case 'ne':
-      return make({ needs: undefined, test: (row) => isPresent(row, field) && !hasText(row, field, value) })
+      return { ...filter, test: (row) => isPresent(row, field) && !hasText(row, field, value) }
     case 'in': {
       const values = (where.values ?? []).map(String)
       const test = (row: Row): boolean => values.some((each) => hasText(row, field, each))
-      return make({ needs: { texts: values, isWhole: true }, test }, `[${values.join(', ')}]`)
+      return { shown: shownFilter(where, `[${values.join(', ')}]`), isTyped: false, needs: whole(values), test }
     }
-    case 'contains':
-      return make({
-        needs: { texts: [value], isWhole: false },
-        test: (row) => textAt(row, field)?.includes(value) === true,
-      })
+    case 'contains': {
+      const needs = { texts: [value], isWhole: false }
+      return { ...filter, needs, test: (row) => textAt(row, field)?.includes(value) === true }
+    }
     case 'exists':
-      return make({ needs: undefined, test: (row) => isPresent(row, field) }, '')
+      return { shown: shownFilter(where, ''), isTyped: false, test: (row) => isPresent(row, field) }
     case 'regex': {
       const compiled = await compilePattern(value, { scope: 'text' })
-      if (!compiled.ok) return refuse(where, `its regex cannot be used: ${compiled.problem}`)
-      return make(matching(compiled.pattern, field))
+      if (!compiled.ok) throw invalidFilter(where, `its regex cannot be used: ${compiled.problem}`)
+      return { ...filter, ...matching(compiled.pattern, field) }
     }
+    // Ranges have a type.
+    case 'eq':
     case 'gt':
     case 'gte':
     case 'lt':
     case 'lte':
-      return refuse(where, 'it needs a `type`, number or date')
+      return { ...filter, needs: whole([value]), test: (row) => hasText(row, field, value) }
   }
+}
+
+function whole(texts: readonly string[]): Filter['needs'] {
+  return { texts, isWhole: true }
 }
 
 function matching(pattern: Pattern, field: FieldPath): Pick<Filter, 'needs' | 'test'> {
@@ -129,7 +127,7 @@ function isPresent(row: Row, field: FieldPath): boolean {
   return value !== undefined && value !== null
 }
 
-/** Whether a value's text is `text`. That of a number is only looked up where the number is the same. */
+/** True if a value's text is `text`. The text of a number is looked up only if the number is the same. */
 function hasText(row: Row, field: FieldPath, text: string): boolean {
   const value = valueAt(row.value, field)
   if (typeof value === 'string') return value === text
@@ -137,25 +135,32 @@ function hasText(row: Row, field: FieldPath, text: string): boolean {
   return textAt(row, field) === text
 }
 
-function typed(where: WhereFilter, type: 'number' | 'date', field: FieldPath): FilterResult {
+function typed(where: WhereFilter, type: 'number' | 'date', field: FieldPath): Filter {
   const value = String(where.value ?? '')
-  const shown = `${shownFilter(where, value)} (${type})`
   const compare = type === 'number' ? numberComparison(field, value) : dateComparison(field, value)
-  if (compare === undefined) {
-    return refuse(where, type === 'number' ? NO_NUMBER : NO_DATE)
-  }
-  const holds = comparisonFor(where.op)
+  if (compare === undefined) throw invalidFilter(where, type === 'number' ? NO_NUMBER : NO_DATE)
+  const accepted = ACCEPTED[where.op]
   const test = (row: Row): Verdict => {
     const order = compare(row)
-    return order === undefined ? 'incomparable' : holds(order)
+    return order === undefined ? 'incomparable' : accepted?.includes(Math.sign(order)) === true
   }
-  return { ok: true, filter: { field, shown, isTyped: true, needs: undefined, test } }
+  return { shown: `${shownFilter(where, value)} (${type})`, isTyped: true, test }
 }
 
 const NO_NUMBER = 'its `value` must be a finite decimal number'
 const NO_DATE = 'its `value` must be an ISO date such as 2024-05-31, or a date and time such as 2024-05-31T12:00:00Z'
 
-/** How a row's value stands to the target: less than 0, 0, more than 0; `undefined` when they cannot be compared. */
+/** The signs of a comparison with which a row passes. */
+const ACCEPTED: Readonly<Partial<Record<FilterOperator, readonly number[]>>> = {
+  eq: [0],
+  ne: [-1, 1],
+  gt: [1],
+  gte: [0, 1],
+  lt: [-1],
+  lte: [-1, 0],
+}
+
+/** Compares a row's value with the target: less than 0, 0, more than 0; `undefined` if they cannot be compared. */
 type Comparison = (row: Row) => number | undefined
 
 function numberComparison(field: FieldPath, text: string): Comparison | undefined {
@@ -164,7 +169,7 @@ function numberComparison(field: FieldPath, text: string): Comparison | undefine
   return (row) => {
     const value = valueAt(row.value, field)
     if (typeof value !== 'number') return undefined
-    // Rounding keeps the order: only numbers with the same double need their digits looked at.
+    // Rounding keeps the order: the digits matter only for numbers with the same double.
     if (Number.isFinite(value) && value !== target.double) return value - target.double
     const exact = exactNumber(row, field)
     return exact === undefined ? undefined : compareDecimals(exact, target)
@@ -185,30 +190,9 @@ function dateComparison(field: FieldPath, text: string): Comparison | undefined 
   }
 }
 
-/** A value of a row as a date; `undefined` for what is none. */
+/** A value of a row as a date; `undefined` for anything else. */
 export function dateOf(value: unknown): DateValue | undefined {
   return typeof value === 'string' ? parseDate(value) : undefined
-}
-
-function comparisonFor(op: FilterOperator): (order: number) => boolean {
-  switch (op) {
-    case 'ne':
-      return (order) => order !== 0
-    case 'gt':
-      return (order) => order > 0
-    case 'gte':
-      return (order) => order >= 0
-    case 'lt':
-      return (order) => order < 0
-    case 'lte':
-      return (order) => order <= 0
-    case 'eq':
-    case 'in':
-    case 'contains':
-    case 'regex':
-    case 'exists':
-      return (order) => order === 0
-  }
 }
 
 function shownFilter({ field, op }: WhereFilter, value: string): string {
@@ -218,6 +202,6 @@ function shownFilter({ field, op }: WhereFilter, value: string): string {
     .slice(0, 300)
 }
 
-function refuse({ field, op }: WhereFilter, problem: string): FilterResult {
-  return { ok: false, problem: `\`${field.slice(0, 80)}\` ${op}: ${problem}` }
+function invalidFilter({ field, op }: WhereFilter, problem: string): FileFailure {
+  return invalidInput(`invalid where filter: \`${field.slice(0, 80)}\` ${op}: ${problem}`)
 }

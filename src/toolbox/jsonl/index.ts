@@ -1,8 +1,7 @@
 import type { ToolSpec } from '../../tools/spec.js'
 import { fileTool } from '../workspace/file-tool.js'
-import { fileToolLimits } from '../workspace/options.js'
 import type { FileToolOptions } from '../workspace/options.js'
-import { workspaceOf } from '../workspace/workspace.js'
+import { sharedOptions } from '../workspace/workspace.js'
 import { JSONL_SEARCH_PARAMETERS } from './arguments.js'
 import type { JsonlSearchArguments } from './arguments.js'
 import { runJsonlSearch } from './run-jsonl-search.js'
@@ -13,18 +12,15 @@ import { runJsonlSearch } from './run-jsonl-search.js'
  * @throws HarnessError `invalid_options`; PathValidationError when an allow-list or the output folder leaves the root.
  */
 export function jsonlSearch(options: FileToolOptions = {}): ToolSpec {
-  fileToolLimits(options)
-  const own = { ...options }
-  if (own.root !== undefined) workspaceOf(own, own.root)
-  return fileTool<JsonlSearchArguments>(own, {
+  return fileTool<JsonlSearchArguments>(sharedOptions(options), {
     name: 'jsonl_search',
     description:
       'Find rows in JSONL files by their fields, and show chosen fields, counts, or lines of big text fields.',
     instructions: [
       '`jsonl_search`: use it when you need structured rows or a few of their fields.',
       '- Scope it with `path`; `query` selects lines before they are parsed, `where` filters rows by fields.',
-      '- Show few `fields`, each with a limit. For numbers and dates in ranges set `type`.',
-      '- For big text fields use `field_searches`, which show only the lines that match.',
+      '- Show few `fields`, each with a limit. For ranges of numbers and dates, set `type`.',
+      '- For big text fields use `field_searches`, which show only the matching lines.',
       '- `count_by` counts rows by a value; `order_by` with `limit` shows the first rows of all files.',
     ].join('\n'),
     parameters: JSONL_SEARCH_PARAMETERS,

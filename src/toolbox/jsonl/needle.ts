@@ -1,8 +1,8 @@
 import type { Filter } from './filter.js'
 
 /**
- * Texts of which one must be in a line for the line to pass the filters. A JSON string may spell any character as
- * `\u….`: a line that holds `marker` may hide a text, and must be parsed.
+ * Strings of which at least one occurs in every line that passes the filters. A JSON string may spell any character as
+ * `\u….`: a line with `marker` may contain such a string in escaped form, and must be parsed.
  */
 export interface Needle {
   readonly texts: readonly Buffer[]
@@ -12,14 +12,14 @@ export interface Needle {
 const MAX_TEXTS = 8
 
 /**
- * The needle of the filters, `undefined` when they have none. Only filters before the first typed one are asked: rows
- * that reach a typed filter are counted when they cannot be compared.
+ * The needle of the filters, `undefined` if they have none. Only filters before the first typed one are used: rows that
+ * reach a typed filter are counted if they cannot be compared.
  */
 export function needleOf(filters: readonly Filter[]): Needle | undefined {
   const firstTyped = filters.findIndex(({ isTyped }) => isTyped)
-  const asked = firstTyped === -1 ? filters : filters.slice(0, firstTyped)
+  const used = firstTyped === -1 ? filters : filters.slice(0, firstTyped)
   let best: readonly string[] | undefined
-  for (const { needs } of asked) {
+  for (const { needs } of used) {
     const texts = needs?.texts.map(needs.isWhole ? wholeString : plainPart)
     if (texts === undefined || texts.length > MAX_TEXTS || shortest(texts) === 0) continue
     if (best === undefined || shortest(texts) > shortest(best)) best = texts
@@ -33,7 +33,7 @@ function shortest(texts: readonly string[]): number {
   return Math.min(...texts.map(({ length }) => length))
 }
 
-/** A text that only a JSON string can be, with its quotes: a text beside it is then no reason to parse a line. */
+/** With its quotes if only a JSON string can have this text: then longer strings that contain it need not be parsed. */
 function wholeString(text: string): string {
   const part = plainPart(text)
   const mayBeNoString = /^(?:-?\d|-?Infinity$|NaN$|true$|false$)/.test(text)
@@ -41,9 +41,9 @@ function wholeString(text: string): string {
 }
 
 /**
- * The longest part of a text that a JSON line can hold in one way only, `\u` escapes apart. Not so: what is escaped
- * otherwise (quotes, backslashes, slashes, control characters), what JSON itself is made of, beside which a line may
- * have more or fewer spaces than the text that filters see, and what stands for bytes that are no UTF-8.
+ * The longest part of a string that a JSON line can spell in only one way, except for `\u` escapes. It contains no characters
+ * with other escapes (quotes, backslashes, slashes, control characters), no punctuation of JSON (a line may have other spaces
+ * next to it than the text that filters see), and no replacement for invalid UTF-8.
  */
 function plainPart(text: string): string {
   const parts = text.split(/["\\/\p{Cc}\p{Surrogate}\ufffd,:[\]{}]+/u).map((part) => part.trim())

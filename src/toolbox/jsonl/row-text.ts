@@ -1,7 +1,8 @@
+import { cutText } from '../../util/characters.js'
+import type { Pattern } from '../search/pattern/pattern.js'
+import { splitLines } from '../workspace/lines.js'
 import { valueAt } from './field-path.js'
 import type { FieldPath } from './field-path.js'
-import { cutAt, searchFields } from './field-search.js'
-import type { FieldSearch } from './field-search.js'
 import { normalizedJson } from './json-source.js'
 import { jsonAt, textAt } from './row.js'
 import type { Row } from './row.js'
@@ -13,23 +14,36 @@ export interface Projection {
   readonly maxChars: number
 }
 
+/** A search in the lines of a field. */
+export interface FieldSearch {
+  readonly label: string
+  readonly path: FieldPath
+  readonly pattern: Pattern
+  readonly contextLines: number
+  readonly maxMatches: number
+  readonly maxLineChars: number
+}
+
 /** How rows are shown. */
 export interface RowView {
-  /** Empty: the whole row, or nothing of it where field searches show what is of interest. */
+  /** Empty: the whole row, or nothing of it if there are field searches. */
   readonly fields: readonly Projection[]
   readonly searches: readonly FieldSearch[]
-  /** Called when it takes long; may throw. */
+  /** A path as the model sees it. */
+  readonly display: (path: string) => string
+  /** Called during long work; may throw. */
   readonly onPause: () => void
 }
 
-/** Longest text of one row, in characters. */
+/** Longest text of one row and longest excerpt of one field, in characters. */
 const MAX_ROW_CHARS = 1_000_000
+const MAX_EXCERPT_CHARS = 500_000
 
-/** A row as JSON, and under it, on lines of their own, what its field searches found. */
-export function rowText(row: Row, { fields, searches, onPause }: RowView): string {
+/** A row as JSON, and below it, on lines of their own, the results of its field searches. */
+export function rowText(row: Row, view: RowView): string {
+  const { fields, searches } = view
   const json = searches.length > 0 && fields.length === 0 ? '{}' : rowJson(row, fields)
-  const under = searchFields(row, searches, { tellMisses: fields.length === 0, onPause })
-  return cutAt([json, ...under].join('\n'), MAX_ROW_CHARS)
+  return cutText([json, ...searchLines(row, view)].join('\n'), MAX_ROW_CHARS)
 }
 
 function rowJson(row: Row, fields: readonly Projection[]): string {
@@ -37,11 +51,56 @@ function rowJson(row: Row, fields: readonly Projection[]): string {
   return `{${fields.map((field) => `${JSON.stringify(field.path.text)}: ${fieldJson(row, field)}`).join(', ')}}`
 }
 
-/** What is longer than its limit becomes a text, cut. */
+/** A value that is longer than its limit becomes a string, cut. */
 function fieldJson(row: Row, { path, maxChars }: Projection): string {
   const value = valueAt(row.value, path)
   if (value === undefined || value === null) return 'null'
   const text = textAt(row, path) ?? 'null'
-  const cut = maxChars === 0 ? text : cutAt(text, maxChars)
+  const cut = maxChars === 0 ? text : cutText(text, maxChars)
   return typeof value === 'string' || cut !== text ? JSON.stringify(cut) : jsonAt(row, path)
+}
+
+/** Searches without a match are reported only if no search of the row matches and no fields are shown. */
+function searchLines(row: Row, { fields, searches, onPause }: RowView): string[] {
+  const results = searches.map((search) => ({ search, found: searchField(row, search, onPause) }))
+  const hits = results.filter(({ found }) => typeof found !== 'string')
+  if (hits.length === 0 && fields.length > 0) return []
+  return (hits.length > 0 ? hits : results).flatMap(({ search, found }) =>
+    typeof found === 'string' ? [`    ${search.label}: ${found}`] : [`    ${search.label}:`, ...found],
+  )
+}
+
+/** The lines with a match, or the reason why there are none. */
+function searchField(row: Row, search: FieldSearch, onPause: () => void): readonly string[] | string {
+  const value = valueAt(row.value, search.path)
+  if (value === undefined) return 'none (missing field)'
+  if (value === null) return 'none (null field)'
+  if (typeof value !== 'string') return 'none (non-string field)'
+  const lines = splitLines(value)
+  const matches = lines.flatMap((line, index) => {
+    onPause()
+    return search.pattern.test(line) ? [index] : []
+  })
+  return matches.length === 0 ? 'none' : excerpt(lines, matches, search)
+}
+
+function excerpt(lines: readonly string[], matches: readonly number[], search: FieldSearch): readonly string[] {
+  const { contextLines, maxMatches, maxLineChars } = search
+  const windows = new Set<number>()
+  for (const match of matches.slice(0, maxMatches)) {
+    const last = Math.min(lines.length - 1, match + contextLines)
+    for (let index = Math.max(0, match - contextLines); index <= last; index++) windows.add(index)
+  }
+  const shown: string[] = []
+  const visible = new Set<number>()
+  let chars = 0
+  for (const index of [...windows].sort((left, right) => left - right)) {
+    const text = cutText(lines[index] ?? '', maxLineChars)
+    chars += text.length
+    if (chars > MAX_EXCERPT_CHARS) break
+    visible.add(index)
+    shown.push(`      ${index + 1}: ${text}`)
+  }
+  const omitted = matches.filter((match) => !visible.has(match)).length
+  return omitted === 0 ? shown : [...shown, `      ... ${omitted} more match(es)`]
 }

@@ -1,24 +1,27 @@
+import { parseJson } from '../../util/json.js'
 import { valueAt } from './field-path.js'
 import type { FieldPath } from './field-path.js'
 import { normalizedJson, sourceAt, withoutNonFinite } from './json-source.js'
 
 /** One line of a JSONL file, parsed. */
 export interface Row {
-  /** As it was written. */
+  /** As written. */
   readonly text: string
-  /** Its numbers are only as exact as JavaScript's: a number that is not finite stands for one whose text must be asked. */
+  /** Numbers are doubles. A number that is not finite stands for one that must be read from the text. */
   readonly value: unknown
 }
 
-/** `undefined` for what is no JSON. `NaN`, `Infinity` and `-Infinity` pass as numbers, as some writers leave them. */
+/** `undefined` if the text is not JSON. `NaN`, `Infinity` and `-Infinity` count as numbers, since some writers emit them. */
 export function parseRow(text: string): Row | undefined {
-  const value = parsed(text) ?? (/NaN|Infinity/.test(text) ? parsed(withoutNonFinite(text)) : undefined)
-  return value === undefined ? undefined : { text, value: value.json }
+  const parsed = parseJson(text)
+  if (parsed.ok) return { text, value: parsed.value }
+  const repaired = /NaN|Infinity/.test(text) ? parseJson(withoutNonFinite(text)) : parsed
+  return repaired.ok ? { text, value: repaired.value } : undefined
 }
 
 /**
- * A value of a row as text: a string as it is, anything else as JSON, numbers as they were written. `undefined` for what is
- * missing or null.
+ * A value of a row as text: a string unchanged, anything else as JSON, with numbers as written. `undefined` for a missing or
+ * null value.
  */
 export function textAt(row: Row, path: FieldPath): string | undefined {
   const value = valueAt(row.value, path)
@@ -30,22 +33,4 @@ export function textAt(row: Row, path: FieldPath): string | undefined {
 export function jsonAt({ text }: Row, path: FieldPath): string {
   const source = sourceAt(text, path.steps)
   return source === undefined ? 'null' : normalizedJson(source)
-}
-
-function parsed(text: string): { readonly json: unknown } | undefined {
-  try {
-    return { json: JSON.parse(text) as unknown }
-  } catch {
-    return undefined
-  }
-}
-
-/** Takes the rows that a scan finds. Several files may be open at once. */
-export interface RowCollector {
-  openFile(path: string): FileCollector
-}
-
-export interface FileCollector {
-  add(row: Row, line: number): void
-  close(): void
 }

@@ -8,22 +8,22 @@ import type { Needle } from './needle.js'
 import { parseRow } from './row.js'
 import type { Row } from './row.js'
 
-/** Which rows are wanted. */
+/** The condition for rows. */
 export interface RowQuery {
-  /** Only lines that it matches are rows. */
+  /** Only matching lines are rows. */
   readonly pattern: Pattern | undefined
   readonly filters: readonly Filter[]
   readonly needle: Needle | undefined
 }
 
-/** What was met on the way. Sums of many files; only ever added to. */
+/** Sums over all files; only ever added to. */
 export interface ScanCounts {
   rowsMatched: number
   /** Rows that a typed filter could not compare. */
   compareWarnings: number
-  /** Lines that are no JSON. Those that cannot pass the filters anyway are only looked at from both ends. */
+  /** Lines that are not JSON. Of lines that cannot pass the filters, only both ends are checked. */
   parseErrors: number
-  /** Lines that are too long to be held, or for the query to be run on all of them. */
+  /** Lines that are too long to be held in memory, or to be searched completely. */
   overlongLines: number
 }
 
@@ -31,28 +31,28 @@ interface Scan {
   readonly query: RowQuery
   readonly counts: ScanCounts
   readonly time: CallTime
-  /** Takes each row that passes, with the number of its line. */
+  /** Receives each row that passes, with its line number. */
   readonly onRow: (row: Row, line: number) => void
 }
 
 const LF = 0x0a
-/** Rows between two looks at the clock. */
+/** Rows between two checks of the time. */
 const ROWS_BETWEEN_BREATHS = 128
 
-/** Reads a JSONL file from front to back, in bounded memory. */
+/** Reads a JSONL file from beginning to end, in bounded memory. */
 export async function scanFile(file: ReadableFile, size: number, scan: Scan): Promise<void> {
   const lines = new LineScan(scan)
   for await (const block of blocksOf(file, { size })) {
     await scan.time.breathe()
-    if (block.kind === 'overlong') lines.skipLine()
-    else if (scan.query.pattern === undefined) await lines.scanAll(block.bytes)
-    else await lines.scanMatching(block.bytes, scan.query.pattern)
+    if (block === null) lines.skipLine()
+    else if (scan.query.pattern === undefined) await lines.scanAll(block)
+    else await lines.scanMatching(block, scan.query.pattern)
   }
 }
 
 class LineScan {
   readonly #scan: Scan
-  /** Lines before the block at hand. */
+  /** Lines before the current block. */
   #lines = 0
   #rows = 0
 
@@ -72,7 +72,7 @@ class LineScan {
       const end = lineFeed === -1 ? bytes.length : lineFeed
       this.#lines++
       if (mayPass(start, end) || !looksWhole(bytes, start, end)) {
-        this.#takeLine(bytes.subarray(start, end), this.#lines)
+        this.#addLine(bytes.subarray(start, end), this.#lines)
         if (++this.#rows % ROWS_BETWEEN_BREATHS === 0) await this.#scan.time.breathe()
       }
       start = end + 1
@@ -85,7 +85,7 @@ class LineScan {
       pattern,
       time,
       onLine: ({ start, end, before }) => {
-        this.#takeLine(bytes.subarray(start, end), this.#lines + before + 1)
+        this.#addLine(bytes.subarray(start, end), this.#lines + before + 1)
         return true
       },
       onCut: () => counts.overlongLines++,
@@ -93,7 +93,7 @@ class LineScan {
     this.#lines += lineFeeds(bytes, 0, bytes.length)
   }
 
-  #takeLine(bytes: Buffer, line: number): void {
+  #addLine(bytes: Buffer, line: number): void {
     const first = firstVisible(bytes, 0, bytes.length)
     if (first === bytes.length) return
     const row = parseRow(bytes.toString('utf8', first))
@@ -104,7 +104,7 @@ class LineScan {
     }
   }
 
-  /** The first filter that a row does not pass ends it. */
+  /** Filters after the first that fails are not evaluated. */
   #passes(row: Row): boolean {
     for (const filter of this.#scan.query.filters) {
       const verdict = filter.test(row, this.#scan.time.check)
@@ -121,7 +121,7 @@ function needleTest(bytes: Buffer, needle: Needle | undefined): (start: number, 
   return (start, end) => first?.isWithin(start, end) === true || others.some((each) => each.isWithin(start, end))
 }
 
-/** Whether a line at least begins and ends like an object or an array: one that was cut off does not. */
+/** True if a line begins and ends like an object or an array, which a line that was cut off does not. */
 function looksWhole(bytes: Buffer, start: number, end: number): boolean {
   const first = bytes[firstVisible(bytes, start, end)]
   let last = end - 1
@@ -139,7 +139,7 @@ function isSpace(byte: number | undefined): boolean {
   return byte === 0x20 || byte === 0x09 || byte === 0x0d
 }
 
-/** Where a text occurs in a block, asked for ranges from the front to the back: the block is read once. */
+/** The occurrences of a string in a block, for ranges in ascending order: the block is scanned once. */
 class Occurrences {
   readonly #bytes: Buffer
   readonly #text: Buffer
@@ -151,7 +151,7 @@ class Occurrences {
     this.#next = bytes.indexOf(text)
   }
 
-  /** Whether it lies between `start` and `end`. */
+  /** True if one lies between `start` and `end`. */
   isWithin(start: number, end: number): boolean {
     if (this.#next !== -1 && this.#next < start) this.#next = this.#bytes.indexOf(this.#text, start)
     return this.#next !== -1 && this.#next + this.#text.length <= end

@@ -1,13 +1,14 @@
+import type { ToolReach } from '../../tools/spec.js'
 import { leaf, matching, record, secret } from '../../util/shape.js'
 import type { Shape } from '../../util/shape.js'
 
-/** Variables of a command in addition to the usual ones, by name; those that are `undefined` are left out. */
+/** Variables of a command in addition to the usual ones, by name; `undefined` ones are left out. */
 export type NamedVariables = Readonly<Record<string, string | undefined>>
 
 export type Environment = Readonly<Record<string, string>>
 
-/** What programs need to start and to write text. Everything else must be named: it may be a secret. */
-const PASSED = ['PATH', 'HOME', 'USER', 'LOGNAME', 'LANG', 'LANGUAGE', 'LC_ALL', 'LC_CTYPE', 'TZ', 'TMPDIR']
+/** Needed by programs to start and to write text. Everything else must be named: it may be a secret. */
+const USUAL = ['PATH', 'HOME', 'USER', 'LOGNAME', 'LANG', 'LANGUAGE', 'LC_ALL', 'LC_CTYPE', 'TZ', 'TMPDIR']
 
 /**
  * The whole environment of a command: `PATH`, `HOME`, `USER`, `LOGNAME`, `LANG`, `LANGUAGE`, `LC_ALL`,
@@ -15,10 +16,13 @@ const PASSED = ['PATH', 'HOME', 'USER', 'LOGNAME', 'LANG', 'LANGUAGE', 'LC_ALL',
  * `process.env`.
  */
 export function environmentOf(named: NamedVariables = {}): Environment {
-  const passed = PASSED.map((name) => [name, process.env[name]] as const)
-  const all: NamedVariables = { ...Object.fromEntries<string | undefined>(passed), TERM: 'dumb', ...named }
+  const usual = USUAL.map((name) => [name, process.env[name]] as const)
+  const all: NamedVariables = { ...Object.fromEntries<string | undefined>(usual), TERM: 'dumb', ...named }
   return Object.fromEntries(Object.entries(all).filter((entry): entry is [string, string] => entry[1] !== undefined))
 }
+
+/** The reach of a program that is confined only by the rights of this process's user. */
+export const UNCONFINED: ToolReach = { reads: ['/'], writes: ['/'], hosts: ['*'], programs: ['*'] }
 
 /** Values are never shown: they may be secrets. */
 export const namedVariables: Shape<NamedVariables> = record(

@@ -4,7 +4,7 @@ import { MAX_LINE_CHARS, MAX_MATCHES_COUNTED } from './hits.js'
 export const DEFAULT_FILES = 50
 export const DEFAULT_MATCHES_PER_FILE = 10
 
-/** Longest time that a model may ask for, in seconds. */
+/** Longest time that a model may request, in seconds. */
 export const MAX_TIMEOUT_SECONDS = 600
 
 export interface SearchArguments {
@@ -21,9 +21,15 @@ export interface SearchArguments {
   readonly max_chars?: number
 }
 
-/** A whole number with bounds, as a schema. */
+/** The schema of a whole number with bounds. */
 export function wholeNumber(minimum: number, maximum: number, description: string): JsonSchema {
   return { type: 'integer', minimum, maximum, description }
+}
+
+export const MAX_CHARS: JsonSchema = {
+  type: 'integer',
+  minimum: 1,
+  description: 'Longest result, in characters; a longer one is saved to a file.',
 }
 
 export const SEARCH_PARAMETERS: JsonSchema = {
@@ -35,7 +41,7 @@ export const SEARCH_PARAMETERS: JsonSchema = {
         'Regular expression, matched line by line (ripgrep dialect: no look-around, no backreferences); with `literal`, plain text.',
     },
     path: { type: 'string', description: 'File or directory to search in. Default `.`: everything readable.' },
-    literal: { type: 'boolean', description: 'Search for `query` as it is. Default false.' },
+    literal: { type: 'boolean', description: 'Search for `query` as plain text. Default false.' },
     case_sensitive: { type: 'boolean', description: 'Default true.' },
     context_lines: wholeNumber(0, 50, 'Lines to show before and after each match. Default 0.'),
     file_type: { type: 'string', description: 'Only files of this type: a name such as md, txt, csv, json or py.' },
@@ -47,11 +53,7 @@ export const SEARCH_PARAMETERS: JsonSchema = {
     ),
     max_line_chars: wholeNumber(1, MAX_LINE_CHARS, 'Longest line to show, in characters.'),
     timeout: wholeNumber(1, MAX_TIMEOUT_SECONDS, 'Longest time to search, in seconds.'),
-    max_chars: {
-      type: 'integer',
-      minimum: 1,
-      description: 'Longest result, in characters; a longer one goes to a file.',
-    },
+    max_chars: MAX_CHARS,
   },
   required: ['query'],
   additionalProperties: false,

@@ -1,16 +1,15 @@
 import { basename, relative, sep } from 'node:path'
 import { Slots } from '../../util/slots.js'
-import { FileFailure, fileFailureOf, isMissing } from '../workspace/failure.js'
+import { invalidInput } from '../workspace/failure.js'
 import { openListed } from '../workspace/safe-open.js'
 import type { ListedFile } from '../workspace/safe-open.js'
 import { walk } from '../workspace/walk.js'
 import { blocksOf } from './blocks.js'
 import { concurrently } from './concurrently.js'
 import { invalidQuery } from './engine.js'
-import type { SearchEngine, SearchRequest } from './engine.js'
-import { BINARY_BYTES, MAX_MATCHES_COUNTED } from './hits.js'
+import type { SearchEngine, SearchRequest, SearchTask } from './engine.js'
+import { BINARY_BYTES, lineText, MAX_MATCHES_COUNTED } from './hits.js'
 import type { Line, ReadHits } from './hits.js'
-import { lineText } from './line-text.js'
 import { eachMatchingLine, lineFeeds } from './pattern/matching-lines.js'
 import { compilePattern } from './pattern/pattern.js'
 import type { Pattern } from './pattern/pattern.js'
@@ -18,7 +17,7 @@ import { UnreadFiles } from './unread-files.js'
 
 /** Files that are open at once. */
 const FILES_AT_ONCE = 32
-/** A larger file may hold a line that fills the memory of many: such are searched one after the other. In bytes. */
+/** A larger file may have a line that needs as much memory as many files: only one of them is searched at a time. In bytes. */
 const LARGE_BYTES = 4 << 20
 
 /** The engine that needs no program: the walker, and patterns that run line by line in linear time. */
@@ -27,48 +26,44 @@ export const builtinEngine: SearchEngine = {
 
   command,
 
-  fileType(name) {
-    const problem = `\`file_type\` (\`${name.slice(0, 40)}\`) needs ripgrep, which is not available here: leave it out, and narrow \`path\` instead`
-    return Promise.reject(new FileFailure('InvalidInput', problem, { retry: true }))
+  async fileType(name) {
+    throw invalidInput(
+      `\`file_type\` (\`${name.slice(0, 40)}\`) needs ripgrep, which is not available here: leave it out, and narrow \`path\` instead`,
+    )
   },
 
   async search(request, onFile) {
-    const { query, workspace } = request
+    const { query, workspace, time } = request
     const compiled = await compilePattern(query.text, { scope: 'line', ...query })
     if (!compiled.ok) throw invalidQuery(query, compiled.problem)
-    const unread = new UnreadFiles()
+    const unread = new UnreadFiles(workspace)
     const largeFiles = new Slots(1)
     let filesFound = 0
-    await concurrently(filesOf(request), FILES_AT_ONCE, async (path) => {
+    const searchOne = async (path: string): Promise<void> => {
+      const file = await openListed(workspace, path)
+      const search = (): Promise<SearchedFile> => searchFile(file, path, { request, pattern: compiled.pattern })
       try {
-        const file = await openListed(workspace, path)
-        const collector = new LineCollector(request, path)
-        const search = (): Promise<void> => searchFile(file, compiled.pattern, collector)
-        try {
-          await (file.size > LARGE_BYTES ? largeFiles.within('', request.time.signal, search) : search())
-        } finally {
-          await file.close()
-        }
-        if (collector.isCut)
-          unread.add(`${workspace.display(path)}: only the beginning of a very long line was searched`)
-        if (collector.matches === 0) return
+        const { hits, isCut } = await (file.size > LARGE_BYTES ? largeFiles.within('', time.signal, search) : search())
+        if (isCut) unread.add(`${workspace.display(path)}: only the beginning of a very long line was searched`)
+        if (hits.matches === 0) return
         filesFound++
-        onFile(collector.hits)
-      } catch (error) {
-        if (!isMissing(error)) unread.add(problemOf(error, workspace.display(path)))
+        onFile(hits)
+      } finally {
+        await file.close()
       }
-    })
+    }
+    await concurrently(filesOf(request), FILES_AT_ONCE, (path) => unread.unless(path, () => searchOne(path)))
     const detail = unread.text
     return { command: command(request), returncode: detail !== '' ? 2 : filesFound > 0 ? 0 : 1, detail }
   },
 }
 
-function command({ query, workspace, starts }: SearchRequest): readonly string[] {
+function command({ query, workspace, starts }: SearchTask): readonly string[] {
   return ['builtin-search', '--', query.text, ...starts.map((start) => workspace.display(start))]
 }
 
-/** Whether a file that lies below a start is to be searched; the starts themselves always are. */
-export function isWanted({ workspace, fileType, exclusions }: SearchRequest, path: string): boolean {
+/** True if a file below a start is to be searched; the starts themselves always are. */
+export function isWanted({ workspace, fileType, exclusions }: SearchTask, path: string): boolean {
   if (fileType?.matches(basename(path)) === false) return false
   return exclusions.globs.length === 0 || !exclusions.excludes(relative(workspace.root, path).split(sep))
 }
@@ -76,80 +71,54 @@ export function isWanted({ workspace, fileType, exclusions }: SearchRequest, pat
 async function* filesOf(request: SearchRequest): AsyncGenerator<string, void, undefined> {
   const { workspace, starts, time } = request
   for (const start of starts) {
-    for await (const entry of walk(workspace, { start, signal: time.signal, deadline: time.deadline })) {
+    for await (const entry of walk(workspace, { start, ...time })) {
       if (entry.kind !== 'file' || entry.link) continue
       if (entry.path === start || isWanted(request, entry.path)) yield entry.path
     }
   }
 }
 
-/** Collects the matching lines of one file. A file that is not text has none. */
-async function searchFile(file: ListedFile, pattern: Pattern, collector: LineCollector): Promise<void> {
-  let isFirst = true
-  for await (const block of blocksOf(file, file)) {
-    collector.request.time.check()
-    if (block.kind === 'overlong') collector.skipLine()
-    else {
-      if (isFirst && block.bytes.subarray(0, BINARY_BYTES).includes(0)) return
-      await collector.add(block.bytes, pattern)
-    }
-    isFirst = false
-    if (collector.isFull) return
-  }
+interface SearchedFile {
+  readonly hits: ReadHits
+  /** A line was too long to be searched completely. */
+  readonly isCut: boolean
 }
 
-class LineCollector {
-  readonly request: SearchRequest
-  isCut = false
-  matches = 0
-  readonly #path: string
-  readonly #keepLines: number
-  readonly #lines: Line[] = []
-  /** Number of the first line of the current block. */
-  #number = 1
-
-  constructor(request: SearchRequest, path: string) {
-    this.request = request
-    this.#path = path
-    this.#keepLines = request.wantsLines(path) ? request.keepLines : 0
-  }
-
-  get hits(): ReadHits {
-    return { kind: 'read', path: this.#path, matches: this.matches, lines: this.#lines }
-  }
-
-  get isFull(): boolean {
-    return this.matches >= MAX_MATCHES_COUNTED
-  }
-
-  skipLine(): void {
-    this.#number++
-    this.isCut = true
-  }
-
-  async add(bytes: Buffer, pattern: Pattern): Promise<void> {
-    const { maxLineChars, time } = this.request
-    await eachMatchingLine(bytes, {
+/** The matching lines of one file. A binary file has none. */
+async function searchFile(
+  file: ListedFile,
+  path: string,
+  { request, pattern }: { readonly request: SearchRequest; readonly pattern: Pattern },
+): Promise<SearchedFile> {
+  const { maxLineChars, time } = request
+  const keepLines = request.wantsLines(path) ? request.keepLines : 0
+  const lines: Line[] = []
+  let matches = 0
+  let isCut = false
+  let isFirst = true
+  /** Number of the first line of the block. */
+  let number = 1
+  const searchBlock = (bytes: Buffer): Promise<void> =>
+    eachMatchingLine(bytes, {
       pattern,
       time,
       onLine: ({ start, end, before }) => {
-        this.matches++
-        if (this.#lines.length < this.#keepLines) {
-          this.#lines.push({ number: this.#number + before, text: lineText(bytes.subarray(start, end), maxLineChars) })
+        matches++
+        if (lines.length < keepLines) {
+          lines.push({ number: number + before, text: lineText(bytes.subarray(start, end), maxLineChars) })
         }
-        return !this.isFull
+        return matches < MAX_MATCHES_COUNTED
       },
-      onCut: () => {
-        this.isCut = true
-      },
+      onCut: () => (isCut = true),
     })
-    this.#number += lineFeeds(bytes, 0, bytes.length)
+  for await (const block of blocksOf(file, file)) {
+    time.check()
+    if (isFirst && block?.subarray(0, BINARY_BYTES).includes(0) === true) break
+    isFirst = false
+    if (block === null) isCut = true
+    else await searchBlock(block)
+    number += block === null ? 1 : lineFeeds(block, 0, block.length)
+    if (matches >= MAX_MATCHES_COUNTED) break
   }
-}
-
-/** A file that cannot be read does not end the search; one that has gone since it was listed is no problem at all. */
-function problemOf(error: unknown, shown: string): string {
-  const failure = fileFailureOf(error, shown)
-  if (failure === undefined) throw error
-  return failure.message
+  return { hits: { kind: 'read', path, matches, lines }, isCut }
 }

@@ -1,6 +1,6 @@
 /**
- * Does `work` for each item, `limit` of them at once, and takes the next item only when there is room. Stops at the first
- * error, which it throws when the work in hand has ended.
+ * Does `work` for each item, `limit` of them at once, and requests the next item only when there is room. Stops at the first
+ * error, which it throws after the work in progress has ended.
  */
 export async function concurrently<Item>(
   items: AsyncIterable<Item>,

@@ -1,38 +1,29 @@
 import { fileFailureOf } from '../workspace/failure.js'
 import { openFile } from '../workspace/safe-open.js'
-import type { Workspace } from '../workspace/workspace.js'
 import { blocksOf } from './blocks.js'
-import type { Block } from './blocks.js'
+import type { SearchRequest } from './engine.js'
+import { lineText } from './hits.js'
 import type { Line } from './hits.js'
-import { lineText } from './line-text.js'
 import type { ShownFile } from './shelf.js'
-import type { CallTime } from '../workspace/call-time.js'
-
-interface ContextOptions {
-  /** Lines before and after each match. */
-  readonly around: number
-  readonly maxLineChars: number
-  readonly time: CallTime
-}
 
 const LF = 0x0a
 /** Most characters of one file. */
 const MAX_CHARS = 2_000_000
 
 /**
- * The lines around the matches of a file, matches included, ascending. The file is read once more, so that context is the
- * same whatever engine found the matches. `undefined` when it can no longer be read.
+ * The matches of a file with the lines around them, ascending. The file is read again, so that context does not depend on the
+ * engine. `undefined` if it can no longer be read.
  */
 export async function contextLines(
-  workspace: Workspace,
+  request: SearchRequest,
   file: ShownFile,
-  options: ContextOptions,
+  around: number,
 ): Promise<readonly Line[] | undefined> {
   try {
-    const { handle, stats } = await openFile(workspace, file.path, file.shown)
+    const { handle, stats } = await openFile(request.workspace, file.path, file.shown)
     try {
-      const windows = windowsAround(file.lines, options.around)
-      return await linesIn(blocksOf(handle, { size: Number(stats.size) }), windows, options)
+      const blocks = blocksOf(handle, { size: Number(stats.size) })
+      return await linesIn(blocks, windowsAround(file.lines, around), request)
     } finally {
       await handle.close()
     }
@@ -47,8 +38,8 @@ interface Window {
   readonly last: number
 }
 
-/** Line numbers to show; windows that touch or overlap are one. */
-function windowsAround(lines: readonly Line[], around: number): readonly Window[] {
+/** Line numbers to show; adjacent and overlapping windows are joined. */
+function windowsAround(lines: readonly Line[], around: number): Window[] {
   const windows: Window[] = []
   for (const { number } of lines) {
     const first = Math.max(1, number - around)
@@ -61,31 +52,30 @@ function windowsAround(lines: readonly Line[], around: number): readonly Window[
 }
 
 async function linesIn(
-  blocks: AsyncIterable<Block>,
-  windows: readonly Window[],
-  { maxLineChars, time }: ContextOptions,
+  blocks: AsyncIterable<Buffer | null>,
+  windows: Window[],
+  { maxLineChars, time }: SearchRequest,
 ): Promise<readonly Line[]> {
   const lines: Line[] = []
-  const open = [...windows]
   let number = 1
   let chars = 0
   for await (const block of blocks) {
     await time.breathe()
-    if (block.kind === 'overlong') {
+    if (block === null) {
       number++
       continue
     }
-    for (let start = 0; start < block.bytes.length; number++) {
-      const [window] = open
+    for (let start = 0; start < block.length; number++) {
+      const [window] = windows
       if (window === undefined || chars > MAX_CHARS) return lines
-      const lineFeed = block.bytes.indexOf(LF, start)
-      const end = lineFeed === -1 ? block.bytes.length : lineFeed
+      const lineFeed = block.indexOf(LF, start)
+      const end = lineFeed === -1 ? block.length : lineFeed
       if (number >= window.first) {
-        const text = lineText(block.bytes.subarray(start, end), maxLineChars)
+        const text = lineText(block.subarray(start, end), maxLineChars)
         chars += text.length
         lines.push({ number, text })
       }
-      if (number >= window.last) open.shift()
+      if (number >= window.last) windows.shift()
       start = end + 1
     }
   }

@@ -1,70 +1,71 @@
 import type { CallTime } from '../workspace/call-time.js'
-import { FileFailure } from '../workspace/failure.js'
+import { invalidInput } from '../workspace/failure.js'
+import type { FileFailure } from '../workspace/failure.js'
 import type { Workspace } from '../workspace/workspace.js'
 import type { Exclusions } from './exclusions.js'
 import type { FileHits } from './hits.js'
 
-/** Finds lines. All engines read the same files (those of the walker, links left out) and the same lines (LF ends one). */
+/** Finds lines. All engines read the same files (those of the walker, except links) and the same lines (LF ends a line). */
 export interface SearchEngine {
-  /** As messages name it. */
+  /** In messages. */
   readonly name: string
-  /** The command that a search runs, for the metadata of its result. */
-  command(request: SearchRequest): readonly string[]
+  /** The command of a search, for the metadata of its result. */
+  command(task: SearchTask): readonly string[]
   /**
    * The type of files with this name.
    * @throws FileFailure `InvalidInput` if there is none, or if the engine knows no types.
    */
   fileType(name: string): Promise<FileType>
   /**
-   * Gives what it finds to `onFile`, file by file, in any order.
-   * @throws FileFailure `InvalidInput` for a query that is no pattern; DeadlinePassed; the signal's reason when aborted.
+   * Passes matches to `onFile`, file by file, in any order.
+   * @throws FileFailure `InvalidInput` for an invalid query; DeadlinePassed; the signal's reason when aborted.
    */
   search(request: SearchRequest, onFile: (hits: FileHits) => void): Promise<EngineEnd>
 }
 
-export interface SearchRequest {
+export interface SearchTask {
   readonly workspace: Workspace
   /** Files and folders: absolute, links resolved, existing, none inside another. */
   readonly starts: readonly string[]
   readonly query: SearchQuery
   readonly fileType: FileType | undefined
   readonly exclusions: Exclusions
-  /** Matching lines of a file whose text is wanted. */
+  /** Matching lines per file whose text is kept. */
   readonly keepLines: number
-  /** Whether the lines of a file are wanted at all; of the others the count is. */
+  /** False if only the number of matches in a file is needed. */
   readonly wantsLines: (path: string) => boolean
   readonly maxLineChars: number
+}
+
+export interface SearchRequest extends SearchTask {
   readonly time: CallTime
 }
 
 export interface SearchQuery {
   readonly text: string
-  /** The text is searched for as it is; else it is a regular expression. */
+  /** The query is plain text; otherwise it is a regular expression. */
   readonly literal: boolean
   readonly caseSensitive: boolean
 }
 
-/** A kind of files, known by their names. */
+/** A kind of files, identified by their names. */
 export interface FileType {
   readonly name: string
-  /** Whether a file name, without its folder, is of this type. */
+  /** True if a file name, without its folder, is of this type. */
   matches(fileName: string): boolean
 }
 
 export interface EngineEnd {
-  /** What was run. */
+  /** The command that was executed. */
   readonly command: readonly string[]
-  /** As ripgrep has it: 0 when something was found, 1 when nothing was, 2 when something went wrong on the way. */
+  /** As ripgrep's: 0 if there are matches, 1 if there are none, 2 after a problem. */
   readonly returncode: number
-  /** What went wrong. */
+  /** The problem. */
   readonly detail: string
 }
 
-/** A query that is no pattern, for the model. */
+/** An invalid query, for the model. */
 export function invalidQuery({ literal }: SearchQuery, problem: string): FileFailure {
   const advice = literal ? '' : '. To search for the text as it is, set `literal`.'
-  return new FileFailure('InvalidInput', `invalid query: ${problem}${advice}`, {
-    retry: true,
-    metadata: { returncode: 2 },
-  })
+  return invalidInput(`invalid query: ${problem}${advice}`, { returncode: 2 })
 }

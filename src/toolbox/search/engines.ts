@@ -3,15 +3,15 @@ import type { SearchEngine } from './engine.js'
 import { ripgrepEngine, RipgrepUnavailable } from './ripgrep/engine.js'
 import { findRipgrep } from './ripgrep/find.js'
 
-/** The engine for an option: the named ripgrep, none (`false`), or the one that this machine has, if it has one. */
+/** The engine for an option: the named ripgrep, none (`false`), or the installed one, if any. */
 export async function engineFor(ripgrep: string | false | undefined): Promise<SearchEngine> {
   if (ripgrep === false) return builtinEngine
   if (ripgrep !== undefined) return ripgrepEngine(ripgrep)
-  const found = await findRipgrep()
-  return found === undefined ? builtinEngine : withFallback(ripgrepEngine(found), builtinEngine)
+  const installed = await findRipgrep()
+  return installed === undefined ? builtinEngine : withFallback(ripgrepEngine(installed), builtinEngine)
 }
 
-/** A program that was found may still not run here, such as one that was built for another C library. */
+/** An installed program may still not run here, such as one that was built for another C library. */
 function withFallback(engine: SearchEngine, fallback: SearchEngine): SearchEngine {
   return {
     ...engine,
@@ -20,11 +20,11 @@ function withFallback(engine: SearchEngine, fallback: SearchEngine): SearchEngin
   }
 }
 
-async function ifUnavailable<Result>(work: Promise<Result>, instead: () => Promise<Result>): Promise<Result> {
+async function ifUnavailable<Result>(work: Promise<Result>, fallback: () => Promise<Result>): Promise<Result> {
   try {
     return await work
   } catch (error) {
-    if (error instanceof RipgrepUnavailable) return instead()
+    if (error instanceof RipgrepUnavailable) return fallback()
     throw error
   }
 }

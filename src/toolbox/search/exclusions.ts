@@ -1,10 +1,10 @@
 import { ignoreVerdict, parseIgnoreFile } from '../workspace/ignore-rules.js'
 
-/** What the host keeps out of searches. */
+/** Files that the host excludes from searches. */
 export interface Exclusions {
   /** Without a leading `!`. */
   readonly globs: readonly string[]
-  /** Whether a file, by its names from the root, is excluded itself or through a folder above it. */
+  /** True if a file, given by its names from the root, or a folder above it is excluded. */
   excludes(segments: readonly string[]): boolean
 }
 
@@ -12,7 +12,7 @@ export interface Exclusions {
 export function exclusionsOf(globs: readonly string[]): Exclusions {
   const plain = globs.map((glob) => glob.replace(/^!/, ''))
   if (plain.length === 0) return { globs: plain, excludes: () => false }
-  // A `#` at the front would make a comment of it in an ignore file.
+  // In an ignore file, a leading `#` would start a comment.
   const rules = parseIgnoreFile(plain.map((glob) => glob.replace(/^[#!]/, '\\$&')).join('\n'))
   const scope = { parent: undefined, depth: 0, rules: { '.ignore': rules } }
   return {

@@ -11,9 +11,9 @@ export function searchTool(options: FileToolOptions = {}): ToolSpec {
     name: 'search',
     description: 'Search text files line by line with a regular expression, and get the matches grouped by file.',
     instructions: [
-      '`search`: pass the text or the regular expression that you look for.',
-      '- Scope it with `path`; use `file_type` for the name of a type only, never for a glob.',
-      '- Set `literal` when the text has characters with a meaning in regular expressions.',
+      '`search`: pass the text or the regular expression to search for.',
+      '- Scope it with `path`; `file_type` takes the name of a type, never a glob.',
+      '- Set `literal` when the text contains special characters of regular expressions.',
     ].join('\n'),
     parameters: SEARCH_PARAMETERS,
     annotations: { readOnly: true, idempotent: true, openWorld: false },

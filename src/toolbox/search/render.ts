@@ -1,3 +1,5 @@
+import type { JsonObject } from '../../util/json.js'
+import type { FileCall } from '../workspace/file-tool.js'
 import { MAX_MATCHES_COUNTED } from './hits.js'
 import type { Line } from './hits.js'
 import type { ShownFile } from './shelf.js'
@@ -9,17 +11,17 @@ interface SearchSummary {
   readonly totalMatches: number
 }
 
-/** A file as it is shown: with context, `lines` holds more than its matches. */
+/** A file and its block of text. */
 export interface RenderedFile {
   readonly file: ShownFile
   readonly text: string
 }
 
-/** The result of a search that found something. */
+/** The result of a search with matches. */
 export function renderResult(summary: SearchSummary, files: readonly RenderedFile[]): string {
   const shown = files.reduce((sum, { file }) => sum + file.lines.length, 0)
   const omittedFiles = summary.totalFiles - files.length
-  // Where counting ended early in a shown file, the sums are lower bounds.
+  // If counting ended early in a shown file, the sums are lower bounds.
   const more = files.some(({ file }) => file.matches >= MAX_MATCHES_COUNTED) ? '+' : ''
   const head = [
     'summary:',
@@ -32,7 +34,7 @@ export function renderResult(summary: SearchSummary, files: readonly RenderedFil
   return [head, ...files.map(({ text }) => text), ...note].join('\n\n')
 }
 
-/** A file's block: its path, then `<line>: <text>` for a match and `<line>- <text>` for a line beside one. */
+/** A file's block: its path, then `<line>: <text>` for a match and `<line>- <text>` for a line of context. */
 export function renderFile(file: ShownFile, context: readonly Line[] | undefined): string {
   const matching = new Set(file.lines.map(({ number }) => number))
   const lines = [file.shown]
@@ -50,7 +52,7 @@ export function renderFile(file: ShownFile, context: readonly Line[] | undefined
   return lines.join('\n')
 }
 
-/** The result of a search that found nothing. */
+/** The result of a search without matches. */
 export function renderNothing(query: string, scope: string): string {
   return [
     'no matches',
@@ -58,4 +60,15 @@ export function renderNothing(query: string, scope: string): string {
     `scope: ${scope}`,
     'hint: try another spelling, a broader scope, or `case_sensitive: false`; hidden, ignored and binary files are not searched',
   ].join('\n')
+}
+
+/** Metadata of a result that lacks something. */
+export function incomplete(detail: string): JsonObject {
+  return { warning: 'the search is not complete', warning_excerpt: detail }
+}
+
+/** Longest result, in characters. */
+export function outputLimit({ args, workspace }: FileCall<{ readonly max_chars?: number }>): number {
+  const { maxToolChars } = workspace.limits
+  return Math.min(args.max_chars ?? maxToolChars, maxToolChars)
 }

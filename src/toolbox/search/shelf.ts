@@ -1,19 +1,19 @@
 import type { Workspace } from '../workspace/workspace.js'
 import type { FileHits } from './hits.js'
 
-/** Characters of lines that are kept in all. */
+/** Characters of all lines that are kept. */
 const MAX_KEPT_CHARS = 16_000_000
 
 /** A file that is shown. */
 export type ShownFile = FileHits & { readonly shown: string }
 
-/** Collects files in any order, and keeps the first ones by name: memory is bounded, whatever is found. */
+/** Collects files in any order, and keeps the first ones by name: memory is bounded. */
 export class Shelf {
   readonly #workspace: Workspace
   readonly #maxFiles: number
   #kept: ShownFile[] = []
   #keptChars = 0
-  /** The first file by name for which there was no room. */
+  /** The first file by name that was dropped. */
   #firstDropped: string | undefined
   #files = 0
   #matches = 0
@@ -31,7 +31,7 @@ export class Shelf {
     return this.#matches
   }
 
-  /** Whether a file may still be shown; of the others only the counts matter. */
+  /** True if a file may still be shown; of the others only the counts matter. */
   wants(path: string): boolean {
     return this.#firstDropped === undefined || this.#workspace.display(path) < this.#firstDropped
   }

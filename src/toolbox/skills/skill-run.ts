@@ -3,7 +3,7 @@ import { stripVTControlCharacters } from 'node:util'
 import type { ToolOutcome } from '../../tools/outcome.js'
 import type { ToolSpec } from '../../tools/spec.js'
 import type { JsonObject } from '../../util/json.js'
-import { environmentOf } from '../process/environment.js'
+import { environmentOf, UNCONFINED } from '../process/environment.js'
 import type { Environment } from '../process/environment.js'
 import { excerptOf } from '../process/excerpt.js'
 import { findProgram } from '../process/find-program.js'
@@ -12,7 +12,6 @@ import { runProcess } from '../process/run-process.js'
 import type { ProcessEnd } from '../process/run-process.js'
 import { FileFailure, isMissing } from '../workspace/failure.js'
 import { shownPath } from '../workspace/path-text.js'
-import { ANYTHING } from '../workspace/reach.js'
 import { openFile, withResolved } from '../workspace/safe-open.js'
 import type { SkillsOptions } from './options.js'
 import { skillTool } from './skill-tool.js'
@@ -41,7 +40,7 @@ export function skillRunTool(skills: readonly Skill[], options: SkillsOptions): 
     description: 'Run a script of a skill, in the folder of the skill and without a sandbox.',
     parameters: PARAMETERS,
     annotations: { readOnly: false, destructive: true, idempotent: false, openWorld: true },
-    reach: { ...ANYTHING, secrets: Object.keys(options.env ?? {}) },
+    reach: { ...UNCONFINED, secrets: Object.keys(options.env ?? {}) },
     sequential: true,
     pathField: 'script',
     run: (call) => runScript(call, options),

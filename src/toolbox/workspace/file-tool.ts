@@ -1,9 +1,9 @@
+import { resolve } from 'node:path'
 import type { ToolOutcome } from '../../tools/outcome.js'
-import type { ToolContext, ToolSpec } from '../../tools/spec.js'
+import type { ToolContext, ToolReach, ToolSpec } from '../../tools/spec.js'
 import { failedOutcome } from './failure.js'
 import type { FileToolOptions } from './options.js'
 import { shownPath } from './path-text.js'
-import { fileReach } from './reach.js'
 import { workspaceOf } from './workspace.js'
 import type { Workspace } from './workspace.js'
 
@@ -18,7 +18,7 @@ export interface FileToolSpec<Arguments> extends Omit<ToolSpec, 'call'> {
   readonly run: (call: FileCall<Arguments>) => Promise<ToolOutcome>
 }
 
-/** A tool that works in a workspace: what it throws of the file tools' failures becomes a failed result for the model. */
+/** A tool that works in a workspace. Failures of the file tools become failed results for the model. */
 export function fileTool<Arguments>(options: FileToolOptions, { run, ...spec }: FileToolSpec<Arguments>): ToolSpec {
   const writes = spec.annotations?.readOnly !== true
   return {
@@ -35,4 +35,13 @@ export function fileTool<Arguments>(options: FileToolOptions, { run, ...spec }: 
       }
     },
   }
+}
+
+function fileReach(
+  { root, readPaths, writePaths }: FileToolOptions,
+  { reads, writes }: { readonly reads: boolean; readonly writes: boolean },
+): ToolReach {
+  const within = (paths: readonly string[] = ['.']): readonly string[] =>
+    root === undefined ? paths : paths.map((path) => resolve(root, path))
+  return { ...(reads && { reads: within(readPaths) }), ...(writes && { writes: within(writePaths) }) }
 }

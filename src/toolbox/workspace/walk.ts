@@ -2,20 +2,41 @@ import type { Dirent } from 'node:fs'
 import { constants } from 'node:fs'
 import { lstat, readdir, realpath } from 'node:fs/promises'
 import { basename, join, relative, sep } from 'node:path'
-import { DeadlinePassed, FileFailure, isSystemError, PathValidationError } from './failure.js'
+import { DeadlinePassed, FileFailure, isMissing, isSystemError, PathValidationError } from './failure.js'
 import { compileGlob } from './glob-pattern.js'
 import type { Glob, GlobState } from './glob-pattern.js'
 import { IGNORE_FILES, ignoreVerdict, parseIgnoreFile } from './ignore-rules.js'
 import type { IgnoreFileName, IgnoreRule, IgnoreScope } from './ignore-rules.js'
+import { shownPath } from './path-text.js'
 import { openFolder, openIn } from './safe-open.js'
 import type { Folder } from './safe-open.js'
-import { givingWay } from './call-time.js'
+import { eventLoopYield } from './call-time.js'
 import type { Workspace } from './workspace.js'
 
 /** Larger ignore files are no longer lists that somebody wrote. */
 const MAX_IGNORE_BYTES = 1_000_000
 /** Names between two looks at the clock. */
 const NAMES_BETWEEN_BREATHS = 256
+
+export interface WalkStart {
+  /** Absolute, links resolved, readable or above something readable. */
+  readonly path: string
+  readonly isFolder: boolean
+}
+
+/**
+ * The place in which a tool searches.
+ * @throws PathValidationError; FileFailure `NotFound` if it does not exist.
+ */
+export async function walkStart(workspace: Workspace, raw: string): Promise<WalkStart> {
+  const path = await workspace.readPolicy.resolveScope(raw)
+  try {
+    return { path, isFolder: (await lstat(path)).isDirectory() }
+  } catch (error) {
+    if (isMissing(error)) throw new FileFailure('NotFound', `path not found: ${shownPath(raw)}`)
+    throw error
+  }
+}
 
 export interface WalkOptions {
   /** Where to look: absolute, links resolved, such as `readPolicy.resolveScope` gives it. A file is its own only entry. */
@@ -61,7 +82,7 @@ export async function* walk(workspace: Workspace, options: WalkOptions): AsyncGe
     yield { path: start, kind: 'file', link: false, target: start }
     return
   }
-  const giveWay = givingWay()
+  const giveWay = eventLoopYield()
   let met = 0
   const open: Visit[] = [await firstVisit(workspace, start, matcher)]
   for (let visit = open.pop(); visit !== undefined; visit = open.pop()) {

@@ -48,6 +48,17 @@ export function workspaceOf(options: FileToolOptions, contextRoot: string): Work
   return made
 }
 
+/**
+ * A checked copy of the options, for tools that share what is remembered of a root.
+ * @throws HarnessError `invalid_options`; PathValidationError when an allow-list or the output folder leaves the root.
+ */
+export function sharedOptions(options: FileToolOptions): FileToolOptions {
+  fileToolLimits(options)
+  const shared = { ...options }
+  if (shared.root !== undefined) workspaceOf(shared, shared.root)
+  return shared
+}
+
 function createWorkspace(options: FileToolOptions, rawRoot: string): Workspace {
   const limits = fileToolLimits(options)
   const root = madeRoot(rawRoot)

@@ -14,7 +14,7 @@ async function blocksIn(content: Uint8Array, options: Partial<BlockOptions> = {}
   try {
     const blocks: (string | null)[] = []
     for await (const block of blocksOf(handle, { size: content.length, ...options })) {
-      blocks.push(block.kind === 'overlong' ? null : block.bytes.toString())
+      blocks.push(block === null ? null : block.toString())
     }
     return blocks
   } finally {

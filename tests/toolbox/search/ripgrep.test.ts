@@ -1,13 +1,13 @@
 import { chmod, writeFile } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
 import { describe, expect, test } from 'vitest'
+import { findProgram } from '#toolbox/process/find-program.js'
 import { exclusionsOf } from '#toolbox/search/exclusions.js'
 import type { EngineEnd, SearchRequest } from '#toolbox/search/engine.js'
 import { engineFor } from '#toolbox/search/engines.js'
 import type { FileHits } from '#toolbox/search/hits.js'
 import { searchTool } from '#toolbox/search/index.js'
 import { LineCutter, parseRecord } from '#toolbox/search/ripgrep/records.js'
-import { onPath } from '#toolbox/search/ripgrep/find.js'
 import { ripgrepEngine, RipgrepUnavailable } from '#toolbox/search/ripgrep/engine.js'
 import type { RipgrepLimits } from '#toolbox/search/ripgrep/engine.js'
 import { callTime } from '#toolbox/workspace/call-time.js'
@@ -189,7 +189,7 @@ describe.skipIf(process.platform === 'win32')('a program in place of ripgrep', (
     const line = JSON.stringify(match('a.txt', 1, 'needle'))
     const path = await program(root, `while :; do printf '%s\\n' '${line}'; done`)
     const { end, hits } = await searchWith(path, requestFor(root, 'needle'), { maxOutputBytes: 100_000 })
-    expect(end).toMatchObject({ returncode: 2, detail: 'there was too much to read: the counts are too low' })
+    expect(end).toMatchObject({ returncode: 2, detail: 'there was too much output: the counts are too low' })
     expect(hits).toMatchObject([{ path: join(root, 'a.txt'), lines: Array(3).fill({ number: 1, text: 'needle' }) }])
   })
 
@@ -237,9 +237,9 @@ describe.skipIf(process.platform === 'win32')('a program in place of ripgrep', (
   test('a program is found on PATH only if it is executable', async () => {
     const root = await folderWith({ 'bin/rg': '#!/bin/sh\n', 'other/x': '' })
     const folders = [join(root, 'other'), '', join(root, 'bin')].join(':')
-    expect(await onPath(folders)).toBeUndefined()
+    expect(await findProgram('rg', folders)).toBeUndefined()
     await chmod(join(root, 'bin', 'rg'), 0o755)
-    expect(await onPath(folders)).toBe(join(root, 'bin', 'rg'))
+    expect(await findProgram('rg', folders)).toBe(join(root, 'bin', 'rg'))
   })
 })
 

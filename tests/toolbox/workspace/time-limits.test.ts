@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest'
 import type { JsonObject, JsonValue, ToolSpec } from 'thinharness'
-import { FoundSoFar } from '#toolbox/workspace/found-so-far.js'
+import { SearchProgress } from '#toolbox/workspace/search-progress.js'
 import { globTool } from '#toolbox/files/glob.js'
 import { jsonlSearch } from '#toolbox/jsonl/index.js'
 import { listTool } from '#toolbox/files/list.js'
@@ -94,18 +94,21 @@ function isAlive(pid: number): boolean {
 
 test('a long search reports its progress, first after a while and then at intervals', async () => {
   const root = await folderWith()
-  const told: JsonValue[] = []
+  const updates: JsonValue[] = []
   vi.useFakeTimers({ toFake: ['Date'] })
   try {
-    const found = new FoundSoFar(workspaceIn(root), contextOf({ progress: (update) => void told.push(update) }))
+    const progress = new SearchProgress({
+      workspace: workspaceIn(root),
+      context: contextOf({ progress: (update) => void updates.push(update) }),
+    })
     for (let index = 1; index <= 50; index++) {
       vi.advanceTimersByTime(10)
-      found.add(join(root, 'docs', `${index}\n.md`))
+      progress.add(join(root, 'docs', `${index}\n.md`))
     }
   } finally {
     vi.useRealTimers()
   }
-  expect(told).toEqual([
+  expect(updates).toEqual([
     { kind: 'found', count: 20, latest: 'docs/20\\u000a.md' },
     { kind: 'found', count: 40, latest: 'docs/40\\u000a.md' },
   ])

@@ -1,47 +1,47 @@
-/** Why a string is no pattern. The message is one line for the model. */
+/** A string is not a valid pattern. The message is one line for the model. */
 export class PatternError extends Error {
   override readonly name = 'PatternError'
 }
 
 /**
- * What a pattern is matched against. `line`: one line of a file, without its line end. `text`: a whole string, line
- * breaks included; `^` and `$` find its ends unless `(?m)` is on.
+ * The subject of a pattern. `line`: one line of a file, without its line end. `text`: a whole string, including line
+ * breaks; `^` and `$` match its ends unless `(?m)` is on.
  */
 export type PatternScope = 'line' | 'text'
 
 export interface Re2Source {
-  /** The pattern as RE2 takes it. */
+  /** In the syntax of RE2. */
   readonly source: string
-  /** The longest text that is known to be in every match, if case counts; empty if none is known. */
+  /** The longest string that is known to occur in every match, if case matters; empty if none is known. */
   readonly literal: string
-  /** The pattern is `literal` and nothing else: finding it is matching. */
+  /** The pattern is `literal` and nothing else. */
   readonly isLiteral: boolean
 }
 
-/** Escapes, quantifiers in braces, the beginning of a class, what RE2 and ripgrep read differently; else one character. */
+/** Escapes, quantifiers in braces, the beginning of a class, constructs that RE2 and ripgrep read differently; else one character. */
 const TOKEN =
   /\\(?:[pP](?:\{[^}]*\}|[^])|[xuU]\{[^}]*\}|u[\dA-Fa-f]{4}|U[\dA-Fa-f]{8}|x[\dA-Fa-f]{2}|[^])|\[:\^?\w+:\]|\[\^?\]?|\{\d+(?:,\d*)?\}|\(\?<?[=!]|&&|--|~~|[^]/gu
 
 const WORD = '\\p{L}\\p{M}\\p{Nd}\\p{Pc}'
 /** Every general category that is not in `WORD`: RE2 has no complement inside a class. */
-const NO_WORD = '\\p{Z}\\p{S}\\p{C}\\p{Cn}\\p{Pd}\\p{Ps}\\p{Pe}\\p{Pi}\\p{Pf}\\p{Po}\\p{Nl}\\p{No}'
+const NON_WORD = '\\p{Z}\\p{S}\\p{C}\\p{Cn}\\p{Pd}\\p{Ps}\\p{Pe}\\p{Pi}\\p{Pf}\\p{Po}\\p{Nl}\\p{No}'
 const SPACE = '\\t-\\r \\x{85}\\p{Z}'
 /** Space characters beyond ASCII: U+0085, U+00A0, U+1680, U+2000 to U+200A, U+2028, U+2029, U+202F, U+205F, U+3000. */
-const NO_SPACE =
+const NON_SPACE =
   '\\x00-\\x08\\x0e-\\x1f!-\\x{84}\\x{86}-\\x{9f}\\x{a1}-\\x{167f}\\x{1681}-\\x{1fff}\\x{200b}-\\x{2027}' +
   '\\x{202a}-\\x{202e}\\x{2030}-\\x{205e}\\x{2060}-\\x{2fff}\\x{3001}-\\x{10ffff}'
 
 /** Members of the classes that are ASCII in RE2 and Unicode in ripgrep. */
 const CLASSES: Readonly<Partial<Record<string, string>>> = {
   '\\w': WORD,
-  '\\W': NO_WORD,
+  '\\W': NON_WORD,
   '\\d': '\\p{Nd}',
   '\\D': '\\P{Nd}',
   '\\s': SPACE,
-  '\\S': NO_SPACE,
+  '\\S': NON_SPACE,
 }
 
-/** Characters with a meaning of their own outside a class. A text with none of them is a pattern for itself. */
+/** Special characters outside a class. */
 const META = /^[.*+?()|^$]$/
 
 /**
@@ -74,7 +74,7 @@ function refuse(token: string, { before, inClass, scope }: Place): void {
   if (inClass) {
     if (/^(?:\[(?!:)|&&|--|~~)/.test(token)) {
       throw new PatternError(
-        `\`${token}\` cannot stand in \`[…]\`: nested classes and set operations are not supported; write \`\\\` before a character that stands for itself`,
+        `\`${token}\` cannot stand in \`[…]\`: nested classes and set operations are not supported; write \`\\\` before a literal character`,
       )
     }
     return
@@ -87,7 +87,7 @@ function refuse(token: string, { before, inClass, scope }: Place): void {
   }
   if (before === '\\b' && token === '{') throw new PatternError('`\\b{…}` is not supported: write `\\b`')
   if (scope === 'line' && (token === '\\n' || token === '\n')) {
-    throw new PatternError('each line is searched by itself: no match can hold a line break')
+    throw new PatternError('lines are searched one by one: no match can contain a line break')
   }
 }
 
@@ -97,7 +97,7 @@ function codePointEscape(token: string): string {
   return digits === undefined ? token : `\\x{${digits}}`
 }
 
-/** Gathers the texts that every match must hold. Groups and alternatives may be left out, so they end the search. */
+/** Collects the strings that occur in every match. Groups and alternatives may be absent from a match, so they end the search. */
 class Literals {
   readonly #runs: string[] = ['']
   #isUnknown = false

@@ -3,9 +3,9 @@ import type { Pattern } from './pattern.js'
 
 const LF = 0x0a
 const CR = 0x0d
-/** Work between two looks at the clock: see `Pattern.weight`. */
+/** Work between two checks of the time: see `Pattern.weight`. */
 const WORK_BETWEEN_BREATHS = 500_000
-/** What a line costs beside its bytes. */
+/** Cost of a line in addition to its bytes. */
 const LINE_BYTES = 32
 
 /** A line of a block that matches. */
@@ -20,13 +20,13 @@ export interface MatchingLine {
 export interface LineSearch {
   readonly pattern: Pattern
   readonly time: CallTime
-  /** Gives `false` to end the search. */
+  /** Returns `false` to end the search. */
   readonly onLine: (line: MatchingLine) => boolean
-  /** Called for a line that is too long to be searched to its end. */
+  /** Called for a line that is too long to be searched completely. */
   readonly onCut: () => unknown
 }
 
-/** Finds the lines of a block that match. LF ends a line, and a CR before it is no part of it. */
+/** Finds the matching lines of a block. LF ends a line, and a CR before it is not part of it. */
 export async function eachMatchingLine(bytes: Buffer, { pattern, time, onLine, onCut }: LineSearch): Promise<void> {
   const { literal, weight, reach } = pattern
   let before = 0
@@ -54,7 +54,7 @@ export async function eachMatchingLine(bytes: Buffer, { pattern, time, onLine, o
   }
 }
 
-/** Line feeds from `from` to `to`. */
+/** The number of line feeds from `from` to `to`. */
 export function lineFeeds(bytes: Buffer, from: number, to: number): number {
   let count = 0
   for (let at = bytes.indexOf(LF, from); at !== -1 && at < to; at = bytes.indexOf(LF, at + 1)) count++

@@ -3,7 +3,7 @@ import type { PatternScope, Re2Source } from './dialect.js'
 
 export interface PatternOptions {
   readonly scope: PatternScope
-  /** The text is searched for as it is. Default false: it is a regular expression. */
+  /** The pattern is plain text. Default false: it is a regular expression. */
   readonly literal?: boolean
   /** Default true. */
   readonly caseSensitive?: boolean
@@ -11,28 +11,28 @@ export interface PatternOptions {
 
 /** A pattern that is ready to run. Its running time is proportional to the text, whatever the pattern. */
 export interface Pattern {
-  /** Bytes that are in every match, if some are known. */
+  /** Bytes that occur in every match, if any are known. */
   readonly literal: Buffer | undefined
-  /** How much work one byte can be. Sums of work are comparable between patterns; a second of it is about `MAX_WORK`. */
+  /** Most work per byte. Comparable between patterns; `MAX_WORK` takes about a second. */
   readonly weight: number
-  /** How much of a text is searched, in bytes or UTF-16 units: only the beginning of a longer one. */
+  /** Longest text that is searched completely, in bytes or UTF-16 units; of a longer one, only the beginning is. */
   readonly reach: number
-  /** Whether there is a match. Bytes are UTF-8; those that are not count as U+FFFD. */
+  /** True if there is a match. Bytes are read as UTF-8; invalid ones count as U+FFFD. */
   test(text: Buffer | string): boolean
 }
 
 type PatternResult = { readonly ok: true; readonly pattern: Pattern } | { readonly ok: false; readonly problem: string }
 
 export const MAX_PATTERN_CHARS = 10_000
-/** Work that one test may be: it cannot be interrupted. */
+/** Most work of one test: it cannot be interrupted. */
 const MAX_WORK = 50_000_000
-/** What a byte costs in addition to the instructions of the program that it may visit. */
+/** Cost of a byte in addition to the program's instructions that it may visit. */
 const BASE_WEIGHT = 100
 const MAX_PROBLEM_CHARS = 200
 
 /**
- * Compiles a regular expression, run by `re2js` in linear time: there is no look-around, there are no backreferences, and
- * nothing that a model writes can hang. The dialect is ripgrep's as far as RE2 can express it; `\b` sees ASCII only.
+ * Compiles a regular expression for `re2js`, which runs in linear time, so that no pattern of a model can hang. There is no
+ * look-around, and there are no backreferences. The dialect is ripgrep's as far as RE2 can express it; `\b` is ASCII only.
  */
 export async function compilePattern(text: string, options: PatternOptions): Promise<PatternResult> {
   if (text.length > MAX_PATTERN_CHARS) {
@@ -51,7 +51,7 @@ export async function compilePattern(text: string, options: PatternOptions): Pro
   }
 }
 
-/** `text` as a regular expression that finds it. */
+/** A regular expression that matches `text`. */
 export function escapeLiteral(text: string): string {
   return text.replace(/[\\.+*?()|[\]{}^$]/g, '\\$&')
 }

@@ -3,18 +3,16 @@ import { dirname, join, relative } from 'node:path'
 import { IGNORE_FILES } from '../../workspace/ignore-rules.js'
 import { isInside } from '../../workspace/paths.js'
 import { OWN_FOLDER } from '../../workspace/workspace.js'
-import type { SearchRequest } from '../engine.js'
+import type { SearchTask } from '../engine.js'
 import { MAX_MATCHES_COUNTED } from '../hits.js'
 import { escapeLiteral } from '../pattern/pattern.js'
 
 /**
- * The arguments with which ripgrep, run in the root, searches the files of the walker.
- *
- * A match takes the rest of its line with it: a line with a million matches would otherwise be a record of a million
- * entries.
+ * The arguments with which ripgrep, run in the root, searches the files of the walker. A match includes the rest of its line:
+ * otherwise the record of a line with a million matches would have a million entries.
  */
-export function ripgrepArguments(request: SearchRequest, useParents: boolean): string[] {
-  const { query, fileType, exclusions, workspace, starts } = request
+export function ripgrepArguments(task: SearchTask, useParents: boolean): string[] {
+  const { query, fileType, exclusions, workspace, starts } = task
   return [
     '--json',
     '--no-config',
@@ -36,10 +34,10 @@ export function ripgrepArguments(request: SearchRequest, useParents: boolean): s
 }
 
 /**
- * Whether ripgrep is to read the ignore files above its starts. The rules of those inside the root hold; the rules of those
- * above it must not. ripgrep knows only all or none: `impossible` where there are both.
+ * The ignore files above the starts that ripgrep must read. Those inside the root apply; those above it must not. ripgrep
+ * reads all or none: `impossible` if there are both.
  */
-export async function parentsToUse({ workspace, starts }: SearchRequest): Promise<'none' | 'all' | 'impossible'> {
+export async function parentsToUse({ workspace, starts }: SearchTask): Promise<'none' | 'all' | 'impossible'> {
   const { root } = workspace
   const inside = new Set(
     starts.flatMap((start) => foldersAbove(start).filter((folder) => folder === root || isInside(root, folder))),

@@ -2,18 +2,18 @@ import { fileFailureOf } from '../../workspace/failure.js'
 import { openListed } from '../../workspace/safe-open.js'
 import type { ReadableFile } from '../../workspace/safe-open.js'
 import type { SearchRequest } from '../engine.js'
+import { utf8File } from '../blocks.js'
+import { lineText } from '../hits.js'
 import type { ReportedLine } from '../hits.js'
-import { lineText } from '../line-text.js'
 import type { ShownFile } from '../shelf.js'
-import { utf8File } from '../utf8-file.js'
 
 const LF = 0x0a
 const NUL = 0
 
 /**
- * Whether a file may be shown: the lines that a program reported count only if the file itself, opened where it lies
- * inside the root, has them at their offsets. A program opens files by name, and swapping a folder for a link while it
- * runs leads it outside.
+ * True if a file may be shown: lines that a program reported count only if the file itself, opened at its place inside the
+ * root, has them at their offsets. A program opens files by name: if a folder is replaced by a link while it runs, it reads
+ * files outside.
  */
 export async function isConfirmed(request: SearchRequest, file: ShownFile): Promise<boolean> {
   if (file.kind === 'read') return true
@@ -45,7 +45,7 @@ async function hasLines(file: ReadableFile, lines: readonly ReportedLine[], maxL
   return true
 }
 
-/** In a file with a NUL, ripgrep ends a line there too. */
+/** A NUL ends a line of ripgrep too. */
 function endsLine(byte: number | undefined): boolean {
   return byte === LF || byte === NUL
 }

@@ -4,6 +4,7 @@ import { join, sep } from 'node:path'
 import type { Readable } from 'node:stream'
 import { messageOf } from '../../../contracts/errors.js'
 import { isObject } from '../../../util/json.js'
+import { LONGEST_TIMER_MS } from '../../../util/timeout.js'
 import { environmentOf } from '../../process/environment.js'
 import { DeadlinePassed } from '../../workspace/failure.js'
 import { builtinEngine, isWanted } from '../builtin-engine.js'
@@ -22,7 +23,7 @@ export class RipgrepUnavailable extends Error {
 }
 
 export interface RipgrepLimits {
-  /** Output that is read before the program is stopped, in bytes, without records that are too long. Default 256 MiB. */
+  /** Most output that is read, in bytes, without records that are too long; then the program is stopped. Default 256 MiB. */
   readonly maxOutputBytes?: number
   /** Longest record that is read, in bytes: a match with a longer one is counted, but not shown. Default 16 MiB. */
   readonly maxRecordBytes?: number
@@ -33,17 +34,15 @@ const MAX_RECORD_BYTES = 16 << 20
 const MAX_ERROR_CHARS = 2_000
 const MAX_TYPE_LIST_CHARS = 100_000
 const TYPE_LIST_MS = 10_000
-/** The longest that a timer can wait. */
-const MAX_TIMER_MS = 2 ** 31 - 1
 
 /**
- * ripgrep, its answers streamed. If there are ignore files both above the starts and above the root, the built-in engine
- * searches: ripgrep reads all of them or none.
+ * ripgrep, with its output as a stream. If there are ignore files both above the starts and above the root, the built-in
+ * engine searches instead: ripgrep reads all of them or none.
  */
 export function ripgrepEngine(program: string, limits: RipgrepLimits = {}): SearchEngine {
   return {
     name: 'ripgrep',
-    command: (request) => [program, ...ripgrepArguments(request, false)],
+    command: (task) => [program, ...ripgrepArguments(task, false)],
     fileType: async (name) => fileTypeIn(await typeListOf(program), name),
     async search(request, onFile) {
       const parents = await parentsToUse(request)
@@ -100,7 +99,7 @@ class Run {
     const stop = (): void => stopProgram(child)
     const late = new AbortController()
     late.signal.addEventListener('abort', stop, { once: true })
-    const timer = setTimeout(() => late.abort(), Math.min(time.deadline - Date.now(), MAX_TIMER_MS))
+    const timer = setTimeout(() => late.abort(), Math.min(time.deadline - Date.now(), LONGEST_TIMER_MS))
     time.signal.addEventListener('abort', stop, { once: true })
     try {
       const output = this.#readOutput(child)
@@ -121,7 +120,7 @@ class Run {
     }
   }
 
-  /** Whether there was more output than is read; then the program was stopped. */
+  /** True if the program was stopped because it wrote too much. */
   async #readOutput(child: Program): Promise<boolean> {
     const { maxOutputBytes = MAX_OUTPUT_BYTES, maxRecordBytes = MAX_RECORD_BYTES } = this.#limits
     const cutter = new LineCutter(maxRecordBytes)
@@ -157,14 +156,14 @@ class Run {
     this.#onFile({ ...hits, path })
   }
 
-  /** Paths come as they were joined by ripgrep, below what it was told: nothing in them is left to be resolved. */
+  /** ripgrep reports paths below its arguments: they need not be resolved. */
   #absolute(path: string): string {
     const { root } = this.#request.workspace
     if (sep !== '/' || root.endsWith(sep)) return join(root, path)
     return `${root}/${path.startsWith('./') ? path.slice(2) : path}`
   }
 
-  /** ripgrep knows nothing of the read policy. Where a path truly leads is looked at before anything of it is shown. */
+  /** ripgrep does not know the read policy. The true location of a file is checked before its content is shown. */
   #isAllowed(path: string): boolean {
     const { workspace, starts } = this.#request
     if (!starts.includes(path) && (workspace.isOwn(path) || !isWanted(this.#request, path))) return false
@@ -172,22 +171,22 @@ class Run {
   }
 
   #endOf({ code, signal }: Exit, errors: string, overflow: boolean): Omit<EngineEnd, 'command'> {
-    if (overflow) return { returncode: 2, detail: 'there was too much to read: the counts are too low' }
+    if (overflow) return { returncode: 2, detail: 'there was too much output: the counts are too low' }
     if (code === null) return { returncode: 2, detail: `the program was ended by ${signal ?? 'a signal'}` }
     if (code > 1) return { returncode: code, detail: errors }
-    // What ripgrep found may not have been for us to see.
+    // Files with matches may not be readable by the policy.
     return { returncode: this.#found ? 0 : 1, detail: '' }
   }
 }
 
-/** Also lets go of its output, which whoever it has started may hold open. */
+/** Also closes its output, which its own child processes may keep open. */
 function stopProgram(child: Program): void {
   child.kill('SIGKILL')
   child.stdout.destroy()
   child.stderr.destroy()
 }
 
-/** What comes out until the stream ends or is destroyed. */
+/** The output until the stream ends or is destroyed. */
 async function* chunksOf(stream: Readable): AsyncGenerator<Buffer, void, undefined> {
   try {
     for await (const chunk of stream) yield chunk as Buffer
@@ -201,7 +200,7 @@ async function textOf(stream: Readable, maxChars: number): Promise<string> {
   for await (const chunk of chunksOf(stream)) {
     if (text.length <= maxChars) text += chunk.toString()
   }
-  // A line that is cut cannot be told for what it is.
+  // A line that is cut cannot be classified.
   return text.length > maxChars ? text.slice(0, text.lastIndexOf('\n', maxChars) + 1) : text
 }
 

@@ -3,21 +3,21 @@ import { fileFailureOf } from '../../workspace/failure.js'
 import { openFolder, statIn } from '../../workspace/safe-open.js'
 import type { Workspace } from '../../workspace/workspace.js'
 
-/** `rg: path: what was wrong with it (os error 13)`. */
+/** `rg: <path>: <problem> (os error 13)`. */
 const OF_A_FILE = /^rg: (.+): [^:]+ \(os error \d+\)$/
 
-/** Why ripgrep took a query for no pattern; `undefined` if it complains of something else. */
+/** Why ripgrep rejected a pattern; `undefined` for other errors. */
 export function patternProblem(errors: string): string | undefined {
-  if (errors.startsWith('rg: the literal ')) return 'each line is searched by itself: no match can hold a line break'
+  if (errors.startsWith('rg: the literal ')) return 'lines are searched one by one: no match can contain a line break'
   if (errors.startsWith('rg: compiled regex exceeds size limit'))
     return 'the pattern is too big: use smaller repetitions'
   if (!errors.startsWith('rg: regex parse error:')) return undefined
-  return /\nerror: (.+)/.exec(errors)?.[1] ?? 'it is no regular expression'
+  return /\nerror: (.+)/.exec(errors)?.[1] ?? 'it is not a regular expression'
 }
 
 /**
- * What ripgrep complains of. Of files, only those count that are where it says: others are gone, which is no problem, or
- * were never inside the root (see `confirmedFile`), and their names are nobody's business.
+ * The errors of ripgrep. Errors on files count only if the file exists at its path: others were removed, which is not a
+ * problem, or were never inside the root (see `isConfirmed`), and their names must not be shown.
  */
 export async function confirmedErrors(workspace: Workspace, errors: string): Promise<string> {
   const lines = errors.trim().split('\n')
@@ -25,12 +25,12 @@ export async function confirmedErrors(workspace: Workspace, errors: string): Pro
   const kept: string[] = []
   for (const line of lines) {
     const path = OF_A_FILE.exec(line)?.[1]
-    if (path !== undefined && (await isThere(workspace, join(workspace.root, path)))) kept.push(line)
+    if (path !== undefined && (await existsInside(workspace, join(workspace.root, path)))) kept.push(line)
   }
   return kept.join('\n')
 }
 
-async function isThere(workspace: Workspace, path: string): Promise<boolean> {
+async function existsInside(workspace: Workspace, path: string): Promise<boolean> {
   if (!workspace.readPolicy.covers(path)) return false
   try {
     const folder = await openFolder(workspace, dirname(path))

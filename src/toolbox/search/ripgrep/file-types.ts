@@ -1,10 +1,10 @@
 import { didYouMean } from '../../../util/suggest.js'
-import { FileFailure } from '../../workspace/failure.js'
+import { invalidInput } from '../../workspace/failure.js'
 import { segmentPattern } from '../../workspace/glob-segment.js'
 import type { FileType } from '../engine.js'
 
 /**
- * The type of files that ripgrep knows by this name.
+ * The file type with this name.
  * @param list The output of `rg --type-list`: `md: *.markdown, *.md, …` in each line.
  * @throws FileFailure `InvalidInput`.
  */
@@ -18,11 +18,11 @@ export function fileTypeIn(list: string, name: string): FileType {
   const globs = types.get(name)
   if (globs === undefined || name === '') {
     const hint = didYouMean(name.slice(0, 40), [...types.keys()])
-    const problem = `\`${name.slice(0, 40)}\` is no file type: expected a name such as md, txt, csv, json or py.${hint}`
-    throw new FileFailure('InvalidInput', problem, { retry: true })
+    const problem = `\`${name.slice(0, 40)}\` is not a file type: expected a name such as md, txt, csv, json or py.${hint}`
+    throw invalidInput(problem)
   }
   const patterns = globs.map((glob) => segmentPattern(glob))
-  // ripgrep would bring back a hidden file whose name a type spells out, such as `.zshrc`.
+  // ripgrep would include a hidden file that a type names, such as `.zshrc`.
   const matches = (fileName: string): boolean =>
     !fileName.startsWith('.') && patterns.some((pattern) => pattern.test(fileName))
   return { name, matches }

@@ -1,14 +1,13 @@
-import { MAX_MATCHES_COUNTED } from '../hits.js'
+import { lineText, MAX_MATCHES_COUNTED } from '../hits.js'
 import type { ReportedHits, ReportedLine } from '../hits.js'
-import { lineText } from '../line-text.js'
 import { isMatchRecord } from './records.js'
 import type { RipgrepRecord } from './records.js'
 
-export interface FilesWanted {
+export interface FileLimits {
   /** Matching lines of a file whose text is kept. */
   readonly keepLines: number
   readonly maxLineChars: number
-  /** Whether the lines of a file, its path as ripgrep gives it, are wanted at all; else they are only counted. */
+  /** False if the matches of a file, by its path as ripgrep reports it, are only counted. */
   readonly wantsLines: (path: string) => boolean
 }
 
@@ -17,29 +16,29 @@ interface OpenFile {
   lines: ReportedLine[]
 }
 
-/** Gathers records by file. What is kept is bounded by what was asked for. */
+/** Groups records by file. Memory is bounded by the lines that are kept. */
 export class RipgrepFiles {
-  readonly #wanted: FilesWanted
+  readonly #limits: FileLimits
   readonly #open = new Map<string, OpenFile>()
   #current: string | undefined
-  /** The file at hand when its lines are only counted. */
+  /** The current file, if its matches are only counted. */
   #counted: OpenFile | undefined
 
-  constructor(wanted: FilesWanted) {
-    this.#wanted = wanted
+  constructor(limits: FileLimits) {
+    this.#limits = limits
   }
 
-  /** Counts a record without reading it, where that is all that is wanted of it; else gives `false`. */
+  /** Counts a record without parsing it, if that is sufficient; else returns `false`. */
   count(bytes: Buffer, start: number, length: number): boolean {
     if (this.#counted === undefined || !isMatchRecord(bytes, start, length)) return false
     if (this.#counted.matches < MAX_MATCHES_COUNTED) this.#counted.matches++
     return true
   }
 
-  /** Takes a record; gives the file that it completes, with the path as ripgrep gave it. */
+  /** Adds a record; returns the file that it completes, with the path as ripgrep reports it. */
   add(record: RipgrepRecord | 'too_long'): ReportedHits | undefined {
     if (record === 'too_long') {
-      // Only the record of a match can be so long: it counts, but its line cannot be shown.
+      // Only a match can be too long: it counts, but its line cannot be shown.
       if (this.#current !== undefined) this.#fileAt(this.#current).matches++
       return undefined
     }
@@ -47,7 +46,7 @@ export class RipgrepFiles {
     this.#current = record.path
     switch (record.kind) {
       case 'begin':
-        this.#counted = this.#wanted.wantsLines(record.path) ? undefined : file
+        this.#counted = this.#limits.wantsLines(record.path) ? undefined : file
         return undefined
       case 'match':
         this.#addMatch(file, record)
@@ -73,14 +72,14 @@ export class RipgrepFiles {
     return opened
   }
 
-  /** Lines come in order from ripgrep itself; whoever stands in for it may be less orderly (FT-30). */
+  /** ripgrep itself reports lines in order; a program in its place may not (FT-30). */
   #addMatch(file: OpenFile, { line: number, offset, bytes }: RipgrepRecord & { kind: 'match' }): void {
     if (file.matches < MAX_MATCHES_COUNTED) file.matches++
     const last = file.lines.at(-1)
-    const isFull = file.lines.length >= this.#wanted.keepLines
+    const isFull = file.lines.length >= this.#limits.keepLines
     if (isFull && last !== undefined && number > last.number) return
     const end = bytes.at(-1) === LF ? bytes.length - 1 : bytes.length
-    file.lines.push({ number, offset, text: lineText(bytes.subarray(0, end), this.#wanted.maxLineChars) })
+    file.lines.push({ number, offset, text: lineText(bytes.subarray(0, end), this.#limits.maxLineChars) })
     if (last !== undefined && number < last.number) file.lines.sort((left, right) => left.number - right.number)
     if (isFull) file.lines.pop()
   }

@@ -1,26 +1,26 @@
 import { isObject, parseJson } from '../../../util/json.js'
 import { BINARY_BYTES } from '../hits.js'
 
-/** A record of ripgrep's, as far as it is of use here. */
+/** A record of ripgrep, reduced to the fields that are used here. */
 export type RipgrepRecord =
   | { readonly kind: 'begin'; readonly path: string }
   | {
       readonly kind: 'match'
       readonly path: string
       readonly line: number
-      /** Where the line begins in the file, in bytes. */
+      /** Start of the line in the file, in bytes. */
       readonly offset: number | undefined
       readonly bytes: Buffer
     }
-  /** A file is done. `isBinary`: there is a NUL in its beginning. */
+  /** The end of a file. `isBinary`: there is a NUL at its beginning. */
   | { readonly kind: 'end'; readonly path: string; readonly isBinary: boolean }
 
 const MATCH = '{"type":"match"'
-/** Where the records of the kinds that there are differ first. */
+/** The first position at which the kinds of records differ. */
 const KIND = MATCH.indexOf('m')
 const [M, A, B, E] = ['m', 'a', 'b', 'e'].map((letter) => letter.charCodeAt(0))
 
-/** Whether the record that begins at `start` and has so many bytes is that of a match, as ripgrep writes it. */
+/** True if a record, as ripgrep writes it, is a match. */
 export function isMatchRecord(bytes: Buffer, start: number, length: number): boolean {
   return length > MATCH.length && bytes[start + KIND] === M && bytes[start + KIND + 1] === A
 }
@@ -28,22 +28,22 @@ export function isMatchRecord(bytes: Buffer, start: number, length: number): boo
 const BEGIN = '{"type":"begin","data":{"path":{"text":'
 const END = '{"type":"end","data":{"path":{"text":'
 const BEGIN_CLOSED = '}}}'.length
-/** Of a file that is not binary. No name can hold it: in JSON its quotes would have a backslash. */
-const BEHIND_NAME = Buffer.from('},"binary_offset":null,')
+/** In the record of a file that is not binary. No name can contain it: in JSON, its quotes would have a backslash. */
+const AFTER_NAME = Buffer.from('},"binary_offset":null,')
 
-/** A record of the output; `undefined` for those of other kinds, and for paths that are not UTF-8. */
+/** A record of the output; `undefined` for other kinds, and for paths that are not UTF-8. */
 export function parseRecord(bytes: Buffer): RipgrepRecord | undefined {
   return borderOf(bytes) ?? recordIn(bytes.toString())
 }
 
-/** The first or last record of a file, without the statistics in it: of many files there is nothing else to read. */
+/** The first or last record of a file, without its statistics: most files have no other records. */
 function borderOf(bytes: Buffer): RipgrepRecord | undefined {
   if (bytes[KIND] === B && bytes.toString('latin1', 0, BEGIN.length) === BEGIN) {
     const path = stringIn(bytes.toString('utf8', BEGIN.length, bytes.length - BEGIN_CLOSED))
     return path === undefined ? undefined : { kind: 'begin', path }
   }
   if (bytes[KIND] !== E || bytes.toString('latin1', 0, END.length) !== END) return undefined
-  const end = bytes.indexOf(BEHIND_NAME)
+  const end = bytes.indexOf(AFTER_NAME)
   const path = end === -1 ? undefined : stringIn(bytes.toString('utf8', END.length, end))
   return path === undefined ? undefined : { kind: 'end', path, isBinary: false }
 }
@@ -71,7 +71,7 @@ function recordIn(text: string): RipgrepRecord | undefined {
   return { kind: 'match', path, line, offset: typeof offset === 'number' ? offset : undefined, bytes }
 }
 
-/** ripgrep gives text that is no UTF-8 as base64. */
+/** ripgrep reports text that is not UTF-8 as base64. */
 function bytesOf(data: unknown): Buffer | undefined {
   if (!isObject(data)) return undefined
   const { text, bytes } = data
@@ -79,7 +79,7 @@ function bytesOf(data: unknown): Buffer | undefined {
   return typeof bytes === 'string' ? Buffer.from(bytes, 'base64') : undefined
 }
 
-/** Cuts bytes that come in chunks into lines, at LF only. */
+/** Cuts bytes that arrive in chunks into lines, at LF only. */
 export class LineCutter {
   readonly #maxBytes: number
   #pieces: Buffer[] = []
@@ -96,8 +96,8 @@ export class LineCutter {
   }
 
   /**
-   * The lines that a chunk completes, without their line feed; `undefined` in place of one that is too long. Those that
-   * `isDone` takes as they lie in the chunk are left out.
+   * The lines that a chunk completes, without their line feed; `undefined` in place of one that is too long. Lines for which
+   * `isDone` returns true are omitted.
    */
   *push(
     chunk: Buffer,
@@ -111,7 +111,7 @@ export class LineCutter {
     this.#hold(chunk.subarray(start))
   }
 
-  /** The last line, when it has no line feed. */
+  /** The last line, if it has no line feed. */
   *end(): Generator<Buffer | undefined, void, undefined> {
     if (this.#held > 0) yield this.#finish(Buffer.alloc(0))
   }
