@@ -117,7 +117,8 @@ const MICRO = 1_000_000
 
 /** With the requests of the runs below it, as the tokens have theirs. */
 function whole(usage: RunUsage): ModelUsage {
-  return { ...usage, modelRequests: usage.modelRequests + usage.children.modelRequests }
+  const { modelRequests: below } = usage.children
+  return below === 0 ? usage : { ...usage, modelRequests: usage.modelRequests + below }
 }
 
 function sumOf(one: ModelUsage, other: ModelUsage): ModelUsage {
@@ -141,12 +142,12 @@ function costTogether(one: ModelUsage, other: ModelUsage): number | null {
 }
 
 function withModels(known: RunUsage['byModel'], added: RunUsage['byModel']): RunUsage['byModel'] {
-  const sums = new Map(Object.entries(known))
+  const sums = { ...known }
   for (const [name, usage] of Object.entries(added)) {
-    const before = sums.get(name)
-    sums.set(name, before === undefined ? usage : sumOf(before, usage))
+    const before = known[name]
+    sums[name] = before === undefined ? usage : sumOf(before, usage)
   }
-  return Object.fromEntries(sums)
+  return sums
 }
 
 /** `usage` with that of the runs that a call of it started: tokens and requests of a run count those of its children. */

@@ -12,7 +12,7 @@ import type { JsonObject } from '../util/json.js'
 import { exportRun, foldRun } from './fold-run.js'
 import { Followers } from './followers.js'
 import { TakenPosts } from './taken-posts.js'
-import { checkRef, keyOf } from '../run/log/ref.js'
+import { checkRef } from '../run/log/ref.js'
 import type { LogKind, LogRef } from '../run/log/ref.js'
 
 export interface MemoryLogOptions {
@@ -30,31 +30,21 @@ interface KeptLog {
   readonly events: LogEvent[]
   /** Of a thread, if its writer passed one with the last events. */
   digest: JsonObject | null
-  /** Keys of the logs that it refers to. */
-  readonly references: Set<string>
-}
-
-interface Inbox {
-  /** The ids of all posts so far. */
-  readonly ids: Set<string>
-  waiting: Post[]
-}
-
-interface Claim {
-  readonly owner: string
-  readonly untilMs: number
+  /** The logs that it refers to. */
+  readonly references: Set<KeptLog>
+  /** How many logs refer to it. */
+  referrers: number
+  claim: { readonly owner: string; readonly untilMs: number } | null
+  /** Null before the first post. */
+  inbox: { readonly ids: Set<string>; waiting: Post[] } | null
 }
 
 class MemoryLog implements LogStore {
   readonly outlives = false
   readonly #keepEnded: number
-  readonly #logs = new Map<string, KeptLog>()
-  /** Keys of ended runs that no other log refers to, the earliest first. */
-  readonly #ended = new Set<string>()
-  /** How many logs refer to a log, by key. */
-  readonly #referrers = new Map<string, number>()
-  readonly #claims = new Map<string, Claim>()
-  readonly #inboxes = new Map<string, Inbox>()
+  readonly #logs: Readonly<Record<LogKind, Map<string, KeptLog>>> = { run: new Map(), thread: new Map() }
+  /** Ended runs that no other log refers to, the earliest first. */
+  readonly #ended = new Set<KeptLog>()
   readonly #taken = new TakenPosts()
   readonly #followers = new Followers()
 
@@ -63,20 +53,17 @@ class MemoryLog implements LogStore {
   }
 
   async append(ref: LogRef, events: readonly LogEvent[], options: AppendOptions = {}): Promise<void> {
-    checkRef(ref)
-    const key = keyOf(ref)
-    if (this.#claims.get(key)?.owner !== options.owner) throw ownedByAnother(ref, options.owner)
+    const known = this.#find(ref)
+    if (known?.claim?.owner !== options.owner) throw ownedByAnother(ref, options.owner)
     if (events.length === 0) return
-    const known = this.#logs.get(key)
     lastSeqOf(ref, known?.events.at(-1)?.seq ?? 0, events)
-    const kept = known ?? { ref, events: [], digest: null, references: new Set<string>() }
-    if (known === undefined) this.#logs.set(key, kept)
+    const kept = known ?? this.#create(ref)
     for (const event of events) kept.events.push(event)
     // A run is folded when somebody asks: its digest would cost a copy of its state at each append.
     if (ref.kind === 'thread') kept.digest = (options.digest as JsonObject | undefined) ?? null
-    for (const to of options.references ?? []) this.#refer(kept, keyOf(to))
+    for (const to of options.references ?? []) this.#refer(kept, to)
     this.#countEnded(kept)
-    this.#settle(ref, options.owner)
+    this.#settle(kept, options.owner)
     this.#followers.wake(ref)
   }
 
@@ -84,35 +71,36 @@ class MemoryLog implements LogStore {
     ref: LogRef,
     { after = 0 }: ReadOptions = {},
   ): AsyncGenerator<Event> {
-    checkRef(ref)
-    for (const event of this.#logs.get(keyOf(ref))?.events ?? []) if (event.seq > after) yield event as Event
+    for (const event of this.#find(ref)?.events ?? []) if (event.seq > after) yield event as Event
   }
 
   async claim(ref: LogRef, owner: string, ttlMs: number): Promise<boolean> {
-    checkRef(ref)
+    const known = this.#find(ref)
     checkClaim(owner, ttlMs)
-    const key = keyOf(ref)
-    const holder = this.#claims.get(key)?.owner
-    if (holder !== undefined && holder !== owner && (ttlMs === 0 || this.#ownerOf(key) !== null)) return false
-    if (ttlMs === 0) this.#settle(ref, owner)
-    if (ttlMs === 0) this.#claims.delete(key)
-    else this.#claims.set(key, { owner, untilMs: Date.now() + ttlMs })
+    const holder = known?.claim ?? null
+    if (holder !== null && holder.owner !== owner && (ttlMs === 0 || ownerOf(holder) !== null)) return false
+    if (ttlMs > 0) (known ?? this.#create(ref)).claim = { owner, untilMs: Date.now() + ttlMs }
+    else if (known !== undefined) {
+      this.#settle(known, owner)
+      known.claim = null
+    }
     return true
   }
 
   async post(ref: LogRef, post: Post): Promise<void> {
+    const known = this.#find(ref)
     checkPost(ref, post)
-    const inbox = this.#inboxes.get(keyOf(ref)) ?? { ids: new Set<string>(), waiting: [] }
-    this.#inboxes.set(keyOf(ref), inbox)
-    if (inbox.ids.has(post.id)) return
-    inbox.ids.add(post.id)
-    inbox.waiting.push(structuredClone(post))
+    const kept = known ?? this.#create(ref)
+    kept.inbox ??= { ids: new Set(), waiting: [] }
+    if (kept.inbox.ids.has(post.id)) return
+    kept.inbox.ids.add(post.id)
+    kept.inbox.waiting.push(structuredClone(post))
   }
 
   async takePosts(ref: LogRef, owner: string): Promise<readonly Post[]> {
-    checkRef(ref)
-    if (this.#claims.get(keyOf(ref))?.owner !== owner) throw ownedByAnother(ref, owner)
-    return this.#taken.take(ref, owner, this.#inboxes.get(keyOf(ref))?.waiting ?? [])
+    const known = this.#find(ref)
+    if (known?.claim?.owner !== owner) throw ownedByAnother(ref, owner)
+    return this.#taken.take(ref, owner, known.inbox?.waiting ?? [])
   }
 
   follow<Event extends LogEvent = DurableEvent>(ref: LogRef, options: FollowOptions = {}): AsyncIterable<Event> {
@@ -121,16 +109,15 @@ class MemoryLog implements LogStore {
   }
 
   async inspect<Kind extends LogKind>(ref: LogRef<Kind>): Promise<LogSummaries[Kind] | null> {
-    checkRef(ref)
-    const kept = this.#logs.get(keyOf(ref))
+    const kept = this.#find(ref)
     return kept === undefined ? null : ((await this.#summaryOf(kept)) as LogSummaries[Kind] | null)
   }
 
   async *list<Kind extends LogKind = 'run'>(options?: ListOptions<Kind>): AsyncGenerator<LogSummaries[Kind]> {
     const query = listQuery(options)
     const found: LogSummaries[LogKind][] = []
-    for (const kept of [...this.#logs.values()]) {
-      const summary = kept.ref.kind === query.kind ? await this.#summaryOf(kept) : null
+    for (const kept of [...this.#logs[query.kind].values()]) {
+      const summary = await this.#summaryOf(kept)
       if (summary !== null && isListed(query, summary)) found.push(summary)
     }
     found.sort((left, right) => comparePlaces(placeOf(left), placeOf(right)))
@@ -143,76 +130,95 @@ class MemoryLog implements LogStore {
 
   async prune(options: PruneOptions): Promise<number> {
     const runs = await prunables(this.list())
-    const references = [...this.#logs.values()].flatMap((from) =>
-      [...from.references].flatMap((key) => ({ from: from.ref, to: this.#logs.get(key)?.ref ?? from.ref })),
-    )
+    const all = [...this.#logs.run.values(), ...this.#logs.thread.values()]
+    const references = all.flatMap((from) => [...from.references].map((to) => ({ from: from.ref, to: to.ref })))
     let removed = 0
     for (const { ref, lastSeq } of removable({ runs, references }, options, Date.now())) {
-      const key = keyOf(ref)
-      const last = this.#logs.get(key)?.events.at(-1)?.seq
-      if (last === undefined || (lastSeq !== null && last !== lastSeq) || this.#ownerOf(key) !== null) continue
-      this.#remove(key)
+      const kept = this.#find(ref)
+      const last = kept?.events.at(-1)?.seq
+      if (kept === undefined || last === undefined) continue
+      if ((lastSeq !== null && last !== lastSeq) || ownerOf(kept.claim) !== null) continue
+      this.#remove(kept)
       removed += 1
     }
     return removed
   }
 
-  #ownerOf(key: string): string | null {
-    const claim = this.#claims.get(key)
-    return claim !== undefined && claim.untilMs > Date.now() && !hasEnded(claim.owner) ? claim.owner : null
+  #find(ref: LogRef): KeptLog | undefined {
+    checkRef(ref)
+    return this.#logs[ref.kind].get(ref.id)
   }
 
-  async #summaryOf({ ref, events, digest }: KeptLog): Promise<RunSummary | ThreadSummary | null> {
-    const owner = this.#ownerOf(keyOf(ref))
+  #create(ref: LogRef): KeptLog {
+    const kept = {
+      ref,
+      events: [],
+      digest: null,
+      references: new Set<KeptLog>(),
+      referrers: 0,
+      claim: null,
+      inbox: null,
+    }
+    this.#logs[ref.kind].set(ref.id, kept)
+    return kept
+  }
+
+  async #summaryOf(kept: KeptLog): Promise<RunSummary | ThreadSummary | null> {
+    const { ref, events, digest } = kept
+    const owner = ownerOf(kept.claim)
+    const [first, last] = [events[0], events.at(-1)]
+    if (first === undefined || last === undefined) return null
     if (ref.kind === 'run') {
       const known = await foldRun(this, ref.id)
       return known === null ? null : summaryOf(known, owner !== null)
     }
-    const [first, last] = [events[0], events.at(-1)]
-    if (first === undefined || last === undefined) return null
     const times = { createdAt: first.at, updatedAt: last.at }
     return { threadId: ref.id, ...times, lastSeq: last.seq, owner, digest }
   }
 
-  #settle(ref: LogRef, owner: string | undefined): void {
+  /** Posts leave the inbox when the owner that took them stores events or releases its claim. */
+  #settle({ ref, inbox }: KeptLog, owner: string | undefined): void {
+    if (inbox === null) return
     const leaving = this.#taken.of(ref, owner)
-    const inbox = this.#inboxes.get(keyOf(ref))
-    if (leaving.length === 0 || inbox === undefined) return
+    if (leaving.length === 0) return
     inbox.waiting = inbox.waiting.filter(({ id }) => !leaving.includes(id))
     this.#taken.forget(ref, leaving)
   }
 
-  #refer(from: KeptLog, to: string): void {
+  #refer(from: KeptLog, ref: LogRef): void {
+    const to = this.#find(ref) ?? this.#create(ref)
     if (from.references.has(to)) return
     from.references.add(to)
-    this.#referrers.set(to, (this.#referrers.get(to) ?? 0) + 1)
+    to.referrers += 1
     this.#ended.delete(to)
   }
 
   /** A paused run counts as ended until it continues. */
   #countEnded(kept: KeptLog): void {
-    const key = keyOf(kept.ref)
-    this.#ended.delete(key)
-    if (hasRunEnded(kept) && !this.#referrers.has(key)) this.#ended.add(key)
+    this.#ended.delete(kept)
+    if (!hasRunEnded(kept) || kept.referrers > 0) return
+    this.#ended.add(kept)
     for (const earliest of this.#ended) {
       if (this.#ended.size <= this.#keepEnded) break
       this.#remove(earliest)
     }
   }
 
-  #remove(key: string): void {
-    const removed = this.#logs.get(key)
-    this.#ended.delete(key)
-    this.#logs.delete(key)
-    this.#inboxes.delete(key)
-    for (const to of removed?.references ?? []) {
-      const referrers = (this.#referrers.get(to) ?? 1) - 1
-      if (referrers > 0) this.#referrers.set(to, referrers)
-      else this.#referrers.delete(to)
-      const target = this.#logs.get(to)
-      if (referrers === 0 && target !== undefined && hasRunEnded(target)) this.#ended.add(to)
+  /** Removes a log; the claim of a process that still owns it stays. */
+  #remove(removed: KeptLog): void {
+    const { ref, claim } = removed
+    this.#ended.delete(removed)
+    this.#logs[ref.kind].delete(ref.id)
+    if (claim !== null) this.#create(ref).claim = claim
+    for (const to of removed.references) {
+      to.referrers -= 1
+      if (to.referrers === 0 && hasRunEnded(to)) this.#ended.add(to)
     }
   }
+}
+
+function ownerOf(claim: KeptLog['claim']): string | null {
+  return claim !== null && claim.untilMs > Date.now() && !hasEnded(claim.owner) ? claim.owner : null
 }
 
 function hasRunEnded({ ref, events }: KeptLog): boolean {

@@ -1,13 +1,16 @@
-/** Freezes plain objects and lists, with everything in them. What is frozen already is left as it is. */
+/** Freezes plain objects and arrays, and everything in them. Objects that are frozen already are not visited again. */
 export function deepFreeze<T>(value: T): T {
-  if (!isPlain(value) || Object.isFrozen(value)) return value
-  Object.freeze(value)
-  for (const member of Object.values(value)) deepFreeze(member)
+  if (typeof value === 'object' && value !== null) freezePlain(value)
   return value
 }
 
-function isPlain(value: unknown): value is object {
-  if (typeof value !== 'object' || value === null) return false
+function freezePlain(value: object): void {
+  if (Object.isFrozen(value)) return
   const prototype: unknown = Object.getPrototypeOf(value)
-  return prototype === Object.prototype || prototype === Array.prototype || prototype === null
+  if (prototype !== Object.prototype && prototype !== Array.prototype && prototype !== null) return
+  Object.freeze(value)
+  for (const name in value) {
+    const member: unknown = value[name as keyof typeof value]
+    if (typeof member === 'object' && member !== null) freezePlain(member)
+  }
 }

@@ -26,7 +26,8 @@ observeLaunches((launch) => {
   const events: DurableEvent[] = []
   let history: Conversation = { entries: [] }
   const stop = launch.listen((event) => {
-    if (!event.durable) return
+    // Two runs may be launched under one id: the second never begins.
+    if (!event.durable || !launch.context.hasBegun) return
     if (event.kind === 'run_started') history = conversationBefore(launch)
     events.push(event)
   })

@@ -141,7 +141,7 @@ async function settled({ context, enter }: Calls, entry: Omit<Entry, 'signal' | 
   const { timeoutMs } = spec
   let ended = false
   const work = async (signal: AbortSignal): Promise<Handled> => {
-    const handled = await enter({ ...entry, signal, hasEnded: () => ended })
+    const handled = await enter({ signal, hasEnded: () => ended, ...entry })
     // If one of its runs waits, the call does, once the others have come to a pause or an end.
     if (children.waiting.length > 0) await children.settled()
     return handled

@@ -44,7 +44,7 @@ export function callEnd(ended: EndedCall, call: BatchCall, { spec, children, ent
   }
   const source: ContentSource | undefined = contentSourceOf(spec, outcome, how)
   const about = { ...runs, ...(source !== undefined && { source }) }
-  return { ...ended, shown: shownBy(envelopeOf(outcome)), readOnly: spec?.annotations?.readOnly === true, about }
+  return { shown: shownBy(envelopeOf(outcome)), readOnly: spec?.annotations?.readOnly === true, about, ...ended }
 }
 
 /**

@@ -23,6 +23,8 @@ import type { SeamSet } from '../extension/seam-set.js'
 import { Lease } from '../log/lease.js'
 import { DigestFold } from '../log/digest-fold.js'
 import { runRef } from '../log/ref.js'
+import type { LogRef } from '../log/ref.js'
+import type { RunDigest } from '../log/digest.js'
 import type { AppendOptions, RunLog } from '../log/log.js'
 import type { EventQueue } from '../stream/queue.js'
 import type { Recording } from './recording.js'
@@ -81,6 +83,7 @@ export class RunContext {
   /** The provider's raw replies: kept beside the state, since no event carries them. */
   readonly responses: unknown[] = []
   readonly #depsFor: NonNullable<RunSurroundings['depsFor']>
+  readonly #origin: Pick<EventBase, 'parentRunId' | 'parentToolCallId' | 'agentName'>
   #deps: { readonly value: unknown } | null = null
   #metadata: JsonObject
   #history: Conversation = { entries: [] }
@@ -104,6 +107,8 @@ export class RunContext {
   constructor(surroundings: RunSurroundings) {
     this.runId = surroundings.runId
     this.parent = surroundings.parent
+    const { runId: parentRunId = null, callId: parentToolCallId = null, agentName = null } = surroundings.parent ?? {}
+    this.#origin = { parentRunId, parentToolCallId, agentName }
     this.depth = surroundings.depth ?? 0
     this.#metadata = surroundings.metadata
     this.outerPurse = surroundings.outerPurse ?? null
@@ -212,7 +217,7 @@ export class RunContext {
     if (this.#storeFailure !== null) return Promise.reject(this.#storeFailure)
     if (this.#isOver) return Promise.reject(new RangeError(`Run \`${this.runId}\` is over: it tells nothing more.`))
     this.#lastSeq += 1
-    const event = frozenEvent({ kind, ...this.#base(this.#lastSeq, true), ...payload } as DurableEvent)
+    const event = frozenEvent(Object.assign(this.#base(kind, this.#lastSeq, true), payload) as unknown as DurableEvent)
     if (this.recording !== null) return this.#replayMatching(event, this.recording)
     this.#isOver = isEnd(event)
     this.#gathering ??= this.#gather()
@@ -274,7 +279,7 @@ export class RunContext {
   /** Tells listeners something that is never stored. */
   tell<Kind extends keyof EphemeralPayloads>(kind: Kind, payload: EphemeralPayloads[Kind]): void {
     if (this.#isOver && kind !== 'run_failed') return
-    const event = { kind, ...this.#base(this.#state?.seq ?? 0, false), ...payload } as EphemeralEvent
+    const event = Object.assign(this.#base(kind, this.#state?.seq ?? 0, false), payload) as unknown as EphemeralEvent
     void this.#publish(event, kind === 'transport_retry' || kind === 'run_failed')
   }
 
@@ -312,17 +317,10 @@ export class RunContext {
     return reportOf(this.#state, stopReason, { responses: this.responses, signingKey: this.signingKey })
   }
 
-  #base(seq: number, durable: boolean): EventBase {
-    const { runId, parent } = this
-    return {
-      runId,
-      seq,
-      at: this.clock.iso(),
-      durable,
-      parentRunId: parent?.runId ?? null,
-      parentToolCallId: parent?.callId ?? null,
-      agentName: parent?.agentName ?? null,
-    }
+  #base<Kind>(kind: Kind, seq: number, durable: boolean): EventBase & { kind: Kind } {
+    const { parentRunId, parentToolCallId, agentName } = this.#origin
+    const at = this.clock.iso()
+    return { kind, runId: this.runId, seq, at, durable, parentRunId, parentToolCallId, agentName }
   }
 
   #gather(): { readonly events: DurableEvent[]; readonly kept: Promise<void> } {
@@ -354,24 +352,33 @@ export class RunContext {
     if (room !== undefined) await room
   }
 
-  /** The digest is computed only if the log reads it. */
   #appendOptions(events: readonly DurableEvent[]): AppendOptions {
     const [state, history, digests] = [this.#state, this.#history, this.#digests]
-    const references = events.flatMap((event) =>
-      event.kind === 'run_started' && isReference(event.history) ? [runRef(event.history.runId)] : [],
-    )
-    return {
-      owner: this.#lease?.owner,
-      ...(references.length > 0 && { references }),
-      get digest() {
-        return digests.after(state, events, history)
-      },
-    }
+    return new RunAppend(this.#lease?.owner, events, () => digests.after(state, events, history))
   }
 
   #apply(event: DurableEvent): void {
     if (this.#state !== null) apply(this.#state, event)
     else if (event.kind === 'run_started') this.#state = openState(event, this.#history)
+  }
+}
+
+/** The digest is computed only if the log reads it. */
+class RunAppend implements AppendOptions {
+  readonly owner: string | undefined
+  readonly references: readonly LogRef[] | undefined
+  readonly #digest: () => RunDigest
+
+  constructor(owner: string | undefined, events: readonly DurableEvent[], digest: () => RunDigest) {
+    this.owner = owner
+    this.#digest = digest
+    for (const event of events) {
+      if (event.kind === 'run_started' && isReference(event.history)) this.references = [runRef(event.history.runId)]
+    }
+  }
+
+  get digest(): RunDigest {
+    return this.#digest()
   }
 }
 

@@ -6,9 +6,8 @@ import type { DurableEvent, StreamEvent, StreamExtras } from '../machine/events.
 
 /** An event that its readers cannot change, nor what the model reads of it. A tool's value is for readers alone, and can be large. */
 export function frozenEvent(event: DurableEvent): DurableEvent {
-  if (event.kind !== 'tool_call_completed') return deepFreeze(event)
-  const { value: _, ...rest } = event
-  deepFreeze(rest)
+  if (event.kind !== 'tool_call_completed' || event.value === undefined) return deepFreeze(event)
+  for (const [name, member] of Object.entries(event)) if (name !== 'value') deepFreeze(member)
   return Object.freeze(event)
 }
 
@@ -21,22 +20,25 @@ function withFrozenValue(event: DurableEvent & { kind: 'tool_call_completed' }, 
 
 /** A durable event as a stream yields it. What it has more than the stored one is not enumerable: not in its JSON. */
 export function streamed(event: DurableEvent, result: HarnessResult<unknown> | null): StreamEvent {
-  if (event.kind === 'model_message') {
-    const { parts } = event.entry
-    const toolCalls = toolCallsOf(parts).map(({ callId: id, name }) => ({ id, name }))
-    return withExtras<'model_message'>(event, { text: textOf(parts), toolCalls })
-  }
+  if (event.kind === 'model_message')
+    return Object.freeze(Object.assign(Object.create(REPLY) as object, event)) as unknown as StreamEvent
   if (event.kind === 'tool_call_completed' && event.value !== undefined) return withFrozenValue(event, event.value)
   if (event.kind !== 'run_completed') return event
   // Nobody listens to a run that is replayed.
-  return result === null ? (event as StreamEvent) : withExtras<'run_completed'>(event, { result })
+  if (result === null) return event as StreamEvent
+  return Object.freeze(
+    Object.defineProperty({ ...event }, 'result', { value: result, enumerable: false }),
+  ) as unknown as StreamEvent
 }
 
-function withExtras<Kind extends keyof StreamExtras>(
-  event: DurableEvent & { kind: Kind },
-  extras: StreamExtras[Kind],
-): StreamEvent {
-  const copy = { ...event }
-  for (const [name, value] of Object.entries(extras)) Object.defineProperty(copy, name, { value, enumerable: false })
-  return Object.freeze(copy) as unknown as StreamEvent
+type Reply = DurableEvent & { kind: 'model_message' }
+
+/** The members of a reply that are computed when they are read. */
+const REPLY = {
+  get text(): string {
+    return textOf((this as unknown as Reply).entry.parts)
+  },
+  get toolCalls(): StreamExtras['model_message']['toolCalls'] {
+    return toolCallsOf((this as unknown as Reply).entry.parts).map(({ callId: id, name }) => ({ id, name }))
+  },
 }

@@ -110,7 +110,7 @@ export class TurnDriver {
       await this.#context.emit('model_retry', { retryKind: 'structured_output', ...correction })
     }
     const host = this.#context.seams.notices.length === 0 ? null : await this.#effects.hostNotices()
-    await this.#begin(requestKind, { ...this.#additions(command), notices, host, config, closing })
+    await this.#begin(requestKind, { notices, host, config, closing, ...this.#additions(command) })
     for (const { limitKind, remaining, content } of notices) {
       await this.#context.emit('limit_warning', { limitKind, remaining, content })
     }

@@ -76,7 +76,7 @@ export class LiveEffects implements Effects {
       value,
       message: {
         finalizedOutputMode: resolution.kind === 'final' ? resolution.mode : null,
-        entry: { ...turn.entry, id: entryId(state.transcript.length), at: clock.iso() },
+        entry: { id: entryId(state.transcript.length), at: clock.iso(), ...turn.entry },
         resolution,
         nativeFinishReason: turn.nativeFinishReason ?? null,
         responseId: turn.responseId ?? null,
