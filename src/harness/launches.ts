@@ -1,7 +1,7 @@
 import type { ForkOptions, ResumeOptions } from './options.js'
 import type { Resumed } from './run-checks.js'
 import type { Launch } from './runs.js'
-import { loadPaused, loadRun, loadStored } from '../run/core/load.js'
+import { loadPaused, loadRetried, loadRun, loadStored } from '../run/core/load.js'
 import type { LoadedRun } from '../run/core/load.js'
 import type { GoOnOpening } from '../run/core/plan.js'
 import type { RunLog } from '../run/log/log.js'
@@ -42,7 +42,8 @@ export function storedLaunch(
   { begun, options }: { readonly begun: 'recovered' | 'retried'; readonly options: ResumeOptions },
   log: RunLog,
 ): Launch {
-  return continuedLaunch({ begun, answers: [], load: () => loadRun(log, runId) }, options)
+  const load = (): Promise<LoadedRun | null> => (begun === 'retried' ? loadRetried(log, runId) : loadRun(log, runId))
+  return continuedLaunch({ begun, answers: [], load }, options)
 }
 
 /** A new run that continues a recorded one. */

@@ -122,8 +122,9 @@ export class OpenHarness<Output = string, Deps = unknown> implements AsyncDispos
 
   /**
    * Continues a run that failed or was cancelled, in its own log: from where it stood, with new budgets for failures in a
-   * row. Calls that had started are resolved as after a crash. Any other run is treated as by `recover`. Rejects with
-   * `run_not_found`, and with `invalid_state` for a child run.
+   * row. Calls that had started are resolved as after a crash; child runs that were cancelled with it are continued when
+   * their call is. Any other run is treated as by `recover`. Rejects with `run_not_found`, and with `invalid_state` for a
+   * child run and for a run whose conversation another run of the log continues.
    */
   async retry(runId: string, options: ResumeOptions<Deps> = {}): Promise<HarnessResult<Output>> {
     return resultOf(this.#beginStored(runId, options as ResumeOptions, { begun: 'retried', streamed: false }))
@@ -177,17 +178,20 @@ export class OpenHarness<Output = string, Deps = unknown> implements AsyncDispos
   }
 
   /**
-   * Ends a run without running another tool: a run in progress in this harness, or one that the log has and that is paused or
-   * was interrupted. True once it has ended as `cancelled`, false if it had ended before. Rejects with `run_not_found`, and
+   * Ends a run, and its child runs, without running another tool: a run in progress in this harness, or one that the log has
+   * and that is paused or was interrupted. True once it has ended as `cancelled`, false if it had ended before. Rejects with `run_not_found`, and
    * with `run_owned` while another process executes the run.
    */
   async cancel(runId: string): Promise<boolean> {
     this.#assertOpen()
     checkRunId(runId)
     const reason = new HarnessError('cancelled', 'The run was cancelled by its id.')
-    if (await this.#runs.cancel(runId, reason)) return true
+    const log = this.#runs.logOf(runId)
+    const isCancelled = await this.#runs.cancel(runId, reason)
     const { launcher } = await this.#load()
-    return launcher.cancelStored(runId)
+    if (!isCancelled || log === undefined) return launcher.cancelStored(runId)
+    await launcher.cancelChildren(runId, log)
+    return true
   }
 
   /**

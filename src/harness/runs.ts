@@ -16,11 +16,13 @@ import type { GoOnOpening, Opening, RunPlan } from '../run/core/plan.js'
 import { RunContext } from '../run/core/context.js'
 import type { RunSurroundings } from '../run/core/context.js'
 import type { ForkEffects } from '../run/replay/fork.js'
-import { cancelStored } from '../run/resume/cancel.js'
+import { cancelChildren, cancelStored } from '../run/resume/cancel.js'
+import type { CancelMeans } from '../run/resume/cancel.js'
 import { SeamSet } from '../run/extension/seam-set.js'
 import { inline } from '../run/resume/history.js'
 import { loadChild } from '../run/core/load.js'
 import { EventQueue } from '../run/stream/queue.js'
+import type { RunLog } from '../run/log/log.js'
 import type { ReplayedStretch, Stretch } from '../run/replay/replay.js'
 import type { ToolSpec } from '../tools/spec.js'
 import type { Clock } from '../util/clock.js'
@@ -114,13 +116,23 @@ export class Launcher<Output> {
     return { context, outcome: conduct<Output>(context, plan) }
   }
 
-  /** Cancels a run that the log has: that is paused or was interrupted. False when it has ended already. */
-  async cancelStored(runId: string): Promise<boolean> {
-    const { log, signingKey } = this.#config
-    const queue = this.#runs.unreadQueue()
-    const own = { runId, parent: null, metadata: {}, log, queue, abort: new RunAbort(undefined), signingKey }
-    const given = { clock: this.#clock, seams: NO_SEAMS, configPolicy: 'any' } as const
-    return cancelStored(new RunContext({ ...own, ...given }))
+  /** Cancels a run that the log has, and that is paused or was interrupted. False if it had ended. */
+  cancelStored(runId: string): Promise<boolean> {
+    return cancelStored(this.#cancelMeans(this.#config.log), runId)
+  }
+
+  /** Cancels the child runs of a run that was cancelled, if they are paused or were interrupted. */
+  cancelChildren(runId: string, log: RunLog): Promise<void> {
+    return cancelChildren(this.#cancelMeans(log), runId)
+  }
+
+  #cancelMeans(log: RunLog): CancelMeans {
+    const given = { metadata: {}, log, clock: this.#clock, seams: NO_SEAMS, configPolicy: 'any' } as const
+    const contextOf: CancelMeans['contextOf'] = (run) => {
+      const own = { queue: this.#runs.unreadQueue(), abort: new RunAbort(undefined) }
+      return new RunContext({ ...given, ...own, ...run, signingKey: this.#config.signingKey })
+    }
+    return { log, contextOf }
   }
 
   #means(tools: readonly ToolSpec[]): Parameters<typeof planOf>[0] {

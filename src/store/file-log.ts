@@ -22,7 +22,7 @@ import { FileLease, isClaimed, ownerIn } from './file-lease.js'
 import { runIdOf } from './file-name.js'
 import { namesIn } from './folder.js'
 import { folderOf, pathsOf } from './file-paths.js'
-import { addReference, referencesIn } from './file-references.js'
+import { addReference, referencesIn, referencesTo } from './file-references.js'
 import { exportRun, foldRun } from './fold-run.js'
 import { Followers } from './followers.js'
 import { LogFile } from './log-file.js'
@@ -163,6 +163,11 @@ class FileLog implements LogStore {
     return exportRun(this, runId)
   }
 
+  async referrers(ref: LogRef): Promise<readonly LogRef[]> {
+    checkRef(ref)
+    return (await referencesTo(this.#folder, this.#pathsOf(ref).referrers)).map(({ from }) => from)
+  }
+
   async prune(options: PruneOptions): Promise<number> {
     const [runs, references] = [await prunables(this.list()), await referencesIn(this.#folder)]
     let removed = 0
@@ -274,9 +279,10 @@ class FileLog implements LogStore {
     return { threadId: ref.id, createdAt: first.at, updatedAt: last.at, lastSeq: last.seq, owner, digest }
   }
 
-  async *#runs({ before }: ListQuery): AsyncGenerator<LogSummaries['run']> {
+  async *#runs({ before, parentRunId }: ListQuery): AsyncGenerator<LogSummaries['run']> {
     for (const place of (await this.#places('run')).sort(comparePlaces)) {
       if (before !== null && comparePlaces(before, place) >= 0) continue
+      if (parentRunId !== undefined && place.parentRunId !== parentRunId) continue
       const summary = await unlessDamaged(this.inspect(runRef(place.id)))
       if (summary !== null) yield summary
     }
@@ -292,9 +298,9 @@ class FileLog implements LogStore {
   }
 
   /** The logs of one kind, and when they begin. */
-  async #places(kind: LogKind): Promise<Place[]> {
+  async #places(kind: LogKind): Promise<FilePlace[]> {
     const names = (await namesIn(folderOf(this.#folder, kind))).filter((name) => name.endsWith('.jsonl'))
-    const places: Place[] = []
+    const places: FilePlace[] = []
     for (let start = 0; start < names.length; start += READ_TOGETHER) {
       const together = names.slice(start, start + READ_TOGETHER).map((name) => this.#placeOf(kind, name))
       places.push(...(await Promise.all(together)).filter((place) => place !== null))
@@ -302,15 +308,18 @@ class FileLog implements LogStore {
     return places
   }
 
-  async #placeOf(kind: LogKind, fileName: string): Promise<Place | null> {
+  async #placeOf(kind: LogKind, fileName: string): Promise<FilePlace | null> {
     const name = fileName.slice(0, -'.jsonl'.length)
     const path = join(folderOf(this.#folder, kind), fileName)
     const first = await unlessDamaged(
-      readFirst<LogEvent & { runId?: string; threadId?: string }>(path, { kind, id: name }),
+      readFirst<LogEvent & { runId?: string; threadId?: string; parentRunId?: string | null }>(path, {
+        kind,
+        id: name,
+      }),
     )
     if (first === null || first === undefined) return null
     const id = runIdOf(name) ?? (kind === 'run' ? first.runId : first.threadId)
-    return id === undefined ? null : { id, time: first.at }
+    return id === undefined ? null : { id, time: first.at, parentRunId: first.parentRunId ?? null }
   }
 
   /** False if it has more events than when it was chosen, or an owner. */
@@ -329,6 +338,11 @@ class FileLog implements LogStore {
       lease.release()
     }
   }
+}
+
+interface FilePlace extends Place {
+  /** Of a run that a tool call started. */
+  readonly parentRunId: string | null
 }
 
 function isEnd({ kind }: LogEvent): boolean {

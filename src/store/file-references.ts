@@ -27,7 +27,8 @@ export async function referencesIn(folder: string): Promise<Reference[]> {
   return found
 }
 
-async function referencesTo(folder: string, referrers: string): Promise<Reference[]> {
+/** The references in one folder of referrers. Removes those of logs that are gone. */
+export async function referencesTo(folder: string, referrers: string): Promise<Reference[]> {
   const found: Reference[] = []
   for (const name of await namesIn(referrers)) {
     const path = join(referrers, name)

@@ -32,8 +32,8 @@ interface KeptLog {
   digest: JsonObject | null
   /** The logs that it refers to. */
   readonly references: Set<KeptLog>
-  /** How many logs refer to it. */
-  referrers: number
+  /** The logs that refer to it. */
+  readonly referrers: Set<KeptLog>
   claim: { readonly owner: string; readonly untilMs: number } | null
   /** Null before the first post. */
   inbox: { readonly ids: Set<string>; waiting: Post[] } | null
@@ -117,6 +117,7 @@ class MemoryLog implements LogStore {
     const query = listQuery(options)
     const found: LogSummaries[LogKind][] = []
     for (const kept of [...this.#logs[query.kind].values()]) {
+      if (!mayHaveParent(kept, query.parentRunId)) continue
       const summary = await this.#summaryOf(kept)
       if (summary !== null && isListed(query, summary)) found.push(summary)
     }
@@ -126,6 +127,10 @@ class MemoryLog implements LogStore {
 
   export(runId: string): AsyncIterable<DurableEvent> {
     return exportRun(this, runId)
+  }
+
+  async referrers(ref: LogRef): Promise<readonly LogRef[]> {
+    return [...(this.#find(ref)?.referrers ?? [])].map((from) => from.ref)
   }
 
   async prune(options: PruneOptions): Promise<number> {
@@ -155,7 +160,7 @@ class MemoryLog implements LogStore {
       events: [],
       digest: null,
       references: new Set<KeptLog>(),
-      referrers: 0,
+      referrers: new Set<KeptLog>(),
       claim: null,
       inbox: null,
     }
@@ -187,16 +192,15 @@ class MemoryLog implements LogStore {
 
   #refer(from: KeptLog, ref: LogRef): void {
     const to = this.#find(ref) ?? this.#create(ref)
-    if (from.references.has(to)) return
     from.references.add(to)
-    to.referrers += 1
+    to.referrers.add(from)
     this.#ended.delete(to)
   }
 
   /** A paused run counts as ended until it continues. */
   #countEnded(kept: KeptLog): void {
     this.#ended.delete(kept)
-    if (!hasRunEnded(kept) || kept.referrers > 0) return
+    if (!hasRunEnded(kept) || kept.referrers.size > 0) return
     this.#ended.add(kept)
     for (const earliest of this.#ended) {
       if (this.#ended.size <= this.#keepEnded) break
@@ -211,14 +215,20 @@ class MemoryLog implements LogStore {
     this.#logs[ref.kind].delete(ref.id)
     if (claim !== null) this.#create(ref).claim = claim
     for (const to of removed.references) {
-      to.referrers -= 1
-      if (to.referrers === 0 && hasRunEnded(to)) this.#ended.add(to)
+      to.referrers.delete(removed)
+      if (to.referrers.size === 0 && hasRunEnded(to)) this.#ended.add(to)
     }
   }
 }
 
 function ownerOf(claim: KeptLog['claim']): string | null {
   return claim !== null && claim.untilMs > Date.now() && !hasEnded(claim.owner) ? claim.owner : null
+}
+
+/** False if the first event of a run names another parent. */
+function mayHaveParent({ events: [first] }: KeptLog, parentRunId: string | null | undefined): boolean {
+  if (parentRunId === undefined || first === undefined || !('parentRunId' in first)) return true
+  return first.parentRunId === parentRunId
 }
 
 function hasRunEnded({ ref, events }: KeptLog): boolean {

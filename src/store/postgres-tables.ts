@@ -209,6 +209,11 @@ export class PostgresTables {
     }))
   }
 
+  referrers({ kind, id }: LogRef): Promise<LogRef[]> {
+    const sql = `select from_kind as kind, from_id as id from ${this.#references} where to_kind = $1 and to_id = $2`
+    return this.#rows<LogRef>(sql, [kind, id])
+  }
+
   /**
    * Removes logs of one kind that have no more events than when they were chosen, that no process owns, and that no log
    * refers to but those removed with them. Resolves to their number.

@@ -167,6 +167,13 @@ class PostgresLogStore implements PostgresLog {
     return exportRun(this, runId)
   }
 
+  referrers(ref: LogRef): Promise<readonly LogRef[]> {
+    return this.#use(`read the references to ${nameOf(ref)}`, (tables) => {
+      checkRef(ref)
+      return tables.referrers(ref)
+    })
+  }
+
   async prune(options: PruneOptions): Promise<number> {
     const runs = await prunables(this.list())
     return this.#use('remove logs', async (tables) => {

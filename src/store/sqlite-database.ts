@@ -79,6 +79,7 @@ create table log_references (
   to_id text not null,
   primary key (from_kind, from_id, to_kind, to_id)
 );
+create index log_references_by_target on log_references (to_kind, to_id);
 create table posts (
   number integer primary key autoincrement,
   kind text not null,

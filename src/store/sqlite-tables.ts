@@ -34,6 +34,7 @@ export class SqliteTables {
   readonly #logs: Readonly<Record<LogKind, LogStatements>>
   readonly #addReference: Statement
   readonly #references: Statement
+  readonly #referrers: Statement
   readonly #dropReferences: Statement
   readonly #addPost: Statement
   readonly #posts: Statement
@@ -46,6 +47,9 @@ export class SqliteTables {
     this.#logs = { run: new LogStatements(database, 'run'), thread: new LogStatements(database, 'thread') }
     this.#addReference = prepare('insert into log_references values (?, ?, ?, ?) on conflict do nothing')
     this.#references = prepare('select from_kind, from_id, to_kind, to_id from log_references')
+    this.#referrers = prepare(
+      'select from_kind as kind, from_id as id from log_references where to_kind = ? and to_id = ?',
+    )
     this.#dropReferences = prepare('delete from log_references where from_kind = ? and from_id = ?')
     this.#addPost = prepare(
       'insert into posts (kind, log_id, post_id, body) values (?, ?, ?, ?) on conflict do nothing',
@@ -103,6 +107,10 @@ export class SqliteTables {
       from: { kind: row['from_kind'] as LogKind, id: row['from_id'] ?? '' },
       to: { kind: row['to_kind'] as LogKind, id: row['to_id'] ?? '' },
     }))
+  }
+
+  referrers({ kind, id }: LogRef): LogRef[] {
+    return this.#referrers.all(kind, id) as LogRef[]
   }
 
   post({ kind, id }: LogRef, post: Post): void {

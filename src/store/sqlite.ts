@@ -141,6 +141,13 @@ class SqliteLogStore implements SqliteLog {
     return exportRun(this, runId)
   }
 
+  referrers(ref: LogRef): Promise<readonly LogRef[]> {
+    return this.#use(`read the references to ${nameOf(ref)}`, (tables) => {
+      checkRef(ref)
+      return tables.referrers(ref)
+    })
+  }
+
   async prune(options: PruneOptions): Promise<number> {
     const runs = await prunables(this.list())
     return this.#use('remove logs', (tables) =>

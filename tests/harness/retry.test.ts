@@ -108,3 +108,31 @@ test('a failed run is closed in the conversation that continues it', async () =>
   const again = await elsewhere.run('Then?', { history: stored(failed.run) })
   expect(again.transcript.slice(0, 3)).toEqual(failed.run.transcript)
 })
+
+describe('a failed run whose conversation another run continues', () => {
+  async function continued() {
+    const log = memoryLog()
+    const model = new ScriptedModel().fails(new Error('Down.')).says('Next.').says('Done.')
+    const harness = harnessOf({ model, log })
+    await failureOf(harness.run('Go.', { runId: 'run_1' }))
+    await harness.run('Then?', { runId: 'run_2', history: { runId: 'run_1' } })
+    return { log, harness }
+  }
+
+  test('is not retried', async () => {
+    const { log, harness } = await continued()
+    const before = await eventsIn(log, 'run_1')
+    const refusal = { code: 'invalid_state', message: expect.stringMatching(/^retry: run `run_2` continues/) as string }
+    expect(await failureOf(harness.retry('run_1'))).toMatchObject(refusal)
+    expect(await failureOf(harness.streamRetry('run_1').result)).toMatchObject(refusal)
+    expect(await eventsIn(log, 'run_1')).toEqual(before)
+  })
+
+  test('is retried once that run is removed; a thread that refers to it is no obstacle', async () => {
+    const { log, harness } = await continued()
+    const event = { kind: 'run_begun', seq: 1, at: new Date().toISOString() }
+    await log.append({ kind: 'thread', id: 't_1' }, [event], { references: [{ kind: 'run', id: 'run_1' }] })
+    await log.prune({ only: [{ kind: 'run', id: 'run_2' }] })
+    expect((await harness.retry('run_1')).text).toBe('Done.')
+  })
+})

@@ -1,7 +1,7 @@
 import { HarnessError } from '../../contracts/errors.js'
 import type { ResumeState } from '../../contracts/result.js'
 import { runRef } from '../log/ref.js'
-import type { RunLog } from '../log/log.js'
+import type { LogStore, RunLog } from '../log/log.js'
 import { apply } from '../machine/apply.js'
 import type { DurableEvent } from '../machine/events.js'
 import type { RunState } from '../machine/state.js'
@@ -20,6 +20,8 @@ export interface LoadedRun {
   readonly isLogged: boolean
   /** Call ids of the answers that it has had since it was stored: they are not given to it again. */
   readonly answered?: readonly string[]
+  /** A child run that was cancelled together with its call: it continues where it stood. */
+  readonly isReopened?: boolean
 }
 
 /** Folds what the log has of a run; null when it has nothing. `storedSeq` is the last event of what was stored of it. */
@@ -61,13 +63,42 @@ export async function loadStored(log: RunLog, stored: StoredState): Promise<Load
   return { ...stored, last: null, isLogged: known !== null }
 }
 
-/** A run under a call: what the log has of it, unless what the call has kept of it is newer. */
+/**
+ * A run that is to be retried; null if the log has no such run. Rejects with `invalid_state` if other runs refer to it: they
+ * continue its conversation as it ended.
+ */
+export async function loadRetried(log: RunLog, runId: string): Promise<LoadedRun | null> {
+  const found = await loadRun(log, runId)
+  if (found?.state.phase.at !== 'ended' || found.state.phase.error === undefined) return found
+  const { referrers } = log as Partial<LogStore>
+  const [first] = ((await referrers?.call(log, runRef(runId))) ?? []).filter(({ kind }) => kind === 'run')
+  if (first !== undefined) throw continuedBy(runId, first.id)
+  return found
+}
+
+/**
+ * A run under a call: the content of the log, unless the state that the call has kept is newer. A run that was cancelled
+ * since then is reopened: its call is entered again.
+ */
 export async function loadChild(log: RunLog, runId: string, stored: ResumeState | null): Promise<LoadedRun | null> {
-  if (stored === null) return loadBegun(log, runId)
+  if (stored === null) return reopened(await loadBegun(log, runId), 0)
   const kept = readState(stored, `The state of run \`${runId}\``, null)
   const logged = await loadBegun(log, runId, kept.state.seq)
-  if (logged !== null && logged.state.seq >= kept.state.seq) return logged
+  if (logged !== null && logged.state.seq >= kept.state.seq) return reopened(logged, kept.state.seq)
   return { ...kept, last: null, isLogged: logged !== null }
+}
+
+function reopened(found: LoadedRun | null, storedSeq: number): LoadedRun | null {
+  if (found === null || found.state.seq === storedSeq) return found
+  const { phase } = found.state
+  return phase.at === 'ended' && phase.stopReason === 'cancelled' ? { ...found, isReopened: true } : found
+}
+
+function continuedBy(runId: string, other: string): HarnessError {
+  return new HarnessError(
+    'invalid_state',
+    `retry: run \`${other}\` continues the conversation of run \`${runId}\` as it ended. Continue it in a new run, with \`history\`.`,
+  )
 }
 
 function changed(runId: string): HarnessError {

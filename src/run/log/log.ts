@@ -90,6 +90,8 @@ export interface LogStore {
    * first, then by id. Changes nothing.
    */
   list<Kind extends LogKind = 'run'>(options?: ListOptions<Kind>): AsyncIterable<LogSummaries[Kind]>
+  /** The logs that refer to this one, in no particular order. Absent: it is not known. */
+  referrers?(ref: LogRef): Promise<readonly LogRef[]>
   /** Removes logs that no other log refers to, with their inboxes. Resolves to their number. */
   prune(options: PruneOptions): Promise<number>
   /** The events of a run with the conversations that it refers to in them: a log that stands alone. */

@@ -53,7 +53,10 @@ async function perform(
   answers: readonly Answer[],
 ): Promise<Ending> {
   const { opening } = run.plan
-  if (found !== null && opening.kind === 'go_on') return continueRun(run, { ...opening, answers }, found)
+  if (found !== null && opening.kind === 'go_on') {
+    const begun = found.isReopened === true ? 'retried' : opening.begun
+    return continueRun(run, { ...opening, begun, answers }, found)
+  }
   const fresh = opening.kind === 'fresh' ? opening : await opening.otherwise?.()
   if (fresh !== undefined) return begin(run, fresh)
   throw new HarnessError('run_not_found', `The log knows no run \`${run.context.runId}\`.`)

@@ -58,11 +58,15 @@ function promptOf({ transcript, firstEntry }: RunState): InputMessage {
 export async function storedEnding<Output>(
   context: RunContext,
   plan: RunPlan,
-  { found: { state, responses, last }, answers }: { readonly found: LoadedRun; readonly answers: readonly Answer[] },
+  {
+    found: { state, responses, last, isReopened },
+    answers,
+  }: { readonly found: LoadedRun; readonly answers: readonly Answer[] },
 ): Promise<HarnessResult<Output> | null> {
   const isOver = last === null || last.kind === 'run_completed' || last.kind === 'run_failed'
   const { phase } = state
-  if (isRetry(plan.opening) && phase.at === 'ended' && phase.error !== undefined) return null
+  const retries = isReopened === true || isRetry(plan.opening)
+  if (retries && phase.at === 'ended' && phase.error !== undefined) return null
   const pending = pendingOf(state)
   if (!isOver || (phase.at !== 'ended' && (pending.length === 0 || answers.length > 0))) return null
   const announce = (result: HarnessResult<Output> | null): void => {

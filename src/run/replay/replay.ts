@@ -55,7 +55,9 @@ export async function replayRun<Output>(
     context = stretch.context
     const [outcome] = await Promise.allSettled([stretch.outcome])
     if (recording.mismatch !== null) throw recording.mismatch
-    if (outcome.status === 'fulfilled' && outcome.value.pending.length > 0) throwCancelled(recording, context)
+    const isPaused = outcome.status === 'fulfilled' && outcome.value.pending.length > 0
+    const cancelled = isPaused ? takeCancellation(recording, context) : null
+    if (cancelled !== null && recording.next === undefined) throw cancelled
     const { last, next } = recording
     // It did not begin: its history was not found.
     if (next === started && outcome.status === 'rejected') throw outcome.reason
@@ -67,12 +69,12 @@ export async function replayRun<Output>(
   }
 }
 
-/** A run that was cancelled while it was paused ends there. */
-function throwCancelled(recording: Recording, context: RunContext): void {
+/** The error of a run that was cancelled while it was paused; null for any other. */
+function takeCancellation(recording: Recording, context: RunContext): HarnessError | null {
   const { next } = recording
-  if (next?.kind !== 'run_failed') return
+  if (next?.kind !== 'run_failed') return null
   context.replay(recording.take())
-  throw toHarnessError(recordedFailure(next), context.report(next.stopReason))
+  return toHarnessError(recordedFailure(next), context.report(next.stopReason))
 }
 
 /** The durable events of the run that comes first; those of the runs that it started are not needed. */
@@ -125,12 +127,11 @@ function openingOf(
     before === null
       ? { ...readState(started.state, `The log of run \`${started.runId}\``, null), last: null, isLogged: false }
       : { state: before.state, responses: [], last: recording.last, isLogged: true }
-  const answers = begun === 'resumed' ? recording.answersAhead : []
   return {
     kind: 'go_on',
     begun,
     load: () => Promise.resolve(found),
-    answers,
+    answers: recording.answersAhead,
     configPolicy: 'any',
     metadata: started.metadata,
     otherwise: null,

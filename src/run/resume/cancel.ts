@@ -1,21 +1,40 @@
 import { HarnessError } from '../../contracts/errors.js'
 import type { RunContext } from '../core/context.js'
 import { loadRun } from '../core/load.js'
+import type { LogStore, RunLog } from '../log/log.js'
+import type { RunParent, RunState } from '../machine/state.js'
 import { belowAnother } from './stored-state.js'
 
+/** The log of the runs, and what makes the context of one. */
+export interface CancelMeans {
+  readonly log: RunLog
+  readonly contextOf: (run: { readonly runId: string; readonly parent: RunParent | null }) => RunContext
+}
+
 /**
- * Ends a run that is paused or was interrupted, from its log: no tool runs, and no request is sent. False when it has ended
- * already. Rejects with `run_not_found`, and with `run_owned` while another process executes it.
+ * Ends a run that is paused or was interrupted, after its child runs, from its log: no tool runs, and no request is sent.
+ * False if it had ended. Rejects with `run_not_found`, and with `run_owned` while another process executes it.
  */
-export async function cancelStored(context: RunContext): Promise<boolean> {
-  const { runId, log } = context
+export async function cancelStored(means: CancelMeans, runId: string): Promise<boolean> {
+  return end(means, runId, null)
+}
+
+/** Ends the child runs of a run that was cancelled, if they are paused or were interrupted. */
+export async function cancelChildren(means: CancelMeans, runId: string): Promise<void> {
+  const found = await loadRun(means.log, runId)
+  if (found !== null) await endChildren(means, found.state)
+}
+
+async function end(means: CancelMeans, runId: string, parent: RunParent | null): Promise<boolean> {
+  const context = means.contextOf({ runId, parent })
   try {
     await context.claim(false)
-    const found = await loadRun(log, runId)
+    const found = await loadRun(means.log, runId)
     if (found === null) throw new HarnessError('run_not_found', `The log has no run \`${runId}\`.`)
     const { state, responses } = found
-    if (state.parent !== null) throw belowAnother(runId, state.parent)
+    if (parent === null && state.parent !== null) throw belowAnother(runId, state.parent)
     if (state.phase.at === 'ended') return false
+    await endChildren(means, state)
     context.adopt(state, responses, null)
     const { code, name: errorType, message } = new HarnessError('cancelled', 'The run was cancelled.')
     await context.emit('run_failed', { stopReason: 'cancelled', code, errorType, message, usage: state.usage })
@@ -24,4 +43,24 @@ export async function cancelStored(context: RunContext): Promise<boolean> {
     context.abort.release()
     await context.release()
   }
+}
+
+async function endChildren(means: CancelMeans, state: RunState): Promise<void> {
+  for (const childRunId of await childrenOf(means.log, state)) {
+    const child = (await loadRun(means.log, childRunId))?.state
+    if (child !== undefined && child.phase.at !== 'ended') await end(means, childRunId, child.parent)
+  }
+}
+
+/** The child runs that the state names, and those that the log lists. */
+async function childrenOf(log: RunLog, { runId, phase, background }: RunState): Promise<ReadonlySet<string>> {
+  const position = phase.at === 'ended' ? phase.position : phase
+  const calls = position?.at === 'batch' ? position.calls : []
+  const named = calls.flatMap(({ children }) => children.map((child) => child.runId))
+  const found = new Set([...named, ...(background?.runs ?? []).map(({ childRunId }) => childRunId)])
+  const { list } = log as Partial<LogStore>
+  if (list === undefined) return found
+  const open = list.call(log, { parentRunId: runId, status: ['paused', 'interrupted', 'running'] })
+  for await (const summary of open) if ('runId' in summary) found.add(summary.runId)
+  return found
 }

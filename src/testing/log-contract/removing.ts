@@ -42,6 +42,23 @@ export const removingLaws = {
       expectEqual('the runs that are left', await all(log.list()), [])
     },
   },
+  names_referrers: {
+    says: 'A log names the logs that refer to it, as long as these are there.',
+    async holds({ store, again }) {
+      await ended(store, 'run_1')
+      await ended(store, 'run_2', [runOf('run_1')])
+      await ended(store, 'run_3', [runOf('run_1')])
+      await store.append(threadOf('run_1'), thread(1), { references: [runOf('run_1'), runOf('run_2')] })
+      const log = await again()
+      const referrers = async (ref: LogRef): Promise<readonly string[]> =>
+        ((await log.referrers?.(ref)) ?? []).map(({ kind, id }) => `${kind} ${id}`).sort()
+      expectEqual('the referrers of a run', await referrers(runOf('run_1')), ['run run_2', 'run run_3', 'thread run_1'])
+      expectEqual('the referrers of a thread', await referrers(threadOf('run_1')), [])
+      await log.prune({ only: [runOf('run_3'), threadOf('run_1')] })
+      expectEqual('the referrers that are left', await referrers(runOf('run_1')), ['run run_2'])
+      expectEqual('the referrers of an unknown log', await referrers(runOf('run_9')), [])
+    },
+  },
   removes_by_name: {
     says: 'Logs that are named are removed with their inboxes, whatever their status, unless somebody owns them.',
     async holds({ store, again }) {
