@@ -26,10 +26,14 @@ export async function normalizeTurn(
   const calls: ModelToolCall[] = []
   for (const part of turn.entry.parts) {
     const recorded = part.type === 'tool_call' ? await normalizePart(part, turn, { tools, ids, checked, calls }) : part
-    // A copy: the run freezes its entries, and the model's own objects stay its own.
-    parts.push({ ...recorded })
+    parts.push(copyOf(recorded))
   }
-  return { turn: { ...turn, entry: { ...turn.entry, parts, usage: { ...turn.entry.usage } } }, calls, checked }
+  return { turn: { ...turn, entry: { ...turn.entry, parts, usage: copyOf(turn.entry.usage) } }, calls, checked }
+}
+
+/** The run freezes its entries, and the model's own objects stay its own. A spread copy would be slower to freeze. */
+function copyOf<T extends object>(value: T): T {
+  return Object.assign({}, value)
 }
 
 interface Normalizing {
