@@ -26,7 +26,7 @@ import { addReference, referencesIn, referencesTo } from './file-references.js'
 import { exportRun, foldRun } from './fold-run.js'
 import { Followers } from './followers.js'
 import { LogFile } from './log-file.js'
-import type { WriteCheck } from './log-file.js'
+import type { Writer } from './log-file.js'
 import { readEvents, readFirst } from './read-file.js'
 import { unlessDamaged } from './rows.js'
 import { TakenPosts } from './taken-posts.js'
@@ -188,7 +188,7 @@ class FileLog implements LogStore {
   #open(ref: LogRef, owner: string | undefined): LogFile {
     const open = this.#files.get(keyOf(ref))
     if (open !== undefined && open.owner === owner) return open.file
-    const file = LogFile.open(this.#pathsOf(ref).log, ref, this.#checkFor(ref, owner))
+    const file = LogFile.open(this.#pathsOf(ref).log, ref, this.#writerOf(ref, owner))
     this.#files.set(keyOf(ref), { owner, file })
     return file
   }
@@ -200,16 +200,17 @@ class FileLog implements LogStore {
   }
 
   /** Without a claim one may write while nobody has claimed the log; and not into a file that a claim has replaced. */
-  #checkFor(ref: LogRef, owner: string | undefined): WriteCheck {
+  #writerOf(ref: LogRef, owner: string | undefined): Writer {
     const { lease: folder, log } = this.#pathsOf(ref)
     const lease = this.#leases.get(keyOf(ref))
-    return (fd) => {
+    const check: Writer['check'] = (fd) => {
       const may =
         owner === undefined
           ? !isClaimed(folder) && !(fd !== null && fstatSync(fd).nlink === 0 && isThere(log))
           : lease !== undefined && lease.owner === owner && lease.stands
       if (!may) throw ownedByAnother(ref, owner)
     }
+    return { isOwner: owner !== undefined, check }
   }
 
   async #claim(ref: LogRef, owner: string, ttlMs: number): Promise<boolean> {

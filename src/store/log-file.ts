@@ -15,15 +15,19 @@ const SYNC_EVERY_MS = 1000
 const TAIL_BYTES = 65_536
 const flush = promisify(fdatasync)
 
-/** Throws if the writer may not write, or no longer. Called before and after each write to the file `fd`; null: before it is open. */
-export type WriteCheck = (fd: number | null) => void
+export interface Writer {
+  /** An owner's file is its own: a claim of another process replaces it. Others share it with whoever claims the log. */
+  readonly isOwner: boolean
+  /** Throws if the writer may not write to the file `fd`, or no longer; null: before the file is open. */
+  readonly check: (fd: number | null) => void
+}
 
 /** The file of one log, open for appending. */
 export class LogFile {
   readonly #fd: number
   readonly #path: string
   readonly #ref: LogRef
-  readonly #check: WriteCheck
+  readonly #writer: Writer
   /** Identifies the file: another one may get its name. */
   readonly #inode: number
   #size: number
@@ -33,14 +37,14 @@ export class LogFile {
   #syncing: Promise<void> = Promise.resolve()
   #failure: HarnessError | undefined
 
-  private constructor(path: string, ref: LogRef, check: WriteCheck) {
+  private constructor(path: string, ref: LogRef, writer: Writer) {
     this.#path = path
     this.#ref = ref
-    this.#check = check
-    this.#fd = openSync(path, 'a+', 0o600)
+    this.#writer = writer
+    this.#fd = openFile(path)
     try {
       // Not before the file is open: from here on it is this writer's, or one that another claim has replaced.
-      check(this.#fd)
+      writer.check(this.#fd)
       this.#lastSeq = mendTail(this.#fd, ref)
       this.#isNew = this.#lastSeq === 0
       const { ino, size } = fstatSync(this.#fd)
@@ -53,10 +57,9 @@ export class LogFile {
   }
 
   /** Opens the file, which it creates with its folder, readable by its owner alone. A torn last line is cut off. */
-  static open(path: string, ref: LogRef, check: WriteCheck): LogFile {
-    check(null)
-    makeFolder(dirname(path))
-    return new LogFile(path, ref, check)
+  static open(path: string, ref: LogRef, writer: Writer): LogFile {
+    writer.check(null)
+    return new LogFile(path, ref, writer)
   }
 
   /** Passes events to the operating system, in one write. Throws if none of them is stored. */
@@ -64,12 +67,12 @@ export class LogFile {
     if (this.#failure !== undefined) throw this.#failure
     const lastSeq = lastSeqOf(this.#ref, this.#lastSeq, events)
     const bytes = Buffer.from(events.map((event) => `${JSON.stringify(event)}\n`).join(''))
-    this.#check(this.#fd)
+    if (!this.#writer.isOwner) this.#writer.check(this.#fd)
     this.#checkFile()
     let written = 0
     try {
       while (written < bytes.length) written += writeSync(this.#fd, bytes, written)
-      this.#check(this.#fd)
+      this.#writer.check(this.#fd)
     } catch (error) {
       this.#takeBack(written)
       throw error
@@ -110,6 +113,7 @@ export class LogFile {
   #checkFile(): void {
     const found = statSync(this.#path, { throwIfNoEntry: false })
     if (found?.ino === this.#inode && found.size === this.#size) return
+    this.#writer.check(this.#fd)
     const change = found === undefined ? 'is gone' : found.ino === this.#inode ? 'was changed' : 'was replaced'
     const message = `The log of ${nameOf(this.#ref)} cannot be continued: its file \`${this.#path}\` ${change} during the run.`
     throw new HarnessError('store_failure', message)
@@ -129,6 +133,17 @@ export class LogFile {
     } catch {
       // The next to open the file cuts off the torn one at least; the error of the write is the one to report.
     }
+  }
+}
+
+/** Opens a file for appending, which is created with its folder if it does not exist. */
+function openFile(path: string): number {
+  try {
+    return openSync(path, 'a+', 0o600)
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code !== 'ENOENT') throw error
+    makeFolder(dirname(path))
+    return openSync(path, 'a+', 0o600)
   }
 }
 
