@@ -46,7 +46,7 @@ const below = {
   toolbox: [...vocabulary, 'tools'],
   mcp: [...vocabulary, 'tools'],
   harness: [...definitions, 'run', 'store', 'providers', 'toolbox'],
-  testing: ['index', 'providers/index'],
+  testing: ['util', 'contracts', 'index', 'providers/index'],
   tracing: ['util', 'contracts', 'index'],
   durable: ['util', 'contracts', 'run/log', 'index'],
 }

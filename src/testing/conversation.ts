@@ -1,13 +1,14 @@
-import type { JsonObject } from '../index.js'
-import { isObject, parsedOf } from './json.js'
+import { textOf, toolCallsOf } from '../index.js'
+import type { JsonObject, ModelToolCall, TranscriptEntry } from '../index.js'
+import { isObject } from '../util/json.js'
 
-/** One message of a conversation, the same from a model's transcript and from every wire format. */
+/** One message of a conversation, in the same form for transcripts and every wire format. */
 export type ScriptMessage =
   | {
       readonly role: 'user'
-      /** The text; the parts as they came where not all of them are text. */
+      /** The text, or the unchanged parts if not all of them are text. */
       readonly content: MessageContent
-      /** The harness wrote it, as far as that can be told: over HTTP it cannot. */
+      /** True if the harness wrote it. Over HTTP that is unknown. */
       readonly notice?: true
     }
   | { readonly role: 'assistant'; readonly text: string; readonly calls: readonly HeardCall[] }
@@ -16,14 +17,9 @@ export type ScriptMessage =
 export type MessageContent = string | readonly unknown[]
 
 /** A tool call of an earlier reply. */
-export interface HeardCall {
-  readonly callId: string
-  readonly name: string
-  /** Raw JSON text. */
-  readonly arguments: string
-}
+export type HeardCall = ModelToolCall
 
-/** The answer to a tool call: the envelope that the harness sends, and images or files beside it. */
+/** The result of a tool call: the envelope that the harness sends, and images or files after it. */
 export interface HeardOutput {
   readonly callId: string
   readonly ok: boolean
@@ -33,30 +29,30 @@ export interface HeardOutput {
 }
 
 /**
- * What is new in a request, and so why it was made: a first prompt (`start`), answers to tool calls, a further message
- * of a person, a correction by the harness, or nothing new (`continuation`, after a pause).
+ * The new messages of a request, and so its reason: a first prompt (`start`), results of tool calls, a further message of
+ * a person, a correction by the harness, or nothing new (`continuation`, after a pause).
  */
 export type Heard =
   | { readonly kind: 'start' | 'message' | 'correction'; readonly prompt: MessageContent }
   | {
       readonly kind: 'tool_outputs'
       readonly outputs: readonly HeardOutput[]
-      /** What was said behind the answers: notices, steering. */
+      /** Messages after the results: notices, steering. */
       readonly prompt?: MessageContent
     }
   | { readonly kind: 'continuation' }
 
 /** A request as a script's function sees it. */
 export interface ScriptRequest {
-  /** Replies that are in the conversation: 0 for a first request. */
+  /** Number of replies in the conversation: 0 for a first request. */
   readonly turn: number
-  /** What is new. */
+  /** The new messages. */
   readonly heard: Heard
   /** The whole conversation. */
   readonly messages: readonly ScriptMessage[]
-  /** The system prompt; empty when there is none. */
+  /** The system prompt; empty if there is none. */
   readonly instructions: string
-  /** Names of the tools that are offered. */
+  /** Names of the offered tools. */
   readonly tools: readonly string[]
 }
 
@@ -87,15 +83,33 @@ function joined(contents: readonly MessageContent[]): MessageContent {
 }
 
 function heardOutput({ callId, content }: ScriptMessage & { role: 'tool' }): HeardOutput {
-  const [first, ...parts] = typeof content === 'string' ? [content] : content
+  const [first, ...others] = typeof content === 'string' ? [content] : content
   const text = textIn(first) ?? ''
   const envelope = parsedOf(text)
-  const beside = parts.length === 0 ? {} : { parts }
+  const parts = others.length === 0 ? {} : { parts: others }
   if (!isObject(envelope) || typeof envelope['content'] !== 'string') {
-    return { callId, ok: false, content: text, metadata: {}, ...beside }
+    return { callId, ok: false, content: text, metadata: {}, ...parts }
   }
   const metadata = isObject(envelope['metadata']) ? (envelope['metadata'] as JsonObject) : {}
-  return { callId, ok: envelope['ok'] === true, content: envelope['content'], metadata, ...beside }
+  return { callId, ok: envelope['ok'] === true, content: envelope['content'], metadata, ...parts }
+}
+
+/** An entry of a transcript as a message. */
+export function messageOf(entry: TranscriptEntry): ScriptMessage {
+  switch (entry.role) {
+    case 'user':
+      return { role: 'user', content: contentOf(entry.content), ...(entry.notice && { notice: true }) }
+    case 'tool':
+      return { role: 'tool', callId: entry.callId, content: entry.content }
+    case 'assistant': {
+      const calls = toolCallsOf(entry.parts)
+      return { role: 'assistant', text: textOf(entry.parts), calls: calls.map(withoutNative) }
+    }
+  }
+}
+
+function withoutNative({ callId, name, arguments: args }: ModelToolCall): HeardCall {
+  return { callId, name, arguments: args }
 }
 
 /** The text of a part of any API. */
@@ -104,20 +118,29 @@ function textIn(part: unknown): string | undefined {
   return isObject(part) && typeof part['text'] === 'string' ? part['text'] : undefined
 }
 
-/** A list of parts as a message's content: one text when they are all text. */
+/** A list of parts as a message's content: a string if all of them are text. */
 export function contentOf(parts: readonly unknown[]): MessageContent {
   const texts = parts.map(textIn)
   return texts.every((text) => text !== undefined) ? texts.join('') : parts
 }
 
-/** A message's content as any API writes it: a text, a list of parts, or nothing. */
+/** The content of a message of any API: a string, a list of parts, or nothing. */
 export function contentIn(content: unknown): MessageContent {
   if (Array.isArray(content)) return contentOf(content)
   return typeof content === 'string' ? content : ''
 }
 
-/** The same as one text. */
+/** The same as one string. */
 export function textContent(content: unknown): string {
   const read = contentIn(content)
   return typeof read === 'string' ? read : JSON.stringify(read)
+}
+
+/** The value of a JSON text; undefined if it is not JSON. */
+export function parsedOf(text: string): unknown {
+  try {
+    return JSON.parse(text) as unknown
+  } catch {
+    return undefined
+  }
 }

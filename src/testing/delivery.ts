@@ -1,7 +1,47 @@
 import type { ServerResponse } from 'node:http'
 import { setImmediate, setTimeout } from 'node:timers/promises'
-import { HarnessError } from '../index.js'
-import type { BreakFault, DripFault } from './faults.js'
+import { parse } from '../contracts/parse.js'
+import type { JsonObject } from '../index.js'
+import { anything, integer, object, oneOf, optional } from '../util/shape.js'
+import type { Reply } from './reply.js'
+
+/** Something that goes wrong between a provider and its client. */
+export type ProviderFault = StatusFault | BreakFault | DripFault
+
+/** An answer of another kind than a reply. */
+export interface StatusFault {
+  readonly fault: 'status'
+  readonly status: number
+  /** Default: a sentence. */
+  readonly message?: string
+  /** Such as `{ 'retry-after': '2' }`. */
+  readonly headers?: Readonly<Record<string, string>>
+  /** In place of the error in the API's own form; a text is sent as it is, such as a proxy's HTML page. */
+  readonly body?: string | JsonObject
+}
+
+/**
+ * A reply that does not arrive whole, or not sound. After some of it: the connection is cut (`reset`), nothing more comes
+ * (`idle`), the answer ends as if it were whole (`truncate`), a piece is no JSON (`garble`), or an error is told (`error`).
+ */
+export interface BreakFault {
+  readonly fault: 'break'
+  readonly how: 'reset' | 'idle' | 'truncate' | 'garble' | 'error'
+  /** Events that come before; of a reply that is not streamed, more than 0 is its first half. Default 2; 0: not a byte. */
+  readonly after?: number
+  /** Default: a sentence. */
+  readonly reply?: Reply | string
+}
+
+/** A reply that comes drop by drop. */
+export interface DripFault {
+  readonly fault: 'drip'
+  readonly reply: Reply | string
+  /** Bytes of a drop. Default 1. */
+  readonly bytes?: number
+  /** Time between two drops, in ms. Default 1. */
+  readonly everyMs?: number
+}
 
 /** How a reply is cut for delivery: one event after the other, all at once, or so many bytes at a time. */
 export type Chunks = 'event' | 'whole' | number
@@ -39,10 +79,16 @@ export function sendBytes(response: ServerResponse, bytes: Buffer, isStream: boo
   response.end(bytes)
 }
 
+const DRIP = object<DripFault>({
+  fault: oneOf('drip'),
+  reply: anything(),
+  bytes: optional(integer(1)),
+  everyMs: optional(integer(0)),
+})
+
 /** Sends a reply slowly. */
 export async function drip(response: ServerResponse, rendering: Rendering, fault: DripFault): Promise<void> {
-  const { bytes = 1, everyMs = 1 } = fault
-  checkBytes('bytes', bytes)
+  const { bytes = 1, everyMs = 1 } = parse(DRIP, fault, 'a dripping reply')
   writeHead(response, rendering.isStream)
   for (const piece of piecesOf(rendering.events, bytes)) {
     await write(response, piece)
@@ -81,12 +127,6 @@ export async function breakOff(
     case 'error':
       response.end(error)
   }
-}
-
-/** Throws `invalid_options` for a number of bytes with which nothing would ever end. */
-export function checkBytes(name: string, bytes: number): void {
-  if (Number.isInteger(bytes) && bytes > 0) return
-  throw new HarnessError('invalid_options', `Expected \`${name}\` to be a whole number from 1 up, got \`${bytes}\`.`)
 }
 
 function cut({ events, isStream }: Rendering, after: number): Record<'before' | 'next' | 'rest', string> {

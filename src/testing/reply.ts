@@ -1,37 +1,50 @@
-import { inspect } from 'node:util'
-import { HarnessError } from '../index.js'
+import { invalidOptions } from '../contracts/parse.js'
 import type { FinishReason, JsonObject, TokenUsage } from '../index.js'
-import { isObject } from './json.js'
+import {
+  anything,
+  either,
+  filledString,
+  jsonObject,
+  list,
+  nullable,
+  object,
+  optional,
+  parseAs,
+  partial,
+  string,
+} from '../util/shape.js'
+import type { Shape } from '../util/shape.js'
+import type { ScriptMessage } from './conversation.js'
 
-/** What a scripted model answers in one turn. */
+/** The answer of a scripted model in one turn. */
 export interface Reply {
-  /** What it says beside its calls, or its whole answer. */
+  /** The text in addition to its calls, or the whole answer. */
   readonly text?: string
-  /** What it thought, before everything else. Empty: it thought, and shows only an encrypted form. */
+  /** The reasoning, before everything else. Empty: only its encrypted form is shown. */
   readonly reasoning?: string
   readonly calls?: readonly ScriptedCall[]
-  /** The words of a refusal, which are no text of the reply. */
+  /** The explanation of a refusal. It is not part of the text. */
   readonly refusal?: string
-  /** In place of `text`, `reasoning`, `calls` and `refusal`: the pieces of the reply in an order of their own. */
+  /** In place of `text`, `reasoning`, `calls` and `refusal`: the pieces of the reply in any order. */
   readonly parts?: readonly ReplyPart[]
-  /** Default: `refusal` where there is one, else `tool_calls` where there are calls, else `stop`. */
+  /** Default: `refusal` if there is one, else `tool_calls` if there are calls, else `stop`. */
   readonly finishReason?: FinishReason
-  /** The provider's own word. Default: the one that the API has for `finishReason`; of a model, the same word. */
+  /** The provider's own word. Default: the word of the API for `finishReason`; of a model, the same word. */
   readonly nativeFinishReason?: string
-  /** What the reply cost, in tokens; the rest has its default. `null`: the provider does not say. */
+  /** Tokens of the reply; the missing ones have their default. `null`: the provider does not report any. */
   readonly usage?: Partial<TokenUsage> | null
 }
 
 /** One tool call of a reply. */
 export interface ScriptedCall {
   readonly name: string
-  /** An object; a string is sent as it is, so that it need not be JSON. Default `{}`. */
+  /** A string is sent unchanged, and may be invalid JSON. Default `{}`. */
   readonly arguments?: JsonObject | string
-  /** Default: one that is new in the conversation. `null`: over HTTP, none is sent. */
+  /** Default: a new id in the conversation. `null`: over HTTP, none is sent. */
   readonly callId?: string | null
 }
 
-/** A piece of a reply. `block` is one that the API has and this library does not know: over HTTP it is sent as it is. */
+/** A piece of a reply. `block` is one that the API has and this library does not know: over HTTP it is sent unchanged. */
 export type ReplyPart =
   | { readonly type: 'text'; readonly text: string }
   | { readonly type: 'reasoning'; readonly text: string }
@@ -39,47 +52,56 @@ export type ReplyPart =
   | ({ readonly type: 'call' } & ScriptedCall)
   | { readonly type: 'block'; readonly data: JsonObject }
 
-/** A reply with nothing left open but the ids. */
+/** A reply with all defaults except the ids of its calls. */
 export interface ResolvedReply {
-  readonly parts: readonly ResolvedPart[]
+  readonly parts: readonly ResolvedPart<string | null | undefined>[]
   readonly finishReason: FinishReason
   readonly nativeFinishReason: string | undefined
   readonly usage: Partial<TokenUsage> | null
 }
 
-export type ResolvedPart =
+/** A part with raw arguments. The id of a call is null if none is sent. */
+export type ResolvedPart<Id> =
   | Exclude<ReplyPart, { readonly type: 'call' }>
-  | {
-      readonly type: 'call'
-      readonly name: string
-      /** Raw text. */
-      readonly arguments: string
-      readonly callId: string | null | undefined
-    }
+  | { readonly type: 'call'; readonly name: string; readonly arguments: string; readonly callId: Id }
 
-const TEXTS = ['text', 'reasoning', 'refusal']
-const LISTS = ['calls', 'parts']
-const FIELDS = [...TEXTS, ...LISTS, 'finishReason', 'nativeFinishReason', 'usage']
+const CALL = object<ScriptedCall>({
+  name: filledString,
+  arguments: optional(either(string, jsonObject)),
+  callId: optional(nullable(string)),
+})
 
-/**
- * Makes a reply whole. A string is a reply of that text. Throws a `HarnessError` of code `invalid_options` for what is
- * no reply, such as the `undefined` of a function that forgot to return one.
- */
-export function resolveReply(reply: Reply | string): ResolvedReply {
-  if (typeof reply === 'string') return resolveReply({ text: reply })
-  checkReply(reply)
-  const parts = (reply.parts ?? sugared(reply)).map(resolvePart)
-  const finishReason = reply.finishReason ?? finishOf(parts)
-  const usage = reply.usage === undefined ? {} : reply.usage
-  return { parts, finishReason, nativeFinishReason: reply.nativeFinishReason, usage }
+const REPLY = partial<Reply>({
+  text: string,
+  reasoning: string,
+  calls: list(CALL),
+  refusal: string,
+  parts: list(anything()),
+  finishReason: anything(),
+  nativeFinishReason: string,
+  usage: anything(),
+})
+
+/** Applies the defaults of a reply. Throws `invalid_options`, also for the `undefined` of a function without a return. */
+export function resolveReply(given: Reply | string): ResolvedReply {
+  const reply = read(REPLY, typeof given === 'string' ? { text: given } : given, 'a reply')
+  const parts = (reply.parts ?? partsOf(reply)).map(resolvePart)
+  const { finishReason = defaultFinishReason(parts), nativeFinishReason, usage = {} } = reply
+  return { parts, finishReason, nativeFinishReason, usage }
 }
 
-function finishOf(parts: readonly ResolvedPart[]): FinishReason {
+function read<T>(shape: Shape<T>, given: unknown, name: string): T {
+  const parsed = parseAs(shape, given, name)
+  if (!parsed.ok) throw invalidOptions(parsed.problem)
+  return parsed.value
+}
+
+function defaultFinishReason(parts: ResolvedReply['parts']): FinishReason {
   if (parts.some((part) => part.type === 'refusal')) return 'refusal'
   return parts.some((part) => part.type === 'call') ? 'tool_calls' : 'stop'
 }
 
-function sugared({ text, reasoning, refusal, calls = [] }: Reply): ReplyPart[] {
+function partsOf({ text, reasoning, refusal, calls = [] }: Reply): ReplyPart[] {
   return [
     ...(reasoning === undefined ? [] : [{ type: 'reasoning', text: reasoning } as const]),
     ...(text === undefined ? [] : [{ type: 'text', text } as const]),
@@ -88,27 +110,39 @@ function sugared({ text, reasoning, refusal, calls = [] }: Reply): ReplyPart[] {
   ]
 }
 
-function resolvePart(part: ReplyPart): ResolvedPart {
+function resolvePart(part: ReplyPart): ResolvedReply['parts'][number] {
   if (part.type !== 'call') return part
-  const { name, arguments: given = {}, callId } = part
-  if (typeof name !== 'string' || name === '') throw misuse('the `name` of a call to be a text', name)
-  return { type: 'call', name, arguments: typeof given === 'string' ? given : JSON.stringify(given), callId }
+  const { type, ...call } = part
+  const { name, arguments: args = {}, callId } = read(CALL, call, 'a call')
+  return { type, name, arguments: typeof args === 'string' ? args : JSON.stringify(args), callId }
 }
 
-function checkReply(reply: unknown): void {
-  if (!isObject(reply)) throw misuse('a reply (a text, or an object such as `{ text, calls }`)', reply)
-  for (const [key, value] of Object.entries(reply)) {
-    if (!FIELDS.includes(key)) throw misuse(`a reply to have only the fields \`${FIELDS.join('`, `')}\``, key)
-    if (TEXTS.includes(key) && value !== undefined && typeof value !== 'string') {
-      throw misuse(`\`${key}\` of a reply to be a text`, value)
-    }
-    if (LISTS.includes(key) && value !== undefined && !Array.isArray(value)) {
-      throw misuse(`\`${key}\` of a reply to be a list`, value)
-    }
-  }
+/**
+ * Gives each call without an id one that is unique in the conversation. `form` makes an id of the number of the call,
+ * counted from 1 through the conversation.
+ */
+export function withCallIds(
+  parts: ResolvedReply['parts'],
+  messages: readonly ScriptMessage[],
+  form: (ordinal: number) => string,
+): readonly ResolvedPart<string | null>[] {
+  const earlier = messages.flatMap((message) => (message.role === 'assistant' ? message.calls : []))
+  const taken = new Set<string | null | undefined>(earlier.map((call) => call.callId))
+  for (const part of parts) if (part.type === 'call') taken.add(part.callId)
+  let ordinal = earlier.length
+  return parts.map((part) => {
+    if (part.type !== 'call') return part
+    if (part.callId !== undefined) return { ...part, callId: part.callId }
+    let callId = form(++ordinal)
+    while (taken.has(callId)) callId = form(++ordinal)
+    return { ...part, callId }
+  })
 }
 
-function misuse(expected: string, given: unknown): HarnessError {
-  const came = typeof given === 'string' ? given : inspect(given, { depth: 1, breakLength: Infinity })
-  return new HarnessError('invalid_options', `Expected ${expected}, got \`${came.slice(0, 200)}\`.`)
+/** Cut where a model's tokens might be: at words, and after 12 characters. Never inside a surrogate pair. */
+const PIECE = /\s*\S{1,12}|\s+/gu
+
+/** A text in the pieces in which it is streamed; joined they are the text. */
+export function piecesOf(text: string): readonly string[] {
+  return text.match(PIECE) ?? []
 }

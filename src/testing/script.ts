@@ -1,7 +1,7 @@
 import { HarnessError } from '../index.js'
 import type { ScriptRequest } from './conversation.js'
 import type { JsonObject } from '../index.js'
-import { isObject } from './json.js'
+import { isObject } from '../util/json.js'
 import { resolveReply } from './reply.js'
 import type { Reply, ScriptedCall } from './reply.js'
 

@@ -1,3 +1,4 @@
+import { UNREPORTED_USAGE } from '../contracts/entry.js'
 import { HarnessError } from '../index.js'
 import type {
   AssistantPart,
@@ -12,13 +13,11 @@ import type {
   TranscriptEntry,
   TurnOptions,
 } from '../index.js'
-import { withCallIds } from './call-ids.js'
-import type { NumberedPart } from './call-ids.js'
-import { contentOf, scriptRequest } from './conversation.js'
-import type { Heard, ScriptMessage, ScriptRequest } from './conversation.js'
-import { piecesOf } from './pieces.js'
-import { resolveReply } from './reply.js'
-import type { ResolvedReply } from './reply.js'
+import { abortable } from '../util/abort.js'
+import { messageOf, scriptRequest } from './conversation.js'
+import type { Heard, ScriptRequest } from './conversation.js'
+import { piecesOf, resolveReply, withCallIds } from './reply.js'
+import type { ResolvedPart, ResolvedReply } from './reply.js'
 import { isFault, Script } from './script.js'
 
 export interface ScriptedModelOptions {
@@ -128,10 +127,10 @@ export class ScriptedModel extends Script<ModelRequest, ModelFailure> implements
         const request = modelRequest(transcript, constants, options)
         this.#hear(request)
         script ??= this.#open(request)
-        const answer = await unlessAborted(script.answer(request), options.signal)
+        const answer = await abortable(script.answer(request), options.signal)
         if (isFault(answer)) throw answer.error
         const turn = this.#toTurn(resolveReply(answer), request)
-        tellDeltas(turn, options)
+        emitDeltas(turn, options)
         return turn
       },
     }
@@ -164,7 +163,7 @@ export class ScriptedModel extends Script<ModelRequest, ModelFailure> implements
     )
     const numbered = withCallIds(given, messages, (ordinal) => `call_${ordinal}`)
     const parts = numbered.map((part) => assistantPart(part, provider))
-    const usage = reply.usage === null ? unreported() : { ...USAGE, ...reply.usage }
+    const usage = reply.usage === null ? UNREPORTED_USAGE : { ...USAGE, ...reply.usage }
     const refusal = reply.parts.map((part) => (part.type === 'refusal' ? part.text : '')).join('')
     return {
       entry: { role: 'assistant', parts, provider, model: id, finishReason, usage },
@@ -187,25 +186,7 @@ function modelRequest(
   return { ...request, transcript, constants, options }
 }
 
-function messageOf(entry: TranscriptEntry): ScriptMessage {
-  switch (entry.role) {
-    case 'user':
-      return { role: 'user', content: contentOf(entry.content), ...(entry.notice && { notice: true }) }
-    case 'tool':
-      return { role: 'tool', callId: entry.callId, content: entry.content }
-    case 'assistant': {
-      const text = entry.parts.map((part) => (part.type === 'text' ? part.text : '')).join('')
-      const calls = entry.parts.filter((part) => part.type === 'tool_call')
-      return {
-        role: 'assistant',
-        text,
-        calls: calls.map(({ callId, name, arguments: args }) => ({ callId, name, arguments: args })),
-      }
-    }
-  }
-}
-
-function assistantPart(part: NumberedPart<string | null>, provider: string): AssistantPart {
+function assistantPart(part: ResolvedPart<string | null>, provider: string): AssistantPart {
   switch (part.type) {
     case 'text':
     case 'reasoning':
@@ -219,11 +200,7 @@ function assistantPart(part: NumberedPart<string | null>, provider: string): Ass
   }
 }
 
-function unreported(): TokenUsage {
-  return { inputTokens: null, outputTokens: null, cacheReadTokens: null, cacheWriteTokens: null, reasoningTokens: null }
-}
-
-function tellDeltas({ entry }: ModelTurn, { onDelta, signal }: TurnOptions): void {
+function emitDeltas({ entry }: ModelTurn, { onDelta, signal }: TurnOptions): void {
   if (onDelta === undefined) return
   for (const part of entry.parts) {
     for (const delta of deltasOf(part)) {
@@ -249,19 +226,5 @@ function deltasOf(part: AssistantPart): readonly ModelDelta[] {
       }))
     case 'opaque':
       return []
-  }
-}
-
-/** What `work` comes to, or the signal's reason as soon as it is aborted. */
-async function unlessAborted<T>(work: Promise<T>, signal: AbortSignal): Promise<T> {
-  let stop = (): void => undefined
-  const aborted = new Promise<never>((_, reject) => {
-    stop = () => reject(signal.reason as Error)
-    signal.addEventListener('abort', stop, { once: true })
-  })
-  try {
-    return await Promise.race([work, aborted])
-  } finally {
-    signal.removeEventListener('abort', stop)
   }
 }

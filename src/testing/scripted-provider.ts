@@ -1,13 +1,13 @@
-import { createServer } from 'node:http'
 import type { IncomingHttpHeaders, IncomingMessage, Server, ServerResponse } from 'node:http'
-import type { AddressInfo } from 'node:net'
-import { scriptRequest } from './conversation.js'
+import { messageOf } from '../contracts/errors.js'
+import { parse } from '../contracts/parse.js'
+import { isObject } from '../util/json.js'
+import { boolean, either, integer, oneOf, partial } from '../util/shape.js'
+import { parsedOf, scriptRequest } from './conversation.js'
 import type { ScriptRequest } from './conversation.js'
-import { breakOff, checkBytes, deliver, drip, sendBytes } from './delivery.js'
-import type { Chunks } from './delivery.js'
-import type { BreakFault, DripFault, ProviderFault, StatusFault } from './faults.js'
-import { bodyOf, sendBody, withoutKeys } from './http.js'
-import { isObject, parsedOf } from './json.js'
+import { breakOff, deliver, drip, sendBytes } from './delivery.js'
+import type { BreakFault, Chunks, DripFault, ProviderFault, StatusFault } from './delivery.js'
+import { bodyOf, closeServer, openServer, originOf, sendBody, withoutKeys } from './http.js'
 import { Renderer } from './rendering.js'
 import type { ReplyTo } from './rendering.js'
 import type { Reply } from './reply.js'
@@ -70,16 +70,15 @@ export interface RecordedRequest {
  * Usage is estimated from the lengths of the texts, with what an earlier request began with read from a cache.
  */
 export async function scriptedProvider(options: ScriptedProviderOptions = {}): Promise<ScriptedProvider> {
-  if (typeof options.chunks === 'number') checkBytes('chunks', options.chunks)
-  const server = createServer()
-  // A kept connection is closed by the client, never under a request.
-  server.keepAliveTimeout = 0
-  await new Promise<void>((resolve, reject) => {
-    server.once('error', reject)
-    server.listen(options.port ?? 0, '127.0.0.1', resolve)
-  })
-  return new ScriptedProvider(server, options)
+  const parsed = parse(OPTIONS, options, '`scriptedProvider`')
+  return new ScriptedProvider(await openServer(parsed.port), parsed)
 }
+
+const OPTIONS = partial<ScriptedProviderOptions>({
+  chunks: either(oneOf('event', 'whole'), integer(1)),
+  record: boolean,
+  port: integer(0, 65_535),
+})
 
 interface Route {
   readonly name: ProviderApi
@@ -104,7 +103,7 @@ export class ScriptedProvider extends Script<ProviderRequest, ProviderFault> {
   /** @internal */
   constructor(server: Server, { chunks = 'event', record = true }: ScriptedProviderOptions) {
     super()
-    const origin = `http://127.0.0.1:${(server.address() as AddressInfo).port}`
+    const origin = originOf(server)
     this.url = { responses: `${origin}/v1`, chat: `${origin}/v1`, openrouter: `${origin}/api/v1`, messages: origin }
     this.#server = server
     this.#chunks = chunks
@@ -134,11 +133,8 @@ export class ScriptedProvider extends Script<ProviderRequest, ProviderFault> {
   }
 
   /** Cuts all connections and stops listening. */
-  async close(): Promise<void> {
-    await new Promise((resolve) => {
-      this.#server.close(resolve)
-      this.#server.closeAllConnections()
-    })
+  close(): Promise<void> {
+    return closeServer(this.#server)
   }
 
   override [Symbol.dispose](): void {
@@ -207,7 +203,7 @@ export class ScriptedProvider extends Script<ProviderRequest, ProviderFault> {
 
   /** What went wrong is the client's fault or the script's: neither is to be tried again. */
   #refuse(api: WireApi, error: unknown, response: ServerResponse): void {
-    const message = error instanceof Error ? error.message : String(error)
+    const message = messageOf(error)
     if (error instanceof WireRefusal) this.note(`A request was refused: ${message}`)
     else if (!(error instanceof ScriptEnded)) this.note(`A line failed: ${message}`)
     if (response.headersSent) {

@@ -244,11 +244,11 @@ describe('the conformance kit', () => {
   })
 
   test.each([
-    ['make', { make: 'model' }, 'Expected `make` to be a function that makes the model, got `model`.'],
-    ['without', { without: ['mdia'] }, 'Expected `without` to be names of laws (round_trip'],
-    ['seed', { seed: 1.5 }, 'Expected `seed` to be a whole number, got `1.5`.'],
-    ['cases', { cases: 0 }, 'Expected `cases` to be a whole number from 1 up, got `0`.'],
-    ['turnMs', { turnMs: 0 }, 'Expected `turnMs` to be a number of ms from 1 up, got `0`.'],
+    ['make', { make: 'model' }, 'Expected `make` of `conformance` to be a function, got `model`.'],
+    ['without', { without: ['mdia'] }, 'Expected `without[0]` of `conformance` to be one of `round_trip`'],
+    ['seed', { seed: 1.5 }, 'Expected `seed` of `conformance` to be a whole number, got `1.5`.'],
+    ['cases', { cases: 0 }, 'Expected `cases` of `conformance` to be a whole number from 1 up, got `0`.'],
+    ['turnMs', { turnMs: 0 }, 'Expected `turnMs` of `conformance` to be a whole number from 1'],
   ])('rejects invalid options (%s)', (_name, options, message) => {
     const given = { api: 'chat', make: good, ...options } as unknown as ConformanceOptions
     expect(() => conformance(given)).toThrow(message)

@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
-import { piecesOf } from '#testing/pieces.js'
+import { piecesOf } from '#testing/reply.js'
 import { isSealed, sealed } from '#testing/wire/seals.js'
 
 const anyText = fc.string({ unit: 'binary', maxLength: 200 })

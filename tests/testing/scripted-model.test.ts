@@ -240,11 +240,11 @@ describe('a function as a line', () => {
   })
 
   test.each<[string, unknown, RegExp]>([
-    ['nothing', undefined, /Expected a reply .*, got `undefined`/],
-    ['a field that a reply has not', { txt: 'Hi.' }, /only the fields `text`, .*got `txt`/],
-    ['a text that is none', { text: 7 }, /Expected `text` of a reply to be a text, got `7`/],
-    ['calls that are no list', { calls: {} }, /Expected `calls` of a reply to be a list/],
-    ['a call without a name', { calls: [{}] }, /Expected the `name` of a call to be a text/],
+    ['nothing', undefined, /Expected a reply to be an object, got nothing/],
+    ['an unknown field', { txt: 'Hi.' }, /Unknown field of a reply: `txt`. Did you mean `text`\?/],
+    ['a text that is not a string', { text: 7 }, /Expected `text` of a reply to be a string, got `7`/],
+    ['calls that are not a list', { calls: {} }, /Expected `calls` of a reply to be a list/],
+    ['a call without a name', { calls: [{}] }, /Expected `calls\[0\].name` of a reply to be a string/],
   ])('that returns %s fails the request clearly', async (_name, answer, message) => {
     const model = new ScriptedModel().replies(() => answer as string)
     await expect(ask(model.openSession(), [user('Go.')])).rejects.toThrow(message)
@@ -283,7 +283,7 @@ describe('strictness', () => {
   })
 
   test('an invalid line is rejected when it is written', () => {
-    expect(() => new ScriptedModel().calls('')).toThrow(/`name` of a call/)
+    expect(() => new ScriptedModel().calls('')).toThrow(/`calls\[0\].name` of a reply/)
     expect(() => new ScriptedModel().waits(Promise.resolve()).assertDone()).toThrow(/no line behind it/)
   })
 })

@@ -132,7 +132,7 @@ describe('a function as a line', () => {
       })
       .replies(() => undefined as unknown as string)
     const bodies = [await (await post(provider, CHAT!)).text(), await (await post(provider, MESSAGES!)).text()]
-    expect(bodies).toEqual([expect.stringContaining('no such row'), expect.stringContaining('got `undefined`')])
+    expect(bodies).toEqual([expect.stringContaining('no such row'), expect.stringContaining('got nothing')])
     expect(() => provider.assertDone()).toThrow(/A line failed: no such row A line failed: Expected a reply/)
     await provider.close()
   })
@@ -324,10 +324,10 @@ describe('faults', () => {
 
   test('pieces of no bytes are rejected, not sent forever', async () => {
     await expect(scriptedProvider({ chunks: 0 })).rejects.toThrow(
-      'Expected `chunks` to be a whole number from 1 up, got `0`.',
+      'Expected `chunks` of `scriptedProvider` to be one of `event`, `whole` or a whole number from 1 up, got `0`.',
     )
     const provider = (await scriptedProvider()).drips('x', { bytes: -1 })
-    expect(await (await post(provider, CHAT!)).text()).toContain('Expected `bytes` to be a whole number')
+    expect(await (await post(provider, CHAT!)).text()).toContain('Expected `bytes` of a dripping reply to be a whole number')
     await provider.close()
   })
 

@@ -1,7 +1,7 @@
 import type { JsonObject } from '../../index.js'
 import type { ScriptMessage } from '../conversation.js'
 import type { ProviderApi } from '../scripted-provider.js'
-import type { WireApi, WireBody, WireConversation, WireReply, WireRequest } from '../wire/api.js'
+import type { WireBody, WireReply, WireRequest } from '../wire/api.js'
 import { chatApi } from '../wire/chat.js'
 import { messagesApi } from '../wire/messages.js'
 import { responsesApi } from '../wire/responses.js'
@@ -41,33 +41,16 @@ export interface ReadRequest {
 export function knownApi(name: ProviderApi): ConformanceApi {
   switch (name) {
     case 'responses':
-      return serverSide(responsesApi(), (mark) => ({ type: 'future_item', id: `fu_${mark}`, note: mark }))
+      return { ...responsesApi(), unknownBlock: (mark) => ({ type: 'future_item', id: `fu_${mark}`, note: mark }) }
     case 'chat':
-      return serverSide(chatApi('openai'), (mark) => ({ future_field: { note: mark } }))
+      return { ...chatApi('openai'), unknownBlock: unknownField }
     case 'openrouter':
-      return serverSide(chatApi('openrouter'), (mark) => ({ future_field: { note: mark } }))
+      return { ...chatApi('openrouter'), unknownBlock: unknownField }
     case 'messages':
-      return serverSide(messagesApi, (mark) => ({ type: 'future_block', note: mark }))
+      return { ...messagesApi, unknownBlock: (mark) => ({ type: 'future_block', note: mark }) }
   }
 }
 
-function serverSide(api: WireApi, unknownBlock: (mark: string) => JsonObject): ConformanceApi {
-  const conversations = new WeakMap<ReadRequest, WireConversation>()
-  return {
-    read(request) {
-      const conversation = api.read(request)
-      const read = { ...conversation, isContinuation: typeof request.body['previous_response_id'] === 'string' }
-      conversations.set(read, conversation)
-      return read
-    },
-    whole: api.whole,
-    stream: api.stream,
-    error: (status, message) => api.error(status, message),
-    callId: api.callId,
-    unknownBlock,
-    keep(request, reply) {
-      const conversation = conversations.get(request)
-      if (conversation !== undefined) api.keep?.(conversation, reply)
-    },
-  }
+function unknownField(mark: string): JsonObject {
+  return { future_field: { note: mark } }
 }

@@ -1,5 +1,7 @@
-import { HarnessError } from '../../index.js'
+import { parse } from '../../contracts/parse.js'
 import type { Model } from '../../index.js'
+import { either, functionOf, having, integer, list, milliseconds, object, oneOf, optional } from '../../util/shape.js'
+import { brokenLaw } from '../expect.js'
 import type { ProviderApi } from '../scripted-provider.js'
 import { knownApi } from './api.js'
 import type { ConformanceApi } from './api.js'
@@ -9,10 +11,10 @@ import { failureLaws } from './laws/failures.js'
 import { mendedLaws } from './laws/mended.js'
 import { replyLaws } from './laws/replies.js'
 import { requestLaws } from './laws/requests.js'
-import type { Case, LawText } from './law.js'
 import { onStage } from './stage.js'
-import type { ConformanceServer, Stage } from './stage.js'
-import { messageOf, Talk } from './talk.js'
+import type { ConformanceServer } from './stage.js'
+import { Talk } from './talk.js'
+import type { LawText } from './talk.js'
 
 const LAWS = { ...requestLaws, ...mendedLaws, ...replyLaws, ...failureLaws }
 
@@ -55,15 +57,30 @@ export interface Law {
  * Throws `invalid_options` for options that cannot be right.
  */
 export function conformance(options: ConformanceOptions): readonly Law[] {
-  const { without = [], seed = Math.floor(Math.random() * 1_000_000_000) } = options
-  checkOptions(options)
-  const names = Object.keys(LAWS) as LawName[]
-  return names
-    .filter((name) => !without.includes(name))
-    .map((name) => ({ name, says: LAWS[name].says, check: () => checkLaw(name, { ...options, seed }) }))
+  const { without = [], seed = Math.floor(Math.random() * 1_000_000_000), ...given } = parse(OPTIONS, options, NAME)
+  return NAMES.filter((name) => !without.includes(name)).map((name) => ({
+    name,
+    says: LAWS[name].says,
+    check: () => checkLaw(name, { ...given, seed }),
+  }))
 }
 
-type Settings = ConformanceOptions & { readonly seed: number }
+const NAME = '`conformance`'
+const NAMES = Object.keys(LAWS) as LawName[]
+
+const OPTIONS = object<ConformanceOptions>({
+  make: functionOf(),
+  api: either(
+    oneOf('responses', 'chat', 'openrouter', 'messages'),
+    having<ConformanceApi>('the server side of an API', 'read', 'whole', 'stream', 'error'),
+  ),
+  without: optional(list(oneOf(...NAMES))),
+  seed: optional(integer()),
+  cases: optional(integer(1)),
+  turnMs: optional(milliseconds),
+})
+
+type Settings = Omit<ConformanceOptions, 'without'> & { readonly seed: number }
 
 async function checkLaw(name: LawName, { api: given, make, seed, cases = 20, turnMs = 5000 }: Settings): Promise<void> {
   const law: LawText = LAWS[name]
@@ -71,45 +88,16 @@ async function checkLaw(name: LawName, { api: given, make, seed, cases = 20, tur
   const api = typeof given === 'string' ? knownApi(given) : given
   await onStage(api, async (stage) => {
     const model = make(stage)
-    for (let number = 0; number < count; number++) {
+    for (let number = seed; number < seed + count; number++) {
+      const chance = new Chance(number)
+      const talk = (mark?: string): Talk => new Talk({ stage, model, generator: new Generator(chance, mark), turnMs })
       try {
-        await law.holds(caseOf({ stage, model, seed: seed + number, turnMs }))
+        await law.holds({ stage, chance, talk })
       } catch (error) {
-        throw broken(name, seed + number, error)
+        const hint = `\nTo see this case again: \`conformance({ …, seed: ${number}, cases: 1 })\`.`
+        throw brokenLaw({ name, says: law.says }, error, hint)
       }
     }
     await model.close?.()
   })
-}
-
-interface CaseOptions {
-  readonly stage: Stage
-  readonly model: Model
-  readonly seed: number
-  readonly turnMs: number
-}
-
-function caseOf({ stage, model, seed, turnMs }: CaseOptions): Case {
-  const chance = new Chance(seed)
-  const talk = (name?: string): Talk => new Talk(stage, model, { generator: new Generator(chance, name), turnMs })
-  return { stage, api: stage.api, chance, talk }
-}
-
-function broken(name: LawName, seed: number, error: unknown): Error {
-  const again = `To see this case again: \`conformance({ …, seed: ${seed}, cases: 1 })\`.`
-  return new Error(`The law \`${name}\` is broken. ${LAWS[name].says}\n${messageOf(error)}\n${again}`, { cause: error })
-}
-
-function checkOptions({ make, without = [], seed = 0, cases = 1, turnMs = 1 }: ConformanceOptions): void {
-  if (typeof make !== 'function') throw invalid('make', 'a function that makes the model', make)
-  const known = Object.keys(LAWS)
-  const strange = without.find((name) => !known.includes(name))
-  if (strange !== undefined) throw invalid('without', `names of laws (${known.join(', ')})`, strange)
-  if (!Number.isSafeInteger(seed)) throw invalid('seed', 'a whole number', seed)
-  if (!Number.isSafeInteger(cases) || cases < 1) throw invalid('cases', 'a whole number from 1 up', cases)
-  if (!(turnMs >= 1 && turnMs < 2 ** 31)) throw invalid('turnMs', 'a number of ms from 1 up', turnMs)
-}
-
-function invalid(name: string, expected: string, got: unknown): HarnessError {
-  return new HarnessError('invalid_options', `Expected \`${name}\` to be ${expected}, got \`${String(got)}\`.`)
 }

@@ -190,12 +190,3 @@ export class Generator {
     }
   }
 }
-
-/** `value` and all that it holds, so that whoever changes it in place fails. */
-export function frozen<T>(value: T): T {
-  if (typeof value === 'object' && value !== null && !Object.isFrozen(value)) {
-    Object.freeze(value)
-    for (const member of Object.values(value)) frozen(member)
-  }
-  return value
-}

@@ -1,8 +1,8 @@
-import { isDeepStrictEqual } from 'node:util'
 import type { AssistantEntry, RequestConstants, TranscriptEntry } from '../../index.js'
-import { contentOf } from '../conversation.js'
-import type { MessageContent, ScriptMessage } from '../conversation.js'
-import { isObject, parsedOf } from '../json.js'
+import { isObject } from '../../util/json.js'
+import { contentIn, messageOf, parsedOf, textContent } from '../conversation.js'
+import type { ScriptMessage } from '../conversation.js'
+import { different, expectSame, shown } from '../expect.js'
 import type { HeardRequest } from './stage.js'
 
 /**
@@ -21,7 +21,7 @@ export function checkSaid(
     [...read.tools],
     constants.tools.map((tool) => tool.name),
   )
-  const wanted = merged(transcript.map(messageOf))
+  const wanted = merged(transcript.map(saidIn))
   const given = merged(read.messages)
   const roles = (messages: readonly Said[]): string => messages.map(({ role }) => role).join(' ')
   expectSame('the order of messages', roles(given), roles(wanted))
@@ -31,28 +31,12 @@ export function checkSaid(
   for (const entry of transcript) if (entry.role === 'assistant') checkReasoning(entry, request)
 }
 
+/** A reply with reasoning may have it in its text. */
 type Said = ScriptMessage & { readonly reasons?: boolean }
 
-function messageOf(entry: TranscriptEntry): Said {
-  switch (entry.role) {
-    case 'user':
-      return { role: 'user', content: contentOf(entry.content) }
-    case 'tool':
-      return {
-        role: 'tool',
-        callId: entry.callId,
-        content: typeof entry.content === 'string' ? entry.content : contentOf(entry.content),
-      }
-    case 'assistant': {
-      const calls = entry.parts.filter((part) => part.type === 'tool_call')
-      return {
-        role: 'assistant',
-        text: entry.parts.map((part) => (part.type === 'text' ? part.text : '')).join(''),
-        calls: calls.map(({ callId, name, arguments: text }) => ({ callId, name, arguments: text })),
-        reasons: entry.parts.some((part) => part.type === 'reasoning'),
-      }
-    }
-  }
+function saidIn(entry: TranscriptEntry): Said {
+  const isReasoned = entry.role === 'assistant' && entry.parts.some((part) => part.type === 'reasoning')
+  return { ...messageOf(entry), ...(isReasoned && { reasons: true }) }
 }
 
 /** What a person said in several messages may come in one. */
@@ -61,14 +45,10 @@ function merged(messages: readonly Said[]): readonly Said[] {
   for (const message of messages) {
     const last = all.at(-1)
     if (message.role === 'user' && last?.role === 'user') {
-      all[all.length - 1] = { role: 'user', content: `${textOf(last.content)}${textOf(message.content)}` }
-    } else all.push(message.role === 'user' ? { role: 'user', content: textOf(message.content) } : message)
+      all[all.length - 1] = { role: 'user', content: `${textContent(last.content)}${textContent(message.content)}` }
+    } else all.push(message.role === 'user' ? { role: 'user', content: textContent(message.content) } : message)
   }
   return all
-}
-
-function textOf(content: MessageContent): string {
-  return typeof content === 'string' ? content : JSON.stringify(content)
 }
 
 /** The ids of calls on both sides: each belongs to one of the other. */
@@ -98,7 +78,7 @@ function checkMessage(
   if (wanted.role === 'user' && given.role === 'user') expectSame(place, given.content, wanted.content)
   if (wanted.role === 'tool' && given.role === 'tool') {
     expectSame(`${place}, whose result it is`, given.callId, ids.theirs(wanted.callId) ?? wanted.callId)
-    expectSame(`${place}, the result`, given.content, wanted.content)
+    expectSame(`${place}, the result`, given.content, contentIn(wanted.content))
   }
   if (wanted.role !== 'assistant' || given.role !== 'assistant') return
   if (wanted.reasons !== true) expectSame(`${place}, the text`, given.text, wanted.text)
@@ -133,29 +113,18 @@ function checkReasoning({ parts }: AssistantEntry, { body, read }: HeardRequest)
   }
 }
 
+/** The results in a request: one for each call, in order. */
+export function resultsIn({ read }: HeardRequest): (ScriptMessage & { role: 'tool' })[] {
+  const calls = read.messages.flatMap((message) => (message.role === 'assistant' ? message.calls : []))
+  const results = read.messages.filter((message) => message.role === 'tool')
+  const idsOf = (each: readonly { readonly callId: string }[]): readonly string[] => each.map(({ callId }) => callId)
+  expectSame('the ids of the results', idsOf(results), idsOf(calls))
+  return results
+}
+
 /** All texts in a JSON value. */
 export function textsIn(value: unknown): string[] {
   if (typeof value === 'string') return [value]
   if (typeof value !== 'object' || value === null) return []
   return Object.values(value).flatMap(textsIn)
-}
-
-/** Throws unless both are the same JSON. The members of an object may stand in another order. */
-export function expectSame(what: string, given: unknown, wanted: unknown): void {
-  if (!isDeepStrictEqual(plain(given), plain(wanted))) throw different(what, given, wanted)
-}
-
-function plain(value: unknown): unknown {
-  return value === undefined ? undefined : JSON.parse(JSON.stringify(value))
-}
-
-function different(what: string, given: unknown, wanted: unknown): Error {
-  return new Error(`Expected ${what} to be ${shown(wanted)}, got ${shown(given)}.`)
-}
-
-const LONGEST_SHOWN = 400
-
-function shown(value: unknown): string {
-  const text = value === undefined ? 'nothing' : JSON.stringify(value)
-  return text.length > LONGEST_SHOWN ? `${text.slice(0, LONGEST_SHOWN)}…` : text
 }

@@ -1,10 +1,11 @@
-import { createServer } from 'node:http'
 import type { IncomingMessage, Server, ServerResponse } from 'node:http'
-import type { AddressInfo } from 'node:net'
 import { setImmediate } from 'node:timers/promises'
+import { messageOf } from '../../contracts/errors.js'
 import type { JsonObject } from '../../index.js'
-import { bodyOf } from '../http.js'
-import { isObject, parsedOf } from '../json.js'
+import { abortable } from '../../util/abort.js'
+import { isObject } from '../../util/json.js'
+import { parsedOf } from '../conversation.js'
+import { bodyOf, closeServer, openServer, originOf } from '../http.js'
 import type { WireBody, WireReply } from '../wire/api.js'
 import type { ConformanceApi, ReadRequest } from './api.js'
 
@@ -48,14 +49,12 @@ export class Stage implements ConformanceServer {
   refusal: string | null = null
   readonly baseUrl: string
   readonly api: ConformanceApi
-  readonly #server: Server
   #next: Delivery | null = null
 
   /** @internal */
   constructor(api: ConformanceApi, server: Server) {
     this.api = api
-    this.#server = server
-    this.baseUrl = `http://127.0.0.1:${(server.address() as AddressInfo).port}`
+    this.baseUrl = originOf(server)
     server.on('request', (request: IncomingMessage, response: ServerResponse) => void this.#serve(request, response))
   }
 
@@ -70,16 +69,9 @@ export class Stage implements ConformanceServer {
     const { signal } = request
     signal.throwIfAborted()
     const answer = this.#answer(Object.fromEntries(request.headers), await request.text())
-    if (answer === null) return await aborted(signal)
+    if (answer === null) return await abortable(forever(), signal)
     signal.throwIfAborted()
     return new Response(bodyStream(answer, signal), { status: answer.status, headers: answer.headers })
-  }
-
-  async close(): Promise<void> {
-    await new Promise((resolve) => {
-      this.#server.close(resolve)
-      this.#server.closeAllConnections()
-    })
   }
 
   async #serve(request: IncomingMessage, response: ServerResponse): Promise<void> {
@@ -105,7 +97,7 @@ export class Stage implements ConformanceServer {
       this.heard.push({ body, read })
       return this.#delivered(body, read)
     } catch (error) {
-      this.refusal = error instanceof Error ? error.message : String(error)
+      this.refusal = messageOf(error)
       return whole(400, this.api.error(400, this.refusal))
     }
   }
@@ -131,19 +123,18 @@ export class Stage implements ConformanceServer {
   }
 }
 
-/** Opens a server for `work`, and closes it behind it. */
+/** Opens a server for `work` and closes it afterwards. */
 export async function onStage<T>(api: ConformanceApi, work: (stage: Stage) => Promise<T>): Promise<T> {
-  const server = createServer()
-  await new Promise<void>((resolve, reject) => {
-    server.once('error', reject)
-    server.listen(0, '127.0.0.1', resolve)
-  })
-  const stage = new Stage(api, server)
+  const server = await openServer()
   try {
-    return await work(stage)
+    return await work(new Stage(api, server))
   } finally {
-    await stage.close()
+    await closeServer(server)
   }
+}
+
+function forever(): Promise<never> {
+  return new Promise(() => undefined)
 }
 
 function whole(status: number, body: JsonObject, headers: Readonly<Record<string, string>> = {}): Answer {
@@ -161,16 +152,8 @@ function bodyStream({ pieces, stalls }: Answer, signal: AbortSignal): ReadableSt
       const piece = pieces[next++]
       if (piece !== undefined) controller.enqueue(piece)
       else if (!stalls) controller.close()
-      else return new Promise<void>(() => undefined)
+      else return forever()
       return undefined
     },
-  })
-}
-
-function aborted(signal: AbortSignal): Promise<never> {
-  return new Promise((_, reject) => {
-    const stop = (): void => reject(signal.reason as Error)
-    if (signal.aborted) stop()
-    else signal.addEventListener('abort', stop, { once: true })
   })
 }

@@ -1,3 +1,4 @@
+import { messageOf } from '../../contracts/errors.js'
 import type {
   Model,
   ModelDelta,
@@ -8,14 +9,34 @@ import type {
   TranscriptRepair,
   TransportRetry,
 } from '../../index.js'
+import { deepFreeze } from '../../util/freeze.js'
+import { withTimeout } from '../../util/timeout.js'
+import type { Chance } from './chance.js'
 import type { Generator, GivenReply } from './generate.js'
-import { frozen } from './generate.js'
 import type { Delivery, HeardRequest, Stage } from './stage.js'
 
-/** What one turn came to. */
+/** A law of adapters. */
+export interface LawText {
+  /** The law in a sentence. */
+  readonly says: string
+  /** Share of the requested cases to try, but at least one. Default 1; 0 if nothing in it is random. */
+  readonly share?: number
+  /** Rejects with the problem. */
+  readonly holds: (given: Case) => Promise<void>
+}
+
+/** One case of a law. */
+export interface Case {
+  readonly stage: Stage
+  readonly chance: Chance
+  /** A new talk with the model under test. `name` makes its marks differ from those of other talks. */
+  readonly talk: (name?: string) => Talk
+}
+
+/** The outcome of one turn. */
 export type Outcome = { readonly deltas: readonly ModelDelta[]; readonly repairs: readonly TranscriptRepair[] } & (
   | { readonly kind: 'turn'; readonly turn: ModelTurn }
-  /** `retry`: the adapter said that it was about to ask again, and was stopped. */
+  /** `retry`: the adapter reported that it would retry, and was stopped. */
   | { readonly kind: 'failure'; readonly error: unknown; readonly retry: TransportRetry | null }
 )
 
@@ -25,6 +46,15 @@ export interface AskOptions {
   readonly abort?: AbortController
 }
 
+const WHOLE: AskOptions = { streamed: false }
+
+interface TalkMeans {
+  readonly stage: Stage
+  readonly model: Model
+  readonly generator: Generator
+  readonly turnMs: number
+}
+
 /** Talks with a model on a stage, one turn at a time, each within a time limit. */
 export class Talk {
   readonly stage: Stage
@@ -32,14 +62,10 @@ export class Talk {
   readonly constants: RequestConstants
   readonly transcript: TranscriptEntry[] = []
   readonly #turnMs: number
-  #session: ModelSession
   readonly #model: Model
+  #session: ModelSession
 
-  constructor(
-    stage: Stage,
-    model: Model,
-    { generator, turnMs }: { readonly generator: Generator; readonly turnMs: number },
-  ) {
+  constructor({ stage, model, generator, turnMs }: TalkMeans) {
     this.stage = stage
     this.generator = generator
     this.#turnMs = turnMs
@@ -48,56 +74,63 @@ export class Talk {
     this.constants = constantsOf(generator)
   }
 
-  /** Goes on in a session that knows nothing of the conversation. */
-  reopen(): void {
-    this.#session = this.#model.openSession()
-  }
-
-  /** Asks for the next turn, which is answered so. */
-  async ask(delivery: Delivery, { streamed, abort = new AbortController() }: AskOptions): Promise<Outcome> {
+  /** Asks for the next turn; the server replies with `delivery`. */
+  ask(delivery: Delivery, { streamed, abort = new AbortController() }: AskOptions = WHOLE): Promise<Outcome> {
     const deltas: ModelDelta[] = []
     const repairs: TranscriptRepair[] = []
     let retry: TransportRetry | null = null
     this.stage.answers(delivery)
-    try {
-      const asked = this.#session.turn(frozen([...this.transcript]), this.constants, {
+    const turn = async (): Promise<ModelTurn> =>
+      this.#session.turn(deepFreeze([...this.transcript]), this.constants, {
         generation: 0,
         signal: abort.signal,
         ...(streamed && { onDelta: (delta: ModelDelta) => void deltas.push(delta) }),
         onRepair: (repair) => void repairs.push(repair),
-        onRetry: (told) => {
-          retry = told
-          abort.abort(new Error(`It was about to ask again: ${told.reason}`))
+        onRetry: (reported) => {
+          retry = reported
+          abort.abort(new Error(`It was about to ask again: ${reported.reason}`))
         },
       })
-      return { kind: 'turn', turn: await within(this.#turnMs, asked), deltas, repairs }
-    } catch (error) {
-      if (error instanceof TooLong) throw error
-      return { kind: 'failure', error, retry, deltas, repairs }
-    }
+    const outcome = turn().then(
+      (value): Outcome => ({ kind: 'turn', turn: value, deltas, repairs }),
+      (error: unknown): Outcome => ({ kind: 'failure', error, retry, deltas, repairs }),
+    )
+    return withTimeout(outcome, this.#turnMs)
   }
 
-  /** The same where nothing may go wrong. The reply joins the transcript, and its calls are answered. */
-  async hear(reply: GivenReply, options: AskOptions, delivery: Partial<Delivery & object> = {}): Promise<ModelTurn> {
-    const outcome = await this.ask({ reply, ...delivery }, options)
-    const turn = turnIn(outcome, this.stage)
-    this.add(frozen({ ...turn.entry, ...this.generator.stamp() }))
+  /** The same in a new session, which has seen nothing of the conversation. */
+  askAgain(delivery: Delivery, options?: AskOptions): Promise<Outcome> {
+    this.#session = this.#model.openSession()
+    return this.ask(delivery, options)
+  }
+
+  /** The turn of a reply, by default one without calls. Rejects with any failure. */
+  async turn(reply = this.generator.reply({ calls: 0 }), options?: AskOptions): Promise<ModelTurn> {
+    return turnIn(await this.ask({ reply }, options), this.stage)
+  }
+
+  /** The same; the reply joins the transcript, and its calls get results. */
+  async hear(reply: GivenReply, options?: AskOptions): Promise<ModelTurn> {
+    const turn = await this.turn(reply, options)
+    this.add({ ...turn.entry, ...this.generator.stamp() })
     return turn
   }
 
   /** Adds a reply, and the results of its calls. */
   add(entry: TranscriptEntry & { role: 'assistant' }): void {
-    this.transcript.push(frozen(entry))
+    this.transcript.push(deepFreeze(entry))
     for (const part of entry.parts) {
-      if (part.type === 'tool_call') this.transcript.push(frozen(this.generator.result(part.callId, part.name)))
+      if (part.type === 'tool_call') this.transcript.push(deepFreeze(this.generator.result(part.callId, part.name)))
     }
   }
 
-  say(): void {
-    this.transcript.push(frozen(this.generator.user()))
+  /** Adds a message of a person. */
+  say(): this {
+    this.transcript.push(deepFreeze(this.generator.user()))
+    return this
   }
 
-  /** The last request that came. */
+  /** The last request to the server. */
   get request(): HeardRequest {
     const heard = this.stage.heard.at(-1)
     if (heard === undefined) throw new Error('No request came.')
@@ -110,8 +143,7 @@ export async function talkAWhile(
   talk: Talk,
   { foreign, streamed }: { foreign: number; streamed: boolean },
 ): Promise<void> {
-  const { generator } = talk
-  talk.say()
+  const { generator } = talk.say()
   for (let turns = generator.chance.int(2, 4); turns > 0; turns--) {
     if (generator.chance.happens(foreign)) talk.add(generator.foreignReply())
     else await talk.hear(generator.reply(), { streamed })
@@ -120,36 +152,17 @@ export async function talkAWhile(
   await talk.hear(generator.reply(), { streamed })
 }
 
-/** The turn that an outcome is, where it must be one. */
+/** The turn of an outcome. Throws any failure. */
 export function turnIn(outcome: Outcome, stage: Stage): ModelTurn {
   if (outcome.kind === 'turn') return outcome.turn
   if (stage.refusal !== null) throw new Error(`The API refused the request: ${stage.refusal}`)
   const { error, retry } = outcome
-  const what = retry === null ? `failed: ${messageOf(error)}` : `was to be repeated: ${retry.reason}`
-  throw new Error(`A turn that the server answered well ${what}`, { cause: error })
-}
-
-export function messageOf(error: unknown): string {
-  return error instanceof Error ? error.message : String(error)
-}
-
-class TooLong extends Error {}
-
-/** `work`, which must not take longer than `ms`. */
-async function within<T>(ms: number, work: Promise<T>): Promise<T> {
-  let timer: NodeJS.Timeout | undefined
-  const limit = new Promise<never>((_, reject) => {
-    timer = setTimeout(() => reject(new TooLong(`A turn did not end within ${ms} ms.`)), ms)
-  })
-  try {
-    return await Promise.race([work, limit])
-  } finally {
-    clearTimeout(timer)
-  }
+  const problem = retry === null ? `failed: ${messageOf(error)}` : `was to be repeated: ${retry.reason}`
+  throw new Error(`A turn with a valid answer ${problem}`, { cause: error })
 }
 
 function constantsOf(generator: Generator): RequestConstants {
   const parameters = { type: 'object', properties: { a0: { type: 'string' } } }
   const tools = ['read', 'look_up', 'send-mail'].map((name) => ({ name, description: generator.text(), parameters }))
-  return frozen({ instructions: generator.text(), tools, structuredOutput: null, settings: {} })
+  return deepFreeze({ instructions: generator.text(), tools, structuredOutput: null, settings: {} })
 }

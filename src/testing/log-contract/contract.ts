@@ -1,5 +1,7 @@
-import { HarnessError } from '../../index.js'
+import { parse } from '../../contracts/parse.js'
 import type { LogStore, RunLog } from '../../index.js'
+import { functionOf, list, object, oneOf, optional } from '../../util/shape.js'
+import { brokenLaw } from '../expect.js'
 import { inboxLaws } from './inbox.js'
 import { keepingLaws } from './keeping.js'
 import type { LogLaw } from './law.js'
@@ -46,16 +48,24 @@ export interface ContractLaw {
  * Throws `invalid_options` for options that cannot be right.
  */
 export function runLogContract<Store extends RunLog>(options: LogContractOptions<Store>): readonly ContractLaw[] {
-  const { open, without = [] } = options
-  if (typeof open !== 'function') throw new HarnessError('invalid_options', 'Expected `open` to be a function.')
-  const names = Object.keys(LAWS) as LogLawName[]
-  const strange = without.find((name) => !names.includes(name))
-  if (strange !== undefined) {
-    const message = `Expected \`without\` to be names of laws (${names.join(', ')}), got \`${strange}\`.`
-    throw new HarnessError('invalid_options', message)
-  }
-  const wanted = names.filter((name) => !without.includes(name))
-  return wanted.map((name) => ({ name, says: LAWS[name].says, check: () => checkLaw(name, options) }))
+  const { without = [], ...given } = parse(optionsOf<Store>(), options, '`runLogContract`')
+  return NAMES.filter((name) => !without.includes(name)).map((name) => ({
+    name,
+    says: LAWS[name].says,
+    check: () => checkLaw(name, given),
+  }))
+}
+
+const NAMES = Object.keys(LAWS) as LogLawName[]
+
+function optionsOf<Store extends RunLog>() {
+  return object<LogContractOptions<Store>>({
+    open: functionOf(),
+    reopen: optional(functionOf()),
+    kill: optional(functionOf()),
+    close: optional(functionOf()),
+    without: optional(list(oneOf(...NAMES))),
+  })
 }
 
 async function checkLaw<Store extends RunLog>(name: LogLawName, options: LogContractOptions<Store>): Promise<void> {
@@ -72,8 +82,7 @@ async function checkLaw<Store extends RunLog>(name: LogLawName, options: LogCont
   try {
     await law.holds({ store: asStore(first), again, kill: kill === undefined ? null : () => kill(first) })
   } catch (error) {
-    const message = error instanceof Error ? error.message : String(error)
-    throw new Error(`The law \`${name}\` is broken. ${law.says}\n${message}`, { cause: error })
+    throw brokenLaw({ name, says: law.says }, error)
   } finally {
     for (const log of new Set(opened)) await close?.(log)
   }

@@ -1,3 +1,4 @@
+import { NO_USAGE } from '../../contracts/result.js'
 import type { DurableEvent, LogRef, PendingItem, RunDigest, RunUsage } from '../../index.js'
 
 const FIRST_MS = Date.UTC(2026, 0, 1)
@@ -18,23 +19,9 @@ const LIMITS = {
 }
 
 const TOKENS = { inputTokens: 20, outputTokens: 10, cacheReadTokens: 0, cacheWriteTokens: 0, reasoningTokens: 0 }
-const NO_TOKENS = { inputTokens: 0, outputTokens: 0, cacheReadTokens: 0, cacheWriteTokens: 0, reasoningTokens: 0 }
-
-const COUNTS = {
-  cancelledToolCalls: 0,
-  outputRetries: 0,
-  toolRetries: {},
-  hookFailures: 0,
-  children: { modelRequests: 0, toolCalls: 0 },
-}
-
-/** The usage of a run without a request. */
-const NO_USAGE: RunUsage = { modelRequests: 0, toolCalls: 0, ...COUNTS, ...NO_TOKENS, costUsd: null, byModel: {} }
-
 /** The usage of a run whose first reply asks for an approval. */
 const ASKED_USAGE: RunUsage = {
-  ...{ modelRequests: 1, toolCalls: 1, ...COUNTS, ...TOKENS },
-  costUsd: null,
+  ...{ ...NO_USAGE, modelRequests: 1, toolCalls: 1, ...TOKENS },
   byModel: { 'scripted:scripted-1': { modelRequests: 1, ...TOKENS, costUsd: null } },
 }
 

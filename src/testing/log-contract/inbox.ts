@@ -1,6 +1,8 @@
 import type { LogStore, Post } from '../../index.js'
 import { story, thread } from './events.js'
-import { all, expectEqual, expectRejected, runOf, soon, threadOf, until } from './law.js'
+import { withTimeout } from '../../util/timeout.js'
+import { expectSame } from '../expect.js'
+import { RUN, all, expectRejected, runOf, threadOf, until } from './law.js'
 import type { LogLaw } from './law.js'
 
 const LONG_MS = 60_000
@@ -19,15 +21,15 @@ export const inboxLaws = {
       for (const post of posts.slice(0, 2)) await other.post(THREAD, post)
       await other.post(THREAD, { id: 'post:0/ä', body: 'another body' })
       await store.claim(THREAD, 'ann', LONG_MS)
-      expectEqual('the posts', await store.takePosts(THREAD, 'ann'), posts.slice(0, 2))
-      expectEqual('the posts after that', await store.takePosts(THREAD, 'ann'), [])
+      expectSame('the posts', await store.takePosts(THREAD, 'ann'), posts.slice(0, 2))
+      expectSame('the posts after that', await store.takePosts(THREAD, 'ann'), [])
       await store.append(THREAD, thread(1), { owner: 'ann' })
       for (const post of posts) await other.post(THREAD, post)
-      expectEqual('the next posts', await store.takePosts(THREAD, 'ann'), posts.slice(2))
+      expectSame('the next posts', await store.takePosts(THREAD, 'ann'), posts.slice(2))
       await store.claim(THREAD, 'ann', 0)
-      expectEqual('the claim of another', await other.claim(THREAD, 'bob', LONG_MS), true)
-      expectEqual('the posts of the next owner', await other.takePosts(THREAD, 'bob'), [])
-      expectEqual('the posts to the run', await takenBy(store, other), [])
+      expectSame('the claim of another', await other.claim(THREAD, 'bob', LONG_MS), true)
+      expectSame('the posts of the next owner', await other.takePosts(THREAD, 'bob'), [])
+      expectSame('the posts to the run', await takenBy(store, other), [])
     },
   },
   gives_posts_to_the_owner: {
@@ -35,10 +37,10 @@ export const inboxLaws = {
     async holds({ store, again }) {
       const other = await again()
       await store.post(THREAD, { id: 'post_1', body: null })
-      await expectRejected('taking without a claim', store.takePosts(THREAD, 'ann'), ['run_owned'])
+      await expectRejected('taking without a claim', store.takePosts(THREAD, 'ann'), 'run_owned')
       await store.claim(THREAD, 'ann', LONG_MS)
-      await expectRejected('taking by another', other.takePosts(THREAD, 'bob'), ['run_owned'])
-      expectEqual('the posts', await store.takePosts(THREAD, 'ann'), [{ id: 'post_1', body: null }])
+      await expectRejected('taking by another', other.takePosts(THREAD, 'bob'), 'run_owned')
+      expectSame('the posts', await store.takePosts(THREAD, 'ann'), [{ id: 'post_1', body: null }])
     },
   },
   keeps_posts_of_lost_owners: {
@@ -48,12 +50,12 @@ export const inboxLaws = {
       const [first, second] = posts as readonly [Post, Post]
       await store.post(THREAD, first)
       await store.claim(THREAD, 'ann', 20)
-      expectEqual('the posts', await store.takePosts(THREAD, 'ann'), [first])
+      expectSame('the posts', await store.takePosts(THREAD, 'ann'), [first])
       await store.append(THREAD, thread(1), { owner: 'ann' })
       await store.post(THREAD, second)
-      expectEqual('the next posts', await store.takePosts(THREAD, 'ann'), [second])
+      expectSame('the next posts', await store.takePosts(THREAD, 'ann'), [second])
       await until('an expired claim to be taken over', () => other.claim(THREAD, 'bob', LONG_MS))
-      expectEqual('the posts of the next owner', await other.takePosts(THREAD, 'bob'), [second])
+      expectSame('the posts of the next owner', await other.takePosts(THREAD, 'bob'), [second])
     },
   },
   follows: {
@@ -62,23 +64,23 @@ export const inboxLaws = {
       if (store.follow === undefined) return
       const other = await again()
       const events = story('run_a', 6)
-      await store.append(runOf('run_a'), events.slice(0, 2))
+      await store.append(RUN, events.slice(0, 2))
       const controller = new AbortController()
-      const followed = store.follow(runOf('run_a'), { after: 1, signal: controller.signal })[Symbol.asyncIterator]()
-      const next = () => soon('the next event', followed.next())
-      expectEqual('the stored event', (await next()).value, events[1])
+      const followed = store.follow(RUN, { after: 1, signal: controller.signal })[Symbol.asyncIterator]()
+      const next = () => withTimeout(followed.next(), 5000)
+      expectSame('the stored event', (await next()).value, events[1])
       const waiting = next()
-      await store.append(runOf('run_a'), events.slice(2, 4))
-      expectEqual('the event that was waited for', (await waiting).value, events[2])
-      expectEqual('the event after that', (await next()).value, events[3])
-      await other.append(runOf('run_a'), events.slice(4))
-      expectEqual('an event of another store object', (await next()).value, events[4])
-      expectEqual('the last event', (await next()).value, events[5])
+      await store.append(RUN, events.slice(2, 4))
+      expectSame('the event that was waited for', (await waiting).value, events[2])
+      expectSame('the event after that', (await next()).value, events[3])
+      await other.append(RUN, events.slice(4))
+      expectSame('an event of another store object', (await next()).value, events[4])
+      expectSame('the last event', (await next()).value, events[5])
       const last = next()
       controller.abort()
-      expectEqual('the end', (await last).done, true)
-      const aborted = all(store.follow(runOf('run_a'), { signal: controller.signal }))
-      expectEqual('the events for an aborted signal', await soon('the end', aborted), [])
+      expectSame('the end', (await last).done, true)
+      const aborted = all(store.follow(RUN, { signal: controller.signal }))
+      expectSame('the events for an aborted signal', await withTimeout(aborted, 5000), [])
     },
   },
 } as const satisfies Record<string, LogLaw>

@@ -1,6 +1,7 @@
 import type { DurableEvent } from '../../index.js'
 import { Events, story, thread } from './events.js'
-import { all, expectEqual, expectRejected, expectStored, runOf, threadOf } from './law.js'
+import { expectSame } from '../expect.js'
+import { RUN, all, expectRejected, expectStored, runOf, threadOf } from './law.js'
 import type { LogLaw } from './law.js'
 
 /** Laws about stored events. */
@@ -9,15 +10,15 @@ export const keepingLaws = {
     says: 'Events are read in order, by log, after any number; an unknown log has none.',
     async holds({ store, again }) {
       const [events, other] = [story('run_a', 5), story('run_b', 2)]
-      await store.append(runOf('run_a'), events.slice(0, 1))
+      await store.append(RUN, events.slice(0, 1))
       await store.append(runOf('run_b'), other)
-      await store.append(runOf('run_a'), events.slice(1, 3))
-      await store.append(runOf('run_a'), [])
-      await store.append(runOf('run_a'), events.slice(3))
+      await store.append(RUN, events.slice(1, 3))
+      await store.append(RUN, [])
+      await store.append(RUN, events.slice(3))
       for (const log of [store, await again()]) {
-        await expectStored(log, runOf('run_a'), { events })
-        await expectStored(log, runOf('run_a'), { events: events.slice(2), after: 2 })
-        await expectStored(log, runOf('run_a'), { events: [], after: 5 })
+        await expectStored(log, RUN, { events })
+        await expectStored(log, RUN, { events: events.slice(2), after: 2 })
+        await expectStored(log, RUN, { events: [], after: 5 })
         await expectStored(log, runOf('run_b'), { events: other })
         await expectStored(log, runOf('run_unknown'), { events: [] })
       }
@@ -30,13 +31,13 @@ export const keepingLaws = {
       await store.append(runOf('same'), events)
       await store.append(threadOf('same'), messages.slice(0, 1))
       await store.append(threadOf('same'), messages.slice(1))
-      await expectRejected('a gap in a thread', store.append(threadOf('same'), thread(5).slice(4)), ['store_failure'])
+      await expectRejected('a gap in a thread', store.append(threadOf('same'), thread(5).slice(4)), 'store_failure')
       for (const log of [store, await again()]) {
         await expectStored(log, runOf('same'), { events })
         await expectStored(log, threadOf('same'), { events: messages })
         await expectStored(log, threadOf('same'), { events: messages.slice(2), after: 2 })
-        expectEqual('the runs', (await all(log.list({ kind: 'run' }))).length, 1)
-        expectEqual('the threads', (await all(log.list({ kind: 'thread' }))).length, 1)
+        expectSame('the runs', (await all(log.list({ kind: 'run' }))).length, 1)
+        expectSame('the threads', (await all(log.list({ kind: 'thread' }))).length, 1)
       }
     },
   },
@@ -59,10 +60,10 @@ export const keepingLaws = {
     async holds({ store }) {
       const events = story('run_a', 1000)
       for (let start = 0; start < events.length; start += 50) {
-        await store.append(runOf('run_a'), events.slice(start, start + 50))
+        await store.append(RUN, events.slice(start, start + 50))
       }
-      await expectStored(store, runOf('run_a'), { events })
-      await expectStored(store, runOf('run_a'), { events: events.slice(499), after: 499 })
+      await expectStored(store, RUN, { events })
+      await expectStored(store, RUN, { events: events.slice(499), after: 499 })
     },
   },
   refuses_gaps: {
@@ -71,23 +72,23 @@ export const keepingLaws = {
       const events = story('run_a', 6)
       const some = (...numbers: readonly number[]): DurableEvent[] =>
         events.filter((event) => numbers.includes(event.seq))
-      await store.append(runOf('run_a'), some(1, 2))
-      await expectRejected('an append that leaves one out', store.append(runOf('run_a'), some(4)), ['store_failure'])
-      await expectRejected('an append with a gap in it', store.append(runOf('run_a'), some(3, 5)), ['store_failure'])
-      await expectRejected('an append once more', store.append(runOf('run_a'), some(2)), ['store_failure'])
-      await expectRejected('a second beginning', store.append(runOf('run_a'), some(1)), ['run_exists'])
-      await expectStored(store, runOf('run_a'), { events: some(1, 2) })
-      await store.append(runOf('run_a'), some(3, 4))
-      await expectStored(store, runOf('run_a'), { events: some(1, 2, 3, 4) })
+      await store.append(RUN, some(1, 2))
+      await expectRejected('an append that leaves one out', store.append(RUN, some(4)), 'store_failure')
+      await expectRejected('an append with a gap in it', store.append(RUN, some(3, 5)), 'store_failure')
+      await expectRejected('an append once more', store.append(RUN, some(2)), 'store_failure')
+      await expectRejected('a second beginning', store.append(RUN, some(1)), 'run_exists')
+      await expectStored(store, RUN, { events: some(1, 2) })
+      await store.append(RUN, some(3, 4))
+      await expectStored(store, RUN, { events: some(1, 2, 3, 4) })
     },
   },
   goes_on_from_anywhere: {
     says: 'A log takes a run whose beginning it has not seen, from the event at which it is resumed.',
     async holds({ store }) {
       const events = story('run_a', 8).slice(4)
-      await store.append(runOf('run_a'), events.slice(0, 2))
-      await store.append(runOf('run_a'), events.slice(2))
-      await expectStored(store, runOf('run_a'), { events })
+      await store.append(RUN, events.slice(0, 2))
+      await store.append(RUN, events.slice(2))
+      await expectStored(store, RUN, { events })
     },
   },
   keeps_what_it_said: {
@@ -95,13 +96,13 @@ export const keepingLaws = {
     async holds({ store, again, kill }) {
       const events = new Events('run_a')
       const first = events.made.slice()
-      await store.append(runOf('run_a'), first)
+      await store.append(RUN, first)
       for (let round = 0; round < 12; round++) {
         const next = events.note(`Round ${round}.`)
-        const appending = store.append(runOf('run_a'), [next])
+        const appending = store.append(RUN, [next])
         const [kept] = await Promise.allSettled([appending, kill?.()])
         if (kept.status === 'rejected') events.made.pop()
-        await expectStored(await again(), runOf('run_a'), { events: events.made })
+        await expectStored(await again(), RUN, { events: events.made })
       }
     },
   },
@@ -110,15 +111,15 @@ export const keepingLaws = {
     async holds({ store, again }) {
       const other = await again()
       const events = new Events('run_a')
-      await store.append(runOf('run_a'), events.made.slice())
+      await store.append(RUN, events.made.slice())
       for (let round = 0; round < 10; round++) {
         const next = [store, other].map((_, index) => ({ ...events.note(`By ${index}.`), seq: round + 2 }))
         const outcomes = await Promise.allSettled(
-          [store, other].map((log, index) => log.append(runOf('run_a'), [next[index] as DurableEvent])),
+          [store, other].map((log, index) => log.append(RUN, [next[index] as DurableEvent])),
         )
         const kept = next.filter((_, index) => outcomes[index]?.status === 'fulfilled')
-        expectEqual(`appends kept of two in round ${round}`, kept.length, 1)
-        await expectStored(other, runOf('run_a'), { events: kept, after: round + 1 })
+        expectSame(`appends kept of two in round ${round}`, kept.length, 1)
+        await expectStored(other, RUN, { events: kept, after: round + 1 })
       }
     },
   },

@@ -1,5 +1,5 @@
-import { isDeepStrictEqual } from 'node:util'
 import type { LogEvent, LogRef, LogStore, RunLog } from '../../index.js'
+import { expectSame } from '../expect.js'
 
 /** The objects that a law is tried on. */
 export interface Bench {
@@ -19,6 +19,8 @@ export interface LogLaw {
 }
 
 export const runOf = (id: string): LogRef<'run'> => ({ kind: 'run', id })
+/** The run of most laws. */
+export const RUN = runOf('run_a')
 export const threadOf = (id: string): LogRef<'thread'> => ({ kind: 'thread', id })
 
 export async function all<T>(items: AsyncIterable<T>): Promise<T[]> {
@@ -34,32 +36,16 @@ export async function expectStored(
   { events, after }: { readonly events: readonly LogEvent[]; readonly after?: number | undefined },
 ): Promise<void> {
   const what = `the events of \`read(${JSON.stringify(ref)}${after === undefined ? '' : `, { after: ${after} }`})\``
-  expectEqual(what, await all(log.read(ref, after === undefined ? {} : { after })), events)
+  expectSame(what, await all(log.read(ref, after === undefined ? {} : { after })), events)
 }
 
-/** Compares the JSON of two values. */
-export function expectEqual(what: string, got: unknown, expected: unknown): void {
-  if (isDeepStrictEqual(asJson(got), asJson(expected))) return
-  throw new Error(`Expected ${what} to be ${shown(expected)}, got ${shown(got)}.`)
-}
-
-/** Checks that a promise rejects with an error of one of these codes. */
-export async function expectRejected(what: string, promise: Promise<unknown>, codes: readonly string[]): Promise<void> {
+/** Checks that a promise rejects with an error of this code. */
+export async function expectRejected(what: string, promise: Promise<unknown>, code: string): Promise<void> {
   const outcome = await promise.then(
     () => 'nothing',
-    (error: unknown) => (error instanceof Error && 'code' in error ? String(error.code) : String(error)),
+    (error: unknown) => (error instanceof Error && 'code' in error ? error.code : String(error)),
   )
-  if (codes.includes(outcome)) return
-  throw new Error(`Expected ${what} to be rejected with \`${codes.join('` or `')}\`, got ${outcome}.`)
-}
-
-function asJson(value: unknown): unknown {
-  return value === undefined ? null : JSON.parse(JSON.stringify(value))
-}
-
-function shown(value: unknown): string {
-  const text = value === undefined ? 'nothing' : JSON.stringify(value)
-  return text.length > 600 ? `${text.slice(0, 600)}… (${text.length} characters)` : text
+  expectSame(`the rejection of ${what}`, outcome, code)
 }
 
 /** Tries again until the condition holds, for at most 5 s. */
@@ -69,17 +55,4 @@ export async function until(what: string, holds: () => Promise<boolean>): Promis
     await new Promise((resolve) => setTimeout(resolve, 10))
   }
   throw new Error(`Expected ${what} within 5 seconds.`)
-}
-
-/** The value of a promise that must settle within 5 s. */
-export async function soon<T>(what: string, promise: Promise<T>): Promise<T> {
-  let timer: NodeJS.Timeout | undefined
-  const late = new Promise<never>((_, reject) => {
-    timer = setTimeout(() => reject(new Error(`Expected ${what} within 5 seconds.`)), 5000)
-  })
-  try {
-    return await Promise.race([promise, late])
-  } finally {
-    clearTimeout(timer)
-  }
 }

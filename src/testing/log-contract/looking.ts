@@ -1,7 +1,8 @@
 import type { LogEvent, LogStore, RunSummary } from '../../index.js'
 import { Events, thread } from './events.js'
 import type { Beginning } from './events.js'
-import { all, expectEqual, runOf, threadOf } from './law.js'
+import { expectSame } from '../expect.js'
+import { all, runOf, threadOf } from './law.js'
 import type { LogLaw } from './law.js'
 
 /** Laws about logs in short. */
@@ -11,18 +12,18 @@ export const lookingLaws = {
     async holds({ store, again }) {
       const stories = await fill(store)
       const log = await again()
-      expectEqual('an unknown run', await log.inspect(runOf('run_unknown')), null)
+      expectSame('an unknown run', await log.inspect(runOf('run_unknown')), null)
       for (const { digest } of stories) {
         const { phase, ...fields } = digest
         const isOwned = digest.runId === 'run_running'
         const status = phase === 'open' ? (isOwned ? 'running' : 'interrupted') : phase
-        expectEqual(`\`inspect\` of \`${digest.runId}\``, await log.inspect(runOf(digest.runId)), { ...fields, status })
+        expectSame(`\`inspect\` of \`${digest.runId}\``, await log.inspect(runOf(digest.runId)), { ...fields, status })
       }
       const statuses = await all(log.list())
       const got = Object.fromEntries(statuses.map(({ runId, status }) => [runId, status]))
-      expectEqual('the status of each run', got, STATUSES)
+      expectSame('the status of each run', got, STATUSES)
       for (const summary of statuses) {
-        expectEqual(`the list’s \`${summary.runId}\``, summary, await log.inspect(runOf(summary.runId)))
+        expectSame(`the list’s \`${summary.runId}\``, summary, await log.inspect(runOf(summary.runId)))
       }
     },
   },
@@ -37,10 +38,10 @@ export const lookingLaws = {
           await log.inspect(runOf(digest.runId)),
           await log.inspect(runOf(others[index]?.digest.runId ?? '')),
         ]
-        expectEqual(`\`inspect\` of \`${digest.runId}\``, withoutIds(found), withoutIds(other))
+        expectSame(`\`inspect\` of \`${digest.runId}\``, withoutIds(found), withoutIds(other))
       }
       const paused = await all(log.list({ status: 'paused' }))
-      expectEqual('the paused runs', idsOf(paused), ['run_paused', 'other_run_paused'])
+      expectSame('the paused runs', idsOf(paused), ['run_paused', 'other_run_paused'])
     },
   },
   exports_runs: {
@@ -57,8 +58,8 @@ export const lookingLaws = {
       await store.append(after.ref, [begins], { references: [before.ref] })
       const [exported] = await all((await again()).export('run_2'))
       const prompt = { role: 'user', id: 'e1', at: before.made[0]?.at, content: [{ type: 'text', text: 'Go.' }] }
-      expectEqual('the export', exported, { ...started, history: [prompt] })
-      expectEqual('the export of a run that refers to nothing', await all(store.export('run_1')), before.made)
+      expectSame('the export', exported, { ...started, history: [prompt] })
+      expectSame('the export of a run that refers to nothing', await all(store.export('run_1')), before.made)
     },
   },
   lists_newest_first: {
@@ -72,18 +73,18 @@ export const lookingLaws = {
       }
       const log = await again()
       const listed = await all(log.list({ kind: 'run' }))
-      expectEqual('the list', idsOf(listed), [...many.toReversed(), ...[...FILLED].reverse()])
+      expectSame('the list', idsOf(listed), [...many.toReversed(), ...[...FILLED].reverse()])
       const last = listed[150]
-      if (last !== undefined) expectEqual('the next page', await all(log.list({ before: last })), listed.slice(151))
+      if (last !== undefined) expectSame('the next page', await all(log.list({ before: last })), listed.slice(151))
       const paused = await all(log.list({ status: ['paused', 'failed'] }))
-      expectEqual('the paused and the failed', idsOf(paused), ['run_failed', 'run_paused'])
-      expectEqual('the running', idsOf(await all(log.list({ status: 'running' }))), ['run_running'])
+      expectSame('the paused and the failed', idsOf(paused), ['run_failed', 'run_paused'])
+      expectSame('the running', idsOf(await all(log.list({ status: 'running' }))), ['run_running'])
       const children = await all(log.list({ parentRunId: 'run_completed' }))
-      expectEqual('the runs below one', idsOf(children), ['run_child'])
+      expectSame('the runs below one', idsOf(children), ['run_child'])
       const top = await all(log.list({ parentRunId: null }))
-      expectEqual('the runs at the top', top.length, listed.length - 1)
-      expectEqual('the runs of a resource', (await all(log.list({ resourceId: 'user_7' }))).length, listed.length)
-      expectEqual('the runs of another', await all(log.list({ resourceId: 'user_8' })), [])
+      expectSame('the runs at the top', top.length, listed.length - 1)
+      expectSame('the runs of a resource', (await all(log.list({ resourceId: 'user_7' }))).length, listed.length)
+      expectSame('the runs of another', await all(log.list({ resourceId: 'user_8' })), [])
     },
   },
   lists_threads: {
@@ -99,12 +100,12 @@ export const lookingLaws = {
       }
       const log = await again()
       const listed = await all(log.list({ kind: 'thread' }))
-      expectEqual(
+      expectSame(
         'the threads',
         listed.map(({ threadId }) => threadId),
         ['t_1', 't_3', 't_2'],
       )
-      expectEqual('the first', listed[0], {
+      expectSame('the first', listed[0], {
         threadId: 't_1',
         createdAt: thread(1)[0]?.at,
         updatedAt: second?.at,
@@ -113,18 +114,18 @@ export const lookingLaws = {
         digest: { resourceId: 'user_7', title: 'Written last' },
       })
       const mine = await all(log.list({ kind: 'thread', resourceId: 'user_7' }))
-      expectEqual(
+      expectSame(
         'the threads of a resource',
         mine.map(({ threadId }) => threadId),
         ['t_1', 't_3'],
       )
       const [first] = listed
       if (first !== undefined) {
-        expectEqual('the next page', await all(log.list({ kind: 'thread', before: first })), listed.slice(1))
+        expectSame('the next page', await all(log.list({ kind: 'thread', before: first })), listed.slice(1))
       }
-      expectEqual('an unknown thread', await log.inspect(threadOf('t_9')), null)
+      expectSame('an unknown thread', await log.inspect(threadOf('t_9')), null)
       await store.append(threadOf('t_3'), thread(2).slice(1))
-      expectEqual('a digest that was not passed', (await log.inspect(threadOf('t_3')))?.digest, null)
+      expectSame('a digest that was not passed', (await log.inspect(threadOf('t_3')))?.digest, null)
     },
   },
 } as const satisfies Record<string, LogLaw>

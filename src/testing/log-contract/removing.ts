@@ -1,6 +1,7 @@
 import type { LogRef, LogStore } from '../../index.js'
 import { Events, thread } from './events.js'
-import { all, expectEqual, expectStored, runOf, threadOf } from './law.js'
+import { expectSame } from '../expect.js'
+import { all, expectStored, runOf, threadOf } from './law.js'
 import type { LogLaw } from './law.js'
 import { fill, FILLED, idsOf } from './looking.js'
 
@@ -11,17 +12,17 @@ export const removingLaws = {
     async holds({ store, again }) {
       await fill(store)
       const log = await again()
-      expectEqual('runs removed that are older than 100 years', await log.prune({ olderThanMs: 3_200_000_000_000 }), 0)
-      expectEqual('runs removed after the two newest', await log.prune({ keep: 2 }), 2)
+      expectSame('runs removed that are older than 100 years', await log.prune({ olderThanMs: 3_200_000_000_000 }), 0)
+      expectSame('runs removed after the two newest', await log.prune({ keep: 2 }), 2)
       const left = FILLED.filter((runId) => runId !== 'run_completed' && runId !== 'run_child')
-      expectEqual('the runs that are left', idsOf(await all(log.list())), [...left].reverse())
+      expectSame('the runs that are left', idsOf(await all(log.list())), [...left].reverse())
       const removed = [await log.inspect(runOf('run_child')), await all(log.read(runOf('run_child')))]
-      expectEqual('a run that was removed', removed, [null, []])
-      expectEqual('runs removed', await log.prune({ keep: 0, also: ['paused', 'interrupted'] }), 4)
-      expectEqual('the runs that are left', idsOf(await all(log.list())), ['run_running'])
+      expectSame('a run that was removed', removed, [null, []])
+      expectSame('runs removed', await log.prune({ keep: 0, also: ['paused', 'interrupted'] }), 4)
+      expectSame('the runs that are left', idsOf(await all(log.list())), ['run_running'])
       const { ref, made, digest } = new Events('run_completed')
       await log.append(ref, made, { digest })
-      expectEqual('a run that begins again', (await log.inspect(ref))?.lastSeq, 1)
+      expectSame('a run that begins again', (await log.inspect(ref))?.lastSeq, 1)
     },
   },
   keeps_what_is_referred_to: {
@@ -33,13 +34,13 @@ export const removingLaws = {
       await ended(store, 'run_4')
       await store.append(threadOf('t_1'), thread(1), { references: [runOf('run_3')] })
       const log = await again()
-      expectEqual('runs removed', await log.prune({ keep: 0 }), 1)
-      expectEqual('the runs that are left', idsOf(await all(log.list())), ['run_3', 'run_2', 'run_1'])
-      expectEqual('runs removed by name', await log.prune({ only: [runOf('run_1'), runOf('run_2')] }), 0)
-      expectEqual('logs removed by name', await log.prune({ only: [threadOf('t_1'), runOf('run_3')] }), 2)
+      expectSame('runs removed', await log.prune({ keep: 0 }), 1)
+      expectSame('the runs that are left', idsOf(await all(log.list())), ['run_3', 'run_2', 'run_1'])
+      expectSame('runs removed by name', await log.prune({ only: [runOf('run_1'), runOf('run_2')] }), 0)
+      expectSame('logs removed by name', await log.prune({ only: [threadOf('t_1'), runOf('run_3')] }), 2)
       await expectStored(log, threadOf('t_1'), { events: [] })
-      expectEqual('runs removed after that', await log.prune({ keep: 0 }), 2)
-      expectEqual('the runs that are left', await all(log.list()), [])
+      expectSame('runs removed after that', await log.prune({ keep: 0 }), 2)
+      expectSame('the runs that are left', await all(log.list()), [])
     },
   },
   names_referrers: {
@@ -68,12 +69,12 @@ export const removingLaws = {
       await store.post(threadOf('t_1'), { id: 'post_1', body: 1 })
       await store.claim(threadOf('t_2'), 'ann', 60_000)
       const only: LogRef[] = [threadOf('t_1'), threadOf('t_2'), threadOf('t_9'), runOf('run_paused')]
-      expectEqual('logs removed', await other.prune({ only: [...only, runOf('run_running')] }), 2)
+      expectSame('logs removed', await other.prune({ only: [...only, runOf('run_running')] }), 2)
       const threads = await all(other.list({ kind: 'thread' }))
-      expectEqual('the threads that are left', threads.map(({ threadId }) => threadId).sort(), ['t_2', 't_3'])
-      expectEqual('a paused run', await other.inspect(runOf('run_paused')), null)
+      expectSame('the threads that are left', threads.map(({ threadId }) => threadId).sort(), ['t_2', 't_3'])
+      expectSame('a paused run', await other.inspect(runOf('run_paused')), null)
       await other.claim(threadOf('t_1'), 'bob', 60_000)
-      expectEqual('the posts to a removed thread', await other.takePosts(threadOf('t_1'), 'bob'), [])
+      expectSame('the posts to a removed thread', await other.takePosts(threadOf('t_1'), 'bob'), [])
       await other.append(threadOf('t_1'), thread(1), { owner: 'bob' })
       await expectStored(store, threadOf('t_1'), { events: thread(1) })
     },

@@ -1,4 +1,4 @@
-import type { NumberedPart } from '../call-ids.js'
+import type { ResolvedPart } from '../reply.js'
 import type { ScriptMessage } from '../conversation.js'
 import type { FinishReason, JsonObject, TokenUsage } from '../../index.js'
 
@@ -39,6 +39,8 @@ export interface WireConversation {
   readonly prefix: readonly unknown[]
   /** How many members of `prefix` the API may keep for a later request. */
   readonly cacheable: number
+  /** The request names an earlier reply in place of the messages before it. Default false. */
+  readonly isContinuation?: boolean
 }
 
 /** A reply with its ids and its price. */
@@ -48,7 +50,7 @@ export interface WireReply {
   /** Unix time in seconds. */
   readonly created: number
   readonly model: string
-  readonly parts: readonly NumberedPart<string | null>[]
+  readonly parts: readonly ResolvedPart<string | null>[]
   readonly finishReason: FinishReason
   readonly nativeFinishReason: string | undefined
   /** `null`: nothing is said of it. A field that is null is left out. */

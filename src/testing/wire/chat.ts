@@ -1,6 +1,6 @@
 import type { JsonObject, TokenUsage } from '../../index.js'
-import { isObject } from '../json.js'
-import { piecesOf } from '../pieces.js'
+import { isObject } from '../../util/json.js'
+import { piecesOf } from '../reply.js'
 import { filled, sse } from './api.js'
 import type { WireApi, WireReply } from './api.js'
 import { readChatRequest } from './chat-request.js'

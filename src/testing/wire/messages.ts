@@ -1,6 +1,6 @@
 import type { JsonObject, TokenUsage } from '../../index.js'
-import { parsedOf } from '../json.js'
-import { piecesOf } from '../pieces.js'
+import { parsedOf } from '../conversation.js'
+import { piecesOf } from '../reply.js'
 import { filled, sse } from './api.js'
 import type { WireApi, WireReply } from './api.js'
 import { readMessagesRequest } from './messages-request.js'

@@ -1,5 +1,5 @@
 import type { JsonObject } from '../../index.js'
-import { piecesOf } from '../pieces.js'
+import { piecesOf } from '../reply.js'
 import { filled } from './api.js'
 import type { WireReply } from './api.js'
 import { sealed } from './seals.js'

@@ -1,6 +1,6 @@
 import { contentIn, textContent } from '../conversation.js'
 import type { HeardCall, ScriptMessage } from '../conversation.js'
-import { isObject } from '../json.js'
+import { isObject } from '../../util/json.js'
 import { WireRefusal } from './api.js'
 import type { WireBody, WireConversation, WireRequest } from './api.js'
 import { callIdOf, checkToolNames, listOf, textOf, toolNameOf } from './checks.js'
@@ -34,7 +34,8 @@ export function readResponsesRequest({ headers, body }: WireRequest, kept: KeptR
   const instructions = [body['instructions'], ...items.filter(isInstruction).map((item) => item['content'])]
   const prefix = [body['tools'], body['instructions'], ...earlier, ...items].filter((member) => member !== undefined)
   const said = instructions.filter((text) => text !== undefined && text !== null).map(textContent)
-  return { messages, instructions: said.join('\n\n'), tools, body, prefix, cacheable: prefix.length }
+  const isContinuation = typeof body['previous_response_id'] === 'string'
+  return { messages, instructions: said.join('\n\n'), tools, body, prefix, cacheable: prefix.length, isContinuation }
 }
 
 function toolNames(body: WireBody): readonly string[] {

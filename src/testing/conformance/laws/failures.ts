@@ -1,24 +1,22 @@
+import { messageOf } from '../../../contracts/errors.js'
 import { HarnessError } from '../../../index.js'
+import { expectSame } from '../../expect.js'
+import { firstOf } from '../chance.js'
 import type { Delivery } from '../stage.js'
-import { firstOf } from '../cuts.js'
-import type { Case, LawText } from '../law.js'
-import { expectSame } from '../read-back.js'
-import { messageOf, turnIn } from '../talk.js'
-import type { Outcome, Talk } from '../talk.js'
+import { turnIn } from '../talk.js'
+import type { LawText, Outcome, Talk } from '../talk.js'
 
 export const failureLaws = {
   cut_stream: {
     says: 'An answer that stops before its end is an error, unless nothing of the reply was lost.',
     holds: async (given) => {
-      const talk = firstQuestion(given)
+      const talk = given.talk().say()
       const reply = talk.generator.reply()
       for (const streamed of [true, false]) {
-        talk.reopen()
-        const whole = turnIn(await talk.ask({ reply }, { streamed }), given.stage)
+        const whole = turnIn(await talk.askAgain({ reply }, { streamed }), given.stage)
         for (let count = 0; count < 4; count++) {
           const share = given.chance.next()
-          talk.reopen()
-          const outcome = await talk.ask({ reply, cut: firstOf(share) }, { streamed })
+          const outcome = await talk.askAgain({ reply, cut: firstOf(share) }, { streamed })
           const what = `the ${streamed ? 'stream' : 'reply'} of which ${Math.round(share * 100)} % came`
           if (outcome.kind === 'failure') checkFailure(outcome, what)
           else expectSame(what, outcome.turn.entry.parts, whole.entry.parts)
@@ -29,13 +27,12 @@ export const failureLaws = {
   error_answers: {
     says: 'An error status is a `provider_error` with the status and the words of the provider, and repeated only where that can help.',
     holds: async (given) => {
-      const talk = firstQuestion(given)
+      const talk = given.talk().say()
       for (const [status, isPassing] of STATUSES) {
         for (const streamed of [true, false]) {
           const words = `Words ${talk.generator.mark()}`
           const headers = status === 429 ? { 'retry-after': '7' } : {}
-          talk.reopen()
-          checkRefusal(await talk.ask({ status, words, headers }, { streamed }), { status, words, isPassing })
+          checkRefusal(await talk.askAgain({ status, words, headers }, { streamed }), { status, words, isPassing })
         }
       }
     },
@@ -44,17 +41,14 @@ export const failureLaws = {
   abort: {
     says: 'An abort ends a turn at once, at any moment, with the reason that was given.',
     holds: async (given) => {
-      const talk = firstQuestion(given)
+      const talk = given.talk().say()
       const reply = talk.generator.reply()
       const share = given.chance.next() / 2
       const moments: readonly Delivery[] = ['no_answer', { reply, cut: firstOf(share), then: 'stall' }]
       for (const delivery of moments) {
-        for (const streamed of [true, false]) {
-          talk.reopen()
-          await checkAbort(talk, delivery, streamed)
-        }
+        for (const streamed of [true, false]) await checkAbort(talk, delivery, streamed)
       }
-      await checkAbortedBefore(given, talk)
+      await checkAbortedBefore(talk)
     },
     share: 0.2,
   },
@@ -73,12 +67,6 @@ const STATUSES = [
   [502, true],
   [503, true],
 ] as const
-
-function firstQuestion(given: Case): Talk {
-  const talk = given.talk()
-  talk.say()
-  return talk
-}
 
 /** A failure that the library knows, or a repetition that was told. */
 function checkFailure({ error, retry }: Outcome & { kind: 'failure' }, what: string): void {
@@ -110,20 +98,19 @@ async function checkAbort(talk: Talk, delivery: Delivery, streamed: boolean): Pr
   const abort = new AbortController()
   const reason = new Error('The law had enough.')
   const heard = talk.stage.heard.length
-  const asked = talk.ask(delivery, { streamed, abort })
+  const asked = talk.askAgain(delivery, { streamed, abort })
   while (talk.stage.heard.length === heard) await new Promise((resolve) => setImmediate(resolve))
   abort.abort(reason)
   checkReason(await asked, reason)
 }
 
-async function checkAbortedBefore(given: Case, talk: Talk): Promise<void> {
+async function checkAbortedBefore(talk: Talk): Promise<void> {
   const abort = new AbortController()
   const reason = new Error('The law had enough before it began.')
   abort.abort(reason)
-  const heard = given.stage.heard.length
-  talk.reopen()
-  checkReason(await talk.ask({ reply: talk.generator.reply() }, { streamed: true, abort }), reason)
-  expectSame('the requests sent for a turn that was aborted before', given.stage.heard.length - heard, 0)
+  const heard = talk.stage.heard.length
+  checkReason(await talk.askAgain({ reply: talk.generator.reply() }, { streamed: true, abort }), reason)
+  expectSame('the requests sent for a turn that was aborted before', talk.stage.heard.length - heard, 0)
 }
 
 function checkReason(outcome: Outcome, reason: Error): void {

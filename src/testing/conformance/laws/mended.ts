@@ -1,24 +1,22 @@
 import type { ToolEntry, TranscriptEntry, TranscriptRepair } from '../../../index.js'
+import { expectSame } from '../../expect.js'
 import type { Chance } from '../chance.js'
-import { frozen } from '../generate.js'
-import type { LawText } from '../law.js'
-import { expectSame } from '../read-back.js'
+import { resultsIn } from '../read-back.js'
 import { turnIn } from '../talk.js'
-import type { Talk } from '../talk.js'
+import type { LawText, Talk } from '../talk.js'
 
 export const mendedLaws = {
   mended_history: {
     says: 'A broken history is mended in the request and told: each call gets one result, its own where it has one.',
     holds: async (given) => {
-      const talk = given.talk()
-      talk.say()
+      const talk = given.talk().say()
       talk.add(replyWithCalls(talk))
       talk.say()
       talk.add(replyWithCalls(talk))
       talk.say()
       const broken = breakHistory(talk.transcript, given.chance)
-      talk.transcript.splice(0, Infinity, ...frozen([...broken.entries]))
-      const outcome = await talk.ask({ reply: talk.generator.reply({ calls: 0 }) }, { streamed: false })
+      talk.transcript.splice(0, Infinity, ...broken.entries)
+      const outcome = await talk.ask({ reply: talk.generator.reply({ calls: 0 }) })
       turnIn(outcome, given.stage)
       if (broken.problem !== null && !outcome.repairs.some(({ problem }) => problem === broken.problem)) {
         throw new Error(`A history with \`${broken.problem}\` was mended without a word (\`onRepair\`).`)
@@ -85,17 +83,11 @@ function withIdTwice(
   })
 }
 
-/** Every call has a result directly behind its reply, and what a tool said is with its call. */
+/** Every call has one result, and the content of every result is kept. */
 function checkAnswers({ request }: Talk, entries: readonly TranscriptEntry[]): void {
-  const calls = request.read.messages.flatMap((message) => (message.role === 'assistant' ? message.calls : []))
-  const outputs = request.read.messages.filter((message) => message.role === 'tool')
-  expectSame(
-    'the results',
-    outputs.map(({ callId }) => callId),
-    calls.map(({ callId }) => callId),
-  )
-  const said = new Set(entries.flatMap((entry) => (entry.role === 'tool' ? [entry.content] : [])))
-  const kept = outputs.filter(({ content }) => said.has(content as string)).length
-  const wanted = entries.filter((entry) => entry.role === 'tool' && entry.id !== 'again' && entry.id !== 'stray').length
+  const results = entries.filter((entry) => entry.role === 'tool')
+  const contents = new Set(results.map(({ content }) => content))
+  const kept = resultsIn(request).filter(({ content }) => contents.has(content as string)).length
+  const wanted = results.filter(({ id }) => id !== 'again' && id !== 'stray').length
   expectSame('the results whose content was kept', kept, wanted)
 }

@@ -1,22 +1,21 @@
 import { textOf, toolCallsOf } from '../../../index.js'
 import type { ModelDelta, ModelTurn } from '../../../index.js'
-import { parsedOf } from '../../json.js'
-import { atRandom, byteByByte } from '../cuts.js'
-import type { Cut } from '../cuts.js'
+import { parsedOf } from '../../conversation.js'
+import { expectSame } from '../../expect.js'
+import { atRandom, byteByByte } from '../chance.js'
 import type { GivenReply } from '../generate.js'
-import type { Case, LawText } from '../law.js'
-import { expectSame, textsIn } from '../read-back.js'
+import { resultsIn, textsIn } from '../read-back.js'
 import { turnIn } from '../talk.js'
-import type { Outcome, Talk } from '../talk.js'
+import type { LawText } from '../talk.js'
 
 export const replyLaws = {
   whole_and_streamed: {
     says: 'A reply is the same turn whether it comes whole or as a stream.',
     holds: async (given) => {
-      const talk = firstQuestion(given)
+      const talk = given.talk().say()
       const reply = talk.generator.reply()
-      const whole = plain(turnIn(await again(talk, reply, { streamed: false }), given.stage))
-      const streamed = plain(turnIn(await again(talk, reply, { streamed: true }), given.stage))
+      const whole = plain(turnIn(await talk.askAgain({ reply: reply }, { streamed: false }), given.stage))
+      const streamed = plain(turnIn(await talk.askAgain({ reply: reply }, { streamed: true }), given.stage))
       expectSame('the streamed turn', streamed, whole)
       expectSame('the text', textOf(whole.entry.parts), partsOf(reply, 'text').join(''))
       const calls = reply.parts.filter((part) => part.type === 'call')
@@ -31,13 +30,13 @@ export const replyLaws = {
   any_cut: {
     says: 'However the bytes of an answer are cut, the turn and its deltas are the same.',
     holds: async (given) => {
-      const talk = firstQuestion(given)
+      const talk = given.talk().say()
       const reply = talk.generator.reply()
       for (const streamed of [true, false]) {
-        const once = await again(talk, reply, { streamed })
+        const once = await talk.askAgain({ reply: reply }, { streamed })
         const turn = plain(turnIn(once, given.stage))
         for (const cut of [byteByByte, atRandom(given.chance, 7), atRandom(given.chance, 200)]) {
-          const other = await again(talk, reply, { streamed, cut })
+          const other = await talk.askAgain({ reply: reply, cut }, { streamed })
           expectSame('the turn of an answer in pieces', plain(turnIn(other, given.stage)), turn)
           expectSame('its deltas', joined(other.deltas), joined(once.deltas))
         }
@@ -48,8 +47,11 @@ export const replyLaws = {
   deltas: {
     says: 'The deltas that are told add up to the reply: its text, its thoughts, the arguments of each call.',
     holds: async (given) => {
-      const talk = firstQuestion(given)
-      const outcome = await again(talk, talk.generator.reply(), { streamed: true, cut: atRandom(given.chance, 50) })
+      const talk = given.talk().say()
+      const outcome = await talk.askAgain(
+        { reply: talk.generator.reply(), cut: atRandom(given.chance, 50) },
+        { streamed: true },
+      )
       const { parts } = turnIn(outcome, given.stage).entry
       const calls = toolCallsOf(parts)
       const told = joined(outcome.deltas)
@@ -69,10 +71,10 @@ export const replyLaws = {
   unknown_blocks: {
     says: 'A piece of a reply that nobody knows disturbs nothing, and is sent back in its place.',
     holds: async (given) => {
-      const talk = firstQuestion(given)
+      const talk = given.talk().say()
       const { generator } = talk
       const mark = generator.mark()
-      const block = given.api.unknownBlock?.(mark)
+      const block = given.stage.api.unknownBlock?.(mark)
       if (block === undefined) return
       const [before, behind] = [generator.text(), generator.text()]
       const parts = [
@@ -84,9 +86,9 @@ export const replyLaws = {
       const turn = await talk.hear(reply, { streamed: given.chance.happens(0.5) })
       expectSame('the text beside an unknown piece', textOf(turn.entry.parts), before + behind)
       expectSame('the calls beside an unknown piece', toolCallsOf(turn.entry.parts).length, 1)
-      turnIn(await talk.ask({ reply: generator.reply({ calls: 0 }) }, { streamed: false }), given.stage)
+      await talk.turn()
       if (talk.request.read.isContinuation === true) return
-      const wanted = orderOf(given.api.whole({ ...reply, model: 'm', body: {} }), [before, mark, behind])
+      const wanted = orderOf(given.stage.api.whole({ ...reply, model: 'm', body: {} }), [before, mark, behind])
       expectSame(
         'the order in which the reply is sent back',
         orderOf(talk.request.body, [before, mark, behind]),
@@ -98,7 +100,7 @@ export const replyLaws = {
   call_ids: {
     says: 'Every call has an id of its own, also where the provider gives none, or one twice.',
     holds: async (given) => {
-      const talk = firstQuestion(given)
+      const talk = given.talk().say()
       const { generator } = talk
       const again = generator.callId()
       for (let round = 0; round < 2; round++) {
@@ -116,23 +118,25 @@ export const replyLaws = {
       const all = talk.transcript.flatMap((entry) => (entry.role === 'tool' ? [entry.callId] : []))
       if (all.includes('')) throw new Error('A call has an empty id.')
       expectSame('the ids of all calls, without repetitions', [...new Set(all)], all)
-      turnIn(await talk.ask({ reply: generator.reply({ calls: 0 }) }, { streamed: false }), given.stage)
-      checkPairs(talk)
+      await talk.turn()
+      const contents = talk.transcript.flatMap((entry) => (entry.role === 'tool' ? [entry.content] : []))
+      const results = resultsIn(talk.request).map(({ content }) => content)
+      expectSame('the results', results, contents)
     },
   },
   usage: {
     says: 'Usage is what the provider reported, and null where it reported nothing.',
     holds: async (given) => {
-      const talk = firstQuestion(given)
+      const talk = given.talk().say()
       const reply = talk.generator.reply()
       for (const streamed of [true, false]) {
-        const { usage } = turnIn(await again(talk, reply, { streamed }), given.stage).entry
+        const { usage } = turnIn(await talk.askAgain({ reply: reply }, { streamed }), given.stage).entry
         expectSame('the input tokens', usage.inputTokens, reply.usage?.inputTokens)
         expectSame('the output tokens', usage.outputTokens, reply.usage?.outputTokens)
         for (const field of ['cacheReadTokens', 'cacheWriteTokens', 'reasoningTokens'] as const) {
           if (usage[field] !== null) expectSame(`\`${field}\``, usage[field], reply.usage?.[field])
         }
-        const unpriced = turnIn(await again(talk, { ...reply, usage: null }, { streamed }), given.stage)
+        const unpriced = turnIn(await talk.askAgain({ reply: { ...reply, usage: null } }, { streamed }), given.stage)
         const known = Object.values(unpriced.entry.usage).filter((tokens) => tokens !== null)
         expectSame('the usage of a reply that reports none', known, [])
       }
@@ -141,40 +145,30 @@ export const replyLaws = {
   finish_reasons: {
     says: 'A reply that was cut, refused, filtered or paused is never a clean answer.',
     holds: async (given) => {
-      const talk = firstQuestion(given)
+      const talk = given.talk().say()
       const { generator } = talk
       for (const finishReason of ['length', 'refusal', 'content_filter', 'pause', 'error', 'other'] as const) {
         const parts = [{ type: finishReason === 'refusal' ? 'refusal' : 'text', text: generator.text() }] as const
         for (const streamed of [true, false]) {
-          const outcome = await again(talk, generator.replyOf(parts, { finishReason }), { streamed })
+          const outcome = await talk.askAgain({ reply: generator.replyOf(parts, { finishReason }) }, { streamed })
           const isClean = outcome.kind === 'turn' && outcome.turn.entry.finishReason === 'stop'
           if (isClean) throw new Error(`A reply that ended by \`${finishReason}\` is told as a clean answer.`)
         }
       }
-      const calls = turnIn(await again(talk, generator.reply({ calls: 1 }), { streamed: true }), given.stage)
+      const calls = turnIn(
+        await talk.askAgain({ reply: generator.reply({ calls: 1 }) }, { streamed: true }),
+        given.stage,
+      )
       expectSame('the finish reason of a reply with calls', calls.entry.finishReason, 'tool_calls')
-      const text = turnIn(await again(talk, generator.reply({ calls: 0 }), { streamed: true }), given.stage)
+      const text = turnIn(
+        await talk.askAgain({ reply: generator.reply({ calls: 0 }) }, { streamed: true }),
+        given.stage,
+      )
       expectSame('the finish reason of an answer', text.entry.finishReason, 'stop')
     },
     share: 0.2,
   },
 } as const satisfies Readonly<Record<string, LawText>>
-
-function firstQuestion(given: Case): Talk {
-  const talk = given.talk()
-  talk.say()
-  return talk
-}
-
-/** The same question once more, as if it were the first. */
-function again(
-  talk: Talk,
-  reply: GivenReply,
-  { streamed, cut }: { readonly streamed: boolean; readonly cut?: Cut | undefined },
-): Promise<Outcome> {
-  talk.reopen()
-  return talk.ask({ reply, ...(cut && { cut }) }, { streamed })
-}
 
 /** What of a turn is the reply's; arguments by their value, since how they are written is not told by every API. */
 function plain({ raw, ...turn }: ModelTurn): Omit<ModelTurn, 'raw'> {
@@ -208,22 +202,4 @@ function orderOf(body: unknown, texts: readonly string[]): string[] {
   const all = textsIn(body).join('\n')
   const found = texts.filter((text) => all.includes(text))
   return found.sort((left, right) => all.indexOf(left) - all.indexOf(right))
-}
-
-/** Results belong to the calls that they were given for, in order. */
-function checkPairs({ request, transcript }: Talk): void {
-  const { messages } = request.read
-  const calls = messages.flatMap((message) => (message.role === 'assistant' ? message.calls : []))
-  const outputs = messages.filter((message) => message.role === 'tool')
-  expectSame(
-    'the ids of the results',
-    outputs.map(({ callId }) => callId),
-    calls.map(({ callId }) => callId),
-  )
-  const contents = transcript.flatMap((entry) => (entry.role === 'tool' ? [entry.content] : []))
-  expectSame(
-    'the results',
-    outputs.map(({ content }) => content),
-    contents,
-  )
 }

@@ -1,10 +1,12 @@
+import { messageOf } from '../../../contracts/errors.js'
 import type { ContentPart, TranscriptEntry } from '../../../index.js'
 import { toolCallsOf } from '../../../index.js'
-import { frozen } from '../generate.js'
-import type { Case, LawText } from '../law.js'
-import { checkSaid, expectSame, textsIn } from '../read-back.js'
-import { messageOf, talkAWhile, turnIn } from '../talk.js'
-import type { Outcome, Talk } from '../talk.js'
+import { deepFreeze } from '../../../util/freeze.js'
+import { expectSame } from '../../expect.js'
+import { withoutMarks } from '../../wire/checks.js'
+import { checkSaid, textsIn } from '../read-back.js'
+import { talkAWhile, turnIn } from '../talk.js'
+import type { Case, LawText, Talk } from '../talk.js'
 
 export const requestLaws = {
   round_trip: {
@@ -41,10 +43,9 @@ export const requestLaws = {
       await talkAWhile(talk, { foreign: 0.3, streamed })
       talk.say()
       const reply = talk.generator.reply({ calls: 0 })
-      turnIn(await talk.ask({ reply }, { streamed }), given.stage)
+      await talk.turn(reply, { streamed })
       const grown = unmarked(talk.request.body)
-      talk.reopen()
-      turnIn(await talk.ask({ reply }, { streamed }), given.stage)
+      turnIn(await talk.askAgain({ reply }, { streamed }), given.stage)
       expectSame('the request of a fresh session', unmarked(talk.request.body), grown)
     },
   },
@@ -54,8 +55,7 @@ export const requestLaws = {
       const talks = [given.talk('left'), given.talk('right')] as const
       for (let round = 0; round < 3; round++) {
         for (const talk of talks) {
-          talk.say()
-          await talk.hear(talk.generator.reply({ calls: 0 }), { streamed: false })
+          await talk.say().hear(talk.generator.reply({ calls: 0 }))
           checkSaid(talk.request, talk.transcript.slice(0, -1), talk.constants)
         }
       }
@@ -76,14 +76,13 @@ export const requestLaws = {
 async function checkLast(talk: Talk): Promise<void> {
   talk.say()
   const asked = [...talk.transcript]
-  turnIn(await talk.ask({ reply: talk.generator.reply({ calls: 0 }) }, { streamed: false }), talk.stage)
+  await talk.turn()
   checkSaid(talk.request, asked, talk.constants)
 }
 
 /** Without the marks that say how far a provider shall cache: they may move. */
 function unmarked(body: unknown): Readonly<Record<string, unknown>> {
-  const text = JSON.stringify(body, (key, value: unknown) => (key === 'cache_control' ? undefined : value))
-  return JSON.parse(text) as Readonly<Record<string, unknown>>
+  return JSON.parse(withoutMarks(body)) as Readonly<Record<string, unknown>>
 }
 
 /** One list may have grown, the conversation; all else is the same. */
@@ -116,47 +115,44 @@ const MEDIA: readonly Medium[] = [
 
 async function checkMediaInPrompt(given: Case, part: Medium, mark: string): Promise<void> {
   const talk = given.talk()
-  const { generator } = talk
-  talk.transcript.push(frozen({ role: 'user', ...generator.stamp(), content: [{ type: 'text', text: 'Look.' }, part] }))
-  const sent = given.stage.heard.length
-  const outcome = await talk.ask({ reply: generator.reply({ calls: 0 }) }, { streamed: false })
-  if (outcome.kind === 'turn') checkCarried(talk, part, { mark, maySay: false })
-  else checkRefused(given, outcome, { part, sent })
+  const content = [{ type: 'text', text: 'Look.' } as const, part]
+  talk.transcript.push(deepFreeze({ role: 'user', ...talk.generator.stamp(), content }))
+  await checkMedium(talk, part, { mark, maySay: false })
 }
 
 async function checkMediaInResult(given: Case, part: Medium, mark: string): Promise<void> {
-  const talk = given.talk()
-  const { generator } = talk
-  talk.say()
-  const turn = await talk.hear(generator.reply({ calls: 1 }), { streamed: false })
+  const talk = given.talk().say()
+  const turn = await talk.hear(talk.generator.reply({ calls: 1 }))
   const envelope = { type: 'text', text: '{"ok":true,"content":"","metadata":{}}' } as const
   const result = talk.transcript.pop() as TranscriptEntry & { role: 'tool' }
   expectSame('the calls of a reply with one call', toolCallsOf(turn.entry.parts).length, 1)
-  talk.transcript.push(frozen({ ...result, content: [envelope, part], isError: false }))
-  const sent = given.stage.heard.length
-  const outcome = await talk.ask({ reply: generator.reply({ calls: 0 }) }, { streamed: false })
-  if (outcome.kind === 'turn') checkCarried(talk, part, { mark, maySay: true })
-  else checkRefused(given, outcome, { part, sent })
+  talk.transcript.push(deepFreeze({ ...result, content: [envelope, part], isError: false }))
+  await checkMedium(talk, part, { mark, maySay: true })
 }
 
-/** Refused by the adapter itself, which says what it is that it cannot send. */
-function checkRefused(
-  given: Case,
-  outcome: Outcome & { kind: 'failure' },
-  { part, sent }: { readonly part: Medium; readonly sent: number },
-): void {
-  if (given.stage.refusal !== null) turnIn(outcome, given.stage)
-  expectSame('the requests sent for what is refused', given.stage.heard.length - sent, 0)
+interface WantedMedium {
+  readonly mark: string
+  /** The request may name the medium instead of carrying it. */
+  readonly maySay: boolean
+}
+
+/** The request carries the medium, or the adapter refuses it and names it. */
+async function checkMedium(talk: Talk, part: Medium, wanted: WantedMedium): Promise<void> {
+  const { stage } = talk
+  const sent = stage.heard.length
+  const outcome = await talk.ask({ reply: talk.generator.reply({ calls: 0 }) })
+  if (outcome.kind === 'turn') {
+    checkCarried(talk, part, wanted)
+    return
+  }
+  if (stage.refusal !== null) turnIn(outcome, stage)
+  expectSame('the requests sent for what is refused', stage.heard.length - sent, 0)
   const message = messageOf(outcome.error)
   if (message.includes(part.type) || message.includes(part.mediaType)) return
   throw new Error(`\`${part.mediaType}\` is refused without saying so: ${message}`)
 }
 
-function checkCarried(
-  { request }: Talk,
-  part: Medium,
-  { mark, maySay }: { readonly mark: string; readonly maySay: boolean },
-): void {
+function checkCarried({ request }: Talk, part: Medium, { mark, maySay }: WantedMedium): void {
   const texts = textsIn(request.body)
   const plain = Buffer.from(part.data, 'base64').toString()
   if (texts.some((text) => text.includes(mark) || text.includes(plain))) return
