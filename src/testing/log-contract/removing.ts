@@ -53,11 +53,11 @@ export const removingLaws = {
       const log = await again()
       const referrers = async (ref: LogRef): Promise<readonly string[]> =>
         ((await log.referrers?.(ref)) ?? []).map(({ kind, id }) => `${kind} ${id}`).sort()
-      expectEqual('the referrers of a run', await referrers(runOf('run_1')), ['run run_2', 'run run_3', 'thread run_1'])
-      expectEqual('the referrers of a thread', await referrers(threadOf('run_1')), [])
+      expectSame('the referrers of a run', await referrers(runOf('run_1')), ['run run_2', 'run run_3', 'thread run_1'])
+      expectSame('the referrers of a thread', await referrers(threadOf('run_1')), [])
       await log.prune({ only: [runOf('run_3'), threadOf('run_1')] })
-      expectEqual('the referrers that are left', await referrers(runOf('run_1')), ['run run_2'])
-      expectEqual('the referrers of an unknown log', await referrers(runOf('run_9')), [])
+      expectSame('the referrers that are left', await referrers(runOf('run_1')), ['run run_2'])
+      expectSame('the referrers of an unknown log', await referrers(runOf('run_9')), [])
     },
   },
   removes_by_name: {
