@@ -327,7 +327,9 @@ describe('faults', () => {
       'Expected `chunks` of `scriptedProvider` to be one of `event`, `whole` or a whole number from 1 up, got `0`.',
     )
     const provider = (await scriptedProvider()).drips('x', { bytes: -1 })
-    expect(await (await post(provider, CHAT!)).text()).toContain('Expected `bytes` of a dripping reply to be a whole number')
+    expect(await (await post(provider, CHAT!)).text()).toContain(
+      'Expected `bytes` of a dripping reply to be a whole number',
+    )
     await provider.close()
   })
 
