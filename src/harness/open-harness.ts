@@ -203,8 +203,10 @@ export class OpenHarness<Output = string, Deps = unknown> implements AsyncDispos
     this.#assertOpen()
     checkRunId(runId)
     const parsed = parseFollowOptions(options)
-    const log = this.#runs.logOf(runId) ?? this.#config.log
-    const events = followRun(runId, { log, listen: (listener) => this.#runs.listen(runId, listener) }, parsed)
+    const openLog = this.#runs.logOf(runId)
+    const listen = (listener: (event: RunEvent) => void): (() => void) => this.#runs.listen(runId, listener)
+    const source = { log: openLog ?? this.#config.log, isOpen: openLog !== undefined, listen }
+    const events = followRun(runId, source, parsed)
     const { redact } = this.#config.seams.seams
     return redact.length === 0 ? events : redactedEvents(redact, events)
   }

@@ -27,7 +27,7 @@ import { exportRun, foldRun } from './fold-run.js'
 import { Followers } from './followers.js'
 import { LogFile } from './log-file.js'
 import type { Writer } from './log-file.js'
-import { readEvents, readFirst } from './read-file.js'
+import { LogTail, readEvents, readFirst } from './read-file.js'
 import { unlessDamaged } from './rows.js'
 import { TakenPosts } from './taken-posts.js'
 
@@ -137,8 +137,9 @@ class FileLog implements LogStore {
   follow<Event extends LogEvent = DurableEvent>(ref: LogRef, options: FollowOptions = {}): AsyncIterable<Event> {
     checkRef(ref)
     const { log } = this.#pathsOf(ref)
+    const tail = new LogTail<Event>(log, ref)
     return this.#followers.follow<Event>(ref, options, {
-      read: (from) => this.read<Event>(ref, from),
+      read: ({ after = 0 }) => tail.read(after),
       longestMs: FOLLOW_MS,
       version: () => {
         const found = statSync(log, { throwIfNoEntry: false })

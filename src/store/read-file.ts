@@ -1,4 +1,4 @@
-import { createReadStream, existsSync } from 'node:fs'
+import { createReadStream, statSync } from 'node:fs'
 import { open } from 'node:fs/promises'
 import { HarnessError } from '../contracts/errors.js'
 import { nameOf } from '../run/log/ref.js'
@@ -10,18 +10,37 @@ import { isObject, parseJson } from '../util/json.js'
  * The events in a log file that are numbered above `after`. A torn last line is no event. Throws `invalid_log` with the
  * number and the byte of a record that is damaged, or that does not follow the one before.
  */
-export async function* readEvents<Event extends LogEvent>(
-  path: string,
-  ref: LogRef,
-  after: number,
-): AsyncGenerator<Event> {
-  if (!existsSync(path)) return
-  const lines = new Lines<Event>(ref)
-  for await (const chunk of createReadStream(path) as AsyncIterable<Buffer>) {
-    for (const event of lines.in(chunk)) if (event.seq > after) yield event
+export function readEvents<Event extends LogEvent>(path: string, ref: LogRef, after: number): AsyncGenerator<Event> {
+  return new LogTail<Event>(path, ref).read(after)
+}
+
+/** Reads a log file again and again. Of a file that has only grown, it reads the new records alone. */
+export class LogTail<Event extends LogEvent> {
+  readonly #path: string
+  readonly #ref: LogRef
+  #inode: number | undefined
+  #lines: Lines<Event>
+
+  constructor(path: string, ref: LogRef) {
+    this.#path = path
+    this.#ref = ref
+    this.#lines = new Lines(ref)
   }
-  const last = lines.last()
-  if (last !== undefined && last.seq > after) yield last
+
+  async *read(after: number): AsyncGenerator<Event> {
+    const found = statSync(this.#path, { throwIfNoEntry: false })
+    if (found === undefined) return
+    const hasGrown = found.ino === this.#inode && found.size >= this.#lines.offset
+    if (!hasGrown) this.#lines = new Lines(this.#ref)
+    this.#inode = found.ino
+    const lines = this.#lines
+    lines.dropRest()
+    for await (const chunk of createReadStream(this.#path, { start: lines.offset }) as AsyncIterable<Buffer>) {
+      for (const event of lines.in(chunk)) if (event.seq > after) yield event
+    }
+    const last = lines.last()
+    if (last !== undefined && last.seq > after) yield last
+  }
 }
 
 /** The first event in a log file; none in an empty one. Reads no more of the file than that. */
@@ -51,6 +70,16 @@ class Lines<Event extends LogEvent> {
     this.#ref = ref
   }
 
+  /** The byte after the last whole record. */
+  get offset(): number {
+    return this.#offset
+  }
+
+  /** Forgets the piece of a record that has not ended: it is read again. */
+  dropRest(): void {
+    this.#rest = []
+  }
+
   /** The events that end in the next piece of the file. */
   *in(chunk: Buffer): Generator<Event> {
     let start = 0
@@ -67,7 +96,7 @@ class Lines<Event extends LogEvent> {
   last(): Event | undefined {
     const line = Buffer.concat(this.#rest)
     const event = eventIn(line) as Event | undefined
-    if (event !== undefined) return this.#checked(event, line.length)
+    if (event !== undefined) return this.#following(event, this.#offset, this.#record + 1)
     if (this.#record === 0) throw cutWithinFirst(this.#ref)
     return undefined
   }
@@ -76,16 +105,18 @@ class Lines<Event extends LogEvent> {
     const offset = this.#offset
     this.#record += 1
     this.#offset += length
-    if (event === undefined) throw this.#damaged(offset, 'cannot be read')
-    if (this.#lastSeq !== 0 && event.seq !== this.#lastSeq + 1) {
-      throw this.#damaged(offset, `is event ${event.seq} where ${this.#lastSeq + 1} was to come`)
-    }
-    this.#lastSeq = event.seq
+    if (event === undefined) throw this.#damaged('cannot be read', offset, this.#record)
+    this.#lastSeq = this.#following(event, offset, this.#record).seq
     return event
   }
 
-  #damaged(offset: number, what: string): HarnessError {
-    const message = `The log of ${nameOf(this.#ref)} is damaged: record ${this.#record}, at byte ${offset}, ${what}.`
+  #following(event: Event, offset: number, record: number): Event {
+    if (this.#lastSeq === 0 || event.seq === this.#lastSeq + 1) return event
+    throw this.#damaged(`is event ${event.seq} where ${this.#lastSeq + 1} was to come`, offset, record)
+  }
+
+  #damaged(what: string, offset: number, record: number): HarnessError {
+    const message = `The log of ${nameOf(this.#ref)} is damaged: record ${record}, at byte ${offset}, ${what}.`
     return new HarnessError('invalid_log', message)
   }
 }

@@ -1,6 +1,9 @@
 import { describe, expect, test } from 'vitest'
-import { memoryLog } from 'thinharness'
-import type { RunEvent, RunLog } from 'thinharness'
+import { mkdtempSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { fileLog, memoryLog } from 'thinharness'
+import type { LogStore, RunEvent, RunLog } from 'thinharness'
 import { ScriptedModel } from 'thinharness/testing'
 import { failureOf, gate, harnessOf, kinds, tool, until } from './support.js'
 
@@ -153,6 +156,61 @@ describe('follow', () => {
     await harness.resume('run_p', [YES])
     await following
     expect(events).toEqual((await stored(log, 'run_p')).slice(1))
+  })
+
+  test('reads a log with `follow` once, and waits for it after that', async () => {
+    const { harness, log } = await paused()
+    const reads: number[] = []
+    const follows: number[] = []
+    const watched = new Proxy(log, {
+      get(target, name) {
+        if (name === 'read') return (...given: Parameters<RunLog['read']>) => (reads.push(1), target.read(...given))
+        if (name === 'follow')
+          return (...given: Parameters<NonNullable<LogStore['follow']>>) => {
+            follows.push(given[1]?.after ?? 0)
+            return target.follow!(...given)
+          }
+        const member: unknown = Reflect.get(target, name)
+        return typeof member === 'function' ? (member.bind(target) as unknown) : member
+      },
+    })
+    const events: RunEvent[] = []
+    const following = (async () => {
+      for await (const event of harnessOf({ model: new ScriptedModel(), log: watched }).follow('run_p'))
+        events.push(event)
+    })()
+    await until(() => follows.length > 0)
+    await harness.resume('run_p', [YES])
+    await following
+    expect(events).toEqual(await stored(log, 'run_p'))
+    expect([reads.length, follows]).toEqual([1, [5]])
+  })
+
+  test('reads a log without `follow` again and again', async () => {
+    const { harness, log } = await paused()
+    const plain: RunLog = { append: log.append.bind(log), read: log.read.bind(log) }
+    const events: RunEvent[] = []
+    for await (const event of harnessOf({ model: new ScriptedModel(), log: plain }).follow('run_p')) {
+      events.push(event)
+      if (event.kind === 'run_completed' && event.pending.length > 0) void harness.resume('run_p', [YES])
+    }
+    expect(events).toEqual(await stored(log, 'run_p'))
+  })
+
+  test('follows a run that has not stored anything yet, with its deltas, from a folder', async () => {
+    const folder = mkdtempSync(join(tmpdir(), 'thinharness-follow-'))
+    const harness = harnessOf({
+      model: new ScriptedModel().calls('look').says('Done now.'),
+      tools: [tool('look')],
+      log: fileLog(folder),
+    })
+    const running = harness.run('Go.', { runId: 'run_1', deltas: true })
+    const events: RunEvent[] = []
+    for await (const event of harness.follow('run_1')) events.push(event)
+    await running
+    expect(events.filter(({ durable }) => durable)).toEqual(await stored(fileLog(folder), 'run_1'))
+    expect(kinds(events)).toContain('model_request_started text_delta text_delta model_message')
+    rmSync(folder, { recursive: true })
   })
 
   test('ends when its signal is aborted, and leaves the run as it is', async () => {
