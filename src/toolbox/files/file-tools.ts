@@ -9,11 +9,11 @@ import { sharedOptions } from '../workspace/workspace.js'
 import { writeTool } from './write.js'
 
 /**
- * The tools for work on files: `read`, `write`, `edit`, `search`, `list` and `glob`. They cannot leave their root, through
- * links, `..`, or folders that are swapped while they work (where the system has no `/proc`, as outside Linux, swapping at
- * the right instant leaves a short gap). What lies in the root under a second name elsewhere (a hard
- * link) is inside: it can be read, and is never written through.
- * @throws HarnessError `invalid_options`; PathValidationError when an allow-list or the output folder leaves the root.
+ * The tools for files: `read`, `write`, `edit`, `search`, `list` and `glob`. They cannot leave their root through links, `..`,
+ * or folders that are replaced during a call (without `/proc`, as outside Linux, replacing a folder at the right instant
+ * leaves a short gap). A file in the root that has a second name elsewhere (a hard link) is inside: it can be read, and the
+ * other name keeps its content.
+ * @throws HarnessError `invalid_options`; PathValidationError if an allow-list or the output folder leaves the root.
  */
 export function fileTools(options: FileToolOptions = {}): readonly ToolSpec[] {
   const shared = sharedOptions(options)

@@ -22,7 +22,7 @@ interface ReadArguments {
   readonly max_chars?: number
 }
 
-/** What a page of a saved output leaves for the line that says what it is. */
+/** Characters that a page of a saved output reserves for its first line. */
 const NOTE_CHARS = 200
 
 /** `read`: a text file with line numbers, or a range of its lines. */
@@ -32,8 +32,8 @@ export function readTool(options: FileToolOptions = {}): ToolSpec {
     description: 'Read a UTF-8 text file with line numbers, whole or a range of its lines.',
     instructions: [
       '`read`: use it when you know the path.',
-      '- Leave out `offset` and `limit` to read the whole file up to the cap; give both for a part of a large file.',
-      '- Give `max_chars` only when a shorter excerpt is enough.',
+      '- Omit `offset` and `limit` to read the whole file up to the cap; set both for a part of a large file.',
+      '- Set `max_chars` only if a shorter excerpt is sufficient.',
     ].join('\n'),
     parameters: {
       type: 'object',
@@ -56,11 +56,11 @@ export function readTool(options: FileToolOptions = {}): ToolSpec {
 interface Reading {
   readonly call: FileCall<ReadArguments>
   readonly file: OpenedFile
-  /** Line from which to read, from 1. */
+  /** First line, from 1. */
   readonly offset: number
   /** Longest result, in characters. */
   readonly maxChars: number
-  /** The file as the model knows it. */
+  /** Its path as the model knows it. */
   readonly shown: string
 }
 
@@ -71,12 +71,12 @@ async function readFile(call: FileCall<ReadArguments>): Promise<ToolOutcome> {
     async (path) => {
       const file = await openFile(workspace, path, shownPath(args.path))
       try {
-        const own = mayBeArtifact(workspace, path) && (await isArtifact(basename(path), file.handle))
-        // Named like an artifact and none: then it is a file like any other, and must be allowed like any other.
-        if (!own) workspace.readPolicy.requireCovered(path, args.path)
+        const isSaved = mayBeArtifact(workspace, path) && (await isArtifact(basename(path), file.handle))
+        // Any other file with the name of an artifact must be allowed.
+        if (!isSaved) workspace.readPolicy.requireCovered(path, args.path)
         const maxChars = Math.min(args.max_chars ?? Infinity, workspace.limits.maxReadChars)
         const reading = { call, file, offset: args.offset ?? 1, maxChars, shown: workspace.display(path) }
-        return own ? await readArtifact(reading) : await readOrdinary(reading)
+        return isSaved ? await readArtifact(reading) : await readOrdinary(reading)
       } finally {
         await file.handle.close()
       }
@@ -99,12 +99,12 @@ async function readOrdinary(reading: Reading): Promise<ToolOutcome> {
   const { maxReadBytes } = workspace.limits
   throw new FileFailure(
     'FileTooLarge',
-    `${reading.shown} has ${size} bytes, more than the ${maxReadBytes} that are read at once: give \`offset\` and \`limit\`.`,
+    `${reading.shown} has ${size} bytes, more than the ${maxReadBytes} that are read at once: set \`offset\` and \`limit\`.`,
     { metadata: { size_bytes: size, max_read_bytes: maxReadBytes } },
   )
 }
 
-/** A saved output is never saved again: as many whole lines as fit, and where to go on. */
+/** A saved output is never saved again: as many whole lines as fit, and the offset of the next one. */
 async function readArtifact(reading: Reading): Promise<ToolOutcome> {
   const text = await wholeText(reading)
   if (text !== undefined) {
@@ -120,7 +120,7 @@ interface ReadResult {
   readonly returnedLines: number
 }
 
-/** `undefined` for a file that is larger than what is read at once. */
+/** `undefined` for a file that is too large to be read at once. */
 async function wholeText({ call, file }: Reading): Promise<string | undefined> {
   const { maxReadBytes } = call.workspace.limits
   if (file.stats.size > maxReadBytes) return undefined
@@ -146,7 +146,7 @@ async function rangeResult({ call, file, offset, shown }: Reading, limit: number
   const note = [
     `read ${lines.length} line(s) from large file ${shown} starting at line ${offset}`,
     ...(cut ? [`line ${offset} is cut after ${maxReadBytes} bytes`] : []),
-    ...(read.end === 'bytes' ? [`the range has more than ${maxReadBytes} bytes, go on from offset=${next}`] : []),
+    ...(read.end === 'bytes' ? [`the range has more than ${maxReadBytes} bytes, continue from offset=${next}`] : []),
     ...(read.end !== 'bytes' && lines.length === limit ? [`more lines may be available from offset=${next}`] : []),
   ].join('; ')
   return { content: numbered(note, lines, offset), totalLines: null, returnedLines: lines.length }
@@ -171,7 +171,7 @@ async function pageResult({ call, file, offset, maxChars, shown }: Reading): Pro
   return { content: numbered(note, page, offset), totalLines: null, returnedLines: page.length }
 }
 
-/** As many lines as fit, and at least one, cut where it is too long alone. */
+/** As many lines as fit, and at least one, cut if it is too long. */
 function fitting(lines: readonly string[], budget: number, offset: number): string[] {
   const page: string[] = []
   let left = budget
@@ -185,7 +185,7 @@ function fitting(lines: readonly string[], budget: number, offset: number): stri
   return page
 }
 
-/** The lines of a range; when its bytes were cut, without the last one, unless that is the only one. */
+/** The lines of a range; if its bytes were cut, without the last one, unless that is the only one. */
 function wholeLines(read: LinesRead): { readonly lines: readonly string[]; readonly cut: boolean } {
   const text = decoded(read)
   const lines = splitLines(text)
@@ -193,7 +193,7 @@ function wholeLines(read: LinesRead): { readonly lines: readonly string[]; reado
   return lines.length > 1 ? { lines: lines.slice(0, -1), cut: false } : { lines, cut: true }
 }
 
-/** Invalid bytes are replaced; a byte order mark at the start, and a character cut at the end of a range, are left out. */
+/** Invalid bytes are replaced; a byte order mark at the start, and a cut character at the end of a range, are omitted. */
 function decoded({ bytes, end }: LinesRead): string {
   return new TextDecoder().decode(bytes, { stream: end === 'bytes' })
 }

@@ -1,7 +1,7 @@
 import type { ToolOutcome } from '../../tools/outcome.js'
 import type { ToolSpec } from '../../tools/spec.js'
 import { hasLoneSurrogate } from '../../util/characters.js'
-import { FileFailure } from '../workspace/failure.js'
+import { FileFailure, invalidInput } from '../workspace/failure.js'
 import { fileTool } from '../workspace/file-tool.js'
 import type { FileCall } from '../workspace/file-tool.js'
 import type { FileToolOptions } from '../workspace/options.js'
@@ -23,7 +23,7 @@ export function writeTool(options: FileToolOptions = {}): ToolSpec {
     description: 'Create, overwrite or append to a UTF-8 text file under the workspace root.',
     instructions: [
       '`write`: use it for whole files or to append; prefer `edit` to change parts of a file.',
-      '- Give `path` and the complete `content` at the top level. Missing folders are made.',
+      '- Pass `path` and the complete `content` at the top level. Missing folders are created.',
     ].join('\n'),
     parameters: {
       type: 'object',
@@ -47,17 +47,15 @@ async function writeFile({ workspace, args, context }: FileCall<WriteArguments>)
   const { content, append = false } = args
   const shown = shownPath(args.path)
   if (hasLoneSurrogate(content)) {
-    throw new FileFailure('InvalidInput', '`content` has half of a surrogate pair, which is no text in UTF-8.', {
-      retry: true,
-    })
+    throw invalidInput('`content` has half of a surrogate pair, which cannot be encoded in UTF-8.')
   }
   const bytes = Buffer.from(content)
-  const resolved = async (): Promise<string> => {
+  const resolve = async (): Promise<string> => {
     const path = await workspace.writePolicy.resolve(args.path)
     if (/[\\/]$/.test(args.path)) throw new FileFailure('PathTypeError', `path is a directory: ${shown}`)
     return path
   }
-  return withResolved(resolved, async (path) => {
+  return withResolved(resolve, async (path) => {
     await withTarget(workspace, { path, shown, signal: context.signal, create: true }, (target) =>
       append ? appendToFile(target, bytes) : overwrite(target, bytes),
     )

@@ -5,37 +5,37 @@ const MAX_GLOB_CHARS = 1_000
 const MAX_ALTERNATIVES = 256
 
 /**
- * The one glob dialect of all file tools: `*` and `?` within a name, `**` for any number of folders,
- * `[a-z]`, `{a,b}`, `\` before a character that shall stand for itself. A pattern is matched against the whole path below
- * the place that it starts from, so `*.ts` finds only what lies directly there. Case counts.
+ * The glob dialect of all file tools: `*` and `?` within a name, `**` for any number of folders, `[a-z]`, `{a,b}`, `\` before
+ * a literal character. A pattern is matched against the whole path below its start, so `*.ts` matches only files directly in
+ * the start folder. Case-sensitive.
  *
- * It is matched name by name on the way down, so that a walk knows early where nothing can match.
+ * It is matched name by name on the way down, so that a walk can skip folders in which nothing can match.
  */
 export interface Glob {
   readonly start: GlobState
-  /** `namedOnly`: a name that begins with a dot must be met by a dot of the pattern's own, not by a wildcard. */
+  /** `namedOnly`: a name that begins with a dot must match a literal dot of the pattern, not a wildcard. */
   step(state: GlobState, name: string, namedOnly?: boolean): GlobState
 }
 
 export interface GlobState {
   /** The path so far matches. */
   readonly matched: boolean
-  /** Something below the path so far may match. */
+  /** A path below the path so far may match. */
   readonly open: boolean
   /** The pattern names each part of the path so far, without a wildcard. */
   readonly named: boolean
-  /** Names taken so far. */
+  /** Number of names so far. */
   readonly depth: number
   readonly positions: readonly number[]
 }
 
-/** A place in a pattern; `named` is how many names lead to it when none of them is a wildcard. */
+/** A place in a pattern; `named` is the number of names that lead to it, if none of them is a wildcard. */
 type Node =
   | { readonly kind: 'end'; readonly named: number | undefined }
   | { readonly kind: 'globstar'; readonly named: number | undefined }
   | { readonly kind: 'name'; readonly named: number | undefined; readonly pattern: SegmentPattern }
 
-/** What is wrong with a selector that a model or a host gave; `undefined` when nothing is. */
+/** The problem of a glob of a model or a host; `undefined` if there is none. */
 export function globProblem(selector: string): string | undefined {
   if (selector === '') return 'glob is empty'
   if (selector.length > MAX_GLOB_CHARS) return `glob is longer than ${MAX_GLOB_CHARS} characters`
@@ -47,12 +47,12 @@ export function globProblem(selector: string): string | undefined {
   return undefined
 }
 
-/** A selector that `globProblem` has nothing against. */
+/** @param selector Without a `globProblem`. */
 export function compileGlob(selector: string): Glob {
   return globOf(braceAlternatives(portable(selector)).map(segmentsOf))
 }
 
-/** A pattern whose text is already in parts, each list an alternative. */
+/** A pattern that is already split into names, each list an alternative. */
 export function globOf(alternatives: readonly (readonly string[])[]): Glob {
   const nodes: Node[] = []
   const starts: number[] = []
@@ -77,7 +77,7 @@ export function globOf(alternatives: readonly (readonly string[])[]): Glob {
   }
 }
 
-/** The alternatives that braces stand for, one more than allowed when there are too many. */
+/** The alternatives of braces; at least one more than allowed if there are too many. */
 export function braceAlternatives(text: string): string[] {
   const done: string[] = []
   const open = [text]
@@ -90,7 +90,7 @@ export function braceAlternatives(text: string): string[] {
   return [...done, ...open]
 }
 
-/** On Windows `\` is a separator; elsewhere it is one where it does not stand before a character with a meaning. */
+/** On Windows `\` is a separator; elsewhere it is one unless it escapes a special character. */
 function portable(selector: string): string {
   if (process.platform === 'win32') return selector.replaceAll('\\', '/')
   return selector.replace(/\\(?![*?[\]{},\\])/g, '/')
@@ -109,13 +109,13 @@ function nodesOf(segments: readonly string[]): Node[] {
     else nodes.push({ kind: 'name', named, pattern })
     named = named === undefined || pattern.literal === undefined ? undefined : named + 1
   }
-  // `folder/**` is what lies below the folder, not the folder.
+  // `folder/**` matches the contents of the folder, not the folder.
   if (segments.at(-1) === '**') nodes.push({ kind: 'name', named: undefined, pattern: segmentPattern('*') })
   nodes.push({ kind: 'end', named })
   return nodes
 }
 
-/** `**` may stand for nothing: who comes to it also comes to what follows it. */
+/** `**` may match no folder: its place implies the next one. */
 function stateAt(nodes: readonly Node[], reached: readonly number[], depth: number): GlobState {
   const positions = new Set<number>()
   for (const position of reached) {
@@ -125,11 +125,11 @@ function stateAt(nodes: readonly Node[], reached: readonly number[], depth: numb
       if (nodes[next]?.kind === 'globstar') next++
     }
   }
-  const met = [...positions].map((position) => nodes[position])
+  const current = [...positions].map((position) => nodes[position])
   return {
-    matched: met.some((node) => node?.kind === 'end'),
-    open: met.some((node) => node !== undefined && node.kind !== 'end'),
-    named: met.some((node) => node?.named === depth),
+    matched: current.some((node) => node?.kind === 'end'),
+    open: current.some((node) => node !== undefined && node.kind !== 'end'),
+    named: current.some((node) => node?.named === depth),
     depth,
     positions: [...positions],
   }
@@ -141,7 +141,7 @@ interface Braces {
   readonly after: string
 }
 
-/** The first `{…}` that is closed; commas inside braces within it are not its own. */
+/** The first `{…}` that is closed; commas in nested braces do not count. */
 function firstBraces(text: string): Braces | undefined {
   for (let open = nextBrace(text, 0); open !== -1; open = nextBrace(text, open + 1)) {
     const options = optionsFrom(text, open + 1)

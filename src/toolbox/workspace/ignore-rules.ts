@@ -2,21 +2,21 @@ import { braceAlternatives, globOf } from './glob-pattern.js'
 import type { Glob } from './glob-pattern.js'
 import { segmentPattern } from './glob-segment.js'
 
-/** What the ignore files on the way to an entry say of it. `shown`: a rule with `!` brings it back. */
+/** The verdict of the ignore files above an entry. `shown`: a rule with `!` includes it again. */
 export type IgnoreVerdict = 'ignored' | 'shown' | undefined
 
-/** Names of the files that hold rules, the strongest first: a rule in a stronger one wins, however deep a weaker one lies. */
+/** Names of ignore files by precedence: a rule in an earlier kind wins, however deep the file of a later kind is. */
 export const IGNORE_FILES = ['.rgignore', '.ignore', '.gitignore'] as const
 
 export type IgnoreFileName = (typeof IGNORE_FILES)[number]
 
-/** No path is longer, so nobody means a longer rule. */
+/** No path is longer. */
 const MAX_RULE_CHARS = 4_096
 
 /** The rules of one folder's ignore files, and of those of the folders above it. */
 export interface IgnoreScope {
   readonly parent: IgnoreScope | undefined
-  /** How many names lead from the place where the outermost scope lies to this folder. */
+  /** Number of names from the folder of the outermost scope to this folder. */
   readonly depth: number
   readonly rules: Readonly<Partial<Record<IgnoreFileName, readonly IgnoreRule[]>>>
 }
@@ -37,7 +37,7 @@ export function parseIgnoreFile(text: string): IgnoreRule[] {
     .filter((rule) => rule !== undefined)
 }
 
-/** What the scopes say of an entry; `segments` are its names from the outermost scope's folder. */
+/** The verdict on an entry; `segments` are its names from the outermost scope's folder. */
 export function ignoreVerdict(
   scope: IgnoreScope | undefined,
   segments: readonly string[],
@@ -69,7 +69,7 @@ function ruleOf(line: string): IgnoreRule | undefined {
   return { negated, foldersOnly, matches }
 }
 
-/** The last one stays where a `\` stands before it. */
+/** A space after `\` stays. */
 function withoutSpacesAtEnd(line: string): string {
   const text = line.trimEnd()
   return text.endsWith('\\') && text.length < line.length ? line.slice(0, text.length + 1) : text

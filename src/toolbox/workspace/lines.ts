@@ -4,7 +4,7 @@ const CHUNK_BYTES = 262_144
 const LF = 10
 const CR = 13
 
-/** The lines of a text: LF, CRLF and a lone CR end a line, nothing else does. An ending at the end adds none. */
+/** The lines of a string: only LF, CRLF and a lone CR end a line. A line end at the end adds no line. */
 export function splitLines(text: string): string[] {
   const lines = text.split(/\r\n|\n|\r/)
   if (lines.at(-1) === '') lines.pop()
@@ -16,18 +16,18 @@ export interface LineRange {
   readonly offset: number
   /** Most lines. */
   readonly limit: number
-  /** Most bytes of the range; a line that passes it is cut. */
+  /** Most bytes of the range; a line beyond it is cut. */
   readonly maxBytes: number
   readonly signal: AbortSignal
 }
 
 export interface LinesRead {
   readonly bytes: Buffer
-  /** Why reading stopped: the file ended, the range was full, or it grew beyond `maxBytes`. */
+  /** Why reading stopped: the end of the file, of the range, or `maxBytes`. */
   readonly end: 'file' | 'range' | 'bytes'
 }
 
-/** The bytes of a range of lines, read in pieces: memory is bounded by `maxBytes`, whatever the file's size. */
+/** The bytes of a range of lines, read in pieces: memory is bounded by `maxBytes`. */
 export async function readLineRange(
   file: FileHandle,
   { offset, limit, maxBytes, signal }: LineRange,
@@ -46,9 +46,9 @@ export async function readLineRange(
     const first = beginningOf(offset, chunk, { ...place, at: 0 })
     place = beginningOf(offset + limit, chunk, first)
     if (first.line < offset) continue
-    // The LF of a CR that the last piece ended with belongs to the range, unless the range begins behind it.
+    // An LF after a CR at the end of the last piece belongs to the range, unless the range begins after it.
     const start = size > 0 ? 0 : first.at
-    // The buffer is used again.
+    // The buffer is reused.
     const piece = Buffer.from(chunk.subarray(start, place.at))
     pieces.push(piece)
     size += piece.length
@@ -57,14 +57,14 @@ export async function readLineRange(
   }
 }
 
-/** Where a scan stands: a place in the chunk, the line it is in, and whether an LF to come belongs to a CR before. */
+/** A position in the chunk and its line; `afterCr`: a following LF belongs to the CR before. */
 interface Place {
   readonly at: number
   readonly line: number
   readonly afterCr: boolean
 }
 
-/** Where a line begins, or the end of the chunk when that comes first. */
+/** The beginning of a line, or the end of the chunk if that comes first. */
 function beginningOf(wanted: number, chunk: Buffer, from: Place): Place {
   let { at, line, afterCr } = from
   if (afterCr && at < chunk.length) {

@@ -7,13 +7,13 @@ import { pathProblem, shownPath } from './path-text.js'
 
 /** Options of the file tools; all optional. */
 export interface FileToolOptions {
-  /** Folder that the tools work in and cannot leave; created if absent, `~` is the home folder. Default: the harness's root. */
+  /** Folder that the tools cannot leave; created if absent, `~` is the home folder. Default: the harness's root. */
   readonly root?: string
   /** Files and folders that may be read, inside the root. Default: all of it. */
   readonly readPaths?: readonly string[]
   /** Files and folders that may be written, inside the root. Default: all of it except the harness's own folder. */
   readonly writePaths?: readonly string[]
-  /** Folder, inside the root, for the full text of results that are too long for a model. Default `.thinharness/outputs`. */
+  /** Folder inside the root for the full text of results that are too long for a model. Default `.thinharness/outputs`. */
   readonly outputDir?: string
   /** Most files in `outputDir`; the oldest is removed first. Default 1,000. */
   readonly maxOutputFiles?: number
@@ -75,7 +75,7 @@ export function fileToolLimits(options: FileToolOptions): FileToolLimits {
   return { ...DEFAULTS, ...given }
 }
 
-/** The part of the check that needs no root, which may only be known when a tool runs. */
+/** The part of the check that needs no root, which may be known only when a tool runs. */
 function checkAllowList(label: string, paths: readonly string[] | undefined): void {
   if (paths?.length === 0) throw new PathValidationError(`Expected the ${label} to have at least one path.`)
   for (const path of paths ?? []) {

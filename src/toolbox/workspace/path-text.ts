@@ -3,7 +3,7 @@ import { homedir } from 'node:os'
 const MAX_PATH_CHARS = 4_096
 const MAX_SHOWN_CHARS = 200
 
-/** What is wrong with a path as it was written, on any file system; `undefined` when nothing is. */
+/** The problem of a path as written, on any file system; `undefined` if there is none. */
 export function pathProblem(raw: string, platform: NodeJS.Platform = process.platform): string | undefined {
   if (raw === '') return 'path is empty'
   if (raw.includes('\0')) return 'path contains a NUL character'
@@ -16,25 +16,26 @@ export function expandHome(raw: string): string {
   return raw === '~' || raw.startsWith('~/') ? homedir() + raw.slice(1) : raw
 }
 
-/** A path for a line of text that a model reads: one line, bounded. */
+/** A path for a message to a model: one line, bounded. */
 export function shownPath(path: string): string {
   const cut = path.length > MAX_SHOWN_CHARS ? `${path.slice(0, MAX_SHOWN_CHARS)}…` : path
   return escapeControls(cut)
 }
 
-/** Control characters and line separators as `\u….`: a file name must not be able to write lines of its own. */
+/** Control characters and line separators as `\u….`: a file name must not add lines to a result. */
 export function escapeControls(text: string): string {
   return text.replace(/[\p{Cc}\u2028\u2029]/gu, (char) => `\\u${char.charCodeAt(0).toString(16).padStart(4, '0')}`)
 }
 
-/** On other systems the forms of Windows would be odd names in the folder: nobody who writes them means that. */
+/** On other systems, Windows paths would be odd file names, which are never intended. */
 function foreignProblem(raw: string): string | undefined {
-  if (/^[A-Za-z]:[\\/]/.test(raw) || raw.startsWith('\\\\')) return 'path is a Windows path, which this system has not'
+  if (/^[A-Za-z]:[\\/]/.test(raw) || raw.startsWith('\\\\'))
+    return 'path is a Windows path, which this system does not have'
   if (raw.includes('\\') && raw.split(/[\\/]/).includes('..')) return 'path escapes root'
   return undefined
 }
 
-/** A drive is the only thing that may stand before the first separator; links and `..` are resolved later. */
+/** Only a drive is allowed before the first separator; links and `..` are resolved later. */
 function windowsProblem(raw: string): string | undefined {
   if (/^[\\/]{2}/.test(raw)) return 'network and device paths are not allowed'
   const [, drive = '', rest = ''] = /^([A-Za-z]:)?(.*)$/su.exec(raw) ?? []

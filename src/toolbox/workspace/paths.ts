@@ -7,16 +7,15 @@ import { expandHome, pathProblem, shownPath } from './path-text.js'
 
 const MAX_LINKS = 40
 
-/** A file or a folder that a policy lets through: the file alone, the folder with everything below. */
+/** A file, or a folder with everything below it, that a policy allows. */
 interface AllowedEntry {
   readonly path: string
   readonly isFile: boolean
 }
 
 /**
- * Which paths a tool may touch: those inside `root`, and of them those that the allow-list covers. Links and
- * `..` are resolved before anything is compared. What was resolved can be changed before it is opened: `safe-open.ts`
- * checks again what it opened.
+ * The paths that a tool may use: those inside `root` that the allow-list covers. Links and `..` are resolved before paths are
+ * compared. A resolved path can be changed before it is opened: `safe-open.ts` checks the opened file again.
  */
 export class PathPolicy {
   readonly root: string
@@ -27,9 +26,9 @@ export class PathPolicy {
   /**
    * @param root Absolute, links resolved.
    * @param allowed Paths inside `root`, relative to it or absolute; without them everything inside `root` is allowed.
-   * @param label What the allow-list is called in messages, such as `read paths`.
-   * @param reserved A folder that is only allowed where an entry of `allowed` lies inside it.
-   * @throws PathValidationError when an entry lies outside `root`, or there is none in the list.
+   * @param label Name of the allow-list in messages, such as `read paths`.
+   * @param reserved A folder that is allowed only if an entry of `allowed` is inside it.
+   * @throws PathValidationError if an entry is outside `root`, or the list is empty.
    */
   constructor(
     root: string,
@@ -44,8 +43,8 @@ export class PathPolicy {
   }
 
   /**
-   * The absolute path that `raw` stands for, links resolved; it need not exist.
-   * @throws PathValidationError when it is malformed, outside the root, or not covered by the allow-list.
+   * The absolute path of `raw`, links resolved; it need not exist.
+   * @throws PathValidationError if it is malformed, outside the root, or not covered by the allow-list.
    */
   async resolve(raw: string): Promise<string> {
     const path = await this.#locate(raw)
@@ -53,31 +52,31 @@ export class PathPolicy {
     return path
   }
 
-  /** @throws PathValidationError, which names `raw`, when `covers(path)` is false. */
+  /** @throws PathValidationError, which names `raw`, if `covers(path)` is false. */
   requireCovered(path: string, raw: string): void {
     if (!this.covers(path)) throw new PathValidationError(`path is not in the ${this.#label}: ${shownPath(raw)}`)
   }
 
-  /** As `resolve`, for a place to look from: a folder above something allowed will do, each entry is checked by itself. */
+  /** As `resolve`, for the start of a search: a folder above an allowed path is sufficient, each entry is checked itself. */
   async resolveScope(raw: string): Promise<string> {
     const path = await this.#locate(raw)
     if (!this.leadsTo(path)) this.requireCovered(path, raw)
     return path
   }
 
-  /** Whether a path that is absolute and free of links is allowed. Asks no file system. */
+  /** True if a path (absolute, links resolved) is allowed. Does no I/O. */
   covers(path: string): boolean {
     return this.#entries.some(
       (entry) => includes(entry, path) && (!this.#isReserved(path) || this.#isReserved(entry.path)),
     )
   }
 
-  /** Whether something allowed lies below a folder, its path absolute and free of links. */
+  /** True if an allowed path is below a folder (absolute, links resolved). */
   leadsTo(folder: string): boolean {
     return this.#entries.some((entry) => isInside(folder, entry.path))
   }
 
-  /** The entries of the allow-list that exist, absolute, without those that lie below another one. */
+  /** The existing entries of the allow-list, absolute, without those below another one. */
   async existingRoots(): Promise<string[]> {
     const paths = [...new Set(this.#entries.map(({ path }) => path))]
     const outermost = paths.filter((path) => !paths.some((other) => isInside(other, path)))
@@ -85,7 +84,7 @@ export class PathPolicy {
     return outermost.filter((_, index) => existing[index])
   }
 
-  /** @throws PathValidationError when a glob is absolute, climbs with `..`, or is malformed. */
+  /** @throws PathValidationError if a glob is absolute, climbs with `..`, or is malformed. */
   checkGlob(selector: string): void {
     const problem = globProblem(selector)
     if (problem !== undefined) throw new PathValidationError(`${problem}: ${shownPath(selector)}`)
@@ -101,15 +100,15 @@ export class PathPolicy {
 }
 
 /**
- * The absolute path that `raw` stands for, links resolved; it need not exist.
+ * The absolute path of `raw`, links resolved; it need not exist.
  * @param root Absolute, links resolved.
- * @throws PathValidationError when it is malformed or outside the root.
+ * @throws PathValidationError if it is malformed or outside the root.
  */
 export function containedPath(root: string, raw: string): string {
   return requireInside(root, resolveLinksSync(absolutePath(root, raw), raw), raw)
 }
 
-/** Whether `path` lies below `folder`; both absolute and normal. */
+/** True if `path` is below `folder`; both absolute and normalized. */
 export function isInside(folder: string, path: string): boolean {
   if (path.length <= folder.length || !path.startsWith(folder)) return false
   return folder.endsWith(sep) || path[folder.length] === sep
@@ -125,7 +124,7 @@ function absolutePath(root: string, raw: string): string {
   if (problem !== undefined) throw new PathValidationError(`${problem}: ${shownPath(raw)}`)
   const expanded = expandHome(raw)
   if (isAbsolute(expanded)) return expanded
-  // Not joined: `link/..` is the folder above the link's target, which only the file system knows.
+  // Not joined: `link/..` is the folder above the link's target, which is known only to the file system.
   return process.platform === 'win32' ? resolve(root, expanded) : `${root}${sep}${expanded}`
 }
 
@@ -145,7 +144,7 @@ async function exists(path: string): Promise<boolean> {
   )
 }
 
-/** The native `realpath` also gives names their true case where case does not matter. */
+/** The native `realpath` also returns the true case of names on file systems that ignore case. */
 async function resolveLinks(path: string, raw: string): Promise<string> {
   try {
     return await realpath(path)
@@ -155,7 +154,7 @@ async function resolveLinks(path: string, raw: string): Promise<string> {
   }
 }
 
-/** As `realpath`, for a path whose last parts need not exist. A link that leads nowhere is followed to where it leads. */
+/** As `realpath`, for a path whose last parts need not exist. A link to a missing file is followed too. */
 function resolveLinksSync(path: string, raw: string): string {
   try {
     return realpathSync.native(path)
@@ -184,7 +183,7 @@ function namesOf(path: string): string[] {
   return names.filter((name) => name !== '' && name !== '.')
 }
 
-/** A path without links: what exists of it as the file system writes it, which may not care how it was asked for. */
+/** A path without links, its existing part in the case of the file system. */
 function withTrueCase(path: string, raw: string): string {
   try {
     return realpathSync.native(path)

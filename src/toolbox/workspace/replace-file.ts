@@ -3,6 +3,7 @@ import type { BigIntStats } from 'node:fs'
 import { rename, unlink } from 'node:fs/promises'
 import type { FileHandle } from 'node:fs/promises'
 import { basename, dirname } from 'node:path'
+import { Slots } from '../../util/slots.js'
 import { FileFailure } from './failure.js'
 import { openFolder, openIn, requireRegular, statIn } from './safe-open.js'
 import type { Folder, Ground } from './safe-open.js'
@@ -10,11 +11,11 @@ import type { Folder, Ground } from './safe-open.js'
 const NEW_FILE_MODE = 0o666
 const COPY_BYTES = 262_144
 
-/** A regular file in a verified folder, there or not yet there. */
+/** A regular file in a verified folder; need not exist. */
 export interface Target {
   readonly folder: Folder
   readonly name: string
-  /** The file as the model knows it. */
+  /** Its path as the model knows it. */
   readonly shown: string
   readonly signal: AbortSignal
 }
@@ -24,19 +25,22 @@ export interface TargetRequest {
   readonly path: string
   readonly shown: string
   readonly signal: AbortSignal
-  /** Make the folders above it where they are missing. Default false. */
+  /** Create missing folders above it. Default false. */
   readonly create?: boolean
 }
 
-/** Opens the folder of a file and works on the file in it; to be called within `withResolved`. One call a file at a time. */
+/** One at a time per path in this process: if two runs edit a file, the second reads the result of the first. */
+const writers = new Slots(1)
+
+/** Opens the folder of a file and works on the file; to be called within `withResolved`. One call at a time per file. */
 export async function withTarget<T>(
   ground: Ground,
   { path, shown, signal, create = false }: TargetRequest,
   use: (target: Target) => Promise<T>,
 ): Promise<T> {
-  // Its folder lies outside.
+  // The folder of the root is outside.
   if (path === ground.root) throw new FileFailure('PathTypeError', `path is a directory: ${shown}`)
-  return withPathLock(path, async () => {
+  return writers.within(path, signal, async () => {
     const folder = await openFolder(ground, dirname(path), create)
     try {
       return await use({ folder, name: basename(path), shown, signal })
@@ -47,30 +51,30 @@ export async function withTarget<T>(
 }
 
 /**
- * What stands there now; `undefined` for nothing.
- * @throws FileFailure when it is no regular file, or nobody may write to it.
+ * The existing file; `undefined` if there is none.
+ * @throws FileFailure if it is not a regular file, or read-only.
  */
 export async function writableStats({ folder, name, shown }: Target): Promise<BigIntStats | undefined> {
   const stats = await statIn(folder, name)
   if (stats === undefined) return undefined
   requireRegular(stats, shown)
-  // Renaming over it asks for no permission of the file itself, and the superuser would be asked for none at all.
+  // Renaming over it requires no permission for the file itself, and the superuser needs no permission at all.
   if ((stats.mode & 0o222n) === 0n) throw new FileFailure('EACCES', `file is read-only: ${shown}`)
   return stats
 }
 
 /**
- * Puts a file in its place in one step: readers see the old text or the new one, and so does who looks after a crash.
- * Permissions and owner of the old file are kept; a hard link to it elsewhere keeps the old text.
- * @param isUnchanged Asked last, just before the step; what it throws leaves the old file.
+ * Replaces a file in one step: readers see the old text or the new one, also after a crash. Permissions and owner of the old
+ * file are kept; a hard link to it elsewhere keeps the old text.
+ * @param requireUnchanged Called just before the step; if it throws, the old file stays.
  */
 export async function replaceFile(
   target: Target,
   old: BigIntStats | undefined,
   {
     write,
-    isUnchanged = () => Promise.resolve(),
-  }: { readonly write: (file: FileHandle) => Promise<void>; readonly isUnchanged?: () => Promise<void> },
+    requireUnchanged = () => Promise.resolve(),
+  }: { readonly write: (file: FileHandle) => Promise<void>; readonly requireUnchanged?: () => Promise<void> },
 ): Promise<void> {
   const { folder, name, signal } = target
   const temporary = `.thinharness-${globalThis.crypto.randomUUID()}.tmp`
@@ -84,7 +88,7 @@ export async function replaceFile(
       await file.close()
     }
     signal.throwIfAborted()
-    await isUnchanged()
+    await requireUnchanged()
     await folder.confirm()
     await rename(folder.at(temporary), folder.at(name))
   } catch (error) {
@@ -93,7 +97,7 @@ export async function replaceFile(
   }
 }
 
-/** Adds to a file at its end, or makes it. */
+/** Appends to a file, or creates it. */
 export async function appendToFile(target: Target, bytes: Buffer): Promise<void> {
   const old = await writableStats(target)
   const { folder, name, shown } = target
@@ -105,7 +109,7 @@ export async function appendToFile(target: Target, bytes: Buffer): Promise<void>
     const stats = await file.stat({ bigint: true })
     requireRegular(stats, shown)
     await folder.confirm()
-    // Another name of the same file may lie anywhere: it keeps what it has.
+    // The file may have another name anywhere: that one keeps its content.
     if (stats.nlink === 1n) await file.appendFile(bytes)
     else {
       await replaceFile(target, old ?? stats, {
@@ -120,7 +124,7 @@ export async function appendToFile(target: Target, bytes: Buffer): Promise<void>
   }
 }
 
-/** The owner stays where the process may give files away, which only the superuser may. */
+/** The owner is kept if the process may change it, which only the superuser may. */
 async function keepOwnerAndMode(file: FileHandle, old: BigIntStats): Promise<void> {
   const { uid, gid } = await file.stat({ bigint: true })
   if (uid !== old.uid || gid !== old.gid) await file.chown(Number(old.uid), Number(old.gid)).catch(() => undefined)
@@ -135,19 +139,5 @@ async function copyFile(from: FileHandle, to: FileHandle, signal: AbortSignal): 
     if (bytesRead === 0) return
     await to.appendFile(buffer.subarray(0, bytesRead))
     position += bytesRead
-  }
-}
-
-const held = new Map<string, Promise<unknown>>()
-
-/** Work on one path at a time in this process: of two runs that edit a file at once, the second sees what the first wrote. */
-async function withPathLock<T>(path: string, work: () => Promise<T>): Promise<T> {
-  const before = held.get(path) ?? Promise.resolve()
-  const mine = before.then(work, work)
-  held.set(path, mine)
-  try {
-    return await mine
-  } finally {
-    if (held.get(path) === mine) held.delete(path)
   }
 }

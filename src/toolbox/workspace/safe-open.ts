@@ -1,31 +1,32 @@
-import { closeSync, constants, fstatSync, open as openDescriptor, openSync, read, readlinkSync } from 'node:fs'
+import { closeSync, constants, fstatSync, open as openCallback, openSync, read, readlinkSync } from 'node:fs'
 import { lstat, mkdir, open, readlink, realpath, stat } from 'node:fs/promises'
 import type { FileHandle } from 'node:fs/promises'
 import type { BigIntStats, Stats } from 'node:fs'
 import { basename, dirname, join } from 'node:path'
+import { promisify } from 'node:util'
 import { FileFailure, isSystemError, PathValidationError } from './failure.js'
 
 const DESCRIPTORS = '/proc/self/fd'
 const ATTEMPTS = 10
 
-/** Where files are opened, and how it is made sure that what was opened is what was checked. */
+/** The root of all files that are opened, and the way to verify that the opened file is the one that was checked. */
 export interface Ground {
   /** Absolute, links resolved. */
   readonly root: string
   /**
-   * The system tells the true path of an open file, and an open folder can stand at the start of a path. Then nobody
-   * who swaps folders for links can lead a call outside the root. Without it (not Linux, or no `/proc`) paths are
-   * compared before and after opening, which leaves a short gap.
+   * The system reports the true path of an open file, and an open folder can be the start of a path. Then replacing folders
+   * by links cannot lead a call outside the root. Without it (not Linux, or no `/proc`), paths are compared before and after
+   * opening, which leaves a short gap.
    */
   readonly descriptors: boolean
 }
 
-/** A folder that was found to be at its path, for work on the files in it. */
+/** A folder that was verified to be at its path, for work on the files in it. */
 export interface Folder {
   readonly path: string
-  /** A path to something in it, which follows the open folder and not its name. */
+  /** A path to an entry, which follows the open folder and not its name. */
   at(name: string): string
-  /** Asks for another look when it is no longer at its path and work in it could land elsewhere. */
+  /** Fails, so that `withResolved` tries again, if it is no longer at its path and changes could be made elsewhere. */
   confirm(): Promise<void>
   close(): Promise<void>
 }
@@ -36,7 +37,7 @@ export interface OpenedFile {
   readonly stats: BigIntStats
 }
 
-/** What reading the blocks of a file needs; a `FileHandle` has it. */
+/** A file whose blocks can be read, such as a `FileHandle`. */
 export interface ReadableFile {
   /** Reads from `position` of the file until `into` is full or the file ends. */
   read(into: Buffer, place: FilePlace): Promise<{ readonly bytesRead: number }>
@@ -49,19 +50,19 @@ interface FilePlace {
 
 /** A file that was opened by `openListed`. */
 export interface ListedFile extends ReadableFile {
-  /** In bytes, when it was opened. */
+  /** In bytes, at the time of opening. */
   readonly size: number
   close(): Promise<void> | void
 }
 
-/** The path was changed between the check and the opening: check again. */
+/** The path was changed between check and opening: check again. */
 class PathChanged extends PathValidationError {
   constructor() {
     super('path was changed while it was opened')
   }
 }
 
-/** Whether `/proc` can be used to verify what lies in `root`. */
+/** True if `/proc` can be used to verify files in `root`. */
 export function descriptorsWork(root: string): boolean {
   if (process.platform !== 'linux') return false
   let descriptor: number | undefined
@@ -76,8 +77,8 @@ export function descriptorsWork(root: string): boolean {
 }
 
 /**
- * Resolves a path and uses it; both again when it was changed in between.
- * @throws PathValidationError when it keeps changing.
+ * Resolves a path and uses it; again if it was changed in between.
+ * @throws PathValidationError if it keeps changing.
  */
 export async function withResolved<T>(resolve: () => Promise<string>, use: (path: string) => Promise<T>): Promise<T> {
   for (let attempt = 1; ; attempt++) {
@@ -92,7 +93,7 @@ export async function withResolved<T>(resolve: () => Promise<string>, use: (path
 
 /**
  * Opens an existing regular file for reading; to be called within `withResolved`. A link, a folder, a pipe or a device
- * is refused without waiting for it.
+ * is rejected without waiting for it.
  * @param path Absolute, links resolved, allowed.
  */
 export async function openFile(ground: Ground, path: string, shown: string): Promise<OpenedFile> {
@@ -110,9 +111,8 @@ export async function openFile(ground: Ground, path: string, shown: string): Pro
 }
 
 /**
- * Opens a regular file whose name was just listed as one, for a look at very many of them: as safe as `openFile`, at a
- * quarter of its price. Only what can wait for a disk (opening, reading) goes through the thread pool; what asks an open
- * descriptor does not.
+ * Opens a regular file that was just listed, for reading very many of them: as safe as `openFile` at a quarter of its cost.
+ * Only operations that can wait for a disk (opening, reading) use the thread pool.
  * @param path Absolute, links resolved, allowed.
  */
 export async function openListed(ground: Ground, path: string): Promise<ListedFile> {
@@ -120,14 +120,15 @@ export async function openListed(ground: Ground, path: string): Promise<ListedFi
     const { handle, stats } = await openFile(ground, path, basename(path))
     return { size: Number(stats.size), read: (into, place) => handle.read(into, place), close: () => handle.close() }
   }
-  const descriptor = await descriptorOf(path)
+  const flags = constants.O_RDONLY | flag('O_NOFOLLOW') | flag('O_NONBLOCK')
+  const descriptor = await openDescriptor(path, flags).catch(rejectLink)
   try {
     if (readlinkSync(`${DESCRIPTORS}/${descriptor}`) !== path) throw new PathChanged()
     const stats = fstatSync(descriptor)
     requireRegular(stats, basename(path))
     return {
       size: stats.size,
-      read: (into, place) => readAt(descriptor, into, place),
+      read: (into, place) => readDescriptor(descriptor, { buffer: into, ...place }),
       close: () => closeSync(descriptor),
     }
   } catch (error) {
@@ -136,28 +137,11 @@ export async function openListed(ground: Ground, path: string): Promise<ListedFi
   }
 }
 
-async function descriptorOf(path: string): Promise<number> {
-  const flags = constants.O_RDONLY | flag('O_NOFOLLOW') | flag('O_NONBLOCK')
-  return new Promise((resolve, reject) => {
-    openDescriptor(path, flags, (error, descriptor) => {
-      if (error === null) resolve(descriptor)
-      else reject(isSystemError(error, 'ELOOP', 'EMLINK') ? new PathChanged() : error)
-    })
-  })
-}
-
-async function readAt(descriptor: number, into: Buffer, place: FilePlace): Promise<{ readonly bytesRead: number }> {
-  return new Promise((resolve, reject) => {
-    read(descriptor, into, place, (error, bytesRead) => {
-      if (error === null) resolve({ bytesRead })
-      else reject(error)
-    })
-  })
-}
+const openDescriptor = promisify(openCallback)
+const readDescriptor = promisify(read)
 
 /**
- * Opens a folder, and makes it and those above it where they are missing and `create` is set; to be called within
- * `withResolved`.
+ * Opens a folder; with `create`, missing folders are created. To be called within `withResolved`.
  * @param path Absolute, links resolved, inside the root.
  */
 export async function openFolder(ground: Ground, path: string, create = false): Promise<Folder> {
@@ -173,7 +157,7 @@ export async function openIn(
   return openUnlinked(folder.at(name), flags, mode)
 }
 
-/** What stands under a name in a verified folder; `undefined` for nothing. */
+/** An entry of a verified folder; `undefined` if there is none. */
 export async function statIn(folder: Folder, name: string): Promise<BigIntStats | undefined> {
   try {
     return await lstat(folder.at(name), { bigint: true })
@@ -183,7 +167,7 @@ export async function statIn(folder: Folder, name: string): Promise<BigIntStats 
   }
 }
 
-/** @throws FileFailure `PathTypeError`; asks for another look when a link has come into its place. */
+/** @throws FileFailure `PathTypeError`; `PathChanged` if a link has taken its place. */
 export function requireRegular(stats: BigIntStats | Stats, shown: string): void {
   if (stats.isSymbolicLink()) throw new PathChanged()
   if (stats.isDirectory()) throw new FileFailure('PathTypeError', `path is a directory: ${shown}`)
@@ -191,14 +175,14 @@ export function requireRegular(stats: BigIntStats | Stats, shown: string): void 
 }
 
 async function openUnlinked(path: string, flags: number, mode?: number): Promise<FileHandle> {
-  try {
-    return await open(path, flags | flag('O_NOFOLLOW') | flag('O_NONBLOCK'), mode)
-  } catch (error) {
-    throw isSystemError(error, 'ELOOP', 'EMLINK') ? new PathChanged() : error
-  }
+  return open(path, flags | flag('O_NOFOLLOW') | flag('O_NONBLOCK'), mode).catch(rejectLink)
 }
 
-/** Windows has not all of them. */
+function rejectLink(error: unknown): never {
+  throw isSystemError(error, 'ELOOP', 'EMLINK') ? new PathChanged() : error
+}
+
+/** Windows does not have all of them. */
 function flag(name: 'O_NOFOLLOW' | 'O_NONBLOCK' | 'O_DIRECTORY'): number {
   const flags: Partial<Record<string, number>> = constants
   return flags[name] ?? 0
@@ -217,7 +201,7 @@ async function isAt({ descriptors }: Ground, handle: FileHandle, path: string): 
 async function openFolderHandle(ground: Ground, path: string, create: boolean): Promise<Folder> {
   const handle = await openFolderAt(path, path).catch(async (error: unknown) => {
     if (!create || path === ground.root || !isSystemError(error, 'ENOENT')) throw error
-    return makeFolder(ground, path)
+    return createFolder(ground, path)
   })
   try {
     if (!(await isAt(ground, handle, path))) throw new PathChanged()
@@ -225,15 +209,15 @@ async function openFolderHandle(ground: Ground, path: string, create: boolean): 
     await handle.close()
     throw error
   }
-  // Work goes through the handle: whatever happens to the path, it lands in this folder.
+  // All work uses the handle, and stays in this folder whatever happens to the path.
   const confirm = (): Promise<void> => Promise.resolve()
   return { path, at: (name) => `${DESCRIPTORS}/${handle.fd}/${name}`, confirm, close: () => handle.close() }
 }
 
-async function makeFolder(ground: Ground, path: string): Promise<FileHandle> {
+async function createFolder(ground: Ground, path: string): Promise<FileHandle> {
   const parent = await openFolderHandle(ground, dirname(path), true)
   try {
-    await makeIfMissing(parent.at(basename(path)))
+    await createIfMissing(parent.at(basename(path)))
     return await openFolderAt(parent.at(basename(path)), path)
   } finally {
     await parent.close()
@@ -245,7 +229,7 @@ async function openFolderAt(at: string, path: string): Promise<FileHandle> {
     return await open(at, constants.O_RDONLY | flag('O_NOFOLLOW') | flag('O_DIRECTORY'))
   } catch (error) {
     if (!isSystemError(error, 'ELOOP', 'EMLINK', 'ENOTDIR')) throw error
-    // Where this fails, it is a folder further up that is none.
+    // If this fails, a folder further up is not a folder.
     const stats = await lstat(at).catch(() => undefined)
     if (stats?.isSymbolicLink() === true) throw new PathChanged()
     const name = basename(stats === undefined ? dirname(path) : path)
@@ -257,7 +241,7 @@ async function comparedFolder(ground: Ground, path: string, create: boolean): Pr
   const stats = await lstat(path).catch(async (error: unknown) => {
     if (!create || path === ground.root || !isSystemError(error, 'ENOENT')) throw error
     await comparedFolder(ground, dirname(path), true)
-    await makeIfMissing(path)
+    await createIfMissing(path)
     return lstat(path)
   })
   const confirm = async (): Promise<void> => {
@@ -270,7 +254,7 @@ async function comparedFolder(ground: Ground, path: string, create: boolean): Pr
   return { path, at: (name) => join(path, name), confirm, close: () => Promise.resolve() }
 }
 
-async function makeIfMissing(path: string): Promise<void> {
+async function createIfMissing(path: string): Promise<void> {
   await mkdir(path).catch((error: unknown) => {
     if (!isSystemError(error, 'EEXIST')) throw error
   })

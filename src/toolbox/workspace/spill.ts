@@ -10,28 +10,27 @@ import { openFolder, openIn } from './safe-open.js'
 import type { Folder } from './safe-open.js'
 import type { Workspace } from './workspace.js'
 
-/** How much of an artifact its name vouches for. */
+/** Bytes of an artifact that its seal covers. */
 const SEALED_BYTES = 65_536
 const ARTIFACT_NAME = /^([a-z_]+)-(\d{1,16})-([0-9a-f]{8})\.txt$/
 
 export interface SpillRequest {
   readonly text: string
-  /** What the artifact's name begins with: the tool's name, small letters and `_`. */
+  /** Prefix of the artifact's name: the tool's name, small letters and `_`. */
   readonly prefix: string
-  /** Longest text that is given as it is, in characters. */
+  /** Longest text that is returned unchanged, in characters. */
   readonly limit: number
 }
 
 export interface Spilled {
   readonly content: string
-  /** Empty when the text was short enough. */
+  /** Empty if the text was short enough. */
   readonly metadata: JsonObject
 }
 
 /**
- * Text for a model: as it is, or where it is longer than the limit its beginning and end, with the whole kept in a file of
- * `outputDir` that `read` may read whatever the read paths are. A file that cannot be written does not fail
- * the call: the model is told that the middle is lost.
+ * Text for a model: unchanged, or its beginning and end if it is longer than the limit. The full text is saved to a file in
+ * `outputDir`, which `read` may read whatever the read paths are. If it cannot be saved, the result says so.
  */
 export async function spill(workspace: Workspace, { text, prefix, limit }: SpillRequest): Promise<Spilled> {
   if (!isLonger(text, limit)) return { content: text, metadata: {} }
@@ -42,7 +41,7 @@ export async function spill(workspace: Workspace, { text, prefix, limit }: Spill
   try {
     const path = await save(workspace, prefix, text)
     const shown = workspace.display(path)
-    const guidance = `Call \`read\` with path \`${shown}\` and offset=1, then go on with later offsets.`
+    const guidance = `Call \`read\` with path \`${shown}\` and offset=1, then continue with later offsets.`
     return {
       content: `${sizes} Its full text is in ${shown}.\n${guidance}\n${excerpt}`,
       metadata: { truncated: true, saved_to: path, saved_to_display: shown, chars },
@@ -50,19 +49,19 @@ export async function spill(workspace: Workspace, { text, prefix, limit }: Spill
   } catch (error) {
     const failure = fileFailureOf(error)
     if (failure === undefined) throw error
-    const lost = `The full text could not be saved: ${failure.message}. Narrow the call to see the rest.`
-    return { content: `${sizes}\n${lost}\n${excerpt}`, metadata: { truncated: true, chars } }
+    const warning = `The full text could not be saved: ${failure.message}. Narrow the call to see the rest.`
+    return { content: `${sizes}\n${warning}\n${excerpt}`, metadata: { truncated: true, chars } }
   }
 }
 
-/** Whether a path has the place and the name of an artifact; what it holds is for `isArtifact` to say. */
+/** True if a path has the folder and the name of an artifact; `isArtifact` checks its content. */
 export function mayBeArtifact(workspace: Workspace, path: string): boolean {
   return dirname(path) === workspace.outputDir && ARTIFACT_NAME.test(basename(path))
 }
 
 /**
- * Whether an open file is what `spill` wrote under this name, in this process or an earlier one: the digits at the end
- * of its name are made from what it holds, so that nothing but its own folder has to be remembered.
+ * True if `spill` wrote an open file under this name, in this process or an earlier one: the digits at the end of the name
+ * are a hash of its content, so that no list of artifacts is needed.
  */
 export async function isArtifact(name: string, file: FileHandle): Promise<boolean> {
   const [, prefix, time, seal] = ARTIFACT_NAME.exec(name) ?? []
@@ -84,7 +83,7 @@ async function save(workspace: Workspace, prefix: string, text: string): Promise
   }
 }
 
-/** Two calls in one millisecond with one text would have one name: the second takes the next millisecond's. */
+/** Two calls with the same text in one millisecond would have the same name: the second uses the next millisecond. */
 async function writeNew(folder: Folder, prefix: string, bytes: Buffer): Promise<string> {
   for (let time = Date.now(); ; time++) {
     const seal = sealOf(prefix, String(time), { size: bytes.length, beginning: bytes.subarray(0, SEALED_BYTES) })
@@ -102,7 +101,7 @@ async function writeNew(folder: Folder, prefix: string, bytes: Buffer): Promise<
   }
 }
 
-/** Half a file has not the seal that its name tells of: nobody would ever remove it. */
+/** An incomplete file does not match its seal, and would never be removed. */
 async function writeOrRemove(
   folder: Folder,
   name: string,
@@ -126,7 +125,7 @@ function sealOf(
   return createHash('sha256').update(`${prefix}-${time}-${size}\n`).update(beginning).digest('hex').slice(0, 8)
 }
 
-/** Only what is an artifact by name and content is removed: the folder may be shared with other files. */
+/** Only artifacts, by name and content, are removed: the folder may contain other files. */
 async function removeOldest(folder: Folder, keep: number): Promise<void> {
   const artifacts = (await readdir(folder.at('.'))).filter((name) => ARTIFACT_NAME.test(name))
   if (artifacts.length <= keep) return
@@ -148,7 +147,7 @@ async function removeArtifact(folder: Folder, name: string): Promise<void> {
     }
     await unlink(folder.at(name))
   } catch (error) {
-    // Another call was faster, or the file may not be removed: a file too many does no harm.
+    // Another call was faster, or the file cannot be removed: an additional file does no harm.
     if (fileFailureOf(error) === undefined) throw error
   }
 }

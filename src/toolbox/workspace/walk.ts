@@ -1,4 +1,4 @@
-import type { Dirent } from 'node:fs'
+import type { Dirent, Stats } from 'node:fs'
 import { constants } from 'node:fs'
 import { lstat, readdir, realpath } from 'node:fs/promises'
 import { basename, join, relative, sep } from 'node:path'
@@ -13,9 +13,9 @@ import type { Folder } from './safe-open.js'
 import { eventLoopYield } from './call-time.js'
 import type { Workspace } from './workspace.js'
 
-/** Larger ignore files are no longer lists that somebody wrote. */
+/** Larger ignore files are ignored. */
 const MAX_IGNORE_BYTES = 1_000_000
-/** Names between two looks at the clock. */
+/** Names between two checks of the time. */
 const NAMES_BETWEEN_BREATHS = 256
 
 export interface WalkStart {
@@ -39,14 +39,14 @@ export async function walkStart(workspace: Workspace, raw: string): Promise<Walk
 }
 
 export interface WalkOptions {
-  /** Where to look: absolute, links resolved, such as `readPolicy.resolveScope` gives it. A file is its own only entry. */
+  /** Absolute, links resolved, as from `readPolicy.resolveScope`. A file is its own only entry. */
   readonly start: string
-  /** Only what matches; relative to `start`, checked by `checkGlob`. Default: everything below. */
+  /** Only matching entries; relative to `start`, checked by `checkGlob`. Default: all. */
   readonly glob?: string
-  /** Default false: a name that begins with a dot is met only by a glob that spells the dot out. */
+  /** Default false: a name that begins with a dot matches only a glob with a literal dot. */
   readonly includeHidden?: boolean
   readonly signal: AbortSignal
-  /** When to give up, in ms since 1970. */
+  /** In ms since 1970. */
   readonly deadline?: number
 }
 
@@ -54,22 +54,22 @@ export interface WalkEntry {
   /** Absolute. */
   readonly path: string
   readonly kind: 'file' | 'folder'
-  /** The entry is a link; `target` is where it leads, which lies inside the root and may be read. Links are not entered. */
+  /** The entry is a link; its `target` is inside the root and readable. Links are not entered. */
   readonly link: boolean
   /** `path` with links resolved. */
   readonly target: string
 }
 
 /**
- * The one walker of all file tools: readable files and folders below a place, those of a folder together and
- * sorted by name, then folder by folder. What it passes over is what ripgrep passes over by default, with the root as the
- * whole world: hidden names, and what `.gitignore` (with or without `.git`), `.ignore` and `.rgignore` files of the root
- * and below say. Ignore files above the root or of the user are not read; to ripgrep this is
- * `--no-ignore-parent --no-ignore-global --no-ignore-exclude --no-require-git`, from the root. `start` and what a glob
- * spells out without wildcards is never ignored. The harness's own folder, pipes, sockets, devices and links out of the
- * root never come. A folder that cannot be read, or is gone, is passed over.
+ * The walker of all file tools: readable files and folders below a start, the entries of a folder together and sorted by
+ * name, then folder by folder. It skips what ripgrep skips by default: hidden names, and names that are ignored by
+ * `.gitignore` (with or without `.git`), `.ignore` and `.rgignore` files in the root and below. Ignore files above the root
+ * or of the user are not read, as by ripgrep with
+ * `--no-ignore-parent --no-ignore-global --no-ignore-exclude --no-require-git` in the root. `start` and names that a glob
+ * spells without wildcards are never ignored. The harness's own folder, pipes, sockets, devices and links out of the root are
+ * never included. A folder that cannot be read, or no longer exists, is skipped.
  *
- * Keeps one folder's names in memory at a time, and the folders still to be visited.
+ * Keeps the names of one folder in memory, and the folders still to be visited.
  * @throws DeadlinePassed; the signal's reason when aborted.
  */
 export async function* walk(workspace: Workspace, options: WalkOptions): AsyncGenerator<WalkEntry, void, undefined> {
@@ -83,22 +83,22 @@ export async function* walk(workspace: Workspace, options: WalkOptions): AsyncGe
     return
   }
   const giveWay = eventLoopYield()
-  let met = 0
+  let names = 0
   const open: Visit[] = [await firstVisit(workspace, start, matcher)]
   for (let visit = open.pop(); visit !== undefined; visit = open.pop()) {
     const below: Visit[] = []
-    for (const found of await entriesOf(workspace, visit, { ...options, matcher, giveWay })) {
-      if (++met % NAMES_BETWEEN_BREATHS === 0) await giveWay()
+    for (const each of await entriesOf(workspace, visit, { ...options, matcher, giveWay })) {
+      if (++names % NAMES_BETWEEN_BREATHS === 0) await giveWay()
       requireTime(options)
-      if (found.visit !== undefined) below.push(found.visit)
-      const entry = found.matched ? await entryOf(workspace, found) : undefined
+      if (each.visit !== undefined) below.push(each.visit)
+      const entry = each.matched ? await entryOf(workspace, each) : undefined
       if (entry !== undefined) yield entry
     }
     open.push(...below.reverse())
   }
 }
 
-/** A folder to look into. */
+/** A folder to visit. */
 interface Visit {
   readonly path: string
   /** Names from the root to it. */
@@ -108,11 +108,11 @@ interface Visit {
   readonly isStart: boolean
 }
 
-interface Found {
+interface FolderEntry {
   readonly path: string
   readonly type: EntryType
   readonly matched: boolean
-  /** Set for a folder that is worth looking into. */
+  /** For a folder that may contain matches. */
   readonly visit: Visit | undefined
 }
 
@@ -134,13 +134,13 @@ async function firstVisit(workspace: Workspace, start: string, matcher: Glob | u
         scopeOf(folder, await readdir(folder.at('.')), { depth, parent: scope }),
       )
     } catch (error) {
-      if (!isPassedOver(error)) throw error
+      if (!isSkippable(error)) throw error
     }
   }
   return { path: start, segments, scope, state: matcher?.start, isStart: true }
 }
 
-async function entriesOf(workspace: Workspace, visit: Visit, options: Matching): Promise<Found[]> {
+async function entriesOf(workspace: Workspace, visit: Visit, options: Matching): Promise<FolderEntry[]> {
   requireTime(options)
   try {
     return await withFolder(workspace, visit.path, async (folder) => {
@@ -148,24 +148,24 @@ async function entriesOf(workspace: Workspace, visit: Visit, options: Matching):
       const names = entries.map(({ name }) => name)
       const scope = await scopeOf(folder, names, { depth: visit.segments.length, parent: visit.scope })
       entries.sort((left, right) => (left.name < right.name ? -1 : 1))
-      const found: Found[] = []
+      const found: FolderEntry[] = []
       for (const [index, entry] of entries.entries()) {
         if (index % NAMES_BETWEEN_BREATHS === 0) await options.giveWay()
         const type = typeOf(entry) ?? (await typeAt(folder, entry.name))
         if (type === undefined) continue
-        const each = foundAs(workspace, { ...visit, scope }, { name: entry.name, type, matching: options })
+        const each = folderEntry(workspace, { ...visit, scope }, { name: entry.name, type, matching: options })
         if (each !== undefined) found.push(each)
       }
       return found
     })
   } catch (error) {
-    if (visit.isStart || !isPassedOver(error)) throw error
+    if (visit.isStart || !isSkippable(error)) throw error
     return []
   }
 }
 
-/** A name in a folder, or nothing when it is hidden, ignored, or no part of what is looked for. */
-function foundAs(
+/** A name in a folder; `undefined` if it is hidden, ignored, or neither matches nor can contain matches. */
+function folderEntry(
   workspace: Workspace,
   folder: Visit,
   {
@@ -173,7 +173,7 @@ function foundAs(
     type,
     matching: { matcher, includeHidden = false },
   }: { readonly name: string; readonly type: EntryType; readonly matching: Matching },
-): Found | undefined {
+): FolderEntry | undefined {
   const path = join(folder.path, name)
   if (workspace.isOwn(path)) return undefined
   const isFolder = type === 'folder'
@@ -193,7 +193,7 @@ function foundAs(
   return { path, type, matched, visit }
 }
 
-async function entryOf(workspace: Workspace, { path, type }: Found): Promise<WalkEntry | undefined> {
+async function entryOf(workspace: Workspace, { path, type }: FolderEntry): Promise<WalkEntry | undefined> {
   if (type !== 'link') return { path, kind: type, link: false, target: path }
   try {
     const target = await realpath(path)
@@ -207,19 +207,16 @@ async function entryOf(workspace: Workspace, { path, type }: Found): Promise<Wal
   }
 }
 
-function typeOf(entry: Dirent): EntryType | undefined {
+function typeOf(entry: Dirent | Stats): EntryType | undefined {
   if (entry.isFile()) return 'file'
   if (entry.isDirectory()) return 'folder'
   return entry.isSymbolicLink() ? 'link' : undefined
 }
 
-/** Some file systems do not say what an entry is when they list it; what is neither of the three is passed over. */
+/** Some file systems do not report the type of an entry when they list it. Other types are skipped. */
 async function typeAt(folder: Folder, name: string): Promise<EntryType | undefined> {
   try {
-    const stats = await lstat(folder.at(name))
-    if (stats.isFile()) return 'file'
-    if (stats.isDirectory()) return 'folder'
-    return stats.isSymbolicLink() ? 'link' : undefined
+    return typeOf(await lstat(folder.at(name)))
   } catch (error) {
     if (isSystemError(error)) return undefined
     throw error
@@ -249,7 +246,7 @@ async function rulesIn(folder: Folder, file: IgnoreFileName): Promise<readonly I
       await handle.close()
     }
   } catch (error) {
-    if (isPassedOver(error)) return []
+    if (isSkippable(error)) return []
     throw error
   }
 }
@@ -263,8 +260,8 @@ async function withFolder<T>(workspace: Workspace, path: string, use: (folder: F
   }
 }
 
-/** Gone, changed under our hands, or not ours to read. Being out of file descriptors is none of these. */
-function isPassedOver(error: unknown): boolean {
+/** Missing, changed meanwhile, or not readable; not if there are no file descriptors left. */
+function isSkippable(error: unknown): boolean {
   if (error instanceof PathValidationError || error instanceof FileFailure) return true
   return isSystemError(error, 'ENOENT', 'ENOTDIR', 'EACCES', 'EPERM', 'ENXIO', 'EISDIR')
 }

@@ -8,44 +8,44 @@ import { containedPath, isInside, PathPolicy } from './paths.js'
 import { descriptorsWork } from './safe-open.js'
 import type { Ground } from './safe-open.js'
 
-/** The harness's own folder in a root: never listed, never searched, not for the model to write to. */
+/** The harness's own folder in a root: never listed or searched, and not writable by the model. */
 export const OWN_FOLDER = '.thinharness'
 
-/** Roots that one set of tools remembers; the oldest is made anew when it is met again. */
+/** Roots that one set of tools remembers; the oldest is created again when needed. */
 const MAX_ROOTS = 64
 
-/** One root as the file tools see it. Made once a root. */
+/** One root as the file tools see it. */
 export interface Workspace extends Ground {
   readonly readPolicy: PathPolicy
   readonly writePolicy: PathPolicy
-  /** The root and nothing but: for what the tools themselves keep there. */
+  /** Everything in the root: for files of the tools themselves. */
   readonly rootPolicy: PathPolicy
-  /** Absolute; made when it is first written to. */
+  /** Absolute; created when it is first written to. */
   readonly outputDir: string
   readonly limits: FileToolLimits
   /** A path as the model sees it: relative to the root, with `/`; the root itself is `.`. */
   display(path: string): string
-  /** Whether an absolute path is the harness's own folder or lies in it. */
+  /** True for the harness's own folder (absolute path) and everything in it. */
   isOwn(path: string): boolean
 }
 
 const cache = new WeakMap<FileToolOptions, Map<string, Workspace>>()
 
 /**
- * The workspace of `options.root`, or of `contextRoot` where the options name none.
+ * The workspace of `options.root`, or of `contextRoot` if the options have none.
  * @throws HarnessError `invalid_options`; PathValidationError when an allow-list or the output folder leaves the root.
  */
 export function workspaceOf(options: FileToolOptions, contextRoot: string): Workspace {
   const root = options.root ?? contextRoot
   const known = cache.get(options) ?? new Map<string, Workspace>()
   cache.set(options, known)
-  const found = known.get(root)
-  if (found !== undefined) return found
-  const made = createWorkspace(options, root)
+  const existing = known.get(root)
+  if (existing !== undefined) return existing
+  const workspace = createWorkspace(options, root)
   const oldest = known.size >= MAX_ROOTS ? known.keys().next().value : undefined
   if (oldest !== undefined) known.delete(oldest)
-  known.set(root, made)
-  return made
+  known.set(root, workspace)
+  return workspace
 }
 
 /**
@@ -61,7 +61,7 @@ export function sharedOptions(options: FileToolOptions): FileToolOptions {
 
 function createWorkspace(options: FileToolOptions, rawRoot: string): Workspace {
   const limits = fileToolLimits(options)
-  const root = madeRoot(rawRoot)
+  const root = createRoot(rawRoot)
   const own = join(root, OWN_FOLDER)
   return {
     root,
@@ -71,12 +71,12 @@ function createWorkspace(options: FileToolOptions, rawRoot: string): Workspace {
     rootPolicy: new PathPolicy(root, undefined, { label: 'root' }),
     outputDir: containedPath(root, options.outputDir ?? `${OWN_FOLDER}/outputs`),
     limits,
-    display: (path) => displayed(root, path),
+    display: (path) => displayPath(root, path),
     isOwn: (path) => path === own || isInside(own, path),
   }
 }
 
-function madeRoot(raw: string): string {
+function createRoot(raw: string): string {
   try {
     const path = resolve(expandHome(raw))
     mkdirSync(path, { recursive: true })
@@ -90,7 +90,7 @@ function madeRoot(raw: string): string {
   throw new HarnessError('invalid_options', `Expected \`root\` to be a folder, got the file \`${raw}\`.`)
 }
 
-function displayed(root: string, path: string): string {
+function displayPath(root: string, path: string): string {
   const below = root.endsWith(sep) ? root : root + sep
   const inside = path.startsWith(below) ? path.slice(below.length) : relative(root, path)
   return inside === '' ? '.' : escapeControls(sep === '/' ? inside : inside.replaceAll(sep, '/'))

@@ -78,7 +78,7 @@ describe('edit', () => {
       ok: false,
       content: [
         '1. FAILED a.txt: old_string not found in a.txt. Read the file again and copy the text exactly.',
-        '2. FAILED a.txt: old_string matches 3 times, in lines 1, 1, 2: give more of the text around the one that is meant, or set replace_all',
+        '2. FAILED a.txt: old_string matches 3 times, in lines 1, 1, 2: include more of the surrounding text, or set replace_all',
         '3. FAILED a.txt: old_string and new_string are equal: there is nothing to change',
       ].join('\n'),
       metadata: { applied: 0, failed: 3, results: [{}, { matches: 3 }, {}] },
@@ -208,7 +208,7 @@ describe('edit', () => {
     const result = await call(editTool({ root }), { edits: [edit('a.txt', 'one', 'two')] }, { signal })
     expect(result).toMatchObject({
       ok: false,
-      content: '1. FAILED a.txt: a.txt was changed by somebody else meanwhile: read it again',
+      content: '1. FAILED a.txt: a.txt was changed meanwhile by another program: read it again',
       metadata: { error_type: 'InvalidInput', retry: true },
     })
     expect([await readdir(root), await textOf(root, 'a.txt')]).toEqual([['a.txt'], `one ${writes % 10}`])

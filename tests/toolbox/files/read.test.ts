@@ -58,7 +58,7 @@ describe('read', () => {
     const read = readTool({ root, maxReadBytes: 20 })
     expect(await call(read, { path: 'a.txt' })).toEqual({
       ok: false,
-      content: 'a.txt has 70 bytes, more than the 20 that are read at once: give `offset` and `limit`.',
+      content: 'a.txt has 70 bytes, more than the 20 that are read at once: set `offset` and `limit`.',
       metadata: { error_type: 'FileTooLarge', size_bytes: 70, max_read_bytes: 20 },
     })
     expect(await call(read, { path: 'a.txt', offset: 4, limit: 2 })).toEqual({
@@ -72,7 +72,7 @@ describe('read', () => {
     })
     expect(await call(read, { path: 'a.txt', offset: 2, limit: 9 })).toMatchObject({
       content:
-        'read 2 line(s) from large file a.txt starting at line 2; the range has more than 20 bytes, go on from offset=4\n2\tline 2\n3\tline 3',
+        'read 2 line(s) from large file a.txt starting at line 2; the range has more than 20 bytes, continue from offset=4\n2\tline 2\n3\tline 3',
     })
   })
 

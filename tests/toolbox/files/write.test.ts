@@ -115,7 +115,7 @@ test('a string that has no UTF-8 form is rejected', async () => {
   const root = await folderWith()
   expect(await call(writeTool({ root }), { path: 'a.txt', content: 'half \ud83d of a pair' })).toEqual({
     ok: false,
-    content: '`content` has half of a surrogate pair, which is no text in UTF-8.',
+    content: '`content` has half of a surrogate pair, which cannot be encoded in UTF-8.',
     metadata: { error_type: 'InvalidInput', retry: true },
   })
   expect(await readdir(root)).toEqual([])

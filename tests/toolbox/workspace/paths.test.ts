@@ -9,7 +9,7 @@ import { containedPath, PathPolicy } from '#toolbox/workspace/paths.js'
 import { folderWith } from '../support.js'
 
 describe('the syntax check of a path', () => {
-  const NO_WINDOWS = 'path is a Windows path, which this system has not'
+  const NO_WINDOWS = 'path is a Windows path, which this system does not have'
   test.each<[string, string | undefined, string | undefined]>([
     // path, on Linux, on Windows
     ['a/b.txt', undefined, undefined],
@@ -103,7 +103,7 @@ describe('a path policy', () => {
     ['~/x', 'path escapes root: ~/x'],
     ['', 'path is empty: '],
     ['a\0b', 'path contains a NUL character: a\\u0000b'],
-    ['C:\\x', 'path is a Windows path, which this system has not: C:\\x'],
+    ['C:\\x', 'path is a Windows path, which this system does not have: C:\\x'],
   ])('FT-18 an escaping path is rejected: %j', async (raw, message) => {
     const { root, policy } = await policyFor()
     await expect(policy.resolve(raw)).rejects.toThrow(new PathValidationError(message))

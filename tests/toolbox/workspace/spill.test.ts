@@ -33,7 +33,7 @@ describe('long results', () => {
     expect(content).toBe(
       [
         `The output has 102 characters, more than the limit of 5. Its full text is in ${name}.`,
-        `Call \`read\` with path \`${name}\` and offset=1, then go on with later offsets.`,
+        `Call \`read\` with path \`${name}\` and offset=1, then continue with later offsets.`,
         '😀a',
         '...',
         'bb😀',

@@ -1,6 +1,6 @@
 import { constants } from 'node:fs'
 import type { BigIntStats } from 'node:fs'
-import { FileFailure, notFound } from '../../workspace/failure.js'
+import { FileFailure, invalidInput, notFound } from '../../workspace/failure.js'
 import { readLineRange } from '../../workspace/lines.js'
 import { replaceFile, withTarget, writableStats } from '../../workspace/replace-file.js'
 import type { Target } from '../../workspace/replace-file.js'
@@ -15,7 +15,7 @@ const MAX_EDIT_BYTES = 10_000_000
 export interface FileEdit {
   /** Absolute, links resolved, allowed. */
   readonly path: string
-  /** The file as the model knows it. */
+  /** Its path as the model knows it. */
   readonly shown: string
   readonly replacement: Replacement
   readonly signal: AbortSignal
@@ -23,16 +23,16 @@ export interface FileEdit {
 
 export interface FileEdited {
   readonly replacements: number
-  /** First and last line of the first few changes, in the file as it is now. */
+  /** First and last line of the first few changes, in the changed file. */
   readonly lines: readonly (readonly [number, number])[]
-  /** The first few changes; empty where the file may not be read. */
+  /** The first few changes; empty if the file may not be read. */
   readonly diff: string
   readonly repaired: boolean
 }
 
 /**
  * Replaces text in one file, in one step; to be called within `withResolved`.
- * @throws FileFailure for all that the model can be told.
+ * @throws FileFailure.
  */
 export async function editFile(workspace: Workspace, edit: FileEdit): Promise<FileEdited> {
   const { path, shown, signal, replacement } = edit
@@ -47,7 +47,7 @@ export async function editFile(workspace: Workspace, edit: FileEdit): Promise<Fi
     const after = Buffer.from(result.text)
     await replaceFile(target, old, {
       write: (file) => file.writeFile(after),
-      isUnchanged: async () => {
+      requireUnchanged: async () => {
         if (!(await readBytes(target)).equals(before)) throw changed(shown)
       },
     })
@@ -84,7 +84,7 @@ async function readBytes({ folder, name, shown, signal }: Target): Promise<Buffe
   }
 }
 
-/** Bytes that are no text must come out as they went in, so they are not touched at all. */
+/** Only text can be written back unchanged, so other files are rejected. */
 function decoded(bytes: Buffer, shown: string): string {
   if (bytes.includes(0)) throw refused(`${shown} is a binary file`)
   try {
@@ -94,7 +94,7 @@ function decoded(bytes: Buffer, shown: string): string {
   }
 }
 
-interface Refused {
+interface RefusalContext {
   readonly text: string
   readonly shown: string
   readonly mayBeRead: boolean
@@ -103,7 +103,7 @@ interface Refused {
 
 type Refusal = Exclude<Replaced, { readonly kind: 'replaced' }>
 
-function refusal(result: Refusal, { text, shown, mayBeRead, replacement }: Refused): FileFailure {
+function refusal(result: Refusal, { text, shown, mayBeRead, replacement }: RefusalContext): FileFailure {
   switch (result.kind) {
     case 'equal':
       return refused('old_string and new_string are equal: there is nothing to change')
@@ -114,7 +114,7 @@ function refusal(result: Refusal, { text, shown, mayBeRead, replacement }: Refus
     case 'ambiguous': {
       const lines = lineNumbers(text, result.offsets).join(', ')
       const more = result.count > result.offsets.length ? ', …' : ''
-      const advice = 'give more of the text around the one that is meant, or set replace_all'
+      const advice = 'include more of the surrounding text, or set replace_all'
       return refused(`old_string matches ${result.count} times, in lines ${lines}${more}: ${advice}`, result.count)
     }
     case 'too_large':
@@ -130,12 +130,9 @@ function nearest(text: string, wanted: string): string {
 }
 
 function changed(shown: string): FileFailure {
-  return refused(`${shown} was changed by somebody else meanwhile: read it again`)
+  return refused(`${shown} was changed meanwhile by another program: read it again`)
 }
 
 function refused(message: string, matches?: number): FileFailure {
-  return new FileFailure('InvalidInput', message, {
-    retry: true,
-    ...(matches !== undefined && { metadata: { matches } }),
-  })
+  return invalidInput(message, matches === undefined ? {} : { matches })
 }

@@ -2,7 +2,8 @@ import type { ToolOutcome } from '../../../tools/outcome.js'
 import type { ToolSpec } from '../../../tools/spec.js'
 import type { JsonObject } from '../../../util/json.js'
 import { hasLoneSurrogate } from '../../../util/characters.js'
-import { FileFailure, fileFailureOf } from '../../workspace/failure.js'
+import { fileFailureOf, invalidInput } from '../../workspace/failure.js'
+import type { FileFailure } from '../../workspace/failure.js'
 import { fileTool } from '../../workspace/file-tool.js'
 import type { FileCall } from '../../workspace/file-tool.js'
 import type { FileToolOptions } from '../../workspace/options.js'
@@ -11,7 +12,7 @@ import { withResolved } from '../../workspace/safe-open.js'
 import { editFile } from './edit-file.js'
 import type { FileEdited } from './edit-file.js'
 
-/** What all diffs of one call may have together. */
+/** Most characters of all diffs of one call. */
 const MAX_DIFF_CHARS = 4_000
 
 interface EditArguments {
@@ -26,18 +27,18 @@ interface EditOperation {
   readonly expected_replacements?: number
 }
 
-/** `edit`: one or more exact replacements, each on its own. */
+/** `edit`: one or more exact replacements, independent of each other. */
 export function editTool(options: FileToolOptions = {}): ToolSpec {
   return fileTool<EditArguments>(options, {
     name: 'edit',
     description:
       'Make one or more exact text replacements in files. `old_string` must match once, unless `replace_all` is set.',
     instructions: [
-      '`edit`: give a list `edits` with `path`, `old_string` and `new_string` for each.',
-      '- Edits are applied in order, each to the file as those before it left it. Put independent edits in one call; order edits that build on each other.',
-      '- `old_string` is exact text, spaces and indentation included, and long enough to be unique. Set `replace_all` only when every occurrence shall change.',
+      '`edit`: pass a list `edits` with `path`, `old_string` and `new_string` for each.',
+      '- Edits are applied in order, each to the result of the edits before it. Put independent edits in one call; order edits that build on each other.',
+      '- `old_string` is exact text, spaces and indentation included, and long enough to be unique. Set `replace_all` only if every occurrence must change.',
       '- `expected_replacements` only checks the number of matches.',
-      '- Edits that fail do not undo the others: repeat only those that failed.',
+      '- A failed edit does not undo the others: repeat only the failed ones.',
     ].join('\n'),
     parameters: {
       type: 'object',
@@ -83,7 +84,7 @@ async function runEdits(call: FileCall<EditArguments>): Promise<ToolOutcome> {
     failed: failures.length,
     results: describe(results),
   }
-  // What the model can mend tells more than what it cannot.
+  // A failure that the model can correct is more useful to it.
   const failure = failures.find(({ retry }) => retry) ?? failures[0]
   if (failure === undefined) return { kind: 'succeeded', content, metadata }
   return { kind: 'failed', errorType: failure.errorType, content, retry: failure.retry, metadata }
@@ -109,8 +110,9 @@ async function applyEdit(
   return withResolved(
     () => workspace.writePolicy.resolve(raw),
     async (path) => {
-      if (oldText === '') throw invalid('old_string is empty: use `write` to create a file')
-      if (hasLoneSurrogate(newText)) throw invalid('new_string has half of a surrogate pair, which is no text in UTF-8')
+      if (oldText === '') throw invalidInput('old_string is empty: use `write` to create a file')
+      if (hasLoneSurrogate(newText))
+        throw invalidInput('new_string has half of a surrogate pair, which cannot be encoded in UTF-8')
       const replacement = {
         oldText,
         newText,
@@ -132,7 +134,7 @@ function lineOf(result: EditResult, index: number): string {
   return `${done}; old_string matched only after its JSON escapes were decoded: check lines ${first} to ${last}`
 }
 
-/** The results for the metadata; diffs come until their room is used up. */
+/** The results for the metadata; diffs as long as there is room. */
 function describe(results: readonly EditResult[]): JsonObject[] {
   let room = MAX_DIFF_CHARS
   return results.map((result, index) => {
@@ -154,8 +156,4 @@ function describe(results: readonly EditResult[]): JsonObject[] {
       ...(repaired && { repaired }),
     }
   })
-}
-
-function invalid(message: string): FileFailure {
-  return new FileFailure('InvalidInput', message, { retry: true })
 }

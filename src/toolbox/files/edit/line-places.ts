@@ -1,4 +1,4 @@
-import { firstCharacters } from '../../../util/characters.js'
+import { cutText } from '../../../util/characters.js'
 import { splitLines } from '../../workspace/lines.js'
 import type { Change } from './replace-text.js'
 
@@ -10,7 +10,7 @@ const SEARCHED_LINES = 50_000
 const COMPARED_CHARS = 300
 const NEAR_ENOUGH = 0.6
 
-/** The numbers, from 1, of the lines that offsets in rising order lie in. */
+/** The line numbers, from 1, of offsets in ascending order. */
 export function lineNumbers(text: string, offsets: readonly number[]): number[] {
   const numbers: number[] = []
   const ends = /\r\n|\n|\r/g
@@ -26,7 +26,7 @@ export function lineNumbers(text: string, offsets: readonly number[]): number[] 
   return numbers
 }
 
-/** First and last line of each change, in the text after it. */
+/** First and last line of each change, in the changed text. */
 export function changedLines(text: string, changes: readonly Change[]): (readonly [number, number])[] {
   const ends = changes.map(({ newAt, newLength }) => newAt + Math.max(0, newLength - 1))
   const first = lineNumbers(
@@ -37,12 +37,12 @@ export function changedLines(text: string, changes: readonly Change[]): (readonl
   return first.map((line, index) => [line, last[index] ?? line])
 }
 
-/** What changed, as lines with `-` and `+`: the first few places, each cut. */
+/** The first few changes as lines with `-` and `+`, each cut. */
 export function smallDiff(before: string, after: string, changes: readonly Change[]): string {
   const parts: string[] = []
   let shownTo = -1
   for (const { oldAt, newAt, oldLength, newLength } of changes.slice(0, SHOWN_CHANGES)) {
-    // Several changes of one line are one change of that line.
+    // Several changes in one line are shown as one.
     if (oldAt < shownTo) continue
     const old = wholeLines(before, oldAt, oldAt + oldLength)
     const now = wholeLines(after, newAt, newAt + newLength)
@@ -54,7 +54,7 @@ export function smallDiff(before: string, after: string, changes: readonly Chang
   return parts.join('\n')
 }
 
-/** Up to three lines of `text` that are most like the first line of `wanted`, in their order. */
+/** Up to three lines of `text` that are most similar to the first line of `wanted`, in their order. */
 export function nearestLines(text: string, wanted: string): { readonly line: number; readonly text: string }[] {
   const model = comparable(splitLines(wanted).find((line) => line.trim() !== '') ?? '')
   if (model === '') return []
@@ -65,7 +65,7 @@ export function nearestLines(text: string, wanted: string): { readonly line: num
     .sort((left, right) => right.likeness - left.likeness)
     .slice(0, NEAREST)
     .sort((left, right) => left.line - right.line)
-    .map((each) => ({ line: each.line, text: cut(each.text, SHOWN_LINE_CHARS) }))
+    .map((each) => ({ line: each.line, text: cutText(each.text, SHOWN_LINE_CHARS) }))
 }
 
 function endAfter(ends: RegExp, text: string): number {
@@ -78,7 +78,7 @@ interface Lines {
   readonly text: string
 }
 
-/** The whole lines around a range, with the one that begins where the range ends, without the last one's ending. */
+/** The whole lines around a range, including one that begins at its end, without the last line end. */
 function wholeLines(text: string, from: number, to: number): Lines {
   let start = from
   while (start > 0 && !isLineEnd(text, start - 1)) start--
@@ -91,39 +91,36 @@ function isLineEnd(text: string, at: number): boolean {
   return text[at] === '\n' || text[at] === '\r'
 }
 
-/** Without the lines that both begin or end with, and how many they begin with. */
+/** Without the common lines at both ends; and the number of common lines at the beginning. */
 function withoutCommon(
   before: readonly string[],
   after: readonly string[],
 ): [readonly string[], readonly string[], number] {
-  const most = Math.min(before.length, after.length)
-  let head = 0
-  while (head < most && before[head] === after[head]) head++
-  let tail = 0
-  while (tail < most - head && before.at(-1 - tail) === after.at(-1 - tail)) tail++
+  const [head, tail] = commonEnds(before, after)
   return [before.slice(head, before.length - tail), after.slice(head, after.length - tail), head]
 }
 
 function shownLines(mark: string, lines: readonly string[]): string[] {
-  const shown = lines.slice(0, SHOWN_LINES).map((line) => mark + cut(line, SHOWN_LINE_CHARS))
+  const shown = lines.slice(0, SHOWN_LINES).map((line) => mark + cutText(line, SHOWN_LINE_CHARS))
   return lines.length > SHOWN_LINES ? [...shown, `${mark}… ${lines.length - SHOWN_LINES} more line(s)`] : shown
-}
-
-function cut(text: string, chars: number): string {
-  return text.length > chars ? `${firstCharacters(text, chars)}…` : text
 }
 
 function comparable(line: string): string {
   return line.trim().slice(0, COMPARED_CHARS)
 }
 
-/** The share of two lines that is the same at their beginning and their end, from 0 to 1. */
+/** The share of two lines that is equal at their beginning and their end, from 0 to 1. */
 function likeness(left: string, right: string): number {
+  const [head, tail] = commonEnds(left, right)
+  return (head + tail) / Math.max(left.length, right.length)
+}
+
+/** The numbers of equal items at the beginning and at the end. */
+function commonEnds(left: string | readonly string[], right: string | readonly string[]): [number, number] {
   const most = Math.min(left.length, right.length)
-  if (most === 0) return 0
   let head = 0
   while (head < most && left[head] === right[head]) head++
   let tail = 0
   while (tail < most - head && left.at(-1 - tail) === right.at(-1 - tail)) tail++
-  return (head + tail) / Math.max(left.length, right.length)
+  return [head, tail]
 }

@@ -4,7 +4,7 @@ export interface Replacement {
   readonly oldText: string
   readonly newText: string
   readonly replaceAll: boolean
-  /** How many matches there have to be; `undefined` for no demand. */
+  /** Required number of matches; `undefined` for any. */
   readonly expected: number | undefined
 }
 
@@ -24,7 +24,7 @@ export type Replaced =
   | { readonly kind: 'ambiguous'; readonly count: number; readonly offsets: readonly number[] }
   | { readonly kind: 'too_large' }
 
-/** One replaced place: where it begins in the text before and in the text after, and how long it is in both. */
+/** One replacement: its offset and length in the text before and in the text after. */
 export interface Change {
   readonly oldAt: number
   readonly newAt: number
@@ -36,12 +36,13 @@ const FIRST_MATCHES = 5
 const MAX_TEXT_CHARS = 100_000_000
 
 /**
- * Replaces exact text, never similar text. In a text that ends all its lines with CRLF, LF in the
- * arguments stands for CRLF; any other text is matched as it is.
+ * Replaces exact text, never similar text. If all lines of the text end in CRLF, LF in the arguments means CRLF; any other
+ * text is matched unchanged.
  */
 export function replaceText(text: string, { oldText, newText, replaceAll, expected }: Replacement): Replaced {
   if (oldText === newText) return { kind: 'equal' }
-  const adapt = endsLinesWithCrlf(text) ? withCrlf : asItIs
+  const isCrlf = endsLinesWithCrlf(text)
+  const adapt = (part: string): string => (isCrlf ? part.replace(/\r?\n/g, '\r\n') : part)
   const exact = { old: adapt(oldText), new: adapt(newText) }
   const found = matchesOf(text, exact.old)
   if (found.count === 0) return replaceRepaired(text, { oldText, newText, expected }, adapt)
@@ -63,7 +64,7 @@ interface Matches {
   readonly offsets: readonly number[]
 }
 
-/** Models sometimes escape what needed no escape. That is undone only where it leads to one place and no other. */
+/** Models sometimes escape text unnecessarily. Escapes are decoded only if this leads to exactly one match. */
 function replaceRepaired(
   text: string,
   { oldText, newText, expected }: Omit<Replacement, 'replaceAll'>,
@@ -107,7 +108,7 @@ function matchesOf(text: string, wanted: string): Matches {
   return { count, offsets }
 }
 
-/** A text as the inside of a JSON string, decoded once; a raw line break or a bare quote is none. */
+/** The text decoded as the content of a JSON string; `undefined` if it is not one. */
 function decodedEscapes(text: string): string | undefined {
   if (!text.includes('\\')) return undefined
   try {
@@ -120,12 +121,4 @@ function decodedEscapes(text: string): string | undefined {
 
 function endsLinesWithCrlf(text: string): boolean {
   return text.includes('\r\n') && !/(?<!\r)\n|\r(?!\n)/.test(text)
-}
-
-function withCrlf(text: string): string {
-  return text.replace(/\r?\n/g, '\r\n')
-}
-
-function asItIs(text: string): string {
-  return text
 }
