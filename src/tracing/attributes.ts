@@ -1,17 +1,8 @@
-import type { DurableEvent, RequestConstants, RunUsage, TokenUsage, TracedRun } from '../index.js'
+import type { RequestConstants, RunUsage, TokenUsage, TracedRun } from '../index.js'
 import { parseJson, isObject } from '../util/json.js'
-import type { Content } from './content.js'
+import type { Content, Identity } from './options.js'
 import { ATTRIBUTE, CONTENT, OPERATION, OWN, STATED } from './names.js'
-import type { Attributes, SpanError } from './spans.js'
-
-type EventOf<Kind extends DurableEvent['kind']> = DurableEvent & { readonly kind: Kind }
-
-/** How the runs of a harness are named in its traces. */
-export interface Identity {
-  readonly agentName: string
-  readonly agentDescription: string | undefined
-  readonly conversationId: string | undefined
-}
+import type { Attributes, EventOf, SpanError } from './spans.js'
 
 export function agentNameOf({ agentName }: TracedRun, identity: Identity): string {
   return agentName === null ? identity.agentName : `subagent.${agentName}`

@@ -1,5 +1,5 @@
 import type { AssistantEntry, AssistantPart, ContentPart, JsonObject, ToolEntry, UserEntry } from '../index.js'
-import type { Content } from './content.js'
+import type { Content } from './options.js'
 import { CONTENT } from './names.js'
 
 /** A message as the semantic conventions write it. */
@@ -31,11 +31,6 @@ export function outputMessage({ parts, finishReason }: AssistantEntry, content: 
     parts: parts.flatMap((part) => outputPart(part, content)),
     finish_reason: finishReason === 'tool_calls' ? 'tool_call' : finishReason,
   }
-}
-
-export function textMessage(role: 'user' | 'assistant', text: string, content: Content): Message {
-  const attribute = role === 'user' ? CONTENT.input : CONTENT.output
-  return { role, parts: [{ type: 'text', content: content.redact(text, attribute) }] }
 }
 
 const NOT_CAPTURED = '[not captured]'

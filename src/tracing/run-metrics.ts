@@ -1,9 +1,8 @@
-import type { DurableEvent, RequestConstants, RunEvent, RunTrace, TokenUsage } from '../index.js'
+import type { RequestConstants, RunEvent, RunTrace, TokenUsage } from '../index.js'
 import { callErrorType, inDollars } from './attributes.js'
 import { ATTRIBUTE, METRIC, OPERATION, OTHER } from './names.js'
 import type { OtelAttributes, OtelHistogram, OtelMeter } from './otel-api.js'
-
-type EventOf<Kind extends DurableEvent['kind']> = DurableEvent & { readonly kind: Kind }
+import type { EventOf } from './spans.js'
 
 /** The histograms of all runs. */
 export interface Histograms {

@@ -15,25 +15,13 @@ import {
   runAttributes,
   runError,
 } from './attributes.js'
-import type { Identity } from './attributes.js'
-import type { Content } from './content.js'
-import { inputMessage, outputMessage, textMessage, toolMessage } from './messages.js'
+import type { Content, Identity } from './options.js'
+import { inputMessage, outputMessage, toolMessage } from './messages.js'
 import type { Message } from './messages.js'
-import { ATTRIBUTE, CONTENT, OPERATION, OWN, SPAN_EVENT } from './names.js'
-import type { Attributes, Span, SpanError, SpanSink } from './spans.js'
+import { ATTRIBUTE, CONTENT, OPERATION, OWN } from './names.js'
+import { markOf } from './span-events.js'
+import type { Attributes, EventOf, Span, SpanError, SpanSink } from './spans.js'
 
-type EventOf<Kind extends RunEvent['kind']> = RunEvent & { readonly kind: Kind }
-/** Events that are recorded on a span. */
-type Marked = EventOf<
-  | 'transport_retry'
-  | 'model_retry'
-  | 'limit_warning'
-  | 'cache_bust'
-  | 'hook_failed'
-  | 'view_changed'
-  | 'tool_call_interrupted'
-  | 'background_reported'
->
 type Completed = EventOf<'tool_call_completed'>
 
 /** How spans are made of runs. */
@@ -129,50 +117,17 @@ class RunSpans implements RunTrace {
   }
 
   event(event: RunEvent): void {
-    this.#note(event)
+    if (event.kind === 'run_started') this.#started(event)
+    if (event.kind === 'model_request_started') this.#requested(event)
+    if (event.kind === 'model_message') this.#replied(event)
+    if (event.kind === 'tool_call_started') this.#callStarted(event)
+    if (event.kind === 'tool_call_completed') this.#callCompleted(event)
+    if (event.kind === 'run_completed') this.#completed(event)
+    if (event.kind === 'run_failed') this.#failed(event)
+    const mark = markOf(event, this.#settings.content)
+    // Events without a span of their own are recorded on the current one.
+    if (mark !== null) (this.#turn ?? this.#run).event(mark.name, mark.attributes, event.at)
     this.#lastAt = event.at
-  }
-
-  #note(event: RunEvent): void {
-    switch (event.kind) {
-      case 'run_started':
-        return this.#started(event)
-      case 'model_request_started':
-        return this.#asked(event)
-      case 'model_message':
-        return this.#replied(event)
-      case 'tool_call_started':
-        return void this.#callStarted(event)
-      case 'tool_call_completed':
-        return this.#callCompleted(event)
-      case 'run_completed':
-        return this.#completed(event)
-      case 'run_failed':
-        return this.#failed(event)
-      case 'transport_retry':
-      case 'model_retry':
-      case 'limit_warning':
-      case 'cache_bust':
-      case 'hook_failed':
-      case 'view_changed':
-      case 'tool_call_interrupted':
-      case 'background_reported':
-        return this.#mark(event)
-      case 'call_prepared':
-      case 'approval_requested':
-      case 'approval_resumed':
-      case 'answer_received':
-      case 'transcript_repaired':
-      case 'extension_recorded':
-      case 'text_delta':
-      case 'reasoning_delta':
-      case 'tool_input_delta':
-      case 'tool_progress':
-      case 'output_delta':
-      case 'warning':
-      case 'deltas_withdrawn':
-        return undefined
-    }
   }
 
   #started(event: EventOf<'run_started'>): void {
@@ -184,7 +139,7 @@ class RunSpans implements RunTrace {
     this.#run.set({ [CONTENT.input]: [inputMessage(this.#prompt, content)] })
   }
 
-  #asked(event: EventOf<'model_request_started'>): void {
+  #requested(event: EventOf<'model_request_started'>): void {
     this.#turn?.end(event.at)
     this.#setModel(event)
     this.#turn = this.#startTurn(event.at, {
@@ -282,7 +237,8 @@ class RunSpans implements RunTrace {
       this.#run.set({ [OWN.paused]: true, [OWN.pendingCallIds]: pending })
     }
     if (content.kinds.messages && stopReason === 'end_turn') {
-      this.#run.set({ [CONTENT.output]: [textMessage('assistant', this.#lastText, content)] })
+      const text = { type: 'text', content: content.redact(this.#lastText, CONTENT.output) }
+      this.#run.set({ [CONTENT.output]: [{ role: 'assistant', parts: [text] }] })
     }
     this.#end(at, null)
   }
@@ -301,46 +257,6 @@ class RunSpans implements RunTrace {
     this.#tools.clear()
     this.#turn = null
     this.#ended()
-  }
-
-  /** Events without a span of their own are recorded on the current one. */
-  #mark(event: Marked): void {
-    const span = this.#turn ?? this.#run
-    const { content } = this.#settings
-    switch (event.kind) {
-      case 'transport_retry': {
-        const { attempt, delayMs: delay_ms, status, withdrawn } = event
-        const reason = content.redact(event.reason, SPAN_EVENT.exceptionMessage)
-        return span.event(
-          SPAN_EVENT.retry,
-          { attempt, delay_ms, status: status ?? undefined, withdrawn, reason },
-          event.at,
-        )
-      }
-      case 'model_retry':
-        return span.event(
-          SPAN_EVENT.outputRetry,
-          { kind: event.retryKind, call_id: event.callId ?? undefined },
-          event.at,
-        )
-      case 'limit_warning':
-        return span.event(SPAN_EVENT.limitWarning, { limit: event.limitKind, remaining: event.remaining }, event.at)
-      case 'cache_bust':
-        return span.event(SPAN_EVENT.cacheBust, { path: event.path, cause: event.cause }, event.at)
-      case 'hook_failed':
-        return span.event(SPAN_EVENT.hookFailed, { hook: event.hookEvent }, event.at)
-      case 'view_changed': {
-        const { policy, changes, tokensBefore, tokensAfter } = event
-        const tokens = { tokens_before: tokensBefore ?? undefined, tokens_after: tokensAfter ?? undefined }
-        return span.event(SPAN_EVENT.viewChanged, { policy, changes: changes.length, ...tokens }, event.at)
-      }
-      case 'tool_call_interrupted':
-        return span.event(SPAN_EVENT.interrupted, { call_id: event.callId, settled_by: event.settledBy }, event.at)
-      case 'background_reported': {
-        const { callId: call_id, childRunId: run_id, agent, ok } = event
-        return span.event(SPAN_EVENT.background, { call_id, run_id, agent, ok }, event.at)
-      }
-    }
   }
 }
 

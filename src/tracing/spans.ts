@@ -1,4 +1,6 @@
-import type { JsonValue } from '../index.js'
+import type { JsonValue, RunEvent } from '../index.js'
+
+export type EventOf<Kind extends RunEvent['kind']> = RunEvent & { readonly kind: Kind }
 
 /** Attributes of a span or of an event on one. Absent members are not there; structures are JSON. */
 export type Attributes = Readonly<Record<string, JsonValue | undefined>>
