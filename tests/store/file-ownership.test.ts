@@ -81,6 +81,8 @@ describe('a claim on a file', () => {
       const [ann, bob] = [fileLog(folder, { fsync: 'never' }), fileLog(folder, { fsync: 'never' })]
       await ann.claim({ kind: 'run', id: 'run_a' }, 'ann', LONG_MS)
       await ann.append({ kind: 'run', id: 'run_a' }, numbers(1, 2), { owner: 'ann' })
+      // The code of a log is loaded on first use: here it claims at once.
+      await bob.inspect({ kind: 'run', id: 'run_a' })
       let taking: Promise<boolean> | undefined
       between[when] = () => {
         lapse()
@@ -104,6 +106,7 @@ describe('a claim on a file', () => {
   test('160 a writer without a claim that is paused during an append is rejected too', async () => {
     const [anybody, bob] = [fileLog(folder, { fsync: 'never' }), fileLog(folder, { fsync: 'never' })]
     await anybody.append({ kind: 'run', id: 'run_a' }, numbers(1))
+    await bob.inspect({ kind: 'run', id: 'run_a' })
     let taking: Promise<boolean> | undefined
     between.beforeWrite = () => {
       taking = bob.claim({ kind: 'run', id: 'run_a' }, 'bob', LONG_MS)

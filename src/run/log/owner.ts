@@ -1,5 +1,4 @@
 import { readFileSync, readlinkSync } from 'node:fs'
-import { hostname } from 'node:os'
 
 /**
  * A name under which a run can be claimed: the place, the process and its start, and a random part, so that no two are
@@ -37,7 +36,7 @@ function thisPlace(): string {
   } catch {
     // Not Linux, or one that hides it.
   }
-  return `host:${encodeURIComponent(hostname())}`
+  return `host:${encodeURIComponent(process.getBuiltinModule('node:os').hostname())}`
 }
 
 function isThere(pid: number): boolean {

@@ -1,0 +1,352 @@
+import { fstatSync, readFileSync, rmSync, statSync, unlinkSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { summaryOf } from '../run/log/digest.js'
+import type { LogSummaries, ThreadSummary } from '../run/log/digest.js'
+import { comparePlaces, isListed, listQuery, placeOf } from '../run/log/listing.js'
+import type { ListOptions, ListQuery, Place, PruneOptions } from '../run/log/listing.js'
+import { checkClaim, checkPost, ownedByAnother, storeFailure } from '../run/log/log.js'
+import { checkRef, keyOf, nameOf, runRef } from '../run/log/ref.js'
+import type { AppendOptions, LogEvent, LogStore } from '../run/log/log.js'
+import type { LogKind, LogRef } from '../run/log/ref.js'
+import type { FollowOptions, Post, ReadOptions } from '../run/log/log.js'
+import { newOwner } from '../run/log/owner.js'
+import { prunables, removable } from '../run/log/pruning.js'
+import type { Removal } from '../run/log/pruning.js'
+import type { DurableEvent } from '../run/machine/events.js'
+import { isObject, parseJson } from '../util/json.js'
+import type { JsonObject } from '../util/json.js'
+import { FileInbox } from './file-inbox.js'
+import { FileLease, isClaimed, ownerIn } from './file-lease.js'
+import { runIdOf } from './file-name.js'
+import { namesIn } from './folder.js'
+import { folderOf, pathsOf } from './file-paths.js'
+import { addReference, referencesIn, referencesTo } from './file-references.js'
+import { exportRun, foldRun } from './fold-run.js'
+import { Followers } from './followers.js'
+import { LogFile } from './log-file.js'
+import type { Writer } from './log-file.js'
+import { LogTail, readEvents, readFirst } from './read-file.js'
+import { unlessDamaged } from './rows.js'
+import { TakenPosts } from './taken-posts.js'
+
+/** When events are written to the disk; see `FileLogOptions`. */
+export type Fsync = 'always' | 'interval' | 'never'
+
+/** For how long a log is claimed while it is removed, in ms. */
+const REMOVAL_MS = 60_000
+/** Logs whose first events are read together, for a list. */
+const READ_TOGETHER = 64
+/** The longest time until a follower sees an event of another process, in ms. */
+const FOLLOW_MS = 250
+
+/** The log of `fileLog`, in an absolute folder. */
+export class OpenFileLog implements LogStore {
+  readonly outlives = true
+  readonly #folder: string
+  readonly #fsync: Fsync
+  readonly #files = new Map<string, { readonly owner: string | undefined; readonly file: LogFile }>()
+  readonly #leases = new Map<string, FileLease>()
+  readonly #taken = new TakenPosts()
+  readonly #followers = new Followers()
+
+  constructor(folder: string, fsync: Fsync) {
+    this.#folder = folder
+    this.#fsync = fsync
+  }
+
+  async append(ref: LogRef, events: readonly LogEvent[], options: AppendOptions = {}): Promise<void> {
+    checkRef(ref)
+    if (events.length === 0) return
+    const { owner, references = [] } = options
+    const ends = ref.kind === 'run' ? events.some(isEnd) : owner === undefined
+    try {
+      const file = this.#open(ref, owner)
+      for (const to of references) addReference(this.#folder, { from: ref, to })
+      file.append(events)
+      if (this.#fsync === 'always' || (ends && this.#fsync === 'interval')) await file.sync()
+      else if (this.#fsync === 'interval') file.syncSoon()
+    } catch (error) {
+      await this.#close(ref).catch(() => undefined)
+      throw storeFailure(`store an event of ${nameOf(ref)}`, error)
+    }
+    // Of a run, the events say as much.
+    if (ref.kind === 'thread') this.#storeDigest(ref, events.at(-1)?.seq ?? 0, options)
+    this.#settle(ref, owner)
+    if (ends) await this.#close(ref)
+    this.#followers.wake(ref)
+  }
+
+  read<Event extends LogEvent = DurableEvent>(ref: LogRef, { after = 0 }: ReadOptions = {}): AsyncIterable<Event> {
+    checkRef(ref)
+    return readEvents<Event>(this.#pathsOf(ref).log, ref, after)
+  }
+
+  async claim(ref: LogRef, owner: string, ttlMs: number): Promise<boolean> {
+    checkRef(ref)
+    checkClaim(owner, ttlMs)
+    try {
+      return await (ttlMs === 0 ? this.#release(ref, owner) : this.#claim(ref, owner, ttlMs))
+    } catch (error) {
+      throw storeFailure(`claim ${nameOf(ref)}`, error)
+    }
+  }
+
+  async post(ref: LogRef, post: Post): Promise<void> {
+    checkPost(ref, post)
+    try {
+      this.#inboxOf(ref).post(post, this.#fsync === 'always')
+    } catch (error) {
+      throw storeFailure(`take a post to ${nameOf(ref)}`, error)
+    }
+  }
+
+  async takePosts(ref: LogRef, owner: string): Promise<readonly Post[]> {
+    checkRef(ref)
+    try {
+      const posts = await this.#inboxOf(ref).posts()
+      const lease = this.#leases.get(keyOf(ref))
+      if (lease?.owner !== owner || !lease.stands) throw ownedByAnother(ref, owner)
+      return this.#taken.take(ref, owner, posts)
+    } catch (error) {
+      throw storeFailure(`give the posts to ${nameOf(ref)}`, error)
+    }
+  }
+
+  follow<Event extends LogEvent = DurableEvent>(ref: LogRef, options: FollowOptions = {}): AsyncIterable<Event> {
+    checkRef(ref)
+    const { log } = this.#pathsOf(ref)
+    const tail = new LogTail<Event>(log, ref)
+    return this.#followers.follow<Event>(ref, options, {
+      read: ({ after = 0 }) => tail.read(after),
+      longestMs: FOLLOW_MS,
+      version: () => {
+        const found = statSync(log, { throwIfNoEntry: false })
+        return `${found?.ino}:${found?.size}`
+      },
+    })
+  }
+
+  async inspect<Kind extends LogKind>(ref: LogRef<Kind>): Promise<LogSummaries[Kind] | null> {
+    checkRef(ref)
+    return (await this.#summaryOf(ref)) as LogSummaries[Kind] | null
+  }
+
+  /** A log that cannot be read is left out: `inspect` reports its problem. */
+  async *list<Kind extends LogKind = 'run'>(options?: ListOptions<Kind>): AsyncGenerator<LogSummaries[Kind]> {
+    const query = listQuery(options)
+    const summaries = query.kind === 'run' ? this.#runs(query) : this.#threads()
+    for await (const summary of summaries) if (isListed(query, summary)) yield summary as LogSummaries[Kind]
+  }
+
+  export(runId: string): AsyncIterable<DurableEvent> {
+    return exportRun(this, runId)
+  }
+
+  async referrers(ref: LogRef): Promise<readonly LogRef[]> {
+    checkRef(ref)
+    return (await referencesTo(this.#folder, this.#pathsOf(ref).referrers)).map(({ from }) => from)
+  }
+
+  async prune(options: PruneOptions): Promise<number> {
+    const [runs, references] = [await prunables(this.list()), await referencesIn(this.#folder)]
+    let removed = 0
+    for (const removal of removable({ runs, references }, options, Date.now())) {
+      if (await this.#remove(removal)) removed += 1
+    }
+    return removed
+  }
+
+  #pathsOf(ref: LogRef): ReturnType<typeof pathsOf> {
+    return pathsOf(this.#folder, ref)
+  }
+
+  #inboxOf(ref: LogRef): FileInbox {
+    return new FileInbox(this.#pathsOf(ref).inbox)
+  }
+
+  #open(ref: LogRef, owner: string | undefined): LogFile {
+    const open = this.#files.get(keyOf(ref))
+    if (open !== undefined && open.owner === owner) return open.file
+    const file = LogFile.open(this.#pathsOf(ref).log, ref, this.#writerOf(ref, owner))
+    this.#files.set(keyOf(ref), { owner, file })
+    return file
+  }
+
+  async #close(ref: LogRef): Promise<void> {
+    const open = this.#files.get(keyOf(ref))
+    this.#files.delete(keyOf(ref))
+    await open?.file.close()
+  }
+
+  /** Without a claim one may write while nobody has claimed the log; and not into a file that a claim has replaced. */
+  #writerOf(ref: LogRef, owner: string | undefined): Writer {
+    const { lease: folder, log } = this.#pathsOf(ref)
+    const lease = this.#leases.get(keyOf(ref))
+    const check: Writer['check'] = (fd) => {
+      const may =
+        owner === undefined
+          ? !isClaimed(folder) && !(fd !== null && fstatSync(fd).nlink === 0 && isThere(log))
+          : lease !== undefined && lease.owner === owner && lease.stands
+      if (!may) throw ownedByAnother(ref, owner)
+    }
+    return { isOwner: owner !== undefined, check }
+  }
+
+  async #claim(ref: LogRef, owner: string, ttlMs: number): Promise<boolean> {
+    const held = this.#leases.get(keyOf(ref))
+    if (held?.owner === owner) {
+      if (held.renew(ttlMs)) return true
+      await this.#letGo(ref, held)
+      return false
+    }
+    const { log, lease: folder } = this.#pathsOf(ref)
+    const lease = FileLease.take(folder, { owner, ttlMs }, log)
+    if (lease === null) return false
+    if (!replaceLog(lease, log, { ref, sync: this.#fsync !== 'never' })) return false
+    // A claim of this process that had expired.
+    if (held !== undefined) await this.#letGo(ref, held)
+    else await this.#close(ref)
+    this.#leases.set(keyOf(ref), lease)
+    return true
+  }
+
+  async #release(ref: LogRef, owner: string): Promise<boolean> {
+    const held = this.#leases.get(keyOf(ref))
+    if (held?.owner !== owner) return !isClaimed(this.#pathsOf(ref).lease)
+    if (held.stands) this.#settle(ref, owner)
+    await this.#letGo(ref, held)
+    return true
+  }
+
+  async #letGo(ref: LogRef, lease: FileLease): Promise<void> {
+    this.#leases.delete(keyOf(ref))
+    try {
+      await this.#close(ref)
+    } finally {
+      lease.release()
+    }
+  }
+
+  /** The posts that the owner has taken leave the inbox. */
+  #settle(ref: LogRef, owner: string | undefined): void {
+    const leaving = this.#taken.of(ref, owner)
+    if (leaving.length === 0) return
+    this.#inboxOf(ref).empty(leaving)
+    this.#taken.forget(ref, leaving)
+  }
+
+  #storeDigest(ref: LogRef, lastSeq: number, { digest }: AppendOptions): void {
+    if (digest === undefined) return
+    writeFileSync(this.#pathsOf(ref).digest, JSON.stringify({ lastSeq, digest }), { mode: 0o600 })
+  }
+
+  async #summaryOf(ref: LogRef): Promise<LogSummaries[LogKind] | null> {
+    const { lease } = this.#pathsOf(ref)
+    if (ref.kind === 'thread') return this.#threadSummary(ref, ownerIn(lease))
+    const digest = await foldRun(this, ref.id)
+    return digest === null ? null : summaryOf(digest, ownerIn(lease) !== null)
+  }
+
+  async #threadSummary(ref: LogRef, owner: string | null): Promise<ThreadSummary | null> {
+    let first: LogEvent | undefined
+    let last: LogEvent | undefined
+    for await (const event of this.read<LogEvent>(ref)) {
+      first ??= event
+      last = event
+    }
+    if (first === undefined || last === undefined) return null
+    const digest = digestIn(this.#pathsOf(ref).digest, last.seq)
+    return { threadId: ref.id, createdAt: first.at, updatedAt: last.at, lastSeq: last.seq, owner, digest }
+  }
+
+  async *#runs({ before, parentRunId }: ListQuery): AsyncGenerator<LogSummaries['run']> {
+    for (const place of (await this.#places('run')).sort(comparePlaces)) {
+      if (before !== null && comparePlaces(before, place) >= 0) continue
+      if (parentRunId !== undefined && place.parentRunId !== parentRunId) continue
+      const summary = await unlessDamaged(this.inspect(runRef(place.id)))
+      if (summary !== null) yield summary
+    }
+  }
+
+  async *#threads(): AsyncGenerator<LogSummaries['thread']> {
+    const summaries: LogSummaries['thread'][] = []
+    for (const { id } of await this.#places('thread')) {
+      const summary = await unlessDamaged(this.inspect({ kind: 'thread', id }))
+      if (summary !== null) summaries.push(summary)
+    }
+    yield* summaries.sort((left, right) => comparePlaces(placeOf(left), placeOf(right)))
+  }
+
+  /** The logs of one kind, and when they begin. */
+  async #places(kind: LogKind): Promise<FilePlace[]> {
+    const names = (await namesIn(folderOf(this.#folder, kind))).filter((name) => name.endsWith('.jsonl'))
+    const places: FilePlace[] = []
+    for (let start = 0; start < names.length; start += READ_TOGETHER) {
+      const together = names.slice(start, start + READ_TOGETHER).map((name) => this.#placeOf(kind, name))
+      places.push(...(await Promise.all(together)).filter((place) => place !== null))
+    }
+    return places
+  }
+
+  async #placeOf(kind: LogKind, fileName: string): Promise<FilePlace | null> {
+    const name = fileName.slice(0, -'.jsonl'.length)
+    const path = join(folderOf(this.#folder, kind), fileName)
+    const first = await unlessDamaged(
+      readFirst<LogEvent & { runId?: string; threadId?: string; parentRunId?: string | null }>(path, {
+        kind,
+        id: name,
+      }),
+    )
+    if (first === null || first === undefined) return null
+    const id = runIdOf(name) ?? (kind === 'run' ? first.runId : first.threadId)
+    return id === undefined ? null : { id, time: first.at, parentRunId: first.parentRunId ?? null }
+  }
+
+  /** False if it has more events than when it was chosen, or an owner. */
+  async #remove({ ref, lastSeq }: Removal): Promise<boolean> {
+    const paths = this.#pathsOf(ref)
+    if (!isThere(paths.log)) return false
+    const lease = FileLease.take(paths.lease, { owner: newOwner(), ttlMs: REMOVAL_MS }, paths.log)
+    if (lease === null) return false
+    try {
+      const isChanged = lastSeq !== null && (await this.#summaryOf(ref))?.lastSeq !== lastSeq
+      if (isChanged || !lease.stands) return false
+      unlinkSync(paths.log)
+      for (const path of [paths.digest, paths.inbox, paths.referrers]) rmSync(path, { recursive: true, force: true })
+      return true
+    } finally {
+      lease.release()
+    }
+  }
+}
+
+interface FilePlace extends Place {
+  /** Of a run that a tool call started. */
+  readonly parentRunId: string | null
+}
+
+function isEnd({ kind }: LogEvent): boolean {
+  return kind === 'run_completed' || kind === 'run_failed'
+}
+
+function isThere(path: string): boolean {
+  return statSync(path, { throwIfNoEntry: false }) !== undefined
+}
+
+/** The digest of a thread after its last event; null if its writer passed none with that, or it was not stored. */
+function digestIn(path: string, lastSeq: number): JsonObject | null {
+  if (!isThere(path)) return null
+  const parsed = parseJson(readFileSync(path, 'utf8'))
+  if (!parsed.ok || !isObject(parsed.value) || parsed.value['lastSeq'] !== lastSeq) return null
+  return parsed.value['digest'] as JsonObject
+}
+
+function replaceLog(lease: FileLease, path: string, how: { readonly ref: LogRef; readonly sync: boolean }): boolean {
+  let replaced = false
+  try {
+    replaced = lease.replaceLog(path, how)
+    return replaced
+  } finally {
+    if (!replaced) lease.release()
+  }
+}
