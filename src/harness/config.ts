@@ -5,8 +5,7 @@ import { parseHarnessOptions } from './option-shapes.js'
 import { BUILTIN_TOOL_NAMES, DEFAULT_TOOL_NAMES } from './options.js'
 import type { BuiltinToolName, DepsFactory, HarnessOptions } from './options.js'
 import { FINAL_RESULT } from '../output/format.js'
-import { outputFormat } from '../output/schema.js'
-import { outputSchemaOf } from '../output/several.js'
+import { outputForm, outputSchemaOf } from '../output/forms.js'
 import type { Prices } from '../money/prices.js'
 import { budgetsOf } from './budgets.js'
 import type { Budgets } from './budgets.js'
@@ -127,7 +126,7 @@ export function checkOutput(
   model: ModelRef | Model | undefined,
 ): void {
   if (outputType === null) return
-  if (typeof model === 'object') outputFormat({ type: outputType, mode }, model.capabilities)
+  if (typeof model === 'object') outputForm({ type: outputType, mode }, model.capabilities)
   else outputSchemaOf(outputType)
 }
 

@@ -1,27 +1,26 @@
-import { HarnessError, messageOf, ModelRetry } from '../contracts/errors.js'
-import type { ModelCapabilities, StructuredOutputMode } from '../contracts/model.js'
+import { ModelRetry } from '../contracts/errors.js'
+import type { ModelCapabilities } from '../contracts/model.js'
 import type { OutputContext, OutputType, OutputValidator } from '../tools/output-type.js'
 import type { ArgumentIssue } from '../schema/validation.js'
 import { clipped, dotted } from '../tools/boundary/summaries.js'
 import { isObject, parseJson } from '../util/json.js'
 import type { JsonSchema, JsonValue } from '../util/json.js'
-import { answerDocument, sortedKeys, wrapped } from '../schema/document.js'
+import { sortedKeys } from '../schema/document.js'
 import { withoutFillers } from '../schema/fillers.js'
+import { parseWith } from '../schema/parse-with.js'
 import { followAnswer } from './follow.js'
 import { FINAL_RESULT } from './format.js'
 import type { OutputFormat, ParsedOutput } from './format.js'
-import { outputSchemaOf, parseAnswer } from './several.js'
-import { strictSchema } from '../schema/strict.js'
+import { isSeveral, outputForm } from './forms.js'
+import type { RequestedOutput } from './forms.js'
 
 const DESCRIPTION = 'Gives the final answer. Call it once, alone, when the work is done.'
 
 /** The type of an answer that may be any text. */
 export const anyText: JsonSchema = { type: 'string' }
 
-/** The type of an answer, and how it is requested. */
-export interface AskedOutput {
-  readonly type: OutputType
-  readonly mode: StructuredOutputMode | 'auto'
+/** The type of an answer, and how it is requested and checked. */
+export interface AskedOutput extends RequestedOutput {
   /** The caller's own check, of an answer that fits. */
   readonly validate?: OutputValidator<unknown> | null
   /** Finds problems of the evidence in an answer; set if the type demands evidence. */
@@ -33,8 +32,7 @@ export interface AskedOutput {
  * mode that the model or the type cannot have.
  */
 export function outputFormat(asked: AskedOutput, capabilities: ModelCapabilities): OutputFormat {
-  const { document, isWrapped, full, strict, ...traits } = formsOf(asked.type)
-  const mode = resolveMode(asked.mode, capabilities, traits)
+  const { document, isWrapped, full, strict, mode } = outputForm(asked, capabilities)
   const none = { mode, tool: null, request: null, instructions: '' }
   switch (mode) {
     case 'text':
@@ -60,92 +58,24 @@ export function outputFormat(asked: AskedOutput, capabilities: ModelCapabilities
   }
 }
 
-interface Forms extends Traits {
-  readonly document: JsonSchema
-  /** An object is demanded at the root: there the answer is a member of one. */
-  readonly isWrapped: boolean
-  /** With an object at the root. */
-  readonly full: JsonSchema
-  readonly strict: JsonSchema | null
-}
+export type ParsedAnswer =
+  { readonly ok: true; readonly value: unknown } | { readonly ok: false; readonly issues: readonly ArgumentIssue[] }
 
-/** Made once a type. */
-const forms = new WeakMap<object, Forms>()
-
-function formsOf(type: OutputType): Forms {
-  const known = forms.get(type)
-  if (known !== undefined) return known
-  const document = outputDocument(type)
-  const isText = document['type'] === 'string' && document['enum'] === undefined && document['const'] === undefined
-  const isWrapped = !isPlainObject(document)
-  const full = isWrapped ? wrapped(document) : document
-  const strict = strictSchema(full)
-  const traits = { isText, isStrict: strict !== null, isRecursive: full['$defs'] !== undefined }
-  const made = { document, isWrapped, full, strict, ...traits }
-  forms.set(type, made)
-  return made
-}
-
-function outputDocument(type: OutputType): JsonSchema {
-  const schema = outputSchemaOf(type)
-  try {
-    return answerDocument(schema)
-  } catch (cause) {
-    throw new HarnessError('invalid_options', `\`outputType\` cannot be given to a model: ${messageOf(cause)}`, {
-      cause,
-    })
+/** Parses an answer with the first type that it fits; otherwise reports the problems of the type with the fewest. */
+export async function parseAnswer(type: OutputType, json: unknown): Promise<ParsedAnswer> {
+  if (!isSeveral(type)) return parseWith(type, json)
+  let nearest: readonly ArgumentIssue[] = []
+  for (const each of type) {
+    const parsed = await parseWith(each, json)
+    if (parsed.ok) return parsed
+    if (nearest.length === 0 || weight(parsed.issues) < weight(nearest)) nearest = parsed.issues
   }
+  return { ok: false, issues: nearest }
 }
 
-interface Traits {
-  readonly isText: boolean
-  /** It has a strict form. */
-  readonly isStrict: boolean
-  /** Other references are inlined. */
-  readonly isRecursive: boolean
-}
-
-function resolveMode(
-  asked: StructuredOutputMode | 'auto',
-  capabilities: ModelCapabilities,
-  traits: Traits,
-): StructuredOutputMode {
-  const { supportsJsonSchemaOutput, supportsTools, permissiveNativeOverride } = capabilities
-  const mode = asked === 'auto' ? bestMode(capabilities, traits) : asked
-  if (mode === 'native' && supportsJsonSchemaOutput !== true && permissiveNativeOverride !== true) {
-    throw invalid('the model cannot be held to a JSON Schema by its provider; use `tool` or `prompted`', mode)
-  }
-  if (mode === 'native' && !traits.isText && !canEnforce(capabilities, traits)) {
-    throw invalid(
-      'the provider cannot enforce a schema with maps, open or recursive parts; use `tool` or `prompted`',
-      mode,
-    )
-  }
-  if (mode === 'tool' && supportsTools === false) {
-    throw invalid('the model cannot call tools; use `prompted`', mode)
-  }
-  if (mode === 'text' && !traits.isText) throw invalid('it is for answers of type string', mode)
-  return traits.isText ? 'text' : mode
-}
-
-function bestMode(capabilities: ModelCapabilities, traits: Traits): StructuredOutputMode {
-  const { defaultStructuredOutputMode, supportsTools } = capabilities
-  const withoutNative = supportsTools === false ? 'prompted' : 'tool'
-  if (defaultStructuredOutputMode !== 'native') return defaultStructuredOutputMode ?? withoutNative
-  return canEnforce(capabilities, traits) ? 'native' : withoutNative
-}
-
-function canEnforce({ nativeSchemas = 'any' }: ModelCapabilities, { isStrict, isRecursive }: Traits): boolean {
-  return nativeSchemas === 'any' || (isStrict && !isRecursive)
-}
-
-function invalid(why: string, mode: string): HarnessError {
-  return new HarnessError('invalid_options', `\`outputMode\` cannot be \`${mode}\`: ${why}.`)
-}
-
-function isPlainObject(document: JsonSchema): boolean {
-  const { type, anyOf, oneOf, allOf, $ref } = document
-  return type === 'object' && [anyOf, oneOf, allOf, $ref].every((keyword) => keyword === undefined)
+/** A problem at the root concerns the whole value. */
+function weight(issues: readonly ArgumentIssue[]): number {
+  return issues.reduce((sum, { path }) => sum + (path.length === 0 ? 100 : 1), 0)
 }
 
 function promptedInstructions(document: JsonSchema): string {

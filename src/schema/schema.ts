@@ -2,11 +2,8 @@ import { HarnessError, messageOf } from '../contracts/errors.js'
 import { isObject } from '../util/json.js'
 import type { JsonObject, JsonSchema } from '../util/json.js'
 import { cleanSchema } from './clean-schema.js'
-import { issuesOf } from './findings.js'
-import type { ArgumentIssue, Validate } from './validation.js'
-import { schemaProblems } from './schema-check.js'
-import { typedFindings } from './typed-findings.js'
 import type { StandardResult } from './typed-findings.js'
+import type { ArgumentIssue, Validate } from './validation.js'
 
 /**
  * A schema of values of type `T`: zod (from 4.2) or any Standard Schema that can emit JSON Schema, or a JSON Schema
@@ -29,10 +26,10 @@ export interface StandardSchema<T = unknown> {
 export type InferSchema<S> = S extends StandardSchema<infer T> ? T : JsonObject
 
 /** The result of parsing a value. */
-type Parsed<T> =
+export type Parsed<T> =
   { readonly ok: true; readonly value: T } | { readonly ok: false; readonly issues: readonly ArgumentIssue[] }
 
-function isStandardSchema(schema: unknown): schema is StandardSchema {
+export function isStandardSchema(schema: unknown): schema is StandardSchema {
   if ((typeof schema !== 'object' && typeof schema !== 'function') || schema === null) return false
   return '~standard' in schema && isObject(schema['~standard'])
 }
@@ -53,19 +50,6 @@ export function jsonSchemaOf(schema: Schema, where: string): JsonSchema {
 
 const cleaned = new WeakMap<StandardSchema, JsonSchema>()
 
-/**
- * Parses a value with a schema; problems are in plain words. A typed schema parses (its defaults and transforms
- * apply); a JSON Schema document checks, and gives back the value itself.
- */
-export async function parseWith<T>(schema: Schema<T>, value: unknown): Promise<Parsed<T>> {
-  const document = jsonSchemaOf(schema, 'a schema')
-  if (isStandardSchema(schema)) return parseTyped<T>(schema, document, value)
-  const problems = await schemaProblems(document, value)
-  if (problems.kind === 'broken') throw new HarnessError('invalid_options', `Broken schema: ${problems.message}`)
-  const issues = problems.kind === 'invalid' ? issuesOf(problems.findings, value, document) : []
-  return issues.length === 0 ? { ok: true, value: value as T } : { ok: false, issues }
-}
-
 /** The `validate` of a tool whose parameters are typed; none for a JSON Schema document. */
 export function validatorOf(schema: Schema, parameters: JsonSchema): Validate | undefined {
   if (!isStandardSchema(schema)) return undefined
@@ -82,15 +66,21 @@ export function coversParameters(validate: Validate, parameters: JsonSchema): bo
 
 const covered = new WeakMap<Validate, JsonSchema>()
 
-function parseTyped<T>(
+/** Parses a value with a typed schema, whose defaults and transforms apply. `document` is its JSON Schema. */
+export function parseTyped<T>(
   schema: StandardSchema<T>,
   document: JsonSchema,
   value: unknown,
 ): Parsed<T> | Promise<Parsed<T>> {
   const standard = schema['~standard']
-  const parsed = (result: StandardResult<T>): Parsed<T> => {
+  const parsed = (result: StandardResult<T>): Parsed<T> | Promise<Parsed<T>> => {
     if (result.issues === undefined) return { ok: true, value: result.value }
-    return { ok: false, issues: issuesOf(typedFindings(result.issues, standard.vendor, value), value, document) }
+    const { issues } = result
+    // Loaded by the first failure.
+    return import('./typed-findings.js').then(({ typedIssues }) => ({
+      ok: false,
+      issues: typedIssues(issues, standard.vendor, { value, document }),
+    }))
   }
   const result = standard.validate(value)
   return result instanceof Promise ? result.then(parsed) : parsed(result)

@@ -1,7 +1,8 @@
-import type { JsonValue } from '../util/json.js'
 import { isObject } from '../util/json.js'
-import { inNumber, MOST_FINDINGS, nearestAlternative, valueAt } from './findings.js'
+import type { JsonSchema, JsonValue } from '../util/json.js'
+import { inNumber, issuesOf, MOST_FINDINGS, nearestAlternative, valueAt } from './findings.js'
 import type { Finding, Path } from './findings.js'
+import type { ArgumentIssue } from './validation.js'
 
 /** The issues of a Standard Schema. */
 export type StandardResult<T = unknown> =
@@ -13,12 +14,18 @@ export interface StandardIssue {
 }
 
 /**
- * What a typed schema found wrong with `value`. Of zod's own issues the structure is read, since their texts are made
- * for programmers; a message that the schema's author wrote is kept, and so is any of another library.
+ * The issues of a typed schema in plain words. `document` is its JSON Schema. The structure of zod's own issues is read,
+ * since their messages are written for programmers; a message of the schema's author is kept, and so is any of another
+ * library.
  */
-export function typedFindings(issues: readonly StandardIssue[], vendor: string, value: unknown): Finding[] {
+export function typedIssues(
+  issues: readonly StandardIssue[],
+  vendor: string,
+  { value, document }: { readonly value: unknown; readonly document: JsonSchema },
+): ArgumentIssue[] {
   const read = vendor === 'zod' ? zodFindings : otherFindings
-  return issues.slice(0, MOST_FINDINGS).flatMap((issue) => read(issue, pathOf(issue), value))
+  const findings = issues.slice(0, MOST_FINDINGS).flatMap((issue) => read(issue, pathOf(issue), value))
+  return issuesOf(findings, value, document)
 }
 
 function otherFindings({ message }: StandardIssue, path: Path, value: unknown): Finding[] {

@@ -1,5 +1,6 @@
 import { HarnessError } from '../contracts/errors.js'
-import { jsonSchemaOf, parseWith } from '../schema/schema.js'
+import { parseWith } from '../schema/parse-with.js'
+import { jsonSchemaOf } from '../schema/schema.js'
 import type { InferSchema, Schema } from '../schema/schema.js'
 import type { JsonInput, JsonSchema, JsonValue } from '../util/json.js'
 import { plainJson } from '../util/plain-json.js'

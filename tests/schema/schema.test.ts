@@ -1,6 +1,7 @@
 import { describe, expect, expectTypeOf, test } from 'vitest'
 import { z } from 'zod'
-import { jsonSchemaOf, parseWith } from '#schema/schema.js'
+import { parseWith } from '#schema/parse-with.js'
+import { jsonSchemaOf } from '#schema/schema.js'
 import type { InferSchema, Schema } from '#schema/schema.js'
 import type { JsonObject, JsonSchema } from '#util/json.js'
 import { libraryOf } from '../tools/support/standard-schema.js'

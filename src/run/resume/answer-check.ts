@@ -1,5 +1,5 @@
 import type { PendingItem } from '../../contracts/result.js'
-import { parseWith } from '../../schema/schema.js'
+import { parseWith } from '../../schema/parse-with.js'
 import { checkArguments } from '../../tools/boundary/arguments.js'
 import type { ToolSpec } from '../../tools/spec.js'
 import type { JsonValue } from '../../util/json.js'
