@@ -1,8 +1,9 @@
 import { isObject } from './json.js'
 
-/** Path of the first place where two JSON values differ, such as `.messages[3].text`; `undefined` when they are equal. */
+/** Path of the first difference between two JSON values, such as `.messages[3].text`; `undefined` if they are equal. */
 export function firstDifference(left: unknown, right: unknown): string | undefined {
   if (Object.is(left, right)) return undefined
+  if (left instanceof URL && right instanceof URL) return left.href === right.href ? undefined : ''
   if (Array.isArray(left) && Array.isArray(right)) {
     return differenceAmong(
       Array.from({ length: Math.max(left.length, right.length) }, (_, index) => [

@@ -125,10 +125,10 @@ export class EchoTransport implements Transport {
     return this.texts.map((text) => JSON.parse(text) as unknown)
   }
 
-  async send(request: WireRequest): Promise<{ json: unknown; headers: Record<string, string> }> {
+  async send(request: WireRequest): Promise<unknown> {
     const answer = this.#next(request)
     if (answer instanceof Error) throw answer
-    return { json: answer, headers: {} }
+    return answer
   }
 
   async *stream(request: WireRequest): AsyncGenerator<readonly WireChunk[]> {

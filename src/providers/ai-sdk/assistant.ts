@@ -1,14 +1,14 @@
 import type { AssistantEntry, AssistantPart, ToolCallPart } from '../../contracts/entry.js'
 import { isObject, parseJson } from '../../util/json.js'
 import type { JsonObject, JsonValue } from '../../util/json.js'
+import { acceptedName, argumentsObject } from '../wire/calls.js'
+import { textWithin, thinkingText } from '../wire/content.js'
+import { stringIn } from '../wire/read.js'
 import { textPart } from './content.js'
-import { calledName } from '../wire/called-name.js'
+import type { FileSource, Version } from './language-model.js'
 import { promptCallId } from './traits.js'
-import { nativeData } from './native.js'
-import type { PromptPart } from './wire.js'
-import { stringIn } from './wire.js'
 import type { ProviderTraits } from './traits.js'
-import type { FileSource, Version } from './versions.js'
+import { nativeData } from './wire.js'
 
 export interface ReplayRules {
   /** As in `NativePart.provider`. */
@@ -18,60 +18,59 @@ export interface ReplayRules {
 }
 
 /**
- * Parts of an earlier reply. What this provider gave goes back with the metadata that it had; reasoning of another
- * provider becomes text, and what has no text there is left out.
+ * Parts of an earlier reply. This provider's parts are sent back with their metadata. Reasoning of another provider
+ * becomes text, and its parts without text are omitted.
  */
-export function assistantParts({ parts }: AssistantEntry, rules: ReplayRules): PromptPart[] {
-  return parts.map((part) => replayed(part, rules)).filter((part) => part !== null)
+export function assistantParts({ parts }: AssistantEntry, rules: ReplayRules): JsonObject[] {
+  return parts.map((part) => promptPart(part, rules)).filter((part) => part !== null)
 }
 
-function replayed(part: AssistantPart, rules: ReplayRules): PromptPart | null {
+function promptPart(part: AssistantPart, rules: ReplayRules): JsonObject | null {
   const own = nativeData(part, rules.provider)
   const metadata = metadataField(own)
   switch (part.type) {
     case 'text':
       return part.text === '' && !('providerOptions' in metadata) ? null : { ...textPart(part.text), ...metadata }
     case 'reasoning':
-      if (isTakenBack(own, rules.traits)) return { type: 'reasoning', text: part.text, ...metadata }
-      return part.text === '' ? null : textPart(`<thinking>\n${part.text}\n</thinking>`)
+      if (isAccepted(own, rules.traits)) return { type: 'reasoning', text: part.text, ...metadata }
+      return part.text === '' ? null : textPart(thinkingText(part.text))
     case 'tool_call':
       return { ...callPart(part, rules.traits), ...metadata }
     case 'opaque':
-      return own === null ? textWithin(part) : opaquePart(own, metadata, rules.version)
+      return own === null ? foreignPart(part) : opaquePart(own, metadata, rules.version)
   }
 }
 
-function metadataField(own: JsonObject | null): { readonly providerOptions?: JsonObject } {
+function metadataField(own: JsonObject | null): JsonObject {
   const metadata = own?.['providerMetadata']
   return isObject(metadata) ? { providerOptions: metadata } : {}
 }
 
-/** A thought that was cut off may lack the seal without which it is passed over. */
-function isTakenBack(own: JsonObject | null, { seals }: ProviderTraits): boolean {
+/** False for reasoning that was cut off before the seal that the provider requires. */
+function isAccepted(own: JsonObject | null, { seals }: ProviderTraits): boolean {
   if (own === null || seals === undefined) return own !== null
   const spaces: readonly unknown[] = isObject(own['providerMetadata']) ? Object.values(own['providerMetadata']) : []
   return spaces.filter(isObject).some((space) => seals.some((seal) => stringIn(space[seal]) !== ''))
 }
 
-/** The part's own id, name and arguments count: the tool boundary may have repaired them. */
-function callPart({ callId, name, arguments: text }: ToolCallPart, traits: ProviderTraits): PromptPart {
+/** The part's own id, name and arguments take precedence: the tool boundary may have repaired them. */
+function callPart({ callId, name, arguments: text }: ToolCallPart, traits: ProviderTraits): JsonObject {
   return {
     type: 'tool-call',
     toolCallId: promptCallId(callId, traits),
-    toolName: calledName(name),
-    input: inputOf(text),
+    toolName: acceptedName(name),
+    input: argumentsObject(text),
   }
 }
 
-/** Arguments as an object, which APIs want; text that is none is kept in it as the model wrote it. */
-function inputOf(text: string): JsonObject {
-  if (text.trim() === '') return {}
-  const parsed = parseJson(text)
-  return parsed.ok && isObject(parsed.value) ? parsed.value : { invalid_arguments: text }
+/** A part of another provider as text, if it contains any, such as a refusal. */
+function foreignPart(part: AssistantPart): JsonObject | null {
+  const text = textWithin(part)
+  return text === '' ? null : textPart(text)
 }
 
-/** What the provider can be given back of what is not ours: its own calls and their results, files, its own blocks. */
-function opaquePart(own: JsonObject, metadata: object, version: Version): PromptPart | null {
+/** Parts of the provider itself that can be sent back: its own calls and their results, files, its own blocks. */
+function opaquePart(own: JsonObject, metadata: JsonObject, version: Version): JsonObject | null {
   const { type, toolCallId, toolName, mediaType } = own
   if (typeof type !== 'string' || !version.replayable.has(type)) return null
   switch (type) {
@@ -95,27 +94,16 @@ function anyInput(input: JsonValue | undefined): JsonValue {
   return parsed.ok ? parsed.value : input
 }
 
-function outputOf({ result, isError }: JsonObject): PromptPart {
+function outputOf({ result, isError }: JsonObject): JsonObject {
   return { type: isError === true ? 'error-json' : 'json', value: result ?? null }
 }
 
-/** Where a file is, in the form of any version. */
+/** The content of a file, in the form of any version. */
 function sourceOf(data: JsonValue | undefined): FileSource | null {
   if (typeof data === 'string') return { data }
   if (!isObject(data)) return null
-  const { data: bytes, url, originalUrl } = data
+  const { data: base64, url, originalUrl } = data
   const address = originalUrl ?? url
-  if (typeof bytes === 'string') return { data: bytes }
+  if (typeof base64 === 'string') return { data: base64 }
   return typeof address === 'string' && URL.canParse(address) ? { url: address } : null
-}
-
-/** What another provider's part says, where it says something: a refusal, for one. */
-function textWithin({ native }: AssistantPart): PromptPart | null {
-  if (native === undefined || !isObject(native.data)) return null
-  const held: readonly unknown[] = [native.data, ...Object.values(native.data)]
-  const text = held
-    .filter(isObject)
-    .flatMap((object) => [object['text'], object['refusal']])
-    .find((said) => typeof said === 'string')
-  return text === undefined || text === '' ? null : textPart(text)
 }

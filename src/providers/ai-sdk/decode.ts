@@ -1,14 +1,15 @@
 import type { AssistantPart } from '../../contracts/entry.js'
 import { isObject } from '../../util/json.js'
 import type { DecodedReply, FoldOptions } from '../http/wire.js'
-import { ReplyCalls } from './calls.js'
 import { providerError } from '../http/errors.js'
+import { argumentsText, ReplyCallIds } from '../wire/calls.js'
+import { listIn, objectsIn, stringIn } from '../wire/read.js'
+import type { Fields } from '../wire/read.js'
 import { finishOf } from './finish.js'
-import { nativeForm } from './native.js'
-import { listIn, stringIn } from './wire.js'
-import type { AiSdkReply, Fields } from './wire.js'
 import type { ProviderTraits } from './traits.js'
 import { tokenUsage } from './usage.js'
+import { nativeForm } from './wire.js'
+import type { AiSdkReply } from './wire.js'
 
 interface DecodeRules {
   /** As in `NativePart.provider`. */
@@ -16,17 +17,17 @@ interface DecodeRules {
   readonly traits: ProviderTraits
 }
 
-/** What `doGenerate` gave, of which the request is not kept: it holds the whole conversation. */
+/** The result of `doGenerate`, without the request, which contains the whole conversation. */
 export function generatedReply(result: unknown, { callIdFor }: Pick<FoldOptions, 'callIdFor'>): AiSdkReply {
   if (!isObject(result) || !Array.isArray(result['content'])) {
-    throw providerError('The language model gave what is no reply: it has no `content`.', {})
+    throw providerError('The result of the language model is not a reply: it has no `content`.', {})
   }
   const { finishReason, usage, providerMetadata, response, warnings } = result
-  const calls = new ReplyCalls(callIdFor)
-  const content = listIn(result['content']).filter(isObject)
+  const ids = new ReplyCallIds(callIdFor)
+  let calls = 0
   return {
-    content: content.map((part) =>
-      isOurCall(part) ? { ...part, toolCallId: calls.close(part['toolCallId']).callId } : part,
+    content: objectsIn(result['content']).map((part) =>
+      isOwnCall(part) ? { ...part, toolCallId: ids.take(part['toolCallId'], calls++) } : part,
     ),
     finishReason,
     usage,
@@ -36,7 +37,7 @@ export function generatedReply(result: unknown, { callIdFor }: Pick<FoldOptions,
   }
 }
 
-/** A reply whose calls have ids of their own, as a turn has it. */
+/** A reply whose calls have their final ids. */
 export function decodeReply(reply: AiSdkReply, rules: DecodeRules): DecodedReply {
   const parts = reply.content.map((part) => partOf(part, rules.provider)).filter((part) => part !== null)
   const hasCalls = parts.some((part) => part.type === 'tool_call')
@@ -50,18 +51,12 @@ export function decodeReply(reply: AiSdkReply, rules: DecodeRules): DecodedReply
   }
 }
 
-/** Whether a part calls a tool of the harness, not one that the provider runs itself. */
-export function isOurCall(part: Fields): boolean {
+/** True for a call of a tool of the harness, false for one that the provider executes itself. */
+export function isOwnCall(part: Fields): boolean {
   return part['type'] === 'tool-call' && part['providerExecuted'] !== true
 }
 
-/** A call's input as text. */
-export function inputText(input: unknown): string {
-  if (typeof input === 'string') return input === '' ? '{}' : input
-  return JSON.stringify(input ?? {})
-}
-
-/** Null for what says nothing: an empty text, a result that another replaces. */
+/** Null for an empty text, and for a result that another one replaces. */
 function partOf(part: Fields, provider: string): AssistantPart | null {
   const { type, text, providerMetadata } = part
   const metadata = isObject(providerMetadata) ? { providerMetadata } : null
@@ -72,9 +67,9 @@ function partOf(part: Fields, provider: string): AssistantPart | null {
     case 'reasoning':
       return { type, text: stringIn(text), ...nativeForm(provider, metadata ?? {}) }
     case 'tool-call': {
-      if (!isOurCall(part)) break
+      if (!isOwnCall(part)) break
       const { toolCallId, toolName, input } = part
-      const call = { callId: stringIn(toolCallId), name: stringIn(toolName), arguments: inputText(input) }
+      const call = { callId: stringIn(toolCallId), name: stringIn(toolName), arguments: argumentsText(input) }
       return { type: 'tool_call', ...call, ...own }
     }
     case 'tool-result':

@@ -1,17 +1,17 @@
 import type { FinishReason } from '../../contracts/entry.js'
 import { isObject } from '../../util/json.js'
-import { stringIn } from './wire.js'
+import { stringIn } from '../wire/read.js'
 
 interface Finish {
   readonly finishReason: FinishReason
-  /** Null for `v2`, which has no place for it. */
+  /** Null for `v2`, which has no field for it. */
   readonly nativeFinishReason: string | null
 }
 
 /**
- * Why a reply ended. The specification's word is coarser than ours: it has `stop` for a pause and `content-filter` for
- * a refusal, so the provider's own word counts first. A reply that calls tools ended to call them. `filterWord`: see
- * `ProviderTraits`.
+ * The finish reason of a reply. The specification has fewer reasons, with `stop` for a pause and `content-filter` for a
+ * refusal, so the provider's own word takes precedence. A reply with tool calls has `tool_calls` in place of `stop`.
+ * `filterWord`: see `ProviderTraits`.
  */
 export function finishOf(given: unknown, hasCalls: boolean, filterWord?: string): Finish {
   const { word, native } = wordsOf(given)
@@ -26,8 +26,8 @@ export function finishOf(given: unknown, hasCalls: boolean, filterWord?: string)
 }
 
 /**
- * Whether a stream ended without the provider's word on why: it was cut. Some providers close it as if it were whole,
- * with `other`, `unknown` or `interrupted`, and no word of the API.
+ * True if a stream ended without the provider's finish reason: it was cut. Some providers close it as if it were
+ * complete, with `other`, `unknown` or `interrupted`, and no reason of the API.
  */
 export function isCut(given: unknown): boolean {
   const { word, native } = wordsOf(given)
@@ -37,7 +37,7 @@ export function isCut(given: unknown): boolean {
   )
 }
 
-/** `v2` gives a word, later versions that and the provider's own. */
+/** `v2` has a word, later versions also the provider's own. */
 function wordsOf(given: unknown): { readonly word: string; readonly native: string } {
   return isObject(given)
     ? { word: stringIn(given['unified']), native: stringIn(given['raw']) }
@@ -55,7 +55,7 @@ const WORDS: ReadonlyMap<string, FinishReason> = new Map([
 const NATIVE_WORDS: ReadonlyMap<string, FinishReason> = new Map([
   ['refusal', 'refusal'],
   ['pause_turn', 'pause'],
-  // Anthropic made a compaction alone: the reply goes on when it is sent back.
+  // After a compaction only, Anthropic continues the reply when it is sent back.
   ['compaction', 'pause'],
   ['model_context_window_exceeded', 'length'],
 ])

@@ -3,42 +3,49 @@ import type { JsonObject } from '../../util/json.js'
 import { mergeJson } from '../../util/merge-json.js'
 import { providerError } from '../http/errors.js'
 import type { FoldOptions } from '../http/wire.js'
-import { ReplyCalls } from './calls.js'
-import { inputText, isOurCall } from './decode.js'
+import { argumentsText, ReplyCallIds } from '../wire/calls.js'
+import { listIn, stringIn } from '../wire/read.js'
+import type { Fields } from '../wire/read.js'
+import { isOwnCall } from './decode.js'
 import { aiSdkError } from './error.js'
 import { finishOf, isCut } from './finish.js'
-import { listIn, stringIn } from './wire.js'
-import type { AiSdkReply, Fields } from './wire.js'
+import type { AiSdkReply } from './wire.js'
 
-/** A text or a thought that is coming. */
+/** A text or reasoning block in progress. */
 interface Block {
   readonly type: 'text' | 'reasoning'
   text: string
   providerMetadata?: JsonObject
 }
 
-/** Adds up the parts of a stream, and tells each piece as it comes. Passes over kinds of part that it does not know. */
+/** A call in progress. */
+interface OpenCall {
+  /** Unique in the reply. */
+  readonly callId: string
+  readonly name: string
+  input: string
+}
+
+/** Adds up the parts of a stream, and emits each piece. Ignores unknown kinds of part. */
 export class StreamFold {
   readonly #onDelta: FoldOptions['onDelta']
-  readonly #calls: ReplyCalls
+  readonly #ids: ReplyCallIds
+  #calls = 0
   readonly #content: (Fields | Block)[] = []
-  /** Blocks whose end has not come, by kind and id. */
+  /** Calls without their end, by the provider's id. */
+  readonly #openCalls = new Map<unknown, OpenCall>()
+  /** Blocks without their end, by kind and id. */
   readonly #open = { text: new Map<unknown, Block>(), reasoning: new Map<unknown, Block>() }
   #finish: Fields | null = null
   #response: Fields = {}
   readonly #warnings: unknown[] = []
 
   constructor({ callIdFor, onDelta }: FoldOptions) {
-    this.#calls = new ReplyCalls(callIdFor)
+    this.#ids = new ReplyCallIds(callIdFor)
     this.#onDelta = onDelta
   }
 
-  /** Whether the last part has come. */
-  get isFinished(): boolean {
-    return this.#finish !== null
-  }
-
-  /** Throws `provider_error` for an error that comes inside the stream. */
+  /** Throws `provider_error` for an error inside the stream. */
   add(part: unknown): void {
     if (!isObject(part)) return
     switch (part['type']) {
@@ -55,9 +62,7 @@ export class StreamFold {
       case 'reasoning-end':
         return this.#note('reasoning', part)
       case 'tool-input-start':
-        // What the provider runs itself is no call of ours.
-        if (part['providerExecuted'] !== true) this.#calls.begin(part['id'], part['toolName'])
-        return
+        return this.#beginCall(part)
       case 'tool-call':
         return this.#endCall(part)
       default:
@@ -65,11 +70,11 @@ export class StreamFold {
     }
   }
 
-  /** Throws `provider_error` when the stream stopped before its end. */
+  /** Throws `provider_error` if the stream stopped before its end. */
   end(): AiSdkReply {
     if (this.#finish === null) throw cut('its `finish` part')
     const { finishReason, usage, providerMetadata } = this.#finish
-    if (isCut(finishReason)) throw cut('the API had said why the reply ended')
+    if (isCut(finishReason)) throw cut('the API sent a finish reason')
     this.#endCutCalls(finishReason)
     return {
       content: this.#content.map((part) => ({ ...part })),
@@ -90,7 +95,7 @@ export class StreamFold {
     this.#onDelta?.({ kind: kind === 'text' ? 'text_delta' : 'reasoning_delta', text: delta })
   }
 
-  /** The begin or the end of a block: what the provider says of it. */
+  /** The metadata at the beginning or the end of a block. */
   #note(kind: Block['type'], { type, id, providerMetadata }: Fields): void {
     const isEnd = type === `${kind}-end`
     const block = this.#open[kind].get(id) ?? (isEnd ? undefined : this.#begin(kind, id))
@@ -105,33 +110,44 @@ export class StreamFold {
     return block
   }
 
+  /** Calls that the provider executes itself are not calls of the harness. */
+  #beginCall({ id, toolName, providerExecuted }: Fields): void {
+    if (providerExecuted !== true && !this.#openCalls.has(id)) this.#openCalls.set(id, this.#newCall(id, toolName))
+  }
+
+  #newCall(id: unknown, name: unknown): OpenCall {
+    return { callId: this.#ids.take(id, this.#calls++), name: stringIn(name), input: '' }
+  }
+
   #extendCall({ id, delta }: Fields): void {
-    const call = this.#calls.find(id)
+    const call = this.#openCalls.get(id)
     if (call === undefined || typeof delta !== 'string' || delta === '') return
     call.input += delta
-    this.#tellInput(delta, call)
+    this.#emitInput(delta, call)
   }
 
   #endCall(part: Fields): void {
-    if (!isOurCall(part)) {
-      this.#calls.forget(part['toolCallId'])
+    const { toolCallId: id, toolName } = part
+    const open = this.#openCalls.get(id)
+    this.#openCalls.delete(id)
+    if (!isOwnCall(part)) {
       this.#content.push(part)
       return
     }
-    const call = this.#calls.close(part['toolCallId'], part['toolName'])
-    if (call.input === '') this.#tellInput(inputText(part['input']), call)
+    const call = open ?? this.#newCall(id, toolName)
+    if (call.input === '') this.#emitInput(argumentsText(part['input']), call)
     this.#content.push({ ...part, toolCallId: call.callId })
   }
 
-  #tellInput(text: string, { callId, name }: { readonly callId: string; readonly name: string }): void {
+  #emitInput(text: string, { callId, name }: { readonly callId: string; readonly name: string }): void {
     this.#onDelta?.({ kind: 'tool_input_delta', text, callId, ...(name !== '' && { toolName: name }) })
   }
 
-  /** A reply that was stopped, at its limit or by a filter, may have a call without its end; one that is whole has none. */
+  /** A reply that was stopped at its limit or by a filter may have a call without its end; a complete reply may not. */
   #endCutCalls(finish: unknown): void {
-    if (this.#calls.left.length === 0) return
+    if (this.#openCalls.size === 0) return
     if (finishOf(finish, true).finishReason === 'tool_calls') throw cut('the end of a call')
-    for (const { callId, name, input } of this.#calls.left) {
+    for (const { callId, name, input } of this.#openCalls.values()) {
       this.#content.push({ type: 'tool-call', toolCallId: callId, toolName: name, input })
     }
   }
@@ -142,8 +158,8 @@ export class StreamFold {
         this.#finish = part
         return
       case 'response-metadata': {
-        const told = Object.entries(part).filter(([name, value]) => name !== 'type' && value !== undefined)
-        this.#response = { ...this.#response, ...Object.fromEntries(told) }
+        const known = Object.entries(part).filter(([name, value]) => name !== 'type' && value !== undefined)
+        this.#response = { ...this.#response, ...Object.fromEntries(known) }
         return
       }
       case 'stream-start':
@@ -156,15 +172,17 @@ export class StreamFold {
   }
 }
 
-/** Parts of a stream that are content, whole. */
+/** Parts of a stream that are complete content. */
 const CONTENT = new Set(['file', 'source', 'tool-result', 'tool-approval-request', 'reasoning-file', 'custom'])
 
-/** A later piece of metadata says more than an earlier one, or says it anew. */
+/** Later metadata adds to earlier metadata, or replaces it. */
 function addMetadata(block: Block, metadata: unknown): void {
   if (!isObject(metadata)) return
   block.providerMetadata = mergeJson(block.providerMetadata ?? {}, metadata as JsonObject)
 }
 
-function cut(what: string): Error {
-  return providerError(`The language model's stream ended before ${what}: the reply is not whole.`, { retryable: true })
+function cut(event: string): Error {
+  return providerError(`The language model's stream ended before ${event}: the reply is incomplete.`, {
+    retryable: true,
+  })
 }

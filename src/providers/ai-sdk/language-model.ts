@@ -1,10 +1,8 @@
 import type { HarnessError } from '../../contracts/errors.js'
 import { invalidOptions } from '../../contracts/parse.js'
 import { isObject } from '../../util/json.js'
+import type { JsonObject, JsonValue } from '../../util/json.js'
 import { shown } from '../../util/mismatch.js'
-import { VERSIONS } from './versions.js'
-import type { Version } from './versions.js'
-import type { LanguageModelCall } from './wire.js'
 
 /**
  * A language model of an AI SDK provider, such as `createGroq()('openai/gpt-oss-120b')`, as far as this library uses it:
@@ -18,11 +16,14 @@ export interface AiSdkLanguageModel {
   doStream(options: never): PromiseLike<unknown>
 }
 
-/** The same model, to be called. */
+/** The same model, with callable methods. */
 export interface CallableModel {
-  doGenerate(options: LanguageModelCall): PromiseLike<unknown>
-  doStream(options: LanguageModelCall): PromiseLike<unknown>
+  doGenerate(call: LanguageModelCall): PromiseLike<unknown>
+  doStream(call: LanguageModelCall): PromiseLike<unknown>
 }
+
+/** The fields of a request, and `abortSignal`. */
+type LanguageModelCall = Readonly<Record<string, unknown>>
 
 /** A language model of a known version. Throws `invalid_options` for anything else. */
 export function checkLanguageModel(given: unknown): { readonly model: CallableModel; readonly version: Version } {
@@ -48,3 +49,76 @@ function invalid(got: string): HarnessError {
     `Expected a language model of an AI SDK provider, such as \`createOpenAI()('gpt-5.5')\`, got ${got}.`,
   )
 }
+
+/** The content of a file: base64, or a URL. */
+export type FileSource = { readonly data: string } | { readonly url: string }
+
+/** A file as part of a prompt or of a tool's result. `mediaType` may be the kind only (`image`) if no more is known. */
+export interface PromptFile {
+  readonly source: FileSource
+  readonly mediaType: string
+  readonly name?: string
+}
+
+/** The differences between versions of the specification. */
+export interface Version {
+  /** The `data` of a file part. */
+  fileData(source: FileSource): JsonValue
+  /** The media type if only the kind is known. */
+  anyOf(kind: string): string
+  /** A file within a tool's result; null if the version has no form for it. */
+  resultFile(file: PromptFile): JsonObject | null
+  /** A call has the setting `reasoning`. */
+  readonly takesReasoning: boolean
+  /** Kinds of content, other than text, reasoning and calls of the harness, that can be sent back in a reply. */
+  readonly replayable: ReadonlySet<string>
+}
+
+const REPLAYABLE = ['file', 'tool-call', 'tool-result']
+
+const V2: Version = {
+  fileData: (source) => ('url' in source ? urlObject(source.url) : source.data),
+  anyOf: (kind) => `${kind}/*`,
+  resultFile: ({ source, mediaType }) => ('url' in source ? null : { type: 'media', data: source.data, mediaType }),
+  takesReasoning: false,
+  replayable: new Set(REPLAYABLE),
+}
+
+const V3: Version = {
+  ...V2,
+  resultFile({ source, mediaType, name }) {
+    const isImage = mediaType.startsWith('image')
+    if ('url' in source) return isImage ? { type: 'image-url', url: source.url } : { type: 'file-url', url: source.url }
+    if (isImage) return { type: 'image-data', data: source.data, mediaType }
+    return { type: 'file-data', data: source.data, mediaType, ...(name !== undefined && { filename: name }) }
+  },
+}
+
+const V4: Version = {
+  fileData: taggedData,
+  anyOf: (kind) => kind,
+  resultFile: ({ source, mediaType, name }) => ({
+    type: 'file',
+    data: taggedData(source),
+    mediaType,
+    ...(name !== undefined && { filename: name }),
+  }),
+  takesReasoning: true,
+  replayable: new Set([...REPLAYABLE, 'reasoning-file', 'custom']),
+}
+
+function taggedData(source: FileSource): JsonObject {
+  return 'url' in source ? { type: 'url', url: urlObject(source.url) } : { type: 'data', data: source.data }
+}
+
+/** The specification requires a `URL`: the only value of a prompt that is not JSON. */
+function urlObject(url: string): JsonValue {
+  return new URL(url) as unknown as JsonValue
+}
+
+/** The known versions, by `specificationVersion`. */
+export const VERSIONS: ReadonlyMap<string, Version> = new Map([
+  ['v2', V2],
+  ['v3', V3],
+  ['v4', V4],
+])

@@ -1,32 +1,32 @@
-import { createHash } from 'node:crypto'
 import type { ModelCapabilities, ReasoningEffort } from '../../contracts/model.js'
 import type { JsonObject } from '../../util/json.js'
 import type { ProviderOptions } from '../http/options.js'
+import { acceptedCallId } from '../wire/calls.js'
 
 /**
- * What is known of one AI SDK provider beside the specification, which leaves open what a provider does with the parts
- * of a prompt. A provider that is not known is asked for nothing that it might pass over without a word.
+ * Known behavior of one AI SDK provider that the specification leaves open. An unknown provider is sent nothing that it
+ * might silently ignore.
  */
 export interface ProviderTraits {
-  /** Keys under which it reads `providerOptions`: the first that is in use counts, else the last. */
+  /** Keys of its `providerOptions`: the first one in use, or else the last. */
   readonly optionKeys: readonly string[]
-  /** Provider options of every call, unless others are given. */
+  /** Provider options of every call, by default. */
   readonly defaults?: (promptCache: PromptCache) => JsonObject
-  /** Provider options that ask for an effort, where the specification has no setting for it. */
+  /** Provider options for an effort, if the specification has no setting for it. */
   readonly effort?: (effort: ReasoningEffort, modelId: string) => JsonObject
-  /** Provider options for an output schema that its strict mode cannot take. */
+  /** Provider options for an output schema that its strict mode does not support. */
   readonly looseOutput?: JsonObject
   /** Provider options that would replace the output schema of the harness. */
   readonly outputOptions?: readonly string[]
-  /** Says of a tool that its schema need not suit a strict mode. */
+  /** Tools are marked as not strict. */
   readonly looseTools?: true
-  /** Call ids that it takes from others. */
+  /** Call ids that it accepts. */
   readonly callIds?: RegExp
   /** Its API has no mark for a failed result, and the provider would write one into the text. */
   readonly plainErrors?: true
-  /** Media types that it takes within a tool's result. */
+  /** Media types that it accepts within a tool's result. */
   readonly resultMedia?: RegExp
-  /** Provider metadata, of which reasoning must have one to be taken back. */
+  /** Fields of provider metadata; reasoning needs one of them to be sent back. */
   readonly seals?: readonly string[]
   /** The API's word for a reply that a filter stopped; any other reply of that kind is a refusal. */
   readonly filterWord?: string
@@ -35,7 +35,7 @@ export interface ProviderTraits {
 
 export type PromptCache = Exclude<NonNullable<ProviderOptions['promptCache']>, boolean> | null
 
-/** What is known of the provider that a language model names, such as `anthropic.messages`. */
+/** The traits of a provider by the name in its language model, such as `anthropic.messages`. */
 export function traitsOf(provider: string): ProviderTraits {
   return KNOWN.find(({ names }) => names.test(provider))?.traits ?? UNKNOWN
 }
@@ -59,14 +59,14 @@ const OPENAI: ProviderTraits = {
   capabilities: { supportsJsonSchemaOutput: true, defaultStructuredOutputMode: 'native' },
 }
 
-/** The server keeps nothing: reasoning is sent back in its encrypted form. */
+/** The server stores nothing: reasoning is sent back in its encrypted form. */
 const OPENAI_RESPONSES: ProviderTraits = {
   ...OPENAI,
   defaults: (cache) => ({ store: false, ...openaiCache(cache) }),
   resultMedia: IMAGES_AND_PDF,
 }
 
-/** On other hosts; these refuse a mark for the cache at the top of a request. */
+/** On other hosts, which reject a `cacheControl` at the top of a request. */
 const ANTHROPIC_ELSEWHERE: ProviderTraits = {
   optionKeys: ['anthropic'],
   effort: anthropicThinking,
@@ -98,7 +98,7 @@ const KNOWN: readonly { readonly names: RegExp; readonly traits: ProviderTraits 
   { names: /^groq\./, traits: { optionKeys: ['groq'], effort: byEffortWord } },
 ]
 
-/** The API caches by itself; a key brings requests that begin alike to the same cache. */
+/** The API caches by itself; requests with the same key use the same cache. */
 function openaiCache(cache: PromptCache): JsonObject {
   return {
     ...(cache?.key !== undefined && { promptCacheKey: cache.key }),
@@ -106,10 +106,10 @@ function openaiCache(cache: PromptCache): JsonObject {
   }
 }
 
-type Thought = Exclude<ReasoningEffort, 'none'>
+type ActiveEffort = Exclude<ReasoningEffort, 'none'>
 
-/** Tokens to think with, for models that are told a number. */
-const BUDGETS: Readonly<Record<Thought, number>> = {
+/** Thinking budgets in tokens, for models without efforts. */
+const BUDGETS: Readonly<Record<ActiveEffort, number>> = {
   minimal: 1024,
   low: 4096,
   medium: 8192,
@@ -118,17 +118,17 @@ const BUDGETS: Readonly<Record<Thought, number>> = {
   max: 30_000,
 }
 
-/** Claude up to 4.5, which knows no effort. */
+/** Claude up to 4.5 has no efforts. */
 const CLAUDE_BY_BUDGET = /claude-(?:3-7|(?:opus|sonnet|haiku)-4(?!-[6-9]))/
 
-/** Options of `@ai-sdk/anthropic` that ask a model to think as much as `effort` says. */
+/** Options of `@ai-sdk/anthropic` for an effort. */
 function anthropicThinking(effort: ReasoningEffort, modelId: string): JsonObject {
   if (effort === 'none') return { thinking: { type: 'disabled' } }
   if (CLAUDE_BY_BUDGET.test(modelId)) return { thinking: { type: 'enabled', budgetTokens: BUDGETS[effort] } }
   return { thinking: { type: 'adaptive', display: 'summarized' }, effort: effort === 'minimal' ? 'low' : effort }
 }
 
-/** Gemini up to 2.5, which knows no level. */
+/** Gemini up to 2.5 has no levels. */
 const GEMINI_BY_BUDGET = /gemini-2/
 
 const LEVELS: Readonly<Record<ReasoningEffort, string>> = {
@@ -141,17 +141,16 @@ const LEVELS: Readonly<Record<ReasoningEffort, string>> = {
   max: 'high',
 }
 
-/** Options of `@ai-sdk/google` that do the same. */
+/** Options of `@ai-sdk/google` for an effort. */
 function googleThinking(effort: ReasoningEffort, modelId: string): JsonObject {
   if (!GEMINI_BY_BUDGET.test(modelId)) return { thinkingConfig: { thinkingLevel: LEVELS[effort] } }
   return { thinkingConfig: { thinkingBudget: effort === 'none' ? 0 : Math.min(BUDGETS[effort], 24_576) } }
 }
 
-/** The ids that most APIs take. */
+/** The ids that most APIs accept. */
 const COMMON_IDS = /^[\x21-\x7e]{1,64}$/
 
-/** `callId` as the provider takes it: unchanged where it is, else a digest of it, so that a call and its result agree. */
+/** `callId` as the provider accepts it. */
 export function promptCallId(callId: string, { callIds = COMMON_IDS }: ProviderTraits): string {
-  if (callIds.test(callId)) return callId
-  return `call_${createHash('sha256').update(callId).digest('hex').slice(0, 32)}`
+  return acceptedCallId(callId, callIds)
 }

@@ -1,4 +1,9 @@
-/** A reply in the form that `doGenerate` gives it and a stream adds up to, whatever the version. Unchecked. */
+import type { NativePart } from '../../contracts/entry.js'
+import { isObject } from '../../util/json.js'
+import type { JsonObject, JsonValue } from '../../util/json.js'
+import type { Fields } from '../wire/read.js'
+
+/** A reply in the form of `doGenerate`, which is also the sum of a stream, in any version. Unchecked. */
 export interface AiSdkReply {
   readonly content: readonly Fields[]
   readonly finishReason: unknown
@@ -9,30 +14,30 @@ export interface AiSdkReply {
   readonly warnings: readonly unknown[]
 }
 
-export type Fields = Readonly<Record<string, unknown>>
-
-export function stringIn(value: unknown): string {
-  return typeof value === 'string' ? value : ''
+/**
+ * The data that a part keeps of the reply. For text, reasoning and calls: `providerMetadata`, if there is any. For an
+ * opaque part: the whole part.
+ */
+export function nativeForm(provider: string, data: Fields): { readonly native: NativePart } {
+  return { native: { provider, data: plainJson(data) } }
 }
 
-export function listIn(value: unknown): readonly unknown[] {
-  return Array.isArray(value) ? (value as readonly unknown[]) : []
+/** The data of this provider in a part; null for a part of another provider. */
+export function nativeData(part: { readonly native?: NativePart }, provider: string): JsonObject | null {
+  const { native } = part
+  return native?.provider === provider && isObject(native.data) ? native.data : null
 }
 
-/** What a call shares with all others of its session; named as the specification names it. */
-export type CallSettings = Readonly<Record<string, unknown>>
-
-export type LanguageModelCall = CallSettings & {
-  readonly prompt: readonly PromptMessage[]
-  readonly abortSignal: AbortSignal
-}
-
-export type PromptMessage =
-  | { readonly role: 'system'; readonly content: string }
-  | { readonly role: 'user' | 'assistant' | 'tool'; readonly content: readonly PromptPart[] }
-
-/** A part of a message, in the form of the model's specification. */
-export interface PromptPart {
-  readonly type: string
-  readonly [field: string]: unknown
+/** A value of a provider as plain JSON: bytes as base64, URLs and dates as strings. */
+function plainJson(value: unknown): JsonValue {
+  if (value === null || typeof value === 'string' || typeof value === 'boolean') return value
+  if (typeof value === 'number') return Number.isFinite(value) ? value : null
+  if (typeof value === 'bigint') return String(value)
+  if (value instanceof Uint8Array) return Buffer.from(value).toString('base64')
+  if (value instanceof URL) return value.href
+  if (value instanceof Date) return Number.isNaN(value.getTime()) ? null : value.toISOString()
+  if (Array.isArray(value)) return value.map(plainJson)
+  if (!isObject(value)) return null
+  const fields = Object.entries(value).filter(([, field]) => field !== undefined && typeof field !== 'function')
+  return Object.fromEntries(fields.map(([name, field]) => [name, plainJson(field)]))
 }

@@ -2,8 +2,10 @@ import type { DocumentBlockParam, ImageBlockParam, TextBlockParam } from '@anthr
 import { HarnessError } from '../../contracts/errors.js'
 import type { ContentPart } from '../../contracts/entry.js'
 import type { JsonObject } from '../../util/json.js'
+import { bareType, hasContent, isTextType, omission, parseDataUrl } from '../wire/content.js'
+import type { FilePart } from '../wire/content.js'
 
-/** Blocks of a user message. Throws `invalid_options` for what the API does not take. */
+/** Blocks of a user message. Throws `invalid_options` for content that the API does not support. */
 export function userBlocks(content: readonly ContentPart[]): readonly JsonObject[] {
   return content.filter(hasContent).map((part) => {
     const form = blockOf(part)
@@ -12,11 +14,11 @@ export function userBlocks(content: readonly ContentPart[]): readonly JsonObject
   })
 }
 
-/** Blocks of a tool's result. What the API does not take is named in a text, so that the model knows of it. */
+/** Blocks of a tool result. Content that the API does not support is replaced by a sentence. */
 export function resultBlocks(content: readonly ContentPart[]): readonly JsonObject[] {
   return content.filter(hasContent).map((part) => {
     const form = blockOf(part)
-    return form.block ?? textBlock(`[Left out of this result. ${form.problem}]`)
+    return form.block ?? textBlock(omission(form.problem))
   })
 }
 
@@ -24,26 +26,10 @@ export function textBlock(text: string): JsonObject {
   return { type: 'text', text } satisfies TextBlockParam
 }
 
-/** The API refuses empty texts. */
-function hasContent(part: ContentPart): boolean {
-  return part.type !== 'text' || part.text !== ''
-}
-
-/** A part as the API takes it, or why it does not. */
+/** A part in the form of the API, or the reason why it has none. */
 type Form = { readonly block: JsonObject } | { readonly block: null; readonly problem: string }
 
-type ImageType = 'image/jpeg' | 'image/png' | 'image/gif' | 'image/webp'
-
-const IMAGE_TYPES: ReadonlyMap<string, ImageType> = new Map([
-  ['image/jpeg', 'image/jpeg'],
-  ['image/jpg', 'image/jpeg'],
-  ['image/png', 'image/png'],
-  ['image/gif', 'image/gif'],
-  ['image/webp', 'image/webp'],
-])
-
-const TEXT_TYPE = /^text\/|^application\/(?:json|xml|yaml|x-yaml|toml|javascript|x-sh|sql)$|\+(?:json|xml)$/
-const DATA_URL = /^data:([^;,]+)[^,]*;base64,(.*)$/s
+const IMAGE_TYPES = ['image/jpeg', 'image/png', 'image/gif', 'image/webp'] as const
 
 function blockOf(part: ContentPart): Form {
   switch (part.type) {
@@ -54,42 +40,39 @@ function blockOf(part: ContentPart): Form {
     case 'file':
       return fileOf(part)
     case 'audio':
-      return refused('audio', part.mediaType)
+      return unsupported('audio', part.mediaType)
   }
 }
 
 function imageAt(url: string): Form {
-  const [, mediaType, data] = DATA_URL.exec(url) ?? []
-  if (mediaType !== undefined && data !== undefined) return imageOf(data, mediaType)
+  const image = parseDataUrl(url)
+  if (image !== null) return imageOf(image.data, image.mediaType)
   return { block: { type: 'image', source: { type: 'url', url } } satisfies ImageBlockParam }
 }
 
 function imageOf(data: string, mediaType: string): Form {
-  const media_type = IMAGE_TYPES.get(bare(mediaType))
-  if (media_type === undefined) return refused('image', mediaType)
+  const type = bareType(mediaType)
+  const media_type = IMAGE_TYPES.find((each) => each === type)
+  if (media_type === undefined) return unsupported('image', mediaType)
   return { block: { type: 'image', source: { type: 'base64', media_type, data } } satisfies ImageBlockParam }
 }
 
-function fileOf({ data, mediaType, name }: ContentPart & { readonly type: 'file' }): Form {
-  const type = bare(mediaType)
+function fileOf({ data, mediaType, name }: FilePart): Form {
+  const type = bareType(mediaType)
   const title = name === undefined ? {} : { title: name }
   if (type === 'application/pdf') {
     const source = { type: 'base64', media_type: type, data } as const
     return { block: { type: 'document', source, ...title } satisfies DocumentBlockParam }
   }
-  if (TEXT_TYPE.test(type)) {
+  if (isTextType(type)) {
     const source = { type: 'text', media_type: 'text/plain', data: Buffer.from(data, 'base64').toString() } as const
     return { block: { type: 'document', source, ...title } satisfies DocumentBlockParam }
   }
-  return IMAGE_TYPES.has(type) ? imageOf(data, type) : refused('file', mediaType)
+  const image = imageOf(data, type)
+  return image.block === null ? unsupported('file', mediaType) : image
 }
 
-function refused(kind: ContentPart['type'], mediaType: string): Form {
-  const taken = 'images (JPEG, PNG, GIF, WebP), PDF and text files'
-  return { block: null, problem: `Anthropic's API takes ${taken}, got \`${kind}\` of type \`${mediaType}\`.` }
-}
-
-/** A media type without its parameters. */
-function bare(mediaType: string): string {
-  return mediaType.replace(/;.*$/s, '').trim().toLowerCase()
+function unsupported(kind: ContentPart['type'], mediaType: string): Form {
+  const supported = 'images (JPEG, PNG, GIF, WebP), PDF and text files'
+  return { block: null, problem: `Anthropic's API supports ${supported}, got \`${kind}\` of type \`${mediaType}\`.` }
 }

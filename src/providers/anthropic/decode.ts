@@ -1,64 +1,67 @@
 import { UNREPORTED_USAGE } from '../../contracts/entry.js'
-import type { AssistantPart, FinishReason, TokenUsage } from '../../contracts/entry.js'
+import type { AssistantPart, FinishReason, NativePart, TokenUsage } from '../../contracts/entry.js'
 import { HarnessError } from '../../contracts/errors.js'
 import { isObject } from '../../util/json.js'
-import type { JsonObject, JsonValue } from '../../util/json.js'
+import type { JsonObject } from '../../util/json.js'
 import { errorFromBody, errorWithin } from '../http/errors.js'
 import type { DecodedReply, FoldOptions } from '../http/wire.js'
-import { argumentsOf, CallIds } from './calls.js'
-import type { NamedCall } from './calls.js'
-import { containerOf } from './container.js'
-import { PROVIDER } from './provider.js'
-import { without } from './without.js'
+import { argumentsText, ReplyCallIds } from '../wire/calls.js'
+import { countIn, isFilled, stringIn, without } from '../wire/read.js'
+import type { Fields } from '../wire/read.js'
+import { PROVIDER } from './models.js'
 
-type WireObject = Readonly<Record<string, unknown>>
-
-/** A whole reply. Throws `provider_error` for an error in the guise of a reply, and for what is no message at all. */
+/** A whole reply. Throws `provider_error` for an error in place of a reply, and for anything but a message. */
 export function decodeMessage(reply: unknown, { callIdFor }: Pick<FoldOptions, 'callIdFor'>): DecodedReply {
   if (isError(reply)) throw errorFromBody(200, {}, reply)
-  if (!isObject(reply) || !Array.isArray(reply['content'])) throw errorWithin(reply) ?? noMessage()
-  const ids = new CallIds(callIdFor)
-  const callOf = ({ id, input }: WireObject): NamedCall => ({ callId: ids.next(id), arguments: argumentsOf(input) })
-  const blocks = (reply['content'] as readonly unknown[]).filter(isObject)
-  return replyOf(
-    reply,
-    blocks.flatMap((block) => partOf(block, callOf) ?? []),
-  )
+  if (!isObject(reply) || !Array.isArray(reply['content'])) throw errorWithin(reply) ?? notMessage()
+  const ids = new ReplyCallIds(callIdFor)
+  const parts: AssistantPart[] = []
+  let calls = 0
+  for (const block of reply['content'] as readonly unknown[]) {
+    if (!isObject(block)) continue
+    const isCall = block['type'] === 'tool_use'
+    const call = isCall ? { callId: ids.take(block['id'], calls++), arguments: argumentsText(block['input']) } : null
+    const part = partOf(block, call)
+    if (part !== null) parts.push(part)
+  }
+  return replyOf(reply, parts)
 }
 
-function noMessage(): HarnessError {
-  return new HarnessError('provider_error', 'Anthropic answered with what is no message: it has no `content`.')
+function notMessage(): HarnessError {
+  return new HarnessError('provider_error', "Anthropic's answer is not a message: it has no `content`.")
 }
 
-/** What `message` says beside its content. */
-export function replyOf(message: WireObject, parts: readonly AssistantPart[]): DecodedReply {
-  const nativeFinishReason = textOrNull(message['stop_reason'])
+/** The fields of `message` other than its content. */
+export function replyOf(message: Fields, parts: readonly AssistantPart[]): DecodedReply {
+  const stopReason = stringIn(message['stop_reason'])
+  const { stop_details: details, container } = message
+  const refusal = isObject(details) && details['type'] === 'refusal' ? stringIn(details['explanation']) : ''
   return {
     parts,
-    finishReason: finishReason(nativeFinishReason),
-    nativeFinishReason,
-    ...refusalOf(message['stop_details']),
+    finishReason: FINISH_REASONS.get(stopReason) ?? 'other',
+    nativeFinishReason: stopReason || null,
+    ...(refusal !== '' && { refusal }),
     usage: tokenUsage(message['usage']),
-    ...containerOf(message['container']),
-    responseId: textOrNull(message['id']),
-    responseModel: textOrNull(message['model']),
+    ...(isObject(container) && containerOf(container)),
+    responseId: stringIn(message['id']) || null,
+    responseModel: stringIn(message['model']) || null,
     raw: message,
   }
 }
 
-/** Why the model, or what watches over it, refused. */
-function refusalOf(details: unknown): Pick<DecodedReply, 'refusal'> {
-  const refusal = isObject(details) && details['type'] === 'refusal' ? textOrNull(details['explanation']) : null
-  return refusal === null || refusal === '' ? {} : { refusal }
-}
-
-/** Whether a body or an event tells of an error. */
-export function isError(body: unknown): body is WireObject {
+/** True if a body or an event is an error. */
+export function isError(body: unknown): body is Fields {
   return isObject(body) && (body['type'] === 'error' || (body['type'] === undefined && isObject(body['error'])))
 }
 
-/** The part that a block is; null for an empty text. `callOf` names the call of a `tool_use` block. */
-export function partOf(block: WireObject, callOf: (block: WireObject) => NamedCall): AssistantPart | null {
+/** A call of the harness: its final id and its arguments as text. */
+export interface Call {
+  readonly callId: string
+  readonly arguments: string
+}
+
+/** The part for a block; null for an empty text. `call` is that of a `tool_use` block. */
+export function partOf(block: Fields, call: Call | null): AssistantPart | null {
   switch (block['type']) {
     case 'text':
       return textPart(block)
@@ -67,40 +70,38 @@ export function partOf(block: WireObject, callOf: (block: WireObject) => NamedCa
     case 'redacted_thinking':
       return { type: 'reasoning', text: '', ...native(block) }
     case 'tool_use':
-      return toolCallPart(block, callOf(block))
-    default:
-      return { type: 'opaque', ...native(block) }
+      if (call !== null) return toolCallPart(block, call)
   }
+  return { type: 'opaque', ...native(block) }
 }
 
-/** Keeps what the part itself does not say: the citations. An empty text is nothing, and is refused when sent back. */
-function textPart({ text, citations }: WireObject): AssistantPart | null {
+/** Keeps the citations. An empty text has no meaning, and is rejected if it is sent back. */
+function textPart({ text, citations }: Fields): AssistantPart | null {
   if (typeof text !== 'string' || text === '') return null
   return { type: 'text', text, ...(Array.isArray(citations) && citations.length > 0 && native({ citations })) }
 }
 
-/** A thought that was cut off has no signature: its text is all that there is of it. */
-function reasoningPart(block: WireObject): AssistantPart {
-  const { thinking, signature } = block
-  const text = typeof thinking === 'string' ? thinking : ''
-  const isSigned = typeof signature === 'string' && signature !== ''
-  return { type: 'reasoning', text, ...(isSigned && native(without(block, 'thinking'))) }
+/** Reasoning that was cut off has no signature: only its text is kept. */
+function reasoningPart(block: Fields): AssistantPart {
+  const isSigned = stringIn(block['signature']) !== ''
+  return { type: 'reasoning', text: stringIn(block['thinking']), ...(isSigned && native(without(block, 'thinking'))) }
 }
 
-/** Keeps what else the block has, such as who called (`caller`). */
-function toolCallPart(block: WireObject, { callId, arguments: text }: NamedCall): AssistantPart {
-  const { name } = block
-  const rest = without(block, 'type', 'id', 'name', 'input')
-  const call = { type: 'tool_call', callId, name: typeof name === 'string' ? name : '', arguments: text } as const
-  return { ...call, ...(Object.keys(rest).length > 0 && native(rest)) }
+/** Keeps the other fields of the block, such as `caller`. */
+function toolCallPart(block: Fields, call: Call): AssistantPart {
+  const others = without(block, 'type', 'id', 'name', 'input')
+  const part = { type: 'tool_call', name: stringIn(block['name']), ...call } as const
+  return isFilled(others) ? { ...part, ...native(others) } : part
 }
 
-function native(data: WireObject): { readonly native: { readonly provider: string; readonly data: JsonValue } } {
+function native(data: Fields): { readonly native: NativePart } {
   return { native: { provider: PROVIDER, data: data as JsonObject } }
 }
 
-function textOrNull(value: unknown): string | null {
-  return typeof value === 'string' ? value : null
+/** The container in which the provider's own tools ran for a reply. It is kept because the next request names it. */
+function containerOf({ id, expires_at: end }: Fields): { readonly native?: NativePart } {
+  if (typeof id !== 'string') return {}
+  return native({ container: { id, ...(typeof end === 'string' && { expires_at: end }) } })
 }
 
 const FINISH_REASONS = new Map<string, FinishReason>([
@@ -111,41 +112,27 @@ const FINISH_REASONS = new Map<string, FinishReason>([
   ['model_context_window_exceeded', 'length'],
   ['refusal', 'refusal'],
   ['pause_turn', 'pause'],
-  // Sent when a compaction alone was made: like `pause_turn`, the reply goes on when it is sent back.
+  // Sent after a compaction only: as with `pause_turn`, the reply continues when it is sent back.
   ['compaction', 'pause'],
 ])
 
-/** The API's `stop_reason` as one of ours; `other` for a word that is not known, and for none. */
-function finishReason(stopReason: string | null): FinishReason {
-  return FINISH_REASONS.get(stopReason ?? '') ?? 'other'
-}
-
 /**
- * The API's `usage` as token counts. Its `input_tokens` leaves out what was read from and written to the cache, so the
- * three are added up. What is missing or no whole number is null (PR-18, PR-21).
+ * The API's `usage` as token counts. Its `input_tokens` exclude tokens read from and written to the cache, so the three
+ * are added up. Missing or invalid counts are null (PR-18, PR-21).
  */
 function tokenUsage(usage: unknown): TokenUsage {
   if (!isObject(usage)) return UNREPORTED_USAGE
-  const fresh = count(usage['input_tokens'])
-  const cacheReadTokens = count(usage['cache_read_input_tokens'])
-  const cacheWriteTokens = count(usage['cache_creation_input_tokens'])
-  const longCacheWriteTokens = longWrites(usage['cache_creation'])
-  const details = usage['output_tokens_details']
+  const { output_tokens_details: details, cache_creation: creation } = usage
+  const fresh = countIn(usage['input_tokens'])
+  const cacheReadTokens = countIn(usage['cache_read_input_tokens'])
+  const cacheWriteTokens = countIn(usage['cache_creation_input_tokens'])
+  const longCacheWriteTokens = isObject(creation) ? (countIn(creation['ephemeral_1h_input_tokens']) ?? 0) : 0
   return {
     inputTokens: fresh === null ? null : fresh + (cacheReadTokens ?? 0) + (cacheWriteTokens ?? 0),
-    outputTokens: count(usage['output_tokens']),
+    outputTokens: countIn(usage['output_tokens']),
     cacheReadTokens,
     cacheWriteTokens,
     ...(longCacheWriteTokens > 0 && { longCacheWriteTokens }),
-    reasoningTokens: isObject(details) ? count(details['thinking_tokens']) : null,
+    reasoningTokens: isObject(details) ? countIn(details['thinking_tokens']) : null,
   }
-}
-
-/** What was written to be kept for an hour. */
-function longWrites(creation: unknown): number {
-  return isObject(creation) ? (count(creation['ephemeral_1h_input_tokens']) ?? 0) : 0
-}
-
-function count(value: unknown): number | null {
-  return typeof value === 'number' && Number.isInteger(value) ? value : null
 }

@@ -3,26 +3,26 @@ import type { AssistantPart } from '../../contracts/entry.js'
 import { isObject } from '../../util/json.js'
 import { errorFromBody } from '../http/errors.js'
 import type { DecodedReply, FoldOptions, ReplyFold, WireChunk } from '../http/wire.js'
+import { ReplyCallIds } from '../wire/calls.js'
+import type { Fields } from '../wire/read.js'
 import { BlockFold } from './block-fold.js'
-import { CallIds } from './calls.js'
 import { isError, partOf, replyOf } from './decode.js'
 
-type WireObject = Readonly<Record<string, unknown>>
-
-/** Adds up a streamed message: the message that the events describe is decoded as a whole one is. */
+/** Adds up a streamed message, and decodes the result like a whole one. */
 export class MessageFold implements ReplyFold {
   readonly #onDelta: FoldOptions['onDelta']
-  readonly #ids: CallIds
-  #message: WireObject | null = null
-  #usage: WireObject = {}
+  readonly #ids: ReplyCallIds
+  #message: Fields | null = null
+  #usage: Fields = {}
   readonly #blocks: BlockFold[] = []
-  /** By the index that the events use; a gateway may use one twice. */
+  /** By the index of the events; a gateway may use one twice. */
   readonly #byIndex = new Map<unknown, BlockFold>()
+  #calls = 0
   #isComplete = false
 
   constructor({ callIdFor, onDelta }: FoldOptions) {
     this.#onDelta = onDelta
-    this.#ids = new CallIds(callIdFor)
+    this.#ids = new ReplyCallIds(callIdFor)
   }
 
   add({ event, data }: WireChunk): void {
@@ -51,14 +51,14 @@ export class MessageFold implements ReplyFold {
 
   end(): DecodedReply {
     if (this.#message === null || !this.#isComplete) {
-      throw brokenStream('Anthropic ended its stream before `message_stop`: the reply is not whole.')
+      throw brokenStream('Anthropic ended its stream before `message_stop`: the reply is incomplete.')
     }
-    const content: WireObject[] = []
+    const content: Fields[] = []
     const parts: AssistantPart[] = []
     for (const block of this.#blocks) {
       block.close()
       const finished = block.finish()
-      const part = partOf(finished, () => block.call)
+      const part = partOf(finished, block.call)
       content.push(finished)
       if (part !== null) parts.push(part)
     }
@@ -75,13 +75,13 @@ export class MessageFold implements ReplyFold {
     if (isObject(message['usage'])) this.#usage = message['usage']
   }
 
-  /** `message_delta` has what is known at the end only: why the message stopped, and the usage up to here. */
-  #amend({ delta, usage }: WireObject): void {
+  /** `message_delta` has the stop reason, and the usage so far. */
+  #amend({ delta, usage }: Fields): void {
     this.#message = { ...this.#message, ...(isObject(delta) ? delta : {}) }
     this.#count(usage)
   }
 
-  /** Counts are of all so far: a later one replaces an earlier, null says nothing. */
+  /** Counts are totals: a later one replaces an earlier one, unless it is null. */
   #count(usage: unknown): void {
     if (!isObject(usage)) return
     const known = Object.entries(usage).filter(([, value]) => value !== null)
@@ -99,23 +99,28 @@ export class MessageFold implements ReplyFold {
     block?.extend(delta)
   }
 
-  /** A block whose start did not come, as some gateways leave it out. */
-  #unannounced(index: unknown, { type }: WireObject): BlockFold | undefined {
+  /** A block without a start, which some gateways omit. */
+  #unannounced(index: unknown, { type }: Fields): BlockFold | undefined {
     if (type === 'text_delta') return this.#add(index, { type: 'text', text: '' })
     if (type === 'thinking_delta') return this.#add(index, { type: 'thinking', thinking: '' })
     return undefined
   }
 
-  #add(index: unknown, start: WireObject): BlockFold {
+  /** The final id of a call of the harness; empty for any other block. */
+  #callIdOf({ type, id }: Fields): string {
+    return type === 'tool_use' ? this.#ids.take(id, this.#calls++) : ''
+  }
+
+  #add(index: unknown, start: Fields): BlockFold {
     this.#byIndex.get(index)?.close()
-    const block = new BlockFold(start, this.#ids, this.#onDelta)
+    const block = new BlockFold(start, this.#callIdOf(start), this.#onDelta)
     this.#byIndex.set(index, block)
     this.#blocks.push(block)
     return block
   }
 }
 
-/** The stream broke: to ask again may go well. */
+/** The stream broke: a retry may succeed. */
 function brokenStream(message: string): HarnessError {
   return new HarnessError('provider_error', message, { retryable: true })
 }

@@ -4,18 +4,16 @@ import { oneOf, partial } from '../../util/shape.js'
 import { wireModel } from '../wire/model.js'
 import { parseModelOptions, PROVIDER_OPTIONS } from '../wire/options.js'
 import type { ProviderOptions } from '../http/options.js'
-import { messagesFormat } from './format.js'
-import { modelCapabilities } from './models.js'
-import { PROVIDER } from './provider.js'
-import { refuseTemperature } from './request.js'
-import type { AnthropicApiVersion } from './request.js'
+import { messagesFormat, rejectTemperature } from './format.js'
+import type { AnthropicApiVersion } from './format.js'
+import { modelCapabilities, PROVIDER } from './models.js'
 
-export type { AnthropicApiVersion } from './request.js'
+export type { AnthropicApiVersion } from './format.js'
 
 export interface AnthropicOptions extends ProviderOptions {
   /**
-   * Version of the API. Default `2023-06-01`: every model, key and host takes it, and it has all that is used here.
-   * `2026-10-21` refuses `temperature`, and is refused by hosts that are older.
+   * Version of the API. Default `2023-06-01`: every model, key and host supports it, and it has everything that is used
+   * here. `2026-10-21` rejects `temperature`, and older hosts reject it.
    */
   readonly apiVersion?: AnthropicApiVersion
 }
@@ -29,29 +27,29 @@ const OPTIONS = partial<AnthropicOptions>({ ...PROVIDER_OPTIONS, apiVersion: one
  */
 export function anthropic(id: string, options: AnthropicOptions = {}): Model {
   const { apiVersion = '2023-06-01', ...defaults } = parseModelOptions(OPTIONS, options, 'anthropic')
-  if (defaults.temperature !== undefined) refuseTemperature(apiVersion)
+  if (defaults.temperature !== undefined) rejectTemperature(apiVersion)
   return wireModel({
     provider: PROVIDER,
     id,
     options: defaults,
-    format: messagesFormat({ id, version: apiVersion, defaults, automaticCaching: takesAutomaticCaching(defaults) }),
+    format: messagesFormat({ id, version: apiVersion, defaults, automaticCaching: supportsAutomaticCaching(defaults) }),
     headers: { 'anthropic-version': apiVersion },
     defaultBaseUrl: 'https://api.anthropic.com',
     baseUrlVariable: 'ANTHROPIC_BASE_URL',
-    apiKeyVariables: ['ANTHROPIC_API_KEY'],
+    apiKeyVariable: 'ANTHROPIC_API_KEY',
     auth: (key) => ({ 'x-api-key': key }),
     clientCall: 'messages.create',
-    capabilities: { ...modelCapabilities(id), longCacheWrites: cachesLong(defaults) },
+    capabilities: { ...modelCapabilities(id), longCacheWrites: requestsLongCache(defaults) },
   })
 }
 
-/** By its options; the settings of a run may ask for it too. */
-function cachesLong({ promptCache, extraBody = {} }: ProviderOptions): boolean {
+/** According to its options; the settings of a run may request it too. */
+function requestsLongCache({ promptCache, extraBody = {} }: ProviderOptions): boolean {
   return (typeof promptCache === 'object' && promptCache.ttl === '1h') || JSON.stringify(extraBody).includes('"1h"')
 }
 
-/** Bedrock and Vertex refuse a `cache_control` at the top of a request. */
-function takesAutomaticCaching({ client, baseUrl }: ProviderOptions): boolean {
+/** Bedrock and Vertex reject a `cache_control` at the top of a request. */
+function supportsAutomaticCaching({ client, baseUrl }: ProviderOptions): boolean {
   const url = isObject(client) && 'baseURL' in client ? client['baseURL'] : baseUrl
   return typeof url !== 'string' || !/bedrock|aiplatform/.test(url)
 }

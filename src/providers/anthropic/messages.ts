@@ -1,76 +1,141 @@
-import type { MessageParam, ToolResultBlockParam } from '@anthropic-ai/sdk/resources/messages'
-import type { AssistantEntry, ToolEntry, TranscriptEntry, UserEntry } from '../../contracts/entry.js'
-import type { JsonObject } from '../../util/json.js'
-import { resultBlocks, userBlocks } from './content.js'
-import { toolUseId } from './names.js'
-import { assistantBlocks } from './replay.js'
+import type { ThinkingBlockParam, ToolResultBlockParam, ToolUseBlockParam } from '@anthropic-ai/sdk/resources/messages'
+import type {
+  AssistantEntry,
+  AssistantPart,
+  ReasoningPart,
+  ToolCallPart,
+  ToolEntry,
+  TranscriptEntry,
+  UserEntry,
+} from '../../contracts/entry.js'
+import { isObject } from '../../util/json.js'
+import type { JsonObject, JsonValue } from '../../util/json.js'
+import { acceptedCallId, acceptedName, argumentsObject } from '../wire/calls.js'
+import { textWithin, thinkingText } from '../wire/content.js'
+import { stringIn, without } from '../wire/read.js'
+import { resultBlocks, textBlock, userBlocks } from './content.js'
+import { PROVIDER } from './models.js'
 
 /**
- * The messages of a conversation. The results of a batch are one user message, with the harness's notice behind them
- *; an entry that holds nothing the API would take is left out, for empty messages are refused.
+ * The messages of a conversation. The results of a batch, with the notice of the harness after them, are one message.
+ * Entries without content for the API are omitted, since it rejects empty messages. `thinking`: the model thinks now;
+ * otherwise the API rejects thinking blocks in the reply that it continues, and they become text (RF-11, RF-13).
  */
 export function encodeMessages(entries: readonly TranscriptEntry[], thinking: boolean): readonly JsonObject[] {
-  return turnsOf(entries).flatMap((turn) => {
-    switch (turn.role) {
-      case 'user':
-        return userMessage(turn)
-      case 'assistant':
-        return message('assistant', assistantBlocks(turn, thinking))
-      case 'batch':
-        return message('user', batchBlocks(turn))
+  const messages: JsonObject[] = []
+  let batch: Batch | null = null
+  for (const entry of entries) {
+    if (entry.role === 'tool') {
+      batch ??= { results: [], media: [] }
+      addResult(batch, entry)
+      continue
     }
+    const notice = batch !== null && entry.role === 'user' && entry.notice === true ? userBlocks(entry.content) : null
+    if (batch !== null) messages.push(batchMessage(batch, notice ?? []))
+    batch = null
+    if (notice !== null) continue
+    const content = entry.role === 'user' ? userContent(entry) : assistantBlocks(entry, thinking)
+    if (content.length > 0) messages.push({ role: entry.role, content })
+  }
+  if (batch !== null) messages.push(batchMessage(batch, []))
+  return messages
+}
+
+/** The results of a reply's calls. */
+interface Batch {
+  readonly results: JsonObject[]
+  /** Content that the API rejects within a result, for the end of the message. */
+  readonly media: JsonObject[]
+}
+
+/** A result that is an error may contain text only. */
+function addResult({ results, media }: Batch, { callId, content, isError }: ToolEntry): void {
+  const blocks = typeof content === 'string' ? [] : resultBlocks(content)
+  const inside = typeof content === 'string' ? content : isError ? blocks.filter(isText) : blocks
+  if (isError) media.push(...blocks.filter((block) => !isText(block)))
+  results.push({
+    ...({ type: 'tool_result', tool_use_id: acceptedCallId(callId, CALL_ID) } satisfies ToolResultBlockParam),
+    ...(inside.length > 0 && { content: inside }),
+    ...(isError && { is_error: true }),
   })
 }
 
-/** The results of a reply's calls, with the notice that follows them. */
-interface BatchTurn {
-  readonly role: 'batch'
-  readonly results: ToolEntry[]
-  notice: UserEntry | null
+const CALL_ID = /^[a-zA-Z0-9_-]+$/
+
+function isText({ type }: JsonObject): boolean {
+  return type === 'text'
 }
 
-function turnsOf(entries: readonly TranscriptEntry[]): (UserEntry | AssistantEntry | BatchTurn)[] {
-  const turns: (UserEntry | AssistantEntry | BatchTurn)[] = []
-  for (const entry of entries) {
-    const last = turns.at(-1)
-    const batch = last?.role === 'batch' && last.notice === null ? last : null
-    if (entry.role === 'tool' && batch !== null) batch.results.push(entry)
-    else if (entry.role === 'tool') turns.push({ role: 'batch', results: [entry], notice: null })
-    else if (entry.role === 'user' && entry.notice === true && batch !== null) batch.notice = entry
-    else turns.push(entry)
-  }
-  return turns
+function batchMessage({ results, media }: Batch, notice: readonly JsonObject[]): JsonObject {
+  return { role: 'user', content: [...results, ...media, ...notice] }
 }
 
-function userMessage({ content, notice }: UserEntry): JsonObject[] {
+function userContent({ content, notice }: UserEntry): string | readonly JsonObject[] {
   const [only, ...others] = content
-  const isPlainText = notice !== true && only?.type === 'text' && only.text !== '' && others.length === 0
-  return isPlainText
-    ? [{ role: 'user', content: only.text } satisfies MessageParam]
-    : message('user', userBlocks(content))
+  const isPlain = notice !== true && only?.type === 'text' && others.length === 0
+  return isPlain ? only.text : userBlocks(content)
 }
 
-function batchBlocks({ results, notice }: BatchTurn): readonly JsonObject[] {
-  const forms = results.map(resultOf)
-  return [
-    ...forms.map(({ block }) => block),
-    ...forms.flatMap(({ beside }) => beside),
-    ...(notice === null ? [] : userBlocks(notice.content)),
-  ]
+/**
+ * The blocks of an earlier reply. This provider's parts are sent back unchanged, those of other providers as far as the
+ * API has a form for them.
+ */
+function assistantBlocks({ parts }: AssistantEntry, thinking: boolean): readonly JsonObject[] {
+  const blocks: JsonObject[] = []
+  let hasText = false
+  for (const part of parts) {
+    const block = blockOf(part, thinking)
+    if (block === null) continue
+    blocks.push(block)
+    if (block['type'] === 'text') hasText ||= stringIn(block['text']).trim() !== ''
+  }
+  // The API rejects a text of white space, unless the message has another text.
+  return hasText ? blocks : blocks.filter((block) => !isText(block))
 }
 
-/** A result, and what must stand behind the results: the API takes text alone in a result that is an error. */
-function resultOf({ callId, content, isError }: ToolEntry): { block: JsonObject; beside: readonly JsonObject[] } {
-  const blocks = typeof content === 'string' ? [] : resultBlocks(content)
-  const beside = isError ? blocks.filter(({ type }) => type !== 'text') : []
-  const inside = typeof content === 'string' ? content : blocks.filter((block) => !beside.includes(block))
-  const block = { type: 'tool_result', tool_use_id: toolUseId(callId) } satisfies ToolResultBlockParam
-  return {
-    block: { ...block, ...(inside.length > 0 && { content: inside }), ...(isError && { is_error: true }) },
-    beside,
+function blockOf(part: AssistantPart, thinking: boolean): JsonObject | null {
+  const native = part.native?.provider === PROVIDER && isObject(part.native.data) ? part.native.data : null
+  switch (part.type) {
+    case 'text':
+      return part.text === '' ? null : { ...textBlock(part.text), ...citations(native) }
+    case 'reasoning':
+      return (thinking ? thinkingBlock(part, native) : null) ?? filledBlock(part.text, thinkingText)
+    case 'tool_call':
+      return toolUse(part, native)
+    case 'opaque':
+      return native ?? filledBlock(textWithin(part))
   }
 }
 
-function message(role: 'user' | 'assistant', content: readonly JsonObject[]): JsonObject[] {
-  return content.length === 0 ? [] : [{ role, content }]
+function filledBlock(text: string, format: (text: string) => string = String): JsonObject | null {
+  return text === '' ? null : textBlock(format(text))
+}
+
+/** Citations in the form of a request, which has no `file_id`. */
+function citations(native: JsonObject | null): JsonObject {
+  const given = native?.['citations']
+  if (!Array.isArray(given)) return {}
+  const list = given as readonly JsonValue[]
+  return { citations: list.map((citation) => (isObject(citation) ? without(citation, 'file_id') : citation)) }
+}
+
+/** The signed or encrypted form of reasoning, unchanged. */
+function thinkingBlock({ text }: ReasoningPart, native: JsonObject | null): JsonObject | null {
+  if (native?.['type'] === 'redacted_thinking') return native
+  const signature = native?.['signature']
+  if (typeof signature !== 'string') return null
+  return { ...native, ...({ type: 'thinking', thinking: text, signature } satisfies ThinkingBlockParam) }
+}
+
+const LONGEST_NAME = 128
+
+/** The part's own id, name and arguments take precedence: the tool boundary may have repaired them. */
+function toolUse({ callId, name, arguments: text }: ToolCallPart, native: JsonObject | null): JsonObject {
+  const block = {
+    type: 'tool_use',
+    id: acceptedCallId(callId, CALL_ID),
+    name: acceptedName(name, LONGEST_NAME),
+    input: argumentsObject(text),
+  } as const
+  return { ...native, ...(block satisfies ToolUseBlockParam) }
 }

@@ -1,23 +1,29 @@
+import { HarnessError } from '../../contracts/errors.js'
 import type { ModelCapabilities, ReasoningEffort } from '../../contracts/model.js'
+import { isObject } from '../../util/json.js'
+import type { JsonObject } from '../../util/json.js'
 
-/** How a family of models is told how much to think. */
+/** The provider's name in entries, native parts, `providerOptions` and events. */
+export const PROVIDER = 'anthropic'
+
+/** How the thinking of a family of models is set. */
 export interface ThinkingControl {
   /** `budget`: a number of tokens. `adaptive`: an effort, and the model decides. `none`: it cannot think. */
   readonly by: 'none' | 'budget' | 'adaptive'
-  /** Whether it thinks when the request says nothing of it. */
+  /** It thinks unless the request says otherwise. */
   readonly byDefault: boolean
-  /** What stops it; null: nothing does. */
+  /** The type that disables it; null: it cannot be disabled. */
   readonly off: 'disabled' | 'between_tools' | null
 }
 
 interface Family {
   readonly ids: RegExp
   readonly thinking: ThinkingControl
-  /** Takes `output_config.format`. */
+  /** It accepts `output_config.format`. */
   readonly structuredOutput: boolean
 }
 
-/** The first that fits counts. Ids of Bedrock and Vertex hold the same names with something before and behind. */
+/** The first match counts. Ids of Bedrock and Vertex contain the same names. */
 const FAMILIES: readonly Family[] = [
   {
     ids: /claude-(?:instant|2|3-(?:opus|sonnet|haiku|5))/,
@@ -51,21 +57,27 @@ const FAMILIES: readonly Family[] = [
   },
 ]
 
-/** What is taken of an id that no family has: that it is newer than this table. */
+/** An unknown id is taken for a newer model. */
 const NEWER: Omit<Family, 'ids'> = {
   thinking: { by: 'adaptive', byDefault: true, off: 'disabled' },
   structuredOutput: true,
 }
 
-const STEPS_OF_THOUGHT: readonly ReasoningEffort[] = ['minimal', 'low', 'medium', 'high', 'xhigh', 'max']
+function familyOf(id: string): Omit<Family, 'ids'> {
+  return FAMILIES.find(({ ids }) => ids.test(id)) ?? NEWER
+}
 
 export function thinkingControl(id: string): ThinkingControl {
   return familyOf(id).thinking
 }
 
+type ActiveEffort = Exclude<ReasoningEffort, 'none'>
+
+const ACTIVE_EFFORTS: readonly ActiveEffort[] = ['minimal', 'low', 'medium', 'high', 'xhigh', 'max']
+
 /**
- * What is known of the model `id`. Its mode for structured output stays `tool` by default: the provider enforces a part
- * of JSON Schema only, and refuses the rest.
+ * The known capabilities of the model `id`. The default mode for structured output is `tool`: the provider enforces only
+ * a part of JSON Schema, and rejects the rest.
  */
 export function modelCapabilities(id: string): ModelCapabilities {
   const { thinking, structuredOutput } = familyOf(id)
@@ -76,10 +88,45 @@ export function modelCapabilities(id: string): ModelCapabilities {
     defaultStructuredOutputMode: 'tool',
     inputs: ['image', 'file'],
     ...(thinking.by === 'none' && { reasoningEfforts: [] }),
-    ...(thinking.off === null && { reasoningEfforts: STEPS_OF_THOUGHT }),
+    ...(thinking.off === null && { reasoningEfforts: ACTIVE_EFFORTS }),
   }
 }
 
-function familyOf(id: string): Omit<Family, 'ids'> {
-  return FAMILIES.find(({ ids }) => ids.test(id)) ?? NEWER
+/** Share of the tokens of a reply that may be used for thinking. */
+const BUDGET_SHARES: Readonly<Record<ActiveEffort, number>> = {
+  minimal: 0.1,
+  low: 0.2,
+  medium: 0.5,
+  high: 0.8,
+  xhigh: 0.9,
+  max: 0.95,
+}
+const SMALLEST_BUDGET = 1024
+
+/** The fields for a reasoning effort. `maxTokens` limits the reply, thinking included. */
+export function effortFields(
+  { by, off }: ThinkingControl,
+  effort: ReasoningEffort | undefined,
+  maxTokens: number,
+): JsonObject {
+  if (effort === undefined) return {}
+  if (effort === 'none') return by === 'none' ? {} : { thinking: { type: off ?? 'disabled' } }
+  if (by === 'budget') return { thinking: { type: 'enabled', budget_tokens: budgetTokens(effort, maxTokens) } }
+  return { thinking: { type: 'adaptive' }, output_config: { effort: effort === 'minimal' ? 'low' : effort } }
+}
+
+function budgetTokens(effort: ActiveEffort, maxTokens: number): number {
+  if (maxTokens <= SMALLEST_BUDGET) {
+    throw new HarnessError(
+      'invalid_options',
+      `Expected \`maxOutputTokens\` above ${SMALLEST_BUDGET} for \`reasoningEffort: '${effort}'\`, got ${maxTokens}: thinking counts as output.`,
+    )
+  }
+  return Math.min(Math.max(Math.floor(maxTokens * BUDGET_SHARES[effort]), SMALLEST_BUDGET), maxTokens - 1)
+}
+
+/** True if the model thinks in reply to a request with these fields. */
+export function isThinking({ byDefault }: ThinkingControl, { thinking }: JsonObject): boolean {
+  const type = isObject(thinking) ? thinking['type'] : undefined
+  return typeof type === 'string' ? type !== 'disabled' : byDefault
 }

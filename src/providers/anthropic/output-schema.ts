@@ -4,7 +4,7 @@ import type { JsonObject, JsonSchema, JsonValue } from '../../util/json.js'
 /** Keywords whose values are schemas by name. */
 const NAMED_SCHEMAS = new Set(['properties', '$defs', 'definitions'])
 
-/** Constraints that the API does not enforce, and refuses. */
+/** Constraints that the API does not enforce, and rejects. */
 const UNENFORCED = new Set([
   'minimum',
   'maximum',
@@ -22,18 +22,18 @@ const UNENFORCED = new Set([
 const FORMATS = new Set(['date-time', 'time', 'date', 'duration', 'email', 'hostname', 'uri', 'ipv4', 'ipv6', 'uuid'])
 
 /**
- * A schema as the API enforces it on a reply. A constraint that it does not know is said in the description in place, for
- * the model to keep: the output is checked by the schema itself in any case.
+ * A schema as the API enforces it on a reply. Unsupported constraints are added to the description, for the model to
+ * follow: the output is checked against the original schema in any case.
  */
 export function outputSchema(schema: JsonSchema): JsonObject {
   const kept: [string, JsonValue][] = []
-  const said: string[] = []
+  const rest: string[] = []
   for (const [key, value] of Object.entries(schema)) {
     if (value === undefined || key === '$schema' || key === 'description') continue
     if (isEnforced(key, value)) kept.push([key === 'oneOf' ? 'anyOf' : key, inner(key, value)])
-    else said.push(`${key}: ${JSON.stringify(value)}`)
+    else rest.push(`${key}: ${JSON.stringify(value)}`)
   }
-  const description = described(schema['description'], said)
+  const description = described(schema['description'], rest)
   return { ...Object.fromEntries(kept), ...(description !== '' && { description }) }
 }
 
@@ -60,8 +60,8 @@ function mapValues(object: JsonObject, change: (value: JsonValue) => JsonValue):
   )
 }
 
-function described(description: JsonValue | undefined, said: readonly string[]): string {
+function described(description: JsonValue | undefined, rest: readonly string[]): string {
   const text = typeof description === 'string' ? description : ''
-  if (said.length === 0) return text
-  return `${text === '' ? '' : `${text}\n\n`}{${said.join(', ')}}`
+  if (rest.length === 0) return text
+  return `${text === '' ? '' : `${text}\n\n`}{${rest.join(', ')}}`
 }

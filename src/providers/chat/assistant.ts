@@ -1,17 +1,18 @@
 import type { AssistantEntry, AssistantPart, ToolCallPart } from '../../contracts/entry.js'
 import { isObject, parseJson } from '../../util/json.js'
 import type { JsonObject, JsonValue } from '../../util/json.js'
-import { calledName } from '../wire/called-name.js'
-import { wireCallId } from './call-ids.js'
+import { acceptedName, customInput } from '../wire/calls.js'
+import { thinkingText } from '../wire/content.js'
+import { stringIn } from '../wire/read.js'
 import { textPart } from './content.js'
+import { wireCallId } from './dialect.js'
 import type { ChatDialect } from './dialect.js'
 import { nativeOf } from './native.js'
 import type { ChatNative } from './native.js'
-import { stringIn } from './read.js'
 
 /**
- * An assistant message. What this provider sent goes back in the form in which it came, as far as its dialect wants it;
- * reasoning of another provider becomes text, and what has no text there is left out.
+ * An assistant message. This provider's parts are sent back in their original form, as far as its dialect allows.
+ * Reasoning of another provider becomes text, and its parts without text are omitted.
  */
 export function assistantMessage(entry: AssistantEntry, provider: string, dialect: ChatDialect): JsonObject {
   const isOwn = entry.provider === provider
@@ -44,7 +45,7 @@ function withoutText(hasCalls: boolean, { emptyContent }: ChatDialect): JsonObje
   return emptyContent === 'null' ? { content: null } : {}
 }
 
-/** A text; or a list of blocks, where the server itself gave a block that is no text. */
+/** A string; or a list of blocks, if the server itself sent a block other than text. */
 function contentOf(placed: readonly Placed[], dialect: ChatDialect): string | readonly JsonValue[] {
   const isReplayed = ({ part, native }: Placed): boolean => {
     return (
@@ -59,7 +60,7 @@ function contentOf(placed: readonly Placed[], dialect: ChatDialect): string | re
   })
 }
 
-/** Texts joined as the model wrote them; foreign reasoning apart from them by blank lines. */
+/** Texts are joined as the model wrote them; reasoning of other providers is separated by blank lines. */
 function paragraphs(placed: readonly Placed[]): string {
   const texts: string[] = []
   let isOpen = false
@@ -69,14 +70,14 @@ function paragraphs(placed: readonly Placed[]): string {
       isOpen = true
     }
     if (part.type === 'reasoning' && native === undefined && part.text !== '') {
-      texts.push(`<thinking>\n${part.text}\n</thinking>`)
+      texts.push(thinkingText(part.text))
       isOpen = false
     }
   }
   return texts.join('\n\n')
 }
 
-/** Reasoning that has its own place in the message: the details in order, and plain text under the name that it had. */
+/** Reasoning with its own field in the message: the details in order, and plain text under its original name. */
 function reasoningOf(placed: readonly Placed[]): JsonObject {
   const fields: Record<string, JsonValue> = {}
   const details: JsonObject[] = []
@@ -92,14 +93,14 @@ function requiredReasoning({ requiredReasoningField }: ChatDialect): JsonObject 
   return requiredReasoningField === null ? {} : { [requiredReasoningField]: '' }
 }
 
-/** Other fields of the server's message that it wants back. */
+/** Other fields of the server's message that are sent back. */
 function othersOf(placed: readonly Placed[], { replayedFields }: ChatDialect): JsonObject {
   const fields = placed.flatMap(({ native }) => (native?.form === 'message' ? Object.entries(native.value) : []))
   const wanted = fields.filter(([name]) => replayedFields === 'all' || replayedFields.includes(name))
   return Object.fromEntries(wanted.flatMap(([name, value]) => replayedField(name, value)))
 }
 
-/** Audio is referred to by its id; a call that is none of ours would want a result. */
+/** Audio is sent as its id. A call of the server itself is omitted, since it would require a result. */
 function replayedField(
   name: string,
   value: JsonValue | undefined,
@@ -113,23 +114,18 @@ function replayedField(
 interface NamedCall {
   readonly part: ToolCallPart
   readonly native: ChatNative | undefined
-  /** As the server takes it. */
+  /** As the server accepts it. */
   readonly id: string
 }
 
 function wireCall({ part, native, id }: NamedCall, dialect: ChatDialect): JsonObject {
   const { type = 'function', ...others } = native?.form === 'call' ? native.value : {}
   if (type === 'custom') return { id, type, custom: { name: part.name, input: customInput(part.arguments) }, ...others }
-  const name = type === 'function' ? calledName(part.name) : part.name
+  const name = type === 'function' ? acceptedName(part.name) : part.name
   return { id, type, function: { name, arguments: wireArguments(part.arguments, dialect) }, ...others }
 }
 
-function customInput(text: string): string {
-  const parsed = parseJson(text)
-  return parsed.ok && isObject(parsed.value) && typeof parsed.value['input'] === 'string' ? parsed.value['input'] : text
-}
-
-/** Many servers parse the arguments of the history, and fail when they are no object. */
+/** Many servers parse the arguments of earlier calls, and fail if they are not an object. */
 function wireArguments(text: string, { anyArguments }: ChatDialect): string {
   if (anyArguments) return text === '' ? '{}' : text
   const parsed = parseJson(text)

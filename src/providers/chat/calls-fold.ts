@@ -1,36 +1,35 @@
 import { isObject, parseJson } from '../../util/json.js'
+import { argumentsText, customArguments, ReplyCallIds } from '../wire/calls.js'
+import { isFilled, objectsIn, stringIn } from '../wire/read.js'
+import type { Fields } from '../wire/read.js'
 import { mergePieces } from './merge-pieces.js'
-import { listIn, stringIn } from './read.js'
-import type { Fields } from './read.js'
-import { argumentsIn, customArguments, uniqueId } from './tool-calls.js'
 
 /** `callId` is final. */
-type Told = (text: string, callId: string, toolName: string) => void
+type Emit = (text: string, callId: string, toolName: string) => void
 
 /**
- * Gathers the tool calls of a streamed message. Servers differ in how they say which call a piece belongs to: by index,
- * by id, by neither (then a name begins a call), or by an index that they repeat for the next call.
+ * Adds up the tool calls of a streamed message. Servers assign a piece to its call in different ways: by index, by id, by
+ * neither (a name then begins a call), or by an index that is repeated for the next call.
  */
 export class CallsFold {
-  readonly #callIdFor: (index: number) => string
-  readonly #told: Told
+  readonly #emit: Emit
+  readonly #ids: ReplyCallIds
   readonly #calls: CallFold[] = []
   readonly #byIndex = new Map<unknown, CallFold>()
-  readonly #usedIds = new Set<string>()
 
-  constructor(callIdFor: (index: number) => string, told: Told) {
-    this.#callIdFor = callIdFor
-    this.#told = told
+  constructor(callIdFor: (index: number) => string, emit: Emit) {
+    this.#ids = new ReplyCallIds(callIdFor)
+    this.#emit = emit
   }
 
   add(pieces: unknown): void {
-    for (const piece of listIn(pieces)) if (isObject(piece)) this.#addPiece(readPiece(piece))
+    for (const piece of objectsIn(pieces)) this.#addPiece(readPiece(piece))
   }
 
-  /** Final ids, in the order of `value`. What was held back is told now: the input of a custom tool becomes JSON. */
+  /** Final ids, in the order of `value`. The input of custom tools is emitted now, since it becomes JSON. */
   end(): string[] {
     for (const call of this.#calls)
-      if (call.isCustom) this.#told(customArguments(call.text), this.#idOf(call), call.name)
+      if (call.isCustom) this.#emit(customArguments(call.text), this.#idOf(call), call.name)
     return this.#calls.map((call) => this.#idOf(call))
   }
 
@@ -42,7 +41,7 @@ export class CallsFold {
     const call = this.#callOf(piece)
     if (this.#byIndex.get(piece.index) !== call && piece.index !== null) this.#byIndex.set(piece.index, call)
     const text = call.add(piece)
-    if (text !== '' && !call.isCustom) this.#told(text, this.#idOf(call), call.name)
+    if (text !== '' && !call.isCustom) this.#emit(text, this.#idOf(call), call.name)
   }
 
   #callOf(piece: Piece): CallFold {
@@ -64,14 +63,14 @@ export class CallsFold {
     return call
   }
 
-  /** The id of a call, decided once: what is told of a call names the id that it keeps. */
+  /** The final id of a call, the same in its deltas and its part. */
   #idOf(call: CallFold): string {
-    call.finalId ??= uniqueId(call.id, this.#calls.indexOf(call), { used: this.#usedIds, callIdFor: this.#callIdFor })
+    call.finalId ??= this.#ids.take(call.id, this.#calls.indexOf(call))
     return call.finalId
   }
 }
 
-/** A piece of a call: each field empty when it is not in this piece. */
+/** A piece of a call; absent fields are empty. */
 interface Piece {
   readonly index: unknown
   readonly id: string
@@ -89,7 +88,7 @@ function readPiece({ index, id, type, function: func, custom, ...others }: Field
     id: stringIn(id),
     type: stringIn(type) || (body === custom ? 'custom' : ''),
     name: stringIn(body['name']),
-    text: text === '' ? '' : argumentsIn(text),
+    text: text === '' ? '' : argumentsText(text),
     others,
   }
 }
@@ -119,19 +118,19 @@ class CallFold {
     return this.#name !== ''
   }
 
-  /** Whether `piece` cannot belong to this call: it has an id or a beginning of its own. */
+  /** True if `piece` begins another call: it has another id, or a beginning of its own. */
   isFollowedBy({ id, name, text }: Piece): boolean {
     if (name === '' || !this.isNamed) return false
     if (id !== '' && this.id !== '') return id !== this.id
     return id === '' && text.startsWith('{') && this.#isComplete()
   }
 
-  /** Adds a piece, and gives the text of its arguments that is new. */
+  /** Adds a piece, and returns the new text of its arguments. */
   add({ id, type, name, text, others }: Piece): string {
     if (this.id === '') this.id = id
     if (type !== '') this.#type = type
     if (name !== this.#name && this.#length === 0) this.#name += name
-    if (Object.keys(others).length > 0) this.#others = mergePieces(this.#others, others) as Fields
+    if (isFilled(others)) this.#others = mergePieces(this.#others, others) as Fields
     if (text === '' || this.#isRepeated(text)) return ''
     this.#texts.push(text)
     this.#length += text.length
@@ -147,7 +146,7 @@ class CallFold {
     return { id: this.id, type, ...body, ...this.#others }
   }
 
-  /** The whole arguments once more, as in a last chunk that sums up. */
+  /** True if `text` repeats the whole arguments, as in a last chunk with the sum. */
   #isRepeated(text: string): boolean {
     return text.length === this.#length && text.startsWith('{') && text === this.text && this.#isComplete()
   }

@@ -1,24 +1,24 @@
 import { isObject } from '../../util/json.js'
-import { stringIn } from './read.js'
-import type { Fields } from './read.js'
+import { stringIn } from '../wire/read.js'
+import type { Fields } from '../wire/read.js'
 
-type Told = (text: string) => void
+type Emit = (text: string) => void
 
 type Item =
   | { readonly kind: 'text'; readonly pieces: string[] }
   | { readonly kind: 'thinking'; fields: Fields; readonly content: ContentFold }
   | { readonly kind: 'block'; readonly block: unknown }
 
-/** Gathers the content of a streamed message, which comes as text, as lists of blocks, or as both in turn. */
+/** Adds up the content of a streamed message, which consists of strings, lists of blocks, or both. */
 export class ContentFold {
-  readonly #told: Told
-  readonly #toldThinking: Told
+  readonly #emit: Emit
+  readonly #emitThinking: Emit
   readonly #items: Item[] = []
   #hasBlocks = false
 
-  constructor(told: Told, toldThinking: Told) {
-    this.#told = told
-    this.#toldThinking = toldThinking
+  constructor(emit: Emit, emitThinking: Emit) {
+    this.#emit = emit
+    this.#emitThinking = emitThinking
   }
 
   add(content: unknown): void {
@@ -28,7 +28,7 @@ export class ContentFold {
     for (const block of content as unknown[]) this.#addBlock(block)
   }
 
-  /** The whole: a text, or a list of blocks where any came; null if nothing came. */
+  /** The sum: a string, or a list of blocks if there were any; null if there was nothing. */
   value(): string | unknown[] | null {
     if (this.#hasBlocks) return this.#items.map(blockOf)
     const [item] = this.#items
@@ -40,7 +40,7 @@ export class ContentFold {
     const last = this.#items.at(-1)
     if (last?.kind === 'text') last.pieces.push(text)
     else this.#items.push({ kind: 'text', pieces: [text] })
-    this.#told(text)
+    this.#emit(text)
   }
 
   #addBlock(block: unknown): void {
@@ -53,7 +53,7 @@ export class ContentFold {
   #addThinking({ thinking, ...fields }: Fields): void {
     let last = this.#items.at(-1)
     if (last?.kind !== 'thinking') {
-      last = { kind: 'thinking', fields, content: new ContentFold(this.#toldThinking, this.#toldThinking) }
+      last = { kind: 'thinking', fields, content: new ContentFold(this.#emitThinking, this.#emitThinking) }
       this.#items.push(last)
     }
     last.fields = { ...last.fields, ...fields }

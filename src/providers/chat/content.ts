@@ -1,20 +1,21 @@
 import { HarnessError } from '../../contracts/errors.js'
 import type { ContentPart } from '../../contracts/entry.js'
 import type { JsonObject } from '../../util/json.js'
-import type { ChatDialect, MediaTypes } from './dialect.js'
-import { stringIn } from './read.js'
+import { bareType, dataUrl, hasContent, isTextType, textOfFile } from '../wire/content.js'
+import { stringIn } from '../wire/read.js'
+import type { ChatDialect } from './dialect.js'
 
-/** What a model takes, as far as it is known. */
+/** The known inputs of a model. */
 export interface ContentRules {
   readonly provider: string
   readonly dialect: ChatDialect
-  /** Kinds of part beside text; undefined: all. */
+  /** Kinds of input other than text; undefined: all. */
   readonly inputs: readonly ContentPart['type'][] | undefined
 }
 
-/** The content of a user message. Throws `invalid_options` for what the model does not take. */
+/** The content of a user message. Throws `invalid_options` for content that the model does not support. */
 export function userContent(content: readonly ContentPart[], rules: ContentRules): string | readonly JsonObject[] {
-  const filled = content.filter((part) => part.type !== 'text' || part.text !== '')
+  const filled = content.filter(hasContent)
   const [only, ...others] = filled
   if (only === undefined) return ''
   if (only.type === 'text' && others.length === 0) return only.text
@@ -30,12 +31,12 @@ export function textPart(text: string): JsonObject {
   return { type: 'text', text }
 }
 
-/** A part as the API takes it, or why it does not. */
+/** A part in the form of the API, or the reason why it has none. */
 type WirePart = { readonly part: JsonObject } | { readonly part: null; readonly problem: string }
 
 export function wirePart(part: ContentPart, rules: ContentRules): WirePart {
   if (part.type === 'text') return { part: textPart(part.text) }
-  if (part.type === 'file' && isTextFile(part.mediaType)) return { part: textPart(textOfFile(part)) }
+  if (part.type === 'file' && isTextType(part.mediaType)) return { part: textPart(textOfFile(part)) }
   const problem = problemOf(part, rules)
   return problem === undefined ? { part: mediaPart(part) } : { part: null, problem }
 }
@@ -43,57 +44,29 @@ export function wirePart(part: ContentPart, rules: ContentRules): WirePart {
 type MediaPart = Exclude<ContentPart, { readonly type: 'text' }>
 
 function mediaPart(part: MediaPart): JsonObject {
+  if ('url' in part) return { type: 'image_url', image_url: { url: part.url } }
+  const { data } = part
+  const type = bareType(part.mediaType)
   switch (part.type) {
     case 'image':
-      return { type: 'image_url', image_url: { url: 'url' in part ? part.url : dataUrl(part) } }
+      return { type: 'image_url', image_url: { url: dataUrl(data, type) } }
     case 'file':
-      return { type: 'file', file: { filename: part.name ?? unnamedFile(part.mediaType), file_data: dataUrl(part) } }
+      return { type: 'file', file: { filename: part.name ?? `file.${subtype(type)}`, file_data: dataUrl(data, type) } }
     case 'audio':
-      return { type: 'input_audio', input_audio: { data: part.data, format: audioFormat(part.mediaType) } }
+      return { type: 'input_audio', input_audio: { data, format: AUDIO_FORMATS.get(type) ?? subtype(type) } }
   }
 }
 
-/** Why the model does not take `part`. */
+/** The reason why the model does not support `part`. */
 function problemOf(part: MediaPart, { provider, dialect, inputs }: ContentRules): string | undefined {
   if (!dialect.contentLists || inputs?.includes(part.type) === false) {
-    return `The model of \`${provider}\` takes no \`${part.type}\`.`
+    return `The model of \`${provider}\` does not support \`${part.type}\`.`
   }
   if (!('mediaType' in part)) return undefined
-  const types = typesOf(part, dialect)
-  if (types === 'any' || types.includes(bare(part.mediaType))) return undefined
-  const taken = types.map((type) => `\`${type}\``).join(', ')
-  return `The model of \`${provider}\` takes ${taken} as \`${part.type}\`, got \`${part.mediaType}\`.`
-}
-
-function typesOf(part: MediaPart, { imageTypes, fileTypes, audioTypes }: ChatDialect): MediaTypes {
-  switch (part.type) {
-    case 'image':
-      return imageTypes
-    case 'file':
-      return fileTypes
-    case 'audio':
-      return audioTypes
-  }
-}
-
-function dataUrl({ data, mediaType }: { readonly data: string; readonly mediaType: string }): string {
-  return `data:${bare(mediaType)};base64,${data}`
-}
-
-const TEXT_TYPE = /^text\/|^application\/(?:json|xml|yaml|x-yaml|toml|javascript|x-sh|sql)$|\+(?:json|xml)$/
-
-function isTextFile(mediaType: string): boolean {
-  return TEXT_TYPE.test(bare(mediaType))
-}
-
-/** Chat completions take text files as text only. */
-function textOfFile({ data, mediaType, name }: ContentPart & { readonly type: 'file' }): string {
-  const title = name === undefined ? 'A file' : `The file \`${name}\``
-  return `${title} (${bare(mediaType)}):\n\n${Buffer.from(data, 'base64').toString()}`
-}
-
-function unnamedFile(mediaType: string): string {
-  return `file.${subtype(mediaType)}`
+  const types = { image: dialect.imageTypes, file: dialect.fileTypes, audio: dialect.audioTypes }[part.type]
+  if (types === 'any' || types.includes(bareType(part.mediaType))) return undefined
+  const supported = types.map((type) => `\`${type}\``).join(', ')
+  return `The model of \`${provider}\` supports ${supported} as \`${part.type}\`, got \`${part.mediaType}\`.`
 }
 
 const AUDIO_FORMATS: ReadonlyMap<string, string> = new Map([
@@ -102,24 +75,6 @@ const AUDIO_FORMATS: ReadonlyMap<string, string> = new Map([
   ['audio/mp4', 'm4a'],
 ])
 
-function audioFormat(mediaType: string): string {
-  return AUDIO_FORMATS.get(bare(mediaType)) ?? subtype(mediaType)
-}
-
-function subtype(mediaType: string): string {
-  return bare(mediaType).replace(/^.*\//, '').replace(/^x-/, '')
-}
-
-const SAME_TYPES: ReadonlyMap<string, string> = new Map([
-  ['image/jpg', 'image/jpeg'],
-  ['audio/mp3', 'audio/mpeg'],
-  ['audio/x-wav', 'audio/wav'],
-  ['audio/wave', 'audio/wav'],
-  ['audio/vnd.wave', 'audio/wav'],
-])
-
-/** A media type by its one name, without parameters. */
-function bare(mediaType: string): string {
-  const type = mediaType.replace(/;.*$/s, '').trim().toLowerCase()
-  return SAME_TYPES.get(type) ?? type
+function subtype(bareType: string): string {
+  return bareType.replace(/^.*\//, '').replace(/^x-/, '')
 }

@@ -1,35 +1,35 @@
 import { UNREPORTED_USAGE } from '../../contracts/entry.js'
 import type { AssistantPart, TokenUsage } from '../../contracts/entry.js'
+import type { HarnessError } from '../../contracts/errors.js'
 import { isObject, parseJson } from '../../util/json.js'
 import type { JsonObject } from '../../util/json.js'
+import { errorFromBody, errorWithin, providerError } from '../http/errors.js'
 import type { DecodedReply } from '../http/wire.js'
+import { argumentsText, customArguments } from '../wire/calls.js'
+import { countIn, isFilled, listIn, objectsIn, stringIn, without } from '../wire/read.js'
+import type { Fields } from '../wire/read.js'
 import { finishReasonOf } from './finish.js'
-import { cutReply, endedInError, noAnswer, refuseErrorIn, refuseError } from './in-band-error.js'
-import { isJsonObject, native } from './native.js'
-import { isFilled, listIn, stringIn } from './read.js'
-import type { Fields } from './read.js'
-import { decodeReasoning } from './reasoning.js'
-import { decodeCalls } from './tool-calls.js'
+import { isJsonObject, native, REASONING_FIELDS } from './native.js'
 
-/** What a whole reply says; of several choices, the first (PR-22). `callIds` gives the ids of its calls. */
-export function decodeReply(
-  reply: unknown,
-  provider: string,
-  callIds: (given: readonly string[]) => string[],
-): DecodedReply {
-  refuseError(reply)
+/** The final id of the call at `index`, whose server gave it `id`. */
+type TakeId = (id: string, index: number) => string
+
+/** A whole reply. If it has several choices, the first is used (PR-22). */
+export function decodeReply(reply: unknown, provider: string, takeId: TakeId): DecodedReply {
+  rejectError(reply)
   const choice: unknown = isObject(reply) ? listIn(reply['choices'])[0] : undefined
   if (!isObject(reply) || !isObject(choice)) throw noAnswer(reply)
-  refuseErrorIn(choice)
+  rejectErrorIn(choice)
   const word = stringIn(choice['finish_reason'])
-  const parts = decodeMessage(choice['message'], provider, callIds)
-  const refusal = isObject(choice['message']) ? refusalIn(choice['message']) : null
+  const message = isObject(choice['message']) ? choice['message'] : {}
+  const parts = decodeMessage(message, provider, takeId)
+  const refusal = refusalIn(message)
   const finishReason = finishReasonOf(word, stringIn(choice['native_finish_reason']), {
     hasCalls: parts.some((part) => part.type === 'tool_call'),
     hasRefusal: refusal !== null,
   })
   if (finishReason === 'error') throw endedInError(word)
-  // Nothing says that the reply is whole, and it is not.
+  // Without a finish reason, an incomplete call shows that the reply is incomplete.
   if (word === '' && parts.some(isCutCall)) throw cutReply()
   return {
     parts,
@@ -43,19 +43,75 @@ export function decodeReply(
   }
 }
 
-/** The parts of an assistant message. Its fields have no order, so the parts have one of their own. */
-function decodeMessage(
-  message: unknown,
-  provider: string,
-  callIds: (given: readonly string[]) => string[],
-): AssistantPart[] {
-  if (!isObject(message)) return []
+/** Throws if `body`, a reply of status 200 or an event of its stream, is or contains an error. */
+export function rejectError(body: unknown): void {
+  const reply: unknown = Array.isArray(body) ? body[0] : body
+  if (!isObject(reply)) return
+  rejectErrorIn(reply)
+  if (reply['object'] === 'error' || reply['type'] === 'error') throw errorFromBody(200, {}, reply)
+  // Without an answer, a message is that of an error.
+  const error = Array.isArray(reply['choices']) ? undefined : errorWithin(reply)
+  if (error !== undefined) throw error
+}
+
+/** The same for a piece of a reply, such as a choice, which may have both an error and a part of the answer. */
+export function rejectErrorIn(piece: Fields): void {
+  const { error } = piece
+  const isError = isObject(error) ? Object.keys(error).length > 0 : typeof error === 'string' && error !== ''
+  if (isError) throw errorFromBody(200, {}, piece)
+}
+
+/** A reply that stopped before its end. */
+export function cutReply(): HarnessError {
+  return providerError('The reply ended before it was complete.', { retryable: true })
+}
+
+function endedInError(word: string): HarnessError {
+  return providerError(`The provider ended the reply with an error (\`${word}\`).`, { retryable: true })
+}
+
+function noAnswer(reply: unknown): HarnessError {
+  const got = JSON.stringify(reply ?? null).slice(0, 300)
+  return providerError(`Expected a chat completion with \`choices\`, got \`${got}\`.`, { retryable: true })
+}
+
+function isCutCall(part: AssistantPart): boolean {
+  return part.type === 'tool_call' && !parseJson(part.arguments).ok
+}
+
+/** The text of a refusal, which may be empty; null if there is none. */
+function refusalIn({ refusal, content }: Fields): string | null {
+  if (stringIn(refusal) !== '') return stringIn(refusal)
+  const blocks = objectsIn(content).filter(({ type }) => type === 'refusal')
+  return blocks.length === 0 ? null : blocks.map((block) => stringIn(block['refusal'])).join('')
+}
+
+/** The parts of an assistant message. Its fields have no order, so the order of the parts is fixed. */
+function decodeMessage(message: Fields, provider: string, takeId: TakeId): AssistantPart[] {
   return [
     ...decodeReasoning(message, provider),
     ...decodeContent(message['content'], provider),
-    ...decodeCalls(message, provider, callIds),
+    ...callsIn(message).map((call, index) => decodeCall(call, takeId(stringIn(call['id']), index), provider)),
     ...decodeOthers(message, provider),
   ]
+}
+
+/** The details are sent back. The plain text repeats them, and is a part of its own only if the details have no text. */
+function decodeReasoning(message: Fields, provider: string): AssistantPart[] {
+  const details = listIn(message['reasoning_details']).filter(isJsonObject)
+  const parts = details.map((value): AssistantPart => {
+    return { type: 'reasoning', text: textOfDetail(value), native: native(provider, { form: 'detail', value }) }
+  })
+  if (details.some((detail) => textOfDetail(detail) !== '')) return parts
+  const field = REASONING_FIELDS.find((name) => stringIn(message[name]) !== '')
+  if (field === undefined) return parts
+  const plain = native(provider, { form: 'field', value: field })
+  return [{ type: 'reasoning', text: stringIn(message[field]), native: plain }, ...parts]
+}
+
+/** The text of an entry of `reasoning_details`; empty for an encrypted one. */
+export function textOfDetail(detail: Fields): string {
+  return stringIn(detail['text']) || stringIn(detail['summary'])
 }
 
 function decodeContent(content: unknown, provider: string): AssistantPart[] {
@@ -71,37 +127,50 @@ function decodeBlock(block: JsonObject, provider: string): AssistantPart[] {
   return text === '' ? [] : [{ type: 'text', text }]
 }
 
-function isCutCall(part: AssistantPart): boolean {
-  return part.type === 'tool_call' && !parseJson(part.arguments).ok
-}
-
-/** The words of a refusal, which may be empty; null where the message is none. */
-function refusalIn({ refusal, content }: Fields): string | null {
-  const blocks = listIn(content).filter((block) => isObject(block) && block['type'] === 'refusal')
-  const words = blocks.filter(isObject).map((block) => stringIn(block['refusal']))
-  if (stringIn(refusal) !== '') return stringIn(refusal)
-  return blocks.length === 0 ? null : words.join('')
-}
-
 /** The text of a thinking block, which is a string or a list of text blocks. */
 function thinkingIn(thinking: unknown): string {
   if (typeof thinking === 'string') return thinking
-  return listIn(thinking)
-    .map((part) => (isObject(part) ? stringIn(part['text']) : ''))
+  return objectsIn(thinking)
+    .map((part) => stringIn(part['text']))
     .join('')
 }
 
-/** A refusal, and every other field that holds something: annotations, audio, images, what may come. */
+/** The calls of a message. A message of the old form has one `function_call`, without an id. */
+function callsIn(message: Fields): readonly JsonObject[] {
+  const calls = listIn(message['tool_calls']).filter(isJsonObject)
+  if (calls.length > 0) return calls
+  const old: unknown = { function: message['function_call'] }
+  return isJsonObject(old) && isObject(old['function']) && stringIn(old['function']['name']) !== '' ? [old] : []
+}
+
+function decodeCall(call: JsonObject, callId: string, provider: string): AssistantPart {
+  const isCustom = call['type'] === 'custom'
+  const body = isCustom ? call['custom'] : call['function']
+  if (!isObject(body)) {
+    return { type: 'opaque', native: native(provider, { form: 'message', value: { tool_calls: [call] } }) }
+  }
+  const isSpecial = !['', 'function'].includes(stringIn(call['type']))
+  const others = without(call, 'id', 'index', 'function', 'custom', ...(isSpecial ? [] : ['type']))
+  return {
+    type: 'tool_call',
+    callId,
+    name: stringIn(body['name']),
+    arguments: isCustom ? customArguments(stringIn(body['input'])) : argumentsText(body['arguments']),
+    ...(isFilled(others) && { native: native(provider, { form: 'call', value: others }) }),
+  }
+}
+
+/** A refusal, and every other field with content: annotations, audio, images and future fields. */
 function decodeOthers(message: Fields, provider: string): AssistantPart[] {
   return Object.entries(message).flatMap(([name, value]): AssistantPart[] => {
     if (ANSWER_FIELDS.has(name)) return []
     if (name === 'refusal' ? stringIn(value) === '' : !isFilled(value)) return []
-    const held: unknown = { [name]: value }
-    return isJsonObject(held) ? [{ type: 'opaque', native: native(provider, { form: 'message', value: held }) }] : []
+    const field: unknown = { [name]: value }
+    return isJsonObject(field) ? [{ type: 'opaque', native: native(provider, { form: 'message', value: field }) }] : []
   })
 }
 
-/** Fields of a message that are no parts of their own. */
+/** Fields of a message that other functions decode. */
 const ANSWER_FIELDS: ReadonlySet<string> = new Set([
   'role',
   'content',
@@ -112,21 +181,20 @@ const ANSWER_FIELDS: ReadonlySet<string> = new Set([
   'function_call',
 ])
 
-/** A server's usage object as token counts. Input tokens include what was read from and written to a cache (PR-20, PR-21). */
+/** A server's usage object as token counts. Input tokens include tokens read from and written to a cache (PR-20, PR-21). */
 function usageOf(usage: unknown): TokenUsage {
   if (!isObject(usage)) return UNREPORTED_USAGE
   const input = isObject(usage['prompt_tokens_details']) ? usage['prompt_tokens_details'] : {}
   const output = isObject(usage['completion_tokens_details']) ? usage['completion_tokens_details'] : {}
   return {
-    inputTokens: count(usage['prompt_tokens'], usage['input_tokens']),
-    outputTokens: count(usage['completion_tokens'], usage['output_tokens']),
-    cacheReadTokens: count(input['cached_tokens'], usage['cached_tokens'], usage['prompt_cache_hit_tokens']),
-    cacheWriteTokens: count(input['cache_write_tokens']),
-    reasoningTokens: count(output['reasoning_tokens'], usage['reasoning_tokens']),
+    inputTokens: firstCount(usage['prompt_tokens'], usage['input_tokens']),
+    outputTokens: firstCount(usage['completion_tokens'], usage['output_tokens']),
+    cacheReadTokens: firstCount(input['cached_tokens'], usage['cached_tokens'], usage['prompt_cache_hit_tokens']),
+    cacheWriteTokens: firstCount(input['cache_write_tokens']),
+    reasoningTokens: firstCount(output['reasoning_tokens'], usage['reasoning_tokens']),
   }
 }
 
-/** The first that is a whole number. */
-function count(...values: readonly unknown[]): number | null {
-  return values.find((value): value is number => Number.isInteger(value)) ?? null
+function firstCount(...values: readonly unknown[]): number | null {
+  return values.map(countIn).find((count) => count !== null) ?? null
 }

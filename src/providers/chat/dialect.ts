@@ -1,5 +1,7 @@
+import { createHash } from 'node:crypto'
 import type { ReasoningEffort } from '../../contracts/model.js'
 import { boolean, either, list, oneOf, partial, string } from '../../util/shape.js'
+import { acceptedCallId } from '../wire/calls.js'
 import { REASONING_FIELDS } from './native.js'
 import type { ReasoningField } from './native.js'
 
@@ -30,7 +32,7 @@ export interface ChatDialect {
   readonly contentLists: boolean
   /** Call ids that are accepted; others are translated. */
   readonly callIds: 'any' | 'up_to_40' | 'nine_alphanumeric'
-  /** Arguments of a tool call in the history may be any string; if false, those that are no JSON object are wrapped in one. */
+  /** Arguments of a tool call in the history may be any string; if false, anything but a JSON object is wrapped in one. */
   readonly anyArguments: boolean
   /** Requests with the same beginning get the same `prompt_cache_key`, so that they use the same cache. */
   readonly cacheKeys: boolean
@@ -144,3 +146,17 @@ export const DIALECT = partial<Partial<ChatDialect>>({
 function hostOf(baseUrl: string): string {
   return URL.canParse(baseUrl) ? new URL(baseUrl).hostname : ''
 }
+
+/**
+ * A call id as the server accepts it: unchanged, or a digest, the same for the call and its result. A server that accepts
+ * any id gets its own back unchanged; the server behind a gateway may require short ids for those of others.
+ */
+export function wireCallId(callId: string, rule: ChatDialect['callIds'], isOwn: boolean): string {
+  if (rule === 'any' && isOwn) return callId
+  if (rule !== 'nine_alphanumeric') return acceptedCallId(callId, /^[^]{0,40}$/)
+  if (/^[a-zA-Z0-9]{9}$/.test(callId)) return callId
+  const bytes = createHash('sha256').update(callId).digest().subarray(0, 9)
+  return Array.from(bytes, (byte) => ALPHABET[byte % ALPHABET.length]).join('')
+}
+
+const ALPHABET = 'ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789'

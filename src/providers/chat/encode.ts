@@ -1,15 +1,16 @@
-import type { ContentPart, ToolEntry, TranscriptEntry } from '../../contracts/entry.js'
+import type { ToolEntry, TranscriptEntry } from '../../contracts/entry.js'
 import type { JsonObject } from '../../util/json.js'
 import { assistantMessage } from './assistant.js'
-import { wireCallId } from './call-ids.js'
+import { omission } from '../wire/content.js'
 import { textPart, userContent, wirePart } from './content.js'
 import type { ContentRules } from './content.js'
+import { wireCallId } from './dialect.js'
 
-/** Messages for entries. The results of a batch stand together; what they show besides text follows behind the last. */
+/** Messages for entries. The results of a batch stay together; their images and files follow after the last one. */
 export function encodeEntries(entries: readonly TranscriptEntry[], rules: ContentRules): JsonObject[] {
   const messages: JsonObject[] = []
   let shown: JsonObject[] = []
-  /** Whether the reply whose calls are being answered is of this provider. */
+  /** True if the calls of the current results are from a reply of this provider. */
   let isOwn = false
   for (const [index, entry] of entries.entries()) {
     switch (entry.role) {
@@ -35,7 +36,7 @@ export function encodeEntries(entries: readonly TranscriptEntry[], rules: Conten
 
 interface EncodedResult {
   readonly message: JsonObject
-  /** Images and files of the result, which a tool message cannot hold, with a word on where they come from. */
+  /** Images and files of the result, which a tool message cannot contain, after a text that names the call. */
   readonly shown: readonly JsonObject[]
 }
 
@@ -46,15 +47,11 @@ function encodeResult({ name, content }: ToolEntry, id: string, rules: ContentRu
   const media: JsonObject[] = []
   for (const part of content) {
     const form = wirePart(part, rules)
-    if (form.part === null) texts.push(`[Left out of this result. ${form.problem}]`)
-    else if (isText(part)) texts.push(part.text)
+    if (form.part === null) texts.push(omission(form.problem))
+    else if (part.type === 'text') texts.push(part.text)
     else media.push(form.part)
   }
   if (media.length === 0) return { message: message(texts.join('\n\n')), shown: [] }
   const origin = textPart(`From the result of the call \`${id}\` of \`${name}\`:`)
   return { message: message(texts.join('\n\n')), shown: [origin, ...media] }
-}
-
-function isText(part: ContentPart): part is ContentPart & { readonly type: 'text' } {
-  return part.type === 'text'
 }

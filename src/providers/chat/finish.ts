@@ -1,14 +1,14 @@
 import type { FinishReason } from '../../contracts/entry.js'
 
-/** What a reply consists of, as far as it tells how it ended. */
+/** The content of a reply, as far as it determines the finish reason. */
 interface ReplyContent {
   readonly hasCalls: boolean
   readonly hasRefusal: boolean
 }
 
 /**
- * Why a reply ended. Servers label it carelessly: a reply with tool calls may say `stop` or nothing, a refusal says
- * `stop` always. `upstream` is the word of the provider behind a gateway.
+ * The finish reason of a reply. Servers label replies unreliably: one with tool calls may have `stop` or nothing, a refusal
+ * always has `stop`. `upstream` is the word of the provider behind a gateway.
  */
 export function finishReasonOf(word: string, upstream: string, { hasCalls, hasRefusal }: ReplyContent): FinishReason {
   const reason = WORDS.get(word.toLowerCase()) ?? 'other'
@@ -17,7 +17,7 @@ export function finishReasonOf(word: string, upstream: string, { hasCalls, hasRe
   return hasCalls ? 'tool_calls' : reason
 }
 
-/** OpenAI's words, and those that other servers use beside or in place of them. */
+/** The words of OpenAI and other servers. */
 const WORDS: ReadonlyMap<string, FinishReason> = new Map(
   Object.entries({
     stop: 'stop',

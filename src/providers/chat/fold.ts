@@ -2,16 +2,15 @@ import type { ModelDelta } from '../../contracts/model.js'
 import { isObject } from '../../util/json.js'
 import { errorFromBody } from '../http/errors.js'
 import type { DecodedReply, FoldOptions, ReplyFold, WireChunk } from '../http/wire.js'
+import { isFilled, objectsIn, stringIn, without } from '../wire/read.js'
+import type { Fields } from '../wire/read.js'
 import { CallsFold } from './calls-fold.js'
 import { ContentFold } from './content-fold.js'
-import { decodeReply } from './decode.js'
-import { cutReply, refuseErrorIn, refuseError } from './in-band-error.js'
+import { cutReply, decodeReply, rejectError, rejectErrorIn } from './decode.js'
 import { mergedPieces } from './merge-pieces.js'
-import { isFilled, listIn, stringIn, without } from './read.js'
-import type { Fields } from './read.js'
 import { ReasoningFold } from './reasoning-fold.js'
 
-/** Adds up the chunks of a stream to the reply that they tell, which is then decoded like a whole one. */
+/** Adds up the chunks of a stream to a reply, which is then decoded like a whole one. */
 export class ChatFold implements ReplyFold {
   readonly #provider: string
   readonly #content: ContentFold
@@ -20,7 +19,7 @@ export class ChatFold implements ReplyFold {
   /** A call of the old form, which has no id. */
   readonly #oldCall: CallsFold
   readonly #refusal: string[] = []
-  /** Pieces of fields that are no answer, by name. */
+  /** Pieces of other fields, by name. */
   readonly #others = new Map<string, unknown[]>()
   #head: Fields = {}
   #usage: unknown = null
@@ -30,14 +29,14 @@ export class ChatFold implements ReplyFold {
   #isDone = false
 
   constructor(provider: string, { callIdFor, onDelta }: FoldOptions) {
-    const tell = (kind: ModelDelta['kind']) => (text: string) => onDelta?.({ kind, text })
-    const tellCall = (text: string, callId: string, toolName: string) =>
+    const emit = (kind: ModelDelta['kind']) => (text: string) => onDelta?.({ kind, text })
+    const emitCall = (text: string, callId: string, toolName: string) =>
       onDelta?.({ kind: 'tool_input_delta', text, callId, ...(toolName !== '' && { toolName }) })
     this.#provider = provider
-    this.#content = new ContentFold(tell('text_delta'), tell('reasoning_delta'))
-    this.#reasoning = new ReasoningFold(tell('reasoning_delta'))
-    this.#calls = new CallsFold(callIdFor, tellCall)
-    this.#oldCall = new CallsFold(callIdFor, tellCall)
+    this.#content = new ContentFold(emit('text_delta'), emit('reasoning_delta'))
+    this.#reasoning = new ReasoningFold(emit('reasoning_delta'))
+    this.#calls = new CallsFold(callIdFor, emitCall)
+    this.#oldCall = new CallsFold(callIdFor, emitCall)
   }
 
   add({ event, data }: WireChunk): void {
@@ -46,11 +45,11 @@ export class ChatFold implements ReplyFold {
       return
     }
     if (event === 'error') throw errorFromBody(200, {}, data)
-    refuseError(data)
+    rejectError(data)
     if (!isObject(data)) return
     this.#addHead(data)
-    for (const choice of listIn(data['choices'])) {
-      if (isObject(choice) && (choice['index'] ?? 0) === 0) this.#addChoice(choice)
+    for (const choice of objectsIn(data['choices'])) {
+      if ((choice['index'] ?? 0) === 0) this.#addChoice(choice)
     }
   }
 
@@ -60,7 +59,7 @@ export class ChatFold implements ReplyFold {
     const ids = calls.length > 0 ? this.#calls.end() : this.#oldCall.end()
     const choice = { index: 0, message: this.#message(calls), ...this.#finish }
     const reply = { ...this.#head, object: 'chat.completion', choices: [choice], usage: this.#usage }
-    return decodeReply(reply, this.#provider, () => ids)
+    return decodeReply(reply, this.#provider, (_id, index) => ids[index] ?? '')
   }
 
   #message(calls: readonly unknown[]): Fields {
@@ -76,7 +75,7 @@ export class ChatFold implements ReplyFold {
     }
   }
 
-  /** What all chunks repeat, taken from the first that has it; and the usage, of which the last counts. */
+  /** The fields that all chunks repeat, from the first chunk with an id and a model; and the last usage. */
   #addHead(data: Fields): void {
     if (stringIn(this.#head['id']) === '' || stringIn(this.#head['model']) === '') {
       this.#head = { ...this.#head, ...without(data, 'choices', 'usage', 'object') }
@@ -84,16 +83,16 @@ export class ChatFold implements ReplyFold {
     const { usage, x_groq: groq } = data
     if (isFilled(usage)) this.#usage = usage
     if (!isObject(groq)) return
-    refuseErrorIn(groq)
+    rejectErrorIn(groq)
     if (!isFilled(usage) && isFilled(groq['usage'])) this.#usage = groq['usage']
   }
 
   #addChoice(choice: Fields): void {
     this.#hasChoice = true
-    refuseErrorIn(choice)
+    rejectErrorIn(choice)
     const { delta, message } = choice
     if (isObject(delta)) this.#addDelta(delta)
-    // Whole messages sum up what the deltas have told, unless there were none.
+    // A whole message repeats the deltas, unless there were none.
     else if (isObject(message) && !this.#hasDelta) this.#addDelta(message)
     if (stringIn(choice['finish_reason']) !== '') {
       const { finish_reason, native_finish_reason } = choice

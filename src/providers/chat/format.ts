@@ -1,15 +1,26 @@
 import type { ContentPart } from '../../contracts/entry.js'
-import type { JsonObject } from '../../util/json.js'
+import type { RequestConstants, StructuredOutputRequest, ToolChoice, ToolDefinition } from '../../contracts/model.js'
+import { inputSchema } from '../../schema/input-schema.js'
+import type { JsonObject, JsonValue } from '../../util/json.js'
+import { mergeJson } from '../../util/merge-json.js'
 import type { TailOptions, WireFormat } from '../http/wire.js'
+import { ReplyCallIds } from '../wire/calls.js'
+import { cacheKeyFields, checkOwnFields, settingsOf } from '../wire/settings.js'
+import type { RequestDefaults } from '../wire/settings.js'
 import { decodeReply } from './decode.js'
 import type { ChatDialect } from './dialect.js'
 import { encodeEntries } from './encode.js'
 import { ChatFold } from './fold.js'
-import { openingMessages, requestHead, wireToolChoice } from './head.js'
-import type { RequestOptions } from './head.js'
-import { uniqueIds } from './tool-calls.js'
 
-/** Chat completions as a wire format. `inputs`: what the model takes beside text, where that is known. */
+/** The options that all requests to one model share. */
+export interface RequestOptions {
+  readonly id: string
+  readonly provider: string
+  readonly dialect: ChatDialect
+  readonly defaults: RequestDefaults
+}
+
+/** Chat completions as a wire format. `inputs`: kinds of input other than text; undefined if unknown. */
 export function chatFormat(options: RequestOptions, inputs: readonly ContentPart['type'][] | undefined): WireFormat {
   const { provider, dialect } = options
   return {
@@ -20,8 +31,43 @@ export function chatFormat(options: RequestOptions, inputs: readonly ContentPart
     encode: (entries) => encodeEntries(entries, { provider, dialect, inputs }),
     tail: (tail) => requestTail(tail, dialect),
     fold: (fold) => new ChatFold(provider, fold),
-    decode: (reply, { callIdFor }) => decodeReply(reply, provider, (given) => uniqueIds(given, callIdFor)),
+    decode(reply, { callIdFor }) {
+      const ids = new ReplyCallIds(callIdFor)
+      return decodeReply(reply, provider, (id, index) => ids.take(id, index))
+    },
   }
+}
+
+const OWN_FIELDS = ['messages', 'stream', 'stream_options']
+
+/**
+ * All fields of a request except its messages and the fields that differ between requests. The settings take precedence
+ * over the model's options, and the harness's own format of the reply over both.
+ */
+function requestHead(constants: RequestConstants, options: RequestOptions): JsonObject {
+  const { tools, settings, structuredOutput } = constants
+  const { toolChoice = 'auto' } = settings
+  const { extraBody } = options.defaults
+  const ofSettings = settings.providerOptions?.[options.provider]
+  const base = {
+    model: options.id,
+    ...(tools.length > 0 && { tools: tools.map(wireTool) }),
+    ...(tools.length > 0 && toolChoice !== 'auto' && { tool_choice: wireToolChoice(toolChoice) }),
+    ...settingFields(constants, options),
+    ...cacheFields(constants, options),
+  }
+  checkOwnFields(extraBody, OWN_FIELDS, '`extraBody`')
+  checkOwnFields(ofSettings, OWN_FIELDS, '`providerOptions`')
+  const head = mergeJson(mergeJson(base, extraBody), ofSettings)
+  return structuredOutput === null ? head : { ...head, response_format: responseFormat(structuredOutput) }
+}
+
+/** The message with the instructions, if there are any. */
+function openingMessages({ instructions }: RequestConstants, options: RequestOptions): JsonObject[] {
+  if (instructions === '') return []
+  const mark = cacheMark(options)
+  const content = mark === null ? instructions : [{ type: 'text', text: instructions, cache_control: mark }]
+  return [{ role: options.dialect.instructionsRole, content }]
 }
 
 function requestTail(
@@ -32,5 +78,48 @@ function requestTail(
     ...(toolChoice !== undefined && { tool_choice: wireToolChoice(toolChoice) }),
     ...(maxOutputTokens !== undefined && { [maxTokensField]: maxOutputTokens }),
     ...(streamed && { stream: true, ...(streamOptions && { stream_options: { include_usage: true } }) }),
+  }
+}
+
+function wireToolChoice(choice: ToolChoice): JsonValue {
+  return typeof choice === 'string' ? choice : { type: 'function', function: { name: choice.tool } }
+}
+
+function wireTool({ name, description, parameters }: ToolDefinition): JsonObject {
+  return {
+    type: 'function',
+    function: { name, ...(description !== '' && { description }), parameters: inputSchema(parameters) },
+  }
+}
+
+function settingFields({ settings }: RequestConstants, { dialect, defaults }: RequestOptions): JsonObject {
+  const { maxOutputTokens, temperature, reasoningEffort } = settingsOf(settings, defaults)
+  const effort = reasoningEffort === undefined ? undefined : (dialect.efforts[reasoningEffort] ?? reasoningEffort)
+  return {
+    ...(maxOutputTokens !== undefined && { [dialect.maxTokensField]: maxOutputTokens }),
+    ...(temperature !== undefined && { temperature }),
+    ...(effort !== undefined && { [dialect.effortField]: dialect.effortField === 'reasoning' ? { effort } : effort }),
+  }
+}
+
+function cacheFields(constants: RequestConstants, options: RequestOptions): JsonObject {
+  const mark = cacheMark(options)
+  return {
+    ...(options.dialect.cacheKeys && cacheKeyFields(constants, options.defaults.promptCache)),
+    // At the top level it marks the last message of each request, and so moves along with the conversation.
+    ...(mark !== null && { cache_control: mark }),
+  }
+}
+
+function cacheMark({ dialect, defaults: { promptCache = true } }: RequestOptions): JsonObject | null {
+  if (!dialect.cacheMarks || promptCache === false) return null
+  const isLong = typeof promptCache === 'object' && promptCache.ttl === '1h'
+  return { type: 'ephemeral', ...(isLong && { ttl: '1h' }) }
+}
+
+function responseFormat({ name, schema, strict, description }: StructuredOutputRequest): JsonObject {
+  return {
+    type: 'json_schema',
+    json_schema: { name, ...(description !== undefined && { description }), schema, strict },
   }
 }

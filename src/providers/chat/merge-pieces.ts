@@ -1,17 +1,17 @@
 import { isObject } from '../../util/json.js'
 
-/** Members that name or place a thing: a later piece repeats them. */
+/** Members that identify an object: a later piece repeats them. */
 const NAMES: ReadonlySet<string> = new Set(['id', 'type', 'index', 'format', 'role'])
 
-/** The value that pieces of a stream add up to. */
+/** The sum of the pieces of a stream. */
 export function mergedPieces(pieces: readonly unknown[]): unknown {
   if (pieces.every((piece) => Array.isArray(piece))) return pieces.flat()
   return pieces.reduce((value, piece) => mergePieces(value, piece))
 }
 
 /**
- * A value of a stream with its next piece: texts and lists grow, objects are merged, what is repeated stays as it is.
- * For fields whose meaning is not known; what is known is gathered by its own rule.
+ * A value of a stream with its next piece: strings and lists are appended, objects are merged, repetitions are ignored.
+ * For fields of unknown meaning.
  */
 export function mergePieces(value: unknown, piece: unknown): unknown {
   if (piece === null) return value

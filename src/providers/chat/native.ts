@@ -2,16 +2,16 @@ import type { AssistantPart } from '../../contracts/entry.js'
 import { isObject } from '../../util/json.js'
 import type { JsonObject, JsonValue } from '../../util/json.js'
 
-/** Message fields that hold reasoning as plain text, by server; where both are sent they say the same. */
+/** Message fields with reasoning as plain text, by server. If a message has both, they are equal. */
 export const REASONING_FIELDS = ['reasoning_content', 'reasoning'] as const
 
 export type ReasoningField = (typeof REASONING_FIELDS)[number]
 
 /**
- * A part's own form in this API: where in the message it stood, so that it can be put back there.
- * `detail`: an entry of `reasoning_details`. `field`: the message field that held the reasoning's text. `block`: an
- * element of a list as `content`. `call`: what a tool call had beside id, name and arguments. `message`: a field of the
- * message that is no answer, such as `annotations`.
+ * A part's original form and place in the message, for sending it back.
+ * `detail`: an entry of `reasoning_details`. `field`: the message field with the reasoning's text. `block`: an element of
+ * a `content` list. `call`: the fields of a tool call other than id, name and arguments. `message`: any other field of
+ * the message, such as `annotations`.
  */
 export type ChatNative =
   | { readonly form: 'detail'; readonly value: JsonObject }
@@ -20,7 +20,7 @@ export type ChatNative =
   | { readonly form: 'call'; readonly value: JsonObject }
   | { readonly form: 'message'; readonly value: JsonObject }
 
-/** `part` in the form in which `provider` gave it; undefined for a part of another provider. */
+/** The original form of `part`; undefined for a part of another provider. */
 export function nativeOf(part: AssistantPart, provider: string): ChatNative | undefined {
   const { native } = part
   if (native?.provider !== provider || !isObject(native.data)) return undefined
@@ -33,7 +33,7 @@ export function nativeOf(part: AssistantPart, provider: string): ChatNative | un
   return isKnown && isJsonObject(value) ? { form, value } : undefined
 }
 
-/** The same as what a part stores. */
+/** The same, in the form that a part stores. */
 export function native(
   provider: string,
   { form, value }: ChatNative,
@@ -41,7 +41,7 @@ export function native(
   return { provider, data: { form, value } }
 }
 
-/** What was parsed from JSON, is an object, and so holds JSON. */
+/** True for an object; values in parsed JSON are JSON. */
 export function isJsonObject(value: unknown): value is JsonObject {
   return isObject(value)
 }

@@ -1,32 +1,31 @@
-import { isObject } from '../../util/json.js'
+import { objectsIn, stringIn } from '../wire/read.js'
+import type { Fields } from '../wire/read.js'
+import { textOfDetail } from './decode.js'
 import { mergePieces } from './merge-pieces.js'
 import { REASONING_FIELDS } from './native.js'
-import { listIn, stringIn } from './read.js'
-import type { Fields } from './read.js'
-import { textOfDetail } from './reasoning.js'
 
-/** Gathers the reasoning of a streamed message: plain text by field, and the entries of `reasoning_details`. */
+/** Adds up the reasoning of a streamed message: plain text by field, and the entries of `reasoning_details`. */
 export class ReasoningFold {
-  readonly #told: (text: string) => void
+  readonly #emit: (text: string) => void
   readonly #texts = new Map<string, string[]>()
   readonly #details: DetailFold[] = []
 
-  constructor(told: (text: string) => void) {
-    this.#told = told
+  constructor(emit: (text: string) => void) {
+    this.#emit = emit
   }
 
-  /** `name` is one of the fields of `delta`. What several of them say is told once. */
+  /** `name` is a field of `delta`. Text that several fields repeat is emitted once. */
   add(name: string, value: unknown, delta: Fields): void {
     const first = REASONING_FIELDS.find((field) => stringIn(delta[field]) !== '')
     if (name === 'reasoning_details') {
-      for (const detail of listIn(value)) if (isObject(detail)) this.#addDetail(detail, first === undefined)
+      for (const detail of objectsIn(value)) this.#addDetail(detail, first === undefined)
       return
     }
     if (typeof value !== 'string') return
     const texts = this.#texts.get(name)
     if (texts === undefined) this.#texts.set(name, [value])
     else texts.push(value)
-    if (name === first) this.#told(value)
+    if (name === first) this.#emit(value)
   }
 
   value(): Fields {
@@ -35,16 +34,16 @@ export class ReasoningFold {
     return { ...Object.fromEntries<unknown>(texts), ...(details.length > 0 && { reasoning_details: details }) }
   }
 
-  #addDetail(detail: Fields, isTold: boolean): void {
+  #addDetail(detail: Fields, isEmitted: boolean): void {
     const known = this.#details.findLast((other) => other.isContinuedBy(detail))
     if (known === undefined) this.#details.push(new DetailFold(detail))
     else known.add(detail)
     const text = textOfDetail(detail)
-    if (isTold && text !== '') this.#told(text)
+    if (isEmitted && text !== '') this.#emit(text)
   }
 }
 
-/** One entry of `reasoning_details`; its pieces have the same type and index, and no other id. */
+/** One entry of `reasoning_details`; its pieces have the same type and index, and the same id or none. */
 class DetailFold {
   #fields: Fields
   readonly #pieces: Readonly<Record<'text' | 'summary', string[]>> = { text: [], summary: [] }

@@ -1,28 +1,50 @@
 import { HarnessError, messageOf } from '../../contracts/errors.js'
 import { isObject } from '../../util/json.js'
 import type { JsonObject } from '../../util/json.js'
-import { codeOf, connectionError } from './connection-error.js'
-import { errorFromBody, providerError } from './errors.js'
+import { connectionError, isConnectionFailure } from './connection-error.js'
+import { errorFromBody, notJson, providerError } from './errors.js'
+import { flatHeaders } from './exchange.js'
 import { RequestGuard } from './request-guard.js'
 import type { Limits } from './request-guard.js'
 import { WHOLE_REPLY } from './wire.js'
-import type { Transport, WireChunk, WireReply, WireRequest } from './wire.js'
+import type { Transport, WireChunk, WireRequest } from './wire.js'
 
 /** A method of an official client: resolves to the parsed reply, or to an async iterable of a stream's parsed events. */
 export type ClientCall = (body: JsonObject, options: ClientCallOptions) => PromiseLike<unknown>
 
-/** What the official clients take beside a body. */
+/** The request options of the official clients. */
 export interface ClientCallOptions {
   readonly signal: AbortSignal
-  /** The client must not repeat requests by itself: nobody would be told. */
+  /** The client must not retry by itself: its retries could not be reported. */
   readonly maxRetries: 0
   readonly headers: Readonly<Record<string, string>>
 }
 
+/** The method of an official client at `path`, such as `responses.create`. Throws `invalid_options` if it has none. */
+export function clientCall(client: object, path: string): ClientCall {
+  let owner: unknown = client
+  let method: unknown = client
+  for (const name of path.split('.')) {
+    owner = method
+    method = memberOf(owner, name)
+  }
+  if (typeof method !== 'function') {
+    const message = `Expected \`client\` to be a client with a method \`${path}\`, got one without it.`
+    throw new HarnessError('invalid_options', message)
+  }
+  const call = method as ClientCall
+  return (body, options) => call.call(owner, body, options)
+}
+
+function memberOf(value: unknown, name: string): unknown {
+  if ((typeof value !== 'object' && typeof value !== 'function') || value === null) return undefined
+  return (value as Readonly<Record<string, unknown>>)[name]
+}
+
 /**
- * Sends over a handed-in official client, which has its own key, base URL and connections. The time limits are ours: the
- * client's cover no more than the time to the headers, and hold beside ours. The client hides connecting, which is part
- * of the time to the first byte, and the keep-alive events of a stream, so that silence is counted between events.
+ * Sends with an official client, which has its own key, base URL and connections. The time limits of this library apply
+ * in addition to the client's, which cover only the time to the headers. The client hides connecting, which is part of
+ * the time to the first byte, and the keep-alive events of a stream, so idle time is measured between events.
  */
 export class ClientTransport implements Transport {
   readonly bodies = 'json'
@@ -36,12 +58,12 @@ export class ClientTransport implements Transport {
     this.#limits = limits
   }
 
-  async send(request: WireRequest): Promise<WireReply> {
+  async send(request: WireRequest): Promise<unknown> {
     const guard = new RequestGuard(request.signal, this.#limits)
     try {
-      const json = await guard.wait('firstByteMs', this.#ask(request, guard))
+      const reply = await this.#ask(request, guard)
       guard.finish()
-      return { json, headers: {} }
+      return reply
     } finally {
       guard.release()
     }
@@ -50,20 +72,18 @@ export class ClientTransport implements Transport {
   async *stream(request: WireRequest): AsyncGenerator<readonly WireChunk[], void, void> {
     const guard = new RequestGuard(request.signal, this.#limits)
     try {
-      const reply = await guard.wait('firstByteMs', this.#ask(request, guard))
+      const reply = await this.#ask(request, guard)
       if (!isStream(reply)) {
         yield [{ event: WHOLE_REPLY, data: reply }]
         return
       }
       const events = reply[Symbol.asyncIterator]()
-      // A client ends an aborted stream as if it were whole: the guard has failed before it can.
+      const next = (): Promise<IteratorResult<unknown, unknown>> => events.next()
+      // A client ends an aborted stream as if it were complete: the guard has failed before it can.
       for (;;) {
-        const next: IteratorResult<unknown, unknown> = await guard.wait(
-          'idleMs',
-          failing(() => events.next(), true),
-        )
-        if (next.done === true) break
-        yield [{ event: typeOf(next.value), data: next.value }]
+        const { done, value } = await guard.wait('idleMs', next, (error) => clientError(error, true))
+        if (done === true) break
+        yield [{ event: typeOf(value), data: value }]
       }
       guard.finish()
     } finally {
@@ -75,12 +95,16 @@ export class ClientTransport implements Transport {
     return Promise.resolve()
   }
 
-  #ask({ body, headers, signal }: WireRequest, guard: RequestGuard): Promise<unknown> {
-    signal.throwIfAborted()
+  #ask({ body, headers }: WireRequest, guard: RequestGuard): Promise<unknown> {
+    guard.throwIfFailed()
     const controller = new AbortController()
     guard.onStop(() => controller.abort())
     const options = { signal: controller.signal, maxRetries: 0, headers: { ...headers, ...this.#headers } } as const
-    return failing(() => this.#call(body as JsonObject, options), false)
+    return guard.wait(
+      'firstByteMs',
+      () => this.#call(body as JsonObject, options),
+      (error) => clientError(error, false),
+    )
   }
 }
 
@@ -92,28 +116,17 @@ function typeOf(event: unknown): string | null {
   return isObject(event) && typeof event['type'] === 'string' ? event['type'] : null
 }
 
-async function failing<T>(work: () => PromiseLike<T>, midway: boolean): Promise<T> {
-  try {
-    return await work()
-  } catch (error) {
-    throw clientError(error, midway)
-  }
-}
-
 /**
- * What an official client throws, as one kind: an answer with an error status (`status`, `headers`, `error`), an error
- * event in a stream (`error` without a status), a failed connection (neither; or the platform's own `TypeError`), broken
- * JSON (`SyntaxError`), or a misuse of the client itself.
+ * The error of an official client as a `provider_error`. A client throws for an answer with an error status (`status`,
+ * `headers`, `error`), an error event in a stream (`error` without a status), a failed connection (neither; or the
+ * platform's own `TypeError`), broken JSON (`SyntaxError`), or a misuse of the client itself.
  */
 function clientError(thrown: unknown, midway: boolean): HarnessError {
   if (thrown instanceof HarnessError) return thrown
-  if (thrown instanceof SyntaxError) {
-    const message = `The provider sent an answer that is not JSON: ${thrown.message}`
-    return providerError(message, { cause: thrown, retryable: true })
-  }
+  if (thrown instanceof SyntaxError) return notJson(thrown)
   if (!(thrown instanceof Error)) return providerError(messageOf(thrown), { cause: thrown })
   if (!('status' in thrown)) {
-    if (isOfConnection(thrown)) return connectionError(thrown, 'the provider', midway)
+    if (isConnectionFailure(thrown)) return connectionError(thrown, 'the provider', midway)
     return providerError(thrown.message, { cause: thrown })
   }
   const body = 'error' in thrown && thrown.error !== undefined ? thrown.error : undefined
@@ -124,15 +137,7 @@ function clientError(thrown: unknown, midway: boolean): HarnessError {
   return body === undefined ? connectionError(thrown, 'the provider', midway) : errorFromBody(200, headers, body)
 }
 
-/** What a platform's `fetch` and its bodies throw; a `TypeError` of any other kind is a mistake in a program. */
-function isOfConnection(thrown: Error): boolean {
-  const isOfFetch = thrown instanceof TypeError && /^(terminated|fetch failed|network)/i.test(thrown.message)
-  return isOfFetch || codeOf(thrown) !== undefined
-}
-
 function headersOf(headers: unknown): Readonly<Record<string, string>> {
   if (headers instanceof Headers) return Object.fromEntries(headers)
-  if (!isObject(headers)) return {}
-  const texts = Object.entries(headers).filter((each): each is [string, string] => typeof each[1] === 'string')
-  return Object.fromEntries(texts.map(([name, value]) => [name.toLowerCase(), value]))
+  return isObject(headers) ? flatHeaders(headers) : {}
 }

@@ -1,10 +1,11 @@
 import type { Readable } from 'node:stream'
 import { HarnessError } from '../../contracts/errors.js'
 import { connectionError } from './connection-error.js'
-import type { Answer, Exchange } from './exchange.js'
+import { flatHeaders } from './exchange.js'
+import type { Exchange } from './exchange.js'
 import { readableBody } from './readable-body.js'
 
-/** What is used of an undici dispatcher, of whatever version: an `Agent`, a `ProxyAgent`, one with HTTP/2. */
+/** The part of an undici dispatcher that is used, of any version: an `Agent`, a `ProxyAgent`, one with HTTP/2. */
 export interface Dispatcher {
   request(options: DispatcherRequest): Promise<DispatcherAnswer>
 }
@@ -27,8 +28,8 @@ interface DispatcherAnswer {
 }
 
 /**
- * An exchange over an undici dispatcher. Its connections are its owner's, who also says how long connecting may take:
- * for us that is part of the time to the first byte.
+ * An exchange over an undici dispatcher. The dispatcher's owner owns the connections and limits the time to connect:
+ * here it is part of the time to the first byte.
  */
 export function dispatcherExchange(dispatcher: () => Promise<Dispatcher>): Exchange {
   return {
@@ -42,32 +43,19 @@ export function dispatcherExchange(dispatcher: () => Promise<Dispatcher>): Excha
         headers: { ...headers },
         body: Buffer.concat(body),
         signal: controller.signal,
-        // The limits are the guard's.
+        // The guard has the limits.
         headersTimeout: 0,
         bodyTimeout: 0,
       }
-      const answer = dispatcher().then((each) => each.request(request))
-      const { statusCode, headers: given, body: stream } = await guard.wait('firstByteMs', failing(answer, url.host))
-      const flat = headersOf(given)
+      const answer = await guard.wait(
+        'firstByteMs',
+        async () => await (await dispatcher()).request(request),
+        (error) => (error instanceof HarnessError ? error : connectionError(error, url.host, false)),
+      )
+      const flat = flatHeaders(answer.headers)
       const origin = { host: url.host, encoding: flat['content-encoding'] }
-      return { status: statusCode, headers: flat, ...(await readableBody(stream, origin, guard)) }
+      return { status: answer.statusCode, headers: flat, ...(await readableBody(answer.body, origin, guard)) }
     },
     close: async () => undefined,
   }
-}
-
-async function failing(answer: Promise<DispatcherAnswer>, host: string): Promise<DispatcherAnswer> {
-  try {
-    return await answer
-  } catch (error) {
-    throw error instanceof HarnessError ? error : connectionError(error, host, false)
-  }
-}
-
-function headersOf(given: DispatcherAnswer['headers']): Answer['headers'] {
-  const flat: Record<string, string> = {}
-  for (const [name, value] of Object.entries(given)) {
-    if (value !== undefined) flat[name.toLowerCase()] = Array.isArray(value) ? value.join(', ') : value
-  }
-  return flat
 }

@@ -1,4 +1,4 @@
-import { HarnessError } from '../../contracts/errors.js'
+import { HarnessError, messageOf } from '../../contracts/errors.js'
 import type { HarnessErrorDetails } from '../../contracts/errors.js'
 import { isObject, parseJson } from '../../util/json.js'
 
@@ -8,10 +8,10 @@ type Headers = Readonly<Record<string, string>>
 const LONGEST_MESSAGE = 1000
 
 /**
- * The error in a provider's error body: `provider_error` with the provider's own words, its status, whether asking again
- * could help, and how long it asks to wait. `body` is the parsed JSON, or the text where it is none; `headers` have
- * lower-case names. Also for errors in the guise of a reply (status 200) and for error events of a stream: what the
- * error says of itself decides then, and one that says nothing is taken for a passing fault of the server.
+ * The error in a provider's error body: `provider_error` with the provider's message and status, `retryable` and
+ * `retryAfterMs`. `body` is the parsed JSON, or the text if it is not JSON; `headers` have lower-case names. Also for
+ * errors in a reply of status 200 and for error events of a stream: the type of the error decides then if it is
+ * retryable, and an error without one is taken for a temporary fault of the server.
  */
 export function errorFromBody(status: number, headers: Headers, body: unknown): HarnessError {
   const found = findError(body) ?? NOTHING_FOUND
@@ -24,27 +24,32 @@ export function errorFromBody(status: number, headers: Headers, body: unknown): 
   return providerError(messageFor(found, ownStatus, body), details)
 }
 
-/** The error that a body with status 200 is, where it says in words what went wrong; undefined for one that says nothing. */
+/** The error in a body with status 200, if it has an error message; otherwise undefined. */
 export function errorWithin(body: unknown): HarnessError | undefined {
   return isObject(body) && findError(body)?.message !== undefined ? errorFromBody(200, {}, body) : undefined
 }
 
-/** A `provider_error` whose message is bounded and holds no key. */
+/** An answer that is not JSON; `error` is that of the parser. */
+export function notJson(error: unknown): HarnessError {
+  return providerError(`The provider sent an answer that is not JSON: ${messageOf(error)}`, { retryable: true })
+}
+
+/** A `provider_error` whose message is bounded and contains no key. */
 export function providerError(message: string, details: HarnessErrorDetails): HarnessError {
   return new HarnessError('provider_error', bounded(withoutKeys(message)), details)
 }
 
-/** What an error body says, wherever it says it. */
+/** The content of an error body. */
 interface FoundError {
   readonly message: string | undefined
-  /** Its type and code, where they are words. */
+  /** Its type and code, if they are words. */
   readonly words: readonly string[]
   readonly status: number | undefined
 }
 
 const NOTHING_FOUND: FoundError = { message: undefined, words: [], status: undefined }
 
-/** How deep an error may lie: gateways wrap the errors of gateways. */
+/** Deepest nesting of an error: gateways wrap the errors of gateways. */
 const DEEPEST = 5
 
 function findError(body: unknown, depth = 0): FoundError | undefined {
@@ -60,7 +65,7 @@ function findError(body: unknown, depth = 0): FoundError | undefined {
   return merged(firstOf([error, errors, detail, details, base, isObject(message) ? message : undefined], depth), own)
 }
 
-/** The inner error is the one that went wrong; what is around it says more about it. */
+/** The inner error is the cause; the outer one adds details. */
 function merged(inner: FoundError | undefined, outer: FoundError): FoundError {
   if (inner === undefined) return outer
   const { message, words, status } = inner
@@ -87,7 +92,7 @@ function ofObject(body: Readonly<Record<string, unknown>>): FoundError {
   const names = [body['code'], body['type'], body['status']].filter(isText).filter((word) => !/^\d*$/.test(word))
   return {
     message: message === undefined || upstream === undefined ? message : `${message}: ${upstream}`,
-    // `error` is what the envelope is, not what went wrong.
+    // `error` names the envelope, not the cause.
     words: names.filter((word) => word !== 'error'),
     status: [body['status_code'], body['status'], body['code']].map(statusIn).find((status) => status !== undefined),
   }
@@ -131,33 +136,33 @@ function textOfJson(body: unknown): string | undefined {
   try {
     return JSON.stringify(body)
   } catch {
-    // Nested too deeply, or made by a client of something that is no JSON.
+    // Nested too deeply, or created by a client from something other than JSON.
     return undefined
   }
 }
 
-/** Never worth a repetition, whatever the status: someone has to pay first. */
+/** Never retried, whatever the status: someone has to pay first. */
 const UNPAID = /insufficient_(quota|balance|credits?|funds)|billing|payment|credit_balance|out_of_credits/i
 
-/** Errors of a stream or a 200 body that would come again. */
+/** Errors of a stream or a 200 body that would occur again. */
 const LASTING =
   /invalid|unsupported|not_supported|missing|not_?found|permission|forbidden|auth|too_large|too_many_prompt|context_length|bad_request|policy|safety|filter|moderation|tool_use_failed/i
 
 function isRetryable(status: number | undefined, headers: Headers, { words }: FoundError): boolean {
-  const told = headers['x-should-retry']
-  if (told === 'true' || told === 'false') return told === 'true'
+  const advice = headers['x-should-retry']
+  if (advice === 'true' || advice === 'false') return advice === 'true'
   if (words.some((word) => UNPAID.test(word))) return false
   if (status !== undefined) return isRetryableStatus(status)
   return !words.some((word) => LASTING.test(word))
 }
 
-/** 408, 409 (a lock that was not free), 425, 429, and all of the server's own faults but those that are not going to change. */
+/** 408, 409 (a lock that was not free), 425, 429, and all faults of the server except permanent ones. */
 function isRetryableStatus(status: number): boolean {
   if (status >= 500) return status !== 501 && status !== 505
   return status === 408 || status === 409 || status === 425 || status === 429
 }
 
-/** How long a server asks to wait: `retry-after-ms`, or `retry-after` in seconds or as a date. */
+/** The wait that a server asks for: `retry-after-ms`, or `retry-after` in seconds or as a date. */
 function retryAfter(headers: Headers): { readonly retryAfterMs?: number } {
   const retryAfterMs = inMs(headers['retry-after-ms']) ?? inSeconds(headers['retry-after'])
   return retryAfterMs === undefined ? {} : { retryAfterMs: Math.ceil(Math.max(0, retryAfterMs)) }
@@ -170,14 +175,14 @@ function inMs(text: string | undefined): number | undefined {
 function inSeconds(text: string | undefined): number | undefined {
   const seconds = inMs(text)
   if (seconds !== undefined) return seconds * 1000
-  // A date of HTTP begins with the day of the week; `Date.parse` would take bare numbers and more.
+  // An HTTP date begins with the day of the week; `Date.parse` would accept bare numbers and more.
   const date = /^\s*[a-z]{3}/i.test(text ?? '') ? Date.parse(text ?? '') : Number.NaN
   return Number.isNaN(date) ? undefined : date - Date.now()
 }
 
 const KEYS = /\b(?:sk|pk|rk|gsk|xai|hf|pplx|nvapi|AIza|AKIA)[-_]?[\w-]{16,}|(?<=\bBearer\s+)[^\s"',]{8,}/g
 
-/** What looks like a key is blotted out: some providers repeat the key that they refuse. */
+/** Removes anything that looks like a key: some providers repeat the key that they refuse. */
 function withoutKeys(text: string): string {
   return text.slice(0, 4 * LONGEST_MESSAGE).replace(KEYS, '***')
 }

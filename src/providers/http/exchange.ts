@@ -1,13 +1,13 @@
 import type { RequestGuard } from './request-guard.js'
 
-/** One HTTP exchange over some connection: the least that a transport needs of HTTP. */
+/** One HTTP exchange over some connection: the minimum that a transport needs of HTTP. */
 export interface Exchange {
   /**
-   * Posts the request; resolves when the head of the answer is there. Rejects with `provider_error`, or with the failure
-   * of `guard`, through which all waiting goes and which stops the exchange when it fails.
+   * Posts the request; resolves when the head of the answer has arrived. Rejects with `provider_error`, or with the
+   * failure of `guard`: all waiting goes through the guard, which stops the exchange when it fails.
    */
   post(request: PostRequest, guard: RequestGuard): Promise<Answer>
-  /** Gives back the connections that are not in use, once nobody else uses them. */
+  /** Closes idle connections, unless other users of them remain. */
   close(): Promise<void>
 }
 
@@ -26,6 +26,12 @@ export interface Answer {
   read(): Promise<Uint8Array | null>
 }
 
-export function lengthOf(pieces: readonly Uint8Array[]): number {
-  return pieces.reduce((length, piece) => length + piece.length, 0)
+/** Headers with one value for each name, in lower case. */
+export function flatHeaders(given: Readonly<Record<string, unknown>>): Readonly<Record<string, string>> {
+  const flat: Record<string, string> = {}
+  for (const [name, value] of Object.entries(given)) {
+    if (typeof value === 'string') flat[name.toLowerCase()] = value
+    else if (Array.isArray(value)) flat[name.toLowerCase()] = value.join(', ')
+  }
+  return flat
 }

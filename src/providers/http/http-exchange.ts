@@ -2,14 +2,14 @@ import type { Agent, ClientRequest, IncomingMessage, request as HttpRequest } fr
 import type { Socket } from 'node:net'
 import { codeOf, connectionError } from './connection-error.js'
 import { providerError } from './errors.js'
-import { lengthOf } from './exchange.js'
-import type { Answer, Exchange, PostRequest } from './exchange.js'
+import { flatHeaders } from './exchange.js'
+import type { Exchange, PostRequest } from './exchange.js'
 import { readableBody } from './readable-body.js'
 import type { RequestGuard } from './request-guard.js'
 
 /**
- * The default exchange: `node:http` and `node:https` over kept connections, which all models of the process share.
- * Kept connections that nobody uses do not keep the process alive.
+ * The default exchange: `node:http` and `node:https` with kept connections, which all models of the process share.
+ * Idle connections do not keep the process alive.
  */
 export function httpExchange(): Exchange {
   let isUser = false
@@ -18,8 +18,8 @@ export function httpExchange(): Exchange {
       if (!isUser) users += 1
       isUser = true
       const connections = await connectionsFor(request.url.protocol)
-      const incoming = await guard.wait('connectMs', headOf(request, connections, guard))
-      const headers = headersOf(incoming)
+      const incoming = await guard.wait('connectMs', () => headOf(request, connections, guard))
+      const headers = flatHeaders(incoming.headers)
       const origin = { host: request.url.host, encoding: headers['content-encoding'] }
       const body = await readableBody(incoming, origin, guard)
       return { status: incoming.statusCode ?? 0, headers, ...body }
@@ -32,16 +32,16 @@ export function httpExchange(): Exchange {
   }
 }
 
-/** What connects by one protocol. */
+/** The connections of one protocol. */
 interface Connections {
   readonly request: typeof HttpRequest
   readonly agent: Agent
   readonly defaultPort: number
-  /** The socket's event that tells of an open connection. */
+  /** The socket's event for an open connection. */
   readonly opened: 'connect' | 'secureConnect'
 }
 
-/** A kept connection is closed before the minute after which common load balancers forget it, in ms. */
+/** Idle connections are closed before common load balancers drop them, after a minute; in ms. */
 const KEPT_FOR_MS = 55_000
 
 const AGENT_OPTIONS = { keepAlive: true, scheduling: 'lifo', timeout: KEPT_FOR_MS } as const
@@ -50,7 +50,7 @@ const AGENT_OPTIONS = { keepAlive: true, scheduling: 'lifo', timeout: KEPT_FOR_M
 let users = 0
 const connectionsByProtocol = new Map<string, Promise<Connections>>()
 
-/** Loaded when first used: `node:https` alone takes longer to load than a small harness. */
+/** Loaded on first use: `node:https` alone takes longer to load than a small harness. */
 function connectionsFor(protocol: string): Promise<Connections> {
   let connections = connectionsByProtocol.get(protocol)
   if (connections === undefined) {
@@ -76,7 +76,7 @@ async function closeKept(): Promise<void> {
   }
 }
 
-/** The agent's names of connections begin with host and port. */
+/** The agent's keys of connections begin with host and port. */
 function dropKept({ agent, defaultPort }: Connections, url: URL): void {
   const { host, port = defaultPort } = targetOf(url)
   const names = Object.keys(agent.freeSockets).filter((name) => name.startsWith(`${host}:${port}:`))
@@ -84,11 +84,11 @@ function dropKept({ agent, defaultPort }: Connections, url: URL): void {
 }
 
 function destroyAll(lists: readonly (readonly Socket[] | undefined)[]): void {
-  // A socket that is destroyed leaves its list.
+  // A destroyed socket is removed from its list.
   for (const socket of lists.flatMap((list) => [...(list ?? [])])) socket.destroy()
 }
 
-/** Resolves when the head of the answer is there. */
+/** Resolves when the head of the answer has arrived. */
 function headOf(request: PostRequest, connections: Connections, guard: RequestGuard): Promise<IncomingMessage> {
   return new Promise((resolve, reject) => {
     const outgoing = open(request, connections)
@@ -117,14 +117,15 @@ function headOf(request: PostRequest, connections: Connections, guard: RequestGu
   })
 }
 
-/** Headers as a flat list are written as they are, which spares Node a copy and a check of each. */
+/** Node writes a flat list of headers as it is, without copying and checking each. */
 function open({ url, headers, body }: PostRequest, { request, agent }: Connections): ClientRequest {
-  const list = ['host', url.host, 'content-length', String(lengthOf(body))]
+  const length = body.reduce((sum, piece) => sum + piece.length, 0)
+  const list = ['host', url.host, 'content-length', String(length)]
   for (const [name, value] of Object.entries(headers)) list.push(name, value)
   try {
     return request({ ...targetOf(url), method: 'POST', agent, headers: list })
   } catch (error) {
-    // A header that cannot be sent.
+    // A header cannot be sent.
     throw connectionError(error, url.host, false)
   }
 }
@@ -135,13 +136,13 @@ interface Target {
   readonly path: string
 }
 
-/** A URL takes itself apart anew for whoever asks; those of a model are few. */
+/** A `URL` computes its properties on each access, and a model has few URLs. */
 const targets = new WeakMap<URL, Target>()
 
 function targetOf(url: URL): Target {
   let target = targets.get(url)
   if (target === undefined) {
-    // The URL has brackets around an IPv6 address, the resolver wants none.
+    // The URL has brackets around an IPv6 address, the resolver expects none.
     const host = url.hostname.replace(/^\[|\]$/g, '')
     const port = url.port === '' ? undefined : Number(url.port)
     target = { host, port, path: `${url.pathname}${url.search}` }
@@ -150,23 +151,15 @@ function targetOf(url: URL): Target {
   return target
 }
 
-/** A kept connection that the server had closed while it lay idle: it took the request and gave nothing back. */
+/** True if the server had closed a kept connection while it was idle: nothing was received after the request. */
 function isStaleSocket(outgoing: ClientRequest, error: Error, received: number): boolean {
   const socket: Socket | null = outgoing.socket
   const code = codeOf(error)
   return outgoing.reusedSocket && (code === 'ECONNRESET' || code === 'EPIPE') && socket?.bytesRead === received
 }
 
-/** Asked again at once. All kept connections to the same server have been dropped: the next attempt opens a fresh one. */
+/** Retried at once. All kept connections to the server have been dropped, so the next attempt opens a new one. */
 function staleError(cause: Error): Error {
-  const message = 'The server had closed the kept connection that the request went out on.'
+  const message = 'The server had closed the kept connection that the request was sent on.'
   return providerError(message, { cause, retryable: true, retryAfterMs: 0 })
-}
-
-function headersOf({ headers }: IncomingMessage): Answer['headers'] {
-  const flat: Record<string, string> = {}
-  for (const [name, value] of Object.entries(headers)) {
-    if (value !== undefined) flat[name] = Array.isArray(value) ? value.join(', ') : value
-  }
-  return flat
 }

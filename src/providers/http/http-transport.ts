@@ -3,23 +3,59 @@ import { errorFromBody, providerError } from './errors.js'
 import type { HarnessError } from '../../contracts/errors.js'
 import { parseJson } from '../../util/json.js'
 import type { Answer, Exchange, PostRequest } from './exchange.js'
-import type { Endpoint } from './endpoint.js'
 import { RequestGuard } from './request-guard.js'
 import type { Limits } from './request-guard.js'
 import type { EventReader } from './sse.js'
 import { WHOLE_REPLY } from './wire.js'
-import type { Transport, WireChunk, WireReply, WireRequest } from './wire.js'
+import type { Transport, WireChunk, WireRequest } from './wire.js'
 
 /** Longest whole reply, in bytes. */
 const LONGEST_REPLY = 64 * 1024 * 1024
-/** As much of an error's body is read, in bytes. */
+/** Longest part of an error's body that is read, in bytes. */
 const LONGEST_ERROR = 64 * 1024
-/** Some firewalls turn away who does not name himself. */
+/** Some firewalls reject requests without a user agent. */
 const OWN_HEADERS = { 'content-type': 'application/json', 'user-agent': 'thinharness' }
-/** How long the end of a stream is waited for once `[DONE]` has come, in ms. */
+/** Longest wait for the end of a stream after `[DONE]`, in ms. */
 const REST_AFTER_DONE_MS = 1000
 
-/** JSON out, JSON or server-sent events in, over any exchange. */
+/** The server's address and the headers of every request. */
+export class Endpoint {
+  /** Names in lower case. */
+  readonly headers: Readonly<Record<string, string>>
+  readonly #base: URL
+  readonly #secrets: readonly string[]
+  readonly #urls = new Map<string, URL>()
+
+  /** `baseUrl` must be a URL; its query follows the path of each request. */
+  constructor(baseUrl: string, headers: Readonly<Record<string, string>>) {
+    this.#base = new URL(baseUrl)
+    this.headers = headers
+    this.#secrets = Object.entries(headers)
+      .filter(([name]) => /auth|key|token|secret|cookie/.test(name))
+      .map(([, value]) => value.replace(/^(Bearer|Basic)\s+/i, ''))
+      .filter((secret) => secret.length >= SHORTEST_SECRET)
+  }
+
+  urlOf(path: string): URL {
+    let url = this.#urls.get(path)
+    if (url === undefined) {
+      url = new URL(this.#base)
+      url.pathname = this.#base.pathname.replace(/\/+$/, '') + path
+      this.#urls.set(path, url)
+    }
+    return url
+  }
+
+  /** A provider's message, without the secrets of the request. */
+  withoutSecrets(text: string): string {
+    return this.#secrets.reduce((clean, secret) => clean.replaceAll(secret, '***'), text)
+  }
+}
+
+/** Shorter values, such as the `x` that a local server is given, protect nothing and occur in any word. */
+const SHORTEST_SECRET = 6
+
+/** Sends JSON, and reads JSON or server-sent events, over any exchange. */
 export class HttpTransport implements Transport {
   readonly bodies = 'bytes'
   readonly #exchange: Exchange
@@ -32,11 +68,11 @@ export class HttpTransport implements Transport {
     this.#limits = limits
   }
 
-  async send(request: WireRequest): Promise<WireReply> {
+  async send(request: WireRequest): Promise<unknown> {
     const guard = new RequestGuard(request.signal, this.#limits)
     try {
       const answer = await this.#post(request, { accept: 'application/json', 'accept-encoding': 'gzip, br' }, guard)
-      return { json: await jsonOf(answer, guard), headers: answer.headers }
+      return await jsonOf(answer, guard)
     } finally {
       guard.release()
     }
@@ -52,7 +88,7 @@ export class HttpTransport implements Transport {
         return
       }
       const reader = await newEventReader()
-      for (let bytes = first; bytes !== null; bytes = await readOn(answer, reader, guard)) {
+      for (let bytes = first; bytes !== null; bytes = await readMore(answer, reader, guard)) {
         const events = reader.push(bytes)
         if (events.length > 0) yield events
         if (reader.failure !== null) throw reader.failure
@@ -69,7 +105,7 @@ export class HttpTransport implements Transport {
     return this.#exchange.close()
   }
 
-  /** Posts, and throws what the provider says when it does not say yes. */
+  /** Posts the request. Throws the provider's error unless the status is 2xx. */
   async #post(request: WireRequest, headers: PostRequest['headers'], guard: RequestGuard): Promise<Answer> {
     guard.throwIfFailed()
     const endpoint = this.#endpoint()
@@ -77,7 +113,7 @@ export class HttpTransport implements Transport {
       {
         url: endpoint.urlOf(request.path),
         headers: { ...OWN_HEADERS, ...headers, ...request.headers, ...endpoint.headers },
-        body: bytesOf(request.body),
+        body: request.body as readonly Uint8Array[],
       },
       guard,
     )
@@ -92,8 +128,8 @@ async function newEventReader(): Promise<EventReader> {
   return new Reader()
 }
 
-/** More of the body. After `[DONE]` its end is waited for briefly, so that the connection can be kept, and not demanded. */
-async function readOn(answer: Answer, reader: EventReader, guard: RequestGuard): Promise<Uint8Array | null> {
+/** More of the body. After `[DONE]`, its end is waited for briefly so that the connection can be reused, but not required. */
+async function readMore(answer: Answer, reader: EventReader, guard: RequestGuard): Promise<Uint8Array | null> {
   guard.throwIfFailed()
   if (!reader.isDone) return await readOrFinish(answer, guard)
   guard.hurry(REST_AFTER_DONE_MS)
@@ -110,12 +146,12 @@ async function readOrFinish(answer: Answer, guard: RequestGuard): Promise<Uint8A
   return bytes
 }
 
-/** No event begins like an object, a list or a page, whatever the content type says. */
+/** True for the beginning of an object, a list or a page: no event begins like this, whatever the content type is. */
 function isNoStream(bytes: Uint8Array): boolean {
   return /^\s*[{[<]/.test(Buffer.from(bytes.subarray(0, 64)).toString('latin1'))
 }
 
-/** The whole answer, parsed. What is no JSON is a broken answer, or comes from something that is no model server. */
+/** The whole answer, parsed. If it is not JSON, it is broken or the server is not a model server. */
 async function jsonOf(answer: Answer, guard: RequestGuard, first?: Uint8Array): Promise<unknown> {
   const text = await textOf(answer, guard, first)
   const parsed = parseJson(text)
@@ -140,12 +176,12 @@ async function textOf(answer: Answer, guard: RequestGuard, first?: Uint8Array): 
   return joinedBytes(pieces).toString('utf8')
 }
 
-/** Why the provider refused, in its own words. */
+/** The provider's refusal, in its own words. */
 async function refusal(answer: Answer, endpoint: Endpoint, guard: RequestGuard): Promise<HarnessError> {
   const { status, headers } = answer
   const text = endpoint.withoutSecrets(await startOf(answer, guard))
   if (status >= 400) return errorFromBody(status, headers, text)
-  const location = headers['location'] ?? 'an unknown place'
+  const location = headers['location'] ?? 'an unknown address'
   const message =
     status >= 300
       ? `The provider redirects (status ${status}) to ${location}. A request is not sent on: set \`baseUrl\` to the final address.`
@@ -153,7 +189,7 @@ async function refusal(answer: Answer, endpoint: Endpoint, guard: RequestGuard):
   return providerError(endpoint.withoutSecrets(message), { status })
 }
 
-/** The beginning of an error's body; less, where it does not come whole. */
+/** The beginning of an error's body, as far as it arrives. */
 async function startOf(answer: Answer, guard: RequestGuard): Promise<string> {
   const pieces: Uint8Array[] = []
   let length = 0
@@ -167,12 +203,4 @@ async function startOf(answer: Answer, guard: RequestGuard): Promise<string> {
     guard.throwIfAborted()
   }
   return Buffer.concat(pieces).subarray(0, LONGEST_ERROR).toString('utf8')
-}
-
-function bytesOf(body: WireRequest['body']): readonly Uint8Array[] {
-  return isPieces(body) ? body : [Buffer.from(JSON.stringify(body))]
-}
-
-function isPieces(body: WireRequest['body']): body is readonly Uint8Array[] {
-  return Array.isArray(body)
 }

@@ -6,10 +6,7 @@ import { providerError } from './errors.js'
 import type { Answer } from './exchange.js'
 import type { RequestGuard } from './request-guard.js'
 
-/**
- * A body that comes as a Node stream, decompressed and read piece by piece as it arrives: its events are taken as they
- * come, which costs less than its async iterator.
- */
+/** The body of a Node stream, decompressed and read as it arrives. Its events cost less than its async iterator. */
 export async function readableBody(
   stream: Readable,
   origin: { readonly host: string; readonly encoding: string | undefined },
@@ -18,10 +15,10 @@ export async function readableBody(
   const { host, encoding } = origin
   const source = encoding === undefined || isIdentity(encoding) ? stream : await decompressed(stream, encoding)
   const body = new ReadableBody(source, host)
-  return { read: () => body.next() ?? guard.wait('idleMs', body.wait()) }
+  return { read: () => body.next() ?? guard.wait('idleMs', () => body.wait()) }
 }
 
-/** Bytes that may wait to be read, before the sender is held back. */
+/** Unread bytes before the sender is paused. */
 const MOST_WAITING = 1024 * 1024
 
 class ReadableBody {
@@ -54,7 +51,7 @@ class ReadableBody {
     })
   }
 
-  /** All that is there already, in one piece; undefined when there is nothing yet. */
+  /** All bytes that have arrived, in one piece; undefined if there are none yet. */
   next(): Promise<Uint8Array | null> | undefined {
     if (this.#waiting.length > 0) {
       const bytes = joinedBytes(this.#waiting)
@@ -75,7 +72,7 @@ class ReadableBody {
     }
   }
 
-  /** Once: many pieces of a stream come before the reader is there. */
+  /** Once: many pieces may arrive before the reader runs. */
   #wakeReader(): void {
     const wake = this.#wake
     this.#wake = null
@@ -88,7 +85,7 @@ function isIdentity(encoding: string): boolean {
 }
 
 async function decompressed(stream: Readable, encoding: string): Promise<Readable> {
-  // While the library loads, nobody else listens.
+  // An error while the library loads has no other listener.
   stream.on('error', () => undefined)
   const decompressor = await decompressorFor(encoding.trim().toLowerCase())
   return pipeline(stream, decompressor, () => undefined)

@@ -3,34 +3,28 @@ import type { Timeouts } from './options.js'
 
 export type Limits = { readonly [Name in keyof Timeouts]-?: number | null }
 
-/** The limits of `Timeouts`, in ms, where nothing else is said. */
-const DEFAULT_LIMITS: Limits = { connectMs: 10_000, firstByteMs: 300_000, idleMs: 300_000, totalMs: null }
-
+/** The limits of a request, in ms; null disables one. */
 export function limitsOf(timeouts: Timeouts = {}): Limits {
-  const { connectMs, firstByteMs, idleMs, totalMs } = timeouts
-  return {
-    connectMs: connectMs === undefined ? DEFAULT_LIMITS.connectMs : connectMs,
-    firstByteMs: firstByteMs === undefined ? DEFAULT_LIMITS.firstByteMs : firstByteMs,
-    idleMs: idleMs === undefined ? DEFAULT_LIMITS.idleMs : idleMs,
-    totalMs: totalMs === undefined ? DEFAULT_LIMITS.totalMs : totalMs,
-  }
+  const { connectMs = 10_000, firstByteMs = 300_000, idleMs = 300_000, totalMs = null } = timeouts
+  return { connectMs, firstByteMs, idleMs, totalMs }
 }
 
 type Phase = 'connectMs' | 'firstByteMs' | 'idleMs'
 
 /**
- * Ends one request that takes too long or is aborted, at once and only once. What waits for the request waits through
- * the guard, and so never longer than the limits allow, whether or not the request itself can be stopped.
+ * Ends one request that takes too long or is aborted, at once and only once. Code that waits for the request waits
+ * through the guard, and so never longer than the limits allow, even if the request itself cannot be stopped.
  *
- * One timer serves all limits: it looks at the clock when it fires and is set anew only where a limit ends earlier, so
- * that a stream of a million chunks makes no timer for each.
+ * One timer serves all limits. It checks the clock when it fires and is only replaced if a limit ends earlier, so a
+ * stream of a million chunks does not create a timer for each.
  */
 export class RequestGuard {
   readonly #signal: AbortSignal
   #limits: Limits
-  readonly #endOfAll: number
+  readonly #totalEnd: number
+  /** The phase that a reader is waiting in. */
   #phase: Phase | null = null
-  #since = 0
+  #phaseEnd = Infinity
   #timer: NodeJS.Timeout | undefined
   #timerEnd = Infinity
   #isReleased = false
@@ -41,12 +35,12 @@ export class RequestGuard {
   constructor(signal: AbortSignal, limits: Limits) {
     this.#signal = signal
     this.#limits = limits
-    this.#endOfAll = limits.totalMs === null ? Infinity : performance.now() + limits.totalMs
+    this.#totalEnd = limits.totalMs === null ? Infinity : performance.now() + limits.totalMs
     if (signal.aborted) this.#failure = { reason: reasonOf(signal) }
     else signal.addEventListener('abort', this.#onAbort)
   }
 
-  /** How the request is stopped: when the guard fails, or when it is released before the request has ended. */
+  /** Registers how to stop the request if the guard fails, or is released before the request has ended. */
   onStop(stop: () => void): void {
     if (this.#failure === null) this.#stop = stop
     else stop()
@@ -60,45 +54,42 @@ export class RequestGuard {
     if (this.#failure !== null) throw this.#failure.reason
   }
 
-  /** `work`, or the failure of this guard. The time of `phase` runs meanwhile, anew for each call. */
-  wait<T>(phase: Phase, work: Promise<T>): Promise<T> {
-    return new Promise<T>((resolve, rejectWith) => {
-      const reject: (reason: Error) => void = rejectWith
-      const settle = (): void => {
-        this.#phase = null
-        this.#reject = null
-      }
-      work.then(
-        (value) => {
-          if (this.#failure !== null) return
-          settle()
-          resolve(value)
-        },
-        (error: unknown) => {
-          if (this.#failure !== null) return
-          settle()
-          reject(error as Error)
-        },
-      )
-      if (this.#failure !== null) return reject(this.#failure.reason)
-      this.#reject = reject
-      this.enter(phase)
-    })
+  /**
+   * The result of `work`, within the limit of `phase`. Rejects with the failure of this guard, or with the error of
+   * `work` as `explain` describes it.
+   */
+  async wait<T>(phase: Phase, work: () => PromiseLike<T>, explain?: (error: unknown) => Error): Promise<T> {
+    this.throwIfFailed()
+    this.enter(phase)
+    try {
+      return await new Promise<T>((resolve, reject) => {
+        this.#reject = reject
+        work().then(resolve, reject)
+      })
+    } catch (error) {
+      this.throwIfFailed()
+      throw explain === undefined ? error : explain(error)
+    } finally {
+      this.#phase = null
+      this.#phaseEnd = Infinity
+      this.#reject = null
+    }
   }
 
-  /** The request has come to `phase`. */
+  /** The request has reached `phase`, whose time starts now. */
   enter(phase: Phase): void {
+    const now = performance.now()
     this.#phase = phase
-    this.#since = performance.now()
-    this.#arm()
+    this.#phaseEnd = now + (this.#limits[phase] ?? Infinity)
+    this.#arm(now)
   }
 
-  /** What matters has come: the rest may take no longer than `idleMs`. */
+  /** The reply is complete: the rest may take no longer than `idleMs`. */
   hurry(idleMs: number): void {
     this.#limits = { ...this.#limits, idleMs: Math.min(this.#limits.idleMs ?? Infinity, idleMs) }
   }
 
-  /** The request has come to its own end: there is nothing left to stop. */
+  /** The request has ended by itself: nothing is left to stop. */
   finish(): void {
     this.#stop = null
   }
@@ -122,40 +113,35 @@ export class RequestGuard {
     this.release()
   }
 
-  #end(): number {
-    const limit = this.#phase === null ? null : this.#limits[this.#phase]
-    return Math.min(limit === null ? Infinity : this.#since + limit, this.#endOfAll)
-  }
-
-  #arm(): void {
-    const end = this.#end()
+  #arm(now: number): void {
+    const end = Math.min(this.#phaseEnd, this.#totalEnd)
     if (end >= this.#timerEnd || this.#isReleased) return
     clearTimeout(this.#timer)
     this.#timerEnd = end
-    this.#timer = setTimeout(this.#check, Math.max(1, end - performance.now()))
+    this.#timer = setTimeout(this.#check, Math.max(1, end - now))
   }
 
   readonly #check = (): void => {
     this.#timerEnd = Infinity
     const now = performance.now()
-    if (now >= this.#endOfAll) return this.#fail(timeoutError('totalMs', this.#limits))
-    if (this.#phase !== null && now >= this.#end()) return this.#fail(timeoutError(this.#phase, this.#limits))
-    this.#arm()
+    if (now >= this.#totalEnd) return this.#fail(timeoutError('totalMs', this.#limits))
+    if (this.#phase !== null && now >= this.#phaseEnd) return this.#fail(timeoutError(this.#phase, this.#limits))
+    this.#arm(now)
   }
 }
 
-/** Whatever the reason is, it is passed on as it is. */
+/** The reason of an abort, passed on unchanged. */
 function reasonOf(signal: AbortSignal): Error {
   return signal.reason as Error
 }
 
 function timeoutError(limit: keyof Limits, limits: Limits): Error {
-  const lasting = `${limits[limit]} ms (\`timeouts.${limit}\`)`
+  const time = `${limits[limit]} ms (\`timeouts.${limit}\`)`
   const messages: { readonly [Name in keyof Limits]: string } = {
-    connectMs: `No connection to the provider within ${lasting}.`,
-    firstByteMs: `No answer from the provider within ${lasting}.`,
-    idleMs: `The provider sent nothing for ${lasting} in the middle of its answer.`,
-    totalMs: `The request was not done within ${lasting}.`,
+    connectMs: `No connection to the provider within ${time}.`,
+    firstByteMs: `No answer from the provider within ${time}.`,
+    idleMs: `The provider sent nothing for ${time} in the middle of its answer.`,
+    totalMs: `The request was not done within ${time}.`,
   }
   return providerError(messages[limit], { retryable: true })
 }

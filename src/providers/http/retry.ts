@@ -1,8 +1,9 @@
 import { HarnessError } from '../../contracts/errors.js'
 import type { TransportRetry } from '../../contracts/model.js'
+import { sleep } from '../../util/sleep.js'
 
 interface RetryOptions {
-  /** Repetitions allowed. */
+  /** Retries allowed. */
   readonly maxRetries: number
   readonly signal: AbortSignal
   readonly onRetry: ((retry: TransportRetry) => void) | undefined
@@ -10,25 +11,25 @@ interface RetryOptions {
 
 /** One attempt at a request. */
 export interface Attempt {
-  /** Set once a piece of its reply has been told. */
-  toldDeltas: boolean
+  /** Set when a piece of its reply has been emitted. */
+  hasEmitted: boolean
 }
 
 const FIRST_DELAY_MS = 500
 const LONGEST_DELAY_MS = 30_000
-/** A server that asks for a longer wait than this is not waited for: its error is the caller's. */
+/** If a server asks for a longer wait than this, its error is left to the caller. */
 const LONGEST_RETRY_AFTER_MS = 120_000
 
 /**
- * Asks until an attempt succeeds, fails for good, or `maxRetries` repetitions have failed. Waits as long as the
- * server says (`Retry-After`) and up to a tenth longer, else 500 ms and twice as long each time, up to 30 s, and up to a
- * quarter longer: runs that failed together do not come back together. Each repetition is told first, with a word on
- * whether deltas of the failed attempt had been told. Rejects with the last error, or with the reason of `signal`.
+ * Asks until an attempt succeeds, fails for good, or `maxRetries` retries have failed. Waits as long as the server asks
+ * (`Retry-After`) plus up to a tenth; otherwise 500 ms, doubled each time up to 30 s, plus up to a quarter, so that
+ * runs that failed together do not retry together. Each retry is reported first, with `withdrawn` if the failed attempt
+ * had emitted deltas. Rejects with the last error, or with the reason of `signal`.
  */
 export async function withRetries<T>(ask: (attempt: Attempt) => Promise<T>, options: RetryOptions): Promise<T> {
   const { maxRetries, signal, onRetry } = options
   for (let failed = 1; ; failed++) {
-    const attempt: Attempt = { toldDeltas: false }
+    const attempt: Attempt = { hasEmitted: false }
     try {
       return await ask(attempt)
     } catch (error) {
@@ -37,8 +38,8 @@ export async function withRetries<T>(ask: (attempt: Attempt) => Promise<T>, opti
       if ((error.retryAfterMs ?? 0) > LONGEST_RETRY_AFTER_MS) throw error
       const delayMs = delayAfter(failed, error.retryAfterMs)
       const { message: reason, status = null } = error
-      onRetry?.({ attempt: failed, delayMs, reason, status, withdrawn: attempt.toldDeltas })
-      await pause(delayMs, signal)
+      onRetry?.({ attempt: failed, delayMs, reason, status, withdrawn: attempt.hasEmitted })
+      await sleep(delayMs, signal)
     }
   }
 }
@@ -47,20 +48,4 @@ function delayAfter(failed: number, retryAfterMs: number | undefined): number {
   if (retryAfterMs !== undefined) return Math.round(retryAfterMs * (1 + Math.random() / 10))
   const delay = Math.min(FIRST_DELAY_MS * 2 ** (failed - 1), LONGEST_DELAY_MS)
   return Math.round(delay * (1 + Math.random() / 4))
-}
-
-function pause(ms: number, signal: AbortSignal): Promise<void> {
-  return new Promise((resolve, reject) => {
-    const stop = (): void => {
-      clearTimeout(timer)
-      reject(signal.reason as Error)
-    }
-    const timer = setTimeout(() => {
-      signal.removeEventListener('abort', stop)
-      resolve()
-    }, ms)
-    // Whoever was told of the repetition may have had enough.
-    if (signal.aborted) stop()
-    else signal.addEventListener('abort', stop, { once: true })
-  })
 }

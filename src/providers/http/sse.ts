@@ -12,7 +12,7 @@ const LONGEST_EVENT = 64 * 1024 * 1024
  * returned together. Events without data are skipped.
  */
 export class EventReader {
-  /** Why the stream is broken; set after the events before the failure were returned. Nothing is read after it. */
+  /** The failure of the stream, set after the events before it were returned. Nothing is read after it. */
   failure: HarnessError | null = null
   /** `[DONE]` was read. */
   isDone = false
@@ -58,7 +58,7 @@ export class EventReader {
     try {
       this.#events.push({ event, data: JSON.parse(data) as unknown })
     } catch (cause) {
-      // A last event that was cut off is reported by whoever expects the end of the reply.
+      // If the last event was cut off, the fold reports the missing end of the reply.
       if (!this.#hasEnded) this.failure = notJson(event, data, cause)
     }
   }

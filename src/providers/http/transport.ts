@@ -1,11 +1,13 @@
+import { HarnessError } from '../../contracts/errors.js'
 import { ClientTransport } from './client-transport.js'
 import type { ClientCall } from './client-transport.js'
-import { defaultExchange } from './default-exchange.js'
 import { dispatcherExchange } from './dispatcher-exchange.js'
 import type { Dispatcher } from './dispatcher-exchange.js'
-import type { Endpoint } from './endpoint.js'
+import type { Exchange } from './exchange.js'
 import { fetchExchange } from './fetch-exchange.js'
+import { httpExchange } from './http-exchange.js'
 import { HttpTransport } from './http-transport.js'
+import type { Endpoint } from './http-transport.js'
 import type { Timeouts } from './options.js'
 import { limitsOf } from './request-guard.js'
 import type { Transport } from './wire.js'
@@ -15,28 +17,74 @@ interface TransportSettings {
   readonly over: Connection
 }
 
-/** What requests are sent over. `endpoint` is asked for each request and may throw, such as `missing_key`. */
+/** The connection for requests. `endpoint` is called for each request and may throw, such as `missing_key`. */
 export type Connection =
   | { readonly kind: 'default'; readonly endpoint: () => Endpoint }
   | { readonly kind: 'fetch'; readonly endpoint: () => Endpoint; readonly fetch: typeof globalThis.fetch }
   | { readonly kind: 'dispatcher'; readonly endpoint: () => Endpoint; readonly dispatcher: Dispatcher }
   | { readonly kind: 'client'; readonly call: ClientCall; readonly headers: Readonly<Record<string, string>> }
 
-/** The transport that fits what a model was made with. Does no I/O, loads nothing and connects to nobody yet. */
+/** The transport for a model's options. It does no I/O, loads nothing and opens no connection yet. */
 export function openTransport({ over, timeouts }: TransportSettings): Transport {
   const limits = limitsOf(timeouts)
+  if (over.kind === 'client') return new ClientTransport(over.call, over.headers, limits)
+  return new HttpTransport(exchangeOver(over), over.endpoint, limits)
+}
+
+function exchangeOver(over: Exclude<Connection, { readonly kind: 'client' }>): Exchange {
   switch (over.kind) {
     case 'default':
-      return new HttpTransport(defaultExchange(), over.endpoint, limits)
+      return defaultExchange()
     case 'fetch':
-      return new HttpTransport(fetchExchange(over.fetch), over.endpoint, limits)
+      return fetchExchange(over.fetch)
     case 'dispatcher':
-      return new HttpTransport(
-        dispatcherExchange(async () => over.dispatcher),
-        over.endpoint,
-        limits,
-      )
-    case 'client':
-      return new ClientTransport(over.call, over.headers, limits)
+      return dispatcherExchange(async () => over.dispatcher)
+  }
+}
+
+/**
+ * `node:http(s)`, or undici if the environment names a proxy for the server (`HTTPS_PROXY`, `HTTP_PROXY`, `NO_PROXY`,
+ * in upper or lower case). The local machine is never reached through a proxy. Undici is loaded only then.
+ */
+function defaultExchange(): Exchange {
+  const direct = httpExchange()
+  const proxied = dispatcherExchange(proxyDispatcher)
+  return {
+    post: (request, guard) => (hasProxy(request.url) ? proxied : direct).post(request, guard),
+    close: () => direct.close(),
+  }
+}
+
+/** Undici decides which of the two variables applies, and the exceptions of `NO_PROXY`. */
+function hasProxy({ hostname }: URL): boolean {
+  return proxySettings() !== '' && !/^(localhost|.*\.localhost|127(\.\d+){3}|\[::1\])$/.test(hostname)
+}
+
+function proxySettings(): string {
+  const { env } = process
+  return `${env['https_proxy'] ?? env['HTTPS_PROXY'] ?? ''} ${env['http_proxy'] ?? env['HTTP_PROXY'] ?? ''}`.trim()
+}
+
+/** One for each value of the variables; all models share its connections. */
+const dispatchers = new Map<string, Promise<Dispatcher>>()
+
+function proxyDispatcher(): Promise<Dispatcher> {
+  const settings = proxySettings()
+  let dispatcher = dispatchers.get(settings)
+  if (dispatcher === undefined) {
+    dispatcher = openProxy()
+    dispatchers.set(settings, dispatcher)
+  }
+  return dispatcher
+}
+
+async function openProxy(): Promise<Dispatcher> {
+  const { EnvHttpProxyAgent } = await import('undici')
+  try {
+    return new EnvHttpProxyAgent()
+  } catch {
+    // The values may contain a password and are not repeated.
+    const message = 'Expected `HTTPS_PROXY` and `HTTP_PROXY` to hold the URL of a proxy, such as `http://proxy:3128`.'
+    throw new HarnessError('invalid_options', message)
   }
 }

@@ -1,29 +1,28 @@
+import type * as Wire from 'openai/resources/responses/responses'
 import { HarnessError } from '../../contracts/errors.js'
 import type { ContentPart } from '../../contracts/entry.js'
 import type { JsonObject } from '../../util/json.js'
-import type * as Wire from 'openai/resources/responses/responses'
+import { dataUrl } from '../wire/content.js'
+import type { FilePart } from '../wire/content.js'
 
-/** Kinds of input beside text that a model takes. */
+/** Kinds of input other than text. */
 export type Inputs = readonly ('image' | 'file' | 'audio')[]
 
-/** What the Responses API takes: no audio, whatever the model. */
+/** The inputs that the Responses API supports: no audio, with any model. */
 export const API_INPUTS: Inputs = ['image', 'file']
 
-/** Content of a user message: plain text where it is nothing else. Throws `invalid_options` for what cannot be sent. */
+/** Content of a user message: a string if it is one text. Throws `invalid_options` for unsupported content. */
 export function userContent(content: readonly ContentPart[], inputs: Inputs): string | readonly JsonObject[] {
-  return textIn(content) ?? content.map((part) => wireContent(part, inputs) ?? refuse(part, inputs))
+  return onlyText(content) ?? content.map((part) => wireContent(part, inputs) ?? reject(part, inputs))
 }
 
-/**
- * Output of a tool: plain text where it is nothing else. What cannot be sent is named in its place, since the model
- * shall know that there was more.
- */
+/** Output of a tool: a string if it is one text. Unsupported content is replaced by a sentence, for the model to know. */
 export function toolOutput(content: string | readonly ContentPart[], inputs: Inputs): string | readonly JsonObject[] {
   if (typeof content === 'string') return content
-  return textIn(content) ?? content.map((part) => wireContent(part, inputs) ?? textBlock(missing(part)))
+  return onlyText(content) ?? content.map((part) => wireContent(part, inputs) ?? textBlock(missing(part)))
 }
 
-function textIn(content: readonly ContentPart[]): string | undefined {
+function onlyText(content: readonly ContentPart[]): string | undefined {
   const [first, ...others] = content
   if (first === undefined) return ''
   return first.type === 'text' && others.length === 0 ? first.text : undefined
@@ -34,10 +33,11 @@ function wireContent(part: ContentPart, inputs: Inputs): JsonObject | undefined 
   const kind = kindOf(part)
   if (kind === undefined || !inputs.includes(kind)) return undefined
   if (part.type === 'file' && kind === 'file') return fileBlock(part)
-  return imageBlock('url' in part ? part.url : dataUrl(part))
+  const url = 'url' in part ? part.url : dataUrl(part.data, part.mediaType)
+  return { type: 'input_image', image_url: url, detail: 'auto' } satisfies Wire.ResponseInputImage
 }
 
-/** The kind of input that a part is to the API; undefined for what it has no place for. */
+/** The kind of input that a part is for the API; undefined if it has none. */
 function kindOf(part: Exclude<ContentPart, { type: 'text' }>): 'image' | 'file' | undefined {
   if (part.type === 'image') return 'image'
   const family = part.mediaType.split('/')[0]
@@ -49,20 +49,12 @@ function textBlock(text: string): JsonObject {
   return { type: 'input_text', text } satisfies Wire.ResponseInputText
 }
 
-function imageBlock(url: string): JsonObject {
-  return { type: 'input_image', image_url: url, detail: 'auto' } satisfies Wire.ResponseInputImage
+function fileBlock({ data, mediaType, name }: FilePart): JsonObject {
+  const filename = name ?? defaultName(mediaType)
+  return { type: 'input_file', filename, file_data: dataUrl(data, mediaType) } satisfies Wire.ResponseInputFile
 }
 
-function fileBlock(part: Extract<ContentPart, { type: 'file' }>): JsonObject {
-  const filename = part.name ?? defaultName(part.mediaType)
-  return { type: 'input_file', filename, file_data: dataUrl(part) } satisfies Wire.ResponseInputFile
-}
-
-function dataUrl({ data, mediaType }: { readonly data: string; readonly mediaType: string }): string {
-  return `data:${mediaType};base64,${data}`
-}
-
-/** The API reads the kind of a file off its name too. */
+/** The API also infers the type of a file from its name. */
 function defaultName(mediaType: string): string {
   const subtype = /^[^/]*\/(?:x-)?([a-z0-9]+)/i.exec(mediaType)?.[1]?.toLowerCase() ?? 'bin'
   return `file.${EXTENSIONS.get(subtype) ?? subtype}`
@@ -74,9 +66,9 @@ const EXTENSIONS: ReadonlyMap<string, string> = new Map([
   ['javascript', 'js'],
 ])
 
-function refuse(part: ContentPart, inputs: Inputs): never {
+function reject(part: ContentPart, inputs: Inputs): never {
   const accepted = ['text', ...inputs].map((kind) => `\`${kind}\``).join(', ')
-  const message = `Expected \`content\` that this model takes over the Responses API (${accepted}), got ${named(part)}.`
+  const message = `Expected \`content\` that this model supports in the Responses API (${accepted}), got ${named(part)}.`
   throw new HarnessError('invalid_options', message)
 }
 

@@ -4,38 +4,43 @@ import { HarnessError } from '../../contracts/errors.js'
 import { isObject } from '../../util/json.js'
 import { errorFromBody } from '../http/errors.js'
 import type { DecodedReply, FoldOptions } from '../http/wire.js'
-import { CallIds } from './call-ids.js'
-import { listOf, stringOf, nativeDataOf } from './native.js'
-import type { WireObject } from './native.js'
-import { partsOf } from './parts.js'
+import { ReplyCallIds } from '../wire/calls.js'
+import { countIn, objectsIn, stringIn } from '../wire/read.js'
+import type { Fields } from '../wire/read.js'
+import { nativeDataOf } from './native.js'
+import { callIdOf, partsOf } from './parts.js'
 
 /**
- * A whole reply. A refusal is a reply that finishes with `refusal`: its words are no text, they stand in
- * `refusal` and in an opaque part. Throws `provider_error` for a failed response and for what is none.
+ * A whole reply. A refusal has the finish reason `refusal`; its text is in `refusal` and in an opaque part, not in a text
+ * part. Throws `provider_error` for a failed response, and for anything but a response.
  */
 export function decodeReply(reply: unknown, { callIdFor }: Pick<FoldOptions, 'callIdFor'>): DecodedReply {
   const response = responseIn(reply)
-  const ids = new CallIds(callIdFor)
-  const parts = listOf(response['output']).flatMap((item, position) => partsOf(item, () => ids.give(position, item)))
+  const ids = new ReplyCallIds(callIdFor)
+  const parts = objectsIn(response['output']).flatMap((item, position) =>
+    partsOf(item, () => ids.take(callIdOf(item), position)),
+  )
   return decodedReply(response, parts)
 }
 
 /** A response that did not fail, whose output is `parts`. */
-export function decodedReply(response: WireObject, parts: readonly AssistantPart[]): DecodedReply {
-  const spoken = withOutputText(parts, response)
+export function decodedReply(response: Fields, parts: readonly AssistantPart[]): DecodedReply {
+  const all = withOutputText(parts, response)
+  const refusals = all.map(refusalIn).filter((refusal) => refusal !== undefined)
+  const refusal = refusals.join('')
   return {
-    parts: spoken,
-    ...finishOf(response, spoken),
-    ...refusalOf(spoken),
+    parts: all,
+    ...finishOf(response, all, refusals.length > 0),
+    ...(refusal !== '' && { refusal }),
     usage: usageOf(response['usage']),
-    responseId: stringOf(response['id']) || null,
-    responseModel: stringOf(response['model']) || null,
+    responseId: stringIn(response['id']) || null,
+    responseModel: stringIn(response['model']) || null,
     raw: response,
   }
 }
 
 /** The error of a response that failed or was cancelled; undefined for any other. */
-export function failureOf(response: WireObject): HarnessError | undefined {
+export function failureOf(response: Fields): HarnessError | undefined {
   const { status, error } = response
   if (status === 'cancelled') return new HarnessError('provider_error', 'The provider cancelled the response.')
   if (status !== 'failed') return undefined
@@ -43,7 +48,7 @@ export function failureOf(response: WireObject): HarnessError | undefined {
   return known ? errorFromBody(200, {}, { error }) : new HarnessError('provider_error', 'The response failed.')
 }
 
-function responseIn(reply: unknown): WireObject {
+function responseIn(reply: unknown): Fields {
   if (!isObject(reply)) throw noResponse(reply)
   const failure = failureOf(reply)
   if (failure !== undefined) throw failure
@@ -52,18 +57,18 @@ function responseIn(reply: unknown): WireObject {
   throw isError ? errorFromBody(200, {}, reply) : noResponse(reply)
 }
 
-/** A background response that has not begun to speak. */
-function isPending({ status }: WireObject): boolean {
+/** True for a background response without output. */
+function isPending({ status }: Fields): boolean {
   return status === 'queued' || status === 'in_progress'
 }
 
 function noResponse(reply: unknown): HarnessError {
-  const came = reply === undefined ? 'nothing' : JSON.stringify(reply).slice(0, 200)
-  return new HarnessError('provider_error', `Expected a reply of the Responses API with \`output\`, got ${came}.`)
+  const got = reply === undefined ? 'nothing' : JSON.stringify(reply).slice(0, 200)
+  return new HarnessError('provider_error', `Expected a reply of the Responses API with \`output\`, got ${got}.`)
 }
 
-/** Some servers give the text at the top level alone. */
-function withOutputText(parts: readonly AssistantPart[], { output_text: text }: WireObject): readonly AssistantPart[] {
+/** Some servers send the text only at the top level. */
+function withOutputText(parts: readonly AssistantPart[], { output_text: text }: Fields): readonly AssistantPart[] {
   if (typeof text !== 'string' || text === '' || textOf(parts) !== '') return parts
   return [...parts, { type: 'text', text }]
 }
@@ -74,19 +79,19 @@ interface Finish {
 }
 
 /**
- * Why a reply ended, with the API's own word: its `status`, for an incomplete reply with the reason behind a colon, as
- * in `incomplete:max_output_tokens`. `failed` and `cancelled` never come here: they are errors.
+ * The finish reason, with the API's own: its `status`, and for an incomplete reply the reason, as in
+ * `incomplete:max_output_tokens`. `failed` and `cancelled` are errors.
  */
-function finishOf(response: WireObject, parts: readonly AssistantPart[]): Finish {
+function finishOf(response: Fields, parts: readonly AssistantPart[], isRefusal: boolean): Finish {
   const status = typeof response['status'] === 'string' ? response['status'] : null
   if (status === 'incomplete') return incomplete(response['incomplete_details'])
   if (status === 'queued' || status === 'in_progress') return { finishReason: 'error', nativeFinishReason: status }
-  // A compatible server may leave the status out.
+  // A compatible server may omit the status.
   const ended = status === null || status === 'completed'
-  return { finishReason: ended ? completed(parts) : 'other', nativeFinishReason: status }
+  return { finishReason: ended ? completed(parts, isRefusal) : 'other', nativeFinishReason: status }
 }
 
-/** Whatever the reason, and where none is given: it is not the whole reply, and so no answer. */
+/** With any reason or none, the reply is not complete and so not an answer. */
 function incomplete(details: unknown): Finish {
   const reason = isObject(details) && typeof details['reason'] === 'string' ? details['reason'] : null
   const finishReason = INCOMPLETE_REASONS.get(reason ?? '') ?? 'error'
@@ -99,49 +104,35 @@ const INCOMPLETE_REASONS: ReadonlyMap<string, FinishReason> = new Map([
   ['content_filter', 'content_filter'],
 ])
 
-/** The words of a reply's refusals, where it has any. */
-function refusalOf(parts: readonly AssistantPart[]): { readonly refusal?: string } {
-  const refusal = parts.map((part) => refusalIn(part) ?? '').join('')
-  return refusal === '' ? {} : { refusal }
-}
-
-function completed(parts: readonly AssistantPart[]): FinishReason {
-  if (parts.some((part) => refusalIn(part) !== undefined)) return 'refusal'
+function completed(parts: readonly AssistantPart[], isRefusal: boolean): FinishReason {
+  if (isRefusal) return 'refusal'
   if (parts.some(isCutCall)) return 'length'
   return parts.some((part) => part.type === 'tool_call') ? 'tool_calls' : 'stop'
 }
 
-/** The words of a part that is a refusal, which may be empty. */
+/** The text of a refusal, which may be empty; undefined for any other part. */
 function refusalIn(part: AssistantPart): string | undefined {
   const native = part.type === 'opaque' ? nativeDataOf(part) : undefined
   if (native?.kind !== 'block' || native.block['type'] !== 'refusal') return undefined
-  return stringOf(native.block['refusal'])
+  return stringIn(native.block['refusal'])
 }
 
-/** A call whose arguments stop short, in a reply that calls itself complete. */
+/** True for a call whose arguments are incomplete in a reply with status `completed`. */
 function isCutCall(part: AssistantPart): boolean {
   const native = part.type === 'tool_call' ? nativeDataOf(part) : undefined
   return native?.kind === 'item' && native.item['status'] === 'incomplete'
 }
 
-/** Token counts of a reply's `usage`; null where it says nothing or no whole number (PR-19, PR-21). Input includes the cache's. */
+/** Token counts of a reply's `usage`; missing or invalid counts are null (PR-19, PR-21). Input includes cached tokens. */
 function usageOf(usage: unknown): TokenUsage {
   if (!isObject(usage)) return UNREPORTED_USAGE
-  const input = detailsOf(usage['input_tokens_details'] ?? usage['prompt_tokens_details'])
-  const output = detailsOf(usage['output_tokens_details'] ?? usage['completion_tokens_details'])
+  const input = usage['input_tokens_details'] ?? usage['prompt_tokens_details']
+  const output = usage['output_tokens_details'] ?? usage['completion_tokens_details']
   return {
-    inputTokens: count(usage['input_tokens'] ?? usage['prompt_tokens']),
-    outputTokens: count(usage['output_tokens'] ?? usage['completion_tokens']),
-    cacheReadTokens: count(input['cached_tokens']),
-    cacheWriteTokens: count(input['cache_write_tokens']),
-    reasoningTokens: count(output['reasoning_tokens']),
+    inputTokens: countIn(usage['input_tokens'] ?? usage['prompt_tokens']),
+    outputTokens: countIn(usage['output_tokens'] ?? usage['completion_tokens']),
+    cacheReadTokens: isObject(input) ? countIn(input['cached_tokens']) : null,
+    cacheWriteTokens: isObject(input) ? countIn(input['cache_write_tokens']) : null,
+    reasoningTokens: isObject(output) ? countIn(output['reasoning_tokens']) : null,
   }
-}
-
-function detailsOf(details: unknown): Readonly<Record<string, unknown>> {
-  return isObject(details) ? details : {}
-}
-
-function count(tokens: unknown): number | null {
-  return typeof tokens === 'number' && Number.isInteger(tokens) ? tokens : null
 }

@@ -1,24 +1,25 @@
 import type { AssistantEntry, AssistantPart, ToolCallPart, ToolEntry, TranscriptEntry } from '../../contracts/entry.js'
-import { isObject, parseJson } from '../../util/json.js'
+import { isObject } from '../../util/json.js'
 import type { JsonObject } from '../../util/json.js'
 import type * as Wire from 'openai/resources/responses/responses'
-import { calledName } from '../wire/called-name.js'
-import { wireCallId } from './call-ids.js'
+import { acceptedCallId, acceptedName, customInput } from '../wire/calls.js'
+import { thinkingText } from '../wire/content.js'
+import { objectsIn, without } from '../wire/read.js'
 import { toolOutput, userContent } from './content.js'
 import type { Inputs } from './content.js'
-import { listOf, nativeDataOf, without } from './native.js'
+import { nativeDataOf } from './native.js'
 import type { NativeData } from './native.js'
 
 interface EncodeOptions {
-  /** Reasoning items are sent back as they came; else their text is, where there is any (RF-07). */
+  /** Reasoning items are sent back unchanged; otherwise only their text, if any (RF-07). */
   readonly reasoning: boolean
   readonly inputs: Inputs
 }
 
 /**
- * Input items for `entries`. The server is taken to know nothing: whatever is sent back holds its own
- * content, and no item but a reasoning one keeps the id and the status that it had in the reply, which servers refuse
- * to find again. What another provider said is sent as plain text.
+ * Input items for `entries`. The server is assumed to store nothing, so items are sent with their content. Only reasoning
+ * items keep the id of the reply: servers reject ids of items that they did not store. Replies of other providers are
+ * sent as plain text.
  */
 export function encodeEntries(entries: readonly TranscriptEntry[], options: EncodeOptions): readonly JsonObject[] {
   const calls = new Map<string, NativeData>()
@@ -40,7 +41,7 @@ function encodeReply(
   calls: Map<string, NativeData>,
 ): readonly JsonObject[] {
   const items = new ItemList()
-  // Reasoning with nothing behind it, as in a reply that was cut, is refused by the API.
+  // The API rejects reasoning at the end of a reply, as in one that was cut off.
   const followed = parts.findLastIndex((part) => part.type !== 'reasoning')
   for (const [index, part] of parts.entries()) {
     const native = nativeDataOf(part)
@@ -54,7 +55,7 @@ function encodeReply(
   return items.all
 }
 
-/** The items of one reply; blocks of one message are put together again. */
+/** The items of one reply. The blocks of a message are joined again. */
 class ItemList {
   readonly all: JsonObject[] = []
   /** Content of the message that the next block may belong to. */
@@ -72,7 +73,7 @@ class ItemList {
 
   addReasoning(text: string, item: JsonObject | undefined): void {
     if (item !== undefined) this.add(item)
-    else if (text !== '') this.addText(`<thinking>\n${text}\n</thinking>`)
+    else if (text !== '') this.addText(thinkingText(text))
   }
 
   addBlock({ block, message: opening }: NativeData & { kind: 'block' }, part: AssistantPart): void {
@@ -85,7 +86,7 @@ class ItemList {
   }
 }
 
-/** A text block as it was, with its citations; servers want the list of them, and no empty list of probabilities. */
+/** A text block as received, with its citations. Servers require the list of them, and reject an empty `logprobs`. */
 function textBlock(text: string, block: JsonObject): JsonObject {
   const { annotations, logprobs } = block
   return {
@@ -101,19 +102,19 @@ function message(role: 'user' | 'assistant', content: string | readonly JsonObje
   return { role, content }
 }
 
-/** Servers write null for what is not there, and do not all take it back. */
+/** Servers send null for absent fields, and not all of them accept it back. */
 function withoutNulls(item: JsonObject): JsonObject {
   return Object.fromEntries(Object.entries(item).filter(([, value]) => value !== null))
 }
 
 /**
- * A reasoning item that holds what it says, encrypted or in the clear; one that only names what a server has stored is
- * none. `status` is refused on input.
+ * A reasoning item with its content, encrypted or in plain text; undefined for a mere reference to stored content. The
+ * API rejects `status` on input.
  */
 function replayable(item: JsonObject | undefined): JsonObject | undefined {
   if (item === undefined) return undefined
   const { id, encrypted_content: encrypted, summary } = item
-  const content = listOf(item['content']) as readonly JsonObject[]
+  const content = objectsIn(item['content']) as readonly JsonObject[]
   const isEncrypted = typeof encrypted === 'string' && encrypted !== ''
   if (!isEncrypted && content.length === 0) return undefined
   return {
@@ -127,9 +128,16 @@ function replayable(item: JsonObject | undefined): JsonObject | undefined {
 
 const LONGEST_NAME = 128
 
+/** Any string of up to 64 characters. */
+const CALL_ID = /^[^]{0,64}$/
+
 function encodeCall(part: ToolCallPart, item: JsonObject | undefined): JsonObject {
-  const name = calledName(part.name, LONGEST_NAME)
-  const own = { ...withoutNulls(without(item ?? {}, 'id', 'status', 'type')), call_id: wireCallId(part.callId), name }
+  const name = acceptedName(part.name, LONGEST_NAME)
+  const own = {
+    ...withoutNulls(without(item ?? {}, 'id', 'status', 'type')),
+    call_id: acceptedCallId(part.callId, CALL_ID),
+    name,
+  }
   if (isCustom(item)) return { type: 'custom_tool_call', ...own, input: customInput(part.arguments) }
   return {
     type: 'function_call',
@@ -142,18 +150,11 @@ function encodeResult(entry: ToolEntry, inputs: Inputs, native: NativeData | und
   const item = native?.kind === 'item' ? native.item : undefined
   const type = isCustom(item) ? 'custom_tool_call_output' : 'function_call_output'
   const output = toolOutput(entry.content, inputs)
-  // A call that a program of the model made goes back to that program.
+  // The result of a call by a program of the model goes back to that program.
   const caller = isObject(item?.['caller']) ? { caller: item['caller'] } : {}
-  return { type, call_id: wireCallId(entry.callId), output, ...caller }
+  return { type, call_id: acceptedCallId(entry.callId, CALL_ID), output, ...caller }
 }
 
 function isCustom(item: JsonObject | undefined): boolean {
   return item?.['type'] === 'custom_tool_call'
-}
-
-/** The plain text in `{"input": …}`. */
-function customInput(text: string): string {
-  const parsed = parseJson(text)
-  const input = parsed.ok && isObject(parsed.value) ? parsed.value['input'] : undefined
-  return typeof input === 'string' ? input : text
 }

@@ -3,40 +3,40 @@ import type { AssistantPart } from '../../contracts/entry.js'
 import { isObject } from '../../util/json.js'
 import { errorFromBody } from '../http/errors.js'
 import type { DecodedReply, FoldOptions, ReplyFold, WireChunk } from '../http/wire.js'
-import { CallIds } from './call-ids.js'
+import { ReplyCallIds } from '../wire/calls.js'
+import { objectsIn, stringIn } from '../wire/read.js'
+import type { Fields } from '../wire/read.js'
 import { decodedReply, failureOf } from './decode.js'
-import { listOf, stringOf } from './native.js'
-import type { WireObject } from './native.js'
 import { OutputItem } from './output-item.js'
 import type { PieceKind } from './output-item.js'
 
 /**
- * Adds up a streamed response. An item is what its `response.output_item.done` says, else what stands in the final
- * response, else what its deltas add up to: compatible servers leave out the one or the other.
+ * Adds up a streamed response. An item is taken from its `response.output_item.done`, or else from the final response, or
+ * else from its deltas: compatible servers omit some of them.
  */
 export class ResponseFold implements ReplyFold {
   readonly #onDelta: FoldOptions['onDelta']
-  readonly #ids: CallIds
+  readonly #ids: ReplyCallIds
   readonly #items: OutputItem[] = []
   readonly #byIndex = new Map<number, OutputItem>()
-  /** The item that the last event was about. */
+  /** The item of the last event. */
   #current: OutputItem | null = null
-  #begun: WireObject = {}
-  #final: WireObject | null = null
+  #begun: Fields = {}
+  #final: Fields | null = null
 
   constructor({ callIdFor, onDelta }: FoldOptions) {
     this.#onDelta = onDelta
-    this.#ids = new CallIds(callIdFor)
+    this.#ids = new ReplyCallIds(callIdFor)
   }
 
   add({ event, data }: WireChunk): void {
     if (!isObject(data)) return
-    const type = stringOf(data['type']) || stringOf(event)
+    const type = stringIn(data['type']) || stringIn(event)
     const piece = PIECES.get(type)
     const whole = WHOLES.get(type)
     if (piece !== undefined) this.#grow(piece, data)
     else if (whole !== undefined) this.#complete(whole, data)
-    else this.#hear(type, data)
+    else this.#addEvent(type, data)
   }
 
   end(): DecodedReply {
@@ -44,29 +44,29 @@ export class ResponseFold implements ReplyFold {
       const message = 'The stream ended before the event that completes the response.'
       throw new HarnessError('provider_error', message, { retryable: true })
     }
-    const output = listOf(this.#final['output'])
+    const output = objectsIn(this.#final['output'])
     const parts = this.#parts(output)
     const items = this.#items.map(({ item }) => item)
     return decodedReply(output.length > 0 ? this.#final : { ...this.#final, output: items }, parts)
   }
 
-  #grow([kind, indexField]: readonly [PieceKind, string], data: WireObject): void {
+  #grow([kind, indexField]: readonly [PieceKind, string], data: Fields): void {
     const text = data['delta']
     if (typeof text !== 'string' || text === '') return
     this.#itemOf(data).grow(kind, numberOf(data[indexField]) ?? 0, text)
   }
 
-  /** What the pieces of a text should add up to, for a server that sent none. */
-  #complete([kind, indexField, textField]: readonly [PieceKind, string, string], data: WireObject): void {
+  /** The whole of a text, for a server that sent no pieces of it. */
+  #complete([kind, indexField, textField]: readonly [PieceKind, string, string], data: Fields): void {
     const text = data[textField]
     if (typeof text !== 'string' || text === '') return
     const index = numberOf(data['output_index'])
     const isKnown = index === undefined ? this.#current !== null : this.#byIndex.has(index)
-    // An item that was never spoken of may be one that is there under another index.
+    // An item without earlier events may be known under another index.
     if (isKnown || this.#items.length === 0) this.#itemOf(data).complete(kind, numberOf(data[indexField]) ?? 0, text)
   }
 
-  #hear(type: string, data: WireObject): void {
+  #addEvent(type: string, data: Fields): void {
     switch (type) {
       case 'response.created':
         this.#begun = responseOf(data)
@@ -83,26 +83,26 @@ export class ResponseFold implements ReplyFold {
     }
   }
 
-  #announce(data: WireObject, item: WireObject): void {
+  #announce(data: Fields, item: Fields): void {
     const index = numberOf(data['output_index'])
     const known = index === undefined ? undefined : this.#byIndex.get(index)
-    // Twice the same is one item; another one in the place of one that is done comes from a server that does not count.
+    // A repeated item is the same item; another item in the place of a finished one is a new item with a wrong index.
     if (known === undefined || (known.isDone && known.item['id'] !== item['id'])) this.#open(index, item)
     else this.#current = known
   }
 
-  /** The item that an event is about: by its index, else by its id, else the one that was spoken of last. */
-  #itemOf(data: WireObject, item: WireObject = {}): OutputItem {
+  /** The item of an event: by its index, or else by its id, or else the item of the last event. */
+  #itemOf(data: Fields, item: Fields = {}): OutputItem {
     const index = numberOf(data['output_index'])
     if (index === undefined) {
-      const id = stringOf(data['item_id']) || stringOf(item['id'])
+      const id = stringIn(data['item_id']) || stringIn(item['id'])
       const named = id === '' ? undefined : this.#items.find((each) => each.item['id'] === id)
       return named ?? this.#current ?? this.#open(undefined, item)
     }
     return this.#byIndex.get(index) ?? this.#open(index, item)
   }
 
-  #open(index: number | undefined, item: WireObject): OutputItem {
+  #open(index: number | undefined, item: Fields): OutputItem {
     const opened = new OutputItem(index ?? this.#items.length, item, { ids: this.#ids, onDelta: this.#onDelta })
     this.#items.push(opened)
     this.#byIndex.set(opened.index, opened)
@@ -110,9 +110,9 @@ export class ResponseFold implements ReplyFold {
     return opened
   }
 
-  #conclude(event: string, response: WireObject): void {
-    const own = stringOf(response['status'])
-    // Some servers send the end with the status of the begin.
+  #conclude(event: string, response: Fields): void {
+    const own = stringIn(response['status'])
+    // Some servers end a response with the status of its beginning.
     const status = ENDINGS.has(`response.${own}`) ? own : event.slice('response.'.length)
     const final = { ...this.#begun, ...response, status }
     const failure = failureOf(final)
@@ -120,23 +120,23 @@ export class ResponseFold implements ReplyFold {
     this.#final = final
   }
 
-  /** The parts of all items, in the order of the output; items that only the final response has are there too. */
-  #parts(output: readonly WireObject[]): readonly AssistantPart[] {
-    const untold = new Map(output.entries())
+  /** The parts of all items, including those of the final response only, in the order of the output. */
+  #parts(output: readonly Fields[]): readonly AssistantPart[] {
+    const rest = new Map(output.entries())
     const placed = this.#items.map((item) => {
-      const place = placeOf(item, untold) ?? -1
-      const final = untold.get(place)
-      untold.delete(place)
+      const place = placeOf(item, rest) ?? -1
+      const final = rest.get(place)
+      rest.delete(place)
       return { index: place < 0 ? item.index : place, parts: item.parts(final) }
     })
-    for (const [index, final] of untold) {
+    for (const [index, final] of rest) {
       placed.push({ index, parts: new OutputItem(index, {}, { ids: this.#ids, onDelta: this.#onDelta }).parts(final) })
     }
     return placed.sort((left, right) => left.index - right.index).flatMap(({ parts }) => parts)
   }
 }
 
-/** Events that bring a piece of an item, and the field that counts the pieces. */
+/** Events with a piece of an item, and the field with the index of the piece. */
 const PIECES: ReadonlyMap<string, readonly [PieceKind, string]> = new Map([
   ['response.output_text.delta', ['text', 'content_index']],
   ['response.refusal.delta', ['refusal', 'content_index']],
@@ -146,7 +146,7 @@ const PIECES: ReadonlyMap<string, readonly [PieceKind, string]> = new Map([
   ['response.custom_tool_call_input.delta', ['input', '']],
 ])
 
-/** Events that sum up the pieces, the field that counts them, and the one that holds the text. */
+/** Events with a whole text, the field with its index, and the field with the text. */
 const WHOLES: ReadonlyMap<string, readonly [PieceKind, string, string]> = new Map([
   ['response.output_text.done', ['text', 'content_index', 'text']],
   ['response.refusal.done', ['refusal', 'content_index', 'refusal']],
@@ -156,7 +156,7 @@ const WHOLES: ReadonlyMap<string, readonly [PieceKind, string, string]> = new Ma
   ['response.custom_tool_call_input.done', ['input', '', 'input']],
 ])
 
-/** Events that end a response; what follows their first word is its status. */
+/** Events that end a response; the second word is its status. */
 const ENDINGS: ReadonlySet<string> = new Set([
   'response.completed',
   'response.incomplete',
@@ -164,15 +164,15 @@ const ENDINGS: ReadonlySet<string> = new Set([
   'response.cancelled',
 ])
 
-/** Where the final output has this item: in its place, or under its id. */
-function placeOf({ index, item }: OutputItem, output: ReadonlyMap<number, WireObject>): number | undefined {
+/** The index of this item in the final output: the same index, or that of the same id. */
+function placeOf({ index, item }: OutputItem, output: ReadonlyMap<number, Fields>): number | undefined {
   const there = output.get(index)
   if (there !== undefined && (item['type'] === undefined || there['type'] === item['type'])) return index
-  const id = stringOf(item['id'])
+  const id = stringIn(item['id'])
   return id === '' ? undefined : [...output].find(([, each]) => each['id'] === id)?.[0]
 }
 
-function responseOf(data: WireObject): WireObject {
+function responseOf(data: Fields): Fields {
   return isObject(data['response']) ? data['response'] : {}
 }
 

@@ -1,35 +1,147 @@
-import type { ModelCapabilities } from '../../contracts/model.js'
-import type { WireFormat } from '../http/wire.js'
+import type * as Wire from 'openai/resources/responses/responses'
+import type {
+  ModelCapabilities,
+  RequestConstants,
+  StructuredOutputRequest,
+  ToolChoice,
+  ToolDefinition,
+} from '../../contracts/model.js'
+import { inputSchema } from '../../schema/input-schema.js'
+import { isObject } from '../../util/json.js'
+import type { JsonObject, JsonValue } from '../../util/json.js'
+import { mergeJson } from '../../util/merge-json.js'
+import type { TailOptions, WireFormat } from '../http/wire.js'
+import { cacheKeyFields, checkOwnFields, settingsOf } from '../wire/settings.js'
+import type { RequestDefaults } from '../wire/settings.js'
 import { API_INPUTS } from './content.js'
 import { decodeReply } from './decode.js'
 import { encodeEntries } from './encode.js'
 import { ResponseFold } from './fold.js'
-import { isReasoningModel } from './reasoning-models.js'
-import { requestHead, requestTail } from './request.js'
-import type { RequestOptions } from './request.js'
+import { PROVIDER } from './native.js'
 
-/** What of a model's options its requests depend on. */
-export type FormatOptions = RequestOptions['defaults'] & {
+/** The options of a model that its requests depend on. */
+export type FormatOptions = RequestDefaults & {
   readonly capabilities?: ModelCapabilities
   readonly chain?: boolean
 }
 
 /** The Responses API as pure functions. */
 export function responsesFormat(id: string, options: FormatOptions = {}): WireFormat {
-  const { capabilities = {}, chain = false } = options
-  const { reasoningEfforts: efforts, inputs = API_INPUTS } = capabilities
-  const reasons = efforts === undefined ? isReasoningModel(id) : efforts.length > 0
-  const request = { id, chain, reasoning: reasons === true, defaults: options }
-  // A model that we know nothing of is sent back what it gave.
-  const encode = { reasoning: reasons !== false, inputs: API_INPUTS.filter((kind) => inputs.includes(kind)) }
+  const { reasoningEfforts: efforts, inputs = API_INPUTS } = options.capabilities ?? {}
+  const reasoning = efforts === undefined ? isReasoningModel(id) : efforts.length > 0
+  // An unknown model may reason, so its reasoning is sent back.
+  const encode = { reasoning: reasoning !== false, inputs: API_INPUTS.filter((kind) => inputs.includes(kind)) }
   return {
     path: '/responses',
     conversationField: 'input',
-    head: (constants) => requestHead(constants, request),
+    head: (constants) => requestHead(constants, { id, reasoning: reasoning === true, options }),
     opening: () => [],
     encode: (entries) => encodeEntries(entries, encode),
     tail: requestTail,
     fold: (foldOptions) => new ResponseFold(foldOptions),
     decode: decodeReply,
   }
+}
+
+/**
+ * True for the name of a reasoning model, false for that of another model, null for a name that does not show it, such
+ * as that of another vendor's model or of an Azure deployment. The user's `capabilities` take precedence.
+ */
+export function isReasoningModel(id: string): boolean | null {
+  const rule = RULES.find(([pattern]) => pattern.test(id))
+  return rule === undefined ? null : rule[1]
+}
+
+/** The first match decides. */
+const RULES: readonly (readonly [RegExp, boolean])[] = [
+  [named('gpt-5(-[^.]*)?-chat'), false],
+  [named('gpt-5\\.3-chat'), false],
+  [named('gpt-([5-9]|[12]\\d)(?!\\d)'), true],
+  [named('o\\d'), true],
+  [named('(codex-|computer-use|gpt-oss)'), true],
+  [named('(gpt-[1-4]|chatgpt-|davinci|babbage)'), false],
+]
+
+/** A name with this beginning, after the prefixes of gateways (`openai/gpt-5`) and of fine-tuned models (`ft:gpt-4.1:…`). */
+function named(start: string): RegExp {
+  return new RegExp(`^(.*/)?(ft:)?${start}`, 'i')
+}
+
+interface HeadRules {
+  readonly id: string
+  /** Encrypted reasoning is requested, so that it can be sent back. */
+  readonly reasoning: boolean
+  readonly options: FormatOptions
+}
+
+/** All fields of a request except its input and the fields that differ between requests. */
+function requestHead(constants: RequestConstants, { id, reasoning, options }: HeadRules): JsonObject {
+  const { instructions, tools, settings, structuredOutput } = constants
+  const { toolChoice = 'auto' } = settings
+  const { maxOutputTokens, temperature, reasoningEffort } = settingsOf(settings, options)
+  const base: JsonObject = {
+    model: id,
+    ...(instructions !== '' && { instructions }),
+    ...(tools.length > 0 && { tools: tools.map(wireTool) }),
+    ...(tools.length > 0 && toolChoice !== 'auto' && { tool_choice: wireToolChoice(toolChoice) }),
+    store: options.chain ?? false,
+    ...(reasoning && { include: ['reasoning.encrypted_content'] satisfies Wire.ResponseIncludable[] }),
+    ...cacheKeyFields(constants, options.promptCache),
+    ...(maxOutputTokens !== undefined && { max_output_tokens: maxOutputTokens }),
+    ...(temperature !== undefined && { temperature }),
+    ...(reasoningEffort !== undefined && { reasoning: { effort: reasoningEffort } }),
+  }
+  const fields = [options.extraBody, settings.providerOptions?.[PROVIDER]].reduce(withFields, base)
+  checkOwnFields(fields, ['input', 'stream'])
+  return withFormat(fields, structuredOutput)
+}
+
+/** The fields that differ between requests. */
+function requestTail({ streamed, toolChoice, maxOutputTokens, previousResponseId }: TailOptions): JsonObject {
+  return {
+    ...(toolChoice !== undefined && { tool_choice: wireToolChoice(toolChoice) }),
+    ...(maxOutputTokens !== undefined && { max_output_tokens: maxOutputTokens }),
+    ...(previousResponseId !== null && { previous_response_id: previousResponseId }),
+    ...(streamed && { stream: true }),
+  }
+}
+
+/**
+ * `strict` is always sent: the API's default is true, which rejects or rewrites schemas with optional fields. The harness
+ * checks arguments anyway.
+ */
+function wireTool({ name, description, parameters }: ToolDefinition): JsonObject {
+  return { type: 'function', name, description, parameters: inputSchema(parameters), strict: false }
+}
+
+function wireToolChoice(choice: ToolChoice): JsonValue {
+  if (typeof choice === 'string') return choice
+  return { type: 'function', name: choice.tool } satisfies Wire.ToolChoiceFunction
+}
+
+/** Objects are merged deeply, lists of `include` are joined, other values are replaced. */
+function withFields(body: JsonObject, fields: JsonObject | undefined): JsonObject {
+  const merged = mergeJson(body, fields)
+  const include = [...listIn(body), ...listIn(fields)]
+  return include.length === 0 ? merged : { ...merged, include: [...new Set(include)] }
+}
+
+function listIn(fields: JsonObject | undefined): readonly JsonValue[] {
+  const include = fields?.['include']
+  return Array.isArray(include) ? (include as readonly JsonValue[]) : []
+}
+
+/** The harness's own format takes precedence over any other (PR-11). The rest of `text` is kept. */
+function withFormat(fields: JsonObject, request: StructuredOutputRequest | null): JsonObject {
+  if (request === null) return fields
+  const { name, schema, strict, description } = request
+  const format = {
+    type: 'json_schema',
+    name,
+    schema,
+    strict,
+    ...(description !== undefined && { description }),
+  } satisfies Wire.ResponseFormatTextJSONSchemaConfig
+  const { text } = fields
+  return { ...fields, text: { ...(isObject(text) ? text : {}), format } }
 }

@@ -1,14 +1,23 @@
 import type { ModelDelta } from '../../contracts/model.js'
 import type { AssistantPart } from '../../contracts/entry.js'
-import type { CallIds } from './call-ids.js'
-import { stringOf } from './native.js'
-import type { WireObject } from './native.js'
-import { argumentsOf, blocksOf, isCall, isText, partsOf, reasoningText, REASONING_SEPARATOR } from './parts.js'
+import type { ReplyCallIds } from '../wire/calls.js'
+import { stringIn } from '../wire/read.js'
+import type { Fields } from '../wire/read.js'
+import {
+  argumentsOf,
+  blocksOf,
+  callIdOf,
+  isCall,
+  isText,
+  partsOf,
+  reasoningText,
+  REASONING_SEPARATOR,
+} from './parts.js'
 
-/** What a delta is a piece of: a block of a message, a piece of reasoning, or what a tool is called with. */
+/** The target of a delta: a block of a message, a piece of reasoning, or the input of a tool call. */
 export type PieceKind = keyof typeof BLOCKS | 'arguments' | 'input'
 
-/** The blocks that an item is made of, as the API writes them. */
+/** The blocks of an item, in the form of the API. */
 const BLOCKS = {
   text: (text: string) => ({ type: 'output_text', text, annotations: [] }),
   refusal: (refusal: string) => ({ type: 'refusal', refusal }),
@@ -23,36 +32,36 @@ interface Block {
 }
 
 /**
- * One item of a response that is being streamed: what was announced, what its deltas add up to, what it was in the end.
- * Tells the deltas, and at the end whatever they left out, so that what was told is what the reply holds.
+ * One item of a streamed response: its announcement, the sum of its deltas and its final form. Emits the deltas, and at
+ * the end anything that they lacked, so that the emitted deltas add up to the reply.
  */
 export class OutputItem {
-  /** Its place in the output, as the server counts. */
+  /** Its index in the output, according to the server. */
   readonly index: number
-  readonly #ids: CallIds
+  readonly #ids: ReplyCallIds
   readonly #onDelta: ((delta: ModelDelta) => void) | undefined
-  readonly #announced: WireObject
+  readonly #announced: Fields
   readonly #blocks: Block[] = []
   #input: { readonly kind: 'arguments' | 'input'; text: string } | null = null
-  #toldOfInput = 0
+  #emittedInput = 0
   #callId: string | null = null
-  #done: WireObject | null = null
+  #done: Fields | null = null
 
   constructor(
     index: number,
-    announced: WireObject,
-    { ids, onDelta }: { readonly ids: CallIds; readonly onDelta?: ((delta: ModelDelta) => void) | undefined },
+    announced: Fields,
+    { ids, onDelta }: { readonly ids: ReplyCallIds; readonly onDelta?: ((delta: ModelDelta) => void) | undefined },
   ) {
     this.index = index
     this.#ids = ids
     this.#onDelta = onDelta
     this.#announced = announced
     // A call without an id may get one when it is complete: its deltas wait until then.
-    if (isCall(announced) && stringOf(announced['call_id']) !== '') this.#callId = ids.give(index, announced)
+    if (isCall(announced) && stringIn(announced['call_id']) !== '') this.#callId = ids.take(callIdOf(announced), index)
   }
 
-  /** The item as far as it is known. */
-  get item(): WireObject {
+  /** The item, as far as it is known. */
+  get item(): Fields {
     return this.#done ?? this.#announced
   }
 
@@ -65,24 +74,24 @@ export class OutputItem {
     else this.#growBlock(kind, index, text)
   }
 
-  /** A piece is this text in the end: taken where no delta of it came. */
+  /** The whole text of a piece: used if no delta of it arrived. */
   complete(kind: PieceKind, index: number, text: string): void {
     const isInput = kind === 'arguments' || kind === 'input'
-    const isTold = isInput
+    const isKnown = isInput
       ? this.#input !== null
       : this.#blocks.some((block) => block.kind === kind && block.index === index)
-    if (!isTold && !this.isDone) this.grow(kind, index, text)
+    if (!isKnown && !this.isDone) this.grow(kind, index, text)
   }
 
   /** The item is complete. */
-  close(item: WireObject): void {
+  close(item: Fields): void {
     this.#done = item
     this.#catchUp(item)
   }
 
-  /** Its parts at the end of the stream; `final` is what the whole response has in its place. */
-  parts(final: WireObject | undefined): readonly AssistantPart[] {
-    const item = [this.#done, final].find((given) => given && this.#saysAll(given)) ?? this.#gathered()
+  /** Its parts at the end of the stream; `final` is the same item in the final response. */
+  parts(final: Fields | undefined): readonly AssistantPart[] {
+    const item = [this.#done, final].find((given) => given && this.#isWhole(given)) ?? this.#folded()
     this.close(item)
     return partsOf(item, () => this.#idOf(item))
   }
@@ -92,8 +101,8 @@ export class OutputItem {
     const begins = block.text === ''
     block.text += text
     if (kind === 'text') this.#onDelta?.({ kind: 'text_delta', text })
-    if (!isThought(block)) return
-    const follows = begins && this.#blocks.filter(isThought).length > 1
+    if (!isReasoning(block)) return
+    const follows = begins && this.#blocks.filter(isReasoning).length > 1
     this.#onDelta?.({ kind: 'reasoning_delta', text: follows ? REASONING_SEPARATOR + text : text })
   }
 
@@ -111,66 +120,67 @@ export class OutputItem {
   #growInput(kind: 'arguments' | 'input', text: string): void {
     this.#input ??= { kind, text: '' }
     this.#input.text += text
-    // A custom tool's input is told when it is whole, since it becomes JSON.
-    if (kind === 'arguments' && this.#callId !== null) this.#tellInput(text, this.#callId)
+    // A custom tool's input is emitted when it is complete, since it becomes JSON.
+    if (kind === 'arguments' && this.#callId !== null) this.#emitInput(text, this.#callId)
   }
 
-  #tellInput(text: string, callId: string): void {
+  #emitInput(text: string, callId: string): void {
     if (text === '') return
-    this.#toldOfInput += text.length
-    const toolName = stringOf(this.item['name'])
+    this.#emittedInput += text.length
+    const toolName = stringIn(this.item['name'])
     this.#onDelta?.({ kind: 'tool_input_delta', text, callId, ...(toolName !== '' && { toolName }) })
   }
 
-  /** Tells what `item` holds and its deltas did not bring. */
-  #catchUp(item: WireObject): void {
+  /** Emits the content of `item` that its deltas lacked. */
+  #catchUp(item: Fields): void {
     if (isCall(item)) {
-      this.#tellInput(argumentsOf(item).slice(this.#toldOfInput), this.#idOf(item))
+      this.#emitInput(argumentsOf(item).slice(this.#emittedInput), this.#idOf(item))
     } else if (item['type'] === 'reasoning') {
       const text = reasoningText(item)
-      if (text !== '' && !this.#blocks.some(isThought)) this.#growBlock('summary', 0, text)
+      if (text !== '' && !this.#blocks.some(isReasoning)) this.#growBlock('summary', 0, text)
     } else if (item['type'] === 'message') {
       for (const [index, block] of blocksOf(item).entries()) {
-        if (isText(block)) this.#catchUpText(index, stringOf(block['text']))
+        if (isText(block)) this.#catchUpText(index, stringIn(block['text']))
       }
     }
   }
 
   #catchUpText(index: number, whole: string): void {
-    const told = this.#blockOf('text', index).text
-    if (whole.length > told.length && whole.startsWith(told)) this.#growBlock('text', index, whole.slice(told.length))
+    const known = this.#blockOf('text', index).text
+    if (whole.length > known.length && whole.startsWith(known))
+      this.#growBlock('text', index, whole.slice(known.length))
   }
 
-  #idOf(item: WireObject): string {
-    this.#callId ??= this.#ids.give(this.index, item)
+  #idOf(item: Fields): string {
+    this.#callId ??= this.#ids.take(callIdOf(item), this.index)
     return this.#callId
   }
 
-  /** Whether `item` holds all that its deltas brought: some servers close an item with nothing in it. */
-  #saysAll(item: WireObject): boolean {
+  /** True if `item` contains everything that its deltas did: some servers close an item without content. */
+  #isWhole(item: Fields): boolean {
     if (isCall(item)) {
-      const input = this.#input?.kind === 'input' ? stringOf(item['input']) : argumentsOf(item)
+      const input = this.#input?.kind === 'input' ? stringIn(item['input']) : argumentsOf(item)
       return input.length >= (this.#input?.text.length ?? 0)
     }
     if (item['type'] !== 'message') return true
-    const held = blocksOf(item).map((block) => stringOf(block['text'] ?? block['refusal']))
+    const held = blocksOf(item).map((block) => stringIn(block['text'] ?? block['refusal']))
     return held.join('').length >= this.#blocks.reduce((length, block) => length + block.text.length, 0)
   }
 
-  /** The item that the deltas add up to. */
-  #gathered(): WireObject {
+  /** The sum of the deltas. */
+  #folded(): Fields {
     const { item } = this
     if (this.#input?.kind === 'arguments') return { type: 'function_call', ...item, arguments: this.#input.text }
     if (this.#input?.kind === 'input') return { type: 'custom_tool_call', ...item, input: this.#input.text }
     if (this.#blocks.length === 0) return item
-    if (!this.#blocks.some(isThought)) {
+    if (!this.#blocks.some(isReasoning)) {
       return { type: 'message', role: 'assistant', ...item, content: this.#wireBlocks('text', 'refusal') }
     }
     const [summary, content] = [this.#wireBlocks('summary'), this.#wireBlocks('reasoning')]
     return { type: 'reasoning', ...item, summary, ...(content.length > 0 && { content }) }
   }
 
-  #wireBlocks(...kinds: readonly Block['kind'][]): readonly WireObject[] {
+  #wireBlocks(...kinds: readonly Block['kind'][]): readonly Fields[] {
     return this.#blocks
       .filter(({ kind, text }) => kinds.includes(kind) && text !== '')
       .sort((left, right) => left.index - right.index)
@@ -178,6 +188,6 @@ export class OutputItem {
   }
 }
 
-function isThought({ kind }: Block): boolean {
+function isReasoning({ kind }: Block): boolean {
   return kind === 'summary' || kind === 'reasoning'
 }

@@ -1,14 +1,16 @@
 import type { AssistantPart } from '../../contracts/entry.js'
 import type { JsonObject } from '../../util/json.js'
-import { listOf, nativeOf, stringOf, without } from './native.js'
-import type { WireObject } from './native.js'
+import { argumentsText, customArguments } from '../wire/calls.js'
+import { objectsIn, stringIn, without } from '../wire/read.js'
+import type { Fields } from '../wire/read.js'
+import { nativeOf } from './native.js'
 
 /**
- * The parts of one item of a reply's output, in order: a message gives one for each block of its content, every other
- * item one. What we do not know is opaque, and so is what the server did itself (searches, programs, compaction).
- * `callId` is asked for a tool call only.
+ * The parts of one item of a reply's output, in order: one for each block of a message, one for any other item. Unknown
+ * items are opaque, and so are those of the server itself (searches, programs, compaction). `callId` is called for tool
+ * calls only.
  */
-export function partsOf(item: WireObject, callId: () => string): readonly AssistantPart[] {
+export function partsOf(item: Fields, callId: () => string): readonly AssistantPart[] {
   switch (item['type']) {
     case 'message':
       return messageParts(item)
@@ -19,63 +21,66 @@ export function partsOf(item: WireObject, callId: () => string): readonly Assist
   }
 }
 
-/** Whether an item is a call that the client has to answer. */
-export function isCall({ type }: WireObject): boolean {
+/** True for a call that needs a result from the client. */
+export function isCall({ type }: Fields): boolean {
   return type === 'function_call' || type === 'tool_call' || type === 'custom_tool_call'
 }
 
-/** The text of a reasoning item: its summaries, then its own words, as far as the provider shows them. */
-export function reasoningText(item: WireObject): string {
-  const texts = [...listOf(item['summary']), ...listOf(item['content'])].map((piece) => stringOf(piece['text']))
+/** The text of a reasoning item: its summaries, then its content, as far as the provider shows it. */
+export function reasoningText(item: Fields): string {
+  const texts = [...objectsIn(item['summary']), ...objectsIn(item['content'])].map((piece) => stringIn(piece['text']))
   return texts.filter((text) => text !== '').join(REASONING_SEPARATOR)
 }
 
 /** Between two pieces of reasoning. */
 export const REASONING_SEPARATOR = '\n\n'
 
-/** A call's arguments as JSON text. A custom tool's input is plain text: here it is `{"input": …}`. */
-export function argumentsOf(item: WireObject): string {
-  if (item['type'] === 'custom_tool_call') return JSON.stringify({ input: stringOf(item['input']) })
-  const { arguments: given } = item
-  const text = typeof given === 'string' ? given : JSON.stringify(given ?? {})
-  return text === '' ? '{}' : text
+/** The provider's id of a call; empty if there is none. */
+export function callIdOf(item: Fields): string {
+  return stringIn(item['call_id']) || stringIn(item['id'])
 }
 
-/** The blocks of a message's content; a compatible server may send plain text. */
-export function blocksOf(message: WireObject): readonly WireObject[] {
+/** A call's arguments as JSON text. The plain text input of a custom tool becomes `{"input": …}`. */
+export function argumentsOf(item: Fields): string {
+  if (item['type'] === 'custom_tool_call') return customArguments(stringIn(item['input']))
+  return argumentsText(item['arguments'])
+}
+
+/** The blocks of a message's content, which is a string on some compatible servers. */
+export function blocksOf(message: Fields): readonly Fields[] {
   const { content } = message
-  return typeof content === 'string' ? [{ type: 'output_text', text: content }] : listOf(content)
+  return typeof content === 'string' ? [{ type: 'output_text', text: content }] : objectsIn(content)
 }
 
-/** Whether a block of a message is text for the reader. */
-export function isText(block: WireObject): boolean {
+/** True for a block of visible text. */
+export function isText(block: Fields): boolean {
   return block['type'] === 'output_text' || block['type'] === 'text'
 }
 
-function callPart(item: WireObject, callId: string): AssistantPart {
+function callPart(item: Fields, callId: string): AssistantPart {
   const native = itemOf(without(item, 'call_id', 'name', 'arguments', 'input'))
-  return { type: 'tool_call', callId, name: stringOf(item['name']), arguments: argumentsOf(item), native }
+  return { type: 'tool_call', callId, name: stringIn(item['name']), arguments: argumentsOf(item), native }
 }
 
-function messageParts(item: WireObject): readonly AssistantPart[] {
-  const message = without(item, 'content')
+function messageParts(item: Fields): readonly AssistantPart[] {
+  const message = without(item, 'content') as JsonObject
   const blocks = blocksOf(item)
-  // A message that says nothing still follows its reasoning when the reply is sent back.
+  // A message without content must still follow its reasoning when the reply is sent back.
   if (blocks.length === 0) {
     return [{ type: 'text', text: '', native: nativeOf({ kind: 'block', block: { type: 'output_text' }, message }) }]
   }
   return blocks.map((block, index) => blockPart(block, index === 0 ? message : undefined))
 }
 
-function blockPart(block: WireObject, message: JsonObject | undefined): AssistantPart {
+function blockPart(block: Fields, message: JsonObject | undefined): AssistantPart {
   const opening = message === undefined ? {} : { message }
   if (!isText(block)) {
     return { type: 'opaque', native: nativeOf({ kind: 'block', block: block as JsonObject, ...opening }) }
   }
-  const native = nativeOf({ kind: 'block', block: without(block, 'text'), ...opening })
-  return { type: 'text', text: stringOf(block['text']), native }
+  const native = nativeOf({ kind: 'block', block: without(block, 'text') as JsonObject, ...opening })
+  return { type: 'text', text: stringIn(block['text']), native }
 }
 
-function itemOf(item: WireObject): NonNullable<AssistantPart['native']> {
+function itemOf(item: Fields): NonNullable<AssistantPart['native']> {
   return nativeOf({ kind: 'item', item: item as JsonObject })
 }

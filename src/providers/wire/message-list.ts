@@ -1,9 +1,10 @@
 import type { JsonObject } from '../../util/json.js'
 import type { Transport } from '../http/wire.js'
+import { without } from './read.js'
 
 /**
- * The messages of a conversation, in the form that the transport takes. As bytes they only grow: each message is
- * serialized when it joins and never again, so that the cost of a turn does not grow with the conversation.
+ * The messages of a conversation, in the form that the transport expects. Bytes are only appended: each message is
+ * serialized once, so the cost of a turn does not grow with the conversation.
  */
 export class MessageList {
   readonly #form: Transport['bodies']
@@ -19,7 +20,7 @@ export class MessageList {
     this.#field = conversationField
   }
 
-  /** Drops everything and begins anew behind `head`. */
+  /** Replaces everything by `head` and `messages`. */
   open(head: JsonObject, messages: readonly JsonObject[]): void {
     this.#head = head
     if (this.#form === 'json') {
@@ -27,7 +28,7 @@ export class MessageList {
       return
     }
     this.#headBytes = this.#opening(head)
-    // What was sent may still be on its way: its bytes are not written over.
+    // An earlier request may still be on its way: its bytes are not overwritten.
     this.#bytes = NO_BYTES
     this.#length = 0
     this.append(messages)
@@ -35,23 +36,28 @@ export class MessageList {
 
   append(messages: readonly JsonObject[]): void {
     for (const message of messages) {
-      if (this.#form === 'json') this.#messages.push(message)
-      else this.#write(`${this.#length === 0 ? '' : ','}${JSON.stringify(message)}`)
+      if (this.#form === 'json') {
+        this.#messages.push(message)
+        continue
+      }
+      const text = JSON.stringify(message)
+      const needed = this.#length + 1 + Buffer.byteLength(text)
+      if (needed > this.#bytes.length) this.#grow(needed)
+      if (this.#length > 0) this.#bytes[this.#length++] = COMMA
+      this.#length += this.#bytes.write(text, this.#length)
     }
   }
 
-  /** The whole body, `tail` behind the messages. Bytes come in pieces, to be sent one after the other. */
+  /** The whole body, with `tail` after the messages. Bytes come in pieces that are sent one after the other. */
   finish(tail: JsonObject): readonly Uint8Array[] | JsonObject {
     if (this.#form === 'json') return { ...this.#head, [this.#field]: [...this.#messages], ...tail }
+    let headBytes = this.#headBytes
+    // A field is sent once, in the tail: not every server uses the last of two.
+    const repeated = Object.keys(tail).filter((name) => name in this.#head)
+    if (repeated.length > 0) headBytes = this.#opening(without(this.#head, ...repeated))
     const fields = JSON.stringify(tail).slice(1)
     const closing = Buffer.from(fields.length > 1 ? `],${fields}` : ']}')
-    return [this.#headWithout(tail), this.#bytes.subarray(0, this.#length), closing]
-  }
-
-  /** A field that the tail has too is said once, there: not every server takes the last of two. */
-  #headWithout(tail: JsonObject): Uint8Array {
-    if (!Object.keys(tail).some((name) => name in this.#head)) return this.#headBytes
-    return this.#opening(Object.fromEntries(Object.entries(this.#head).filter(([name]) => !(name in tail))))
+    return [headBytes, this.#bytes.subarray(0, this.#length), closing]
   }
 
   #opening(head: JsonObject): Buffer<ArrayBuffer> {
@@ -60,17 +66,14 @@ export class MessageList {
     return Buffer.from(`${fields}${separator}${JSON.stringify(this.#field)}:[`)
   }
 
-  #write(text: string): void {
-    const needed = this.#length + Buffer.byteLength(text)
-    if (needed > this.#bytes.length) {
-      const grown = Buffer.allocUnsafeSlow(Math.max(needed, this.#bytes.length * 2, SMALLEST))
-      this.#bytes.copy(grown, 0, 0, this.#length)
-      this.#bytes = grown
-    }
-    this.#length += this.#bytes.write(text, this.#length)
+  #grow(needed: number): void {
+    const grown = Buffer.allocUnsafeSlow(Math.max(needed, this.#bytes.length * 2, SMALLEST))
+    this.#bytes.copy(grown, 0, 0, this.#length)
+    this.#bytes = grown
   }
 }
 
-/** First size of the buffer, in bytes. */
+const COMMA = 0x2c
+/** Initial size of the buffer, in bytes. */
 const SMALLEST = 4096
 const NO_BYTES = Buffer.alloc(0)

@@ -25,14 +25,17 @@ import type { PartialFields, Shape } from '../../util/shape.js'
 import { LONGEST_TIMER_MS } from '../../util/timeout.js'
 import type { ProviderOptions, Timeouts } from '../http/options.js'
 
-/** Reads the options of a model factory. Throws `invalid_options`, which names the option. */
+/** Parses the options of a model factory. Throws `invalid_options`, with the name of the option. */
 export function parseModelOptions<T extends ProviderOptions>(shape: Shape<T>, given: unknown, factory: string): T {
   const parsed = parse(shape, given, `\`${factory}\``)
   checkConflicts(parsed)
   return parsed
 }
 
-/** Refuses a reasoning effort that the model is known not to take. Throws `invalid_options`, which names those it takes. */
+/** Retries of a failed request, by default. */
+export const DEFAULT_MAX_RETRIES = 2
+
+/** Rejects a reasoning effort that the model is known not to support. Throws `invalid_options`, with the supported ones. */
 export function checkEffort(model: string, { reasoningEfforts }: ModelCapabilities, effort?: ReasoningEffort): void {
   if (effort === undefined || reasoningEfforts === undefined || reasoningEfforts.includes(effort)) return
   const accepted =
@@ -51,7 +54,7 @@ const headerText = secret(matching(/^[\t\x20-\x7e\x80-\xff]*$/, 'the value of a 
 const httpUrl = where(string, 'a URL with `http:` or `https:`', isHttpUrl)
 const openUrl = secret(where(string, 'a URL without a password', hasNoPassword))
 
-/** The address of a server. It must not contain a key: addresses are shown in messages. */
+/** The address of a server. It must not contain a password: addresses are shown in messages. */
 export const serverUrl: Shape<string> = {
   expected: httpUrl.expected,
   read: (value) => {

@@ -1,5 +1,7 @@
+import { HarnessError } from '../../contracts/errors.js'
 import type {
   CacheBust,
+  Model,
   ModelCapabilities,
   ModelDelta,
   ModelSession,
@@ -7,18 +9,19 @@ import type {
   RequestConstants,
   TurnOptions,
 } from '../../contracts/model.js'
-import type { TranscriptEntry } from '../../contracts/entry.js'
+import type { AssistantPart, TranscriptEntry } from '../../contracts/entry.js'
 import { mendHistory } from '../../contracts/mend.js'
 import { firstDifference } from '../../util/first-difference.js'
 import type { JsonObject } from '../../util/json.js'
-import { CallIds } from './call-ids.js'
-import { checkEffort } from './options.js'
-import { MessageList } from './message-list.js'
 import { withRetries } from '../http/retry.js'
 import type { Attempt } from '../http/retry.js'
-import { streamedReply } from '../http/streamed-reply.js'
-import type { DecodedReply, Transport, WireFormat, WireRequest } from '../http/wire.js'
+import { WHOLE_REPLY } from '../http/wire.js'
+import type { DecodedReply, FoldOptions, Transport, WireChunk, WireFormat, WireRequest } from '../http/wire.js'
+import { CallIds } from './calls.js'
+import { MessageList } from './message-list.js'
+import { checkEffort } from './options.js'
 
+/** The options that all sessions of a model share. */
 export interface WireSessionOptions {
   readonly provider: string
   readonly model: string
@@ -27,31 +30,57 @@ export interface WireSessionOptions {
   readonly transport: Transport
   readonly headers: Readonly<Record<string, string>>
   readonly maxRetries: number
-  /** The server keeps the conversation: send what is new and the id of the last response. */
+  /** The server stores the conversation: only new entries and the id of the last response are sent. */
   readonly chain: boolean
 }
 
-/** What every request of a session begins with, encoded. */
+/** A model of a wire format and a transport. */
+export class SessionModel implements Model {
+  readonly provider: string
+  readonly id: string
+  readonly capabilities: ModelCapabilities
+  readonly #options: WireSessionOptions
+  #isClosed = false
+
+  constructor(options: WireSessionOptions) {
+    this.provider = options.provider
+    this.id = options.model
+    this.capabilities = options.capabilities
+    this.#options = options
+  }
+
+  openSession(): ModelSession {
+    if (this.#isClosed) throw new HarnessError('closed', `The model \`${this.id}\` is closed.`)
+    return new WireSession(this.#options)
+  }
+
+  async close(): Promise<void> {
+    this.#isClosed = true
+    await this.#options.transport.close()
+  }
+}
+
+/** The beginning of every request of a session, encoded. */
 interface Opening {
   readonly constants: RequestConstants
   readonly head: JsonObject
   readonly messages: readonly JsonObject[]
 }
 
-/** What the server knows of the conversation, when it keeps it. */
+/** The conversation as the server stores it. */
 interface ChainEnd {
   readonly responseId: string
-  /** Entries of the transcript that led to this response. */
+  /** Number of entries of the transcript before this response. */
   readonly entries: number
 }
 
-/** One run's session with a provider: joins a wire format to a transport. Remembers what it has encoded, nothing else. */
+/** One run's session with a provider: connects a wire format to a transport. Its only state is what it has encoded. */
 export class WireSession implements ModelSession {
   readonly #options: WireSessionOptions
   readonly #messages: MessageList
   readonly #callIds = new CallIds()
   #opening: Opening | null = null
-  /** The entries that have been encoded, in order: known by identity. */
+  /** The encoded entries, in order; compared by identity. */
   #encoded: TranscriptEntry[] = []
   #generation = 0
   #chainEnd: ChainEnd | null = null
@@ -66,30 +95,27 @@ export class WireSession implements ModelSession {
     constants: RequestConstants,
     options: TurnOptions,
   ): Promise<ModelTurn> {
-    const { model, capabilities, maxRetries, chain } = this.#options
-    checkEffort(model, capabilities, constants.settings.reasoningEffort)
+    const { provider, model, format, maxRetries, chain } = this.#options
     this.#encode(transcript, constants, options)
     const entries = transcript.length
-    const carried = this.#options.format.carried?.(transcript, constants) ?? {}
+    const carried = format.carried?.(transcript, constants) ?? {}
     const ask = this.#ask.bind(this, { entries, carried }, options)
     const reply = await withRetries(ask, { maxRetries, signal: options.signal, onRetry: options.onRetry })
-    const { responseId } = reply
+    const { parts, finishReason, usage, native, ...rest } = reply
+    const { responseId } = rest
     this.#chainEnd = chain && responseId !== null ? { responseId, entries } : null
-    return this.#toTurn(reply)
+    const own = { role: 'assistant', parts: this.#callIds.inParts(parts), provider, model, finishReason, usage } as const
+    return { entry: native === undefined ? own : { ...own, native }, ...rest }
   }
 
-  /** Encodes new entries; all of them for another view, and if an earlier entry changed, which is reported. All or nothing. */
+  /**
+   * Encodes the new entries; all entries if the view is another one, or if an earlier entry has changed, which is
+   * reported. If encoding throws, the session is unchanged.
+   */
   #encode(transcript: readonly TranscriptEntry[], constants: RequestConstants, options: TurnOptions): void {
-    const opening = this.#openingFor(constants)
-    const isNewView = this.#generation !== options.generation
-    const bust = isNewView ? undefined : this.#bustBy(opening, transcript)
-    if (isNewView) this.#chainEnd = null
-    if (bust !== undefined) {
-      this.#chainEnd = null
-      options.onCacheBust?.(bust)
-    }
-    const isFresh = this.#opening === null || isNewView || bust !== undefined
-    const added = transcript.slice(isFresh ? 0 : this.#encoded.length)
+    const opening = this.#opening?.constants === constants ? this.#opening : this.#openingFor(constants)
+    const isFresh = this.#isFresh(opening, transcript, options)
+    const added = isFresh ? transcript : transcript.slice(this.#encoded.length)
     if (isFresh || this.#options.chain) this.#open(opening, transcript, options)
     else this.#messages.append(this.#options.format.encode(added, constants))
     if (isFresh) {
@@ -102,7 +128,53 @@ export class WireSession implements ModelSession {
     for (const entry of added) this.#encoded.push(entry)
   }
 
-  /** Begins the messages anew: with what the server does not have, where it keeps the conversation, else with everything. */
+  #openingFor(constants: RequestConstants): Opening {
+    const { format, model, capabilities } = this.#options
+    checkEffort(model, capabilities, constants.settings.reasoningEffort)
+    return { constants, head: format.head(constants), messages: format.opening(constants) }
+  }
+
+  /** True if the conversation must be encoded from its beginning. Reports it if the provider's cache is lost. */
+  #isFresh(opening: Opening, transcript: readonly TranscriptEntry[], options: TurnOptions): boolean {
+    const before = this.#opening
+    if (before === null) return true
+    if (this.#generation !== options.generation) {
+      this.#chainEnd = null
+      return true
+    }
+    const areSameEntries = isPrefix(this.#encoded, transcript)
+    if (before === opening && areSameEntries) return false
+    const bust = this.#bustBy({ before, opening }, transcript, areSameEntries)
+    if (bust === undefined) return false
+    this.#chainEnd = null
+    options.onCacheBust?.(bust)
+    return true
+  }
+
+  /** The first difference to earlier requests that the provider would see. Another object may be an equal one. */
+  #bustBy(
+    { before, opening }: { readonly before: Opening; readonly opening: Opening },
+    transcript: readonly TranscriptEntry[],
+    areSameEntries: boolean,
+  ): CacheBust | undefined {
+    const inHead = firstDifference(before.head, opening.head)
+    if (inHead !== undefined) return { path: `$${inHead}`, cause: 'constants_changed' }
+    const again = transcript.slice(0, this.#encoded.length)
+    const inMessages = firstDifference(this.#messagesOf(before, this.#encoded), this.#messagesOf(opening, again))
+    if (inMessages === undefined) {
+      this.#encoded = again
+      return undefined
+    }
+    const isOfConstants = areSameEntries || firstDifference(before.messages, opening.messages) !== undefined
+    const path = `$.${this.#options.format.conversationField}${inMessages}`
+    return { path, cause: isOfConstants ? 'constants_changed' : 'entry_changed' }
+  }
+
+  #messagesOf({ messages, constants }: Opening, entries: readonly TranscriptEntry[]): readonly JsonObject[] {
+    return [...messages, ...this.#options.format.encode(mendHistory(entries).entries, constants)]
+  }
+
+  /** Replaces the messages: by the entries that are new to a server that stores the conversation, otherwise by all. */
   #open(opening: Opening, transcript: readonly TranscriptEntry[], { onRepair }: TurnOptions): void {
     const { format } = this.#options
     const unknown = this.#unknownToServer(transcript)
@@ -116,44 +188,13 @@ export class WireSession implements ModelSession {
     this.#messages.open(opening.head, [...opening.messages, ...format.encode(entries, opening.constants)])
   }
 
-  /**
-   * What came after the reply that the server goes on from; null where it has nothing to go on from, or where another
-   * model has answered since.
-   */
+  /** The entries after the stored reply; null if none is stored, or if another model has replied since. */
   #unknownToServer(transcript: readonly TranscriptEntry[]): readonly TranscriptEntry[] | null {
     if (this.#chainEnd === null) return null
     const [reply, ...rest] = transcript.slice(this.#chainEnd.entries)
     const { provider, model } = this.#options
     const isOurs = reply?.role === 'assistant' && reply.provider === provider && reply.model === model
     return isOurs && rest.every((entry) => entry.role !== 'assistant') ? rest : null
-  }
-
-  #openingFor(constants: RequestConstants): Opening {
-    if (this.#opening?.constants === constants) return this.#opening
-    const { format } = this.#options
-    return { constants, head: format.head(constants), messages: format.opening(constants) }
-  }
-
-  /** The first difference that the provider would see in what it was sent before. Another object need not be one. */
-  #bustBy(opening: Opening, transcript: readonly TranscriptEntry[]): CacheBust | undefined {
-    const { conversationField } = this.#options.format
-    const before = this.#opening
-    const areSameEntries = isPrefix(this.#encoded, transcript)
-    if (before === null || (before === opening && areSameEntries)) return undefined
-    const inHead = firstDifference(before.head, opening.head)
-    if (inHead !== undefined) return { path: `$${inHead}`, cause: 'constants_changed' }
-    const again = transcript.slice(0, this.#encoded.length)
-    const inMessages = firstDifference(this.#messagesOf(before, this.#encoded), this.#messagesOf(opening, again))
-    if (inMessages === undefined) {
-      this.#encoded = again
-      return undefined
-    }
-    const isOfConstants = areSameEntries || firstDifference(before.messages, opening.messages) !== undefined
-    return { path: `$.${conversationField}${inMessages}`, cause: isOfConstants ? 'constants_changed' : 'entry_changed' }
-  }
-
-  #messagesOf({ messages, constants }: Opening, entries: readonly TranscriptEntry[]): readonly JsonObject[] {
-    return [...messages, ...this.#options.format.encode(mendHistory(entries).entries, constants)]
   }
 
   async #ask(
@@ -168,37 +209,45 @@ export class WireSession implements ModelSession {
     const body = this.#messages.finish({ ...carried, ...tail })
     const request: WireRequest = { path: format.path, headers, body, signal }
     const callIdFor = (index: number): string => `call_${entries + 1}_${index + 1}`
-    if (onDelta === undefined) return format.decode((await transport.send(request)).json, { callIdFor, onDelta })
-    const ids = this.#callIds.forReply()
-    const tell = (delta: ModelDelta): void => {
-      attempt.toldDeltas = true
-      onDelta(ids.inDelta(delta))
+    if (onDelta === undefined) return format.decode(await transport.send(request), { callIdFor, onDelta })
+    const emit = (delta: ModelDelta): void => {
+      attempt.hasEmitted = true
+      onDelta(this.#callIds.inDelta(delta))
     }
-    const reply = await streamedReply(transport.stream(request), format, { callIdFor, onDelta: tell })
+    const reply = await streamedReply(transport.stream(request), format, { callIdFor, onDelta: emit })
     signal.throwIfAborted()
     return reply
   }
-
-  #toTurn(reply: DecodedReply): ModelTurn {
-    const { provider, model } = this.#options
-    const { finishReason, nativeFinishReason, refusal, usage, native, responseId, responseModel, raw } = reply
-    const parts = this.#callIds.forReply().inParts(reply.parts)
-    return {
-      entry: {
-        ...{ role: 'assistant', parts, provider, model, finishReason, usage },
-        ...(native !== undefined && { native }),
-      },
-      nativeFinishReason,
-      ...(refusal !== undefined && { refusal }),
-      responseId,
-      responseModel,
-      raw,
-    }
-  }
 }
 
-/** The one place where a turn looks at the whole conversation: a plain loop, a nanosecond for each entry. */
+/** The only place where a turn looks at the whole conversation: a plain loop, a nanosecond for each entry. */
 function isPrefix(encoded: readonly TranscriptEntry[], transcript: readonly TranscriptEntry[]): boolean {
   for (let index = 0; index < encoded.length; index++) if (encoded[index] !== transcript[index]) return false
   return true
+}
+
+/** Adds up a stream. If the server sent a whole reply instead, its parts are emitted at once. */
+async function streamedReply(
+  stream: AsyncIterable<readonly WireChunk[]>,
+  format: WireFormat,
+  options: FoldOptions,
+): Promise<DecodedReply> {
+  const fold = format.fold(options)
+  for await (const chunks of stream) {
+    const [first] = chunks
+    if (first?.event === WHOLE_REPLY) {
+      const reply = format.decode(first.data, options)
+      for (const part of reply.parts) emitPart(part, options)
+      return reply
+    }
+    for (const chunk of chunks) fold.add(chunk)
+  }
+  return fold.end()
+}
+
+function emitPart(part: AssistantPart, { onDelta }: FoldOptions): void {
+  const text = part.type === 'opaque' ? '' : part.type === 'tool_call' ? part.arguments : part.text
+  if (text === '') return
+  if (part.type === 'tool_call') onDelta?.({ kind: 'tool_input_delta', text, callId: part.callId, toolName: part.name })
+  else onDelta?.({ kind: part.type === 'text' ? 'text_delta' : 'reasoning_delta', text })
 }

@@ -43,7 +43,7 @@ describe('user messages', () => {
     const error = await errorOf(() => encoded([user([WAV])], 'acme.chat', 'v3', ['image']))
     expect(error).toMatchObject({
       code: 'invalid_options',
-      message: 'The model of `ai-sdk:acme.chat` takes no `audio`.',
+      message: 'The model of `ai-sdk:acme.chat` does not support `audio`.',
     })
   })
 
@@ -56,7 +56,7 @@ describe('user messages', () => {
 describe('the encoding of a reply', () => {
   const parts = (...given: AssistantPart[]): object[] => {
     const [message] = encoded([assistant(...given)], 'anthropic.messages')
-    return (message?.content ?? []) as object[]
+    return (message?.['content'] ?? []) as object[]
   }
   const signed = { providerMetadata: { anthropic: { signature: 'c2ln' } } }
 
@@ -131,9 +131,9 @@ describe('the encoding of a reply', () => {
   test('an id that is too long for OpenAI becomes the same short one for the call and its result', () => {
     const long = 'c'.repeat(65)
     const [reply, answer] = encoded([assistant(call(long)), result(long)], 'openai.responses')
-    const [made] = reply!.content as unknown as [{ toolCallId: string }]
+    const [made] = reply!['content'] as unknown as [{ toolCallId: string }]
     expect(made.toolCallId).toMatch(/^call_[0-9a-f]{32}$/)
-    expect(answer?.content).toMatchObject([{ toolCallId: made.toolCallId }])
+    expect(answer?.['content']).toMatchObject([{ toolCallId: made.toolCallId }])
   })
 })
 
@@ -217,7 +217,7 @@ describe('provider-executed tools', () => {
     ['a block that the version cannot say', 'v3', { type: 'custom', kind: 'acme.x' }, []],
     ['a request for approval', 'v3', { type: 'tool-approval-request', approvalId: 'a', toolCallId: 's1' }, []],
   ])('%s (%s)', (_name, version, data, expected) => {
-    const content = encoded([assistant(opaque(data))], 'acme.chat', version)[0]?.content ?? []
+    const content = encoded([assistant(opaque(data))], 'acme.chat', version)[0]?.['content'] ?? []
     expect(content).toEqual(expected)
   })
 })
@@ -283,7 +283,7 @@ describe('the results of a batch', () => {
   })
 
   test.each(VERSION_NAMES)('otherwise it follows the results, with a note on its origin (%s)', (version) => {
-    const [image] = (encoded([user([PNG])], 'acme.chat', version)[0]?.content ?? []) as object[]
+    const [image] = (encoded([user([PNG])], 'acme.chat', version)[0]?.['content'] ?? []) as object[]
     expect(batch('acme.chat', version, PNG)).toEqual([
       answered({ type: 'text', value: '{"ok":true}' }),
       { role: 'user', content: [{ type: 'text', text: 'From the result of the call `c1` of `lookup`:' }, image] },
@@ -302,7 +302,7 @@ describe('the results of a batch', () => {
     expect(encoded([entry], 'acme.chat', 'v3', ['image'])).toEqual([
       answered({
         type: 'text',
-        value: 'E\n\n[Left out of this result. The model of `ai-sdk:acme.chat` takes no `audio`.]',
+        value: 'E\n\n[Left out of this result. The model of `ai-sdk:acme.chat` does not support `audio`.]',
       }),
     ])
   })

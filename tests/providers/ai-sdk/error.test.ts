@@ -69,13 +69,13 @@ describe('errors of a language model become one kind of error', () => {
         status: undefined,
         retryable: true,
         message:
-          'The connection to api.example.com failed in the middle of the answer: nobody listens there (ECONNREFUSED).',
+          'The connection to api.example.com failed in the middle of the answer: no server is listening there (ECONNREFUSED).',
       },
     ],
     [
       'one that failed in the middle of an answer',
       answered(200, { cause: new TypeError('terminated', { cause: system('UND_ERR_SOCKET') }) }),
-      { retryable: true, message: expect.stringContaining('the other side closed it') as string },
+      { retryable: true, message: expect.stringContaining('the server closed it') as string },
     ],
     ['a dropped socket', new TypeError('terminated'), { retryable: true }],
     ['a certificate that does not fit', system('CERT_HAS_EXPIRED'), { retryable: false }],

@@ -108,7 +108,7 @@ describe('a truncated stream', () => {
   ])('it is a retryable error, %s', async (_name, parts) => {
     const error = await errorOf(() => folded(parts))
     expect(error).toMatchObject({ code: 'provider_error', retryable: true })
-    expect(error.message).toMatch(/^The language model's stream ended before .*: the reply is not whole\.$/)
+    expect(error.message).toMatch(/^The language model's stream ended before .*: the reply is incomplete\.$/)
   })
 
   test('`other` as a finish reason of v2, and with a reason of the API, is a regular end', () => {

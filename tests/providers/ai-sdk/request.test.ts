@@ -206,7 +206,7 @@ describe('the reasoning effort', () => {
     const expected = {
       code: 'invalid_options',
       message:
-        "It is not known how `acme.chat` of the AI SDK is told a `reasoningEffort`: give its own option, as `providerOptions: { 'acme': { … } }`.",
+        "`reasoningEffort` is not supported for `acme.chat` of the AI SDK: set the provider's own option, as `providerOptions: { 'acme': { … } }`.",
     }
     expect(await errorOf(() => fromAiSdk(model, { reasoningEffort: 'low' }))).toMatchObject(expected)
     const conversation = new Conversation(fromAiSdk(model), { settings: { reasoningEffort: 'low' } })

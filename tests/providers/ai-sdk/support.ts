@@ -4,9 +4,8 @@ import { encodeEntries } from '#providers/ai-sdk/encode.js'
 import type { EncodeRules } from '#providers/ai-sdk/encode.js'
 import { fromAiSdk } from '#providers/ai-sdk/index.js'
 import type { AiSdkLanguageModel, AiSdkOptions } from '#providers/ai-sdk/index.js'
-import type { PromptMessage } from '#providers/ai-sdk/wire.js'
 import { traitsOf } from '#providers/ai-sdk/traits.js'
-import { VERSIONS } from '#providers/ai-sdk/versions.js'
+import { VERSIONS } from '#providers/ai-sdk/language-model.js'
 import type {
   AssistantEntry,
   AssistantPart,
@@ -56,7 +55,7 @@ export function encoded(
   provider = 'acme.chat',
   version: VersionName = 'v3',
   inputs?: EncodeRules['inputs'],
-): PromptMessage[] {
+): JsonObject[] {
   const rules = { provider: named(provider), version: VERSIONS.get(version)!, traits: traitsOf(provider), inputs }
   return encodeEntries(entries, rules)
 }

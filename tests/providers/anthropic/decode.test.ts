@@ -179,9 +179,9 @@ test.each<[string, unknown, { message: RegExp; retryable: boolean }]>([
     { error: { type: 'invalid_request_error', message: 'Bad thing' } },
     { message: /Bad thing/, retryable: false },
   ],
-  ['nothing', null, { message: /no message/, retryable: false }],
-  ['another API', { choices: [] }, { message: /no message/, retryable: false }],
-  ['content that is no list', message('text' as unknown as []), { message: /no message/, retryable: false }],
+  ['nothing', null, { message: /not a message/, retryable: false }],
+  ['another API', { choices: [] }, { message: /not a message/, retryable: false }],
+  ['content that is no list', message('text' as unknown as []), { message: /not a message/, retryable: false }],
 ])('%s with status 200 is an error', (_name, body, { message: text, retryable }) => {
   const error = errorOf(() => decoded(body))
 

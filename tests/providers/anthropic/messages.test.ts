@@ -147,7 +147,7 @@ describe('results', () => {
           content: [
             text('{}'),
             text(
-              "[Left out of this result. Anthropic's API takes images (JPEG, PNG, GIF, WebP), PDF and text files, got `audio` of type `audio/wav`.]",
+              "[Left out of this result. Anthropic's API supports images (JPEG, PNG, GIF, WebP), PDF and text files, got `audio` of type `audio/wav`.]",
             ),
           ],
         },

@@ -2,7 +2,6 @@ import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import type { ModelSettings } from 'thinharness'
 import type { AssistantPart } from '#contracts/entry.js'
-import { toolUseId } from '#providers/anthropic/names.js'
 import type { JsonObject } from '#util/json.js'
 import { expectValidRequest } from '../../support/request-schemas.js'
 import { assistant, bodyOf, call, CONSTANTS, decoded, format, tool, user } from './support.js'
@@ -206,6 +205,6 @@ describe('calls', () => {
         for (const id of sent) expect(id).toMatch(/^[a-zA-Z0-9_-]+$/)
       }),
     )
-    expect(toolUseId('toolu_01-x')).toBe('toolu_01-x')
+    expect(blocks([call('toolu_01-x')])).toMatchObject([{ id: 'toolu_01-x' }])
   })
 })

@@ -79,7 +79,7 @@ describe('user messages', () => {
     [
       'a file type',
       { ...PDF, mediaType: 'application/zip' },
-      /takes `application\/pdf` as `file`, got `application\/zip`/,
+      /supports `application\/pdf` as `file`, got `application\/zip`/,
     ],
     ['an audio type', { type: 'audio', data: 'AA', mediaType: 'audio/flac' }, /`audio\/wav`, `audio\/mpeg` as `audio`/],
   ])('%s that the API cannot accept is rejected before any request', (_name, part, message) => {
@@ -90,14 +90,14 @@ describe('user messages', () => {
 
   test('content that the model does not support is rejected', () => {
     const textOnly = formatOf(DIALECTS.compatible, { capabilities: { inputs: ['file'] } })
-    expect(() => encode([user(IMAGE)], textOnly)).toThrow('The model of `here` takes no `image`.')
+    expect(() => encode([user(IMAGE)], textOnly)).toThrow('The model of `here` does not support `image`.')
     expect(encode([user(PDF)], textOnly)).toHaveLength(1)
   })
 
   test('a server that accepts no lists gets the texts as one string, and nothing else', () => {
     const format = formatOf(DIALECTS.deepseek)
     expect(encode([user('One', 'Two')], format)).toEqual([{ role: 'user', content: 'One\n\nTwo' }])
-    expect(() => encode([user('One', IMAGE)], format)).toThrow('takes no `image`')
+    expect(() => encode([user('One', IMAGE)], format)).toThrow('does not support `image`')
   })
 })
 
@@ -144,7 +144,7 @@ describe('results of tools', () => {
       {
         role: 'tool',
         tool_call_id: 'a',
-        content: '{"ok":true}\n\n[Left out of this result. The model of `here` takes no `image`.]',
+        content: '{"ok":true}\n\n[Left out of this result. The model of `here` does not support `image`.]',
       },
     ])
   })

@@ -193,16 +193,16 @@ describe('failures below HTTP', () => {
   const withCode = (code: string): Error => Object.assign(new Error(`connect ${code}`), { code })
 
   test.each<[Error, boolean, string]>([
-    [withCode('ECONNREFUSED'), true, 'The connection to host:1 failed: nobody listens there (ECONNREFUSED).'],
+    [withCode('ECONNREFUSED'), true, 'The connection to host:1 failed: no server is listening there (ECONNREFUSED).'],
     [
       new AggregateError([withCode('ECONNREFUSED')], ''),
       true,
-      'The connection to host:1 failed: nobody listens there (ECONNREFUSED).',
+      'The connection to host:1 failed: no server is listening there (ECONNREFUSED).',
     ],
     [
       new TypeError('fetch failed', { cause: withCode('ECONNRESET') }),
       true,
-      'The connection to host:1 failed: the other side closed it (ECONNRESET).',
+      'The connection to host:1 failed: the server closed it (ECONNRESET).',
     ],
     [
       new TypeError('terminated', { cause: new Error('other side closed') }),

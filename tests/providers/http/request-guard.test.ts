@@ -20,7 +20,7 @@ test('the limits have defaults; null disables one', () => {
 
 test('each phase has its own time, from its start', async () => {
   const guard = guardWith({ connectMs: 100, firstByteMs: 50 })
-  const failure = messageOf(guard.wait('connectMs', never()))
+  const failure = messageOf(guard.wait('connectMs', never))
   await vi.advanceTimersByTimeAsync(90)
   guard.enter('firstByteMs')
   await vi.advanceTimersByTimeAsync(49)
@@ -32,10 +32,10 @@ test('each phase has its own time, from its start', async () => {
 
 test('time passes only while a reader waits', async () => {
   const guard = guardWith({ idleMs: 100 })
-  expect(await guard.wait('idleMs', Promise.resolve('bytes'))).toBe('bytes')
+  expect(await guard.wait('idleMs', () => Promise.resolve('bytes'))).toBe('bytes')
   await vi.advanceTimersByTimeAsync(1000)
   guard.throwIfFailed()
-  const failure = messageOf(guard.wait('idleMs', never()))
+  const failure = messageOf(guard.wait('idleMs', never))
   await vi.advanceTimersByTimeAsync(101)
   expect(await failure).toContain('`timeouts.idleMs`')
 })
@@ -43,7 +43,7 @@ test('time passes only while a reader waits', async () => {
 test('a stream of many chunks uses one timer', async () => {
   const made = vi.spyOn(globalThis, 'setTimeout')
   const guard = guardWith()
-  for (let chunk = 0; chunk < 1000; chunk++) await guard.wait('idleMs', Promise.resolve())
+  for (let chunk = 0; chunk < 1000; chunk++) await guard.wait('idleMs', () => Promise.resolve())
   expect(made).toHaveBeenCalledTimes(1)
   guard.release()
   expect(vi.getTimerCount()).toBe(0)
@@ -51,9 +51,9 @@ test('a stream of many chunks uses one timer', async () => {
 
 test('the time of the whole attempt passes whether or not a reader waits', async () => {
   const guard = guardWith({ totalMs: 100 })
-  await guard.wait('idleMs', Promise.resolve())
+  await guard.wait('idleMs', () => Promise.resolve())
   await vi.advanceTimersByTimeAsync(150)
-  expect(await messageOf(guard.wait('idleMs', never()))).toContain('`timeouts.totalMs`')
+  expect(await messageOf(guard.wait('idleMs', never))).toContain('`timeouts.totalMs`')
 })
 
 test('a request is stopped once: when the guard fails, or is released', async () => {
@@ -92,10 +92,10 @@ test('the error is the guard’s own reason, not a consequence of stopping', asy
   let fail: (error: Error) => void = () => undefined
   const work = new Promise<never>((_resolve, reject) => (fail = reject))
   guard.onStop(() => fail(new Error('The socket was destroyed.')))
-  const failure = guard.wait('idleMs', work)
+  const failure = guard.wait('idleMs', () => work)
   abort.abort(reason)
   await expect(failure).rejects.toBe(reason)
-  await expect(guard.wait('idleMs', Promise.resolve())).rejects.toBe(reason)
+  await expect(guard.wait('idleMs', () => Promise.resolve())).rejects.toBe(reason)
   expect(() => guard.throwIfFailed()).toThrow(reason)
 })
 
@@ -109,7 +109,7 @@ test('a late event of the request starts no timer', () => {
 test('once hurried, silence is short', async () => {
   const guard = guardWith({ idleMs: null })
   guard.hurry(100)
-  const failure = messageOf(guard.wait('idleMs', never()))
+  const failure = messageOf(guard.wait('idleMs', never))
   await vi.advanceTimersByTimeAsync(101)
   expect(await failure).toContain('100 ms')
 })

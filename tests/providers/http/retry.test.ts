@@ -100,7 +100,7 @@ test('deltas of a failed attempt are reported as withdrawn; each attempt counts 
   let count = 0
   const { retries } = await run(async (attempt) => {
     count += 1
-    if (count === 1) attempt.toldDeltas = true
+    if (count === 1) attempt.hasEmitted = true
     if (count < 3) throw failure()
     return 'done'
   })

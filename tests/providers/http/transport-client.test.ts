@@ -3,7 +3,7 @@ import type { ServerResponse } from 'node:http'
 import Anthropic from '@anthropic-ai/sdk'
 import OpenAI from 'openai'
 import { describe, expect, test } from 'vitest'
-import { clientCall } from '#providers/http/client-call.js'
+import { clientCall } from '#providers/http/client-transport.js'
 import type { ClientCall } from '#providers/http/client-transport.js'
 import type { Timeouts } from '#providers/http/options.js'
 import { openTransport } from '#providers/http/transport.js'
@@ -70,7 +70,7 @@ describe.each(CLIENTS)('over a handed-in client: %s', (_name, { open, method, pa
     await using server = await loopback((response) => {
       response.writeHead(200, { 'content-type': 'application/json' }).end('{"id":"x","output":[]}')
     })
-    expect((await over(server.url).send(requestOf({ a: 1 }))).json).toMatchObject({ id: 'x' })
+    expect(await over(server.url).send(requestOf({ a: 1 }))).toMatchObject({ id: 'x' })
     expect(server.received).toMatchObject([{ path, headers: { 'x-own': 'yes', 'x-user': 'me' } }])
     expect(JSON.parse(server.received[0]?.body ?? '')).toEqual({ model: 'm', max_tokens: 5, a: 1 })
   })
@@ -151,7 +151,7 @@ describe.each(CLIENTS)('over a handed-in client: %s', (_name, { open, method, pa
     await server[Symbol.asyncDispose]()
     expect(await errorOf(over(server.url).send(requestOf({})))).toMatchObject({
       code: 'provider_error',
-      message: 'The connection to the provider failed: nobody listens there (ECONNREFUSED).',
+      message: 'The connection to the provider failed: no server is listening there (ECONNREFUSED).',
       status: undefined,
       retryable: true,
     })
@@ -222,7 +222,7 @@ describe('a client of any make', () => {
       },
     }
     const reply = await transportOver(clientCall(client, 'api.create')).send(requestOf({}))
-    expect(reply).toEqual({ json: { ok: true }, headers: {} })
+    expect(reply).toEqual({ ok: true })
     expect(given).toEqual([
       'kept',
       { model: 'm', max_tokens: 5 },

@@ -53,7 +53,7 @@ describe('kept connections', () => {
 
     const error = await errorOf(transport.send(requestOf()))
     expect(error).toMatchObject({ code: 'provider_error', retryable: true, retryAfterMs: 0, status: undefined })
-    expect((await transport.send(requestOf())).json).toEqual({})
+    expect(await transport.send(requestOf())).toEqual({})
     expect(opened).toBe(4)
   })
 
@@ -120,7 +120,7 @@ describe('kept connections', () => {
     const transport = transportTo('default', server.url)
     const numbers = Array.from({ length: 200 }, (_, number) => String(number))
     const replies = await Promise.all(numbers.map((number) => transport.send(requestOf(undefined, number))))
-    expect(replies.map((reply) => reply.json)).toEqual(numbers.map((echo) => ({ echo })))
+    expect(replies).toEqual(numbers.map((echo) => ({ echo })))
   })
 })
 
@@ -162,7 +162,7 @@ describe('TLS', () => {
     expect(error.message).toContain('SELF_SIGNED_CERT')
 
     vi.stubEnv('NODE_TLS_REJECT_UNAUTHORIZED', '0')
-    expect((await transportTo('default', `https://127.0.0.1:${port}`).send(requestOf())).json).toEqual({})
+    expect(await transportTo('default', `https://127.0.0.1:${port}`).send(requestOf())).toEqual({})
     server.closeAllConnections()
     server.close()
   })
@@ -180,9 +180,9 @@ describe('TLS', () => {
   test('the time limit for connecting ends once connected', async () => {
     await using server = await loopback((response) => setTimeout(() => response.end('{}'), 120))
     const transport = transportTo('default', server.url, { connectMs: 60 })
-    expect((await transport.send(requestOf())).json).toEqual({})
+    expect(await transport.send(requestOf())).toEqual({})
     // On the kept connection too.
-    expect((await transport.send(requestOf())).json).toEqual({})
+    expect(await transport.send(requestOf())).toEqual({})
     expect(server.received.map((request) => request.connection)).toEqual([0, 0])
   })
 })
@@ -208,7 +208,7 @@ describe('proxies', () => {
     await using server = await loopback((response) => response.end('{"ok":1}'))
     await using proxy = await proxyTo(server.url, asked)
     vi.stubEnv(name, proxy.url)
-    expect((await transportTo('default', 'http://model.test/v1').send(requestOf())).json).toEqual({ ok: 1 })
+    expect(await transportTo('default', 'http://model.test/v1').send(requestOf())).toEqual({ ok: 1 })
     expect(asked).toEqual(['CONNECT model.test:80 HTTP/1.1'])
     expect(server.received[0]).toMatchObject({ path: '/v1/answer', headers: { host: 'model.test' } })
   })
@@ -226,7 +226,7 @@ describe('proxies', () => {
   test('the local machine is connected directly', async () => {
     await using server = await loopback((response) => response.end('{"ok":1}'))
     vi.stubEnv('HTTP_PROXY', 'http://127.0.0.1:1')
-    expect((await transportTo('default', server.url).send(requestOf())).json).toEqual({ ok: 1 })
+    expect(await transportTo('default', server.url).send(requestOf())).toEqual({ ok: 1 })
   })
 
   test('an invalid proxy is reported without its value', async () => {

@@ -75,7 +75,7 @@ describe('user messages', () => {
     const encode = (): unknown => responsesFormat('gpt-5.5', options).encode([user(part)], NO_CONSTANTS)
 
     expect(encode).toThrow(expect.objectContaining({ code: 'invalid_options' }))
-    expect(encode).toThrow(`Expected \`content\` that this model takes over the Responses API ${ending}`)
+    expect(encode).toThrow(`Expected \`content\` that this model supports in the Responses API ${ending}`)
   })
 })
 

@@ -1,6 +1,6 @@
 import type { ModelDelta, RequestConstants } from '#contracts/model.js'
 import { responsesFormat } from '#providers/openai/format.js'
-import { without } from '#providers/openai/native.js'
+import { without } from '#providers/wire/read.js'
 import type { DecodedReply, WireChunk } from '#providers/http/wire.js'
 
 export const NO_CONSTANTS: RequestConstants = { instructions: '', tools: [], structuredOutput: null, settings: {} }

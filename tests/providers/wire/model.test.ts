@@ -12,7 +12,7 @@ import { constants, echoFormat, user } from '../echo-format.js'
 import { errorOf } from '../support.js'
 
 beforeEach(() => {
-  for (const name of ['ECHO_KEY', 'ECHO_OTHER_KEY', 'ECHO_BASE_URL']) vi.stubEnv(name, '')
+  for (const name of ['ECHO_KEY', 'ECHO_BASE_URL']) vi.stubEnv(name, '')
 })
 afterEach(() => void vi.unstubAllEnvs())
 
@@ -27,7 +27,7 @@ function specOf(options: ProviderOptions, more: Partial<WireModelSpec> = {}): Wi
     headers: { 'Echo-Version': '1' },
     defaultBaseUrl: 'http://127.0.0.1:1/v1',
     baseUrlVariable: 'ECHO_BASE_URL',
-    apiKeyVariables: ['ECHO_KEY', 'ECHO_OTHER_KEY'],
+    apiKeyVariable: 'ECHO_KEY',
     auth: (key) => ({ 'X-Api-Key': key }),
     clientCall: 'echo.create',
     capabilities: { supportsTools: true },
@@ -46,15 +46,13 @@ function ask(options: ProviderOptions, more?: Partial<WireModelSpec>): Promise<u
 const ANSWER = JSON.stringify({ id: 'r', text: 'Hi.' })
 
 describe('the key', () => {
-  test('it is the option, then the first variable with a value', async () => {
+  test('it is the option, then the variable', async () => {
     await using server = await loopback((response) => response.end(ANSWER))
     const baseUrl = server.url
-    vi.stubEnv('ECHO_OTHER_KEY', 'other')
-    await ask({ baseUrl })
     vi.stubEnv('ECHO_KEY', ' first\n')
     await ask({ baseUrl })
     await ask({ baseUrl, apiKey: 'given' })
-    expect(server.received.map((request) => request.headers['x-api-key'])).toEqual(['other', 'first', 'given'])
+    expect(server.received.map((request) => request.headers['x-api-key'])).toEqual(['first', 'given'])
   })
 
   test('it is looked up when a request is sent, not before', async () => {
@@ -63,7 +61,7 @@ describe('the key', () => {
     const error = await errorOf(session.turn([user('Hi')], constants(), turnOptions()))
     expect(error).toMatchObject({ code: 'missing_key', retryable: false })
     expect(error.message).toBe(
-      'There is no API key for `echo`: set the environment variable `ECHO_KEY` or `ECHO_OTHER_KEY`, or give `apiKey`.',
+      'There is no API key for `echo`: set the environment variable `ECHO_KEY`, or give `apiKey`.',
     )
     vi.stubEnv('ECHO_KEY', 'now')
     await session.turn([user('Hi')], constants(), turnOptions())

@@ -1,0 +1,124 @@
+import { HarnessError } from '../../contracts/errors.js'
+import type { ReasoningEffort, RequestConstants, ToolChoice, ToolDefinition } from '../../contracts/model.js'
+import { inputSchema } from '../../schema/input-schema.js'
+import { isObject } from '../../util/json.js'
+import type { JsonObject } from '../../util/json.js'
+import { mergeJson } from '../../util/merge-json.js'
+import type { WireFormat } from '../http/wire.js'
+import { without } from '../wire/read.js'
+import { settingsOf } from '../wire/settings.js'
+import { decodeReply, generatedReply } from './decode.js'
+import { encodeEntries } from './encode.js'
+import type { EncodeRules } from './encode.js'
+import { StreamFold } from './fold.js'
+import type { AiSdkOptions } from './index.js'
+import type { Version } from './language-model.js'
+import type { PromptCache, ProviderTraits } from './traits.js'
+
+/** The options that all calls of one model share. */
+export interface CallRules {
+  /** As the language model names it. */
+  readonly provider: string
+  readonly modelId: string
+  readonly version: Version
+  readonly traits: ProviderTraits
+  readonly options: AiSdkOptions
+}
+
+/** The calls of a language model as a wire format: the fields of a call are those of a request. */
+export function aiSdkFormat(calls: CallRules, entries: EncodeRules): WireFormat {
+  return {
+    path: '',
+    conversationField: 'prompt',
+    head: (constants) => callSettings(constants, calls),
+    opening: ({ instructions }) => (instructions === '' ? [] : [{ role: 'system', content: instructions }]),
+    encode: (added) => encodeEntries(added, entries),
+    tail: ({ toolChoice, maxOutputTokens }) => ({
+      ...(toolChoice !== undefined && { toolChoice: wireToolChoice(toolChoice) }),
+      ...(maxOutputTokens !== undefined && { maxOutputTokens }),
+    }),
+    fold(options) {
+      const fold = new StreamFold(options)
+      return { add: ({ data }) => fold.add(data), end: () => decodeReply(fold.end(), entries) }
+    },
+    decode: (result, options) => decodeReply(generatedReply(result, options), entries),
+  }
+}
+
+/** Throws `invalid_options` if the provider's way to set an effort is unknown. */
+export function checkEffortOption(effort: ReasoningEffort | undefined, { version, traits, provider }: CallRules): void {
+  if (effort === undefined || version.takesReasoning || traits.effort !== undefined) return
+  const name = provider.replace(/\..*$/s, '')
+  throw new HarnessError(
+    'invalid_options',
+    `\`reasoningEffort\` is not supported for \`${provider}\` of the AI SDK: set the provider's own option, as \`providerOptions: { '${name}': { … } }\`.`,
+  )
+}
+
+/** The fields that all calls of a session share, except their messages. Empty fields are omitted. */
+function callSettings(constants: RequestConstants, rules: CallRules): JsonObject {
+  const { tools, settings, structuredOutput } = constants
+  const { options, version, traits } = rules
+  const { toolChoice = 'auto' } = settings
+  checkEffortOption(settings.reasoningEffort, rules)
+  const { reasoningEffort: effort, ...limits } = settingsOf(settings, options)
+  const providerOptions = allProviderOptions(constants, effort, rules)
+  return {
+    ...options.callOptions,
+    ...limits,
+    ...(effort !== undefined && version.takesReasoning && { reasoning: effort }),
+    ...(tools.length > 0 && { tools: tools.map((tool) => functionTool(tool, traits)) }),
+    ...(tools.length > 0 && toolChoice !== 'auto' && { toolChoice: wireToolChoice(toolChoice) }),
+    ...(structuredOutput !== null && { responseFormat: responseFormat(structuredOutput) }),
+    ...(options.headers !== undefined && { headers: options.headers }),
+    ...(Object.keys(providerOptions).length > 0 && { providerOptions }),
+  }
+}
+
+function wireToolChoice(choice: ToolChoice): JsonObject {
+  return typeof choice === 'string' ? { type: choice } : { type: 'tool', toolName: choice.tool }
+}
+
+function functionTool({ name, description, parameters }: ToolDefinition, { looseTools }: ProviderTraits): JsonObject {
+  return {
+    type: 'function',
+    name,
+    ...(description !== '' && { description }),
+    inputSchema: inputSchema(parameters),
+    ...(looseTools === true && { strict: false }),
+  }
+}
+
+function responseFormat({ name, schema, description }: NonNullable<RequestConstants['structuredOutput']>): JsonObject {
+  return { type: 'json', schema, name, ...(description !== undefined && { description }) }
+}
+
+/** The settings take precedence over the model's options, and both over the defaults for the provider. */
+function allProviderOptions(
+  { settings, structuredOutput }: RequestConstants,
+  effort: ReasoningEffort | undefined,
+  { options, version, traits, modelId }: CallRules,
+): JsonObject {
+  const given = mergeJson(options.providerOptions ?? {}, settings.providerOptions)
+  const key = traits.optionKeys.find((name) => isObject(given[name])) ?? traits.optionKeys.at(-1)
+  if (key === undefined) return given
+  const own = [
+    traits.defaults?.(promptCacheOf(options)),
+    ...(effort === undefined || version.takesReasoning ? [] : [traits.effort?.(effort, modelId)]),
+    ...(structuredOutput?.strict === false ? [traits.looseOutput] : []),
+  ].reduce<JsonObject>(mergeJson, {})
+  if (Object.keys(own).length === 0 && given[key] === undefined) return given
+  const merged = mergeJson({ [key]: own }, given)
+  return structuredOutput === null ? merged : withoutOutputOptions(merged, key, traits)
+}
+
+/** The harness's own format takes precedence over any other. */
+function withoutOutputOptions(options: JsonObject, key: string, { outputOptions = [] }: ProviderTraits): JsonObject {
+  const own = options[key]
+  return isObject(own) ? { ...options, [key]: without(own, ...outputOptions) } : options
+}
+
+function promptCacheOf({ promptCache = true }: AiSdkOptions): PromptCache {
+  if (promptCache === false) return null
+  return promptCache === true ? {} : promptCache
+}
