@@ -83,14 +83,17 @@ function userContent({ content, notice }: UserEntry): string | readonly JsonObje
 function assistantBlocks({ parts }: AssistantEntry, thinking: boolean): readonly JsonObject[] {
   const blocks: JsonObject[] = []
   let hasText = false
+  let hasBlank = false
   for (const part of parts) {
     const block = blockOf(part, thinking)
     if (block === null) continue
     blocks.push(block)
-    if (block['type'] === 'text') hasText ||= stringIn(block['text']).trim() !== ''
+    if (block['type'] !== 'text') continue
+    if (stringIn(block['text']).trim() === '') hasBlank = true
+    else hasText = true
   }
   // The API rejects a text of white space, unless the message has another text.
-  return hasText ? blocks : blocks.filter((block) => !isText(block))
+  return hasBlank && !hasText ? blocks.filter((block) => !isText(block)) : blocks
 }
 
 function blockOf(part: AssistantPart, thinking: boolean): JsonObject | null {
