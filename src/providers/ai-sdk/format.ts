@@ -11,8 +11,8 @@ import { decodeReply, generatedReply } from './decode.js'
 import { encodeEntries } from './encode.js'
 import type { EncodeRules } from './encode.js'
 import { StreamFold } from './fold.js'
-import type { AiSdkOptions } from './index.js'
 import type { Version } from './language-model.js'
+import type { AiSdkOptions } from './options.js'
 import type { PromptCache, ProviderTraits } from './traits.js'
 
 /** The options that all calls of one model share. */

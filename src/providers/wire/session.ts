@@ -104,7 +104,14 @@ export class WireSession implements ModelSession {
     const { parts, finishReason, usage, native, ...rest } = reply
     const { responseId } = rest
     this.#chainEnd = chain && responseId !== null ? { responseId, entries } : null
-    const own = { role: 'assistant', parts: this.#callIds.inParts(parts), provider, model, finishReason, usage } as const
+    const own = {
+      role: 'assistant',
+      parts: this.#callIds.inParts(parts),
+      provider,
+      model,
+      finishReason,
+      usage,
+    } as const
     return { entry: native === undefined ? own : { ...own, native }, ...rest }
   }
 

@@ -1,0 +1,51 @@
+import type { JsonObject } from '../../util/json.js'
+import { jsonObject, list, number, partial, record, string } from '../../util/shape.js'
+import type { ProviderOptions } from '../http/options.js'
+import { PROVIDER_OPTIONS } from '../wire/options.js'
+
+/** The options of every model that apply when the AI SDK's provider sends the requests, and options of the AI SDK. */
+export interface AiSdkOptions extends Pick<ProviderOptions, SharedOption> {
+  /**
+   * The AI SDK's provider options, by its names of providers: `{ openai: { serviceTier: 'flex' } }`. Those of the run's
+   * settings (`settings.providerOptions`) take precedence.
+   */
+  readonly providerOptions?: Readonly<Record<string, JsonObject>>
+  /** Settings of the AI SDK without an equivalent in this library. */
+  readonly callOptions?: AiSdkCallOptions
+}
+
+/** As the AI SDK defines them. A provider ignores those that it does not have. */
+export interface AiSdkCallOptions {
+  readonly topP?: number
+  readonly topK?: number
+  readonly presencePenalty?: number
+  readonly frequencyPenalty?: number
+  readonly seed?: number
+  readonly stopSequences?: readonly string[]
+}
+
+type SharedOption =
+  | 'headers'
+  | 'timeouts'
+  | 'maxRetries'
+  | 'maxOutputTokens'
+  | 'temperature'
+  | 'reasoningEffort'
+  | 'promptCache'
+  | 'capabilities'
+
+const { headers, timeouts, maxRetries, maxOutputTokens, temperature } = PROVIDER_OPTIONS
+const { reasoningEffort, promptCache, capabilities } = PROVIDER_OPTIONS
+
+export const OPTIONS = partial<AiSdkOptions>({
+  ...{ headers, timeouts, maxRetries, maxOutputTokens, temperature, reasoningEffort, promptCache, capabilities },
+  providerOptions: record(jsonObject),
+  callOptions: partial<AiSdkCallOptions>({
+    topP: number(),
+    topK: number(),
+    presencePenalty: number(),
+    frequencyPenalty: number(),
+    seed: number(),
+    stopSequences: list(string),
+  }),
+})
