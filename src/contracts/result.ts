@@ -87,11 +87,13 @@ export interface CountedReply {
 /** `usage` with one reply more. */
 export function withTurn(usage: RunUsage, { provider, model, usage: turn, cost }: CountedReply): RunUsage {
   const reply = requestUsage(turn, cost)
+  const name = `${provider}:${model}`
+  const before = usage.byModel[name]
   return {
     ...usage,
     ...sumOf(whole(usage), reply),
     modelRequests: usage.modelRequests + 1,
-    byModel: withModels(usage.byModel, { [`${provider}:${model}`]: reply }),
+    byModel: { ...usage.byModel, [name]: before === undefined ? reply : sumOf(before, reply) },
   }
 }
 
