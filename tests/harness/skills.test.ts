@@ -56,7 +56,7 @@ describe('skills of a harness', () => {
 
     await expect(harness.run('Go.')).rejects.toMatchObject({
       code: 'invalid_options',
-      message: 'There is no skill `b` to be selected. Did you mean `a`?',
+      message: 'There is no skill `b` to select. Did you mean `a`?',
     })
     expect(model.heard).toEqual([])
   })

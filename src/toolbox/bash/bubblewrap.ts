@@ -5,39 +5,36 @@ import { findProgram } from '../process/find-program.js'
 import { environmentOf } from '../process/environment.js'
 import { runProcess } from '../process/run-process.js'
 
-/** What a command in the sandbox may touch. Paths are absolute. */
+/** The rules of the sandbox. Paths are absolute. */
 export interface SandboxRules {
   readonly root: string
-  /** Inside the root; can be read, not written. */
+  /** Inside the root; read-only. */
   readonly ownFolder: string
   readonly readPaths: readonly string[]
   readonly writePaths: readonly string[]
   readonly network: boolean
 }
 
-/** Whether the sandbox works on this machine. */
+/** The state of the sandbox on this machine. */
 export type SandboxState =
   { readonly works: true; readonly program: string } | { readonly works: false; readonly reason: string }
 
-/** The home folder in the sandbox, unless one is named: empty, and gone when the command ends. */
+/** The default home folder in the sandbox: empty, and removed when the command ends. */
 export const SANDBOX_HOME = '/tmp'
 
-/** What the system's programs need to run; secrets are not among it. What a machine has not is passed over. */
+/** Files that the system's programs need, without secrets; those that do not exist are skipped. */
 const SYSTEM = [
   ...['/usr', '/bin', '/sbin', '/lib', '/lib32', '/lib64', '/libx32', '/nix/store'],
-  ...['passwd', 'group', 'nsswitch.conf', 'host.conf', 'hosts', 'resolv.conf', 'gai.conf', 'services', 'protocols'].map(
-    inEtc,
-  ),
-  ...['localtime', 'timezone', 'mime.types', 'profile', 'profile.d', 'bash.bashrc', 'alternatives', 'os-release'].map(
-    inEtc,
-  ),
-  ...['ld.so.cache', 'ld.so.conf', 'ld.so.conf.d', 'ssl/certs', 'ssl/openssl.cnf', 'ca-certificates'].map(inEtc),
-  ...['pki/tls/certs', 'pki/ca-trust', 'fonts', 'python3', 'java'].map(inEtc),
+  ...[
+    'passwd group nsswitch.conf host.conf hosts resolv.conf gai.conf services protocols localtime timezone mime.types',
+    'profile profile.d bash.bashrc alternatives os-release ld.so.cache ld.so.conf ld.so.conf.d ssl/certs ssl/openssl.cnf',
+    'ca-certificates pki/tls/certs pki/ca-trust fonts python3 java',
+  ].flatMap((names) => names.split(' ').map((name) => `/etc/${name}`)),
 ]
 
 const PROBE_MS = 5_000
 
-/** The arguments of `bwrap` in front of a program and its arguments. */
+/** The arguments of `bwrap` before a program and its arguments. */
 export function bubblewrapArguments(rules: SandboxRules, cwd: string): string[] {
   const { root, ownFolder, readPaths, writePaths, network } = rules
   return [
@@ -55,7 +52,7 @@ export function bubblewrapArguments(rules: SandboxRules, cwd: string): string[] 
   ]
 }
 
-/** Runs nothing in a sandbox with these rules: containers often forbid what it is made of. */
+/** Runs an empty command in a sandbox with these rules: containers often forbid the features that it needs. */
 export async function probeSandbox(bubblewrap: string, rules: SandboxRules, shell: Shell): Promise<SandboxState> {
   const program = await findProgram(bubblewrap)
   if (program === undefined) return { works: false, reason: `the program \`${basename(bubblewrap)}\` is not installed` }
@@ -68,16 +65,12 @@ export async function probeSandbox(bubblewrap: string, rules: SandboxRules, shel
     timeoutMs: PROBE_MS,
     graceMs: 1,
     maxOutputBytes: 4_096,
-    // Its answer is kept for calls to come: one of them cannot take it back.
+    // The result is kept for later calls: aborting one must not affect it.
     signal: new AbortController().signal,
   })
   if (end.kind === 'unstarted')
     return { works: false, reason: `\`${basename(bubblewrap)}\` cannot be started (${end.code})` }
   if (end.exitCode === 0) return { works: true, program }
-  const said = end.stopped === null ? end.stderr.text().trim().slice(0, 300) : `it did not end within ${PROBE_MS} ms`
-  return { works: false, reason: `\`${basename(bubblewrap)}\` does not work here: ${said || 'it failed'}` }
-}
-
-function inEtc(name: string): string {
-  return `/etc/${name}`
+  const problem = end.stopped === null ? end.stderr.text().trim().slice(0, 300) : `it did not end within ${PROBE_MS} ms`
+  return { works: false, reason: `\`${basename(bubblewrap)}\` does not work here: ${problem || 'it failed'}` }
 }

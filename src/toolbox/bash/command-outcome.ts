@@ -1,12 +1,22 @@
 import { stripVTControlCharacters } from 'node:util'
 import type { ToolOutcome } from '../../tools/outcome.js'
 import type { JsonObject } from '../../util/json.js'
-import { firstCharacters } from '../../util/characters.js'
+import { cutText } from '../../util/characters.js'
 import { excerptOf } from '../process/excerpt.js'
 import type { OutputStream, ProcessEnd } from '../process/run-process.js'
 import { spill } from '../workspace/spill.js'
 import type { Workspace } from '../workspace/workspace.js'
-import type { Launch } from './launch.js'
+
+/** A command as it was executed, for its result. */
+export interface Launch {
+  readonly command: string
+  readonly shell: string
+  /** As the model knows it. */
+  readonly cwd: string
+  readonly sandbox: 'bubblewrap' | 'none'
+  /** Why the requested sandbox is not used. */
+  readonly sandboxProblem: string | undefined
+}
 
 type Ended = ProcessEnd & { readonly kind: 'ended' }
 
@@ -19,11 +29,11 @@ export interface CommandEnd {
   readonly timeouts: { readonly timeoutMs: number; readonly hardTimeoutMs: number }
 }
 
-/** Longest command that a result repeats, and partial output of an aborted one, in characters. */
+/** Longest command in a result, and longest partial output of an aborted one, in characters. */
 const MAX_COMMAND_CHARS = 2_000
 const MAX_PARTIAL_CHARS = 4_000
 
-/** A command that has ended, well or not: streams under their names, the rest as metadata. */
+/** A command that has ended, successfully or not: streams under their names, everything else as metadata. */
 export async function endedOutcome({ workspace, launch, end, maxChars, timeouts }: CommandEnd): Promise<ToolOutcome> {
   const stdout = await section(workspace, 'stdout', { end, maxChars })
   const stderr = end.stdout === end.stderr ? EMPTY : await section(workspace, 'stderr', { end, maxChars })
@@ -42,7 +52,7 @@ export async function endedOutcome({ workspace, launch, end, maxChars, timeouts 
   }
 }
 
-/** A command that was aborted; what it had printed is in the metadata. */
+/** A command that was aborted; its output so far is in the metadata. */
 export function cancelledOutcome(launch: Launch, end: Ended): ToolOutcome {
   const partial = (stream: OutputStream): string => excerptOf(plainText(end, stream), MAX_PARTIAL_CHARS).text
   return {
@@ -54,10 +64,10 @@ export function cancelledOutcome(launch: Launch, end: Ended): ToolOutcome {
   }
 }
 
-/** A command that the system could not start, as a shell would tell it: 127 for what is missing, 126 for what cannot run. */
+/** A command that could not be started, with the exit code of a shell: 127 if it is missing, 126 if it cannot be executed. */
 export function unstartedOutcome(launch: Launch, code: string): ToolOutcome {
   const exitCode = code === 'ENOENT' ? 127 : 126
-  const reason = code === 'E2BIG' ? 'the command is too long: write it into a file and run that' : code
+  const reason = code === 'E2BIG' ? 'the command is too long: write it to a file and run that' : code
   return {
     kind: 'succeeded',
     content: `The command could not be started: ${reason}.`,
@@ -83,10 +93,10 @@ async function section(
   if (!excerpt.truncated) return { text: `${stream}:\n${text}`, metadata: {} }
   const { metadata: saved } = await spill(workspace, { text, prefix: `bash_${stream}`, limit: maxChars })
   const { saved_to_display: path } = saved
-  const where = typeof path === 'string' ? `whole in ${path}, which \`read\` shows` : 'the rest could not be saved'
+  const note = typeof path === 'string' ? `full text in ${path}: use \`read\`` : 'the rest could not be saved'
   const cut = { truncated: true, [`${stream}_truncated`]: true }
   return {
-    text: `${stream} (cut; ${where}):\n${excerpt.text}`,
+    text: `${stream} (cut; ${note}):\n${excerpt.text}`,
     metadata: typeof path === 'string' ? { ...cut, [`${stream}_file`]: path } : cut,
   }
 }
@@ -96,9 +106,8 @@ function plainText(end: Ended, stream: OutputStream): string {
 }
 
 function launchMetadata({ command, shell, cwd, sandbox, sandboxProblem }: Launch): JsonObject {
-  const shown = firstCharacters(command, MAX_COMMAND_CHARS)
   return {
-    command: shown === command ? command : `${shown}…`,
+    command: cutText(command, MAX_COMMAND_CHARS),
     shell,
     cwd,
     sandbox,
@@ -118,6 +127,6 @@ function endMetadata({ exitCode, signal, stopped, durationMs }: Ended): JsonObje
 function timeoutMessage({ stopped }: Ended, timeouts: CommandEnd['timeouts']): string | undefined {
   if (stopped === 'soft') return `The command was ended: it took longer than ${timeouts.timeoutMs} ms.`
   if (stopped === 'hard')
-    return `The command was killed: it took longer than ${timeouts.hardTimeoutMs} ms, the most it may.`
+    return `The command was killed: it took longer than the limit of ${timeouts.hardTimeoutMs} ms.`
   return undefined
 }

@@ -1,29 +1,27 @@
 import { resolve } from 'node:path'
 import type { ToolReach, ToolSpec } from '../../tools/spec.js'
 import { failedOutcome } from '../workspace/failure.js'
-import type { FileToolOptions } from '../workspace/options.js'
 import { shownPath } from '../workspace/path-text.js'
 import { UNCONFINED } from '../process/environment.js'
-import { workspaceOf } from '../workspace/workspace.js'
+import { sharedOptions, workspaceOf } from '../workspace/workspace.js'
 import { bashSettings } from './options.js'
 import type { BashOptions, BashSettings } from './options.js'
 import { ShellRunner } from './run-command.js'
 import type { BashArguments } from './run-command.js'
 
 /**
- * `bash`: one shell command. Opt-in, sequential. A command gets no input, the environment that
- * `env` says, and no more time than it may have; when it ends, whatever it has started ends too. A command that fails is a
- * result, not a failed call: `success` and `exit_code` in the metadata tell.
+ * `bash`: one shell command. Opt-in, sequential. A command has no input, the environment of `env`, and a time limit; when it
+ * ends, all processes that it started are ended too. A command that fails is a result, not a failed call: see `success` and
+ * `exit_code` in the metadata.
  *
- * Without `sandbox` nothing confines a command but the rights of this process's user: that its `cwd` lies in the root is no
- * fence. The shell is a login shell that reads the system's profile; the user's own is not read.
- * @throws HarnessError `invalid_options`, also on Windows; PathValidationError when the output folder leaves the root.
+ * Without `sandbox`, a command is confined only by the rights of this process's user: a `cwd` inside the root does not
+ * confine it. The shell is a login shell that reads the system's profile, not the user's.
+ * @throws HarnessError `invalid_options`, also on Windows; PathValidationError if the output folder leaves the root.
  */
 export function bash(options: BashOptions = {}): ToolSpec {
   const settings = bashSettings(options)
   const { root, outputDir } = settings
-  const files: FileToolOptions = { ...(root !== undefined && { root }), ...(outputDir !== undefined && { outputDir }) }
-  if (root !== undefined) workspaceOf(files, root)
+  const files = sharedOptions({ root, outputDir })
   const runner = new ShellRunner(settings)
   return {
     name: 'bash',
@@ -36,7 +34,7 @@ export function bash(options: BashOptions = {}): ToolSpec {
     sequential: true,
     aliases: { cmd: 'command' },
     pathFields: ['cwd'],
-    // What a result holds is bounded by the tool itself.
+    // The tool itself limits the output.
     maxOutputChars: settings.maxOutputChars * 2 + 10_000,
     async call(args, context) {
       const workspace = workspaceOf(files, context.root)
@@ -65,7 +63,7 @@ const PARAMETERS = {
     timeout_ms: {
       type: 'integer',
       minimum: 1,
-      description: 'Time that it may take, in ms. Longer times are cut to the limit.',
+      description: 'Time limit in ms. Longer times are reduced to the maximum.',
     },
     max_chars: {
       type: 'integer',
@@ -79,12 +77,12 @@ const PARAMETERS = {
 
 function instructionsOf({ sandbox, network }: BashSettings): string {
   const lines = [
-    '`bash`: use it for what no other tool does.',
-    '- Each call is a shell of its own: nothing but files outlives it, and what runs in the background ends with it.',
-    '- There is no input and no terminal: give flags instead of answering questions.',
+    '`bash`: use it only if no other tool can do the task.',
+    '- Each call starts a new shell: only files persist, and background processes end with it.',
+    '- There is no input and no terminal: use flags instead of interactive prompts.',
   ]
   if (sandbox === 'off') return lines.join('\n')
-  const net = network ? 'can use the network' : 'has no network'
-  const when = sandbox === 'auto' ? 'Where the system has a sandbox, a command' : 'A command'
-  return [...lines, `- ${when} can write to the workspace and an empty \`/tmp\` only, and ${net}.`].join('\n')
+  const networking = network ? 'can use the network' : 'has no network'
+  const when = sandbox === 'auto' ? 'If a sandbox is available, a command' : 'A command'
+  return [...lines, `- ${when} can write to the workspace and an empty \`/tmp\` only, and ${networking}.`].join('\n')
 }

@@ -10,7 +10,7 @@ import { processGroupsProblem } from '../process/process-group.js'
 export interface BashOptions {
   /** Folder in which commands run; their `cwd` cannot leave it. Default: the harness's root. */
   readonly root?: string
-  /** Folder, inside the root, for the full text of outputs that are too long for a model. Default `.thinharness/outputs`. */
+  /** Folder inside the root for the full text of outputs that are too long for a model. Default `.thinharness/outputs`. */
   readonly outputDir?: string
   /**
    * Variables for commands in addition to `PATH`, `HOME`, `USER`, `LOGNAME`, `LANG`, `LANGUAGE`, `LC_ALL`, `LC_CTYPE`, `TZ` and

@@ -2,7 +2,7 @@ import { stat } from 'node:fs/promises'
 import { join } from 'node:path'
 import type { ToolOutcome } from '../../tools/outcome.js'
 import type { ToolContext } from '../../tools/spec.js'
-import { FileFailure, isMissing } from '../workspace/failure.js'
+import { FileFailure, invalidInput, isMissing } from '../workspace/failure.js'
 import { shownPath } from '../workspace/path-text.js'
 import { environmentOf } from '../process/environment.js'
 import type { Environment } from '../process/environment.js'
@@ -13,7 +13,7 @@ import type { Workspace } from '../workspace/workspace.js'
 import { bubblewrapArguments, probeSandbox, SANDBOX_HOME } from './bubblewrap.js'
 import type { SandboxRules, SandboxState } from './bubblewrap.js'
 import { cancelledOutcome, endedOutcome, unstartedOutcome } from './command-outcome.js'
-import type { Launch } from './launch.js'
+import type { Launch } from './command-outcome.js'
 import type { BashSettings } from './options.js'
 import { commandPrefix, findShell, startingEnvironment } from './shell.js'
 import type { Shell } from './shell.js'
@@ -32,16 +32,13 @@ export interface BashCall {
   readonly context: ToolContext
 }
 
-/** Roots whose sandbox is remembered to work or not. */
-const MAX_PROBES = 64
-
-/** Runs commands by one set of rules; remembers whether the sandbox works. */
+/** Runs commands with the same settings; remembers the state of the sandbox. */
 export class ShellRunner {
   readonly #settings: BashSettings
   readonly #shells: readonly string[] | undefined
-  readonly #probes = new Map<string, Promise<SandboxState>>()
+  readonly #probes = new WeakMap<Workspace, Promise<SandboxState>>()
 
-  /** @param shells Where shells are looked for, in this order. Default `/bin/bash`, `/bin/sh`. */
+  /** @param shells Shells to try, in this order. Default `/bin/bash`, `/bin/sh`. */
   constructor(settings: BashSettings, shells?: readonly string[]) {
     this.#settings = settings
     this.#shells = shells
@@ -50,14 +47,12 @@ export class ShellRunner {
   async run(call: BashCall): Promise<ToolOutcome> {
     const { workspace, args, context } = call
     if (args.command.includes('\0')) {
-      throw new FileFailure('InvalidInput', '`command` contains a NUL character, which no shell takes.', {
-        retry: true,
-      })
+      throw invalidInput('`command` contains a NUL character, which no shell accepts.')
     }
     const cwd = await folderAt(workspace, args.cwd ?? '.')
     const shell = await findShell(this.#shells)
     const sandbox = await this.#sandboxFor(workspace, shell)
-    if (sandbox?.works === false && this.#settings.sandbox === 'required') return refused(sandbox.reason)
+    if (sandbox?.works === false && this.#settings.sandbox === 'required') return withoutSandbox(sandbox.reason)
     const launch: Launch = {
       command: args.command,
       shell: shell.shown,
@@ -118,16 +113,12 @@ export class ShellRunner {
     return { root, ownFolder: join(root, OWN_FOLDER), readPaths, writePaths, network }
   }
 
-  /** `undefined` when none is wished for. */
+  /** `undefined` if none is requested. */
   async #sandboxFor(workspace: Workspace, shell: Shell): Promise<SandboxState | undefined> {
     const { sandbox, bubblewrap } = this.#settings
     if (sandbox === 'off') return undefined
-    const known = this.#probes.get(workspace.root)
-    if (known !== undefined) return known
-    const oldest = this.#probes.size >= MAX_PROBES ? this.#probes.keys().next().value : undefined
-    if (oldest !== undefined) this.#probes.delete(oldest)
-    const probe = probeSandbox(bubblewrap, this.#rules(workspace), shell)
-    this.#probes.set(workspace.root, probe)
+    const probe = this.#probes.get(workspace) ?? probeSandbox(bubblewrap, this.#rules(workspace), shell)
+    this.#probes.set(workspace, probe)
     return probe
   }
 }
@@ -143,11 +134,11 @@ async function folderAt(workspace: Workspace, raw: string): Promise<string> {
   return path
 }
 
-function refused(reason: string): ToolOutcome {
+function withoutSandbox(reason: string): ToolOutcome {
   return {
     kind: 'failed',
     errorType: 'SandboxUnavailable',
-    content: `The command was not run: it must run in a sandbox, and there is none, since ${reason}.`,
+    content: `The command was not executed: it requires a sandbox, which is not available: ${reason}.`,
     retry: false,
   }
 }

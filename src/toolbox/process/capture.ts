@@ -1,12 +1,12 @@
 const BLOCK_BYTES = 65_536
-/** The part of what is kept that is the beginning. */
+/** The share of the kept bytes that is the beginning. */
 const HEAD = 1 / 5
 
-/** What a command prints, in bounded memory: all of it up to a limit, of more the beginning and the end. */
+/** The output of a command in bounded memory: complete up to a limit, otherwise its beginning and its end. */
 export class Capture {
   readonly #maxBlocks: number
   readonly #headBlocks: number
-  /** All full but the last: many small pieces would otherwise cost more than what they hold. */
+  /** All are full except the last: many small pieces would need more memory than their content. */
   readonly #blocks: Buffer[] = []
   #used = BLOCK_BYTES
   #leftOut = 0
@@ -17,7 +17,7 @@ export class Capture {
     this.#headBlocks = Math.max(1, Math.floor(this.#maxBlocks * HEAD))
   }
 
-  /** Bytes from the middle that are lost. */
+  /** Bytes from the middle that were dropped. */
   get leftOut(): number {
     return this.#leftOut
   }
@@ -31,7 +31,7 @@ export class Capture {
     }
   }
 
-  /** As text; invalid bytes are replaced. Where bytes are lost, a line says so. */
+  /** As text; invalid bytes are replaced. A line marks dropped bytes. */
   text(): string {
     const blocks = this.#blocks.map((block, index) =>
       index === this.#blocks.length - 1 ? block.subarray(0, this.#used) : block,
@@ -54,7 +54,7 @@ export class Capture {
   }
 }
 
-/** The bytes from the first whole character on. */
+/** The bytes from the first complete character on. */
 function withoutHalfCharacter(bytes: Buffer): Buffer {
   let at = 0
   while (at < 3 && ((bytes[at] ?? 0) & 0xc0) === 0x80) at++

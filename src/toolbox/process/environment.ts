@@ -11,7 +11,7 @@ export type Environment = Readonly<Record<string, string>>
 const USUAL = ['PATH', 'HOME', 'USER', 'LOGNAME', 'LANG', 'LANGUAGE', 'LC_ALL', 'LC_CTYPE', 'TZ', 'TMPDIR']
 
 /**
- * The whole environment of a command: `PATH`, `HOME`, `USER`, `LOGNAME`, `LANG`, `LANGUAGE`, `LC_ALL`,
+ * The complete environment of a command: `PATH`, `HOME`, `USER`, `LOGNAME`, `LANG`, `LANGUAGE`, `LC_ALL`,
  * `LC_CTYPE`, `TZ` and `TMPDIR` of this process, a `TERM` without colours, and the named ones. Nothing else of
  * `process.env`.
  */
@@ -24,7 +24,7 @@ export function environmentOf(named: NamedVariables = {}): Environment {
 /** The reach of a program that is confined only by the rights of this process's user. */
 export const UNCONFINED: ToolReach = { reads: ['/'], writes: ['/'], hosts: ['*'], programs: ['*'] }
 
-/** Values are never shown: they may be secrets. */
+/** Values are never shown in messages: they may be secrets. */
 export const namedVariables: Shape<NamedVariables> = record(
   secret(leaf<string | undefined>('a string without NUL', isVariable)),
   matching(/^[^=\0]+$/, 'names of variables'),

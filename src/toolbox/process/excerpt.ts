@@ -6,8 +6,8 @@ export interface Excerpt {
 }
 
 /**
- * A text of at most `limit` characters; of a longer one the beginning (`headShare` of the limit, a fifth) and the end, with
- * a marker between.
+ * Text of at most `limit` characters; of a longer one, the beginning (`headShare` of the limit, default a fifth) and the end,
+ * with a marker between them.
  */
 export function excerptOf(text: string, limit: number, headShare = 1 / 5): Excerpt {
   if (!isLonger(text, limit)) return { text, truncated: false }

@@ -5,44 +5,44 @@ import { stripVTControlCharacters } from 'node:util'
 import { isSystemError } from '../workspace/failure.js'
 import { Capture } from './capture.js'
 import type { Environment } from './environment.js'
-import { isGroupThere, signalGroup } from './process-group.js'
+import { groupExists, signalGroup } from './process-group.js'
 
 export type OutputStream = 'stdout' | 'stderr'
 
 export interface ProcessRequest {
-  /** Absolute, or a name that is looked for in the `PATH` of `environment`. */
+  /** Absolute, or a name on the `PATH` of `environment`. */
   readonly program: string
   readonly args: readonly string[]
   /** Absolute; exists. */
   readonly cwd: string
-  /** The whole environment: nothing is added to it. */
+  /** The complete environment. */
   readonly environment: Environment
-  /** When the group is asked to end, in ms. */
+  /** Time until the group is asked to end, in ms. */
   readonly timeoutMs: number
-  /** When the group is killed at once, in ms. Default: never. */
+  /** Time until the group is killed, in ms. Default: none. */
   readonly hardTimeoutMs?: number
   /** Time between asking and killing, in ms. Default 5,000. */
   readonly graceMs?: number
-  /** Kept of each stream, in bytes; of more, the beginning and the end. */
+  /** Most bytes of each stream that are kept: its beginning and its end. */
   readonly maxOutputBytes: number
-  /** Both streams are kept as one, in the order in which they came. Default false. */
+  /** Both streams are kept as one, in the order of arrival. Default false. */
   readonly merged?: boolean
   readonly signal: AbortSignal
-  /** Lines as they come, at most every 50 ms, no more than `maxOutputBytes` of each stream. */
+  /** New lines, at most every 50 ms and at most `maxOutputBytes` of each stream. */
   readonly onLines?: (stream: OutputStream, lines: string) => void
 }
 
 export type ProcessEnd =
   | {
       readonly kind: 'ended'
-      /** `null` when it was ended by a signal. */
+      /** `null` if it was ended by a signal. */
       readonly exitCode: number | null
       readonly signal: NodeJS.Signals | null
-      /** Why it was stopped: its time was up, the hard limit came, the call was aborted; `null` when it was not. */
+      /** Why it was stopped: the time limit, the hard limit, or an abort; `null` if it was not. */
       readonly stopped: 'soft' | 'hard' | 'aborted' | null
       readonly durationMs: number
       readonly stdout: Capture
-      /** The same as `stdout` when they are merged. */
+      /** The same as `stdout` if they are merged. */
       readonly stderr: Capture
     }
   | {
@@ -53,20 +53,20 @@ export type ProcessEnd =
     }
 
 const GRACE_MS = 5_000
-/** How long output is waited for that a child, left behind, holds open. */
+/** Longest wait for output that a remaining child process keeps open. */
 const DRAIN_MS = 500
-/** The same when all that could hold it was killed. */
+/** The same after the whole group was killed. */
 const KILLED_DRAIN_MS = 100
-/** A killed process that does not end waits for its disk or network: nobody can do more. */
+/** A killed process that does not end is waiting for a disk or the network; nothing else can be done. */
 const KILLED_WAIT_MS = 1_000
-/** What left-over children get to end by themselves. */
+/** Time for remaining children to end by themselves. */
 const SWEEP_MS = 50
 
 /**
- * Runs a program in a process group of its own, without input, and ends the whole group: when its time is up (asked first,
- * killed after the grace), when the hard limit comes or the signal is aborted (killed at once), and what is left of it
- * when the program has ended. Memory is bounded by `maxOutputBytes`. A process that leaves the group by itself
- * (`setsid`) is not found. POSIX only: see `processGroupsProblem`. Rejects for errors of the caller only.
+ * Runs a program in its own process group, without input, and ends the whole group: at the time limit (asked first, killed
+ * after the grace period), at the hard limit or when the signal is aborted (killed immediately), and after the program has
+ * ended. Memory is bounded by `maxOutputBytes`. A process that leaves the group (`setsid`) is not found. POSIX only: see
+ * `processGroupsProblem`. Rejects for errors of the caller only.
  */
 export async function runProcess(request: ProcessRequest): Promise<ProcessEnd> {
   const startedAt = performance.now()
@@ -114,7 +114,7 @@ class GroupRun {
     this.#listen('stderr', this.stderr)
   }
 
-  /** Rejects with the system's error when the program could not be started. */
+  /** Rejects with the system's error if the program could not be started. */
   async end(): Promise<Exit> {
     const { signal } = this.#request
     const abort = (): void => this.#kill('aborted')
@@ -126,7 +126,7 @@ class GroupRun {
       await this.#sweep()
     } finally {
       signal.removeEventListener('abort', abort)
-      this.#letGo()
+      this.#release()
     }
     return this.#exit ?? { exitCode: null, signal: null }
   }
@@ -135,12 +135,12 @@ class GroupRun {
     const { onLines, maxOutputBytes } = this.#request
     const feed = onLines && new LineFeed((lines) => onLines(stream, lines), maxOutputBytes)
     if (feed !== undefined) this.#feeds.push(feed)
-    // There are no streams when there were no descriptors left for them.
+    // There are no streams if no descriptors were left for them.
     this.#child[stream]?.on('data', (chunk: Buffer) => {
       capture.add(chunk)
       feed?.add(chunk)
     })
-    // What cannot be read any more is no reason to fail: the end of the program decides.
+    // A read error is not a failure: the end of the program decides.
     this.#child[stream]?.on('error', () => undefined)
   }
 
@@ -148,7 +148,7 @@ class GroupRun {
     return new Promise((resolve, reject) => {
       this.#finish = resolve
       this.#child.once('error', (error) => {
-        // Also told when a signal could not be sent: the program runs on then.
+        // Also emitted if a signal could not be sent: then the program is still running.
         if (this.#child.pid === undefined) reject(error)
       })
       this.#child.once('close', () => resolve())
@@ -174,7 +174,7 @@ class GroupRun {
   }
 
   #kill(why: 'hard' | 'aborted'): void {
-    // A program that has ended was not stopped, but an abort does not wait for what it left behind.
+    // A program that has ended was not stopped, but an abort does not wait for its remaining children.
     if (this.#exit === undefined) this.stopped = why
     else if (why === 'hard') return
     this.#killNow()
@@ -192,7 +192,7 @@ class GroupRun {
 
   async #sweep(): Promise<void> {
     const { pid } = this.#child
-    if (!isGroupThere(pid)) return
+    if (!groupExists(pid)) return
     if (this.stopped === null && !this.#request.signal.aborted) {
       signalGroup(pid, 'SIGTERM')
       await new Promise((resolve) => setTimeout(resolve, SWEEP_MS))
@@ -200,7 +200,7 @@ class GroupRun {
     signalGroup(pid, 'SIGKILL')
   }
 
-  #letGo(): void {
+  #release(): void {
     for (const timer of [...this.#timers, this.#lastTimer]) clearTimeout(timer)
     this.#child.stdout?.destroy()
     this.#child.stderr?.destroy()
@@ -210,20 +210,20 @@ class GroupRun {
 }
 
 const INTERVAL_MS = 50
-/** A line that is longer is told in pieces. */
+/** A longer line is emitted in pieces. */
 const MAX_LINE_CHARS = 65_536
 
-/** Tells what a stream prints, whole lines at a time, at most every 50 ms and no more than `maxBytes` in all. */
+/** Emits the output of a stream in whole lines, at most every 50 ms and at most `maxBytes` in total. */
 export class LineFeed {
-  readonly #tell: (lines: string) => void
+  readonly #emit: (lines: string) => void
   readonly #decoder = new StringDecoder('utf8')
   #left: number
   #pieces: Buffer[] = []
   #line = ''
   #timer: NodeJS.Timeout | undefined
 
-  constructor(tell: (lines: string) => void, maxBytes: number) {
-    this.#tell = tell
+  constructor(emit: (lines: string) => void, maxBytes: number) {
+    this.#emit = emit
     this.#left = maxBytes
   }
 
@@ -235,7 +235,7 @@ export class LineFeed {
     this.#timer ??= setTimeout(() => this.#flush(), INTERVAL_MS)
   }
 
-  /** Tells the rest, a last line without an ending included. */
+  /** Emits the rest, including a last line without a line end. */
   end(): void {
     this.#flush()
     this.#send(this.#line + this.#decoder.end())
@@ -255,6 +255,6 @@ export class LineFeed {
   }
 
   #send(text: string): void {
-    if (text !== '') this.#tell(stripVTControlCharacters(text))
+    if (text !== '') this.#emit(stripVTControlCharacters(text))
   }
 }

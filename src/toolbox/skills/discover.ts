@@ -10,19 +10,19 @@ export interface Discovery {
   readonly warnings: readonly string[]
 }
 
-/** Folders that hold no skills, and may hold very much else. */
-export const PASSED_OVER = new Set(['.git', 'node_modules', '__pycache__', '.venv'])
+/** Folders without skills that may be very large. */
+export const SKIPPED = new Set(['.git', 'node_modules', '__pycache__', '.venv'])
 
 const MAX_DEPTH = 6
 const MAX_FOLDERS = 2_000
 
 /**
- * Looks for skills in folders (absolute), by name, what lies further up first. What lies in a skill is a part of it, no
- * skill of its own. A link to a folder is followed where it stands in one of `dirs` itself.
+ * Finds skills in folders (absolute), level by level, sorted by name. Folders in a skill are parts of it, not skills. A link
+ * to a folder is followed only directly in one of `dirs`.
  */
 export async function discoverSkills(dirs: readonly string[]): Promise<Discovery> {
   const search = new Search()
-  for (const dir of dirs) await search.look(dir)
+  for (const dir of dirs) await search.run(dir)
   return search
 }
 
@@ -36,11 +36,11 @@ class Search implements Discovery {
   readonly warnings: string[] = []
   readonly #seen = new Set<string>()
 
-  async look(dir: string): Promise<void> {
+  async run(dir: string): Promise<void> {
     const open: Place[] = [{ path: dir, depth: 0 }]
     for (let place = open.shift(); place !== undefined; place = open.shift()) {
       if (this.#seen.size >= MAX_FOLDERS) {
-        this.warnings.push(`${dir}: more than ${MAX_FOLDERS} folders; the rest was not looked at.`)
+        this.warnings.push(`${dir}: more than ${MAX_FOLDERS} folders; the rest was not searched.`)
         return
       }
       open.push(...(await this.#visit(place)))
@@ -58,18 +58,18 @@ class Search implements Discovery {
         return []
       }
       if (depth === MAX_DEPTH) return []
-      const below = entries.filter((entry) => isWorthALook(entry, depth)).map(({ name }) => name)
+      const below = entries.filter((entry) => mayContainSkills(entry, depth)).map(({ name }) => name)
       return below.sort().map((name) => ({ path: join(folder, name), depth: depth + 1 }))
     } catch (error) {
       if (!isSystemError(error)) throw error
-      // A link to a file, or one that leads nowhere, is no folder.
+      // A link to a file or to a missing path is not a folder.
       if (depth === 0) this.warnings.push(`${path}: the folder cannot be read (${error.code ?? 'unknown error'}).`)
       return []
     }
   }
 }
 
-function isWorthALook(entry: Dirent, depth: number): boolean {
-  if (PASSED_OVER.has(entry.name)) return false
+function mayContainSkills(entry: Dirent, depth: number): boolean {
+  if (SKIPPED.has(entry.name)) return false
   return entry.isDirectory() || (depth === 0 && entry.isSymbolicLink())
 }

@@ -3,29 +3,28 @@ import { firstCharacters } from '../../util/characters.js'
 import { isObject } from '../../util/json.js'
 import { fileFailureOf } from '../workspace/failure.js'
 import { escapeControls } from '../workspace/path-text.js'
-import { readSkillFile } from './skill-file.js'
-import { SKILL_FILE } from './skill.js'
+import { readSkillFile, SKILL_FILE } from './skill.js'
 import type { Skill } from './skill.js'
 
 export interface SkillRead {
-  /** `undefined` when it cannot be used; then a warning says why. */
+  /** `undefined` if it cannot be used; then a warning states the reason. */
   readonly skill: Skill | undefined
   readonly warnings: readonly string[]
 }
 
 const FIELDS = ['name', 'description', 'license', 'compatibility', 'metadata', 'allowed-tools']
-/** Not in the specification, and understood here. */
+/** Supported here, although not in the specification. */
 const HIDDEN = 'disable-model-invocation'
 const MAX_NAME_CHARS = 64
-/** A longer one is no name at all. */
+/** A longer name is ignored. */
 const LONGEST_NAME_CHARS = 200
 const MAX_DESCRIPTION_CHARS = 1_024
 
-/** The skill of a folder, leniently: what breaks a rule is warned of, only what leaves nothing to use drops a skill. */
+/** The skill of a folder. Violations of the format are warnings; a skill is omitted only if it cannot be used. */
 export async function readSkill(folder: string): Promise<SkillRead> {
   const dropped = (problem: string): SkillRead => ({
     skill: undefined,
-    warnings: [`The skill was left out: ${problem}.`],
+    warnings: [`The skill was omitted: ${problem}.`],
   })
   const text = await skillText(folder)
   if (!text.ok) return dropped(text.problem)
@@ -39,7 +38,7 @@ export async function readSkill(folder: string): Promise<SkillRead> {
     ...nameProblems(oneLine(fields['name']), basename(folder)),
     ...fieldProblems(fields),
     ...(description.length > MAX_DESCRIPTION_CHARS
-      ? [`\`description\` has more than ${MAX_DESCRIPTION_CHARS} characters: the rest is not told.`]
+      ? [`\`description\` has more than ${MAX_DESCRIPTION_CHARS} characters: the rest is omitted.`]
       : []),
   ]
   const hidden = fields[HIDDEN] === true
@@ -62,14 +61,14 @@ function nameOf(fields: Readonly<Record<string, unknown>>, folder: string): stri
 }
 
 function nameProblems(name: string, folder: string): string[] {
-  if (name === '') return ['`name` is missing: the name of its folder stands in.']
-  if (name.length > LONGEST_NAME_CHARS) return ['`name` is too long to be used: the name of its folder stands in.']
+  if (name === '') return ['`name` is missing: the name of its folder is used.']
+  if (name.length > LONGEST_NAME_CHARS) return ['`name` is too long to be used: the name of its folder is used.']
   const problems = [
     ...(name.length > MAX_NAME_CHARS ? [`\`name\` has more than ${MAX_NAME_CHARS} characters.`] : []),
     ...(/^[\p{Ll}\p{Lo}\d-]+$/u.test(name)
       ? []
-      : ['`name` has other characters than small letters, digits and hyphens.']),
-    ...(/^-|-$|--/.test(name) ? ['`name` has a hyphen at an end, or two in a row.'] : []),
+      : ['`name` has characters other than small letters, digits and hyphens.']),
+    ...(/^-|-$|--/.test(name) ? ['`name` begins or ends with a hyphen, or has two in a row.'] : []),
   ]
   return name.normalize('NFKC') === folder.normalize('NFKC')
     ? problems
@@ -78,21 +77,19 @@ function nameProblems(name: string, folder: string): string[] {
 
 function fieldProblems(fields: Readonly<Record<string, unknown>>): string[] {
   const unknown = Object.keys(fields).filter((key) => !FIELDS.includes(key) && key !== HIDDEN)
-  const notText = ['license', 'compatibility', 'allowed-tools'].filter((key) => !isAbsentOr(fields[key], 'string'))
+  const notStrings = ['license', 'compatibility', 'allowed-tools'].filter(
+    (key) => fields[key] !== undefined && typeof fields[key] !== 'string',
+  )
   const { metadata } = fields
   const shown = unknown.slice(0, 10).map((key) => `\`${oneLine(key).slice(0, 60)}\``)
   return [
     ...(unknown.length > 0 ? [`Unknown fields: ${shown.join(', ')}.`] : []),
-    ...notText.map((key) => `\`${key}\` is no text.`),
-    ...(metadata === undefined || isObject(metadata) ? [] : ['`metadata` is no map.']),
+    ...notStrings.map((key) => `\`${key}\` is not a string.`),
+    ...(metadata === undefined || isObject(metadata) ? [] : ['`metadata` is not a map.']),
   ]
 }
 
-function isAbsentOr(value: unknown, type: 'string'): boolean {
-  return value === undefined || typeof value === type
-}
-
-/** What the model reads in a list must not be able to write lines of its own. */
+/** Names and descriptions must not add lines to the list that the model reads. */
 function oneLine(value: unknown): string {
   if (typeof value === 'number' || typeof value === 'boolean') return String(value)
   return typeof value === 'string' ? escapeControls(value.trim().replace(/\s+/g, ' ')) : ''
@@ -102,7 +99,7 @@ export type FrontMatter =
   | { readonly ok: true; readonly fields: Readonly<Record<string, unknown>>; readonly body: string }
   | { readonly ok: false; readonly problem: string }
 
-/** The fields between the `---` lines at the start of a file, and what stands behind them. Unquoted colons are repaired. */
+/** The fields between the `---` lines at the start of a file, and the text after them. Unquoted colons are repaired. */
 export async function parseFrontMatter(text: string): Promise<FrontMatter> {
   const lines = text.replace(/^\uFEFF/, '').split(/\r\n|\n|\r/)
   const end = lines.findIndex((line, index) => index > 0 && line.trimEnd() === '---')
@@ -110,7 +107,7 @@ export async function parseFrontMatter(text: string): Promise<FrontMatter> {
     return { ok: false, problem: 'it has no front matter between `---` lines' }
   const block = lines.slice(1, end)
   const fields = (await fieldsOf(block.join('\n'))) ?? (await fieldsOf(block.map(withQuotes).join('\n')))
-  if (fields === undefined) return { ok: false, problem: 'its front matter is no YAML with fields' }
+  if (fields === undefined) return { ok: false, problem: 'its front matter is not YAML with fields' }
   return { ok: true, fields, body: lines.slice(end + 1).join('\n') }
 }
 
@@ -124,7 +121,7 @@ async function fieldsOf(block: string): Promise<Readonly<Record<string, unknown>
   }
 }
 
-/** `description: Use it: now` is no YAML, but common. */
+/** `description: Use it: now` is not YAML, but common. */
 function withQuotes(line: string): string {
   const [, key, value] = /^([A-Za-z][\w-]*):[ \t]+([^\s"'|>[{&*!%@`].*)$/.exec(line) ?? []
   return key === undefined || value === undefined || !value.includes(':')

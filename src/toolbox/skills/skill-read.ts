@@ -7,11 +7,10 @@ import { characterCount } from '../../util/characters.js'
 import { excerptOf } from '../process/excerpt.js'
 import { isSystemError } from '../workspace/failure.js'
 import { shownPath } from '../workspace/path-text.js'
-import { PASSED_OVER } from './discover.js'
-import { readSkillFile } from './skill-file.js'
+import { SKIPPED } from './discover.js'
 import { skillTool } from './skill-tool.js'
 import type { SkillCall } from './skill-tool.js'
-import { SKILL_FILE } from './skill.js'
+import { readSkillFile, SKILL_FILE } from './skill.js'
 import type { Skill } from './skill.js'
 
 interface SkillReadArguments {
@@ -22,11 +21,11 @@ interface SkillReadArguments {
 
 const MAX_CHARS = 40_000
 
-/** `skill_read`: a file of a skill, its `SKILL.md` by default, and what else it has. */
+/** `skill_read`: a file of a skill, by default its `SKILL.md`, and a list of its files. */
 export function skillReadTool(skills: readonly Skill[]): ToolSpec {
   return skillTool<SkillReadArguments>(skills, {
     name: 'skill_read',
-    description: 'Read the instructions of a skill, or another of its files, with a list of them all.',
+    description: 'Read the instructions of a skill, or another of its files, with a list of all files.',
     parameters: {
       type: 'object',
       properties: {
@@ -69,38 +68,37 @@ async function readFromSkill({ skill, args }: SkillCall<SkillReadArguments>): Pr
 const MAX_ENTRIES = 200
 const MAX_DEPTH = 20
 
-/** The files below a folder, one a line, folder by folder in order; links are named, not followed. */
+/** The files below a folder, one per line, folder by folder in order; links are listed, not followed. */
 async function skillTree(folder: string): Promise<string[]> {
   const lines: string[] = []
-  const complete = await addFiles({ folder, shown: '', depth: 0, lines })
-  return complete ? lines : [...lines, `(only the first ${MAX_ENTRIES} are listed)`]
+  const isComplete = await addFiles({ folder, shown: '', depth: 0 }, lines)
+  return isComplete ? lines : [...lines, `(only the first ${MAX_ENTRIES} are listed)`]
 }
 
 interface Branch {
   readonly folder: string
-  /** From the top: empty, or with `/` at its end. */
+  /** Relative to the skill: empty, or with `/` at its end. */
   readonly shown: string
   readonly depth: number
-  readonly lines: string[]
 }
 
-/** Whether there was room for all. */
-async function addFiles({ folder, shown, depth, lines }: Branch): Promise<boolean> {
+/** True if there was room for all files. */
+async function addFiles({ folder, shown, depth }: Branch, lines: string[]): Promise<boolean> {
   for (const entry of await entriesOf(folder)) {
-    if (PASSED_OVER.has(entry.name)) continue
+    if (SKIPPED.has(entry.name)) continue
     if (lines.length === MAX_ENTRIES) return false
     const name = shown + entry.name
     if (!entry.isDirectory()) {
       lines.push(shownPath(name))
       continue
     }
-    const below: Branch = { folder: join(folder, entry.name), shown: `${name}/`, depth: depth + 1, lines }
-    if (depth === MAX_DEPTH || !(await addFiles(below))) return false
+    const below: Branch = { folder: join(folder, entry.name), shown: `${name}/`, depth: depth + 1 }
+    if (depth === MAX_DEPTH || !(await addFiles(below, lines))) return false
   }
   return true
 }
 
-/** A folder that cannot be read, or is gone, has none. */
+/** Empty for a folder that cannot be read, or no longer exists. */
 async function entriesOf(folder: string): Promise<Dirent[]> {
   try {
     const entries = await readdir(folder, { withFileTypes: true })

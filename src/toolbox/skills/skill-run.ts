@@ -10,7 +10,7 @@ import { findProgram } from '../process/find-program.js'
 import { processGroupsProblem } from '../process/process-group.js'
 import { runProcess } from '../process/run-process.js'
 import type { ProcessEnd } from '../process/run-process.js'
-import { FileFailure, isMissing } from '../workspace/failure.js'
+import { FileFailure, invalidInput, isMissing } from '../workspace/failure.js'
 import { shownPath } from '../workspace/path-text.js'
 import { openFile, withResolved } from '../workspace/safe-open.js'
 import type { SkillsOptions } from './options.js'
@@ -31,8 +31,8 @@ const MAX_CHARS = 40_000
 const TIMEOUT_SECONDS = 60
 
 /**
- * `skill_run`: a script of a skill. Sequential, not in a sandbox: a script can do what the user of this
- * process can. It gets no input and the environment that `env` says; when it ends, whatever it has started ends too.
+ * `skill_run`: a script of a skill. Sequential, not in a sandbox: a script has the rights of the user of this process. It has
+ * no input, and the environment of `env`; when it ends, all processes that it started are ended too.
  */
 export function skillRunTool(skills: readonly Skill[], options: SkillsOptions): ToolSpec {
   return skillTool<SkillRunArguments>(skills, {
@@ -53,8 +53,8 @@ const PARAMETERS = {
     skill_name: { type: 'string', minLength: 1, description: 'Name of the skill.' },
     script: { type: 'string', minLength: 1, description: 'File in the skill, such as `scripts/check.py`.' },
     args: { type: 'array', items: { type: 'string' }, description: 'Arguments of the script. Default none.' },
-    timeout: { type: 'integer', minimum: 1, description: `Most time, in seconds. Default ${TIMEOUT_SECONDS}.` },
-    max_chars: { type: 'integer', minimum: 1, description: `Most characters of what it prints. Default ${MAX_CHARS}.` },
+    timeout: { type: 'integer', minimum: 1, description: `Time limit in seconds. Default ${TIMEOUT_SECONDS}.` },
+    max_chars: { type: 'integer', minimum: 1, description: `Most characters of its output. Default ${MAX_CHARS}.` },
   },
   required: ['skill_name', 'script'],
   additionalProperties: false,
@@ -67,11 +67,11 @@ async function runScript(call: SkillCall<SkillRunArguments>, options: SkillsOpti
   const path = await scriptAt(skill, script)
   const environment = environmentOf(options.env)
   const [program = path, ...first] = await runnerFor(path, options.runners, environment)
-  const inFront = program === path ? [] : [...first, path]
+  const before = program === path ? [] : [...first, path]
   const timeoutMs = Math.min(timeout * 1_000, options.maxTimeoutMs ?? 600_000)
   const end = await runProcess({
     program,
-    args: [...inFront, ...scriptArgs],
+    args: [...before, ...scriptArgs],
     cwd: skill.folder,
     environment,
     timeoutMs,
@@ -88,12 +88,10 @@ function requireRunnable(scriptArgs: readonly string[]): void {
   const problem = processGroupsProblem()
   if (problem !== undefined) throw new FileFailure('RunnerMissing', `Scripts cannot be run on this system: ${problem}.`)
   if (!scriptArgs.some((arg) => arg.includes('\0'))) return
-  throw new FileFailure('InvalidInput', 'An argument contains a NUL character, which no program takes.', {
-    retry: true,
-  })
+  throw invalidInput('An argument contains a NUL character, which no program accepts.')
 }
 
-/** @throws PathValidationError when it lies outside the skill; FileFailure `NotFound`, or when it is no file. */
+/** @throws PathValidationError if it is outside the skill; FileFailure `NotFound`, or if it is not a file. */
 async function scriptAt({ folder }: Skill, script: string): Promise<string> {
   const workspace = workspaceOfSkill(folder)
   return withResolved(
@@ -112,7 +110,7 @@ async function scriptAt({ folder }: Skill, script: string): Promise<string> {
 }
 
 interface Run {
-  /** As it was called, paths in the skill. */
+  /** As called, with paths in the skill. */
   readonly cmd: readonly string[]
   readonly maxChars: number
   readonly timeoutMs: number
@@ -138,7 +136,7 @@ function outcomeOf(end: ProcessEnd, { cmd, maxChars, timeoutMs, cancelled }: Run
 }
 
 function unstarted(code: string, cmd: readonly string[]): ToolOutcome {
-  const hint = code === 'EACCES' ? ': it is not executable, and its ending names no program that could run it' : ''
+  const hint = code === 'EACCES' ? ': it is not executable, and there is no runner for its extension' : ''
   return failed('ScriptNotStarted', `The script could not be started (${code})${hint}.`, { cmd })
 }
 
@@ -146,19 +144,19 @@ function failed(errorType: string, content: string, metadata: JsonObject): ToolO
   return { kind: 'failed', errorType, content, retry: false, metadata }
 }
 
-/** A program and its first arguments; nothing for a script that is run itself. */
+/** A program and its first arguments; empty for a script that is executed directly. */
 export type Runner = readonly string[]
 
 const PYTHON = [['uv', 'run'], ['python3'], ['python']]
 const JAVASCRIPT = [['node'], [process.execPath]]
 const TYPESCRIPT = [...(knowsTypeScript() ? [[process.execPath]] : []), ['tsx'], ['bun']]
 
-/** From Node 22.18 on. */
+/** From Node 22.18. */
 function knowsTypeScript(): boolean {
   return Boolean(Reflect.get(process.features, 'typescript'))
 }
 
-/** Which runner of a list is there is found out for each call: programs come and go. */
+/** The first available runner is determined for each call. */
 const RUNNERS: ReadonlyMap<string, readonly Runner[]> = new Map([
   ['.py', PYTHON],
   ['.sh', [['bash'], ['sh']]],
@@ -173,21 +171,24 @@ const RUNNERS: ReadonlyMap<string, readonly Runner[]> = new Map([
 ])
 
 /**
- * How a script is run here, its program with its whole path.
- * @throws FileFailure `RunnerMissing`, which names what would run it.
+ * The runner of a script, its program as an absolute path.
+ * @throws FileFailure `RunnerMissing`, which names the possible programs.
  */
 export async function runnerFor(
   script: string,
   own: SkillsOptions['runners'],
   environment: Environment,
 ): Promise<Runner> {
-  const ending = extname(script).toLowerCase()
-  const candidates = own?.[ending] === undefined ? (RUNNERS.get(ending) ?? []) : [own[ending]]
+  const extension = extname(script).toLowerCase()
+  const candidates = own?.[extension] === undefined ? (RUNNERS.get(extension) ?? []) : [own[extension]]
   for (const [name = '', ...first] of candidates) {
     const program = await findProgram(name, environment['PATH'] ?? '')
     if (program !== undefined) return [program, ...first]
   }
   if (candidates.length === 0) return []
   const names = candidates.map(([name]) => `\`${String(name)}\``).join(' or ')
-  throw new FileFailure('RunnerMissing', `\`${ending}\` scripts cannot be run on this machine: it has no ${names}.`)
+  throw new FileFailure(
+    'RunnerMissing',
+    `\`${extension}\` scripts cannot be run on this machine: install ${names}.`,
+  )
 }

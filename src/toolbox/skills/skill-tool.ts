@@ -1,5 +1,6 @@
 import type { ToolOutcome } from '../../tools/outcome.js'
 import type { ToolContext, ToolSpec } from '../../tools/spec.js'
+import { cutText } from '../../util/characters.js'
 import { FileFailure, failedOutcome } from '../workspace/failure.js'
 import { shownPath } from '../workspace/path-text.js'
 import type { Skill } from './skill.js'
@@ -17,7 +18,7 @@ export interface SkillToolSpec<Arguments> extends Omit<ToolSpec, 'call'> {
   readonly run: (call: SkillCall<Arguments>) => Promise<ToolOutcome>
 }
 
-/** A tool for one skill, which its argument `skill_name` names; failures of files become failed results. */
+/** A tool for the skill that its argument `skill_name` names; file failures become failed results. */
 export function skillTool<Arguments>(
   skills: readonly Skill[],
   { run, pathField, ...spec }: SkillToolSpec<Arguments>,
@@ -43,7 +44,6 @@ const MAX_NAMES_CHARS = 4_000
 function skillNamed(skills: readonly Skill[], name: unknown): Skill {
   const skill = skills.find((each) => each.name === name)
   if (skill !== undefined) return skill
-  const names = skills.map((each) => each.name).join(', ')
-  const known = names.length > MAX_NAMES_CHARS ? `${names.slice(0, MAX_NAMES_CHARS)}…` : names
-  throw new FileFailure('NotFound', `unknown skill: ${shownPath(String(name))}; there are: ${known}`)
+  const known = cutText(skills.map((each) => each.name).join(', '), MAX_NAMES_CHARS)
+  throw new FileFailure('NotFound', `unknown skill: ${shownPath(String(name))}; available: ${known}`)
 }

@@ -1,34 +1,56 @@
-import type { FileToolOptions } from '../workspace/options.js'
+import { FileFailure } from '../workspace/failure.js'
+import { shownPath } from '../workspace/path-text.js'
+import { openFile, withResolved } from '../workspace/safe-open.js'
 import { workspaceOf } from '../workspace/workspace.js'
 import type { Workspace } from '../workspace/workspace.js'
 
-/** A folder of instructions, and of what they need, that a model reads when a task calls for it. */
+/** A folder of instructions and other files that a model reads when a task requires it. */
 export interface Skill {
   readonly name: string
-  /** One line: what it does and when to use it. */
+  /** One line: its purpose and when to use it. */
   readonly description: string
   /** Absolute, links resolved. */
   readonly folder: string
-  /** The model is not told of it; who embeds the harness may. */
+  /** Not shown to the model; the host may do so. */
   readonly hidden: boolean
 }
 
 export const SKILL_FILE = 'SKILL.md'
 
-/** Larger files are no instructions. */
-export const MAX_SKILL_FILE_BYTES = 1_048_576
+const MAX_FILE_BYTES = 1_048_576
 
-/** One object a folder, so that what is known of it is remembered. */
-const options = new Map<string, FileToolOptions>()
-const MAX_FOLDERS = 2_000
+const OPTIONS = {}
 
-/** A skill's folder as the file tools see it: nothing leads out of it, links neither. */
+/** A skill's folder as the file tools see it: nothing leads out of it, including links. */
 export function workspaceOfSkill(folder: string): Workspace {
-  const known = options.get(folder)
-  if (known !== undefined) return workspaceOf(known, folder)
-  const oldest = options.size >= MAX_FOLDERS ? options.keys().next().value : undefined
-  if (oldest !== undefined) options.delete(oldest)
-  const made: FileToolOptions = { root: folder }
-  options.set(folder, made)
-  return workspaceOf(made, folder)
+  return workspaceOf(OPTIONS, folder)
+}
+
+/**
+ * The text of a file in a skill's folder; invalid bytes are replaced.
+ * @throws PathValidationError if it is outside; FileFailure; an error of the system if it does not exist.
+ */
+export async function readSkillFile(folder: string, path: string): Promise<string> {
+  const workspace = workspaceOfSkill(folder)
+  return withResolved(
+    () => workspace.rootPolicy.resolve(path),
+    async (resolved) => {
+      const { handle, stats } = await openFile(workspace, resolved, shownPath(path))
+      try {
+        if (stats.size > MAX_FILE_BYTES) throw tooLarge(path, stats.size)
+        const bytes = Buffer.alloc(Number(stats.size))
+        const { bytesRead } = await handle.read(bytes, 0, bytes.length, 0)
+        const text = new TextDecoder().decode(bytes.subarray(0, bytesRead))
+        if (text.includes('\0')) throw new FileFailure('UnsupportedContent', `not text: ${shownPath(path)}`)
+        return text
+      } finally {
+        await handle.close()
+      }
+    },
+  )
+}
+
+function tooLarge(path: string, size: bigint): FileFailure {
+  const message = `${shownPath(path)} has ${size.toString()} bytes, more than the ${MAX_FILE_BYTES} that are read`
+  return new FileFailure('FileTooLarge', message)
 }

@@ -62,17 +62,22 @@ const OPTIONS = partial<FileToolOptions>({
   ripgrep: either(filledString, oneOf(false)),
 })
 
-/**
- * The options with their defaults. Throws `invalid_options`, naming the option, the expected and the given value, and
- * `PathValidationError` for paths that leave any root.
- */
+/** The options with their defaults. Throws as `parseFileToolOptions`. */
 export function fileToolLimits(options: FileToolOptions): FileToolLimits {
+  return { ...DEFAULTS, ...parseFileToolOptions(options) }
+}
+
+/**
+ * A copy of the options without those that are `undefined`. Throws `invalid_options`, naming the option, the expected and the
+ * given value, and `PathValidationError` for paths that leave any root.
+ */
+export function parseFileToolOptions(options: unknown): FileToolOptions {
   const given = parse(OPTIONS, options, 'the file tools')
   for (const glob of given.excludeGlobs ?? []) checkExclusion(glob)
   checkAllowList('read paths', given.readPaths)
   checkAllowList('write paths', given.writePaths)
   checkAllowList('output folder', given.outputDir === undefined ? undefined : [given.outputDir])
-  return { ...DEFAULTS, ...given }
+  return given
 }
 
 /** The part of the check that needs no root, which may be known only when a tool runs. */

@@ -1,7 +1,7 @@
 import { mkdirSync, realpathSync, statSync } from 'node:fs'
 import { join, relative, resolve, sep } from 'node:path'
 import { HarnessError, messageOf } from '../../contracts/errors.js'
-import { fileToolLimits } from './options.js'
+import { fileToolLimits, parseFileToolOptions } from './options.js'
 import type { FileToolLimits, FileToolOptions } from './options.js'
 import { escapeControls, expandHome } from './path-text.js'
 import { containedPath, isInside, PathPolicy } from './paths.js'
@@ -52,9 +52,10 @@ export function workspaceOf(options: FileToolOptions, contextRoot: string): Work
  * A checked copy of the options, for tools that share what is remembered of a root.
  * @throws HarnessError `invalid_options`; PathValidationError when an allow-list or the output folder leaves the root.
  */
-export function sharedOptions(options: FileToolOptions): FileToolOptions {
-  fileToolLimits(options)
-  const shared = { ...options }
+export function sharedOptions(options: {
+  readonly [Name in keyof FileToolOptions]: FileToolOptions[Name] | undefined
+}): FileToolOptions {
+  const shared = parseFileToolOptions(options)
   if (shared.root !== undefined) workspaceOf(shared, shared.root)
   return shared
 }

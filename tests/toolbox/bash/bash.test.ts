@@ -94,7 +94,7 @@ describe('bash', () => {
 
   test('151 the hard limit caps the timeout of a call, and exceeding it is reported as `timeout_kind: hard`', async () => {
     const root = await folderWith()
-    const message = 'The command was killed: it took longer than 300 ms, the most it may.'
+    const message = 'The command was killed: it took longer than the limit of 300 ms.'
     const result = await call(bash({ root, hardTimeoutMs: 300 }), { command: 'echo a; sleep 30', timeout_ms: 900_000 })
     expect(result).toMatchObject({
       ok: true,
@@ -182,7 +182,7 @@ describe('bash', () => {
     expect(metadata).toMatchObject({ truncated: true, stdout_truncated: true, exit_code: 0 })
     expect(metadata).not.toHaveProperty('stderr_truncated')
     expect(content).toBe(
-      `stdout (cut; whole in ${path}, which \`read\` shows):\n${whole.slice(0, 20)}\n` +
+      `stdout (cut; full text in ${path}: use \`read\`):\n${whole.slice(0, 20)}\n` +
         `[… ${whole.length - 100} of ${whole.length} characters left out …]\n${whole.slice(-80)}`,
     )
     const output = lines.flatMap((line) => (isOutput(line) ? [line.output] : []))
@@ -245,7 +245,7 @@ describe('bash', () => {
     const result = await call(bash({ root: await folderWith() }), { command: `: ${'x'.repeat(300_000)}` })
     expect(result).toMatchObject({
       ok: true,
-      content: 'The command could not be started: the command is too long: write it into a file and run that.',
+      content: 'The command could not be started: the command is too long: write it to a file and run that.',
       metadata: { exit_code: 126, success: false },
     })
   })

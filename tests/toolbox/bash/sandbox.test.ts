@@ -20,7 +20,7 @@ describe('the sandbox', () => {
     const results = [broken, '/nonexistent/bwrap'].map((bubblewrap) =>
       call(bash({ root, sandbox: 'required', bubblewrap }), { command: 'touch made' }),
     )
-    const why = 'The command was not run: it must run in a sandbox, and there is none, since'
+    const why = 'The command was not executed: it requires a sandbox, which is not available:'
     expect(await Promise.all(results)).toEqual([
       {
         ok: false,

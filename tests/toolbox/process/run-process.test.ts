@@ -248,7 +248,7 @@ describe('the environment of a command', () => {
       'Expected `env` of the tool to be an object with names of variables as keys, got ``.',
     ],
     [
-      'a value that is no text',
+      'a value that is not a string',
       { KEY: 5 },
       'Expected `env.KEY` of the tool to be a string without NUL, got something else.',
     ],

@@ -293,7 +293,7 @@ describe('the output of ripgrep', () => {
       { type: 'match', data: { path: { text: 'a' }, lines: { bytes: '/w==' }, line_number: 1 } },
       { kind: 'match', path: 'a', line: 1, offset: undefined, bytes: Buffer.from([0xff]) },
     ],
-    ['a path that is no text', { type: 'begin', data: { path: { bytes: '/w==' } } }, undefined],
+    ['a path that is not text', { type: 'begin', data: { path: { bytes: '/w==' } } }, undefined],
     [
       'a name like a record',
       { type: 'end', data: { path: { text: '},"binary_offset":null,\\"é' }, binary_offset: null, stats: {} } },

@@ -34,7 +34,7 @@ describe('skills', () => {
     expect(await names({ selected: ['b', 'a'] })).toEqual(['b', 'a'])
     expect(await names({ selected: [] })).toEqual([])
     await expect(names({ selected: ['bb'] })).rejects.toThrow(
-      'There is no skill `bb` to be selected. Did you mean `b`?',
+      'There is no skill `bb` to select. Did you mean `b`?',
     )
     await expect(names({ selected: ['a', 'a'] })).rejects.toThrow('`selected` of `skills` names `a` twice.')
   })
@@ -86,7 +86,7 @@ describe('skills', () => {
     await symlink(join(elsewhere, 'secret.txt'), join(dir, 'thief', 'SKILL.md'))
     const { skills, warnings } = await loadSkills({ dirs: [dir] })
     expect(skills.map(({ name }) => name)).toEqual(['a', 'linked'])
-    expect(warnings).toEqual([`${dir}/thief/SKILL.md: The skill was left out: path escapes root: SKILL.md.`])
+    expect(warnings).toEqual([`${dir}/thief/SKILL.md: The skill was omitted: path escapes root: SKILL.md.`])
   })
 
   test('a skill that the model may not choose is loaded and not listed', async () => {
@@ -119,8 +119,8 @@ describe('skills', () => {
     })
     expect(skills).toEqual([])
     expect(warnings.map((warning) => warning.replace(/^.*: The/, 'The'))).toEqual([
-      'The skill was left out: SKILL.md has 2000000 bytes, more than the 1048576 that are read.',
-      'The skill was left out: no text: SKILL.md.',
+      'The skill was omitted: SKILL.md has 2000000 bytes, more than the 1048576 that are read.',
+      'The skill was omitted: not text: SKILL.md.',
     ])
   })
 

@@ -134,7 +134,7 @@ describe('skill_read', () => {
     ])
     expect(await read({ skill_name: 'x\ny' })).toEqual([
       false,
-      'unknown skill: x\\u000ay; there are: demo, other',
+      'unknown skill: x\\u000ay; available: demo, other',
       'NotFound',
     ])
   })
@@ -199,7 +199,7 @@ describe('skill_run', () => {
     expect(await run('plain')).toMatchObject({
       ok: false,
       content:
-        'The script could not be started (EACCES): it is not executable, and its ending names no program that could run it.',
+        'The script could not be started (EACCES): it is not executable, and there is no runner for its extension.',
     })
   })
 
@@ -219,11 +219,11 @@ describe('skill_run', () => {
     expect(await runner('a.ts')).toEqual([knows ? process.execPath : at('tsx')])
     expect(await runnerFor('a.py', { '.py': ['python3', '-B'] }, { PATH: folder })).toEqual([at('python3'), '-B'])
     await expect(runner('a.go', '/nonexistent')).rejects.toThrow(
-      '`.go` scripts cannot be run on this machine: it has no `go`.',
+      '`.go` scripts cannot be run on this machine: install `go`.',
     )
     await expect(runner('a.PY', '/nonexistent')).rejects.toMatchObject({
       errorType: 'RunnerMissing',
-      message: '`.py` scripts cannot be run on this machine: it has no `uv` or `python3` or `python`.',
+      message: '`.py` scripts cannot be run on this machine: install `uv` or `python3` or `python`.',
     })
   })
 
@@ -304,11 +304,11 @@ describe('skill_run', () => {
     expect(await run({ script: 'sub' })).toEqual(['PathTypeError', 'path is a directory: sub'])
     expect(await run({ script: 'sub/a.sh', args: ['\0'] })).toEqual([
       'InvalidInput',
-      'An argument contains a NUL character, which no program takes.',
+      'An argument contains a NUL character, which no program accepts.',
     ])
     expect(await run({ script: 'a.odd' })).toEqual([
       'RunnerMissing',
-      '`.odd` scripts cannot be run on this machine: it has no `/nonexistent/odd`.',
+      '`.odd` scripts cannot be run on this machine: install `/nonexistent/odd`.',
     ])
     expect(dirname(loaded.dir)).not.toBe('/')
   })

@@ -7,7 +7,7 @@ import type { JsonObject } from '#util/json.js'
 import { call, folderWith } from '../support.js'
 
 export const HEADING =
-  'Skills: instructions for special tasks. Call `skill_read` with the name of one before you use it.'
+  'Skills: instructions for special tasks. Call `skill_read` with the name of a skill before you use it.'
 
 export function skillText(name: string, description = `What ${name} does.`, body = `# ${name}\n`): string {
   return `---\nname: ${name}\ndescription: ${description}\n---\n\n${body}`
