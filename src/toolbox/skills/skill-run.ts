@@ -187,8 +187,5 @@ export async function runnerFor(
   }
   if (candidates.length === 0) return []
   const names = candidates.map(([name]) => `\`${String(name)}\``).join(' or ')
-  throw new FileFailure(
-    'RunnerMissing',
-    `\`${extension}\` scripts cannot be run on this machine: install ${names}.`,
-  )
+  throw new FileFailure('RunnerMissing', `\`${extension}\` scripts cannot be run on this machine: install ${names}.`)
 }

@@ -33,9 +33,7 @@ describe('skills', () => {
     expect(await names({})).toEqual(['a', 'c', 'b'])
     expect(await names({ selected: ['b', 'a'] })).toEqual(['b', 'a'])
     expect(await names({ selected: [] })).toEqual([])
-    await expect(names({ selected: ['bb'] })).rejects.toThrow(
-      'There is no skill `bb` to select. Did you mean `b`?',
-    )
+    await expect(names({ selected: ['bb'] })).rejects.toThrow('There is no skill `bb` to select. Did you mean `b`?')
     await expect(names({ selected: ['a', 'a'] })).rejects.toThrow('`selected` of `skills` names `a` twice.')
   })
 
