@@ -153,6 +153,11 @@ export function contentOf(message: string | readonly ContentPart[]): readonly Co
   return typeof message === 'string' ? [{ type: 'text', text: message }] : message.map((part) => ({ ...part }))
 }
 
+/** The id of the entry at `index` of a transcript. */
+export function entryId(index: number): string {
+  return `e${index + 1}`
+}
+
 /** All text parts of a reply, joined with nothing between. */
 export function textOf(parts: readonly AssistantPart[]): string {
   let text = ''
@@ -162,5 +167,7 @@ export function textOf(parts: readonly AssistantPart[]): string {
 
 /** The tool calls of a reply, in the model's order. */
 export function toolCallsOf(parts: readonly AssistantPart[]): ToolCallPart[] {
-  return parts.filter((part) => part.type === 'tool_call')
+  const calls: ToolCallPart[] = []
+  for (const part of parts) if (part.type === 'tool_call') calls.push(part)
+  return calls
 }

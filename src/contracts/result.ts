@@ -131,7 +131,7 @@ function sumOf(one: ModelUsage, other: ModelUsage): ModelUsage {
     cacheReadTokens: one.cacheReadTokens + other.cacheReadTokens,
     cacheWriteTokens: one.cacheWriteTokens + other.cacheWriteTokens,
     reasoningTokens: one.reasoningTokens + other.reasoningTokens,
-    costUsd: costTogether(one, other),
+    costUsd: one.costUsd === null && other.costUsd === null ? null : costTogether(one, other),
   }
 }
 

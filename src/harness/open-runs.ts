@@ -63,7 +63,7 @@ export class OpenRuns {
 
   /** A queue whose events followers get too. */
   queue(): EventQueue {
-    return new EventQueue(this.#publish)
+    return new EventQueue(this.#followers)
   }
 
   /** The same, that nobody reads. */
@@ -113,11 +113,6 @@ export class OpenRuns {
   async cancelAll(reason: HarnessError): Promise<void> {
     for (const { abort } of this.#outcomes.keys()) abort.cancel(reason)
     await Promise.allSettled(this.#outcomes.values())
-  }
-
-  readonly #publish = (event: RunEvent): void => {
-    if (this.#followers.size === 0) return
-    for (const listener of this.#followers.get(event.runId) ?? []) listener(event)
   }
 }
 

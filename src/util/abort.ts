@@ -63,14 +63,13 @@ export interface Settled<T> {
  * Runs `work` with a signal that is aborted with the run, or when `timeoutMs` is over. Work that is stopped gets a moment
  * to clean up; work that ignores its signal is abandoned.
  */
-export function settle<T>(
+export async function settle<T>(
   work: (signal: AbortSignal) => Promise<T>,
   { abort, timeoutMs }: { readonly abort: RunAbort; readonly timeoutMs: number | undefined },
 ): Promise<Settled<T>> {
-  const own = timeoutMs === undefined ? undefined : new AbortController()
-  // What throws at once rejects too.
-  const working = (async () => work(own?.signal ?? abort.signal))()
-  return untilStopped(working, abort, timeoutMs === undefined || own === undefined ? null : { timeoutMs, own })
+  if (timeoutMs === undefined) return untilStopped(work(abort.signal), abort)
+  const own = new AbortController()
+  return untilStopped(work(own.signal), abort, { timeoutMs, own })
 }
 
 interface Timeout {
@@ -85,19 +84,19 @@ export function untilStopped<T>(
   abort: RunAbort,
   timeout: Timeout | null = null,
 ): Promise<Settled<T>> {
-  return new Promise((resolve) => {
+  return new Promise((resolve, reject) => {
     let stopped: Settled<T>['stopped'] = null
     let timer: NodeJS.Timeout | undefined
-    const finish = (settle: () => void): void => {
+    const finish = (value: T | undefined): void => {
       clearTimeout(timer)
       stopListening()
-      settle()
+      resolve({ stopped, value })
     }
     const stop = (why: 'aborted' | 'timed_out', reason: unknown): void => {
       stopped ??= why
       timeout?.own.abort(reason)
       clearTimeout(timer)
-      timer = setTimeout(() => finish(() => resolve({ stopped, value: undefined })), GRACE_MS)
+      timer = setTimeout(() => finish(undefined), GRACE_MS)
     }
     if (timeout !== null) {
       const { timeoutMs } = timeout
@@ -107,10 +106,10 @@ export function untilStopped<T>(
       )
     }
     const stopListening = abort.onAbort(() => stop('aborted', abort.signal.reason))
-    working.then(
-      (value) => finish(() => resolve({ stopped, value })),
-      () => finish(() => resolve(working as Promise<never>)),
-    )
+    working.then(finish, (error: unknown) => {
+      reject(error)
+      finish(undefined)
+    })
   })
 }
 

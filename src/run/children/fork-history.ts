@@ -1,8 +1,7 @@
 import { renderEnvelope } from '../../tools/boundary/envelope.js'
-import { toolCallsOf } from '../../contracts/entry.js'
+import { entryId, toolCallsOf } from '../../contracts/entry.js'
 import type { TranscriptEntry } from '../../contracts/entry.js'
 import type { RunState } from '../machine/state.js'
-import { entryId } from '../machine/state.js'
 
 /**
  * The conversation that a fork under call `callId` begins with: the run's own up to the reply that made the call, with an

@@ -1,5 +1,4 @@
 import { withTokens, withTurn, withUsage } from '../../contracts/result.js'
-import { toolCallsOf } from '../../contracts/entry.js'
 import { withText } from '../../contracts/notices.js'
 import { verdictOf } from './answers.js'
 import type { Answer } from './answers.js'
@@ -11,10 +10,10 @@ import {
   waitInBackground,
 } from './background-state.js'
 import type { BatchCall } from './batch-call.js'
-import { countRetries } from './batch-retries.js'
 import { closeReply, complete, fail } from './closing.js'
 import type { DurableEvent } from './events.js'
 import { batchBreach } from './limits.js'
+import { retryBudget } from './rules.js'
 import type { CallNote } from './settled.js'
 import { forgetHidden, rememberNotices } from './host-notices.js'
 import type { Conversation } from './history.js'
@@ -136,8 +135,8 @@ function changeByRequest(state: RunState, event: Event<'model_request_started'>)
   if (state.phase.at === 'opening') addToPrompt(state, event.promptAddition)
   closeReply(state, event.at)
   for (const entry of event.entries) state.transcript.push(entry)
-  rememberNotices(state, event.hostNotices ?? [])
-  forgetReports(state)
+  if (event.hostNotices !== undefined) rememberNotices(state, event.hostNotices)
+  if (state.background !== undefined) forgetReports(state)
   const retrying = event.requestKind === 'correction' || event.requestKind === 'output_retry_tool'
   if (retrying) state.usage = { ...state.usage, outputRetries: state.usage.outputRetries + 1 }
   state.closing = event.closing ?? null
@@ -173,10 +172,13 @@ function changeByReply(state: RunState, { entry, resolution, cost }: Event<'mode
     state.phase = { at: 'answered', resolution }
     return
   }
-  const calls = toolCallsOf(entry.parts).map(({ callId, name, arguments: text }) => {
+  const calls: BatchCall[] = []
+  for (const part of entry.parts) {
+    if (part.type !== 'tool_call') continue
+    const { callId, name, arguments: text } = part
     const fresh = { started: false, entries: 0, waiting: [], answers: [], verdict: null, children: [], settled: null }
-    return { callId, name, arguments: text, ...fresh }
-  })
+    calls.push({ callId, name, arguments: text, ...fresh })
+  }
   const batch: Batch = { at: 'batch', admitted: false, calls, resumed: false, exceeded: null }
   state.phase = batch
   admit(state, batch)
@@ -241,23 +243,39 @@ function changeByCompletion(state: RunState, event: Event<'tool_call_completed'>
   call.settled = { at, output, parts: parts ?? null, ok, cancelled, retryKind, ...marks }
   call.waiting = []
   call.children = []
-  leaveInBackground(state, event)
+  if (event.background !== undefined) leaveInBackground(state, { ...event, background: event.background })
   if (childUsage !== undefined) state.usage = withUsage(state.usage, childUsage)
   if (cancelled) {
     state.usage = { ...state.usage, cancelledToolCalls: state.usage.cancelledToolCalls + 1 }
     note(state, callId, { cancelled: true })
   }
-  const { phase } = state
-  if (phase.at === 'batch' && phase.calls.every((call) => call.settled !== null)) closeBatch(state, phase)
+  if (state.phase.at === 'batch') closeBatch(state, state.phase)
 }
 
+/** Once every call has ended, counts the failures of the batch, in model order: the order in which calls ended is random. */
 function closeBatch(state: RunState, batch: Batch): void {
-  const isStale = state.rules.stall !== undefined && batch.calls.every(({ settled }) => settled?.stale === true)
+  let isStale = state.rules.stall !== undefined
+  for (const { settled } of batch.calls) {
+    if (settled === null) return
+    isStale &&= settled.stale === true
+  }
   state.staleTurns = isStale ? state.staleTurns + 1 : 0
-  const { toolRetries } = state.usage
-  const counted = countRetries(batch.calls, { rules: state.rules, streaks: state.streaks, toolRetries })
-  state.usage = { ...state.usage, toolRetries: counted.toolRetries }
-  batch.exceeded ??= counted.exceeded
+  const { rules, streaks } = state
+  for (const { name, settled } of batch.calls) {
+    if (settled === null || settled.cancelled) continue
+    if (settled.ok) streaks[name] = 0
+    if (settled.retryKind === null) continue
+    const count = (streaks[name] = countOf(streaks, name) + 1)
+    const toolRetries = { ...state.usage.toolRetries, [name]: countOf(state.usage.toolRetries, name) + 1 }
+    state.usage = { ...state.usage, toolRetries }
+    const budget = retryBudget(rules, name)
+    if (count > budget) batch.exceeded ??= { toolName: name, budget, count }
+  }
+}
+
+/** A tool may be called `constructor`. */
+function countOf(counts: Readonly<Record<string, number>>, name: string): number {
+  return Object.hasOwn(counts, name) ? (counts[name] ?? 0) : 0
 }
 
 function note(state: RunState, callId: string, added: CallNote): void {
@@ -265,7 +283,6 @@ function note(state: RunState, callId: string, added: CallNote): void {
 }
 
 function callOf(state: RunState, callId: string): BatchCall {
-  const call = state.phase.at === 'batch' ? state.phase.calls.find((each) => each.callId === callId) : undefined
-  if (call === undefined) throw new RangeError(`Expected call \`${callId}\` in the batch of run \`${state.runId}\`.`)
-  return call
+  if (state.phase.at === 'batch') for (const call of state.phase.calls) if (call.callId === callId) return call
+  throw new RangeError(`Expected call \`${callId}\` in the batch of run \`${state.runId}\`.`)
 }

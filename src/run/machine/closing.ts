@@ -1,12 +1,11 @@
 import type { StopReason } from '../../contracts/result.js'
-import { toolCallsOf } from '../../contracts/entry.js'
+import { entryId, toolCallsOf } from '../../contracts/entry.js'
 import type { ToolEntry, TranscriptEntry } from '../../contracts/entry.js'
 import { FINAL_RESULT } from '../../output/format.js'
 import { reportEntries } from './background-state.js'
 import { acceptedAnswer, cutOff, endedError } from './settled.js'
 import type { EndedError, SettledCall } from './settled.js'
 import type { Conversation } from './history.js'
-import { entryId } from './state.js'
 import type { Phase, Position, RunState } from './state.js'
 
 /** Closes a run that has its answer. */
@@ -76,8 +75,11 @@ export function closeReply(state: RunState, at: string): void {
 /** The results that the next request sends, without those that it answers itself. */
 function resultsBefore(state: RunState, at: string): readonly Omit<ToolEntry, 'id'>[] {
   const { phase } = state
-  if (phase.at === 'batch')
-    return phase.calls.flatMap((call) => (call.settled === null ? [] : [resultEntry(call, call.settled)]))
+  if (phase.at === 'batch') {
+    const results: Omit<ToolEntry, 'id'>[] = []
+    for (const call of phase.calls) if (call.settled !== null) results.push(resultEntry(call, call.settled))
+    return results
+  }
   const callId = acceptedCall(phase)
   if (callId !== null) return [resultEntry({ callId, name: FINAL_RESULT }, acceptedAnswer(at))]
   // A reply that was cut off may have calls that were never run.
@@ -99,7 +101,6 @@ function resultEntry(
 
 /** The length of the transcript when the next request has added the results of the last reply. */
 export function lengthWhenClosed(state: RunState): number {
-  return (
-    state.transcript.length + (state.phase.at === 'batch' ? state.phase.calls.length : resultsBefore(state, '').length)
-  )
+  const { transcript, phase } = state
+  return transcript.length + (phase.at === 'batch' ? phase.calls.length : resultsBefore(state, '').length)
 }

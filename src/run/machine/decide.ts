@@ -4,7 +4,7 @@ import type { BatchCall } from './batch-call.js'
 import type { RequestKind } from './events.js'
 import { limitNotices } from './limit-notices.js'
 import type { LimitNotice } from './limit-notices.js'
-import { batchBreach, closingBreach, mayPass, requestBreach, stallBreach } from './limits.js'
+import { areLimitsFar, batchBreach, closingBreach, mayPass, requestBreach, stallBreach } from './limits.js'
 import type { Breach, Standing } from './limits.js'
 import type { Answered, Batch, RunState } from './state.js'
 import { unanswered } from './waiting.js'
@@ -75,17 +75,28 @@ function decideBatch(state: RunState, batch: Batch): Command {
   if (state.closing !== null && state.closing.kind !== 'stall') {
     return overLimit(requestBreach(state.rules, state.usage) ?? state.closing)
   }
-  const open = batch.calls.filter((call) => call.settled === null)
+  const open: BatchCall[] = []
+  const interrupted: BatchCall[] = []
+  let hasQuestions = false
+  for (const call of batch.calls) {
+    if (call.settled !== null) continue
+    open.push(call)
+    if (call.waiting.length > 0) hasQuestions = true
+    else if (call.started) interrupted.push(call)
+  }
   if (!batch.admitted) return overBudget(state, batch, open)
-  const interrupted = open.filter((call) => call.started && call.waiting.length === 0)
   if (interrupted.length > 0) return { kind: 'settle_unknown', calls: interrupted }
-  const items = [...open.flatMap(unanswered), ...askedInBackground(state)]
-  if (open.some(holdsAll)) return { kind: 'wait', items }
-  const runnable = open.filter((call) => isRunnable(call, open))
-  if (runnable.length > 0) return { kind: 'run_tools', calls: runnable }
-  if (open.length > 0) return { kind: 'wait', items }
+  if (hasQuestions) return decideQuestions(state, open)
+  if (open.length > 0) return { kind: 'run_tools', calls: open }
   if (batch.exceeded !== null) return { kind: 'fail', failure: { kind: 'tool_retries', ...batch.exceeded } }
   return ask(state, batch.resumed ? 'approval_resume' : 'tool_outputs')
+}
+
+/** People are asked about some of the open calls. */
+function decideQuestions(state: RunState, open: readonly BatchCall[]): Command {
+  const runnable = open.some(holdsAll) ? [] : open.filter((call) => isRunnable(call, open))
+  if (runnable.length > 0) return { kind: 'run_tools', calls: runnable }
+  return { kind: 'wait', items: [...open.flatMap(unanswered), ...askedInBackground(state)] }
 }
 
 /** A call runs if nothing of it waits, or some of it is answered, and if no call before it holds it. */
@@ -152,6 +163,7 @@ function correct(state: RunState, requestKind: RequestKind, correction: Correcti
 
 function ask(state: RunState, requestKind: RequestKind, correction: Correction | null = null): Command {
   const standing = standingOf(state)
+  if (areLimitsFar(standing)) return { kind: 'ask', requestKind, correction, notices: [], closing: null }
   const closing = closingBreach(standing)
   const breach = requestBreach(state.rules, state.usage) ?? stallBreach(standing)
   const isLast = closing !== undefined && state.closing === null && state.rules.onLimit === 'answer'
@@ -160,23 +172,17 @@ function ask(state: RunState, requestKind: RequestKind, correction: Correction |
   return { kind: 'ask', requestKind, correction, notices, closing: closing ?? null }
 }
 
-function standingOf({
-  rules,
-  usage,
-  phase,
-  transcript,
-  firstEntry,
-  staleTurns,
-  begunAt,
-  updatedAt,
-}: RunState): Standing {
-  const last = transcript.findLast((entry, index) => entry.role === 'assistant' && index >= firstEntry)
+function standingOf(state: RunState): Standing {
+  const { rules, usage, phase, transcript, firstEntry, staleTurns, begunAt, updatedAt } = state
+  let last = transcript.length - 1
+  while (last >= firstEntry && transcript[last]?.role !== 'assistant') last -= 1
+  const reply = last >= firstEntry ? transcript[last] : undefined
   return {
     rules,
     usage,
     staleTurns,
-    elapsedMs: Date.parse(updatedAt) - Date.parse(begunAt),
-    lastInputTokens: last?.role === 'assistant' ? (last.usage.inputTokens ?? 0) : 0,
+    elapsedMs: rules.limits.timeMs === null ? 0 : Date.parse(updatedAt) - Date.parse(begunAt),
+    lastInputTokens: reply?.role === 'assistant' ? (reply.usage.inputTokens ?? 0) : 0,
     refusedCalls: phase.at === 'batch' && !phase.admitted ? phase.calls.length : null,
   }
 }

@@ -51,8 +51,23 @@ export interface NearLimit extends Breach {
   readonly remaining: number
 }
 
-/** Share of a budget that is its end. */
+/** The last part of a budget, as a share of it. */
 const NEAR = 0.1
+
+/** True only if nothing can forbid the next request, and nothing is to be said about limits: so it is in most turns. */
+export function areLimitsFar({ rules, usage, elapsedMs, lastInputTokens, refusedCalls }: Standing): boolean {
+  const { modelRequests, toolCalls, inputTokens, outputTokens, timeMs, costUsd } = rules.limits
+  return (
+    rules.stall === undefined &&
+    refusedCalls === null &&
+    costUsd === null &&
+    (modelRequests === null || modelRequests - usage.modelRequests > 1) &&
+    (toolCalls === null || toolCalls - usage.toolCalls > 1) &&
+    (inputTokens === null || inputTokens - usage.inputTokens > Math.max(inputTokens * NEAR, lastInputTokens)) &&
+    (outputTokens === null || outputTokens - usage.outputTokens > outputTokens * NEAR) &&
+    (timeMs === null || timeMs - elapsedMs > timeMs * NEAR)
+  )
+}
 
 /** Budgets of tokens, time and money of which a tenth is left, or too little for another request as long as the last one. */
 export function nearLimits({ rules, usage, elapsedMs, lastInputTokens }: Standing): readonly NearLimit[] {

@@ -1,12 +1,11 @@
 import { NO_USAGE } from '../../contracts/result.js'
 import type { RunUsage, StopReason } from '../../contracts/result.js'
-import { contentOf } from '../../contracts/entry.js'
+import { contentOf, entryId } from '../../contracts/entry.js'
 import type { TranscriptEntry } from '../../contracts/entry.js'
 import type { Resolution } from '../../output/resolve.js'
 import type { JsonObject, JsonValue } from '../../util/json.js'
 import type { Background } from './background-state.js'
 import type { BatchCall } from './batch-call.js'
-import type { Exceeded } from './batch-retries.js'
 import type { ConfigDigest } from './config-digest.js'
 import { FORMAT_VERSION } from './events.js'
 import type { DurableEvent, RequestKind } from './events.js'
@@ -104,6 +103,13 @@ export interface Ended {
   readonly position?: Position
 }
 
+/** A tool that failed more often in a row than its budget allows. */
+export interface Exceeded {
+  readonly toolName: string
+  readonly budget: number
+  readonly count: number
+}
+
 /** The tool calls of one reply, in model order. */
 export interface Batch {
   readonly at: 'batch'
@@ -112,7 +118,6 @@ export interface Batch {
   readonly calls: readonly BatchCall[]
   /** People have answered for it. */
   resumed: boolean
-  /** A tool that failed more often in a row than its budget allows. */
   exceeded: Exceeded | null
 }
 
@@ -159,9 +164,4 @@ function inlineIn({ runId, history, view }: DurableEvent & { kind: 'run_started'
   throw new RangeError(
     `Expected the history of run \`${runId}\` to be resolved: it is that of run \`${history.runId}\`.`,
   )
-}
-
-/** Id of the entry at `index` of a transcript. */
-export function entryId(index: number): string {
-  return `e${index + 1}`
 }

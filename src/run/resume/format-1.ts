@@ -1,8 +1,7 @@
-import { contentOf } from '../../contracts/entry.js'
+import { contentOf, entryId } from '../../contracts/entry.js'
 import type { ContentPart, TranscriptEntry } from '../../contracts/entry.js'
 import { FORMAT_VERSION } from '../machine/events.js'
 import type { DurableEvent, DurablePayloads } from '../machine/events.js'
-import { entryId } from '../machine/state.js'
 
 /**
  * Turns the events of one log, in their order, into those of the current format: a log may begin in format 1 and continue in

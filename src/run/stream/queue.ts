@@ -3,6 +3,9 @@ import type { EphemeralEvent, StreamEvent } from '../machine/events.js'
 /** How many events may wait for a slow reader before deltas are joined and the run waits. */
 const ROOM = 256
 
+/** Listeners that get every event of a run, read or not, by run id. */
+export type Followers = ReadonlyMap<string, ReadonlySet<(event: StreamEvent) => void>>
+
 /**
  * What a run has told and its reader has not yet taken. Durable events are never dropped: when there are too many, the
  * run waits for the reader. Deltas never make it wait: neighbouring ones of one part are joined instead, and of the
@@ -17,11 +20,10 @@ export class EventQueue {
   #reading = false
   #runEnds = false
   #closed = false
-  readonly #onPush: (event: StreamEvent) => void
+  readonly #followers: Followers
 
-  /** `onPush` gets every event, read or not. */
-  constructor(onPush: (event: StreamEvent) => void = () => undefined) {
-    this.#onPush = onPush
+  constructor(followers: Followers = new Map()) {
+    this.#followers = followers
   }
 
   /** Somebody reads from now on. */
@@ -51,7 +53,7 @@ export class EventQueue {
 
   /** Resolves when the run may go on; `undefined` when it may at once. */
   push(event: StreamEvent): Promise<void> | undefined {
-    this.#onPush(event)
+    if (this.#followers.size > 0) this.#passToFollowers(event)
     if (this.#closed || (!this.#reading && this.#unread === 'drop')) return undefined
     if (!event.durable) {
       // The end of a run is for whoever comes to read, also where the log could not keep it.
@@ -98,6 +100,10 @@ export class EventQueue {
       return true
     }
     return false
+  }
+
+  #passToFollowers(event: StreamEvent): void {
+    for (const listener of this.#followers.get(event.runId) ?? []) listener(event)
   }
 
   #add(event: StreamEvent): void {

@@ -1,8 +1,9 @@
+import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import type { RunRules, RunUsage, StallRules } from 'thinharness'
 import { NO_USAGE } from '#contracts/result.js'
 import { limitNotices } from '#run/machine/limit-notices.js'
-import { closingBreach, nearLimits } from '#run/machine/limits.js'
+import { areLimitsFar, closingBreach, nearLimits, requestBreach, stallBreach } from '#run/machine/limits.js'
 import type { Breach, Standing } from '#run/machine/limits.js'
 import { RULES } from './support.js'
 
@@ -53,6 +54,32 @@ describe('budgets that are nearly used up', () => {
   ])('%s', (_name, given, expected) => {
     expect(nearLimits(given).map(({ kind, remaining }) => [kind, remaining])).toEqual(expected)
   })
+})
+
+test('if all limits are far, nothing forbids a request and there is nothing to say about limits', () => {
+  const budget = fc.option(fc.nat(30))
+  const limits = fc.record({
+    ...{ modelRequests: budget, toolCalls: budget, inputTokens: budget, outputTokens: budget },
+    ...{ timeMs: budget, costUsd: fc.option(fc.nat(30), { freq: 1 }) },
+  })
+  const count = fc.nat(30)
+  const used = fc.record({ modelRequests: count, toolCalls: count, inputTokens: count, outputTokens: count })
+  const more = fc.record({ elapsedMs: count, lastInputTokens: fc.nat(5), refusedCalls: fc.option(count, { freq: 1 }) })
+  let far = 0
+  fc.assert(
+    fc.property(limits, used, more, fc.boolean(), (limits, usage, rest, answers) => {
+      const given = standing({ limits, usage }, { ...rest, ...(answers && { onLimit: 'answer' as const }) })
+      if (!areLimitsFar(given)) return
+      far += 1
+      const { rules } = given
+      expect([requestBreach(rules, given.usage), stallBreach(given), closingBreach(given)]).toEqual(
+        Array(3).fill(undefined),
+      )
+      expect(limitNotices(given, undefined, [])).toEqual([])
+    }),
+    { numRuns: 3000 },
+  )
+  expect(far).toBeGreaterThan(50)
 })
 
 describe('the reason for a last request without tools', () => {
