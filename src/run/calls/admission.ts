@@ -1,3 +1,4 @@
+import type { FinishReason } from '../../contracts/entry.js'
 import type { CallDecision, PendingItem } from '../../contracts/result.js'
 import { checkArguments } from '../../tools/boundary/arguments.js'
 import type { CheckedArguments } from '../../tools/boundary/arguments.js'
@@ -14,8 +15,7 @@ import type { PolicyDecision } from '../extension/policy.js'
 import type { ApprovalAnswer } from '../machine/answers.js'
 import type { BatchCall } from '../machine/batch-call.js'
 import { askBeforeCall } from './call-hooks.js'
-import { checkCall, finishReasonOf } from './check-call.js'
-import { cancelledByHook, denied, unknownTool } from './refusals.js'
+import { cancelledByHook, denied, unknownTool } from './outcomes.js'
 
 /** A call on its way to its run. */
 export interface Admission {
@@ -38,7 +38,12 @@ export interface Admission {
 }
 
 /** One stage of a call. A stage that sets `outcome` or `item` is the last. */
-type Stage = (admission: Admission) => Admission | Promise<Admission>
+type Stage = (run: Admitting, admission: Admission) => Admission | Promise<Admission>
+
+interface Admitting {
+  readonly context: RunContext
+  readonly frozen: Frozen
+}
 
 /** Takes a call through its stages, up to where it can run. */
 export type Admit = (
@@ -49,39 +54,19 @@ export type Admit = (
 /** The stages of every call of a run before it runs, composed once. */
 export function admissionOf(context: RunContext, frozen: Frozen): Admit {
   const run: Admitting = { context, frozen }
-  const stages: readonly Stage[] = [
-    (admission) => checkedArguments(run, admission),
-    ...(context.hooks.has('before_tool_call') ? [(admission: Admission) => guards(run, admission)] : []),
-    (admission) => usable(run, admission),
-    (admission) => policies(run, admission),
-    (admission) => approval(run, admission),
-    (admission) => editedArguments(run, admission),
-  ]
-  return async (call, { toolIndex, checked }) => {
+  const guarded: readonly Stage[] = context.hooks.has('before_tool_call') ? [guards] : []
+  const stages: readonly Stage[] = [...guarded, usable, policies, approval]
+  return async function admit(call, { toolIndex, checked }) {
     const spec = frozen.tools.get(call.name)
     const begun = { decision: null, asks: false, edited: null, outcome: null, item: null }
     let admission: Admission = { call, toolIndex, spec, checked, ...begun }
     for (const stage of stages) {
-      const next = stage(admission)
+      const next = stage(run, admission)
       admission = next instanceof Promise ? await next : next
       if (admission.outcome !== null || admission.item !== null) return admission
     }
     return admission
   }
-}
-
-interface Admitting {
-  readonly context: RunContext
-  readonly frozen: Frozen
-}
-
-async function checkedAgain({ context }: Admitting, admission: Admission, spec: ToolSpec): Promise<Admission> {
-  return { ...admission, checked: await checkCall(spec, admission.call.arguments, finishReasonOf(context)) }
-}
-
-function checkedArguments(run: Admitting, admission: Admission): Admission | Promise<Admission> {
-  const { spec, checked } = admission
-  return spec === undefined || checked !== undefined ? admission : checkedAgain(run, admission, spec)
 }
 
 /** The hooks before a call are asked once: after a pause or a crash, their answers are known. */
@@ -95,10 +80,42 @@ async function guards({ context }: Admitting, admission: Admission): Promise<Adm
 }
 
 /** A call that will be refused as it is needs nobody's agreement. */
-function usable({ frozen }: Admitting, admission: Admission): Admission {
+function usable(run: Admitting, admission: Admission): Admission | Promise<Admission> {
   const { call, spec, checked } = admission
-  if (spec === undefined) return { ...admission, outcome: unknownTool(call.name, frozen.tools.keys()) }
-  return checked?.ok === false ? { ...admission, outcome: checked.outcome } : admission
+  if (spec === undefined) return { ...admission, outcome: unknownTool(call.name, run.frozen.tools.keys()) }
+  if (checked === undefined) return checkedAgain(run, admission, spec)
+  return checked.ok ? admission : { ...admission, outcome: checked.outcome }
+}
+
+/** Arguments are checked when the reply comes, and again if the call continues elsewhere. */
+async function checkedAgain({ context }: Admitting, admission: Admission, spec: ToolSpec): Promise<Admission> {
+  const checked = await checkCall(spec, admission.call.arguments, finishReasonOf(context))
+  return checked.ok ? { ...admission, checked } : { ...admission, checked, outcome: checked.outcome }
+}
+
+/** The arguments of a call, checked; those of a reply that was cut off may be incomplete and are never used. */
+export function checkCall(
+  spec: ToolSpec,
+  text: string,
+  finishReason: FinishReason,
+): CheckedArguments | Promise<CheckedArguments> {
+  const cut = CUT_OFF[finishReason]
+  if (cut === undefined) return checkArguments(spec, text)
+  const content = `\`${spec.name}\` was not run: ${cut}, so the call may be incomplete. Call it again, with less at once.`
+  return { ok: false, text, outcome: { kind: 'failed', errorType: 'IncompleteCall', content, retry: true } }
+}
+
+const CUT_OFF: Partial<Record<FinishReason, string>> = {
+  length: 'the reply was cut off at the output limit',
+  refusal: 'the reply ended in a refusal',
+  content_filter: "the provider's content filter stopped the reply",
+  error: 'the reply ended in an error',
+}
+
+/** The finish reason of the reply that made the calls of the batch. */
+export function finishReasonOf({ state }: RunContext): FinishReason {
+  const last = state.transcript.at(-1)
+  return last?.role === 'assistant' ? last.finishReason : 'other'
 }
 
 /** The strictest policy decides; if none has an opinion, `requiresApproval` of the tool. Not asked for a call that has begun. */
@@ -137,10 +154,13 @@ async function requiresApproval({ context }: Admitting, { call, spec, checked }:
   return decidedByTool(context, async () => rule(checked.value, askedOf(context, call)), true)
 }
 
-function approval({ context }: Admitting, admission: Admission): Admission | Promise<Admission> {
+/** A person's answer counts, with the arguments that the person edited; else a person is asked if that is decided. */
+function approval(run: Admitting, admission: Admission): Admission | Promise<Admission> {
   const answer = approvalOf(admission.call)
-  if (answer?.approved === false) return { ...admission, outcome: { kind: 'rejected', reason: answer.reason ?? null } }
-  return admission.asks && answer === null ? asking(context, admission) : admission
+  if (answer === null) return admission.asks ? asking(run.context, admission) : admission
+  if (!answer.approved) return { ...admission, outcome: { kind: 'rejected', reason: answer.reason ?? null } }
+  const edited = answer.editedArguments
+  return edited === undefined || admission.spec === undefined ? admission : withEdit(run, { ...admission, edited })
 }
 
 async function asking(context: RunContext, admission: Admission): Promise<Admission> {
@@ -167,11 +187,6 @@ async function preview(context: RunContext, { call, spec, checked }: Admission):
 }
 
 /** A person's arguments are checked like any others, and policies may still deny them. */
-function editedArguments(run: Admitting, admission: Admission): Admission | Promise<Admission> {
-  const edited = approvalOf(admission.call)?.editedArguments
-  return edited === undefined || admission.spec === undefined ? admission : withEdit(run, { ...admission, edited })
-}
-
 async function withEdit(run: Admitting, admission: Admission): Promise<Admission> {
   const { spec, edited, call } = admission
   if (spec === undefined || edited === null) return admission

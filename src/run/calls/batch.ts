@@ -1,3 +1,4 @@
+import type { PendingItem } from '../../contracts/result.js'
 import type { CheckedArguments } from '../../tools/boundary/arguments.js'
 import type { ToolOutcome } from '../../tools/outcome.js'
 import type { LeftChild } from '../children/left-child.js'
@@ -23,7 +24,8 @@ export class ToolBatchExecutor {
   constructor(context: RunContext, frozen: Frozen, begin: (callId: string, left: readonly LeftChild[]) => void) {
     this.#admit = admissionOf(context, frozen)
     const enter = enteringOf(context, frozen)
-    this.#calls = { context, frozen, enter, begin, holds: (call) => this.#heldBy(call) }
+    const asksAfter = context.hooks.has('after_tool_call')
+    this.#calls = { context, frozen, enter, asksAfter, begin, holds: (call) => this.#heldBy(call) }
   }
 
   /**
@@ -33,11 +35,14 @@ export class ToolBatchExecutor {
    */
   async perform(calls: readonly BatchCall[], checked: ReadonlyMap<string, CheckedArguments>): Promise<void> {
     const { context } = this.#calls
-    const admissions = await Promise.all(
-      calls.map((call) => this.#admit(call, { toolIndex: this.#indexOf(call), checked: checked.get(call.callId) })),
-    )
+    const batch = this.#batch
+    const admitting: Promise<Admission>[] = []
+    for (const call of calls)
+      admitting.push(this.#admit(call, { toolIndex: batch.indexOf(call), checked: checked.get(call.callId) }))
+    const admissions = await Promise.all(admitting)
     context.signal.throwIfAborted()
-    const items = admissions.flatMap(({ item }) => item ?? [])
+    const items: PendingItem[] = []
+    for (const { item } of admissions) if (item !== null) items.push(item)
     if (items.length > 0) return context.emit('approval_requested', { items })
     for (const [index, group] of this.#groups(admissions).entries()) {
       // A sequential call begins when everything before it has ended, and holds everything after it.
@@ -48,12 +53,12 @@ export class ToolBatchExecutor {
 
   /** Ends calls without running them. */
   async refuse(calls: readonly BatchCall[], outcome: ToolOutcome): Promise<void> {
-    for (const call of calls) await completeUnrun(this.#calls, call, { toolIndex: this.#indexOf(call), outcome })
+    for (const call of calls) await completeUnrun(this.#calls, call, { toolIndex: this.#batch.indexOf(call), outcome })
   }
 
   /** Settles calls that had started when the process that ran them ended, by what their tools say. */
   async settleUnknown(calls: readonly BatchCall[]): Promise<void> {
-    for (const call of calls) await settleUnknown(this.#calls, call, this.#indexOf(call))
+    for (const call of calls) await settleUnknown(this.#calls, call, this.#batch.indexOf(call))
   }
 
   /** The calls in groups that may be under way at once, in model order: a sequential call stands alone. */
@@ -81,17 +86,18 @@ export class ToolBatchExecutor {
 
   /** What waits for a call that asks: everything after a sequential call; of another, from the next sequential call on. */
   #heldBy(call: BatchCall): readonly string[] {
-    const later = this.#batch.slice(this.#indexOf(call) + 1)
+    const later = this.#batch.slice(this.#batch.indexOf(call) + 1)
     const from = this.#isAlone(call) ? 0 : later.findIndex((each) => this.#isAlone(each))
     return from === -1 ? [] : later.slice(from).map(({ callId }) => callId)
   }
 
   async #together(admissions: readonly Admission[]): Promise<void> {
     const { context } = this.#calls
-    const waiting = [...admissions]
+    const waiting = admissions.values()
     const failures: unknown[] = []
     const work = async (): Promise<void> => {
-      for (let next = waiting.shift(); next !== undefined && !context.signal.aborted; next = waiting.shift()) {
+      for (const next of waiting) {
+        if (context.signal.aborted) return
         try {
           await performCall(this.#calls, next)
         } catch (error) {
@@ -100,7 +106,9 @@ export class ToolBatchExecutor {
         }
       }
     }
-    await Promise.all(Array.from({ length: Math.min(AT_ONCE, admissions.length) }, work))
+    const workers: Promise<void>[] = []
+    while (workers.length < Math.min(AT_ONCE, admissions.length)) workers.push(work())
+    await Promise.all(workers)
     if (failures.length > 0) throw failures[0]
     context.signal.throwIfAborted()
   }
@@ -108,9 +116,5 @@ export class ToolBatchExecutor {
   get #batch(): readonly BatchCall[] {
     const { phase } = this.#calls.context.state
     return phase.at === 'batch' ? phase.calls : []
-  }
-
-  #indexOf(call: BatchCall): number {
-    return Math.max(0, this.#batch.indexOf(call))
   }
 }

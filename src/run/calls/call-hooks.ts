@@ -1,11 +1,11 @@
 import { HarnessError } from '../../contracts/errors.js'
 import { parseEnvelope, renderEnvelope } from '../../tools/boundary/envelope.js'
-import type { Envelope } from '../../tools/boundary/envelope.js'
 import type { ToolOutcome } from '../../tools/outcome.js'
 import type { ToolSpec } from '../../tools/spec.js'
 import type { RunContext } from '../core/context.js'
 import type { HookContext } from '../hooks/hooks.js'
 import type { BatchCall, PreparedCall } from '../machine/batch-call.js'
+import type { CallEnd, ShownResult } from './complete.js'
 
 /** Asks the `before_tool_call` hooks and stores their answers. The first that cancels, or fails closed, is the last asked. */
 export async function askBeforeCall(
@@ -50,26 +50,13 @@ function failedHook(error: unknown): string {
   throw error
 }
 
-/** A call that has an outcome. */
-export interface EndedCall {
-  readonly outcome: ToolOutcome
-  readonly toolIndex: number
-  readonly durationMs: number
-}
-
-/** The result of a call, as the model reads it. */
-export interface ShownResult {
-  readonly output: string
-  readonly envelope: Envelope
-}
-
 /** The result of a call after the `after_tool_call` hooks; its text and its envelope are kept in step between them. */
 export async function askAfterCall(
   context: RunContext,
   call: BatchCall,
-  { toolIndex, durationMs, outcome, shown }: EndedCall & { readonly shown: ShownResult },
+  { toolIndex, durationMs, outcome, shown }: CallEnd,
 ): Promise<ShownResult> {
-  if (!context.hooks.has('after_tool_call') || !firesAfter(context, outcome)) return shown
+  if (!firesAfter(context, outcome)) return shown
   let current = shown
   const asked: HookContext<'after_tool_call'> = {
     ...context.hookBase('after_tool_call'),
@@ -84,18 +71,16 @@ export async function askAfterCall(
   try {
     await context.hooks.ask(asked, context, (before, answer) => {
       if (answer.output !== undefined) current = { output: answer.output, envelope: parseEnvelope(answer.output) }
-      else if (answer.envelope !== undefined) current = shownBy(answer.envelope)
+      else if (answer.envelope !== undefined)
+        current = { output: renderEnvelope(answer.envelope), envelope: answer.envelope }
       return { ...before, ...current }
     })
     return current
   } catch (error) {
     const content = `The call was made, and its result is withheld: ${failedHook(error)}`
-    return shownBy({ ok: false, content, metadata: { error_type: 'HookFailed' } })
+    const envelope = { ok: false, content, metadata: { error_type: 'HookFailed' } }
+    return { output: renderEnvelope(envelope), envelope }
   }
-}
-
-export function shownBy(envelope: Envelope): ShownResult {
-  return { output: renderEnvelope(envelope), envelope }
 }
 
 /** Not after a person's rejection, and not if the run was cancelled during the call. */

@@ -10,7 +10,7 @@ import { CallChildren } from '../children/children.js'
 import type { LeftChild } from '../children/left-child.js'
 import type { RunContext } from '../core/context.js'
 import type { Frozen } from '../core/frozen.js'
-import { answersOf, toolContext } from '../core/tool-context.js'
+import { answersOf, toolContext, toolSurroundings } from '../core/tool-context.js'
 import { wrappedCall } from '../hooks/wraps.js'
 import type { BatchCall } from '../machine/batch-call.js'
 import { recordedDecision } from './admission.js'
@@ -18,17 +18,21 @@ import type { Admission } from './admission.js'
 import { askAfterCall } from './call-hooks.js'
 import { callEnd, complete, completeUnrun } from './complete.js'
 import type { CallEnd, CallRun } from './complete.js'
-import { CANCELLED, timedOut } from './refusals.js'
-import { declineOf, outcomeBy } from './verdict.js'
+import { CANCELLED, outcomeByPerson, timedOut } from './outcomes.js'
 
 type Handled = ToolOutcome | SuspendedCall
+
+/** The runs that a call has started: null while there are none. */
+interface Spawned {
+  runs: CallChildren | null
+}
 
 /** An entry of a handler. */
 interface Entry {
   readonly call: BatchCall
   readonly spec: ToolSpec
   readonly checked: CheckedArguments & { readonly ok: true }
-  readonly children: CallChildren
+  readonly spawned: Spawned
   readonly signal: AbortSignal
   readonly hasEnded: () => boolean
 }
@@ -37,18 +41,23 @@ interface Entry {
 export interface Calls extends CallRun {
   /** Enters a handler, with everything that surrounds it. */
   readonly enter: Work<Entry, Handled>
+  /** Some hook is asked after calls. */
+  readonly asksAfter: boolean
   /** Begins the runs that a call has left to work beside its run. */
   readonly begin: (callId: string, left: readonly LeftChild[]) => void
   /** Calls of the batch that wait for a call that asks. */
   readonly holds: (call: BatchCall) => readonly string[]
 }
 
-/** What surrounds each call of a run, composed once. */
+/** Everything that surrounds each call of a run, composed once. */
 export function enteringOf(context: RunContext, frozen: Frozen): Work<Entry, Handled> {
+  const surroundings = toolSurroundings(context, frozen)
   return wrapped<Entry, Handled>([...traced(context), ...middleware(context)], (entry) => {
-    const { call, spec, checked, children, signal, hasEnded } = entry
-    const life = { signal, hasEnded, answers: () => answersOf(call), spawn: children.spawn.bind(children) }
-    return invoke(spec, checked.value, toolContext(context, frozen, { call, life }))
+    const { call, spec, checked, spawned, signal, hasEnded } = entry
+    const spawn: CallChildren['spawn'] = (options, own) =>
+      (spawned.runs ??= new CallChildren(context, frozen, { call })).spawn(options, own)
+    const life = { signal, hasEnded, answers: () => answersOf(call), spawn }
+    return invoke(spec, checked.value, toolContext(context, surroundings, { call, life }))
   })
 }
 
@@ -72,88 +81,86 @@ function middleware({ runId, parent, metadata, hooks, hookFailed }: RunContext):
 }
 
 /**
- * Performs an admitted call, from its start to its stored outcome, or to what it asks of people. Rejects only if the run
- * cannot continue; the call has a stored outcome then too, if the log can store it.
+ * Performs an admitted call, from its start to its stored outcome, or to the question that it asks people. Rejects only if
+ * the run cannot continue; the call has a stored outcome then too, if the log can store it.
  */
 export async function performCall(calls: Calls, admission: Admission): Promise<void> {
   const startedAt = performance.now()
-  const { context, frozen } = calls
+  const { context } = calls
   const { call, toolIndex, decision, spec } = admission
   const { callId, name: toolName } = call
-  const known = declineOf(call) ?? outcomeBy(call.verdict, spec, toolName)
+  const isKnown = call.answers.length > 0 || call.verdict !== null
+  const known = isKnown ? outcomeByPerson(call, spec) : null
   if (known !== null) return completeUnrun(calls, call, { toolIndex, outcome: known })
   const by = decision !== null && { decision: recordedDecision(decision) }
   await context.emit('tool_call_started', { callId, toolName, toolIndex, arguments: call.arguments, ...by })
-  const children = new CallChildren(context, frozen, { call })
-  const entered = admission.checked?.text ?? call.arguments
+  const spawned: Spawned = { runs: null }
   const ended = (outcome: ToolOutcome): CallEnd => {
     const durationMs = Math.round((performance.now() - startedAt) * 1000) / 1000
-    return callEnd({ toolIndex, durationMs, outcome }, call, { spec, children, entered })
+    const entered = admission.checked?.text ?? call.arguments
+    return callEnd({ toolIndex, durationMs, outcome }, call, { spec, runs: spawned.runs, entered })
   }
   try {
-    const outcome = admission.outcome ?? (await run(calls, admission, children))
+    const outcome = admission.outcome ?? (await run(calls, admission, spawned))
     if (outcome.kind === 'suspended') {
-      await suspend(calls, call, { suspended: outcome, children })
+      await suspend(calls, call, { suspended: outcome, runs: spawned.runs })
       return
     }
     const end = ended(outcome)
-    await complete(calls, call, { ...end, shown: await askAfterCall(context, call, end) })
-    if (end.about.background !== undefined) calls.begin(callId, children.takeLeft())
+    const shown = calls.asksAfter ? await askAfterCall(context, call, end) : end.shown
+    await complete(calls, call, { ...end, shown })
+    if (spawned.runs !== null && outcome.kind === 'succeeded') calls.begin(callId, spawned.runs.takeLeft())
   } catch (error) {
     await complete(calls, call, ended(failureOf(error))).catch(() => undefined)
     throw error
   } finally {
-    children.dropLeft()
+    spawned.runs?.dropLeft()
   }
 }
 
-/** The call waits, for what its handler asks or for its children. */
+/** The call waits, for answers to its handler or to its children. */
 async function suspend(
   { context, holds }: Calls,
   call: BatchCall,
   {
     suspended: { payload, answerSchema, key },
-    children,
-  }: { readonly suspended: SuspendedCall; readonly children: CallChildren },
+    runs,
+  }: { readonly suspended: SuspendedCall; readonly runs: CallChildren | null },
 ): Promise<void> {
   const { callId, name: toolName, arguments: text } = call
   const path = [context.runId]
   const question = { payload, answerSchema, ...(key !== undefined && { key }) }
   const own = { kind: 'question', callId, toolName, arguments: text, ...question, path } as const
-  const items = children.waiting.length > 0 ? children.waiting : [own]
+  const items = runs?.isWaiting === true ? runs.waiting : [own]
   const held = holds(call)
   const later = held.length > 0 && { holds: held }
-  await context.emit('approval_requested', { items, callId, children: children.states, ...later })
+  await context.emit('approval_requested', { items, callId, children: runs?.states ?? [], ...later })
 }
 
-async function run(calls: Calls, admission: Admission, children: CallChildren): Promise<Handled> {
+/** The result of the handler, or the reason why there is none. */
+async function run({ context, enter }: Calls, admission: Admission, spawned: Spawned): Promise<Handled> {
   const { spec, checked, call, edited } = admission
   // Nothing starts after an abort.
-  if (calls.context.signal.aborted || spec === undefined || checked?.ok !== true) return CANCELLED
-  const outcome = await settled(calls, { spec, checked, call, children })
-  if (outcome.kind === 'suspended' || outcome.kind === 'rejected' || edited === null) return outcome
-  // The model learns that a person changed its arguments.
-  return { ...outcome, metadata: { ...outcome.metadata, edited_arguments: edited } }
-}
-
-async function settled({ context, enter }: Calls, entry: Omit<Entry, 'signal' | 'hasEnded'>): Promise<Handled> {
-  const { spec, checked, children } = entry
-  const { timeoutMs } = spec
+  if (context.signal.aborted || spec === undefined || checked?.ok !== true) return CANCELLED
   let ended = false
   const work = async (signal: AbortSignal): Promise<Handled> => {
-    const handled = await enter({ signal, hasEnded: () => ended, ...entry })
-    // If one of its runs waits, the call does, once the others have come to a pause or an end.
-    if (children.waiting.length > 0) await children.settled()
+    const handled = await enter({ call, spec, checked, spawned, signal, hasEnded: () => ended })
+    // If one of its runs waits, the call waits too, once the others have come to a pause or an end.
+    if (spawned.runs?.isWaiting === true) await spawned.runs.settled()
     return handled
   }
-  const { stopped, value } = await settle(work, { abort: context.abort, timeoutMs })
+  const { stopped, value } = await settle(work, { abort: context.abort, timeoutMs: spec.timeoutMs })
   ended = true
-  await children.end()
-  if (stopped === null && children.waiting.length > 0) return WAITS_FOR_CHILDREN
+  await spawned.runs?.end()
+  if (stopped === null && spawned.runs?.isWaiting === true) return WAITS_FOR_CHILDREN
   if (stopped === null && value?.kind === 'suspended') return value
-  if (value !== undefined && value.kind !== 'suspended' && (stopped === null || value.kind === 'succeeded'))
-    return noteRepairs(value, checked.repairs)
-  return stopped === 'timed_out' ? timedOut(spec.name, timeoutMs ?? 0) : CANCELLED
+  const hasOutcome = value !== undefined && value.kind !== 'suspended'
+  if (!hasOutcome || (stopped !== null && value.kind !== 'succeeded'))
+    return stopped === 'timed_out' ? timedOut(spec.name, spec.timeoutMs ?? 0) : CANCELLED
+  const outcome = noteRepairs(value, checked.repairs)
+  if (outcome.kind === 'rejected' || edited === null) return outcome
+  // The model learns that a person changed its arguments.
+  return { ...outcome, metadata: { ...outcome.metadata, edited_arguments: edited } }
 }
 
 /** The questions are with the children. */

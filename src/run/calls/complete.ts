@@ -1,15 +1,14 @@
 import type { ContentSource } from '../../contracts/entry.js'
-import { envelopeOf } from '../../tools/boundary/envelope.js'
+import { envelopeOf, renderEnvelope } from '../../tools/boundary/envelope.js'
+import type { Envelope } from '../../tools/boundary/envelope.js'
 import type { ToolOutcome } from '../../tools/outcome.js'
 import type { ToolSpec } from '../../tools/spec.js'
 import type { JsonObject } from '../../util/json.js'
-import type { CallChildren } from '../children/children.js'
+import type { CallChildren, UsedRuns } from '../children/children.js'
 import type { RunContext } from '../core/context.js'
 import type { Frozen } from '../core/frozen.js'
 import type { BatchCall } from '../machine/batch-call.js'
 import type { DurablePayloads } from '../machine/events.js'
-import { shownBy } from './call-hooks.js'
-import type { EndedCall, ShownResult } from './call-hooks.js'
 
 /** Where calls end: the run, and what it is frozen with. */
 export interface CallRun {
@@ -19,32 +18,44 @@ export interface CallRun {
 
 type Completed = DurablePayloads['tool_call_completed']
 
+/** A call that has an outcome. */
+export interface EndedCall {
+  readonly outcome: ToolOutcome
+  readonly toolIndex: number
+  readonly durationMs: number
+}
+
+/** The result of a call, as the model reads it. */
+export interface ShownResult {
+  readonly output: string
+  readonly envelope: Envelope
+}
+
 /** The end of a call, for its event. */
 export interface CallEnd extends EndedCall {
   readonly shown: ShownResult
   /** The tool only reads, by its annotations. */
   readonly readOnly: boolean
   /** Its source, its child runs. */
-  readonly about: Pick<Completed, 'source' | 'childUsage' | 'background'>
+  readonly about: UsedRuns & Pick<Completed, 'source'>
 }
 
 interface CallParts {
   readonly spec: ToolSpec | undefined
-  readonly children: CallChildren
+  /** The runs that the call has started; null if there are none. */
+  readonly runs: CallChildren | null
   /** The arguments of the handler, as JSON text. */
   readonly entered: string
 }
 
-export function callEnd(ended: EndedCall, call: BatchCall, { spec, children, entered }: CallParts): CallEnd {
+export function callEnd(ended: EndedCall, call: BatchCall, { spec, runs: children, entered }: CallParts): CallEnd {
   const { outcome } = ended
-  const runs = children.usedBy(outcome, entered)
-  const how = {
-    startedRuns: runs.childUsage !== undefined,
-    answered: call.answers.some((answer) => 'answer' in answer),
-  }
-  const source: ContentSource | undefined = contentSourceOf(spec, outcome, how)
+  const runs = children === null ? {} : children.usedBy(outcome, entered)
+  const source = contentSourceOf(spec, call, { outcome, startedRuns: runs.childUsage !== undefined })
   const about = { ...runs, ...(source !== undefined && { source }) }
-  return { shown: shownBy(envelopeOf(outcome)), readOnly: spec?.annotations?.readOnly === true, about, ...ended }
+  const envelope = envelopeOf(outcome)
+  const shown = { output: renderEnvelope(envelope), envelope }
+  return { shown, readOnly: spec?.annotations?.readOnly === true, about, ...ended }
 }
 
 /**
@@ -53,8 +64,8 @@ export function callEnd(ended: EndedCall, call: BatchCall, { spec, children, ent
  */
 function contentSourceOf(
   spec: ToolSpec | undefined,
-  outcome: ToolOutcome,
-  { startedRuns, answered }: { readonly startedRuns: boolean; readonly answered: boolean },
+  { answers }: BatchCall,
+  { outcome, startedRuns }: { readonly outcome: ToolOutcome; readonly startedRuns: boolean },
 ): ContentSource | undefined {
   if (outcome.kind !== 'succeeded' && outcome.kind !== 'failed') return undefined
   const { metadata = {} } = outcome
@@ -63,8 +74,9 @@ function contentSourceOf(
     return { kind: 'server', ...named(textIn(metadata, 'mcp_server_id')), ...(tool !== undefined && { tool }) }
   }
   if (startedRuns) return { kind: 'agent', ...named(textIn(metadata, 'agent')) }
-  if (answered) return { kind: 'person' }
-  const { programs = [], hosts = [], reads = [], writes = [] } = spec?.reach ?? {}
+  for (const answer of answers) if ('answer' in answer) return { kind: 'person' }
+  if (spec?.reach === undefined) return undefined
+  const { programs = [], hosts = [], reads = [], writes = [] } = spec.reach
   if (programs.length > 0) return { kind: 'command' }
   if (hosts.length > 0) return { kind: 'web', ...named(textIn(metadata, 'final_url') ?? textIn(metadata, 'url')) }
   if (reads.length > 0 || writes.length > 0) return { kind: 'workspace', ...named(textIn(metadata, 'path')) }
@@ -86,7 +98,8 @@ export async function completeUnrun(
   call: BatchCall,
   { toolIndex, outcome }: Pick<EndedCall, 'toolIndex' | 'outcome'>,
 ): Promise<void> {
-  const shown = shownBy(envelopeOf(outcome))
+  const envelope = envelopeOf(outcome)
+  const shown = { output: renderEnvelope(envelope), envelope }
   await complete(run, call, { toolIndex, outcome, durationMs: 0, shown, readOnly: false, about: {} })
 }
 

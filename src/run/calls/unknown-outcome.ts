@@ -6,10 +6,10 @@ import type { Reconciliation, ToolSpec } from '../../tools/spec.js'
 import { settle } from '../../util/abort.js'
 import type { RunContext } from '../core/context.js'
 import type { BatchCall } from '../machine/batch-call.js'
-import { checkCall, finishReasonOf } from './check-call.js'
+import { checkCall, finishReasonOf } from './admission.js'
 import { completeUnrun } from './complete.js'
 import type { CallRun } from './complete.js'
-import { idempotencyKey, whenUnknown } from '../core/tool-context.js'
+import { whenUnknown } from '../core/tool-context.js'
 
 /**
  * Settles a call that had started when the process that ran it ended. What its tool finds out by `reconcile` wins; else
@@ -40,7 +40,7 @@ async function reconciled(context: RunContext, spec: ToolSpec, call: BatchCall):
   )
   if (!checked.ok) return UNKNOWN
   const { abort } = context
-  const ask = (): Promise<Reconciliation> => reconcile(idempotencyKey(context, call), checked.value)
+  const ask = (): Promise<Reconciliation> => reconcile(`${context.runId}:${call.callId}`, checked.value)
   const { value } = await settle(ask, { abort, timeoutMs: spec.timeoutMs }).catch(() => ({ value: UNKNOWN }))
   context.signal.throwIfAborted()
   return value ?? UNKNOWN

@@ -29,6 +29,9 @@ interface ChildEnd {
   readonly state: () => ResumeState | null
 }
 
+/** The runs of a call that has ended, as its event has them. */
+export type UsedRuns = Pick<DurablePayloads['tool_call_completed'], 'childUsage' | 'background'>
+
 /** The call whose runs they are. */
 export type ParentCall = Pick<BatchCall, 'callId' | 'name' | 'children' | 'answers'>
 
@@ -136,11 +139,8 @@ export class CallChildren {
     for (const child of this.takeLeft()) child.drop()
   }
 
-  /** The runs of a call that has ended, for its event. `entered`: the arguments of its handler, as JSON text. */
-  usedBy(
-    outcome: ToolOutcome,
-    entered: string,
-  ): Pick<DurablePayloads['tool_call_completed'], 'childUsage' | 'background'> {
+  /** The runs of the call once it has ended. `entered`: the arguments of its handler, as JSON text. */
+  usedBy(outcome: ToolOutcome, entered: string): UsedRuns {
     const childUsage = this.usage
     const used = childUsage !== null && { childUsage }
     if (outcome.kind !== 'succeeded' || this.#left.size === 0) return { ...used }
@@ -161,6 +161,11 @@ export class CallChildren {
       if (end === null) started.abort.abort(new HarnessError('cancelled', 'The call that started this run has ended.'))
     }
     await this.settled()
+  }
+
+  /** Some child has paused. */
+  get isWaiting(): boolean {
+    return this.waiting.length > 0
   }
 
   /** What the children that have paused ask, as items of the run that their call is in. */

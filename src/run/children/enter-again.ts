@@ -7,7 +7,7 @@ import { CallChildren } from './children.js'
 import type { RunContext } from '../core/context.js'
 import type { Frozen } from '../core/frozen.js'
 import type { LeftChild } from './left-child.js'
-import { toolContext } from '../core/tool-context.js'
+import { toolContext, toolSurroundings } from '../core/tool-context.js'
 
 /**
  * Enters the handler of a call that has ended once more, up to where it has spawned `runs`, which it left in the
@@ -32,6 +32,7 @@ export async function enterAgain(
   const children = new CallChildren(context, frozen, { call: known, isAgain: true })
   const found = (): readonly LeftChild[] => children.left.filter(({ key }) => runs.some((run) => run.key === key))
   const over = new AbortController()
+  const surroundings = toolSurroundings(context, frozen)
   const work = (aborted: AbortSignal): Promise<void> =>
     new Promise((resolve) => {
       const spawn = <Output>(options: SpawnOptions<Output>, own: AbortSignal): ChildRun<Output> => {
@@ -43,7 +44,7 @@ export async function enterAgain(
       const signal = AbortSignal.any([aborted, over.signal])
       const answers = () => new Map(Object.entries(askedBefore))
       const life = { signal, hasEnded: () => over.signal.aborted, answers, spawn }
-      void invoke(spec, checked.value, toolContext(context, frozen, { call: { callId, name }, life })).then(() =>
+      void invoke(spec, checked.value, toolContext(context, surroundings, { call: { callId, name }, life })).then(() =>
         resolve(),
       )
     })

@@ -16,27 +16,29 @@ export interface HandlerLife {
   readonly spawn: <Output>(options: SpawnOptions<Output>, signal: AbortSignal) => ChildRun<Output>
 }
 
-/** What the handler of a call is given. */
+/** The members of a handler's context that are the same for every call of a run. */
+export type ToolSurroundings = Pick<ToolContext, 'runId' | 'depth' | 'metadata' | 'deps' | 'root'>
+
+export function toolSurroundings({ runId, depth, metadata, deps }: RunContext, { root }: Frozen): ToolSurroundings {
+  return { runId, depth, metadata, deps, root }
+}
+
+/** The context of the handler of a call. */
 export function toolContext(
   context: RunContext,
-  frozen: Frozen,
+  surroundings: ToolSurroundings,
   {
-    call,
+    call: { callId, name: toolName },
     life: { signal, hasEnded, answers, spawn },
   }: { readonly call: Pick<BatchCall, 'callId' | 'name'>; readonly life: HandlerLife },
 ): ToolContext {
-  const { runId, metadata } = context
-  const { callId, name: toolName } = call
   let ask: Ask | undefined
   return {
-    runId,
+    ...surroundings,
     callId,
     toolName,
-    root: frozen.root,
-    depth: context.depth,
-    idempotencyKey: idempotencyKey(context, call),
-    metadata,
-    deps: context.deps,
+    // The same for every attempt at the call.
+    idempotencyKey: `${context.runId}:${callId}`,
     signal,
     progress: (update) => {
       if (!signal.aborted && !hasEnded()) context.tell('tool_progress', { callId, toolName, update })
@@ -56,11 +58,6 @@ export function toolContext(
 export function whenUnknown({ annotations = {}, onUnknownOutcome }: ToolSpec): 'retry' | 'report' | 'pause' {
   const { readOnly, idempotent } = annotations
   return onUnknownOutcome ?? (readOnly === true || idempotent === true ? 'retry' : 'report')
-}
-
-/** The same for every attempt at a call. */
-export function idempotencyKey({ runId }: RunContext, { callId }: Pick<BatchCall, 'callId'>): string {
-  return `${runId}:${callId}`
 }
 
 /** What people have answered to the questions of a call, by key. */

@@ -5,7 +5,7 @@ import type { CheckedArguments } from '../../tools/boundary/arguments.js'
 import type { ToolSpec } from '../../tools/spec.js'
 import { toolCallsOf } from '../../contracts/entry.js'
 import type { AssistantPart, ToolCallPart, TranscriptEntry } from '../../contracts/entry.js'
-import { checkCall } from '../calls/check-call.js'
+import { checkCall } from '../calls/admission.js'
 
 export interface NormalizedTurn extends ReceivedTurn {
   /** The arguments of calls to tools that there are, checked, by call id. */

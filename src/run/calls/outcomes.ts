@@ -1,6 +1,31 @@
+import { withinBounds } from '../../tools/boundary/invoke.js'
 import type { ToolOutcome } from '../../tools/outcome.js'
+import { outcomeOf } from '../../tools/result.js'
+import type { ToolSpec } from '../../tools/spec.js'
 import { didYouMean } from '../../util/suggest.js'
 import type { PolicyDecision } from '../extension/policy.js'
+import type { DeclinedAnswer } from '../machine/answers.js'
+import type { BatchCall } from '../machine/batch-call.js'
+
+/** The outcome of a call that a person has settled: by declining its question, or by saying what became of it. */
+export function outcomeByPerson(
+  { callId, name, answers, verdict }: BatchCall,
+  spec: ToolSpec | undefined,
+): ToolOutcome | null {
+  const declined = answers.find((answer): answer is DeclinedAnswer => answer.callId === callId && 'declined' in answer)
+  if (declined !== undefined) {
+    const reason = declined.reason === undefined ? '' : `\nReason: ${declined.reason}`
+    const content = `The tool asked a question, and the person declined to answer it.${reason}`
+    return { kind: 'failed', errorType: 'Declined', content, retry: false }
+  }
+  if (verdict === null || verdict.outcome === 'run_again') return null
+  if (verdict.outcome === 'did_not_happen') {
+    const content = `\`${name}\` did not take effect: the process ended while it was running, and a person has checked.`
+    return { kind: 'failed', errorType: 'DidNotHappen', content, retry: false }
+  }
+  const outcome = outcomeOf(verdict.result)
+  return spec === undefined ? outcome : withinBounds(spec, outcome)
+}
 
 export const CANCELLED: ToolOutcome = {
   kind: 'cancelled',
