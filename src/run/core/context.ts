@@ -75,6 +75,7 @@ export class RunContext {
   readonly childQueue: EventQueue
   readonly clock: Clock
   readonly abort: RunAbort
+  readonly signal: AbortSignal
   readonly signingKey: SigningKey | null
   readonly recording: Recording | null
   /** Null if nobody traces. */
@@ -82,6 +83,7 @@ export class RunContext {
   readonly configPolicy: ConfigPolicy
   /** The provider's raw replies: kept beside the state, since no event carries them. */
   readonly responses: unknown[] = []
+  readonly #ref: LogRef<'run'>
   readonly #depsFor: NonNullable<RunSurroundings['depsFor']>
   readonly #origin: Pick<EventBase, 'parentRunId' | 'parentToolCallId' | 'agentName'>
   #deps: { readonly value: unknown } | null = null
@@ -120,6 +122,8 @@ export class RunContext {
     this.#seams = surroundings.seams
     this.#hooks = surroundings.seams.hooksOf(surroundings.parent?.agentName ?? null)
     this.abort = surroundings.abort
+    this.signal = surroundings.abort.signal
+    this.#ref = runRef(surroundings.runId)
     this.#depsFor = surroundings.depsFor ?? (() => undefined)
     this.signingKey = surroundings.signingKey
     this.recording = surroundings.recording ?? null
@@ -219,7 +223,7 @@ export class RunContext {
     this.#lastSeq += 1
     const event = frozenEvent(Object.assign(this.#base(kind, this.#lastSeq, true), payload) as unknown as DurableEvent)
     if (this.recording !== null) return this.#replayMatching(event, this.recording)
-    this.#isOver = isEnd(event)
+    this.#isOver = kind === 'run_completed' || kind === 'run_failed'
     this.#gathering ??= this.#gather()
     this.#gathering.events.push(event)
     return this.#gathering.kept
@@ -241,7 +245,7 @@ export class RunContext {
   async #replayMatching(told: DurableEvent, recording: Recording): Promise<void> {
     this.replayGiven()
     this.replay(recording.matching(told))
-    this.#isOver = isEnd(told)
+    this.#isOver = told.kind === 'run_completed' || told.kind === 'run_failed'
   }
 
   /** The run had ended before it was found here, and its end has been told. */
@@ -285,7 +289,7 @@ export class RunContext {
 
   /** Gives an event to its readers, as the extensions redact it. An event that cannot be redacted ends the run. */
   #publish(event: StreamEvent, isTraced: boolean): Promise<void> | undefined {
-    const { redact } = this.seams
+    const { redact } = this.#seams.seams
     let shown = event
     try {
       if (redact.length > 0) shown = redactedEvent(redact, event)
@@ -296,10 +300,6 @@ export class RunContext {
     }
     if (isTraced) this.tracer?.event(shown)
     return this.queue.push(shown)
-  }
-
-  get signal(): AbortSignal {
-    return this.abort.signal
   }
 
   /** Tells of a hook that failed and was passed over. */
@@ -330,14 +330,14 @@ export class RunContext {
       return this.#keep(events)
     })
     // The next append waits for this one, however it ends.
-    this.#lastAppend = kept.then(undefined, () => undefined)
+    this.#lastAppend = kept.catch(() => undefined)
     return { events, kept }
   }
 
   async #keep(events: readonly DurableEvent[]): Promise<void> {
     if (this.#storeFailure !== null) throw this.#storeFailure
     try {
-      await this.log.append(runRef(this.runId), events, this.#appendOptions(events))
+      await this.log.append(this.#ref, events, this.#appendOptions(events))
     } catch (cause) {
       this.#storeFailure = storeFailure(this.runId, cause)
       // What is under way is stopped now, and nothing more begins.
@@ -391,8 +391,4 @@ function storeFailure(runId: string, cause: unknown): HarnessError {
       cause,
     },
   )
-}
-
-function isEnd({ kind }: DurableEvent): boolean {
-  return kind === 'run_completed' || kind === 'run_failed'
 }
