@@ -46,7 +46,8 @@ export async function resolveTurn(
   output: OutputFormat | null,
   context: OutputContext,
 ): Promise<Resolved> {
-  if (received.calls.length > 0) return resolveCalls(received, output, context)
+  if (received.calls.length > 0)
+    return output?.mode === 'tool' ? resolveCalls(received, output, context) : { resolution: { kind: 'continue' } }
   const text = textOf(received.turn.entry.parts)
   const problem = unfinished(received.turn, text)
   if (problem !== undefined) return { resolution: problem }
@@ -64,12 +65,11 @@ export async function resolveTurn(
 
 async function resolveCalls(
   { turn, calls }: ReceivedTurn,
-  output: OutputFormat | null,
+  output: OutputFormat,
   context: OutputContext,
 ): Promise<Resolved> {
-  const answers = output?.mode === 'tool' ? calls.filter((call) => call.name === FINAL_RESULT) : []
-  const answer = answers[0]
-  if (output === null || answer === undefined) return { resolution: { kind: 'continue' } }
+  const answer = calls.find((call) => call.name === FINAL_RESULT)
+  if (answer === undefined) return { resolution: { kind: 'continue' } }
   if (calls.length > 1) {
     const message = `The model called \`${FINAL_RESULT}\` together with other calls; it must be the only call of a reply.`
     return { resolution: { kind: 'unexpected', message } }

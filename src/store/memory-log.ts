@@ -46,7 +46,7 @@ class MemoryLog implements LogStore {
   /** Ended runs that no other log refers to, the earliest first. */
   readonly #ended = new Set<KeptLog>()
   readonly #taken = new TakenPosts()
-  readonly #followers = new Followers()
+  #followers: Followers | null = null
 
   constructor(keepEnded: number) {
     this.#keepEnded = keepEnded
@@ -63,8 +63,8 @@ class MemoryLog implements LogStore {
     if (ref.kind === 'thread') kept.digest = (options.digest as JsonObject | undefined) ?? null
     for (const to of options.references ?? []) this.#refer(kept, to)
     this.#countEnded(kept)
-    this.#settle(kept, options.owner)
-    this.#followers.wake(ref)
+    if (kept.inbox !== null) this.#settle(kept, options.owner)
+    this.#followers?.wake(ref)
   }
 
   async *read<Event extends LogEvent = DurableEvent>(
@@ -105,6 +105,7 @@ class MemoryLog implements LogStore {
 
   follow<Event extends LogEvent = DurableEvent>(ref: LogRef, options: FollowOptions = {}): AsyncIterable<Event> {
     checkRef(ref)
+    this.#followers ??= new Followers()
     return this.#followers.follow<Event>(ref, options, { read: (from) => this.read<Event>(ref, from), longestMs: null })
   }
 

@@ -84,7 +84,7 @@ export function untilStopped<T>(
   abort: RunAbort,
   timeout: Timeout | null = null,
 ): Promise<Settled<T>> {
-  return new Promise((resolve, reject) => {
+  return new Promise((resolve) => {
     let stopped: Settled<T>['stopped'] = null
     let timer: NodeJS.Timeout | undefined
     const finish = (value: T | undefined): void => {
@@ -106,8 +106,8 @@ export function untilStopped<T>(
       )
     }
     const stopListening = abort.onAbort(() => stop('aborted', abort.signal.reason))
-    working.then(finish, (error: unknown) => {
-      reject(error)
+    working.then(finish, () => {
+      resolve(working as Promise<never>)
       finish(undefined)
     })
   })

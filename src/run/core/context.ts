@@ -336,8 +336,13 @@ export class RunContext {
 
   async #keep(events: readonly DurableEvent[]): Promise<void> {
     if (this.#storeFailure !== null) throw this.#storeFailure
+    const [state, history, digests] = [this.#state, this.#history, this.#digests]
     try {
-      await this.log.append(this.#ref, events, this.#appendOptions(events))
+      await this.log.append(
+        this.#ref,
+        events,
+        new RunAppend(this.#lease?.owner, events, () => digests.after(state, events, history)),
+      )
     } catch (cause) {
       this.#storeFailure = storeFailure(this.runId, cause)
       // What is under way is stopped now, and nothing more begins.
@@ -350,11 +355,6 @@ export class RunContext {
       room = this.#publish(streamed(event, this.#result), true) ?? room
     }
     if (room !== undefined) await room
-  }
-
-  #appendOptions(events: readonly DurableEvent[]): AppendOptions {
-    const [state, history, digests] = [this.#state, this.#history, this.#digests]
-    return new RunAppend(this.#lease?.owner, events, () => digests.after(state, events, history))
   }
 
   #apply(event: DurableEvent): void {

@@ -1,4 +1,4 @@
-import { textOf } from '../../contracts/entry.js'
+import { textOf, toolCallsOf } from '../../contracts/entry.js'
 import type { HarnessResult } from '../../contracts/result.js'
 import { deepFreeze } from '../../util/freeze.js'
 import type { JsonValue } from '../../util/json.js'

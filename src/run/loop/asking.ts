@@ -7,6 +7,7 @@ import type { RunContext } from '../core/context.js'
 import type { Frozen } from '../core/frozen.js'
 import { wrappedTurn } from '../hooks/wraps.js'
 import type { RequestKind } from '../machine/events.js'
+import { ReplyDeltas } from './reply-deltas.js'
 
 /** A request to the model. */
 export interface Request {
@@ -22,15 +23,45 @@ export interface Request {
 }
 
 type Reply = PaidReply<ModelTurn>
-type OptionsOf = (request: Request) => TurnOptions
 
-/** What surrounds each request of a run, composed once: price, trace, middleware. Without them, the session itself. */
-export function askingOf(context: RunContext, frozen: Frozen, optionsOf: OptionsOf): Work<Request, Reply> {
+/** Everything that surrounds each request of a run, composed once: price, trace, middleware. Without them, the session itself. */
+export function askingOf(context: RunContext, frozen: Frozen): Work<Request, Reply> {
   const { session } = frozen
   return wrapped([...priced(frozen), ...traced(context), ...middleware(context)], async (request) => {
     const { transcript, constants } = request
-    return { turn: await session.turn(transcript, constants, optionsOf(request)), cost: null }
+    return { turn: await session.turn(transcript, constants, turnOptions(context, frozen, request)), cost: null }
   })
+}
+
+function turnOptions(
+  context: RunContext,
+  { deltas, output, constants }: Frozen,
+  { signal, generation, maxOutputTokens }: Request,
+): TurnOptions {
+  const reader = deltas ? new ReplyDeltas(context, output) : null
+  const { closing, rules } = context.state
+  // Models that think would refuse a forced call of `final_result`: for them the notice must be enough.
+  const withoutTools = closing !== null && !rules.answersByTool && constants.tools.length > 0
+  return {
+    signal,
+    generation,
+    ...(withoutTools && { toolChoice: 'none' }),
+    ...(maxOutputTokens !== null && { maxOutputTokens }),
+    ...(reader !== null && { onDelta: reader.tell }),
+    onRetry: (retry) => {
+      context.tell('transport_retry', retry)
+      if (!retry.withdrawn) return
+      context.tell('deltas_withdrawn', { attempt: retry.attempt })
+      reader?.withdraw()
+    },
+    onCacheBust: (bust) => void context.emit('cache_bust', bust).catch(ignore),
+    onRepair: (repair) => void context.emit('transcript_repaired', repair).catch(ignore),
+  }
+}
+
+/** The next event that the run waits for reports an append that failed. */
+function ignore(): void {
+  return undefined
 }
 
 function priced({ spending }: Frozen): readonly Wrap<Request, Reply>[] {

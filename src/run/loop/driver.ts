@@ -7,11 +7,10 @@ import { contentOf, entryId, textOf } from '../../contracts/entry.js'
 import type { ToolEntry, Unstamped, UserEntry } from '../../contracts/entry.js'
 import { reportEntries } from '../machine/background-state.js'
 import { isSameConfig } from '../machine/config-digest.js'
-import type { ConfigDigest } from '../machine/config-digest.js'
 import type { RunContext } from '../core/context.js'
 import { decide, decideSteering } from '../machine/decide.js'
 import type { Command, Correction } from '../machine/decide.js'
-import type { Effects, HostNotices } from '../core/effects.js'
+import type { Effects } from '../core/effects.js'
 import type { RequestKind } from '../machine/events.js'
 import { RunStopped } from '../core/failure.js'
 import type { Frozen } from '../core/frozen.js'
@@ -30,12 +29,6 @@ const NOT_PARSED = Symbol('no answer has been parsed here')
 
 type Ask = Command & { kind: 'ask' }
 type Said = Unstamped<UserEntry | ToolEntry>
-type Begun = Pick<Ask, 'notices' | 'closing'> & {
-  readonly said: readonly Said[]
-  readonly promptAddition: string
-  readonly host: HostNotices | null
-  readonly config: ConfigDigest
-}
 
 /** The loop of one run: decide, perform, apply, until a decision is terminal. */
 export class TurnDriver {
@@ -43,6 +36,7 @@ export class TurnDriver {
   readonly #frozen: Frozen
   readonly #promptAddition: string
   readonly #effects: Effects
+  readonly #hasHostNotices: boolean
   /** The answer as the caller's schema parsed it. */
   #value: unknown = NOT_PARSED
 
@@ -56,13 +50,14 @@ export class TurnDriver {
     this.#frozen = frozen
     this.#promptAddition = promptAddition
     this.#effects = effects
+    this.#hasHostNotices = context.seams.notices.length > 0
     context.tracer?.constants(frozen.constants)
   }
 
   /** Rejects with whatever ended the run before its time. */
   async drive(): Promise<Ending> {
     for (;;) {
-      await this.#effects.tellBackground('now')
+      if (this.#context.state.background !== undefined) await this.#effects.tellBackground('now')
       this.#context.signal.throwIfAborted()
       const command = decide(this.#context.state)
       switch (command.kind) {
@@ -102,60 +97,53 @@ export class TurnDriver {
     }
   }
 
-  async #ask(command: Ask): Promise<void> {
-    const { requestKind, correction, notices, closing } = command
+  async #ask({ requestKind, correction, notices, closing }: Ask): Promise<void> {
+    const context = this.#context
     const config = await this.#effects.configure()
-    if (correction !== null) {
-      await this.#context.emit('model_retry', { retryKind: 'structured_output', ...correction })
-    }
-    const host = this.#context.seams.notices.length === 0 ? null : await this.#effects.hostNotices()
-    await this.#begin(requestKind, { notices, host, config, closing, ...this.#additions(command) })
-    for (const { limitKind, remaining, content } of notices) {
-      await this.#context.emit('limit_warning', { limitKind, remaining, content })
-    }
-    await this.#request(requestKind)
-  }
-
-  /** The new entries of a request, and the text that it adds to the prompt. Notices come last. */
-  #additions(command: Ask): Pick<Begun, 'said' | 'promptAddition'> {
-    const { requestKind, notices } = command
-    const said = this.#said(command)
-    const isFirst = requestKind === 'start' || requestKind === 'resume'
-    if (!isFirst) return { said: withNoticesLast(said, notices), promptAddition: '' }
-    const inPrompt = said.length === 0 ? notices : []
-    const promptAddition = [this.#promptAddition, renderNotices(inPrompt)].filter((text) => text !== '').join('\n\n')
-    return { said: said.length === 0 ? [] : withNoticesLast(said, notices), promptAddition }
-  }
-
-  /** The entries that the harness adds to a request, without the notices. */
-  #said({ correction }: Ask): Said[] {
-    const said: Said[] = []
-    if (correction !== null) said.push(correctionEntry(correction))
-    said.push(...reportEntries(this.#context.state))
-    for (const message of this.#frozen.input?.take() ?? []) said.push({ role: 'user', content: contentOf(message) })
-    return said
-  }
-
-  async #begin(
-    requestKind: RequestKind,
-    { said, promptAddition, notices, host, config, closing }: Begun,
-  ): Promise<void> {
-    const { state, clock } = this.#context
-    const first = lengthWhenClosed(state)
-    const at = clock.iso()
+    if (correction !== null) await context.emit('model_retry', { retryKind: 'structured_output', ...correction })
+    const host = this.#hasHostNotices ? await this.#effects.hostNotices() : null
+    const { said, promptAddition } = this.#additions(requestKind, correction, notices)
+    if (host !== null) said.push(host.entry)
+    const { state, clock } = context
     const { provider, id: model } = this.#frozen.model
-    const entries = host === null ? said : [...said, host.entry]
-    await this.#context.emit('model_request_started', {
+    const at = clock.iso()
+    const entries: (UserEntry | ToolEntry)[] = []
+    let length = lengthWhenClosed(state)
+    for (const entry of said) entries.push({ id: entryId(length++), at, ...entry })
+    const isSame = state.config === config || (state.config !== null && isSameConfig(state.config, config))
+    await context.emit('model_request_started', {
       requestKind,
       provider,
       model,
-      entries: entries.map((entry, index) => ({ id: entryId(first + index), at, ...entry })),
+      entries,
       notices: notices.map((notice) => notice.key),
       ...(promptAddition !== '' && { promptAddition }),
-      ...(state.config !== null && isSameConfig(state.config, config) ? {} : { config }),
+      ...(!isSame && { config }),
       ...(closing !== null && { closing }),
       ...(host !== null && { hostNotices: host.notices }),
     })
+    for (const { limitKind, remaining, content } of notices)
+      await context.emit('limit_warning', { limitKind, remaining, content })
+    await this.#request(requestKind)
+  }
+
+  /** The entries that the harness adds to a request, and the text that it adds to the prompt. Notices come last. */
+  #additions(
+    requestKind: RequestKind,
+    correction: Correction | null,
+    notices: readonly Notice[],
+  ): { readonly said: Said[]; readonly promptAddition: string } {
+    const { state } = this.#context
+    const said: Said[] = []
+    if (correction !== null) said.push(correctionEntry(correction))
+    if (state.background !== undefined) said.push(...reportEntries(state))
+    for (const message of this.#frozen.input?.take() ?? []) said.push({ role: 'user', content: contentOf(message) })
+    const isFirst = requestKind === 'start' || requestKind === 'resume'
+    const inPrompt = isFirst && said.length === 0 ? notices : []
+    if (inPrompt.length < notices.length) placeLast(said, notices)
+    if (!isFirst) return { said, promptAddition: '' }
+    const added = [this.#promptAddition, renderNotices(inPrompt)].filter((text) => text !== '')
+    return { said, promptAddition: added.join('\n\n') }
   }
 
   async #request(requestKind: RequestKind): Promise<void> {
@@ -205,12 +193,11 @@ function correctionEntry({ message, callId }: Correction): Said {
   return { role: 'tool', callId, name: 'final_result', content: renderEnvelope(envelope), isError: true }
 }
 
-/** Notices come last in a request: in the text of what is said anyhow, else as an entry of their own. */
-function withNoticesLast(said: readonly Said[], notices: readonly Notice[]): readonly Said[] {
-  if (notices.length === 0) return said
+/** Adds notices to the last message of the user, else as an entry of their own. */
+function placeLast(said: Said[], notices: readonly Notice[]): void {
   const last = said.at(-1)
-  // A report stays as it is: it is another's word.
+  // A report stays as it is: its content is that of another run.
   if (last?.role !== 'user' || last.source !== undefined)
-    return [...said, { role: 'user', content: withNotices([], notices), notice: true }]
-  return [...said.slice(0, -1), { ...last, content: withNotices(last.content, notices) }]
+    said.push({ role: 'user', content: withNotices([], notices), notice: true })
+  else said[said.length - 1] = { ...last, content: withNotices(last.content, notices) }
 }

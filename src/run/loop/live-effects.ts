@@ -1,8 +1,8 @@
 import { entryId } from '../../contracts/entry.js'
-import type { ModelTurn, TurnOptions } from '../../contracts/model.js'
+import type { ModelTurn } from '../../contracts/model.js'
 import type { OutputContext } from '../../tools/output-type.js'
 import { resolveTurn } from '../../output/resolve.js'
-import type { Resolved } from '../../output/resolve.js'
+import type { Resolution, Resolved } from '../../output/resolve.js'
 import { untilStopped } from '../../util/abort.js'
 import type { CheckedArguments } from '../../tools/boundary/arguments.js'
 import type { ConfigDigest } from '../machine/config-digest.js'
@@ -12,13 +12,11 @@ import type { Effects, HostNotices, Reply, Until } from '../core/effects.js'
 import type { RequestKind } from '../machine/events.js'
 import type { Frozen } from '../core/frozen.js'
 import { changeView } from './change-view.js'
-import { checkTurn } from './check-turn.js'
 import { hostNotices } from './host-notices.js'
-import { CallIds, normalizeTurn } from './normalize.js'
-import type { NormalizedTurn } from './normalize.js'
+import { CallIds, readTurn } from './read-turn.js'
+import type { ReadTurn } from './read-turn.js'
 import { viewOf } from '../machine/view.js'
 import type { BatchCall } from '../machine/batch-call.js'
-import { ReplyDeltas } from './reply-deltas.js'
 import { ToolBatchExecutor } from '../calls/batch.js'
 import { BackgroundRuns } from '../children/background.js'
 import type { Work } from '../../util/wrapped.js'
@@ -26,8 +24,8 @@ import type { PaidReply } from '../../money/spending.js'
 import { askingOf } from './asking.js'
 import type { Request } from './asking.js'
 
-/** A reply, as it came and as it is recorded, and its meaning. */
-interface Answered extends NormalizedTurn, Resolved {
+/** A reply as the model gave it and as it is recorded, and its meaning. */
+interface Answered extends ReadTurn, Resolved {
   readonly reply: ModelTurn
   readonly cost: number | null
 }
@@ -40,16 +38,21 @@ export class LiveEffects implements Effects {
   readonly #ids: CallIds
   readonly #ask: Work<Request, PaidReply<ModelTurn>>
   readonly #background: BackgroundRuns
+  readonly #hasViews: boolean
+  readonly #outputContext: Omit<OutputContext, 'transcript'>
   /** The checked arguments of the calls in the last reply, by call id. */
   #checked: ReadonlyMap<string, CheckedArguments> = new Map()
 
   constructor(context: RunContext, frozen: Frozen) {
     this.#context = context
     this.#frozen = frozen
-    this.#ask = askingOf(context, frozen, (request) => this.#turnOptions(request))
+    this.#ask = askingOf(context, frozen)
     this.#background = new BackgroundRuns(context, frozen)
     this.#batches = new ToolBatchExecutor(context, frozen, (callId, left) => this.#background.begin(callId, left))
     this.#ids = new CallIds(context.state.transcript)
+    this.#hasViews = context.seams.views.length > 0
+    const { runId, metadata, signal } = context
+    this.#outputContext = { runId, metadata, signal, root: frozen.root }
   }
 
   async configure(): Promise<ConfigDigest> {
@@ -62,13 +65,13 @@ export class LiveEffects implements Effects {
   }
 
   async ask(requestKind: RequestKind): Promise<Reply> {
-    if (this.#context.seams.views.length > 0) await changeView(this.#context, this.#frozen.model)
     const { abort, state, clock, responses, signal } = this.#context
+    if (this.#hasViews) await changeView(this.#context, this.#frozen.model)
     signal.throwIfAborted()
-    // A model or a schema that heeds no signal is left when the run is aborted.
+    // A model or a schema that ignores its signal is abandoned when the run is aborted.
     const { stopped, value: answered } = await untilStopped(this.#answered(requestKind), abort)
     signal.throwIfAborted()
-    if (answered === undefined) throw noReply(stopped)
+    if (answered === undefined) throw new RangeError(`Expected a reply of the model, got nothing (${stopped}).`)
     const { reply, cost, turn, checked, resolution, value } = answered
     responses.push(reply.raw)
     this.#checked = checked
@@ -76,7 +79,7 @@ export class LiveEffects implements Effects {
       value,
       message: {
         finalizedOutputMode: resolution.kind === 'final' ? resolution.mode : null,
-        entry: { id: entryId(state.transcript.length), at: clock.iso(), ...turn.entry },
+        entry: Object.assign({}, turn.entry, { id: entryId(state.transcript.length), at: clock.iso() }),
         resolution,
         nativeFinishReason: turn.nativeFinishReason ?? null,
         responseId: turn.responseId ?? null,
@@ -114,68 +117,20 @@ export class LiveEffects implements Effects {
     return this.#background.end()
   }
 
-  /** The next reply, read. */
+  /** The next reply, and its meaning. */
   async #answered(requestKind: RequestKind): Promise<Answered> {
     const { state, signal } = this.#context
-    const { tools, constants } = this.#frozen
+    const { tools, constants, model, output } = this.#frozen
     const { entries: transcript, generation } = viewOf(state)
     const asked = { requestKind, transcript, generation, constants, signal, maxOutputTokens: null }
     const { turn: reply, cost } = await this.#ask(asked)
-    requireReply(reply)
-    checkTurn(reply, this.#frozen.model)
-    const normalized = await normalizeTurn(reply, tools, this.#ids)
-    const resolved = await this.#resolve(normalized, requestKind)
-    return { reply, cost, ...normalized, ...resolved }
-  }
-
-  async #resolve(turn: NormalizedTurn, requestKind: RequestKind): Promise<Resolved> {
-    const resolved = await resolveTurn(turn, this.#frozen.output, this.#outputContext())
+    const read = await readTurn(reply, model, { tools, ids: this.#ids })
+    const resolved = await resolveTurn(read, output, { ...this.#outputContext, transcript: state.transcript })
     const { resolution } = resolved
-    const emptyAgain = requestKind === 'empty_retry' && resolution.kind === 'ask_again' && resolution.reason === 'empty'
-    return emptyAgain
-      ? { resolution: { kind: 'unexpected', message: 'The model gave an empty reply twice.' } }
-      : resolved
-  }
-
-  #outputContext(): OutputContext {
-    const { runId, metadata, signal, state } = this.#context
-    return { runId, metadata, signal, root: this.#frozen.root, transcript: state.transcript }
-  }
-
-  #turnOptions({ signal, generation, maxOutputTokens }: Request): TurnOptions {
-    const context = this.#context
-    const deltas = this.#frozen.deltas ? new ReplyDeltas(context, this.#frozen.output) : null
-    const { closing, rules } = context.state
-    // A forced call of `final_result` would be refused by models that think: there the notice must do.
-    const withoutTools = closing !== null && !rules.answersByTool && this.#frozen.constants.tools.length > 0
-    return {
-      signal,
-      generation,
-      ...(withoutTools && { toolChoice: 'none' }),
-      ...(maxOutputTokens !== null && { maxOutputTokens }),
-      ...(deltas !== null && { onDelta: deltas.tell }),
-      onRetry: (retry) => {
-        context.tell('transport_retry', retry)
-        if (!retry.withdrawn) return
-        context.tell('deltas_withdrawn', { attempt: retry.attempt })
-        deltas?.withdraw()
-      },
-      onCacheBust: (bust) => void context.emit('cache_bust', bust).catch(ignore),
-      onRepair: (repair) => void context.emit('transcript_repaired', repair).catch(ignore),
-    }
+    const isEmptyAgain =
+      requestKind === 'empty_retry' && resolution.kind === 'ask_again' && resolution.reason === 'empty'
+    return { reply, cost, ...read, ...(isEmptyAgain ? { resolution: EMPTY_TWICE } : resolved) }
   }
 }
 
-/** An append that fails is told by the next event that the run waits for. */
-function ignore(): void {
-  return undefined
-}
-
-/** Models are written by anybody. */
-function requireReply(turn: ModelTurn | undefined): void {
-  if (turn === undefined) throw noReply(null)
-}
-
-function noReply(stopped: string | null): RangeError {
-  return new RangeError(`Expected a reply of the model, got nothing (${stopped ?? 'ended'}).`)
-}
+const EMPTY_TWICE: Resolution = { kind: 'unexpected', message: 'The model gave an empty reply twice.' }

@@ -59,8 +59,8 @@ describe('the error of a failed run', () => {
     }
     const nothing = await failureOf(harnessOf({ model: modelOf(() => Promise.resolve(undefined)) }).run('Go.'))
     expect(nothing).toMatchObject({
-      code: 'error',
-      message: 'The run failed: Expected a reply of the model, got nothing (ended).',
+      code: 'provider_error',
+      message: 'Model `p:m` returned an invalid turn: expected an object, got `undefined`.',
     })
     const thrown = new RangeError('At once.')
     const throwing = modelOf(() => {
