@@ -1,6 +1,5 @@
 import { readdirSync } from 'node:fs'
 import { defineConfig } from 'tsup'
-import { entries, manifest } from './scripts/entries.js'
 
 const shared = { format: 'esm', target: 'node20', platform: 'node', dts: false, clean: true } as const
 
@@ -9,7 +8,7 @@ const examples = readdirSync('examples', { encoding: 'utf8', recursive: true })
   .filter((path) => path.endsWith('.ts') && !path.startsWith('quickstart'))
   .map((path) => [path.slice(0, -'.ts'.length), `examples/${path}`] as const)
 
-/** Programs that keep their files apart, and use the package by its name. */
+/** Files that stay separate. */
 const programs = (folder: string) => ({
   entry: [`${folder}/**/*.ts`],
   ...shared,
@@ -18,14 +17,8 @@ const programs = (folder: string) => ({
 })
 
 export default defineConfig([
-  {
-    // One entry for each import path of the package; what several share becomes a chunk, loaded with the first of them.
-    entry: Object.fromEntries(entries.map(({ name, source }) => [name, source])),
-    ...shared,
-    splitting: true,
-    external: Object.keys(manifest.optionalDependencies),
-    treeshake: true,
-  },
+  // Bundled by `scripts/bundle.js`.
+  programs('src'),
   {
     // The examples use the package as its users do: by its name.
     entry: { quickstart: 'examples/quickstart/main.ts', ...Object.fromEntries(examples) },

@@ -7,8 +7,8 @@ import { join } from 'node:path'
 import { entries } from './entries.js'
 
 /** CPU time that `import 'thinharness'` may take beyond a bare start of Node, in ms. */
-const MOST_MS = 50
-const ROUNDS = 5
+const MOST_MS = 25
+const ROUNDS = 15
 
 const RUN = `
 import { Harness } from './dist/index.js'
