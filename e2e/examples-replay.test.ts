@@ -1,9 +1,7 @@
-import { mkdtemp, rm } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
-import { join } from 'node:path'
 import { afterEach, beforeEach, expect, test, vi } from 'vitest'
 import { scriptedProvider } from 'thinharness/testing'
 import type { ScriptedProvider } from 'thinharness/testing'
+import { temporaryFolder } from '../tests/support/folder.js'
 
 /** In this process, so that their runs are replayed behind each test as all others are. `mcp` starts a program that was built. */
 const EXAMPLES = {
@@ -19,7 +17,7 @@ let place: string
 let provider: ScriptedProvider
 
 beforeEach(async () => {
-  place = await mkdtemp(join(tmpdir(), 'examples-'))
+  place = temporaryFolder()
   provider = await scriptedProvider()
   process.argv.splice(2)
   process.chdir(place)
@@ -33,7 +31,6 @@ afterEach(async () => {
   vi.unstubAllEnvs()
   vi.restoreAllMocks()
   await provider.close()
-  await rm(place, { recursive: true, force: true })
 })
 
 test.each(Object.keys(EXAMPLES) as (keyof typeof EXAMPLES)[])(

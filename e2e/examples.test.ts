@@ -1,17 +1,12 @@
 import { execFile } from 'node:child_process'
-import { mkdtemp, readdir, readFile, rm } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
+import { readdir, readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
-import { afterAll, beforeAll, expect, test } from 'vitest'
+import { expect, test } from 'vitest'
+import { temporaryFolder } from '../tests/support/folder.js'
 
 const run = promisify(execFile)
-let place: string
-
-beforeAll(async () => {
-  place = await mkdtemp(join(tmpdir(), 'examples-'))
-})
-afterAll(() => rm(place, { recursive: true, force: true }))
+const place = temporaryFolder()
 
 interface Ended {
   readonly stdout: string

@@ -1,6 +1,5 @@
 import { execFile } from 'node:child_process'
-import { cp, mkdtemp, readFile, readdir, rm, writeFile } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
+import { cp, readFile, readdir, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
 import { Harness } from 'thinharness'
@@ -8,23 +7,22 @@ import type { DurableEvent } from 'thinharness'
 import { replayTest, ScriptedModel } from 'thinharness/testing'
 import { localTraces, otlpJson, traceLog } from 'thinharness/tracing'
 import type { TraceRecord } from 'thinharness/tracing'
-import { afterAll, beforeAll, expect, test } from 'vitest'
+import { beforeAll, expect, test } from 'vitest'
 import { makeOrders } from '../examples/quickstart/orders.js'
 import type { Order } from '../examples/quickstart/orders.js'
 import { reader } from '../examples/quickstart/reader.js'
 import { stormRefunds } from '../examples/quickstart/refunds.js'
+import { temporaryFolder } from '../tests/support/folder.js'
 
 const run = promisify(execFile)
-let workspace: string
+const workspace = temporaryFolder()
 
 beforeAll(async () => {
-  workspace = await mkdtemp(join(tmpdir(), 'quickstart-'))
   await cp('examples/quickstart/workspace', workspace, {
     recursive: true,
     filter: (path) => !/(orders\.jsonl|report\.md|\.thinharness)/.test(path),
   })
 })
-afterAll(() => rm(workspace, { recursive: true, force: true }))
 
 function quickstart(...args: string[]): Promise<{ stdout: string; stderr: string }> {
   const env = { PATH: process.env['PATH'] ?? '' }
@@ -58,37 +56,33 @@ test('the quickstart writes a report with the numbers of a plain script, and pri
 })
 
 test('a trace of the quickstart has the run of its subagent inside the call that started it, in the format of viewers', async () => {
-  const own = await mkdtemp(join(tmpdir(), 'quickstart-traced-'))
-  try {
-    await cp(join(workspace, 'notes'), join(own, 'notes'), { recursive: true })
-    await quickstart('--model', 'scripted', '--workspace', own)
-    const dir = join(own, 'traces')
-    await traceLog(localTraces({ dir, captureContent: false }), await eventsIn(join(own, '.thinharness', 'runs')))
-    const [file = ''] = (await readdir(dir, { recursive: true })).filter((name) => name.endsWith('.jsonl'))
-    const records = jsonLines<TraceRecord>(await readFile(join(dir, file), 'utf8'))
-    const document = otlpJson(records, { serviceName: 'quickstart' }) as unknown as Otlp
-    const [{ scopeSpans }] = document.resourceSpans
-    const { spans } = scopeSpans[0]
-    const pathOf = ({ name, parentSpanId }: OtlpSpan): string[] => {
-      const parent = spans.find(({ spanId }) => spanId === parentSpanId)
-      return parent === undefined ? [name] : [...pathOf(parent), name]
-    }
-    const run = 'invoke_agent thinharness'
-    const nested = [run, 'execute_tool subagent', 'invoke_agent subagent.reader']
-    const expected = [
-      [run],
-      ...['subagent', 'list', 'jsonl_search', 'write'].map((name) => [run, `execute_tool ${name}`]),
-      ...Array.from({ length: 4 }, () => [run, 'chat scripted']),
-      nested,
-      ...['search', 'read', 'read'].map((name) => [...nested, `execute_tool ${name}`]),
-      ...Array.from({ length: 3 }, () => [...nested, 'chat scripted']),
-    ]
-    expect(spans.map(pathOf).map(String).sort()).toEqual(expected.map(String).sort())
-    expect(new Set(spans.map(({ traceId }) => traceId)).size).toBe(1)
-    expect(spans.every(isSpan)).toBe(true)
-  } finally {
-    await rm(own, { recursive: true, force: true })
+  const own = temporaryFolder()
+  await cp(join(workspace, 'notes'), join(own, 'notes'), { recursive: true })
+  await quickstart('--model', 'scripted', '--workspace', own)
+  const dir = join(own, 'traces')
+  await traceLog(localTraces({ dir, captureContent: false }), await eventsIn(join(own, '.thinharness', 'runs')))
+  const [file = ''] = (await readdir(dir, { recursive: true })).filter((name) => name.endsWith('.jsonl'))
+  const records = jsonLines<TraceRecord>(await readFile(join(dir, file), 'utf8'))
+  const document = otlpJson(records, { serviceName: 'quickstart' }) as unknown as Otlp
+  const [{ scopeSpans }] = document.resourceSpans
+  const { spans } = scopeSpans[0]
+  const pathOf = ({ name, parentSpanId }: OtlpSpan): string[] => {
+    const parent = spans.find(({ spanId }) => spanId === parentSpanId)
+    return parent === undefined ? [name] : [...pathOf(parent), name]
   }
+  const run = 'invoke_agent thinharness'
+  const nested = [run, 'execute_tool subagent', 'invoke_agent subagent.reader']
+  const expected = [
+    [run],
+    ...['subagent', 'list', 'jsonl_search', 'write'].map((name) => [run, `execute_tool ${name}`]),
+    ...Array.from({ length: 4 }, () => [run, 'chat scripted']),
+    nested,
+    ...['search', 'read', 'read'].map((name) => [...nested, `execute_tool ${name}`]),
+    ...Array.from({ length: 3 }, () => [...nested, 'chat scripted']),
+  ]
+  expect(spans.map(pathOf).map(String).sort()).toEqual(expected.map(String).sort())
+  expect(new Set(spans.map(({ traceId }) => traceId)).size).toBe(1)
+  expect(spans.every(isSpan)).toBe(true)
 })
 
 interface Otlp {
@@ -139,16 +133,12 @@ test('your own question is not answered by the script, and the quickstart explai
 })
 
 test('your own folder with your own question is left as it is', async () => {
-  const own = await mkdtemp(join(tmpdir(), 'quickstart-own-'))
-  try {
-    await writeFile(join(own, 'report.md'), 'Mine.\n')
-    const { stdout } = await quickstart('--model', 'scripted', '--workspace', own, 'Who are you?')
-    expect(stdout).toContain('not written')
-    expect((await readdir(own)).sort()).toEqual(['.thinharness', 'report.md'])
-    expect(await readFile(join(own, 'report.md'), 'utf8')).toBe('Mine.\n')
-  } finally {
-    await rm(own, { recursive: true, force: true })
-  }
+  const own = temporaryFolder()
+  await writeFile(join(own, 'report.md'), 'Mine.\n')
+  const { stdout } = await quickstart('--model', 'scripted', '--workspace', own, 'Who are you?')
+  expect(stdout).toContain('not written')
+  expect((await readdir(own)).sort()).toEqual(['.thinharness', 'report.md'])
+  expect(await readFile(join(own, 'report.md'), 'utf8')).toBe('Mine.\n')
 })
 
 test.each([

@@ -1,7 +1,6 @@
-import { mkdtemp, readFile, rm } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
+import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
-import { afterEach, beforeEach, expect, test } from 'vitest'
+import { beforeEach, expect, test } from 'vitest'
 import { callTool } from 'thinharness'
 import type { JsonObject, ToolSpec } from 'thinharness'
 import { ScriptedModel } from 'thinharness/testing'
@@ -9,13 +8,11 @@ import { audit } from '../examples/research/audit.js'
 import { researchHarness } from '../examples/research/harness.js'
 import { GONE, PAGES } from '../examples/research/library.js'
 import { buildPrompts, fetchPages, search } from '../examples/research/tools.js'
+import { temporaryFolder } from '../tests/support/folder.js'
 
 let root: string
 
-beforeEach(async () => {
-  root = await mkdtemp(join(tmpdir(), 'research-'))
-})
-afterEach(() => rm(root, { recursive: true, force: true }))
+beforeEach(() => void (root = temporaryFolder()))
 
 const file = (name: string): Promise<string> => readFile(join(root, name), 'utf8')
 const rows = async (name: string): Promise<unknown[]> =>

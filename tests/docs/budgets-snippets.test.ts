@@ -1,28 +1,14 @@
 import { readdirSync } from 'node:fs'
-import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
-import { afterEach, beforeEach, expect, test, vi } from 'vitest'
+import { expect, test, vi } from 'vitest'
 import { scriptedProvider } from 'thinharness/testing'
 import type { ScriptedProvider } from 'thinharness/testing'
+import { inTemporaryFolder } from '../support/folder.js'
 
 const SNIPPETS = fileURLToPath(new URL('../../docs/snippets/budgets/', import.meta.url))
-const BEGAN_IN = process.cwd()
-let folder: string
 
-beforeEach(async () => {
-  folder = await mkdtemp(join(tmpdir(), 'snippets-'))
-  process.chdir(folder)
-  await mkdir('notes')
-  await writeFile('notes/a.md', 'Invoices are due on 2026-12-01.\n')
-})
-afterEach(async () => {
-  process.chdir(BEGAN_IN)
-  vi.unstubAllEnvs()
-  vi.restoreAllMocks()
-  await rm(folder, { recursive: true, force: true })
-})
+inTemporaryFolder({ 'notes/a.md': 'Invoices are due on 2026-12-01.\n' })
 
 const usage = { inputTokens: 1000, outputTokens: 100, cacheReadTokens: 0, cacheWriteTokens: 0 }
 const search = { calls: [{ name: 'search', arguments: { query: 'due' } }], usage }

@@ -1,29 +1,18 @@
-import { mkdtemp, rm } from 'node:fs/promises'
 import { readdirSync } from 'node:fs'
-import { tmpdir } from 'node:os'
-import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
-import { afterEach, beforeEach, expect, test } from 'vitest'
+import { expect, test } from 'vitest'
 import { fileLog, Harness, memoryLog } from 'thinharness'
-import type { DurableEvent, LogStore } from 'thinharness'
+import type { LogStore } from 'thinharness'
 import { ScriptedModel } from 'thinharness/testing'
 import { answerTo } from '../../docs/snippets/durability/answers.js'
 import { research } from '../../docs/snippets/durability/child-run.js'
 import { recoverAll } from '../../docs/snippets/durability/recover-all.js'
 import { transferTool } from '../../docs/snippets/durability/safe-tool.js'
 import { resumeRun, savePausedRun } from '../../docs/snippets/durability/store-and-resume.js'
+import { inTemporaryFolder } from '../support/folder.js'
+import { eventsOfRun } from '../support/collect.js'
 
-const BEGAN_IN = process.cwd()
-let folder: string
-
-beforeEach(async () => {
-  folder = await mkdtemp(join(tmpdir(), 'durability-'))
-  process.chdir(folder)
-})
-afterEach(async () => {
-  process.chdir(BEGAN_IN)
-  await rm(folder, { recursive: true, force: true })
-})
+inTemporaryFolder()
 
 /** A bank that executes each idempotency key once. */
 function bank() {
@@ -62,8 +51,7 @@ test('recover-all.ts and safe-tool.ts: interrupted runs are recovered once', asy
   const paused = await transferring(first, ours).run('Send five.', { runId: 'run_send' })
   await transferring(first, ours).resume(paused.resumeState!, [{ callId: 'call_1', approved: true }])
   const log = fileLog('runs')
-  const kept: DurableEvent[] = []
-  for await (const event of first.read({ kind: 'run', id: 'run_send' })) kept.push(event)
+  const kept = await eventsOfRun(first, 'run_send')
   const cut = kept.findIndex(({ kind }) => kind === 'tool_call_completed')
   await log.append({ kind: 'run', id: 'run_send' }, kept.slice(0, cut))
   const [result] = await recoverAll(transferring(log, ours), log)

@@ -1,27 +1,13 @@
-import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { readdirSync } from 'node:fs'
 import { fileURLToPath } from 'node:url'
-import { afterEach, beforeEach, expect, test, vi } from 'vitest'
+import { expect, test, vi } from 'vitest'
 import { scriptedProvider } from 'thinharness/testing'
+import { inTemporaryFolder } from '../support/folder.js'
 
 const SNIPPETS = fileURLToPath(new URL('../../docs/snippets/output/', import.meta.url))
-const BEGAN_IN = process.cwd()
-let folder: string
 
-beforeEach(async () => {
-  folder = await mkdtemp(join(tmpdir(), 'snippets-'))
-  process.chdir(folder)
-  await mkdir('notes')
-  await writeFile('notes/lamps.md', 'Ana: the lamp\narrived broken.\n')
-})
-afterEach(async () => {
-  process.chdir(BEGAN_IN)
-  vi.unstubAllEnvs()
-  vi.restoreAllMocks()
-  await rm(folder, { recursive: true, force: true })
-})
+inTemporaryFolder({ 'notes/lamps.md': 'Ana: the lamp\narrived broken.\n' })
 
 const place = { file: 'lamps.md', from_line: 1, to_line: 2 }
 const claims = (quote: string) => ({ claims: [{ claim: 'Lamps break.', source: { ...place, quote } }] })

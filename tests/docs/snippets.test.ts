@@ -1,31 +1,19 @@
-import { copyFile, mkdir, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'
+import { copyFile, mkdir, readFile, writeFile } from 'node:fs/promises'
 import { readdirSync } from 'node:fs'
-import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { callTool, fileLog, Harness } from 'thinharness'
 import { ScriptedModel, scriptedProvider } from 'thinharness/testing'
 import type { ScriptedProvider } from 'thinharness/testing'
-import { afterEach, beforeEach, expect, test, vi } from 'vitest'
+import { expect, test, vi } from 'vitest'
 import { chooseSlot } from '../../docs/snippets/tools/question.js'
 import { now } from '../../docs/snippets/tools/minimal.js'
 import { chart } from '../../docs/snippets/tools/result.js'
+import { inTemporaryFolder } from '../support/folder.js'
 
 const SNIPPETS = fileURLToPath(new URL('../../docs/snippets/', import.meta.url))
-const BEGAN_IN = process.cwd()
 
-let folder: string
-
-beforeEach(async () => {
-  folder = await mkdtemp(join(tmpdir(), 'snippets-'))
-  process.chdir(folder)
-})
-afterEach(async () => {
-  process.chdir(BEGAN_IN)
-  vi.unstubAllEnvs()
-  vi.restoreAllMocks()
-  await rm(folder, { recursive: true, force: true })
-})
+inTemporaryFolder()
 
 /** How a snippet is run: unchanged, in a folder with these files, with a scripted provider. */
 interface Program {
@@ -195,7 +183,7 @@ test.each([
   ['Q3', { ok: false, content: '`Q3` is not a quarter. Write it as 2026-Q3.', metadata: { retry: true } }],
 ])('a handler that returns a ToolResult: %s', async (quarter, expected) => {
   await writeFile('2026-Q3.png', Buffer.from([1, 2, 3]))
-  expect(await callTool(chart, { quarter }, { root: folder })).toMatchObject(expected)
+  expect(await callTool(chart, { quarter }, { root: process.cwd() })).toMatchObject(expected)
 })
 
 /** Creates the log of a crashed run in `runs`: it ends during the second model request. */

@@ -1,26 +1,18 @@
-import { mkdir, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
+import { mkdir, readFile, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
-import { afterEach, beforeEach, expect, test, vi } from 'vitest'
+import { beforeEach, expect, test, vi } from 'vitest'
 import { scriptedProvider } from 'thinharness/testing'
 import type { ScriptedProvider } from 'thinharness/testing'
+import { inTemporaryFolder } from '../support/folder.js'
 
 const BEGAN_IN = process.cwd()
-let folder: string
 let printed: string
 
+inTemporaryFolder()
 beforeEach(async () => {
-  folder = await mkdtemp(join(tmpdir(), 'snippets-'))
-  process.chdir(folder)
   await mkdir('notes')
   printed = ''
   vi.spyOn(console, 'log').mockImplementation((...values: unknown[]) => void (printed += `${values.join(' ')}\n`))
-})
-afterEach(async () => {
-  process.chdir(BEGAN_IN)
-  vi.unstubAllEnvs()
-  vi.restoreAllMocks()
-  await rm(folder, { recursive: true, force: true })
 })
 
 async function asked(snippet: string, script: (provider: ScriptedProvider) => void): Promise<string> {

@@ -1,30 +1,18 @@
 import { context, trace } from '@opentelemetry/api'
 import { BasicTracerProvider, InMemorySpanExporter, SimpleSpanProcessor } from '@opentelemetry/sdk-trace-base'
-import { mkdir, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
-import { join } from 'node:path'
-import { afterEach, beforeEach, expect, test, vi } from 'vitest'
+import { readFile } from 'node:fs/promises'
+import { join, resolve } from 'node:path'
+import { beforeEach, expect, test, vi } from 'vitest'
 import { fileLog, Harness } from 'thinharness'
 import { ScriptedModel, scriptedProvider } from 'thinharness/testing'
 import type { OtlpDocument } from '../tracing/collector.js'
 import { spansIn } from '../tracing/collector.js'
 import { filesIn, recordsIn, recordTree } from '../tracing/support.js'
+import { inTemporaryFolder } from '../support/folder.js'
 
-const BEGAN_IN = process.cwd()
-let folder: string
-
-beforeEach(async () => {
-  folder = await mkdtemp(join(tmpdir(), 'snippets-'))
-  process.chdir(folder)
-  await mkdir('notes')
-  await writeFile('notes/refunds.md', 'refund asked for by ana@example.com\n')
+inTemporaryFolder({ 'notes/refunds.md': 'refund asked for by ana@example.com\n' })
+beforeEach(() => {
   vi.spyOn(console, 'log').mockReturnValue()
-})
-afterEach(async () => {
-  process.chdir(BEGAN_IN)
-  vi.unstubAllEnvs()
-  vi.restoreAllMocks()
-  await rm(folder, { recursive: true, force: true })
 })
 
 test('docs/tracing.md: a local trace is redacted and converted to OTLP', async () => {
@@ -33,7 +21,7 @@ test('docs/tracing.md: a local trace is redacted and converted to OTLP', async (
   vi.stubEnv('ANTHROPIC_API_KEY', 'test-key')
   vi.stubEnv('ANTHROPIC_BASE_URL', provider.url.messages)
   await import('../../docs/snippets/tracing/local.js')
-  const dir = join(folder, 'traces')
+  const dir = resolve('traces')
   const records = await recordsIn(dir)
   expect(recordTree(records)).toBe(
     ['invoke_agent thinharness', '  chat claude-sonnet-5', '  execute_tool search', '  chat claude-sonnet-5'].join(
@@ -70,5 +58,5 @@ test('docs/tracing.md: a run is traced from its log', async () => {
   using model = new ScriptedModel().says('Done.')
   await new Harness({ model, builtinTools: [], log: fileLog('./runs') }).run('Go.', { runId: 'run_1042' })
   await import('../../docs/snippets/tracing/from-log.js')
-  expect(recordTree(await recordsIn(join(folder, 'traces')))).toBe('invoke_agent thinharness\n  chat scripted-1')
+  expect(recordTree(await recordsIn(resolve('traces')))).toBe('invoke_agent thinharness\n  chat scripted-1')
 })

@@ -9,6 +9,7 @@ import { ScriptedModel } from 'thinharness/testing'
 import { ask, playing } from '../run/children/children-support.js'
 import { failureOf, gate, harnessOf, kinds, tool } from '../harness/support.js'
 import { engineDatabase } from './support.js'
+import { collect } from '../support/collect.js'
 
 const database = await engineDatabase()
 
@@ -55,8 +56,7 @@ let few: DbosRuns
 let typed: DbosRuns<{ n: number }>
 
 async function eventsAfter(runId: string, after = 0): Promise<DurableEvent[]> {
-  const events: DurableEvent[] = []
-  for await (const event of runs.events(runId, { after })) events.push(event)
+  const events = await collect(runs.events(runId, { after }))
   return events
 }
 

@@ -6,6 +6,7 @@ import type { StretchWork } from 'thinharness/durable'
 import { ask, playing } from '../run/children/children-support.js'
 import { eventsIn, logWith } from '../run/resume/pause-support.js'
 import { failureOf, gate, harnessOf, kinds, tool } from '../harness/support.js'
+import { collect } from '../support/collect.js'
 
 const PLAYS = {
   go: [['once', 'safe'], ['once'], 'Done.'],
@@ -199,12 +200,6 @@ describe('following a run', () => {
     expect(await collect(followRun(log, 'run_a', options))).toEqual([])
   })
 })
-
-async function collect(events: AsyncIterable<DurableEvent>): Promise<DurableEvent[]> {
-  const collected: DurableEvent[] = []
-  for await (const event of events) collected.push(event)
-  return collected
-}
 
 /** The log, with something before its appends. */
 function withAppend(log: LogStore, through: (append: () => Promise<void>) => Promise<void>): LogStore {

@@ -1,8 +1,8 @@
-import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
-import { tmpdir } from 'node:os'
+import { readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { afterAll, afterEach, beforeEach, describe, expect, test } from 'vitest'
 import { engineDatabase, Worker } from './support.js'
+import { temporaryFolder } from '../support/folder.js'
 
 const database = await engineDatabase()
 
@@ -29,7 +29,7 @@ describe.skipIf(database === null)('runs of a process that was killed', () => {
   let version = ''
 
   beforeEach(() => {
-    folder = mkdtempSync(join(tmpdir(), 'engine-'))
+    folder = temporaryFolder()
     effectsFile = join(folder, 'effects')
     writeFileSync(effectsFile, '')
     // The engine gives what is queued to the version that was new last.
@@ -38,7 +38,6 @@ describe.skipIf(database === null)('runs of a process that was killed', () => {
   afterEach(async () => {
     await Promise.all(workers.map((worker) => worker.kill()))
     workers = []
-    rmSync(folder, { recursive: true, force: true })
   })
 
   async function worker(): Promise<Worker> {

@@ -1,5 +1,4 @@
-import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
+import { mkdir, mkdtemp, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import fc from 'fast-check'
 import { afterAll, beforeAll, expect, test } from 'vitest'
@@ -12,13 +11,13 @@ import { bash } from 'thinharness/tools'
 import type { McpServer } from '#mcp/index.js'
 import { oddServer } from '../mcp/support.js'
 import { INJECTIONS, rounds } from './support.js'
+import { temporaryFolder } from '../support/folder.js'
 
-let folder = ''
+const folder = temporaryFolder()
 let provider: ScriptedProvider
 let server: McpServer
 
 beforeAll(async () => {
-  folder = await mkdtemp(join(tmpdir(), 'thinharness-fuzz-'))
   provider = await scriptedProvider()
   server = oddServer(`{
     'tools/list': () => ({ tools: [tool('say', { inputSchema: { type: 'object', properties: { text: { type: 'string' } } } })] }),
@@ -29,7 +28,6 @@ beforeAll(async () => {
 afterAll(async () => {
   await provider.close()
   await server.close()
-  await rm(folder, { recursive: true, force: true })
 })
 
 const KEY = { apiKey: 'any', maxRetries: 0 }

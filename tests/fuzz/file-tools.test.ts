@@ -1,18 +1,17 @@
-import { mkdir, mkdtemp, readFile, readdir, rm, symlink, writeFile } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
+import { mkdir, readFile, readdir, symlink, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import fc from 'fast-check'
-import { afterAll, beforeAll, expect, test } from 'vitest'
+import { beforeAll, expect, test } from 'vitest'
 import { callTool } from 'thinharness'
 import type { ToolSpec } from 'thinharness'
 import { fileTools, jsonlSearch } from 'thinharness/tools'
 import { argumentsOf, expectSound, malformedJson, rounds, SECRET } from './support.js'
+import { temporaryFolder } from '../support/folder.js'
 
-let folder = ''
+const folder = temporaryFolder()
 let root = ''
 
 beforeAll(async () => {
-  folder = await mkdtemp(join(tmpdir(), 'thinharness-fuzz-'))
   root = join(folder, 'root')
   const outside = join(folder, 'outside')
   for (const path of [root, outside]) await mkdir(path)
@@ -23,8 +22,6 @@ beforeAll(async () => {
   await symlink(outside, join(root, 'link'))
   await symlink(join(outside, 'secret.txt'), join(root, 'file-link'))
 })
-
-afterAll(() => rm(folder, { recursive: true, force: true }))
 
 const TOOLS = ['read', 'write', 'edit', 'search', 'list', 'glob', 'jsonl_search', 'search, with ripgrep']
 

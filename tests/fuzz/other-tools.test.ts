@@ -1,7 +1,6 @@
 import { createServer } from 'node:http'
 import type { IncomingMessage, ServerResponse } from 'node:http'
-import { mkdir, mkdtemp, readFile, readdir, rm, symlink, writeFile } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
+import { mkdir, readFile, readdir, symlink, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import fc from 'fast-check'
 import { afterAll, beforeAll, expect, test } from 'vitest'
@@ -11,8 +10,9 @@ import { bash, fetchUrl } from 'thinharness/tools'
 import { loadSkills } from '#toolbox/skills/load-skills.js'
 import { oddServer, toolsOf } from '../mcp/support.js'
 import { argumentsOf, expectSound, INJECTIONS, malformedJson, NAUGHTY, naughtyText, rounds, SECRET } from './support.js'
+import { temporaryFolder } from '../support/folder.js'
 
-let folder = ''
+const folder = temporaryFolder()
 let root = ''
 let port = 0
 const tools = new Map<string, ToolSpec>()
@@ -55,7 +55,6 @@ function answer(request: IncomingMessage, response: ServerResponse): void {
 }
 
 beforeAll(async () => {
-  folder = await mkdtemp(join(tmpdir(), 'thinharness-fuzz-'))
   root = join(folder, 'root')
   const skill = join(root, 'skills', 'demo')
   const outside = join(folder, 'outside')
@@ -96,7 +95,6 @@ beforeAll(async () => {
 
 afterAll(async () => {
   for (const close of closing) await close()
-  await rm(folder, { recursive: true, force: true })
 })
 
 /** Commands that are safe wherever they run; a random one might not be. */

@@ -1,19 +1,18 @@
-import { mkdir, mkdtemp, readFile, readdir, rm, symlink, writeFile } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
+import { mkdir, readFile, readdir, symlink, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import fc from 'fast-check'
-import { afterAll, beforeAll, expect, test } from 'vitest'
+import { beforeAll, expect, test } from 'vitest'
 import { Harness } from 'thinharness'
 import type { Envelope, HarnessOptions } from 'thinharness'
 import { ScriptedModel } from 'thinharness/testing'
 import { parallelLlm, subagent } from 'thinharness/tools'
 import { argumentsOf, expectSound, malformedJson, naughtyText, rounds, SECRET } from './support.js'
+import { temporaryFolder } from '../support/folder.js'
 
-let folder = ''
+const folder = temporaryFolder()
 let root = ''
 
 beforeAll(async () => {
-  folder = await mkdtemp(join(tmpdir(), 'thinharness-fuzz-'))
   root = join(folder, 'root')
   const outside = join(folder, 'outside')
   for (const path of [root, outside]) await mkdir(path)
@@ -22,8 +21,6 @@ beforeAll(async () => {
   await writeFile(join(root, 'prompts.json'), '["one","two"]')
   await symlink(outside, join(root, 'link'))
 })
-
-afterAll(() => rm(folder, { recursive: true, force: true }))
 
 const prompts = fc.array(naughtyText, { maxLength: 3 })
 const path = fc.oneof(fc.constantFrom('prompts.json', '../outside/prompts.json', 'link/prompts.json'), naughtyText)

@@ -1,11 +1,10 @@
 import { describe, expect, test } from 'vitest'
-import { mkdtempSync, rmSync } from 'node:fs'
-import { tmpdir } from 'node:os'
-import { join } from 'node:path'
 import { fileLog, memoryLog } from 'thinharness'
 import type { LogStore, RunEvent, RunLog } from 'thinharness'
 import { ScriptedModel } from 'thinharness/testing'
 import { failureOf, gate, harnessOf, kinds, tool, until } from './support.js'
+import { temporaryFolder } from '../support/folder.js'
+import { collect, eventsOfRun } from '../support/collect.js'
 
 /** A harness whose tool `pay` waits for approval, with `run_p` paused in its log. */
 async function paused() {
@@ -20,12 +19,6 @@ async function paused() {
 
 const YES = { callId: 'call_1', approved: true }
 
-async function stored(log: RunLog, runId: string): Promise<RunEvent[]> {
-  const events: RunEvent[] = []
-  for await (const event of log.read({ kind: 'run', id: runId })) events.push(event)
-  return events
-}
-
 describe('resume by id', () => {
   test('continues a paused run from its log', async () => {
     const { harness, calls } = await paused()
@@ -36,8 +29,7 @@ describe('resume by id', () => {
 
   test('streams with deltas', async () => {
     const { harness } = await paused()
-    const events: RunEvent[] = []
-    for await (const event of harness.streamResume('run_p', [YES])) events.push(event)
+    const events = await collect(harness.streamResume('run_p', [YES]))
     expect(kinds(events.filter(({ durable }) => !durable))).toBe('text_delta')
   })
 
@@ -49,12 +41,12 @@ describe('resume by id', () => {
     ['an invalid id', '../p', [YES], 'invalid_options', /`runId`/],
   ])('rejects %s, and runs nothing', async (_name, runId, answers, code, message) => {
     const { harness, log, calls } = await paused()
-    const before = await stored(log, 'run_p')
+    const before = await eventsOfRun(log, 'run_p')
     const failed = await failureOf(harness.resume(runId, answers as []))
     expect(failed.code).toBe(code)
     expect(failed.message).toMatch(message)
     expect(calls()).toBe(0)
-    expect(await stored(log, 'run_p')).toEqual(before)
+    expect(await eventsOfRun(log, 'run_p')).toEqual(before)
   })
 
   test('rejects a run that has ended', async () => {
@@ -66,7 +58,7 @@ describe('resume by id', () => {
   test('a log records who answered', async () => {
     const { harness, log } = await paused()
     await harness.resume('run_p', [{ ...YES, by: 'ann' }])
-    const received = (await stored(log, 'run_p')).find((event) => event.kind === 'answer_received')
+    const received = (await eventsOfRun(log, 'run_p')).find((event) => event.kind === 'answer_received')
     expect(received).toMatchObject({ answer: { callId: 'call_1', approved: true, by: 'ann' } })
   })
 })
@@ -89,20 +81,20 @@ describe('cancel', () => {
     const { harness, log, calls } = await paused()
     expect(await harness.cancel('run_p')).toBe(true)
     expect(calls()).toBe(0)
-    expect((await stored(log, 'run_p')).at(-1)).toMatchObject({ kind: 'run_failed', code: 'cancelled' })
+    expect((await eventsOfRun(log, 'run_p')).at(-1)).toMatchObject({ kind: 'run_failed', code: 'cancelled' })
     const failed = await failureOf(harness.recover('run_p'))
     expect(failed).toMatchObject({ code: 'cancelled', run: { stopReason: 'cancelled' } })
     expect((await failureOf(harness.resume('run_p', [YES]))).code).toBe('invalid_state')
-    expect((await failureOf(harness.replay(await stored(log, 'run_p')))).code).toBe('cancelled')
+    expect((await failureOf(harness.replay(await eventsOfRun(log, 'run_p')))).code).toBe('cancelled')
   })
 
   test('ends an interrupted run without running its tool', async () => {
     const { log, harness } = await paused()
     const whole = memoryLog()
-    const events = (await stored(log, 'run_p')).filter((event) => event.durable).slice(0, 2)
+    const events = (await eventsOfRun(log, 'run_p')).slice(0, 2)
     await whole.append({ kind: 'run', id: 'run_p' }, events)
     expect(await harnessOf({ model: new ScriptedModel(), log: whole }).cancel('run_p')).toBe(true)
-    expect(kinds(await stored(whole, 'run_p'))).toBe('run_started model_request_started run_failed')
+    expect(kinds(await eventsOfRun(whole, 'run_p'))).toBe('run_started model_request_started run_failed')
     await harness.close()
   })
 
@@ -119,9 +111,8 @@ describe('follow', () => {
   test('yields the stored events of a run, and ends with it', async () => {
     const { harness, log } = await paused()
     await harness.resume('run_p', [YES])
-    const events: RunEvent[] = []
-    for await (const event of harness.follow('run_p')) events.push(event)
-    expect(events).toEqual(await stored(log, 'run_p'))
+    const events = await collect(harness.follow('run_p'))
+    expect(events).toEqual(await eventsOfRun(log, 'run_p'))
   })
 
   test('continues after a cursor, which is exclusive', async () => {
@@ -142,7 +133,7 @@ describe('follow', () => {
     await until(() => events.at(-1)?.kind === 'run_completed')
     for await (const event of harness.streamResume('run_p', [YES])) expect(event.runId).toBe('run_p')
     await following
-    expect(events.filter(({ durable }) => durable)).toEqual(await stored(log, 'run_p'))
+    expect(events.filter(({ durable }) => durable)).toEqual(await eventsOfRun(log, 'run_p'))
     expect(kinds(events)).toContain('text_delta')
   })
 
@@ -155,7 +146,7 @@ describe('follow', () => {
     })()
     await harness.resume('run_p', [YES])
     await following
-    expect(events).toEqual((await stored(log, 'run_p')).slice(1))
+    expect(events).toEqual((await eventsOfRun(log, 'run_p')).slice(1))
   })
 
   test('reads a log with `follow` once, and waits for it after that', async () => {
@@ -182,7 +173,7 @@ describe('follow', () => {
     await until(() => follows.length > 0)
     await harness.resume('run_p', [YES])
     await following
-    expect(events).toEqual(await stored(log, 'run_p'))
+    expect(events).toEqual(await eventsOfRun(log, 'run_p'))
     expect([reads.length, follows]).toEqual([1, [5]])
   })
 
@@ -194,23 +185,21 @@ describe('follow', () => {
       events.push(event)
       if (event.kind === 'run_completed' && event.pending.length > 0) void harness.resume('run_p', [YES])
     }
-    expect(events).toEqual(await stored(log, 'run_p'))
+    expect(events).toEqual(await eventsOfRun(log, 'run_p'))
   })
 
   test('follows a run that has not stored anything yet, with its deltas, from a folder', async () => {
-    const folder = mkdtempSync(join(tmpdir(), 'thinharness-follow-'))
+    const folder = temporaryFolder()
     const harness = harnessOf({
       model: new ScriptedModel().calls('look').says('Done now.'),
       tools: [tool('look')],
       log: fileLog(folder),
     })
     const running = harness.run('Go.', { runId: 'run_1', deltas: true })
-    const events: RunEvent[] = []
-    for await (const event of harness.follow('run_1')) events.push(event)
+    const events = await collect(harness.follow('run_1'))
     await running
-    expect(events.filter(({ durable }) => durable)).toEqual(await stored(fileLog(folder), 'run_1'))
+    expect(events.filter(({ durable }) => durable)).toEqual(await eventsOfRun(fileLog(folder), 'run_1'))
     expect(kinds(events)).toContain('model_request_started text_delta text_delta model_message')
-    rmSync(folder, { recursive: true })
   })
 
   test('ends when its signal is aborted, and leaves the run as it is', async () => {

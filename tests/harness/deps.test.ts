@@ -4,6 +4,7 @@ import { callTool, defineTool, Harness, memoryLog, withDeps } from 'thinharness'
 import type { Hook, ToolContext, ToolSpec } from 'thinharness'
 import { ScriptedModel } from 'thinharness/testing'
 import { failureOf } from './support.js'
+import { eventsOfRun } from '../support/collect.js'
 
 interface App {
   readonly db: { order(id: string): string }
@@ -98,8 +99,7 @@ describe('dependencies', () => {
     const deps = { db: { order: () => 'x', secret: 'hunter2' } }
     const harness = new Harness({ model: model(), builtinTools, tools: [lookup], deps: () => deps, log })
     const result = await harness.run('Go.', { runId: 'run_1' })
-    const kept: unknown[] = []
-    for await (const event of log.read({ kind: 'run', id: 'run_1' })) kept.push(event)
+    const kept = await eventsOfRun(log, 'run_1')
     expect(JSON.stringify([kept, result.resumeState])).not.toContain('hunter2')
   })
 

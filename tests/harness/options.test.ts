@@ -1,11 +1,11 @@
-import { mkdtemp, readdir, rm } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
+import { readdir } from 'node:fs/promises'
 import { join } from 'node:path'
 import { describe, expect, test } from 'vitest'
 import { Harness } from 'thinharness'
 import type { HarnessOptions } from 'thinharness'
 import { ScriptedModel } from 'thinharness/testing'
 import { eventsOf, harnessOf, tool } from './support.js'
+import { temporaryFolder } from '../support/folder.js'
 
 describe('options', () => {
   test.each<[string, object, string]>([
@@ -49,13 +49,9 @@ describe('options', () => {
   })
 
   test('HC-46 construction performs no I/O and needs no key', async () => {
-    const folder = await mkdtemp(join(tmpdir(), 'thinharness-options-'))
-    try {
-      expect(() => new Harness({ root: join(folder, 'workspace') })).not.toThrow()
-      expect(await readdir(folder)).toEqual([])
-    } finally {
-      await rm(folder, { recursive: true })
-    }
+    const folder = temporaryFolder()
+    expect(() => new Harness({ root: join(folder, 'workspace') })).not.toThrow()
+    expect(await readdir(folder)).toEqual([])
   })
 
   test('the environment names a model only if the options name none', async () => {
@@ -83,15 +79,11 @@ describe('options', () => {
 
 describe('built-in tools', () => {
   async function offered(options: HarnessOptions): Promise<{ names: string[]; instructions: string }> {
-    const folder = await mkdtemp(join(tmpdir(), 'thinharness-options-'))
-    try {
-      using model = new ScriptedModel().says('Done.')
-      await new Harness({ root: folder, ...options, model }).run('Go.')
-      const { tools, instructions } = model.requests[0]!.constants
-      return { names: tools.map(({ name }) => name), instructions: instructions.replaceAll(folder, 'ROOT') }
-    } finally {
-      await rm(folder, { recursive: true })
-    }
+    const folder = temporaryFolder()
+    using model = new ScriptedModel().says('Done.')
+    await new Harness({ root: folder, ...options, model }).run('Go.')
+    const { tools, instructions } = model.requests[0]!.constants
+    return { names: tools.map(({ name }) => name), instructions: instructions.replaceAll(folder, 'ROOT') }
   }
 
   test('HC-19 HC-20 HC-24 the six file tools are the default, in a fixed order; their instructions follow the prompt and the root line', async () => {

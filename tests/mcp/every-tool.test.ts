@@ -1,5 +1,4 @@
-import { mkdtemp, rm, writeFile } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
+import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { Harness } from 'thinharness'
@@ -8,8 +7,9 @@ import { ScriptedModel } from 'thinharness/testing'
 import { mcpHttp, mcpSse } from '#mcp/index.js'
 import type { McpServer } from '#mcp/index.js'
 import { npmServer, startedEverything } from './support.js'
+import { temporaryFolder } from '../support/folder.js'
 
-let folder = ''
+const folder = temporaryFolder()
 const origins = { http: '', sse: '' }
 const started: AsyncDisposable[] = []
 
@@ -17,13 +17,11 @@ beforeAll(async () => {
   const [http, sse] = await Promise.all([startedEverything('streamableHttp'), startedEverything('sse')])
   started.push(http, sse)
   Object.assign(origins, { http: http.origin, sse: sse.origin })
-  folder = await mkdtemp(join(tmpdir(), 'thinharness-mcp-'))
   await writeFile(join(folder, 'a.txt'), 'hello\nworld\n')
 })
 
 afterAll(async () => {
   for (const server of started) await server[Symbol.asyncDispose]()
-  await rm(folder, { recursive: true, force: true })
 })
 
 /** A call, and what must be in its result; `fails`: the server refuses it. */
@@ -67,7 +65,7 @@ const FILES: readonly Row[] = [
   ['move_file', () => ({ source: at('b.txt'), destination: at('c/b.txt') }), 'b.txt'],
   ['search_files', () => ({ path: folder, pattern: '**/*.txt' }), 'a.txt'],
   ['get_file_info', () => ({ path: at('a.txt') }), 'size'],
-  ['list_allowed_directories', () => ({}), 'thinharness-mcp-'],
+  ['list_allowed_directories', () => ({}), 'thinharness-'],
   ['read_file', () => ({ path: join(folder, '..', 'outside.txt') }), 'denied', 'fails'],
 ]
 const MEMORY: readonly Row[] = [

@@ -1,6 +1,4 @@
 import { readFileSync } from 'node:fs'
-import { mkdtemp, rm } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import type { JsonObject } from 'thinharness'
@@ -9,6 +7,7 @@ import { mcpHttp, mcpSse } from '#mcp/index.js'
 import type { McpServer } from '#mcp/index.js'
 import { publicToolName } from '#mcp/client/tool-list.js'
 import { contextOf, hostOf, npmServer, startedEverything, toolNamed, toolsOf } from './support.js'
+import { temporaryFolder } from '../support/folder.js'
 
 /** Recorded answers of the servers from npm. */
 const FOLDER = new URL('../fixtures/mcp/', import.meta.url).pathname
@@ -39,12 +38,11 @@ interface Recording {
   readonly calls: readonly RecordedCall[]
 }
 
-let folder = ''
+const folder = temporaryFolder()
 const origins = { http: '', sse: '' }
 const started: AsyncDisposable[] = []
 
 beforeAll(async () => {
-  folder = await mkdtemp(join(tmpdir(), 'thinharness-mcp-'))
   const [http, sse] = await Promise.all([startedEverything('streamableHttp'), startedEverything('sse')])
   started.push(http, sse)
   Object.assign(origins, { http: http.origin, sse: sse.origin })
@@ -52,7 +50,6 @@ beforeAll(async () => {
 
 afterAll(async () => {
   for (const server of started) await server[Symbol.asyncDispose]()
-  await rm(folder, { recursive: true, force: true })
 })
 
 /** Times inside texts and blobs, which vary. */

@@ -3,10 +3,11 @@ import { z } from 'zod'
 import { defineTool, evidence, Harness, ModelRetry } from 'thinharness'
 import type { JsonSchema, OutputContext, RunEvent } from 'thinharness'
 import { ScriptedModel } from 'thinharness/testing'
-import { mkdir, mkdtemp, rm, symlink, writeFile } from 'node:fs/promises'
+import { mkdir, symlink, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { eventsOf, failureOf, harnessOf, ofKind, output, tool } from '../harness/support.js'
+import { temporaryFolder } from '../support/folder.js'
 
 const NATIVE = { supportsJsonSchemaOutput: true, defaultStructuredOutputMode: 'native' } as const
 const answer = z.object({ answer: z.string() })
@@ -207,19 +208,15 @@ describe('evidence', () => {
   const claiming = (given: Source) => ({ claims: [{ claim: 'It is so.', source: given }] })
 
   async function inWorkspace<T>(work: (root: string) => Promise<T>): Promise<T> {
-    const folder = await mkdtemp(join(tmpdir(), 'thinharness-evidence-'))
-    try {
-      const root = join(folder, 'root')
-      await mkdir(root)
-      await mkdir(join(folder, 'outside'))
-      await writeFile(join(folder, 'outside', 'secret.txt'), 'The secret is here.\n')
-      await symlink(join(folder, 'outside'), join(root, 'link'))
-      await writeFile(join(root, 'a.md'), 'First line.\nThe sky\n  is   blue.\nLast line.\n')
-      await writeFile(join(root, 'rows.jsonl'), '{"id":1,"user":{"name":"Ann","tags":["x"]}}\nno JSON\n')
-      return await work(root)
-    } finally {
-      await rm(folder, { recursive: true })
-    }
+    const folder = temporaryFolder()
+    const root = join(folder, 'root')
+    await mkdir(root)
+    await mkdir(join(folder, 'outside'))
+    await writeFile(join(folder, 'outside', 'secret.txt'), 'The secret is here.\n')
+    await symlink(join(folder, 'outside'), join(root, 'link'))
+    await writeFile(join(root, 'a.md'), 'First line.\nThe sky\n  is   blue.\nLast line.\n')
+    await writeFile(join(root, 'rows.jsonl'), '{"id":1,"user":{"name":"Ann","tags":["x"]}}\nno JSON\n')
+    return await work(root)
   }
 
   const good: [string, Source][] = [

@@ -1,13 +1,12 @@
 import { describe, expect, expectTypeOf, test, vi } from 'vitest'
 import { z } from 'zod'
 import { fileLog, memoryLog } from 'thinharness'
-import type { Hook, RunEvent } from 'thinharness'
+import type { Hook } from 'thinharness'
 import { ScriptedModel } from 'thinharness/testing'
 import type { HeardRequest } from 'thinharness/testing'
-import { mkdtemp, rm } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
-import { join } from 'node:path'
 import { eventsOf, failureOf, harnessOf, kinds, output, tool } from '../harness/support.js'
+import { temporaryFolder } from '../support/folder.js'
+import { eventsOfRun } from '../support/collect.js'
 
 const answer = z.object({ answer: z.string() })
 const FAILED = 'Validation of the structured output failed.'
@@ -69,20 +68,15 @@ describe('a structured answer', () => {
   })
 
   test('SO-07 the caller receives the parsed value, the log keeps JSON', async () => {
-    const folder = await mkdtemp(join(tmpdir(), 'thinharness-output-'))
-    try {
-      const outputType = z.object({ n: z.string().transform((digits) => BigInt(digits)) })
-      using model = new ScriptedModel().calls('final_result', { n: '12' })
-      const log = fileLog(folder)
-      const result = await harnessOf({ model, outputType, log }).run('Go.', { runId: 'run_big' })
-      expect(result.output).toEqual({ n: 12n })
-      const kept: RunEvent[] = []
-      for await (const event of log.read({ kind: 'run', id: 'run_big' })) kept.push(event)
-      const replies = kept.filter((event) => event.kind === 'model_message')
-      expect(replies.at(-1)).toMatchObject({ resolution: { kind: 'final', output: { n: '12' } } })
-    } finally {
-      await rm(folder, { recursive: true })
-    }
+    const folder = temporaryFolder()
+    const outputType = z.object({ n: z.string().transform((digits) => BigInt(digits)) })
+    using model = new ScriptedModel().calls('final_result', { n: '12' })
+    const log = fileLog(folder)
+    const result = await harnessOf({ model, outputType, log }).run('Go.', { runId: 'run_big' })
+    expect(result.output).toEqual({ n: 12n })
+    const kept = await eventsOfRun(log, 'run_big')
+    const replies = kept.filter((event) => event.kind === 'model_message')
+    expect(replies.at(-1)).toMatchObject({ resolution: { kind: 'final', output: { n: '12' } } })
   })
 })
 

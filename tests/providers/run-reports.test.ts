@@ -6,6 +6,7 @@ import type { Model, ModelSession, RequestConstants, RunEvent, TranscriptEntry }
 import { anthropic, fromAiSdk, openai, openaiChat, openaiCompatible, openrouter } from 'thinharness/providers'
 import { scriptedProvider } from 'thinharness/testing'
 import type { ScriptedProvider } from 'thinharness/testing'
+import { collect } from '../support/collect.js'
 
 type Url = ScriptedProvider['url']
 
@@ -66,8 +67,7 @@ async function eventsOf(provider: ScriptedProvider, model: Model): Promise<reado
   provider.calls('look').calls('look').says('Done.')
   const look = defineTool({ name: 'look', description: 'Looks.', parameters: { type: 'object' }, handler: () => 'ok' })
   await using harness = new Harness({ model, tools: [look], builtinTools: [], instructions: 'Be brief.' })
-  const events: RunEvent[] = []
-  for await (const event of harness.stream('Go.')) events.push(event)
+  const events = await collect(harness.stream('Go.'))
   return events
 }
 

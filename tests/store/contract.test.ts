@@ -1,17 +1,14 @@
-import { mkdtempSync, rmSync } from 'node:fs'
-import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { afterAll, describe, expect, test } from 'vitest'
+import { describe, expect, test } from 'vitest'
 import { fileLog, memoryLog } from 'thinharness'
 import type { LogEvent, LogStore, RunLog } from 'thinharness'
 import { sqliteLog } from 'thinharness/store/sqlite'
 import { runLogContract } from 'thinharness/testing'
+import { temporaryFolder } from '../support/folder.js'
 
-const folder = mkdtempSync(join(tmpdir(), 'thinharness-contract-'))
+const folder = temporaryFolder()
 let count = 0
 const fresh = (): string => join(folder, `log_${(count += 1)}`)
-
-afterAll(() => rmSync(folder, { recursive: true }))
 
 describe('a log in memory', () => {
   for (const { name, says, check } of runLogContract({ open: () => memoryLog() }))

@@ -1,12 +1,10 @@
 import type * as Fs from 'node:fs'
-import { mkdtemp, rm } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
-import { join } from 'node:path'
-import { afterEach, beforeEach, expect, test, vi } from 'vitest'
+import { beforeEach, expect, test, vi } from 'vitest'
 import { fileLog } from 'thinharness'
 import type { FileLogOptions } from 'thinharness'
 import { ScriptedModel } from 'thinharness/testing'
 import { harnessOf, tool } from '../harness/support.js'
+import { temporaryFolder } from '../support/folder.js'
 
 const synced = vi.hoisted(() => {
   // The package was loaded before this file, with the true `fdatasync`.
@@ -26,10 +24,9 @@ vi.mock('node:fs', async (importOriginal) => {
 let folder: string
 
 beforeEach(async () => {
-  folder = await mkdtemp(join(tmpdir(), 'thinharness-sync-'))
+  folder = temporaryFolder()
   synced.times = 0
 })
-afterEach(() => rm(folder, { recursive: true, force: true }))
 
 test.each([
   ['interval', 1],

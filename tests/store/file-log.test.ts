@@ -1,33 +1,22 @@
 import { execFileSync } from 'node:child_process'
 import { existsSync, readdirSync, readlinkSync, statSync } from 'node:fs'
-import { appendFile, chmod, copyFile, mkdir, mkdtemp, readFile, rename } from 'node:fs/promises'
+import { appendFile, chmod, copyFile, mkdir, readFile, rename } from 'node:fs/promises'
 import { rm, symlink, truncate, writeFile } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { build } from 'tsup'
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
 import { fileLog } from 'thinharness'
-import type { DurableEvent, RunLog } from 'thinharness'
 import { ScriptedModel } from 'thinharness/testing'
 import { failureOf, harnessOf, tool } from '../harness/support.js'
 import { event } from '../run/machine/support.js'
+import { temporaryFolder } from '../support/folder.js'
+import { collect, eventsOfRun } from '../support/collect.js'
 
 let folder: string
 
-beforeEach(async () => {
-  folder = await mkdtemp(join(tmpdir(), 'thinharness-log-'))
-})
+beforeEach(() => void (folder = temporaryFolder()))
 
-afterEach(async () => {
-  await chmod(folder, 0o700)
-  await rm(folder, { recursive: true })
-})
-
-async function readAll(log: RunLog, runId: string, after = 0): Promise<DurableEvent[]> {
-  const events: DurableEvent[] = []
-  for await (const each of log.read({ kind: 'run', id: runId }, { after })) events.push(each)
-  return events
-}
+afterEach(() => chmod(folder, 0o700))
 
 const ENDED = { stopReason: 'end_turn', pending: [] } as const
 const STORY = [
@@ -59,18 +48,17 @@ describe('a log in a folder', () => {
     const text = await readFile(path, 'utf8')
     expect(text).toBe(STORY.map((each) => `${JSON.stringify(each)}\n`).join(''))
     if (process.platform !== 'win32') expect(statSync(path).mode & 0o777).toBe(0o600)
-    expect(await readAll(log, 'run_a')).toEqual(STORY)
-    expect(await readAll(log, 'run_a', 2)).toEqual(STORY.slice(2))
-    expect(await readAll(fileLog(join(folder, 'deep', 'runs')), 'run_a')).toEqual(STORY)
-    expect(await readAll(log, 'run_unknown')).toEqual([])
+    expect(await eventsOfRun(log, 'run_a')).toEqual(STORY)
+    expect(await eventsOfRun(log, 'run_a', 2)).toEqual(STORY.slice(2))
+    expect(await eventsOfRun(fileLog(join(folder, 'deep', 'runs')), 'run_a')).toEqual(STORY)
+    expect(await eventsOfRun(log, 'run_unknown')).toEqual([])
   })
 
   test('161 it stores the same run as memory', async () => {
     using model = new ScriptedModel().calls('a').says('Done.')
     const stream = harnessOf({ model, tools: [tool('a')], log: fileLog(folder) }).stream('Go.')
-    const told: DurableEvent[] = []
-    for await (const each of stream) if (each.durable) told.push(each)
-    expect(await readAll(fileLog(folder), stream.runId)).toEqual(JSON.parse(JSON.stringify(told)))
+    const told = (await collect(stream)).filter((each) => each.durable)
+    expect(await eventsOfRun(fileLog(folder), stream.runId)).toEqual(JSON.parse(JSON.stringify(told)))
   })
 
   test('160 it rejects events that do not follow, stores nothing of them, and continues with valid ones', async () => {
@@ -91,7 +79,7 @@ describe('a log in a folder', () => {
       },
     )
     await log.append({ kind: 'run', id: 'run_a' }, STORY.slice(2))
-    expect(await readAll(log, 'run_a')).toEqual(STORY)
+    expect(await eventsOfRun(log, 'run_a')).toEqual(STORY)
   })
 
   test.each(['always', 'interval', 'never'] as const)(
@@ -100,7 +88,7 @@ describe('a log in a folder', () => {
       const log = fileLog(folder, { fsync })
       await log.append({ kind: 'run', id: 'run_a' }, STORY)
       await log.append({ kind: 'run', id: 'run_a' }, [event('run_completed', 4, ENDED)])
-      expect(await readAll(log, 'run_a')).toHaveLength(4)
+      expect(await eventsOfRun(log, 'run_a')).toHaveLength(4)
       expect(openFiles()).toBe(0)
     },
   )
@@ -130,7 +118,7 @@ describe('a log in a folder', () => {
     const names = readdirSync(folder)
     expect(new Set(names.map((name) => name.toLowerCase())).size).toBe(ids.length)
     expect(names.every((name) => /^[a-z0-9_%~-]+\.jsonl$/.test(name) && name.length <= 255)).toBe(true)
-    for (const id of ids) expect(await readAll(fileLog(folder), id)).toMatchObject([{ prompt: id }])
+    for (const id of ids) expect(await eventsOfRun(fileLog(folder), id)).toMatchObject([{ prompt: id }])
     expect(readdirSync(join(folder, '..')).includes('outside.jsonl')).toBe(false)
   })
 
@@ -161,7 +149,7 @@ describe('a truncated log', () => {
       await writeFile(path, whole.subarray(0, length))
       // The newline may be what is missing: the event is whole all the same.
       const kept = ends.filter((end) => end - 1 <= length).length
-      const reading = readAll(fileLog(folder), 'run_a')
+      const reading = eventsOfRun(fileLog(folder), 'run_a')
       if (kept > 0) expect(await reading).toEqual(STORY.slice(0, kept))
       else
         await expect(reading).rejects.toMatchObject({
@@ -193,9 +181,9 @@ describe('a truncated log', () => {
     const long = event('hook_failed', 2, { message: 'x'.repeat(300_000) })
     const torn = JSON.stringify(event('hook_failed', 3, { message: 'y'.repeat(300_000) })).slice(0, 200_000)
     await writeFile(path, `${JSON.stringify(STORY[0])}\n${JSON.stringify(long)}\n${torn}`)
-    expect((await readAll(fileLog(folder), 'run_a')).map(({ seq }) => seq)).toEqual([1, 2])
+    expect((await eventsOfRun(fileLog(folder), 'run_a')).map(({ seq }) => seq)).toEqual([1, 2])
     await fileLog(folder).append({ kind: 'run', id: 'run_a' }, [event('run_failed', 3)])
-    expect((await readAll(fileLog(folder), 'run_a')).map(({ seq }) => seq)).toEqual([1, 2, 3])
+    expect((await eventsOfRun(fileLog(folder), 'run_a')).map(({ seq }) => seq)).toEqual([1, 2, 3])
   })
 
   test.each<[string, string, string]>([
@@ -221,7 +209,7 @@ describe('a truncated log', () => {
     ],
   ])('161 a damaged log is rejected clearly: %s', async (_name, text, message) => {
     await writeFile(join(folder, 'run_a.jsonl'), text)
-    await expect(readAll(fileLog(folder), 'run_a')).rejects.toMatchObject({
+    await expect(eventsOfRun(fileLog(folder), 'run_a')).rejects.toMatchObject({
       code: 'invalid_log',
       message: expect.stringContaining(message) as string,
     })
@@ -248,7 +236,7 @@ describe('a truncated log', () => {
       event('hook_failed', 2),
     ])
     const start = performance.now()
-    expect(await readAll(log, 'run_a', 1)).toHaveLength(1)
+    expect(await eventsOfRun(log, 'run_a', 1)).toHaveLength(1)
     expect(performance.now() - start).toBeLessThan(4_000)
   }, 30_000)
 })
@@ -347,7 +335,7 @@ describe('a failing disk', () => {
       expect(execFileSync('bash', limited, { cwd: folder, encoding: 'utf8' })).toBe('EFBIG\n')
       const kept = await readFile(join(folder, 'run_a.jsonl'), 'utf8')
       expect(kept.split('\n').map((line) => line.length)).toEqual([343, 343, 343, 0])
-      expect((await readAll(fileLog(folder), 'run_a')).map(({ seq }) => seq)).toEqual([1, 2, 3])
+      expect((await eventsOfRun(fileLog(folder), 'run_a')).map(({ seq }) => seq)).toEqual([1, 2, 3])
     },
     30_000,
   )
@@ -362,6 +350,6 @@ describe('a failing disk', () => {
     })
     await rm(join(folder, 'run_a.jsonl'), { recursive: true })
     await log.append({ kind: 'run', id: 'run_a' }, STORY)
-    expect(await readAll(log, 'run_a')).toEqual(STORY)
+    expect(await eventsOfRun(log, 'run_a')).toEqual(STORY)
   })
 })

@@ -1,16 +1,17 @@
 import { execFileSync, spawn } from 'node:child_process'
 import { once } from 'node:events'
 import fs from 'node:fs'
-import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync, utimesSync, writeFileSync } from 'node:fs'
+import { existsSync, readdirSync, readFileSync, rmSync, utimesSync, writeFileSync } from 'node:fs'
 import { syncBuiltinESMExports } from 'node:module'
 import { mkdir } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test, vi } from 'vitest'
+import { afterAll, beforeAll, beforeEach, describe, expect, test, vi } from 'vitest'
 import { fileLog } from 'thinharness'
 import type { DurableEvent, RunLog } from 'thinharness'
 import { bundleStores } from '../support/store-bundle.js'
 import { event } from '../run/machine/support.js'
+import { temporaryFolder } from '../support/folder.js'
+import { eventsOfRun } from '../support/collect.js'
 
 /** Where a process can be paused in the middle of an append, another takes the run over here. */
 const between: Record<'beforeWrite' | 'afterWrite', (() => void) | null> = { beforeWrite: null, afterWrite: null }
@@ -40,19 +41,11 @@ afterAll(() => {
   rmSync(programs, { recursive: true })
 })
 
-beforeEach(() => {
-  folder = mkdtempSync(join(tmpdir(), 'thinharness-owners-'))
-})
-
-afterEach(() => rmSync(folder, { recursive: true }))
+beforeEach(() => void (folder = temporaryFolder()))
 
 const LONG_MS = 60_000
 
-async function readAll(log: RunLog, runId = 'run_a'): Promise<DurableEvent[]> {
-  const events: DurableEvent[] = []
-  for await (const each of log.read({ kind: 'run', id: runId })) events.push(each)
-  return events
-}
+const readAll = (log: RunLog, runId = 'run_a'): Promise<DurableEvent[]> => eventsOfRun(log, runId)
 
 const numbers = (...seqs: readonly number[]): DurableEvent[] =>
   seqs.map((seq) => (seq === 1 ? event('run_started', 1) : event('hook_failed', seq, { message: `${seq}` })))

@@ -1,15 +1,10 @@
 import { describe, expect, test } from 'vitest'
 import { memoryLog } from 'thinharness'
-import type { DurableEvent, RunLog } from 'thinharness'
+import type { RunLog } from 'thinharness'
 import { event } from '../run/machine/support.js'
+import { eventsOfRun } from '../support/collect.js'
 
 const ENDED = { stopReason: 'end_turn', pending: [] } as const
-
-async function readAll(log: RunLog, runId: string, after = 0): Promise<DurableEvent[]> {
-  const events: DurableEvent[] = []
-  for await (const each of log.read({ kind: 'run', id: runId }, { after })) events.push(each)
-  return events
-}
 
 /** A whole run of two events. */
 async function runIn(log: RunLog, runId: string): Promise<void> {
@@ -25,10 +20,10 @@ describe('a log in memory', () => {
     await log.append({ kind: 'run', id: 'run_b' }, [event('run_started', 1)])
     await log.append({ kind: 'run', id: 'run_a' }, events.slice(2))
     await log.append({ kind: 'run', id: 'run_a' }, [])
-    expect(await readAll(log, 'run_a')).toEqual(events)
-    expect(await readAll(log, 'run_a', 2)).toEqual(events.slice(2))
-    expect(await readAll(log, 'run_a', 3)).toEqual([])
-    expect(await readAll(log, 'run_c')).toEqual([])
+    expect(await eventsOfRun(log, 'run_a')).toEqual(events)
+    expect(await eventsOfRun(log, 'run_a', 2)).toEqual(events.slice(2))
+    expect(await eventsOfRun(log, 'run_a', 3)).toEqual([])
+    expect(await eventsOfRun(log, 'run_c')).toEqual([])
   })
 
   test('160 it rejects events that do not follow, and stores nothing of them', async () => {
@@ -48,14 +43,14 @@ describe('a log in memory', () => {
     ).rejects.toMatchObject({
       code: 'store_failure',
     })
-    expect(await readAll(log, 'run_a')).toHaveLength(1)
+    expect(await eventsOfRun(log, 'run_a')).toHaveLength(1)
   })
 
   test('continues a run whose beginning it has not seen', async () => {
     const log = memoryLog()
     await log.append({ kind: 'run', id: 'run_a' }, [event('answer_received', 7)])
     await log.append({ kind: 'run', id: 'run_a' }, [event('hook_failed', 8)])
-    expect((await readAll(log, 'run_a')).map(({ seq }) => seq)).toEqual([7, 8])
+    expect((await eventsOfRun(log, 'run_a')).map(({ seq }) => seq)).toEqual([7, 8])
   })
 
   test('forgets the earliest ended runs beyond its number, never one in progress or resumed', async () => {
@@ -66,7 +61,7 @@ describe('a log in memory', () => {
     await log.append({ kind: 'run', id: 'run_paused' }, [event('answer_received', 3)])
     for (const n of [2, 3, 4]) await runIn(log, `run_${n}`)
     const names = ['run_open', 'run_paused', 'run_1', 'run_2', 'run_3', 'run_4']
-    const lengths = await Promise.all(names.map(async (name) => (await readAll(log, name)).length))
+    const lengths = await Promise.all(names.map(async (name) => (await eventsOfRun(log, name)).length))
     expect(Object.fromEntries(names.map((name, index) => [name, lengths[index]]))).toEqual({
       run_open: 1,
       run_paused: 3,
@@ -76,7 +71,7 @@ describe('a log in memory', () => {
       run_4: 2,
     })
     await log.append({ kind: 'run', id: 'run_paused' }, [event('run_completed', 4, ENDED)])
-    expect((await readAll(log, 'run_3')).length).toBe(0)
-    expect((await readAll(log, 'run_paused')).length).toBe(4)
+    expect((await eventsOfRun(log, 'run_3')).length).toBe(0)
+    expect((await eventsOfRun(log, 'run_paused')).length).toBe(4)
   })
 })

@@ -1,12 +1,13 @@
 import pg from 'pg'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import type { DurableEvent, RunLog } from 'thinharness'
+import type { RunLog } from 'thinharness'
 import { postgresLog } from 'thinharness/store/postgres'
 import type { PostgresLog } from 'thinharness/store/postgres'
 import { runLogContract } from 'thinharness/testing'
 import { event } from '../run/machine/support.js'
 import { startPostgres } from '../support/postgres.js'
 import type { PostgresServer } from '../support/postgres.js'
+import { eventsOfRun } from '../support/collect.js'
 
 const server: PostgresServer | null = await startPostgres()
 let admin: pg.Pool
@@ -19,12 +20,6 @@ const open = (schema = fresh()): PostgresLog => {
   return log
 }
 const schemas = new WeakMap<RunLog, string>()
-
-async function readAll(log: RunLog, runId: string): Promise<DurableEvent[]> {
-  const events: DurableEvent[] = []
-  for await (const each of log.read({ kind: 'run', id: runId })) events.push(each)
-  return events
-}
 
 /** So that the server tells the connections of these tests from all others. */
 const NAME = `thinharness_test_${process.pid}`
@@ -69,7 +64,7 @@ describe.skipIf(server === null)('a log in PostgreSQL', () => {
     await Promise.all(
       logs.map((log, index) => log.append({ kind: 'run', id: `run_${index}` }, [event('run_started', 1)])),
     )
-    for (const [index, log] of logs.entries()) expect(await readAll(log, `run_${index}`)).toHaveLength(1)
+    for (const [index, log] of logs.entries()) expect(await eventsOfRun(log, `run_${index}`)).toHaveLength(1)
     await Promise.all(logs.map((log) => log.close()))
   })
 
@@ -95,7 +90,7 @@ describe.skipIf(server === null)('a log in PostgreSQL', () => {
     await log.append({ kind: 'run', id: 'run_a' }, [event('hook_failed', 2)])
     expect(losing).toBe(false)
     await log.append({ kind: 'run', id: 'run_a' }, [event('hook_failed', 3)])
-    expect((await readAll(log, 'run_a')).map(({ seq }) => seq)).toEqual([1, 2, 3])
+    expect((await eventsOfRun(log, 'run_a')).map(({ seq }) => seq)).toEqual([1, 2, 3])
     await log.close()
     await pool.end()
   })
@@ -123,9 +118,9 @@ describe.skipIf(server === null)('a log in PostgreSQL', () => {
       message: 'The log could not store an event of run `run_a`: Connection terminated unexpectedly',
     })
     expect((await late!()).rowCount).toBe(0)
-    expect(await readAll(log, 'run_a')).toHaveLength(1)
+    expect(await eventsOfRun(log, 'run_a')).toHaveLength(1)
     await log.append({ kind: 'run', id: 'run_a' }, [event('hook_failed', 2, { message: 'again' })])
-    expect(await readAll(log, 'run_a')).toHaveLength(2)
+    expect(await eventsOfRun(log, 'run_a')).toHaveLength(2)
     await log.close()
     await pool.end()
   })
@@ -145,7 +140,7 @@ describe.skipIf(server === null)('a log in PostgreSQL', () => {
       while (kept.length < 20) await new Promise((resolve) => setTimeout(resolve, 5))
       server!.crash!()
       await writing.catch(() => undefined)
-      const found = (await readAll(log, 'run_a')).map(({ seq }) => seq)
+      const found = (await eventsOfRun(log, 'run_a')).map(({ seq }) => seq)
       expect(found).toEqual([1, ...kept])
       await log.close()
     },
@@ -173,7 +168,7 @@ describe.skipIf(server === null)('a log in PostgreSQL', () => {
     for (const summary of summaries) expect(summary).toMatchObject({ status: 'interrupted', lastSeq: 1 })
     const [log] = logs
     await log!.append(ref, [event('hook_failed', 2)])
-    expect(await readAll(log!, 'run_a')).toHaveLength(2)
+    expect(await eventsOfRun(log!, 'run_a')).toHaveLength(2)
     await log!.append({ kind: 'thread', id: 'run_a' }, [{ kind: 'thread_opened', seq: 1, at: first.at }])
     expect(await log!.inspect({ kind: 'thread', id: 'run_a' })).toMatchObject({ threadId: 'run_a', lastSeq: 1 })
     for (const each of logs) await each.close()

@@ -1,39 +1,28 @@
 import { execFileSync } from 'node:child_process'
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
-import { tmpdir } from 'node:os'
+import { rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { afterEach, beforeEach, describe, expect, onTestFinished, test } from 'vitest'
-import type { DurableEvent, RunLog } from 'thinharness'
+import { beforeEach, describe, expect, onTestFinished, test } from 'vitest'
 import { sqliteLog } from 'thinharness/store/sqlite'
 import { ScriptedModel } from 'thinharness/testing'
 import { openDatabase } from '#store/sqlite-database.js'
 import { harnessOf, tool } from '../harness/support.js'
 import { event } from '../run/machine/support.js'
 import { bundleStores } from '../support/store-bundle.js'
+import { temporaryFolder } from '../support/folder.js'
+import { collect, eventsOfRun } from '../support/collect.js'
 
 let folder: string
 
-beforeEach(() => {
-  folder = mkdtempSync(join(tmpdir(), 'thinharness-sqlite-'))
-})
-
-afterEach(() => rmSync(folder, { recursive: true }))
-
-async function readAll(log: RunLog, runId: string): Promise<DurableEvent[]> {
-  const events: DurableEvent[] = []
-  for await (const each of log.read({ kind: 'run', id: runId })) events.push(each)
-  return events
-}
+beforeEach(() => void (folder = temporaryFolder()))
 
 describe('a log in SQLite', () => {
   test('161 it stores the same run as memory', async () => {
     using model = new ScriptedModel().calls('a').says('Done.')
     await using log = sqliteLog(join(folder, 'deep', 'runs.db'))
     const stream = harnessOf({ model, tools: [tool('a')], log }).stream('Go.')
-    const told: DurableEvent[] = []
-    for await (const each of stream) if (each.durable) told.push(each)
+    const told = (await collect(stream)).filter((each) => each.durable)
     await stream.result
-    expect(await readAll(log, stream.runId)).toEqual(JSON.parse(JSON.stringify(told)))
+    expect(await eventsOfRun(log, stream.runId)).toEqual(JSON.parse(JSON.stringify(told)))
     expect(await log.inspect({ kind: 'run', id: stream.runId })).toMatchObject({
       status: 'completed',
       usage: { modelRequests: 2, toolCalls: 1 },
@@ -57,8 +46,8 @@ describe('a log in SQLite', () => {
         code: 'invalid_log',
         message: `The log of run \`${runId}\` is damaged: event 2 ${what}.`,
       })
-    await expect(readAll(log, 'run_a')).rejects.toEqual(message('run_a', 'is missing'))
-    await expect(readAll(log, 'run_b')).rejects.toEqual(message('run_b', 'cannot be read'))
+    await expect(eventsOfRun(log, 'run_a')).rejects.toEqual(message('run_a', 'is missing'))
+    await expect(eventsOfRun(log, 'run_b')).rejects.toEqual(message('run_b', 'cannot be read'))
   })
 
   test('161 opens the file of an earlier version, with its runs', async () => {
@@ -83,7 +72,7 @@ describe('a log in SQLite', () => {
     const mine = log.list({ resourceId: 'user_7' })
     for await (const run of mine) expect(run.runId).toBe('run_a')
     await log.append(ref, [event('hook_failed', 2)])
-    expect(await readAll(log, 'run_a')).toHaveLength(2)
+    expect(await eventsOfRun(log, 'run_a')).toHaveLength(2)
     expect(await log.inspect(ref)).toMatchObject({ lastSeq: 2, usage: { hookFailures: 1 } })
     await log.append({ kind: 'thread', id: 'run_a' }, [{ kind: 'thread_opened', seq: 1, at: first.at }])
     expect(await log.inspect({ kind: 'thread', id: 'run_a' })).toMatchObject({ threadId: 'run_a', lastSeq: 1 })
@@ -110,9 +99,9 @@ describe('a log in SQLite', () => {
     expect(outcomes.length).toBeGreaterThan(2)
     expect(outcomes.at(-1)).toBe('store_failure')
     await using log = sqliteLog(path)
-    expect(await readAll(log, 'run_a')).toHaveLength(outcomes.length - 1)
+    expect(await eventsOfRun(log, 'run_a')).toHaveLength(outcomes.length - 1)
     await log.append({ kind: 'run', id: 'run_a' }, [event('hook_failed', outcomes.length)])
-    expect(await readAll(log, 'run_a')).toHaveLength(outcomes.length)
+    expect(await eventsOfRun(log, 'run_a')).toHaveLength(outcomes.length)
   })
 
   test('160 a file that is not a database, or of another version, is a store failure', async () => {
@@ -155,7 +144,7 @@ describe('a log in SQLite', () => {
     ] as const) {
       await using log = sqliteLog(path, { synchronous })
       await log.append({ kind: 'run', id: 'run_a' }, [event('run_started', 1)])
-      expect(await readAll(log, 'run_a')).toHaveLength(1)
+      expect(await eventsOfRun(log, 'run_a')).toHaveLength(1)
     }
   })
 })

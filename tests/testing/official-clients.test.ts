@@ -3,6 +3,7 @@ import OpenAI from 'openai'
 import { describe, expect, test } from 'vitest'
 import { scriptedProvider } from 'thinharness/testing'
 import type { ScriptedProvider } from 'thinharness/testing'
+import { collect } from '../support/collect.js'
 
 const READ = { type: 'object', properties: { path: { type: 'string' } } } as const
 
@@ -23,8 +24,7 @@ async function twoLines(): Promise<ScriptedProvider> {
 }
 
 async function gathered<T>(stream: AsyncIterable<T>): Promise<T[]> {
-  const all: T[] = []
-  for await (const each of stream) all.push(each)
+  const all = await collect(stream)
   return all
 }
 

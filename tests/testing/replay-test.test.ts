@@ -1,13 +1,12 @@
-import { mkdtemp, readdir, rm, writeFile } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
+import { readdir, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
-import { afterEach, beforeEach, expect, test } from 'vitest'
+import { beforeEach, expect, test } from 'vitest'
 import { defineTool, fileLog, Harness } from 'thinharness'
 import { replayTest, ScriptedModel } from 'thinharness/testing'
+import { temporaryFolder } from '../support/folder.js'
 
 let folder = ''
-beforeEach(async () => void (folder = await mkdtemp(join(tmpdir(), 'thinharness-replay-'))))
-afterEach(() => rm(folder, { recursive: true }))
+beforeEach(() => void (folder = temporaryFolder()))
 
 const count = defineTool({ name: 'count', description: 'Counts.', parameters: { type: 'object' }, handler: () => 1 })
 

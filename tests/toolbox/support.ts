@@ -1,7 +1,5 @@
-import { mkdir, mkdtemp, readFile, realpath, rm, writeFile } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
+import { mkdir, readFile, writeFile } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
-import { onTestFinished } from 'vitest'
 import { callTool } from '#tools/boundary/call.js'
 import type { CallToolOptions } from '#tools/boundary/call.js'
 import type { Envelope } from '#tools/boundary/envelope.js'
@@ -10,11 +8,11 @@ import type { FileToolOptions } from '#toolbox/workspace/options.js'
 import { workspaceOf } from '#toolbox/workspace/workspace.js'
 import type { Workspace } from '#toolbox/workspace/workspace.js'
 import type { JsonObject } from '#util/json.js'
+import { temporaryFolder } from '../support/folder.js'
 
 /** A fresh folder with files, removed when the test ends. What climbs out of it by a step or two does no harm. */
 export async function folderWith(files: Readonly<Record<string, string | Uint8Array>> = {}): Promise<string> {
-  const base = await realpath(await mkdtemp(join(tmpdir(), 'thinharness-')))
-  onTestFinished(() => rm(base, { recursive: true, force: true }))
+  const base = temporaryFolder()
   const folder = join(base, 'around', 'root')
   await mkdir(folder, { recursive: true })
   for (const [path, content] of Object.entries(files)) {

@@ -6,14 +6,15 @@ import { ScriptedModel } from 'thinharness/testing'
 import { localTraces, openTelemetry } from 'thinharness/tracing'
 import type { TraceRecord } from 'thinharness/tracing'
 import { harnessOf, tool } from '../harness/support.js'
-import { allTextOf, begun, eventsOf, filesIn, otel, recordsIn, recordTree, temporaryFolder } from './support.js'
+import { allTextOf, begun, eventsOf, filesIn, otel, recordsIn, recordTree } from './support.js'
+import { temporaryFolder } from '../support/folder.js'
 
 const MIB = 1024 * 1024
 
 describe('a local trace', () => {
   test('TC-05 TC-08 a local trace is one file with one full record per line, in a folder of its workspace, readable only by its owner', async () => {
-    const dir = await temporaryFolder()
-    const root = join(await temporaryFolder(), 'my shop (old)')
+    const dir = temporaryFolder()
+    const root = join(temporaryFolder(), 'my shop (old)')
     using model = new ScriptedModel().calls('a', { id: 7 }).says('Late.')
     const lookup = tool('a', () => 'Hamburg')
     await using harness = harnessOf({ model, root, tools: [lookup], tracing: [localTraces({ dir })] })
@@ -63,7 +64,7 @@ describe('a local trace', () => {
   })
 
   test('TC-07 a local trace does not change the content that another sink captures', async () => {
-    const dir = await temporaryFolder()
+    const dir = temporaryFolder()
     const traced = otel()
     using model = new ScriptedModel().says('REPLY')
     const tracing = [localTraces({ dir }), openTelemetry({ tracer: traced.tracer })]
@@ -75,7 +76,7 @@ describe('a local trace', () => {
   })
 
   test('holds no content if that is disabled', async () => {
-    const dir = await temporaryFolder()
+    const dir = temporaryFolder()
     using model = new ScriptedModel().calls('a', { x: 'SECRET' }, { text: 'SECRET' }).says('SECRET')
     const tracing = [localTraces({ dir, captureContent: false })]
     await using harness = harnessOf({ model, tools: [tool('a', () => 'SECRET')], tracing })
@@ -86,7 +87,7 @@ describe('a local trace', () => {
   })
 
   test('continues in its own file when a run is resumed', async () => {
-    const dir = await temporaryFolder()
+    const dir = temporaryFolder()
     const events = await eventsOf(new ScriptedModel().says('Hi.'), 'Hi?')
     for (const resumed of [false, true]) {
       const tracing = localTraces({ dir })
@@ -102,7 +103,7 @@ describe('a local trace', () => {
 
 describe('redacted content', () => {
   test('is in no trace: prompts, replies, arguments, results, instructions, errors', async () => {
-    const dir = await temporaryFolder()
+    const dir = temporaryFolder()
     const traced = otel()
     const redact = (text: string): string => text.replaceAll(/sk-\w+/g, '[key]')
     using model = new ScriptedModel()
@@ -125,7 +126,7 @@ describe('redacted content', () => {
   })
 
   test('is left out when redaction fails', async () => {
-    const dir = await temporaryFolder()
+    const dir = temporaryFolder()
     const redact = (): string => {
       throw new Error('No dictionary.')
     }
@@ -151,7 +152,7 @@ describe('bounds', () => {
   }
 
   test('the traces of a workspace never exceed their limit; the oldest are deleted first', async () => {
-    const dir = await temporaryFolder()
+    const dir = temporaryFolder()
     await runs(dir, 120, 'x'.repeat(10_000))
     expect(await sizeOf(dir)).toBeLessThanOrEqual(MIB)
     const names = (await recordsIn(dir)).map(({ attributes }) => attributes['thinharness.run.id'])
@@ -160,7 +161,7 @@ describe('bounds', () => {
   })
 
   test('a long trace is split into files, of which the first are deleted', async () => {
-    const dir = await temporaryFolder()
+    const dir = temporaryFolder()
     const model = new ScriptedModel()
     for (let turn = 0; turn < 150; turn += 1) model.calls('a', {}, { text: 'x'.repeat(10_000) })
     model.says('Done.')
@@ -180,7 +181,7 @@ describe('bounds', () => {
   })
 
   test('a record that is too long is written without content', async () => {
-    const dir = await temporaryFolder()
+    const dir = temporaryFolder()
     await runs(dir, 1, 'x'.repeat(100_000))
     const records = await recordsIn(dir)
     expect(records.map(({ attributes }) => attributes['thinharness.content_left_out'])).toEqual([true, true])
@@ -189,7 +190,7 @@ describe('bounds', () => {
 
   test('a record that cannot be written is reported once and lost; the run continues', async () => {
     const warned = vi.spyOn(process, 'emitWarning').mockReturnValue()
-    const dir = join(await temporaryFolder(), 'file')
+    const dir = join(temporaryFolder(), 'file')
     await writeFile(dir, 'no folder')
     await runs(dir, 3, 'Hi.')
     expect(warned.mock.calls.map(([message]) => String(message))).toEqual([
@@ -200,7 +201,7 @@ describe('bounds', () => {
   })
 
   test('a deleted folder is created again', async () => {
-    const dir = await temporaryFolder()
+    const dir = temporaryFolder()
     await runs(dir, 1, 'Hi.')
     await chmod(dir, 0o755)
     await runs(dir, 1, 'Hi again.')

@@ -5,17 +5,8 @@ import type { ResumeState, Tracing } from 'thinharness'
 import { ScriptedModel } from 'thinharness/testing'
 import { localTraces, openTelemetry, traceLog } from 'thinharness/tracing'
 import { eventsOf as toldBy, failureOf, gate, harnessOf, tool } from '../harness/support.js'
-import {
-  begun,
-  eventsIn,
-  eventsOf,
-  messagesOf,
-  otel,
-  recordsIn,
-  recordTree,
-  temporaryFolder,
-  useContextManager,
-} from './support.js'
+import { begun, eventsIn, eventsOf, messagesOf, otel, recordsIn, recordTree, useContextManager } from './support.js'
+import { temporaryFolder } from '../support/folder.js'
 
 describe('spans of the caller', () => {
   test('a run is nested in the active span, and spans of tools in that of their call', async () => {
@@ -74,7 +65,7 @@ describe('child runs', () => {
     'TC-06 TC-12 TC-14 child runs are nested in the call that started them, each with its own prompt, even if they run at once: %s',
     async (kind) => {
       const traced = otel()
-      const dir = await temporaryFolder()
+      const dir = temporaryFolder()
       const { tracer } = traced
       const tracing = kind === 'localTraces' ? localTraces({ dir }) : openTelemetry({ tracer, captureContent: true })
       await twoChildren(tracing)
@@ -195,7 +186,7 @@ describe('the trace of a resumed run', () => {
   })
 
   test('it continues in its local trace too', async () => {
-    const dir = await temporaryFolder()
+    const dir = temporaryFolder()
     using model = new ScriptedModel().calls('a').says('Done.')
     const first = harnessOf({ model, tools: [asking], tracing: [localTraces({ dir })] })
     const paused = await first.run('Go.')
@@ -259,7 +250,7 @@ describe('the trace of a resumed run', () => {
 
 describe('a trace of a log', () => {
   test('has the spans and times of the run itself', async () => {
-    const dir = await temporaryFolder()
+    const dir = temporaryFolder()
     const events = await eventsOf(new ScriptedModel().calls('subagent').says('Done.'), 'Go.')
     await traceLog(localTraces({ dir }), events)
     const records = await recordsIn(dir)
@@ -271,7 +262,7 @@ describe('a trace of a log', () => {
   })
 
   test('it accepts the events of a stream, including children', async () => {
-    const dir = await temporaryFolder()
+    const dir = temporaryFolder()
     const outer = tool('outer', async (_args, context) => (await context.spawn({ prompt: 'Look.' }).result).text)
     using model = new ScriptedModel().calls('outer').says('Seen.').says('Done.')
     const told = await toldBy(harnessOf({ model, tools: [outer] }).stream('Go.'))
@@ -289,7 +280,7 @@ describe('a trace of a log', () => {
   })
 
   test('it shows the calls in progress at a crash as interrupted', async () => {
-    const dir = await temporaryFolder()
+    const dir = temporaryFolder()
     const events = await eventsOf(new ScriptedModel().calls('subagent').says('Done.'), 'Go.')
     const cut = events.findIndex(({ kind }) => kind === 'tool_call_started') + 1
     await traceLog(localTraces({ dir }), events.slice(0, cut))

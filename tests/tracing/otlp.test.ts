@@ -6,13 +6,14 @@ import { localTraces, openTelemetry, otlpJson } from 'thinharness/tracing'
 import { failureOf, harnessOf, tool } from '../harness/support.js'
 import { collector, shapeOf, spansIn } from './collector.js'
 import type { OtlpDocument } from './collector.js'
-import { recordsIn, temporaryFolder } from './support.js'
+import { recordsIn } from './support.js'
+import { temporaryFolder } from '../support/folder.js'
 
 test('a run reaches a collector by the real OTLP/HTTP exporter, and a local trace of it holds the same in OTLP', async () => {
   const collected = await collector()
   const exporter = new OTLPTraceExporter({ url: collected.url })
   const provider = new BasicTracerProvider({ spanProcessors: [new BatchSpanProcessor(exporter)] })
-  const dir = await temporaryFolder()
+  const dir = temporaryFolder()
   const tracing = [
     openTelemetry({ tracer: provider.getTracer('thinharness'), captureContent: true }),
     localTraces({ dir }),

@@ -9,8 +9,7 @@ import {
 import type { HistogramMetricData } from '@opentelemetry/sdk-metrics'
 import { BasicTracerProvider, InMemorySpanExporter, SimpleSpanProcessor } from '@opentelemetry/sdk-trace-base'
 import type { ReadableSpan } from '@opentelemetry/sdk-trace-base'
-import { mkdtemp, readdir, readFile, rm } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
+import { readdir, readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { onTestFinished } from 'vitest'
 import { memoryLog } from 'thinharness'
@@ -18,6 +17,7 @@ import type { DurableEvent, Model, RunLog, RunTrace, TracedRun, Tracing } from '
 import { ScriptedModel } from 'thinharness/testing'
 import type { TraceRecord } from 'thinharness/tracing'
 import { harnessOf, tool } from '../harness/support.js'
+import { eventsOfRun } from '../support/collect.js'
 
 /** The real SDK, its spans in memory. */
 export function otel() {
@@ -75,13 +75,6 @@ export function otelMetrics() {
       return metrics.filter((metric): metric is HistogramMetricData => 'dataPoints' in metric)
     },
   }
-}
-
-/** A folder that is gone when the test ends. */
-export async function temporaryFolder(): Promise<string> {
-  const folder = await mkdtemp(join(tmpdir(), 'thinharness-tracing-'))
-  onTestFinished(() => rm(folder, { recursive: true, force: true }))
-  return folder
 }
 
 /** All files below a folder, their paths from it. */
@@ -164,8 +157,7 @@ export async function eventsOf(model: ScriptedModel, prompt: string): Promise<Du
 
 /** What a log has of a run. */
 export async function eventsIn(log: RunLog, runId: string): Promise<DurableEvent[]> {
-  const events: DurableEvent[] = []
-  for await (const event of log.read({ kind: 'run', id: runId })) events.push(event)
+  const events = await eventsOfRun(log, runId)
   return events
 }
 

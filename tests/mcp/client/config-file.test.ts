@@ -1,20 +1,14 @@
-import { mkdtemp, rm, writeFile } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
+import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
-import { afterEach, beforeEach, expect, test } from 'vitest'
+import { beforeEach, expect, test } from 'vitest'
 import { loadMcpServers } from '#mcp/index.js'
 import { interpolate } from '#mcp/client/config-file.js'
 import { textOf, toolsOf, contextOf } from '../support.js'
+import { temporaryFolder } from '../../support/folder.js'
 
 let folder = ''
 
-beforeEach(async () => {
-  folder = await mkdtemp(join(tmpdir(), 'thinharness-mcp-'))
-})
-
-afterEach(async () => {
-  await rm(folder, { recursive: true, force: true })
-})
+beforeEach(() => void (folder = temporaryFolder()))
 
 async function file(name: string, content: unknown): Promise<string> {
   const path = join(folder, name)

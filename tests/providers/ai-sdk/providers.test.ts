@@ -3,7 +3,7 @@ import { createOpenAI } from '@ai-sdk/openai'
 import { describe, expect, test } from 'vitest'
 import { z } from 'zod'
 import { defineTool, Harness, textOf } from 'thinharness'
-import type { Model, RunEvent, TransportRetry } from 'thinharness'
+import type { Model, TransportRetry } from 'thinharness'
 import { scriptedProvider } from 'thinharness/testing'
 import type { ScriptedProvider } from 'thinharness/testing'
 import { fromAiSdk } from '#providers/ai-sdk/index.js'
@@ -12,6 +12,7 @@ import { isObject } from '#util/json.js'
 import { expectValidRequest } from '../../support/request-schemas.js'
 import type { RequestApi } from '../../support/request-schemas.js'
 import { Conversation, errorOf, LOOKUP, result, user } from './support.js'
+import { collect } from '../../support/collect.js'
 
 type Provider = 'anthropic.messages' | 'openai.responses' | 'openai.chat'
 
@@ -196,8 +197,7 @@ describe.each(PROVIDERS)('%s', (name) => {
       outputMode: 'native',
     })
     const stream = harness.stream('Sum up.', { deltas: true })
-    const events: RunEvent[] = []
-    for await (const event of stream) events.push(event)
+    const events = await collect(stream)
     const run = await stream.result
     expect(run.output).toEqual({ sum: 10 })
     expect(run).toMatchObject({ stopReason: 'end_turn', usage: { modelRequests: 2, toolCalls: 2 } })

@@ -1,12 +1,10 @@
-import { mkdtemp, rm } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
-import { join } from 'node:path'
 import { describe, expect, test, vi } from 'vitest'
 import { z } from 'zod'
 import { defineTool, Harness, ModelRetry, ToolResult } from 'thinharness'
 import type { Hook } from 'thinharness'
 import { ScriptedModel } from 'thinharness/testing'
 import { eventsOf, failureOf, harnessOf, ofKind, output, tool } from '../../harness/support.js'
+import { temporaryFolder } from '../../support/folder.js'
 
 const take = (handler: () => unknown = () => 'taken'): ReturnType<typeof defineTool> =>
   defineTool({
@@ -67,17 +65,13 @@ describe('failures that the model may correct', () => {
   })
 
   test('TR-04 a built-in tool with invalid arguments may be called again', async () => {
-    const root = await mkdtemp(join(tmpdir(), 'thinharness-retry-'))
-    try {
-      using model = new ScriptedModel().calls('read', { pat: 'a.txt' }).says('Done.')
-      const result = await new Harness({ model, root, builtinTools: ['read'] }).run('Go.')
-      expect(model.heard[1]).toMatchObject({
-        outputs: [{ ok: false, metadata: { error_type: 'ValidationError', retry: true, tool: 'read' } }],
-      })
-      expect(result.usage.toolRetries).toEqual({ read: 1 })
-    } finally {
-      await rm(root, { recursive: true })
-    }
+    const root = temporaryFolder()
+    using model = new ScriptedModel().calls('read', { pat: 'a.txt' }).says('Done.')
+    const result = await new Harness({ model, root, builtinTools: ['read'] }).run('Go.')
+    expect(model.heard[1]).toMatchObject({
+      outputs: [{ ok: false, metadata: { error_type: 'ValidationError', retry: true, tool: 'read' } }],
+    })
+    expect(result.usage.toolRetries).toEqual({ read: 1 })
   })
 
   test('TR-05 malformed JSON is retried and counted', async () => {

@@ -1,16 +1,16 @@
 import { expect, test } from 'vitest'
 import { memoryLog, ToolResult } from 'thinharness'
-import type { Hook, JsonValue, RunEvent } from 'thinharness'
+import type { Hook, JsonValue } from 'thinharness'
 import { ScriptedModel } from 'thinharness/testing'
 import { eventsOf, harnessOf, ofKind, tool } from '../../harness/support.js'
+import { eventsOfRun } from '../../support/collect.js'
 
 async function valueOf(returned: unknown, hooks: Hook[] = []): Promise<{ value?: JsonValue }> {
   const model = new ScriptedModel().calls('look').says('Done.')
   const log = memoryLog()
   const harness = harnessOf({ model, tools: [tool('look', () => returned)], hooks, log })
   const [live] = ofKind(await eventsOf(harness.stream('Go.', { runId: 'run_v' })), 'tool_call_completed')
-  const kept: RunEvent[] = []
-  for await (const event of log.read({ kind: 'run', id: 'run_v' })) kept.push(event)
+  const kept = await eventsOfRun(log, 'run_v')
   expect(ofKind(kept, 'tool_call_completed')[0]?.value).toEqual(live?.value)
   return live ?? {}
 }

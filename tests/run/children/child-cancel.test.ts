@@ -1,12 +1,10 @@
 import { expect, test } from 'vitest'
 import { fileLog, memoryLog } from 'thinharness'
 import type { LogStore, RunStatus } from 'thinharness'
-import { mkdtempSync, rmSync } from 'node:fs'
-import { tmpdir } from 'node:os'
-import { join } from 'node:path'
 import { ask, delegateTool, playing } from './children-support.js'
 import { eventsIn, logWith, watchedLog } from '../resume/pause-support.js'
 import { gate, harnessOf, ofKind, tool } from '../../harness/support.js'
+import { temporaryFolder } from '../../support/folder.js'
 
 /** A run whose child asks a person, and whose grandchild does. */
 const PLAYS = { go: [['delegate'], 'Done.'], a: [['ask'], 'A.'], b: [['deeper'], 'B.'], c: [['ask'], 'C.'] }
@@ -28,7 +26,7 @@ async function statuses(log: LogStore): Promise<Readonly<Record<string, RunStatu
 const ALL_CANCELLED = { top: 'cancelled', a: 'cancelled', b: 'cancelled', c: 'cancelled' }
 
 test('a paused run is cancelled together with its child runs, in memory and in a folder', async () => {
-  const folder = mkdtempSync(join(tmpdir(), 'thinharness-cancel-'))
+  const folder = temporaryFolder()
   for (const log of [memoryLog(), fileLog(folder)]) {
     const harness = harnessOf({ model: playing(PLAYS), tools: TOOLS, log })
     await harness.run('go', { runId: 'run_p' })
@@ -37,7 +35,6 @@ test('a paused run is cancelled together with its child runs, in memory and in a
     expect(await statuses(log)).toEqual(ALL_CANCELLED)
     expect(await harness.cancel('run_p')).toBe(false)
   }
-  rmSync(folder, { recursive: true })
 })
 
 test('a run in progress is cancelled together with its paused child runs', async () => {

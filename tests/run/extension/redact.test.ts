@@ -4,6 +4,7 @@ import type { RunEvent, StreamEvent } from 'thinharness'
 import { ScriptedModel } from 'thinharness/testing'
 import { eventsOf, failureOf, harnessOf, tool, told } from '../../harness/support.js'
 import { delegateTool, playing } from '../children/children-support.js'
+import { collect, eventsOfRun } from '../../support/collect.js'
 
 const SECRET = 'hunter2'
 
@@ -25,8 +26,7 @@ test('readers and traces get redacted events; the log, the model and the result 
   expect(last?.kind === 'run_completed' && last.result.text).toBe('It is [hidden].')
   expect((await stream.result).text).toBe(`It is ${SECRET}.`)
   expect(JSON.stringify(model.requests.at(-1)?.entries)).toContain(SECRET)
-  const stored: RunEvent[] = []
-  for await (const event of log.read({ kind: 'run', id: 'run_1' })) stored.push(event)
+  const stored = await eventsOfRun(log, 'run_1')
   expect(JSON.stringify(stored)).toContain(SECRET)
 })
 
@@ -61,8 +61,7 @@ test('events that are followed are redacted', async () => {
   const model = new ScriptedModel().says(`It is ${SECRET}.`)
   const harness = harnessOf({ model, use: [hiding] })
   const { runId } = await harness.run('Go.', { metadata: { redacted: true } })
-  const events: RunEvent[] = []
-  for await (const event of harness.follow(runId)) events.push(event)
+  const events = await collect(harness.follow(runId))
   expect(JSON.stringify(events)).not.toContain(SECRET)
   expect(events.at(-1)?.kind).toBe('run_completed')
 })

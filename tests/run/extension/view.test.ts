@@ -3,6 +3,7 @@ import { defineExtension, memoryLog } from 'thinharness'
 import type { DurableEvent, Extension, ProposedChange, TranscriptEntry, ViewContext } from 'thinharness'
 import { ScriptedModel } from 'thinharness/testing'
 import { eventsOf, harnessOf, ofKind, tool } from '../../harness/support.js'
+import { eventsOfRun } from '../../support/collect.js'
 
 /** Replaces the results of all but the last two turns, whenever two more are there. */
 function clearing(seen: ViewContext[] = []): Extension {
@@ -99,8 +100,7 @@ describe('a view', () => {
     const whole = memoryLog()
     const model = scripted(4)
     await harnessOf({ model, tools: [step()], use: [clearing()], log: whole }).run('Go.', { runId: 'run_1' })
-    const events: DurableEvent[] = []
-    for await (const event of whole.read({ kind: 'run', id: 'run_1' })) events.push(event)
+    const events = await eventsOfRun(whole, 'run_1')
     const cut = events.findIndex(({ kind }) => kind === 'view_changed') + 1
     const log = memoryLog()
     await log.append({ kind: 'run', id: 'run_1' }, JSON.parse(JSON.stringify(events.slice(0, cut))) as DurableEvent[])

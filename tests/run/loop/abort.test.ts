@@ -5,6 +5,7 @@ import type { Harness, HarnessOptions, Hook, HookEvent, Model, ModelDelta, Trans
 import { ScriptedModel } from 'thinharness/testing'
 import { chatServer } from '../../harness/chat-server.js'
 import { eventsOf, failureOf, gate, harnessOf, kinds, ofKind, ticks, told, tool, until } from '../../harness/support.js'
+import { eventsOfRun } from '../../support/collect.js'
 
 const NEVER = new Promise<never>(() => undefined)
 const CUT_SHORT = {
@@ -305,8 +306,7 @@ describe('work that ignores the signal', () => {
     say({ kind: 'text_delta', text: 'unheard' })
     bust()
     expect(ofKind(await reading, 'text_delta').map(({ text }) => text)).toEqual(['heard'])
-    const kept = []
-    for await (const event of log.read({ kind: 'run', id: stream.runId })) kept.push(event)
+    const kept = await eventsOfRun(log, stream.runId)
     expect(kinds(kept)).toBe('run_started model_request_started run_failed')
   })
 })

@@ -1,12 +1,12 @@
-import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
+import { readFile, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
-import { afterEach, beforeEach, expect, test } from 'vitest'
+import { beforeEach, expect, test } from 'vitest'
 import { fileLog } from 'thinharness'
 import type { HarnessResult, LogStore, ToolSpec } from 'thinharness'
 import { isObject, parseJson } from '#util/json.js'
 import { playing } from '../children/children-support.js'
 import { failureOf, harnessOf, tool } from '../../harness/support.js'
+import { temporaryFolder } from '../../support/folder.js'
 
 const PLAY = { go: [['pay', 'look'], ['pay'], 'All done.'] }
 const ENDED = 'tool_call_completed'
@@ -14,8 +14,7 @@ const ENDED = 'tool_call_completed'
 const EVERY = Number(process.env['THINHARNESS_LONG'] ?? 0) > 0 ? 1 : 13
 
 let folder: string
-beforeEach(async () => (folder = await mkdtemp(join(tmpdir(), 'thinharness-cut-'))))
-afterEach(() => rm(folder, { recursive: true, force: true }))
+beforeEach(() => void (folder = temporaryFolder()))
 
 test('161 a run whose file was cut at any byte reaches the same end, or is reported as not stored', async () => {
   const reference = await play(fileLog(folder), [])

@@ -5,6 +5,7 @@ import { ScriptedModel } from 'thinharness/testing'
 import { inlineHistory } from '#run/resume/read-log.js'
 import { failureOf, harnessOf, ofKind, tool } from '../../harness/support.js'
 import { eventsIn, jsonCopy, payTool, stored } from './pause-support.js'
+import { collect } from '../../support/collect.js'
 
 /** Three runs of one conversation, `run_1` to `run_3`, each of which continues the one before it. */
 async function conversation() {
@@ -43,8 +44,7 @@ test('a run can be loaded with the whole conversation, recovered, replayed and f
 
 test('a self-contained log holds the conversation', async () => {
   const { log, last } = await conversation()
-  const alone: unknown[] = []
-  for await (const event of inlineHistory(log, await eventsIn(log, 'run_3'))) alone.push(event)
+  const alone = await collect(inlineHistory(log, await eventsIn(log, 'run_3')))
   const elsewhere = harnessOf({ model: new ScriptedModel(), tools: [tool('look')] })
   expect((await elsewhere.replay(alone as never)).transcript).toEqual(last.transcript)
   const failed = await failureOf(elsewhere.replay(await eventsIn(log, 'run_3')))

@@ -1,7 +1,6 @@
-import { chmod, mkdir, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
+import { chmod, mkdir, readFile, writeFile } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
-import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest'
+import { beforeAll, describe, expect, test, vi } from 'vitest'
 import type { JsonObject, JsonValue, ToolSpec } from 'thinharness'
 import { SearchProgress } from '#toolbox/workspace/search-progress.js'
 import { globTool } from '#toolbox/files/glob.js'
@@ -11,6 +10,7 @@ import type { FileToolOptions } from '#toolbox/workspace/options.js'
 import { searchTool } from '#toolbox/search/index.js'
 import { contextOf } from '../../mcp/support.js'
 import { call, folderWith, workspaceIn } from '../support.js'
+import { temporaryFolder } from '../../support/folder.js'
 
 const LOOKS: readonly [string, (options: FileToolOptions) => ToolSpec, JsonObject][] = [
   ['glob', globTool, { pattern: '**/*.jsonl' }],
@@ -20,18 +20,15 @@ const LOOKS: readonly [string, (options: FileToolOptions) => ToolSpec, JsonObjec
 ]
 
 /** Made once: it is only looked at. */
-let many = ''
+const many = temporaryFolder()
 
 beforeAll(async () => {
-  many = await mkdtemp(join(tmpdir(), 'thinharness-many-'))
   for (let folder = 0; folder < 5; folder++) {
     await mkdir(join(many, String(folder)))
     const paths = Array.from({ length: 300 }, (_, index) => join(many, String(folder), `${index}.jsonl`))
     await Promise.all(paths.map((path) => writeFile(path, '{"a":1}\n')))
   }
 })
-
-afterAll(() => rm(many, { recursive: true, force: true }))
 
 describe('a tool that walks folders has one time limit, and stops when it is aborted', () => {
   test.each(LOOKS)(
