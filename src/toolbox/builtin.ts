@@ -3,8 +3,8 @@ import { fileTools } from './files/file-tools.js'
 import type { SubagentSpec } from '../tools/subagent-options.js'
 
 /**
- * The built-in tools of these names, in this order; each works on the harness's workspace. Behind them the tool that starts
- * subagents, where there are any.
+ * The built-in tools with these names, in this order, for the harness's workspace; then the tool `subagent`, if there are
+ * agents.
  */
 export async function builtinTools(
   names: readonly string[],

@@ -243,16 +243,16 @@ describe('evidence', () => {
     [
       'words that are not there',
       { file: 'a.md', from_line: 2, to_line: 3, quote: 'The sky is green.' },
-      '`quote` does not stand in lines 2 to 3 of `a.md`',
+      '`quote` is not in lines 2 to 3 of `a.md`',
     ],
-    ['other lines', { file: 'a.md', from_line: 1, quote: 'Last line.' }, '`quote` does not stand in line 1 of `a.md`'],
+    ['other lines', { file: 'a.md', from_line: 1, quote: 'Last line.' }, '`quote` is not in line 1 of `a.md`'],
     ['lines that are not there', { file: 'a.md', from_line: 9, quote: 'x' }, '`a.md` has no line 9'],
     [
       'lines that end before they begin',
       { file: 'a.md', from_line: 3, to_line: 2, quote: 'x' },
       '`to_line` must be at least `from_line`',
     ],
-    ['a file that is not there', { file: 'b.md', from_line: 1, quote: 'x' }, '`file` names no file of the workspace'],
+    ['a file that is not there', { file: 'b.md', from_line: 1, quote: 'x' }, '`file` is not a file of the workspace'],
     [
       'a file outside the workspace',
       { file: '../outside/secret.txt', from_line: 1, quote: 'The secret' },
@@ -265,7 +265,7 @@ describe('evidence', () => {
       'has nothing at `user.age`',
     ],
     ['a path that is none', { file: 'rows.jsonl', row: 1, path: 'user..', quote: '5' }, 'cannot be read at character'],
-    ['a row that is no JSON', { file: 'rows.jsonl', row: 2, path: 'id', quote: '1' }, 'is no JSON'],
+    ['a row that is not JSON', { file: 'rows.jsonl', row: 2, path: 'id', quote: '1' }, 'is not JSON'],
     ['a call that nobody made', { call_id: 'call_9', quote: 'x' }, 'there is no result of a call `call_9`'],
     ['nowhere', { quote: 'x' }, 'is no evidence'],
     ['an empty quotation', { file: 'a.md', from_line: 1, quote: ' ' }, '`quote` must not be empty'],

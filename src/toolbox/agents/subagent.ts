@@ -14,15 +14,14 @@ interface SubagentArguments {
   readonly agent?: string
 }
 
-/** An agent as a call finds it. */
+/** An agent, ready for calls. */
 interface Agent extends Omit<SubagentSpec, 'description'> {
   readonly tools: NonNullable<SpawnOptions['tools']>
 }
 
 /**
- * `subagent`: hands a task to a run of its own, and its answer back to the model. What the run does is nested
- * in the events, usage, budgets and pending items of the run that calls it; after a crash or a pause it goes on where it
- * was.
+ * `subagent`: runs a task in a child run, and returns its answer to the model. Events, usage, budgets and pending items of the
+ * child run are nested in those of the calling run; after a crash or a pause it continues.
  * @throws HarnessError `invalid_options`.
  */
 export function subagent(options: SubagentOptions = {}): ToolSpec {
@@ -30,7 +29,7 @@ export function subagent(options: SubagentOptions = {}): ToolSpec {
   const named = new Map<string, Agent>(agents.map((agent) => [agent.name, agentOf(agent)]))
   if (defaultAgent !== false) named.set('default', defaultOf(defaultAgent))
   const slots = new Slots(maxConcurrent)
-  const turns = new Slots(1)
+  const exclusive = new Slots(1)
   return {
     name: NAME,
     description: descriptionOf(agents, defaultAgent),
@@ -45,17 +44,17 @@ export function subagent(options: SubagentOptions = {}): ToolSpec {
       const line: BackgroundLine = {
         within(parentRunId, signal, work) {
           const run = () => slots.within(parentRunId, signal, work)
-          return agent.exclusive === true ? turns.within(parentRunId, signal, run) : run()
+          return agent.exclusive === true ? exclusive.within(parentRunId, signal, run) : run()
         },
       }
-      const handed = { agent, options: spawnOptionsOf(agent, task, { context, maxDepth }), context }
-      if (agent.background === true) return answered(handed, () => started(handed, line))
-      return line.within(context.runId, context.signal, () => answered(handed, () => finished(handed)))
+      const delegation = { agent, options: spawnOptionsOf(agent, task, { context, maxDepth }), context }
+      if (agent.background === true) return outcomeOf(delegation, () => started(delegation, line))
+      return line.within(context.runId, context.signal, () => outcomeOf(delegation, () => finished(delegation)))
     },
   }
 }
 
-/** What its agents can touch beyond the run that calls it: what their own tools can. Not stated where one of them says nothing. */
+/** The reach of the agents' own tools; undeclared if one of these tools declares none. */
 function reachOf(agents: readonly SubagentSpec[]): { readonly reach?: ToolReach } {
   const own = agents.flatMap(({ tools = 'inherit' }) => (tools === 'inherit' ? [] : tools))
   if (own.some(({ reach }) => reach === undefined)) return {}
@@ -66,13 +65,13 @@ function reachOf(agents: readonly SubagentSpec[]): { readonly reach?: ToolReach 
   return { reach: Object.fromEntries(kinds.flatMap((kind) => (all(kind).length === 0 ? [] : [[kind, all(kind)]]))) }
 }
 
-interface HandedTask {
+interface Delegation {
   readonly agent: Agent
   readonly options: SpawnOptions<unknown>
   readonly context: ToolContext
 }
 
-async function finished({ agent, options, context }: HandedTask): Promise<ToolOutcome> {
+async function finished({ agent, options, context }: Delegation): Promise<ToolOutcome> {
   const run = context.spawn<unknown>(options)
   const { text, output, usage } = await run.result
   const structured = typeof output !== 'string'
@@ -88,24 +87,24 @@ async function finished({ agent, options, context }: HandedTask): Promise<ToolOu
   }
 }
 
-async function started({ agent, options, context }: HandedTask, background: BackgroundLine): Promise<ToolOutcome> {
+async function started({ agent, options, context }: Delegation, background: BackgroundLine): Promise<ToolOutcome> {
   const { runId } = context.spawn<unknown>({ ...options, background })
   return {
     kind: 'succeeded',
-    content: `Started as ${runId}. It works in the background; its report comes as a message.`,
+    content: `Started as ${runId}. It works in the background; its report arrives as a message.`,
     metadata: { ...aboutAgent(agent), run_id: runId, background: true },
   }
 }
 
-/** What the model is told of a task, also of one that failed. */
-async function answered({ agent, context }: HandedTask, work: () => Promise<ToolOutcome>): Promise<ToolOutcome> {
+/** The outcome of a task for the model, including failures. */
+async function outcomeOf({ agent, context }: Delegation, work: () => Promise<ToolOutcome>): Promise<ToolOutcome> {
   try {
     return await work()
   } catch (error) {
-    // A pause is not to be caught, and who cancels the call wants no answer.
+    // A pause must not be caught, and a cancelled call needs no outcome.
     if (!(error instanceof HarnessError) || context.signal.aborted) throw error
-    const kept = error.code === 'cancelled_by_hook' && error.run === undefined
-    const errorType = kept ? 'SubAgentCancelled' : error.code
+    const isRejected = error.code === 'cancelled_by_hook' && error.run === undefined
+    const errorType = isRejected ? 'SubAgentCancelled' : error.code
     return { kind: 'failed', errorType, content: error.message, retry: false, metadata: aboutAgent(agent) }
   }
 }
@@ -137,7 +136,7 @@ function spawnOptionsOf(
 }
 
 const INSTRUCTIONS = `You are a subagent: you work on one task for another agent, which reads only your final answer.
-Do the task completely with the tools you have. Ask nobody. End with what you found or changed, in few words.`
+Complete the task with the tools you have. You cannot ask questions. End with a short answer: what you found or changed.`
 
 function agentOf({ description: _, ...agent }: SubagentSpec): Agent {
   return { ...agent, tools: agent.tools ?? 'inherit' }
@@ -170,36 +169,36 @@ function unknownAgent(name: string, available: readonly string[]): ToolOutcome {
 function tooDeep(name: string, maxDepth: number): ToolOutcome {
   const content =
     maxDepth === 1
-      ? 'A subagent starts no subagents: do this task yourself.'
-      : `Subagents are started at most ${maxDepth} deep: do this task yourself.`
+      ? 'A subagent cannot start subagents: do this task yourself.'
+      : `Subagents can be nested at most ${maxDepth} deep: do this task yourself.`
   return { kind: 'failed', errorType: 'TooDeep', content, retry: false, metadata: { agent: name } }
 }
 
 function descriptionOf(agents: readonly SubagentSpec[], defaultAgent: DefaultSubagent | false): string {
-  const isLeft = defaultAgent !== false && defaultAgent.background === true
-  const general = `Leave out \`agent\` for a general one that has your own tools${isLeft ? BACKGROUND : ''}.`
+  const isInBackground = defaultAgent !== false && defaultAgent.background === true
+  const general = `Omit \`agent\` for a general subagent with your own tools${isInBackground ? BACKGROUND : ''}.`
   return [
-    'Hand one self-contained task to a subagent, which works on it alone and gives back its answer. It knows nothing of this conversation but the task, unless it says that it is a fork. Independent tasks can be handed over together.',
+    'Delegate one self-contained task to a subagent, which works on it alone and returns its answer. It knows only the task, not this conversation, unless it is a fork. Independent tasks can be delegated together.',
     ...(agents.length === 0 ? [] : ['Subagents:', ...agents.map(lineOf)]),
-    ...(defaultAgent !== false && (agents.length > 0 || isLeft) ? [general] : []),
-    ...(isLeft || agents.some(({ background }) => background === true) ? [REPORTS] : []),
+    ...(defaultAgent !== false && (agents.length > 0 || isInBackground) ? [general] : []),
+    ...(isInBackground || agents.some(({ background }) => background === true) ? [REPORTS] : []),
   ].join('\n')
 }
 
 function lineOf({ name, description, fork = false, background = false }: SubagentSpec): string {
-  const how = `${fork ? ' (a fork: it knows this conversation)' : ''}${background ? BACKGROUND : ''}`
-  return `- ${name}: ${description}${how}`
+  const mode = `${fork ? ' (a fork: it knows this conversation)' : ''}${background ? BACKGROUND : ''}`
+  return `- ${name}: ${description}${mode}`
 }
 
 const BACKGROUND = ' (in the background)'
 const REPORTS =
-  'A call of a subagent in the background only starts it; its report comes as a message when it has ended. Go on with other work until then, or end your turn to wait for it.'
+  'A call of a background subagent only starts it; its report arrives as a message when it has ended. Continue with other work until then, or end your turn to wait for it.'
 
 function parametersOf(hasDefault: boolean): ToolSpec['parameters'] {
   return {
     type: 'object',
     properties: {
-      task: { type: 'string', minLength: 1, description: 'The task, with all that is needed to do it.' },
+      task: { type: 'string', minLength: 1, description: 'The task, with all information that is needed.' },
       agent: {
         type: 'string',
         minLength: 1,

@@ -1,6 +1,6 @@
 import { BlockList, isIP } from 'node:net'
 
-/** Networks that are no public hosts: private, loopback, link-local (metadata services), shared, test, multicast, reserved. */
+/** Networks without public hosts: private, loopback, link-local (metadata services), shared, test, multicast, reserved. */
 const RESERVED_V4: readonly (readonly [string, number])[] = [
   ['0.0.0.0', 8],
   ['10.0.0.0', 8],
@@ -18,7 +18,7 @@ const RESERVED_V4: readonly (readonly [string, number])[] = [
   ['224.0.0.0', 3],
 ]
 
-/** Of the networks of IPv6 one alone is public; within it, tunnels (which may end at any IPv4 address) and documentation. */
+/** Only one IPv6 network is public; reserved in it are tunnels (which may end at any IPv4 address) and documentation. */
 const PUBLIC_V6 = ['2000::', 3] as const
 const RESERVED_V6: readonly (readonly [string, number])[] = [
   ['2001::', 23],
@@ -32,8 +32,8 @@ const reservedV6 = listOf(RESERVED_V6, 'ipv6')
 const publicV6 = listOf([PUBLIC_V6], 'ipv6')
 
 /**
- * Whether an address is a host of the public internet. IPv4 addresses that are written as IPv6 ones (mapped, translated,
- * tunnelled) are not: nobody who means well needs them.
+ * True for a host of the public internet. IPv4 addresses in the form of IPv6 (mapped, translated, tunnelled) are not: they
+ * have no legitimate use here.
  */
 export function isPublicAddress(address: string): boolean {
   switch (isIP(address)) {

@@ -5,19 +5,19 @@ import { codeOf } from './request.js'
 
 export interface Body {
   readonly bytes: Buffer
-  /** There was more than `maxBytes`. */
+  /** The body is longer than `maxBytes`. */
   readonly cut: boolean
 }
 
 /**
- * A body, unpacked, or its first `maxBytes`: neither what comes nor what it unpacks to is ever held whole beyond that.
+ * A body, decompressed, or its first `maxBytes`: not more than that is held in memory.
  * @throws FileFailure `FetchFailed`; the signal's reason.
  */
-export async function readBody(answer: IncomingMessage, maxBytes: number, signal: AbortSignal): Promise<Body> {
+export async function readBody(response: IncomingMessage, maxBytes: number, signal: AbortSignal): Promise<Body> {
   const chunks: Buffer[] = []
   let size = 0
   try {
-    for await (const chunk of unpacked(answer)) {
+    for await (const chunk of decompressed(response)) {
       const bytes = chunk as Buffer
       chunks.push(bytes)
       size += bytes.length
@@ -25,22 +25,22 @@ export async function readBody(answer: IncomingMessage, maxBytes: number, signal
     }
   } catch (error) {
     signal.throwIfAborted()
-    throw fetchFailure('FetchFailed', `The answer broke off (${codeOf(error)}).`)
+    throw fetchFailure('FetchFailed', `The response was interrupted (${codeOf(error)}).`)
   } finally {
-    answer.destroy()
+    response.destroy()
   }
   signal.throwIfAborted()
   return { bytes: Buffer.concat(chunks).subarray(0, maxBytes), cut: size > maxBytes }
 }
 
-function unpacked(answer: IncomingMessage): AsyncIterable<unknown> {
-  const unpack = unpackerOf(answer.headers['content-encoding'])
-  if (unpack === undefined) return answer
-  answer.once('error', (error) => unpack.destroy(error))
-  return answer.pipe(unpack)
+function decompressed(response: IncomingMessage): AsyncIterable<unknown> {
+  const decompressor = decompressorOf(response.headers['content-encoding'])
+  if (decompressor === undefined) return response
+  response.once('error', (error) => decompressor.destroy(error))
+  return response.pipe(decompressor)
 }
 
-function unpackerOf(encoding = 'identity') {
+function decompressorOf(encoding = 'identity') {
   switch (encoding.trim().toLowerCase()) {
     case 'identity':
     case '':
@@ -55,7 +55,7 @@ function unpackerOf(encoding = 'identity') {
     default:
       throw fetchFailure(
         'FetchFailed',
-        `The answer is packed in a way that was not asked for: \`${encoding.slice(0, 50)}\`.`,
+        `The response has an encoding that was not requested: \`${encoding.slice(0, 50)}\`.`,
       )
   }
 }

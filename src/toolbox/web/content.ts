@@ -1,16 +1,16 @@
 import { TextDecoder } from 'node:util'
 import { fetchFailure } from './failure.js'
 
-/** What a body is: turned into Markdown, into text, shown as it is, or refused. */
+/** The kind of a body: converted to Markdown or text, shown unchanged, or rejected. */
 export type ContentKind = 'html' | 'pdf' | 'text' | 'binary'
 
 export interface ContentType {
-  /** Small letters, without parameters; empty when the answer does not say. */
+  /** Lower case, without parameters; empty if the response has none. */
   readonly mediaType: string
   readonly charset: string | undefined
 }
 
-/** Bytes at the start of a page that may say what it is. */
+/** Bytes at the start of a page that are searched for its type. */
 const SNIFFED_BYTES = 1_024
 
 const TEXT =
@@ -22,7 +22,7 @@ export function contentTypeOf(header = ''): ContentType {
   return { mediaType: type.trim().toLowerCase(), charset }
 }
 
-/** What the type alone says; `undefined` when only the body can tell. */
+/** The kind by the type alone; `undefined` if it depends on the body. */
 export function kindOfType({ mediaType }: ContentType): ContentKind | undefined {
   if (mediaType === 'text/html' || mediaType === 'application/xhtml+xml') return 'html'
   if (mediaType === 'application/pdf' || mediaType === 'application/x-pdf') return 'pdf'
@@ -32,15 +32,15 @@ export function kindOfType({ mediaType }: ContentType): ContentKind | undefined 
     : 'binary'
 }
 
-/** What a body is; a text with NUL bytes is none, whatever its type says (UTF-16 says so by its mark or its charset). */
+/** The kind of a body. Text with NUL bytes is binary, whatever its type, unless a mark or the charset says UTF-16. */
 export function kindOf(type: ContentType, bytes: Buffer): ContentKind {
   const start = bytes.subarray(0, SNIFFED_BYTES)
-  const said = kindOfType(type) ?? sniffed(start)
-  const wide = /utf-?16/i.test(type.charset ?? '') || markedCharset(start)?.startsWith('utf-16') === true
-  return (said === 'text' || said === 'html') && start.includes(0) && !wide ? 'binary' : said
+  const kind = kindOfType(type) ?? sniffed(start)
+  const isWide = /utf-?16/i.test(type.charset ?? '') || markedCharset(start)?.startsWith('utf-16') === true
+  return (kind === 'text' || kind === 'html') && start.includes(0) && !isWide ? 'binary' : kind
 }
 
-/** Text of a body: by its byte order mark, else the charset that was said, else what the page says, else UTF-8. */
+/** The text of a body: by its byte order mark, else the charset of the header, else that of the page, else UTF-8. */
 export function decodedText(type: ContentType, bytes: Buffer): string {
   const wanted = markedCharset(bytes) ?? type.charset ?? writtenCharset(bytes) ?? 'utf-8'
   return decoderFor(wanted).decode(bytes)
@@ -48,8 +48,8 @@ export function decodedText(type: ContentType, bytes: Buffer): string {
 
 /** @throws FileFailure `UnsupportedContent`. */
 export function refuseBinary({ mediaType }: ContentType): never {
-  const what = mediaType === '' ? 'no text' : `\`${mediaType.slice(0, 100)}\``
-  throw fetchFailure('UnsupportedContent', `The page is ${what}. Only text, HTML and PDF are fetched.`)
+  const type = mediaType === '' ? 'not text' : `\`${mediaType.slice(0, 100)}\``
+  throw fetchFailure('UnsupportedContent', `The page is ${type}. Only text, HTML and PDF are fetched.`)
 }
 
 function sniffed(start: Buffer): ContentKind {

@@ -5,18 +5,18 @@ import { messageOf } from '../../contracts/errors.js'
 import { isObject } from '../../util/json.js'
 import { fetchFailure } from './failure.js'
 
-/** Makes text of a page that is none. What it needs is an optional package. */
+/** Converts a page to text with an optional package. */
 export interface Converter {
   readonly packageName: string
-  /** In words: `HTML is turned into Markdown`. */
+  /** In messages: `HTML is converted to Markdown`. */
   readonly purpose: string
-  /** Body of an async function of `load` (imports the package), `bytes` (a Uint8Array) and `base` (a URL). */
+  /** Body of an async function with `load` (imports the package), `bytes` (a Uint8Array) and `base` (a URL). */
   readonly source: string
 }
 
 export const HTML_TO_MARKDOWN: Converter = {
   packageName: 'turndown',
-  purpose: 'HTML is turned into Markdown',
+  purpose: 'HTML is converted to Markdown',
   source: `
     const { default: Turndown } = await load()
     const whole = (link) => {
@@ -59,7 +59,7 @@ export const PDF_TO_TEXT: Converter = {
   `,
 }
 
-/** Pages are made by strangers: what is done with one gets this much memory, and no longer than the signal says. */
+/** Pages are untrusted: converting one has a limit of memory, and of time by the signal. */
 const MAX_MEMORY_MB = 512
 
 const FRAME = (source: string): string => `
@@ -77,7 +77,7 @@ const FRAME = (source: string): string => `
 `
 
 /**
- * Converts a page in a thread of its own, so that one that is made to take forever, or all memory, stops nobody else.
+ * Converts a page in its own thread, so that a malicious page cannot block the process or use all memory.
  * @throws FileFailure `MissingDependency` with the command that installs it, or `ConversionFailed`; the signal's reason.
  */
 export async function convert(
@@ -86,11 +86,11 @@ export async function convert(
   { base, signal }: { readonly base: URL; readonly signal: AbortSignal },
 ): Promise<string> {
   signal.throwIfAborted()
-  const own = new Uint8Array(bytes)
+  const copy = new Uint8Array(bytes)
   const worker = new Worker(FRAME(converter.source), {
     eval: true,
-    workerData: { bytes: own, base: base.href, packageUrl: packageUrl(converter) },
-    transferList: [own.buffer],
+    workerData: { bytes: copy, base: base.href, packageUrl: packageUrl(converter) },
+    transferList: [copy.buffer],
     env: {},
     execArgv: [],
     stdout: true,
@@ -100,7 +100,7 @@ export async function convert(
   const stop = (): void => void worker.terminate()
   signal.addEventListener('abort', stop, { once: true })
   try {
-    return await answerOf(worker)
+    return await resultOf(worker)
   } catch (error) {
     signal.throwIfAborted()
     throw fetchFailure('ConversionFailed', `The page could not be read: ${messageOf(error)}.`)
@@ -119,11 +119,11 @@ function packageUrl({ packageName, purpose }: Converter): string {
   }
 }
 
-function answerOf(worker: Worker): Promise<string> {
+function resultOf(worker: Worker): Promise<string> {
   return new Promise((resolve, reject) => {
-    worker.once('message', (answer: unknown) => {
-      if (isObject(answer) && typeof answer['text'] === 'string') resolve(answer['text'])
-      else reject(new Error(isObject(answer) ? String(answer['problem']) : 'it gave no text'))
+    worker.once('message', (result: unknown) => {
+      if (isObject(result) && typeof result['text'] === 'string') resolve(result['text'])
+      else reject(new Error(isObject(result) ? String(result['problem']) : 'it returned no text'))
     })
     worker.once('error', reject)
     worker.once('exit', () => reject(new Error('it was stopped')))

@@ -1,4 +1,5 @@
 import type { IncomingMessage } from 'node:http'
+import { abortable } from '../../util/abort.js'
 import { firstCharacters } from '../../util/characters.js'
 import { readBody } from './body.js'
 import type { Body } from './body.js'
@@ -11,54 +12,54 @@ import { requestPage } from './request.js'
 import { parsedUrl, targetOf } from './target.js'
 
 export interface Page {
-  /** Where it was found, after redirects. */
+  /** Its address after redirects. */
   readonly url: string
   readonly status: number
   readonly contentType: string
-  /** Unpacked bytes that were read. */
+  /** Decompressed bytes that were read. */
   readonly bytes: number
-  /** The page was longer than what is read. */
+  /** The page is longer than the limit. */
   readonly cut: boolean
   readonly format: 'markdown' | 'text'
   readonly text: string
 }
 
-/** Longest part of the page of an error that the model gets, in characters. */
+/** Longest part of an error page that the model gets, in characters. */
 const MAX_ERROR_CHARS = 1_000
 const MAX_ERROR_BYTES = 65_536
 
 /**
- * Fetches a page as text. Each host on the way is looked up once, checked, and connected to by what was checked.
+ * Fetches a page as text. Each host of a redirect is looked up once, checked, and connected to by the checked addresses.
  * @throws FileFailure; the signal's reason.
  */
 export async function fetchPage(text: string, settings: FetchSettings, signal: AbortSignal): Promise<Page> {
-  const { url, answer } = await followed(parsedUrl(text), settings, signal)
-  const type = contentTypeOf(answer.headers['content-type'])
-  const status = answer.statusCode ?? 0
-  if (status < 200 || status > 299) throw await httpFailure(url, answer, { type, signal })
+  const { url, response } = await followRedirects(parsedUrl(text), settings, signal)
+  const type = contentTypeOf(response.headers['content-type'])
+  const status = response.statusCode ?? 0
+  if (status < 200 || status > 299) throw await httpFailure(url, response, { type, signal })
   if (kindOfType(type) === 'binary') {
-    answer.destroy()
+    response.destroy()
     refuseBinary(type)
   }
-  const body = await readBody(answer, settings.maxBytes, signal)
+  const body = await readBody(response, settings.maxBytes, signal)
   const kind = kindOf(type, body.bytes)
   const read = await readable({ kind, type, body, url, signal })
   return { url: url.href, status, contentType: type.mediaType, bytes: body.bytes.length, cut: body.cut, ...read }
 }
 
-interface Found {
-  readonly url: URL
-  readonly answer: IncomingMessage
-}
-
-async function followed(first: URL, settings: FetchSettings, signal: AbortSignal): Promise<Found> {
+async function followRedirects(
+  first: URL,
+  settings: FetchSettings,
+  signal: AbortSignal,
+): Promise<{ readonly url: URL; readonly response: IncomingMessage }> {
   let url = first
   for (let redirects = 0; redirects <= settings.maxRedirects; redirects++) {
+    // A lookup cannot be stopped: it is abandoned.
     const target = await abortable(targetOf(url, settings), signal)
-    const answer = await requestPage(target, settings.userAgent, signal)
-    const next = redirectOf(answer)
-    if (next === undefined) return { url, answer }
-    answer.destroy()
+    const response = await requestPage(target, settings.userAgent, signal)
+    const next = redirectOf(response)
+    if (next === undefined) return { url, response }
+    response.destroy()
     url = parsedUrl(next, url)
   }
   throw fetchFailure('FetchFailed', `${shownUrl(first.href)} redirects more than ${settings.maxRedirects} times.`)
@@ -66,24 +67,6 @@ async function followed(first: URL, settings: FetchSettings, signal: AbortSignal
 
 function redirectOf({ statusCode = 0, headers }: IncomingMessage): string | undefined {
   return [301, 302, 303, 307, 308].includes(statusCode) ? headers.location : undefined
-}
-
-/** Looking up a name cannot be stopped: it is left behind. */
-async function abortable<T>(work: Promise<T>, signal: AbortSignal): Promise<T> {
-  let stop: () => void = () => undefined
-  const aborted = new Promise<never>((_, reject) => {
-    stop = () => reject(new Error('aborted'))
-    signal.addEventListener('abort', stop, { once: true })
-    if (signal.aborted) stop()
-  })
-  try {
-    return await Promise.race([work, aborted])
-  } catch (error) {
-    signal.throwIfAborted()
-    throw error
-  } finally {
-    signal.removeEventListener('abort', stop)
-  }
 }
 
 interface Reading {
@@ -113,14 +96,14 @@ async function readable({ kind, type, body, url, signal }: Reading): Promise<Pic
 
 async function httpFailure(
   url: URL,
-  answer: IncomingMessage,
+  response: IncomingMessage,
   { type, signal }: { readonly type: ContentType; readonly signal: AbortSignal },
 ) {
-  const status = `${answer.statusCode ?? 0} ${answer.statusMessage ?? ''}`.trim()
-  const { bytes } = await readBody(answer, MAX_ERROR_BYTES, signal)
-  const said = kindOf(type, bytes) === 'text' ? decodedText(type, bytes).trim() : ''
+  const status = `${response.statusCode ?? 0} ${response.statusMessage ?? ''}`.trim()
+  const { bytes } = await readBody(response, MAX_ERROR_BYTES, signal)
+  const message = kindOf(type, bytes) === 'text' ? decodedText(type, bytes).trim() : ''
   return fetchFailure(
     'HttpError',
-    `${shownUrl(url.href)} answered ${status}.${said === '' ? '' : ` It says: ${firstCharacters(said, MAX_ERROR_CHARS)}`}`,
+    `${shownUrl(url.href)} answered ${status}.${message === '' ? '' : ` Its message: ${firstCharacters(message, MAX_ERROR_CHARS)}`}`,
   )
 }

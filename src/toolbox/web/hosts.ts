@@ -1,6 +1,6 @@
 import { list, string, where } from '../../util/shape.js'
 
-/** Whether a host (of a parsed URL) is one of `patterns`: by name, by `*.` and the name above it, by address. */
+/** True if a host (of a parsed URL) matches one of `patterns`: a name, `*.` and a parent name, or an address. */
 export function isAmong(host: string, patterns: readonly string[]): boolean {
   const name = plainHost(host)
   return patterns.some((each) => {
@@ -9,7 +9,7 @@ export function isAmong(host: string, patterns: readonly string[]): boolean {
   })
 }
 
-/** A host without the brackets of IPv6 and the dot that may end a full name. */
+/** A host without the brackets of IPv6 and without the dot at the end of a full name. */
 export function plainHost(host: string): string {
   return host.replace(/^\[(.*)\]$/, '$1').replace(/\.$/, '')
 }
@@ -19,12 +19,12 @@ export const hosts = list(
   'a list of hosts such as `example.com` or `*.example.com`',
 )
 
-/** False for a string that no host of a URL can ever equal. */
+/** False for a string that cannot equal a host of a URL. */
 function isHost(text: string): boolean {
   return hostOf(text.replace(/^\*\./, '')) !== undefined
 }
 
-/** The host as URLs write it, or `undefined` when it is more or less than a host. */
+/** The host in the form of URLs; `undefined` if it is not exactly a host. */
 function hostOf(text: string): string | undefined {
   const bracketed = text.includes(':') && !text.startsWith('[') ? `[${text}]` : text
   if (text === '' || /[/\\@?#*\s]/.test(text) || !URL.canParse(`http://${bracketed}/`)) return undefined

@@ -76,6 +76,6 @@ export function fetchSettings(options: FetchUrlOptions): FetchSettings {
 
 async function systemLookup(hostname: string): Promise<readonly HostAddress[]> {
   const { lookup } = await import('node:dns/promises')
-  const found = await lookup(hostname, { all: true, order: 'verbatim' })
-  return found.map(({ address, family }) => ({ address, family: family === 6 ? 6 : 4 }))
+  const addresses = await lookup(hostname, { all: true, order: 'verbatim' })
+  return addresses.map(({ address, family }) => ({ address, family: family === 6 ? 6 : 4 }))
 }

@@ -9,23 +9,23 @@ import type { Target } from './target.js'
 const ACCEPT = 'text/html,application/xhtml+xml,application/pdf,application/json,text/*;q=0.9,*/*;q=0.5'
 
 /**
- * Asks one host for one page and gives its answer as soon as the head is there. The connection is its own, goes to the
- * addresses that were checked, whatever the name may mean by now, and is cut when the signal is aborted.
+ * Requests a page from one host; resolves as soon as the head of the response is there. The connection is not shared, uses
+ * the checked addresses, whatever the name resolves to meanwhile, and is closed when the signal is aborted.
  * @throws FileFailure `FetchFailed`; the signal's reason.
  */
 export async function requestPage(target: Target, userAgent: string, signal: AbortSignal): Promise<IncomingMessage> {
   signal.throwIfAborted()
   const { url } = target
   const send = url.protocol === 'https:' ? httpsRequest : httpRequest
-  const sent = send(url, {
+  const request = send(url, {
     agent: false,
     headers: { accept: ACCEPT, 'accept-encoding': 'gzip, deflate, br', 'user-agent': userAgent },
     lookup: lookupOf(target),
     signal,
   })
-  sent.end()
+  request.end()
   try {
-    return await answerTo(sent)
+    return await responseTo(request)
   } catch (error) {
     signal.throwIfAborted()
     throw fetchFailure('FetchFailed', `${shownUrl(url.href)} could not be fetched (${codeOf(error)}).`)
@@ -40,18 +40,18 @@ function lookupOf({ addresses }: Target): LookupFunction {
   }
 }
 
-function answerTo(sent: ClientRequest): Promise<IncomingMessage> {
+function responseTo(request: ClientRequest): Promise<IncomingMessage> {
   return new Promise((resolve, reject) => {
-    sent.once('response', (answer) => {
-      // Told to whoever reads it; that it may be dropped unread is no error.
-      answer.on('error', () => undefined)
-      resolve(answer)
+    request.once('response', (response) => {
+      // Readers get the error; dropping a response unread is not an error.
+      response.on('error', () => undefined)
+      resolve(response)
     })
-    // There may be more than one, and one after the answer.
-    sent.on('error', reject)
-    sent.once('upgrade', (_answer, socket) => {
+    // There may be several errors, also after the response.
+    request.on('error', reject)
+    request.once('upgrade', (_response, socket) => {
       socket.destroy()
-      reject(new Error('it asked for another protocol'))
+      reject(new Error('it requested another protocol'))
     })
   })
 }

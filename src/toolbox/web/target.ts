@@ -6,19 +6,19 @@ import type { FetchSettings, HostAddress } from './options.js'
 
 const MAX_URL_CHARS = 8_192
 
-/** Where a request goes: the addresses have been checked, and no others are connected to. */
+/** The target of a request, with checked addresses; no others are connected to. */
 export interface Target {
   readonly url: URL
   readonly addresses: readonly [HostAddress, ...HostAddress[]]
 }
 
-/** @throws FileFailure `InvalidInput` for what is no address of a web page. */
+/** @throws FileFailure `InvalidInput` if it is not the address of a web page. */
 export function parsedUrl(text: string, base?: URL): URL {
   if (text.length > MAX_URL_CHARS)
     throw fetchFailure('InvalidInput', `The URL is longer than ${MAX_URL_CHARS} characters.`)
   const url = URL.canParse(text, base?.href) ? new URL(text, base) : undefined
   if (url === undefined)
-    throw fetchFailure('InvalidInput', `\`${shownUrl(text)}\` is no URL. Give it whole, with \`https://\`.`)
+    throw fetchFailure('InvalidInput', `\`${shownUrl(text)}\` is not a URL. Pass it completely, with \`https://\`.`)
   if (url.protocol !== 'http:' && url.protocol !== 'https:') {
     throw fetchFailure('FetchRefused', `Only \`http\` and \`https\` URLs are fetched, not \`${url.protocol}\`.`)
   }
@@ -29,17 +29,16 @@ export function parsedUrl(text: string, base?: URL): URL {
 }
 
 /**
- * Looks a host up, once, and checks what was found. A name with an address that is not public among its own is refused
- * as a whole.
- * @throws FileFailure `FetchRefused`, or `FetchFailed` when the name is not known.
+ * Looks up a host once, and checks its addresses. A name is refused if one of its addresses is not public.
+ * @throws FileFailure `FetchRefused`, or `FetchFailed` if the name is unknown.
  */
 export async function targetOf(url: URL, settings: FetchSettings): Promise<Target> {
   const host = plainHost(url.hostname)
   requireAllowed(host, settings)
-  const [first, ...others] = isIP(host) === 0 ? await lookedUp(host, settings) : [literal(host)]
+  const [first, ...others] = isIP(host) === 0 ? await lookUp(host, settings) : [literal(host)]
   if (first === undefined) throw fetchFailure('FetchFailed', `The host \`${host}\` has no address.`)
-  const hidden = [first, ...others].find(({ address }) => !isPublicAddress(address))
-  if (hidden !== undefined && !mayBePrivate(host, settings)) {
+  const notPublic = [first, ...others].find(({ address }) => !isPublicAddress(address))
+  if (notPublic !== undefined && !mayBePrivate(host, settings)) {
     throw fetchFailure(
       'FetchRefused',
       `The host \`${host}\` has an address that is not public; such hosts are not fetched.`,
@@ -61,7 +60,7 @@ function literal(host: string): HostAddress {
   return { address: host, family: isIP(host) === 6 ? 6 : 4 }
 }
 
-async function lookedUp(host: string, { lookup }: FetchSettings): Promise<readonly HostAddress[]> {
+async function lookUp(host: string, { lookup }: FetchSettings): Promise<readonly HostAddress[]> {
   try {
     return await lookup(host)
   } catch {

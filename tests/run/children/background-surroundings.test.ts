@@ -128,7 +128,7 @@ describe('the surroundings of background work', () => {
     const description = model.requests[0]?.constants.tools.find(({ name }) => name === 'subagent')?.description
     expect(description).toContain('- worker: Works. (in the background)')
     expect(description).toContain('- now: At once.\n')
-    expect(description).toContain('its report comes as a message when it has ended')
+    expect(description).toContain('its report arrives as a message when it has ended')
   })
 })
 

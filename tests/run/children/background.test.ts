@@ -20,7 +20,7 @@ describe('a subagent in the background', () => {
     const [child] = ofKind(events, 'background_reported')
     expect(envelopeIn(result.toolCallRecords[0])).toEqual({
       ok: true,
-      content: `Started as ${child?.childRunId}. It works in the background; its report comes as a message.`,
+      content: `Started as ${child?.childRunId}. It works in the background; its report arrives as a message.`,
       metadata: { agent: 'worker', tool_mode: 'explicit', run_id: child?.childRunId, background: true },
     })
     expect(topKinds(events)).toBe(

@@ -207,7 +207,7 @@ describe('a subagent', () => {
     const forked = new ScriptedModel().always(({ turn }) => (turn < 2 ? next('Again.') : 'Alone.'))
     const { outputs } = await recordOf({ model: forked, tools: [subagent({ defaultAgent: { fork: true } })] })
     expect(outputs[0]?.content).toBe('Alone.')
-    expect(JSON.stringify(forked.requests.map(({ heard }) => heard))).toContain('A subagent starts no subagents')
+    expect(JSON.stringify(forked.requests.map(({ heard }) => heard))).toContain('A subagent cannot start subagents')
   })
 
   test('the number of concurrent subagents is limited; exclusive ones take turns', async () => {

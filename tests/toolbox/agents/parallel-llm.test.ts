@@ -119,7 +119,7 @@ describe('prompts and results', () => {
       const model = echo()
       expect(await told(file('in.json'), model, { root })).toMatchObject({
         ok: false,
-        content: 'a file of prompts must hold a JSON array of strings, with at least one in it',
+        content: 'a file of prompts must contain a JSON array with at least one string',
         metadata: { error_type: 'ValueError' },
       })
       expect(model.requests).toEqual([])
@@ -393,7 +393,7 @@ describe('the tool', () => {
     const root = await folderWith()
     await new Harness({ model, root, builtinTools: ['parallel_llm'] }).run('Go.')
     expect(model.requests[0]?.constants.tools.map(({ name }) => name)).toEqual(['parallel_llm'])
-    expect(model.requests[0]?.constants.instructions).toContain('use it for independent prompts only')
+    expect(model.requests[0]?.constants.instructions).toContain('use it only for independent prompts')
     expect(() => new Harness({ builtinTools: ['parallel_lm' as never] })).toThrow('Did you mean `parallel_llm`?')
     expect(existsSync(join(root, '.thinharness'))).toBe(false)
   })

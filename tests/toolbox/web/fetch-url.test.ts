@@ -121,7 +121,7 @@ describe('fetch_url', () => {
     const url = `http://127.0.0.1:${port}/x`
     expect(await fetched({ url })).toEqual({
       ok: false,
-      content: `${url} answered 404 Not Found. It says: no such\\u000apage`,
+      content: `${url} answered 404 Not Found. Its message: no such\\u000apage`,
       metadata: { error_type: 'HttpError' },
     })
   })

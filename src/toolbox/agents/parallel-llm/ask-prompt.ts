@@ -7,35 +7,32 @@ import { sleep } from '../../../util/sleep.js'
 import type { Slots } from '../../../util/slots.js'
 import type { ParallelLlmSettings } from './options.js'
 
-/** What one prompt came to. */
+/** The result of one prompt. */
 export type Entry =
   | { readonly index: number; readonly ok: true; readonly result: JsonValue }
   | { readonly index: number; readonly ok: false; readonly error: string }
 
-/** A call under way. */
+/** A call in progress. */
 export interface Batch {
   readonly settings: ParallelLlmSettings
   readonly system: string | null
   readonly context: ToolContext
-  /** Who may ask now. */
   readonly slots: Slots
-  /** Requests that were begun. */
+  /** Requests that were started. */
   requests: number
 }
 
 /**
- * Asks one prompt, as a run of its own without tools, again while that could help. Rejects only when the call is
- * cancelled, or no prompt could be asked this way.
+ * Asks one prompt in its own run without tools, and retries failures that may be temporary. Rejects only if the call is
+ * cancelled, or the options are invalid for every prompt.
  */
 export async function askPrompt(batch: Batch, prompt: string, index: number): Promise<Entry> {
   const { settings, context, slots } = batch
   for (let attempt = 0; ; attempt++) {
-    const failed = await slots.within(context.callId, context.signal, () =>
-      attemptOf(batch, prompt, { index, attempt }),
-    )
-    if ('index' in failed) return failed
-    const { error } = failed
-    if (attempt + 1 >= settings.maxAttempts || !mayHelp(error)) return { index, ok: false, error: error.message }
+    const entry = await slots.within(context.callId, context.signal, () => attemptOf(batch, prompt, { index, attempt }))
+    if ('index' in entry) return entry
+    const { error } = entry
+    if (attempt + 1 >= settings.maxAttempts || !isTemporary(error)) return { index, ok: false, error: error.message }
     const delayMs = isFromLog(error) ? 0 : retryDelayMs(attempt, error.retryAfterMs, Math.random())
     await sleep(delayMs, context.signal)
   }
@@ -69,7 +66,7 @@ function spawnOptionsOf({ settings, system }: Batch, prompt: string, key: string
     prompt,
     key,
     agentName: name,
-    // Room for a reply that is empty, and for a first request without a notice that it is the last.
+    // Room for an empty reply, and for a first request without the notice that it is the last.
     limits: { modelRequests: outputRetries + 2, toolCalls: null, timeMs: null },
     ...(system !== null && { instructions: system }),
     ...(model !== undefined && { model }),
@@ -80,25 +77,24 @@ function spawnOptionsOf({ settings, system }: Batch, prompt: string, key: string
   }
 }
 
-/** A prompt that is another after a crash, since its file was changed, is another run. */
+/** If the file of prompts is changed before a recovery, a different prompt is a different run. */
 function digestOf(prompt: string): string {
   return createHash('sha256').update(prompt).digest('hex').slice(0, 12)
 }
 
-/** Whether asking again could help. */
-function mayHelp({ code, retryable }: HarnessError): boolean {
+function isTemporary({ code, retryable }: HarnessError): boolean {
   return code === 'provider_error' && retryable
 }
 
-/** The run had failed before it was found here: what there was to wait for is over. */
+/** The run had already failed in the log: there is nothing to wait for. */
 function isFromLog({ cause }: HarnessError): boolean {
   return cause instanceof HarnessError && cause.run !== undefined
 }
 
-/** Longest that a provider is waited for, in ms. */
+/** Longest wait for a provider, in ms. */
 const LONGEST_DELAY_MS = 60_000
 
-/** How long to wait behind attempt number `attempt`, from 0: what the provider asks for, else 1, 2, 4 … s and up to a quarter more. */
+/** The delay after attempt number `attempt`, from 0: the one that the provider requests, else 1, 2, 4 … s and up to a quarter more. */
 export function retryDelayMs(attempt: number, retryAfterMs: number | undefined, random: number): number {
   const delay = retryAfterMs ?? 1_000 * 2 ** attempt * (1 + random / 4)
   return Math.min(delay, LONGEST_DELAY_MS)

@@ -20,8 +20,8 @@ interface ParallelLlmArguments {
 }
 
 /**
- * `parallel_llm`: asks a model many independent prompts at once. Each is a run of its own, without tools: its
- * usage, events and traces are nested in the run that calls, and after a crash what was answered is not asked again.
+ * `parallel_llm`: asks a model many independent prompts at once. Each is its own run without tools: its usage, events and
+ * traces are nested in the calling run, and after a crash answered prompts are not asked again.
  * @throws HarnessError `invalid_options`.
  */
 export const parallelLlm: ParallelLlm = (options: ParallelLlmOptions = {}): ToolSpec => {
@@ -47,7 +47,7 @@ async function askAll(
   if (prompts.length > settings.maxPrompts) {
     throw new FileFailure('ValueError', `${settings.name} prompts exceed configured limit ${settings.maxPrompts}`)
   }
-  // Refused before anything is asked.
+  // Rejected before any prompt is asked.
   if (outputFile !== '') await workspace.writePolicy.resolve(outputFile)
   const batch: Batch = { settings, system: system === '' ? null : system, context, slots: new Slots(most), requests: 0 }
   const done = { done: 0, failed: 0, total: prompts.length }
@@ -75,14 +75,14 @@ async function askAll(
 }
 
 const DESCRIPTION =
-  'Ask a model many independent prompts at once. Each is answered alone: no tools, no memory, no system prompt but `system`.'
+  'Ask a model many independent prompts at once. Each is answered separately: no tools, no memory, no system prompt except `system`.'
 
 function usageOf(name: string): string {
   return [
-    `\`${name}\`: use it for independent prompts only; work of several steps is for a subagent.`,
-    '- `source` is `{"kind":"inline","prompts":[…]}` or `{"kind":"file","path":"…"}`, a file that holds a JSON array of strings.',
-    '- Put what all prompts share into `system`. Leave out what you do not need.',
-    '- For many prompts give `output_file`, and read it afterwards.',
+    `\`${name}\`: use it only for independent prompts; use a subagent for tasks of several steps.`,
+    '- `source` is `{"kind":"inline","prompts":[…]}` or `{"kind":"file","path":"…"}`, a file with a JSON array of strings.',
+    '- Put shared instructions into `system`.',
+    '- For many prompts set `output_file`, and read it afterwards.',
   ].join('\n')
 }
 

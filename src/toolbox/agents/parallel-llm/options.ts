@@ -8,6 +8,7 @@ import type { ToolSpec } from '../../../tools/spec.js'
 import { parse } from '../../../contracts/parse.js'
 import { anything, functionOf, integer, oneOf, partial, string } from '../../../util/shape.js'
 import type { FileToolOptions } from '../../workspace/options.js'
+import { sharedOptions } from '../../workspace/workspace.js'
 
 /** Options of `parallelLlm`; all optional. */
 export interface ParallelLlmOptions<Output = unknown> extends Pick<
@@ -25,7 +26,7 @@ export interface ParallelLlmOptions<Output = unknown> extends Pick<
   readonly instructions?: string
   /** Most prompts of one call. Default 100. */
   readonly maxPrompts?: number
-  /** Most runs of one prompt, 1 to 10, each after the retries of the model's own transport. Default 4. */
+  /** Most runs of one prompt, 1 to 10, each with the retries of the model's transport. Default 4. */
   readonly maxAttempts?: number
   /** The type of each answer; if there are several, the first that it fits. Default: the answers are text. */
   readonly outputType?: OutputType<Output>
@@ -77,10 +78,5 @@ const DEFAULTS = { name: 'parallel_llm', maxPrompts: 100, maxAttempts: 4, output
 export function parallelLlmSettings(options: ParallelLlmOptions): ParallelLlmSettings {
   const given = parse(OPTIONS, options, '`parallelLlm`')
   const { root, readPaths, writePaths } = given
-  const files = {
-    ...(root !== undefined && { root }),
-    ...(readPaths !== undefined && { readPaths }),
-    ...(writePaths !== undefined && { writePaths }),
-  }
-  return { ...DEFAULTS, ...given, files }
+  return { ...DEFAULTS, ...given, files: sharedOptions({ root, readPaths, writePaths }) }
 }

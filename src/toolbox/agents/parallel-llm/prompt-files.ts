@@ -8,14 +8,14 @@ import type { Workspace } from '../../workspace/workspace.js'
 
 const MAX_PROMPT_BYTES = 32 * 1024 * 1024
 
-/** The prompts of a file: a JSON list of texts. @throws FileFailure, PathValidationError. */
+/** The prompts of a file: a JSON array of strings. @throws FileFailure, PathValidationError. */
 export async function readPrompts(workspace: Workspace, path: string): Promise<readonly string[]> {
   const text = await withResolved(
     () => workspace.readPolicy.resolve(path),
     async (resolved) => {
       const { handle, stats } = await openFile(workspace, resolved, shownPath(path))
       try {
-        if (stats.size > MAX_PROMPT_BYTES) throw invalid(`a file of prompts may have ${MAX_PROMPT_BYTES} bytes`)
+        if (stats.size > MAX_PROMPT_BYTES) throw invalid(`a file of prompts may have at most ${MAX_PROMPT_BYTES} bytes`)
         return await handle.readFile('utf8')
       } finally {
         await handle.close()
@@ -26,10 +26,10 @@ export async function readPrompts(workspace: Workspace, path: string): Promise<r
   const prompts = parsed.ok ? parsed.value : null
   if (Array.isArray(prompts) && prompts.length > 0 && prompts.every((prompt) => typeof prompt === 'string'))
     return prompts
-  throw invalid('a file of prompts must hold a JSON array of strings, with at least one in it')
+  throw invalid('a file of prompts must contain a JSON array with at least one string')
 }
 
-/** Writes all results in one step; the folders above are made. @throws FileFailure, PathValidationError. */
+/** Writes all results in one step; missing folders are created. @throws FileFailure, PathValidationError. */
 export async function writeResults(
   workspace: Workspace,
   path: string,
