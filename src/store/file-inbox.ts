@@ -3,7 +3,7 @@ import { unlinkSync, writeSync } from 'node:fs'
 import { join } from 'node:path'
 import type { Post } from '../run/log/log.js'
 import { isObject, parseJson } from '../util/json.js'
-import { fileNameOf } from './file-name.js'
+import { fileNameOf } from './file-paths.js'
 import { makeFolder, namesIn } from './folder.js'
 
 interface DatedPost extends Post {

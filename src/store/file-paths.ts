@@ -1,6 +1,6 @@
+import { createHash } from 'node:crypto'
 import { join } from 'node:path'
 import type { LogRef } from '../run/log/ref.js'
-import { fileNameOf } from './file-name.js'
 
 /** The files and folders of one log. Those of runs are in the folder itself, those of threads in `threads`. */
 export interface LogPaths {
@@ -29,4 +29,29 @@ export function pathsOf(folder: string, { kind, id }: LogRef): LogPaths {
 
 export function folderOf(folder: string, kind: LogRef['kind']): string {
   return kind === 'run' ? folder : join(folder, 'threads')
+}
+
+/** Bytes of a file's name that every file system takes, with room for the ending. */
+const LONGEST_NAME = 240
+
+/**
+ * The name of a run's file, without its ending. Characters that are not safe in every file system, such as upper case, are
+ * written as their codes; a name that becomes too long ends in a digest of the whole.
+ */
+export function fileNameOf(runId: string): string {
+  const bytes = [...Buffer.from(runId)].map((byte) => {
+    const character = String.fromCharCode(byte)
+    return /[a-z0-9_-]/.test(character) ? character : `%${byte.toString(16).padStart(2, '0')}`
+  })
+  const name = bytes.join('')
+  if (name.length <= LONGEST_NAME) return name
+  const digest = createHash('sha256').update(runId).digest('hex')
+  return `${name.slice(0, LONGEST_NAME - digest.length - 1)}~${digest}`
+}
+
+/** The run of a file, by the file's name without its ending; undefined if the name was shortened, or belongs to no log. */
+export function runIdOf(name: string): string | undefined {
+  if (!/^(?:[a-z0-9_-]|%[0-9a-f]{2})+$/.test(name)) return undefined
+  const bytes = name.replace(/%(..)/g, (_, code: string) => String.fromCharCode(Number.parseInt(code, 16)))
+  return Buffer.from(bytes, 'latin1').toString()
 }

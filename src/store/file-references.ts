@@ -4,9 +4,8 @@ import type { LogRef } from '../run/log/ref.js'
 import { keyOf } from '../run/log/ref.js'
 import type { Reference } from '../run/log/pruning.js'
 import { isObject, parseJson } from '../util/json.js'
-import { fileNameOf } from './file-name.js'
 import { makeFolder, namesIn } from './folder.js'
-import { folderOf, pathsOf } from './file-paths.js'
+import { fileNameOf, folderOf, pathsOf } from './file-paths.js'
 
 /** Stores that one log refers to another: as a file in a folder of the other. */
 export function addReference(folder: string, reference: Reference): void {
