@@ -2,10 +2,10 @@ import type { Model } from '../contracts/model.js'
 import { parseModelRef } from '../contracts/model-reference.js'
 import type { ModelRef } from '../contracts/model-reference.js'
 
-/** Where a local server is looked for when the reference and `$THINHARNESS_LOCAL_URL` name none: Ollama's own port. */
+/** Address of a local server, unless the reference or `$THINHARNESS_LOCAL_URL` has one: Ollama's default port. */
 const LOCAL_URL = 'http://127.0.0.1:11434/v1'
 
-/** The model that a reference names; its adapter is loaded now. Throws `invalid_options` for what is no reference. */
+/** The model of a reference; its adapter is loaded now. Throws `invalid_options` for anything but a reference. */
 export async function inferModel(ref: ModelRef): Promise<Model> {
   const { provider, id, baseUrl } = parseModelRef(ref)
   switch (provider) {

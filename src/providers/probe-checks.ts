@@ -1,7 +1,6 @@
 import type {
   Model,
   ModelDelta,
-  ModelSession,
   ModelSettings,
   ModelTurn,
   RequestConstants,
@@ -23,35 +22,33 @@ export type ProbeCheckName =
   | 'jsonSchema'
   | 'reasoning'
 
-/** Whom a check asks, and within which bounds. */
+/** The model of a check, and its bounds. */
 export interface Asking {
   readonly model: Model
   readonly signal: AbortSignal
   readonly maxOutputTokens: number
 }
 
-/** Null: it can. Else why it cannot, in a sentence. Rejects where the request fails. */
+/** Null if the model can do it, otherwise the reason why not, as a sentence. Rejects if the request fails. */
 type Check = (asking: Asking) => Promise<string | null>
 
-/** In the order in which they are tried. */
+/** In the order of execution. */
 export const CHECKS: Readonly<Record<ProbeCheckName, Check>> = {
   async answers(asking) {
-    const { entry } = await ask(asking, READY)
-    return textOf(entry.parts).trim() === '' ? `The reply has no text (it ended by \`${entry.finishReason}\`).` : null
+    const entry = await ask(asking, READY)
+    return isBlank(entry) ? `The reply has no text (it ended with \`${entry.finishReason}\`).` : null
   },
   async usage(asking) {
-    const { usage } = (await ask(asking, READY)).entry
-    return usage.inputTokens === null || usage.outputTokens === null ? 'The reply does not say what it cost.' : null
+    return isCounted(await ask(asking, READY)) ? null : 'The reply does not contain its usage.'
   },
   async streaming(asking) {
-    const { deltas, turn } = await stream(asking)
-    if (deltas.length === 0) return 'A stream was asked for, and no piece of the text came.'
-    if (deltas.length === 1) return 'A stream was asked for, and all of the text came at once.'
-    return textOf(turn.entry.parts).trim() === '' ? 'The stream brought no text.' : null
+    const { entry, deltas } = await stream(asking)
+    if (deltas === 0) return 'A stream was requested, and no piece of the text arrived.'
+    if (deltas === 1) return 'A stream was requested, and all of the text arrived at once.'
+    return isBlank(entry) ? 'The stream contained no text.' : null
   },
   async streamedUsage(asking) {
-    const { usage } = (await stream(asking)).turn.entry
-    return usage.inputTokens === null || usage.outputTokens === null ? 'The stream does not say what it cost.' : null
+    return isCounted((await stream(asking)).entry) ? null : 'The stream does not contain its usage.'
   },
   async tools(asking) {
     return problemOfCalls(await ask(asking, WEATHER_IN_ONE, { tools: [WEATHER] }), 1)
@@ -63,16 +60,24 @@ export const CHECKS: Readonly<Record<ProbeCheckName, Check>> = {
     return problemOfCalls(await ask(asking, WEATHER_IN_TWO, { tools: [WEATHER] }), 2)
   },
   async jsonSchema(asking) {
-    const text = textOf((await ask(asking, SPIDERS, { structuredOutput: LEGS })).entry.parts)
+    const text = textOf((await ask(asking, SPIDERS, { structuredOutput: LEGS })).parts)
     const reply = parseJson(text)
     const fits = reply.ok && isObject(reply.value) && Number.isInteger(reply.value[FIELD])
     return fits ? null : `The reply does not follow the schema: ${shown(text)}`
   },
   async reasoning(asking) {
-    const { parts, usage } = (await ask(asking, RIDDLE, { settings: { reasoningEffort: 'low' } })).entry
-    const thinks = parts.some(({ type }) => type === 'reasoning') || (usage.reasoningTokens ?? 0) > 0
-    return thinks ? null : 'The reply shows no reasoning, and counts no tokens of it.'
+    const { parts, usage } = await ask(asking, RIDDLE, { settings: { reasoningEffort: 'low' } })
+    const reasons = parts.some(({ type }) => type === 'reasoning') || (usage.reasoningTokens ?? 0) > 0
+    return reasons ? null : 'The reply shows no reasoning, and counts no tokens of it.'
   },
+}
+
+function isBlank({ parts }: Reply): boolean {
+  return textOf(parts).trim() === ''
+}
+
+function isCounted({ usage }: Reply): boolean {
+  return usage.inputTokens !== null && usage.outputTokens !== null
 }
 
 const READY = 'Reply with the single word: ready'
@@ -85,11 +90,11 @@ const RIDDLE = 'Which is larger, 9.11 or 9.9? Answer with the number alone.'
 
 const WEATHER: ToolDefinition = {
   name: 'get_weather',
-  description: 'Tells the weather in a city.',
+  description: 'Returns the weather in a city.',
   parameters: { type: 'object', properties: { city: { type: 'string' } }, required: ['city'] },
 }
 
-/** Nothing that a model would say by itself. */
+/** A name that a model would not choose by itself. */
 const FIELD = 'leg_count_8q'
 const LEGS: StructuredOutputRequest = {
   name: 'legs',
@@ -110,45 +115,46 @@ interface Request {
   readonly settings?: ModelSettings
 }
 
-function ask(asking: Asking, prompt: string, request: Request = {}): Promise<ModelTurn> {
-  return turn(asking, asking.model.openSession(), {
-    transcript: [user(prompt)],
-    constants: constantsOf(asking, request),
-  })
+type Reply = ModelTurn['entry']
+
+async function ask(asking: Asking, prompt: string, request: Request = {}): Promise<Reply> {
+  const options = { generation: 0, signal: asking.signal }
+  return (await asking.model.openSession().turn([user(prompt)], constantsOf(asking, request), options)).entry
 }
 
-async function stream(asking: Asking): Promise<{ readonly turn: ModelTurn; readonly deltas: readonly ModelDelta[] }> {
-  const deltas: ModelDelta[] = []
-  const onDelta = (delta: ModelDelta): void => {
-    if (delta.kind === 'text_delta') deltas.push(delta)
+/** A streamed reply, and the number of its text deltas. */
+async function stream(asking: Asking): Promise<{ readonly entry: Reply; readonly deltas: number }> {
+  let deltas = 0
+  const onDelta = ({ kind }: ModelDelta): void => {
+    if (kind === 'text_delta') deltas += 1
   }
   const options = { generation: 0, signal: asking.signal, onDelta }
-  const reply = await asking.model.openSession().turn([user(COUNT)], constantsOf(asking, {}), options)
-  return { turn: reply, deltas }
+  const { entry } = await asking.model.openSession().turn([user(COUNT)], constantsOf(asking, {}), options)
+  return { entry, deltas }
 }
 
-/** Whether the model reads what a tool gave: a number that it cannot know. */
+/** Checks that the model reads the result of a tool: a number that it cannot know. */
 async function answerFromResult(asking: Asking): Promise<string | null> {
   const session = asking.model.openSession()
   const constants = constantsOf(asking, { tools: [WEATHER] })
+  const options = { generation: 0, signal: asking.signal }
   const question = user(WEATHER_IN_ONE)
-  const { entry } = await turn(asking, session, { transcript: [question], constants })
-  const toolCalls = toolCallsOf(entry.parts)
-  if (toolCalls.length === 0) return 'The reply calls no tool, so that it could not be given a result.'
-  const results = toolCalls.map(({ callId, name }): TranscriptEntry => {
+  const { entry } = await session.turn([question], constants, options)
+  const results = toolCallsOf(entry.parts).map(({ callId, name }): TranscriptEntry => {
     const content = JSON.stringify({ ok: true, content: 'It rains; 4127 mm fell today.', metadata: {} })
     return { role: 'tool', ...STAMP, callId, name, content, isError: false }
   })
+  if (results.length === 0) return 'The reply calls no tool, so no result could be sent.'
   const transcript = [question, { ...entry, ...STAMP }, ...results, user('How many mm fell? Answer with the number.')]
-  const text = textOf((await turn(asking, session, { transcript, constants })).entry.parts)
-  return /4[,. ]?127/.test(text) ? null : `The reply does not say what the tool gave: ${shown(text)}`
+  const text = textOf((await session.turn(transcript, constants, options)).entry.parts)
+  return /4[,. ]?127/.test(text) ? null : `The reply does not contain the result of the tool: ${shown(text)}`
 }
 
-function problemOfCalls({ entry }: ModelTurn, count: number): string | null {
-  const toolCalls = toolCallsOf(entry.parts)
+function problemOfCalls({ parts }: Reply, count: number): string | null {
+  const toolCalls = toolCallsOf(parts)
   if (toolCalls.length < count) {
-    const made = toolCalls.length === 0 ? 'no tool' : `${toolCalls.length} tool`
-    return `The reply calls ${made} where ${count} should be called: ${shown(textOf(entry.parts))}`
+    const called = toolCalls.length === 0 ? 'no tool' : `${toolCalls.length} tool`
+    return `The reply calls ${called}, expected ${count}: ${shown(textOf(parts))}`
   }
   const broken = toolCalls.find((call) => call.name !== WEATHER.name || !isObject(parsed(call.arguments)))
   return broken === undefined ? null : `The reply calls \`${broken.name}\` with ${shown(broken.arguments)}`
@@ -157,14 +163,6 @@ function problemOfCalls({ entry }: ModelTurn, count: number): string | null {
 function parsed(text: string): unknown {
   const result = parseJson(text)
   return result.ok ? result.value : undefined
-}
-
-function turn(
-  { signal }: Asking,
-  session: ModelSession,
-  { transcript, constants }: { readonly transcript: readonly TranscriptEntry[]; readonly constants: RequestConstants },
-): Promise<ModelTurn> {
-  return session.turn(transcript, constants, { generation: 0, signal })
 }
 
 function constantsOf({ maxOutputTokens }: Asking, request: Request): RequestConstants {

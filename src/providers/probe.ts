@@ -11,7 +11,7 @@ export interface ProbeOptions {
   readonly signal?: AbortSignal
   /** Longest time of one check, in ms. Default 60,000: a local server may have to load its model first. */
   readonly timeoutMs?: number
-  /** Cap of one reply, in tokens. Default 1,024, thoughts included. There are no more than ten requests. */
+  /** Limit of one reply, in tokens. Default 1,024, including reasoning. There are at most ten requests. */
   readonly maxOutputTokens?: number
 }
 
@@ -21,19 +21,19 @@ const OPTIONS = partial<ProbeOptions>({
   maxOutputTokens: integer(1),
 })
 
-/** What one check has found, and how long it took. */
+/** The finding of one check, and its duration. */
 export type ProbeCheck = { readonly ms: number } & (
   | { readonly found: 'yes' }
-  /** The server refuses it, or the model does not do it. */
+  /** The server rejects it, or the model does not do it. */
   | { readonly found: 'no'; readonly because: string }
-  /** It could not be found out: no connection, no answer in time, a limit of the server. */
+  /** It could not be determined: no connection, no answer in time, a limit of the server. */
   | { readonly found: 'unknown'; readonly because: string }
 )
 
 export interface ProbeReport {
   readonly provider: string
   readonly model: string
-  /** What was found, to be given as `capabilities` of the model. What could not be found out is left out. */
+  /** The findings, as `capabilities` of the model. Unknown capabilities are left out. */
   readonly capabilities: ModelCapabilities
   readonly checks: Readonly<Record<ProbeCheckName, ProbeCheck>>
 }
@@ -42,16 +42,16 @@ const DEFAULT_TIMEOUT_MS = 60_000
 const DEFAULT_MAX_OUTPUT_TOKENS = 1024
 
 /**
- * Finds out by small requests what a model and its server can do, so that a local server is set up from facts:
+ * Determines the capabilities of a model and its server with small requests:
  *
  * ```ts
  * const { capabilities } = await probe(openaiCompatible('qwen3', { baseUrl }))
  * const model = openaiCompatible('qwen3', { baseUrl, capabilities })
  * ```
  *
- * The checks come one after another, each with a few dozen tokens of input. A model chooses its words, so that a `no` may
- * be its mood: what the server refuses is told as such. Where the first request gets no answer, no other is made. Rejects
- * with `invalid_options`, or with the reason of `signal`.
+ * The checks run one after the other, each with a few dozen tokens of input. A reply varies, so a `no` may be due to this
+ * reply only, unless the reason is a rejection by the server. If the first request gets no answer, no other is sent.
+ * Rejects with `invalid_options`, or with the reason of `signal`.
  */
 export async function probe(model: Model, given: ProbeOptions = {}): Promise<ProbeReport> {
   const options = parse(OPTIONS, given, '`probe`')
@@ -59,7 +59,7 @@ export async function probe(model: Model, given: ProbeOptions = {}): Promise<Pro
   for (const name of NAMES) {
     const { answers } = checks
     checks[name] =
-      answers === undefined || answers.found === 'yes' ? await tried(name, model, options) : { ...NOT_TRIED, ms: 0 }
+      answers === undefined || answers.found === 'yes' ? await run(name, model, options) : { ...NOT_TRIED, ms: 0 }
   }
   const all = checks as Readonly<Record<ProbeCheckName, ProbeCheck>>
   return { provider: model.provider, model: model.id, capabilities: capabilitiesOf(all), checks: all }
@@ -68,7 +68,7 @@ export async function probe(model: Model, given: ProbeOptions = {}): Promise<Pro
 const NAMES = Object.keys(CHECKS) as ProbeCheckName[]
 const NOT_TRIED = { found: 'unknown', because: 'Not tried: the first request got no answer.' } as const
 
-async function tried(name: ProbeCheckName, model: Model, options: ProbeOptions): Promise<ProbeCheck> {
+async function run(name: ProbeCheckName, model: Model, options: ProbeOptions): Promise<ProbeCheck> {
   const { signal, timeoutMs = DEFAULT_TIMEOUT_MS, maxOutputTokens = DEFAULT_MAX_OUTPUT_TOKENS } = options
   signal?.throwIfAborted()
   const limit = AbortSignal.timeout(timeoutMs)
@@ -80,18 +80,18 @@ async function tried(name: ProbeCheckName, model: Model, options: ProbeOptions):
     (error: unknown) => {
       signal?.throwIfAborted()
       const because = limit.aborted ? `No answer within ${timeoutMs} ms.` : messageOf(error)
-      return { found: !limit.aborted && isRefusal(error) ? 'no' : 'unknown', because } as const
+      return { found: !limit.aborted && isRejection(error) ? 'no' : 'unknown', because } as const
     },
   )
   return { ...finding, ms: Math.round(performance.now() - started) }
 }
 
-/** Statuses of a server that understood the request, and does not do what it asks for. */
-const REFUSALS: readonly (number | undefined)[] = [400, 404, 405, 415, 422, 501]
+/** Statuses of a server that understood the request, but does not support it. */
+const REJECTIONS: readonly (number | undefined)[] = [400, 404, 405, 415, 422, 501]
 
-function isRefusal(error: unknown): boolean {
+function isRejection(error: unknown): boolean {
   if (!(error instanceof HarnessError)) return false
-  return error.code === 'invalid_options' || (error.code === 'provider_error' && REFUSALS.includes(error.status))
+  return error.code === 'invalid_options' || (error.code === 'provider_error' && REJECTIONS.includes(error.status))
 }
 
 function capabilitiesOf({ tools, toolResults, jsonSchema, reasoning }: ProbeReport['checks']): ModelCapabilities {

@@ -24,10 +24,9 @@ export function generatedReply(result: unknown, { callIdFor }: Pick<FoldOptions,
   }
   const { finishReason, usage, providerMetadata, response, warnings } = result
   const ids = new ReplyCallIds(callIdFor)
-  let calls = 0
   return {
     content: objectsIn(result['content']).map((part) =>
-      isOwnCall(part) ? { ...part, toolCallId: ids.take(part['toolCallId'], calls++) } : part,
+      isOwnCall(part) ? { ...part, toolCallId: ids.take(part['toolCallId']) } : part,
     ),
     finishReason,
     usage,

@@ -30,7 +30,6 @@ interface OpenCall {
 export class StreamFold {
   readonly #onDelta: FoldOptions['onDelta']
   readonly #ids: ReplyCallIds
-  #calls = 0
   readonly #content: (Fields | Block)[] = []
   /** Calls without their end, by the provider's id. */
   readonly #openCalls = new Map<unknown, OpenCall>()
@@ -116,7 +115,7 @@ export class StreamFold {
   }
 
   #newCall(id: unknown, name: unknown): OpenCall {
-    return { callId: this.#ids.take(id, this.#calls++), name: stringIn(name), input: '' }
+    return { callId: this.#ids.take(id), name: stringIn(name), input: '' }
   }
 
   #extendCall({ id, delta }: Fields): void {

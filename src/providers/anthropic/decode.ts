@@ -16,11 +16,10 @@ export function decodeMessage(reply: unknown, { callIdFor }: Pick<FoldOptions, '
   if (!isObject(reply) || !Array.isArray(reply['content'])) throw errorWithin(reply) ?? notMessage()
   const ids = new ReplyCallIds(callIdFor)
   const parts: AssistantPart[] = []
-  let calls = 0
   for (const block of reply['content'] as readonly unknown[]) {
     if (!isObject(block)) continue
     const isCall = block['type'] === 'tool_use'
-    const call = isCall ? { callId: ids.take(block['id'], calls++), arguments: argumentsText(block['input']) } : null
+    const call = isCall ? { callId: ids.take(block['id']), arguments: argumentsText(block['input']) } : null
     const part = partOf(block, call)
     if (part !== null) parts.push(part)
   }

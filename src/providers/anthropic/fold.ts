@@ -17,7 +17,6 @@ export class MessageFold implements ReplyFold {
   readonly #blocks: BlockFold[] = []
   /** By the index of the events; a gateway may use one twice. */
   readonly #byIndex = new Map<unknown, BlockFold>()
-  #calls = 0
   #isComplete = false
 
   constructor({ callIdFor, onDelta }: FoldOptions) {
@@ -28,21 +27,23 @@ export class MessageFold implements ReplyFold {
   add({ event, data }: WireChunk): void {
     if (event === 'error' || isError(data)) throw errorFromBody(200, {}, data)
     if (this.#isComplete || !isObject(data)) return
-    switch (data['type']) {
+    const { type, index, delta, content_block: start } = data
+    switch (type) {
       case 'content_block_delta':
-        this.#extend(data['index'], data['delta'])
+        if (isObject(delta)) this.#extend(index, delta)
         return
       case 'content_block_start':
-        this.#begin(data['index'], data['content_block'])
+        if (isObject(start) && this.#byIndex.get(index)?.isBegunBy(start) !== true) this.#begin(index, start)
         return
       case 'content_block_stop':
-        this.#byIndex.get(data['index'])?.close()
+        this.#byIndex.get(index)?.close()
         return
       case 'message_start':
-        this.#start(data['message'])
+        if (isObject(data['message'])) this.#start(data['message'])
         return
       case 'message_delta':
-        this.#amend(data)
+        this.#message = { ...this.#message, ...(isObject(delta) ? delta : {}) }
+        if (isObject(data['usage'])) this.#count(data['usage'])
         return
       case 'message_stop':
         this.#isComplete = true
@@ -65,55 +66,33 @@ export class MessageFold implements ReplyFold {
     return replyOf({ ...this.#message, content, usage: this.#usage }, parts)
   }
 
-  #start(message: unknown): void {
-    if (!isObject(message)) return
-    if (this.#message !== null) {
-      if (this.#message['id'] === message['id']) return
+  #start(message: Fields): void {
+    if (this.#message === null) {
+      this.#message = message
+      if (isObject(message['usage'])) this.#usage = message['usage']
+    } else if (this.#message['id'] !== message['id']) {
       throw brokenStream('Anthropic began a second message within the stream of one.')
     }
-    this.#message = message
-    if (isObject(message['usage'])) this.#usage = message['usage']
-  }
-
-  /** `message_delta` has the stop reason, and the usage so far. */
-  #amend({ delta, usage }: Fields): void {
-    this.#message = { ...this.#message, ...(isObject(delta) ? delta : {}) }
-    this.#count(usage)
   }
 
   /** Counts are totals: a later one replaces an earlier one, unless it is null. */
-  #count(usage: unknown): void {
-    if (!isObject(usage)) return
+  #count(usage: Fields): void {
     const known = Object.entries(usage).filter(([, value]) => value !== null)
     this.#usage = { ...this.#usage, ...Object.fromEntries(known) }
   }
 
-  #begin(index: unknown, start: unknown): void {
-    if (!isObject(start) || this.#byIndex.get(index)?.isBegunBy(start) === true) return
-    this.#add(index, start)
-  }
-
-  #extend(index: unknown, delta: unknown): void {
-    if (!isObject(delta)) return
-    const block = this.#byIndex.get(index) ?? this.#unannounced(index, delta)
+  #extend(index: unknown, delta: Fields): void {
+    let block = this.#byIndex.get(index)
+    // Some gateways omit the start of a block.
+    if (block === undefined && delta['type'] === 'text_delta') block = this.#begin(index, { type: 'text' })
+    if (block === undefined && delta['type'] === 'thinking_delta') block = this.#begin(index, { type: 'thinking' })
     block?.extend(delta)
   }
 
-  /** A block without a start, which some gateways omit. */
-  #unannounced(index: unknown, { type }: Fields): BlockFold | undefined {
-    if (type === 'text_delta') return this.#add(index, { type: 'text', text: '' })
-    if (type === 'thinking_delta') return this.#add(index, { type: 'thinking', thinking: '' })
-    return undefined
-  }
-
-  /** The final id of a call of the harness; empty for any other block. */
-  #callIdOf({ type, id }: Fields): string {
-    return type === 'tool_use' ? this.#ids.take(id, this.#calls++) : ''
-  }
-
-  #add(index: unknown, start: Fields): BlockFold {
+  #begin(index: unknown, start: Fields): BlockFold {
     this.#byIndex.get(index)?.close()
-    const block = new BlockFold(start, this.#callIdOf(start), this.#onDelta)
+    const callId = start['type'] === 'tool_use' ? this.#ids.take(start['id']) : ''
+    const block = new BlockFold(start, callId, this.#onDelta)
     this.#byIndex.set(index, block)
     this.#blocks.push(block)
     return block

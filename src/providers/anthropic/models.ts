@@ -10,7 +10,7 @@ export const PROVIDER = 'anthropic'
 export interface ThinkingControl {
   /** `budget`: a number of tokens. `adaptive`: an effort, and the model decides. `none`: it cannot think. */
   readonly by: 'none' | 'budget' | 'adaptive'
-  /** It thinks unless the request says otherwise. */
+  /** It thinks unless the request disables it. */
   readonly byDefault: boolean
   /** The type that disables it; null: it cannot be disabled. */
   readonly off: 'disabled' | 'between_tools' | null
@@ -23,47 +23,26 @@ interface Family {
   readonly structuredOutput: boolean
 }
 
+const NONE: ThinkingControl = { by: 'none', byDefault: false, off: 'disabled' }
+const BUDGET: ThinkingControl = { by: 'budget', byDefault: false, off: 'disabled' }
+const ADAPTIVE: ThinkingControl = { by: 'adaptive', byDefault: false, off: 'disabled' }
+const ALWAYS: ThinkingControl = { by: 'adaptive', byDefault: true, off: null }
+const BETWEEN_TOOLS: ThinkingControl = { by: 'adaptive', byDefault: true, off: 'between_tools' }
+
 /** The first match counts. Ids of Bedrock and Vertex contain the same names. */
 const FAMILIES: readonly Family[] = [
-  {
-    ids: /claude-(?:instant|2|3-(?:opus|sonnet|haiku|5))/,
-    thinking: { by: 'none', byDefault: false, off: 'disabled' },
-    structuredOutput: false,
-  },
-  {
-    ids: /claude-(?:opus|sonnet|haiku)-4-5/,
-    thinking: { by: 'budget', byDefault: false, off: 'disabled' },
-    structuredOutput: true,
-  },
-  {
-    ids: /claude-(?:opus|sonnet)-4-[6-8]/,
-    thinking: { by: 'adaptive', byDefault: false, off: 'disabled' },
-    structuredOutput: true,
-  },
-  {
-    ids: /claude-(?:3-7|opus-4|sonnet-4)/,
-    thinking: { by: 'budget', byDefault: false, off: 'disabled' },
-    structuredOutput: false,
-  },
-  {
-    ids: /claude-(?:fable|mythos|opus-5-5)/,
-    thinking: { by: 'adaptive', byDefault: true, off: null },
-    structuredOutput: true,
-  },
-  {
-    ids: /claude-sonnet-5-5/,
-    thinking: { by: 'adaptive', byDefault: true, off: 'between_tools' },
-    structuredOutput: true,
-  },
+  { ids: /claude-(?:instant|2|3-(?:opus|sonnet|haiku|5))/, thinking: NONE, structuredOutput: false },
+  { ids: /claude-(?:opus|sonnet|haiku)-4-5/, thinking: BUDGET, structuredOutput: true },
+  { ids: /claude-(?:opus|sonnet)-4-[6-8]/, thinking: ADAPTIVE, structuredOutput: true },
+  { ids: /claude-(?:3-7|opus-4|sonnet-4)/, thinking: BUDGET, structuredOutput: false },
+  { ids: /claude-(?:fable|mythos|opus-5-5)/, thinking: ALWAYS, structuredOutput: true },
+  { ids: /claude-sonnet-5-5/, thinking: BETWEEN_TOOLS, structuredOutput: true },
 ]
 
 /** An unknown id is taken for a newer model. */
-const NEWER: Omit<Family, 'ids'> = {
-  thinking: { by: 'adaptive', byDefault: true, off: 'disabled' },
-  structuredOutput: true,
-}
+const NEWER: Family = { ids: /^/, thinking: { ...ADAPTIVE, byDefault: true }, structuredOutput: true }
 
-function familyOf(id: string): Omit<Family, 'ids'> {
+function familyOf(id: string): Family {
   return FAMILIES.find(({ ids }) => ids.test(id)) ?? NEWER
 }
 

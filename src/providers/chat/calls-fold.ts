@@ -28,8 +28,9 @@ export class CallsFold {
 
   /** Final ids, in the order of `value`. The input of custom tools is emitted now, since it becomes JSON. */
   end(): string[] {
-    for (const call of this.#calls)
+    for (const call of this.#calls) {
       if (call.isCustom) this.#emit(customArguments(call.text), this.#idOf(call), call.name)
+    }
     return this.#calls.map((call) => this.#idOf(call))
   }
 
@@ -54,7 +55,7 @@ export class CallsFold {
     const known = id === '' ? undefined : this.#calls.find((call) => call.id === id)
     if (known !== undefined) return known
     if (last === undefined || (id !== '' && last.id !== '')) return this.#begin()
-    return name !== '' && last.isNamed ? this.#begin() : last
+    return name !== '' && last.name !== '' ? this.#begin() : last
   }
 
   #begin(): CallFold {
@@ -96,31 +97,18 @@ function readPiece({ index, id, type, function: func, custom, ...others }: Field
 class CallFold {
   id = ''
   finalId: string | null = null
+  name = ''
+  text = ''
   #type = ''
-  #name = ''
-  readonly #texts: string[] = []
-  #length = 0
   #others: Fields = {}
 
   get isCustom(): boolean {
     return this.#type === 'custom'
   }
 
-  get text(): string {
-    return this.#texts.join('')
-  }
-
-  get name(): string {
-    return this.#name
-  }
-
-  get isNamed(): boolean {
-    return this.#name !== ''
-  }
-
   /** True if `piece` begins another call: it has another id, or a beginning of its own. */
   isFollowedBy({ id, name, text }: Piece): boolean {
-    if (name === '' || !this.isNamed) return false
+    if (name === '' || this.name === '') return false
     if (id !== '' && this.id !== '') return id !== this.id
     return id === '' && text.startsWith('{') && this.#isComplete()
   }
@@ -129,29 +117,25 @@ class CallFold {
   add({ id, type, name, text, others }: Piece): string {
     if (this.id === '') this.id = id
     if (type !== '') this.#type = type
-    if (name !== this.#name && this.#length === 0) this.#name += name
+    if (name !== this.name && this.text === '') this.name += name
     if (isFilled(others)) this.#others = mergePieces(this.#others, others) as Fields
-    if (text === '' || this.#isRepeated(text)) return ''
-    this.#texts.push(text)
-    this.#length += text.length
+    if (this.#isRepeated(text)) return ''
+    this.text += text
     return text
   }
 
   value(): Fields {
-    const type = this.#type || 'function'
-    const { text } = this
-    const body = this.isCustom
-      ? { custom: { name: this.#name, input: text } }
-      : { function: { name: this.#name, arguments: text } }
-    return { id: this.id, type, ...body, ...this.#others }
+    const { id, name, text } = this
+    const body = this.isCustom ? { custom: { name, input: text } } : { function: { name, arguments: text } }
+    return { id, type: this.#type || 'function', ...body, ...this.#others }
   }
 
   /** True if `text` repeats the whole arguments, as in a last chunk with the sum. */
   #isRepeated(text: string): boolean {
-    return text.length === this.#length && text.startsWith('{') && text === this.text && this.#isComplete()
+    return text.length === this.text.length && text.startsWith('{') && text === this.text && this.#isComplete()
   }
 
   #isComplete(): boolean {
-    return this.#texts.at(-1)?.endsWith('}') === true && parseJson(this.text).ok
+    return this.text.endsWith('}') && parseJson(this.text).ok
   }
 }

@@ -86,14 +86,14 @@ export const OPENROUTER: ChatDialect = {
   emptyContent: 'absent',
 }
 
-/** Refuses unknown fields of messages and requests; always reports the usage of a stream. */
+/** Rejects unknown fields of messages and requests; always reports the usage of a stream. */
 const MISTRAL: Partial<ChatDialect> = { callIds: 'nine_alphanumeric', replayedFields: [], streamOptions: false }
-/** Refuses unknown fields of messages. */
+/** Rejects unknown fields of messages. */
 const GROQ: Partial<ChatDialect> = { replayedFields: [] }
-/** When reasoning, refuses assistant messages without `reasoning_content`; refuses lists as content. */
+/** When reasoning, rejects assistant messages without `reasoning_content`; rejects lists as content. */
 const DEEPSEEK: Partial<ChatDialect> = { requiredReasoningField: 'reasoning_content', contentLists: false }
 
-/** Refuses fields that its version of the API does not know. */
+/** Rejects fields that its version of the API does not have. */
 const AZURE: Partial<ChatDialect> = { ...OPENAI, cacheKeys: false }
 
 /** Known servers, by the end of their host name. */
@@ -105,7 +105,7 @@ const KNOWN_SERVERS: readonly (readonly [host: string, dialect: Partial<ChatDial
   ['.openai.azure.com', AZURE],
 ]
 
-/** The dialect of the server at `baseUrl`, overridden by the fields that the user gave. */
+/** The dialect of the server at `baseUrl`; the user's fields take precedence. */
 export function dialectFor(baseUrl: string, given: Partial<ChatDialect>): ChatDialect {
   const host = hostOf(baseUrl)
   const known = KNOWN_SERVERS.find(([end]) => (end.startsWith('.') ? host.endsWith(end) : host === end))
@@ -149,7 +149,7 @@ function hostOf(baseUrl: string): string {
 
 /**
  * A call id as the server accepts it: unchanged, or a digest, the same for the call and its result. A server that accepts
- * any id gets its own back unchanged; the server behind a gateway may require short ids for those of others.
+ * any id gets its own back unchanged; a server behind a gateway may require short ids for those of others.
  */
 export function wireCallId(callId: string, rule: ChatDialect['callIds'], isOwn: boolean): string {
   if (rule === 'any' && isOwn) return callId

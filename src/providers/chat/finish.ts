@@ -11,52 +11,25 @@ interface ReplyContent {
  * always has `stop`. `upstream` is the word of the provider behind a gateway.
  */
 export function finishReasonOf(word: string, upstream: string, { hasCalls, hasRefusal }: ReplyContent): FinishReason {
-  const reason = WORDS.get(word.toLowerCase()) ?? 'other'
+  const reason = REASONS.get(word.toLowerCase()) ?? 'other'
   if (reason !== 'stop' && reason !== 'other') return reason
   if (hasRefusal || upstream.toLowerCase() === 'refusal') return 'refusal'
   return hasCalls ? 'tool_calls' : reason
 }
 
-/** The words of OpenAI and other servers. */
-const WORDS: ReadonlyMap<string, FinishReason> = new Map(
-  Object.entries({
-    stop: 'stop',
-    eos: 'stop',
-    eos_token: 'stop',
-    stop_token: 'stop',
-    end_turn: 'stop',
-    stop_sequence: 'stop',
-    completed: 'stop',
-    complete: 'stop',
-    tool_calls: 'tool_calls',
-    function_call: 'tool_calls',
-    function_calls: 'tool_calls',
-    tool_call: 'tool_calls',
-    tool_use: 'tool_calls',
-    length: 'length',
-    max_tokens: 'length',
-    max_output_tokens: 'length',
-    max_completion_tokens: 'length',
-    max_new_tokens: 'length',
-    model_length: 'length',
-    model_context_window_exceeded: 'length',
-    content_filter: 'content_filter',
-    content_filtered: 'content_filter',
-    sensitive: 'content_filter',
-    safety: 'content_filter',
-    image_safety: 'content_filter',
-    prohibited_content: 'content_filter',
-    blocklist: 'content_filter',
-    spii: 'content_filter',
-    guardrail_intervened: 'content_filter',
-    recitation: 'content_filter',
-    refusal: 'refusal',
-    pause_turn: 'pause',
-    error: 'error',
-    abort: 'error',
-    aborted: 'error',
-    cancelled: 'error',
-    network_error: 'error',
-    insufficient_system_resource: 'error',
-  } as const),
+/** The words of OpenAI and other servers, by finish reason. */
+const WORDS_BY_REASON: readonly (readonly [FinishReason, string])[] = [
+  ['stop', 'stop eos eos_token stop_token end_turn stop_sequence completed complete'],
+  ['tool_calls', 'tool_calls function_call function_calls tool_call tool_use'],
+  ['length', 'length max_tokens max_output_tokens max_completion_tokens max_new_tokens model_length'],
+  ['length', 'model_context_window_exceeded'],
+  ['content_filter', 'content_filter content_filtered sensitive safety image_safety prohibited_content'],
+  ['content_filter', 'blocklist spii guardrail_intervened recitation'],
+  ['refusal', 'refusal'],
+  ['pause', 'pause_turn'],
+  ['error', 'error abort aborted cancelled network_error insufficient_system_resource'],
+]
+
+const REASONS: ReadonlyMap<string, FinishReason> = new Map(
+  WORDS_BY_REASON.flatMap(([reason, words]) => words.split(' ').map((word) => [word, reason] as const)),
 )

@@ -33,7 +33,7 @@ export function chatFormat(options: RequestOptions, inputs: readonly ContentPart
     fold: (fold) => new ChatFold(provider, fold),
     decode(reply, { callIdFor }) {
       const ids = new ReplyCallIds(callIdFor)
-      return decodeReply(reply, provider, (id, index) => ids.take(id, index))
+      return decodeReply(reply, provider, (id) => ids.take(id))
     },
   }
 }

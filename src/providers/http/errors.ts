@@ -141,7 +141,7 @@ function textOfJson(body: unknown): string | undefined {
   }
 }
 
-/** Never retried, whatever the status: someone has to pay first. */
+/** Never retried, with any status: someone has to pay first. */
 const UNPAID = /insufficient_(quota|balance|credits?|funds)|billing|payment|credit_balance|out_of_credits/i
 
 /** Errors of a stream or a 200 body that would occur again. */
@@ -182,7 +182,7 @@ function inSeconds(text: string | undefined): number | undefined {
 
 const KEYS = /\b(?:sk|pk|rk|gsk|xai|hf|pplx|nvapi|AIza|AKIA)[-_]?[\w-]{16,}|(?<=\bBearer\s+)[^\s"',]{8,}/g
 
-/** Removes anything that looks like a key: some providers repeat the key that they refuse. */
+/** Removes anything that looks like a key: some providers repeat the key that they reject. */
 function withoutKeys(text: string): string {
   return text.slice(0, 4 * LONGEST_MESSAGE).replace(KEYS, '***')
 }

@@ -146,7 +146,7 @@ async function readOrFinish(answer: Answer, guard: RequestGuard): Promise<Uint8A
   return bytes
 }
 
-/** True for the beginning of an object, a list or a page: no event begins like this, whatever the content type is. */
+/** True for the beginning of an object, a list or a page: no event begins like this. */
 function isNoStream(bytes: Uint8Array): boolean {
   return /^\s*[{[<]/.test(Buffer.from(bytes.subarray(0, 64)).toString('latin1'))
 }

@@ -32,11 +32,11 @@ export class ResponseFold implements ReplyFold {
   add({ event, data }: WireChunk): void {
     if (!isObject(data)) return
     const type = stringIn(data['type']) || stringIn(event)
-    const piece = PIECES.get(type)
-    const whole = WHOLES.get(type)
-    if (piece !== undefined) this.#grow(piece, data)
-    else if (whole !== undefined) this.#complete(whole, data)
-    else this.#addEvent(type, data)
+    const end = type.lastIndexOf('.')
+    const texts = TEXT_EVENTS.get(type.slice(0, end))
+    if (texts === undefined) this.#addEvent(type, data)
+    else if (type.endsWith('.delta')) this.#grow(texts, data)
+    else if (type.endsWith('.done')) this.#complete(texts, data)
   }
 
   end(): DecodedReply {
@@ -50,20 +50,19 @@ export class ResponseFold implements ReplyFold {
     return decodedReply(output.length > 0 ? this.#final : { ...this.#final, output: items }, parts)
   }
 
-  #grow([kind, indexField]: readonly [PieceKind, string], data: Fields): void {
-    const text = data['delta']
-    if (typeof text !== 'string' || text === '') return
-    this.#itemOf(data).grow(kind, numberOf(data[indexField]) ?? 0, text)
+  #grow({ kind, index }: TextEvents, data: Fields): void {
+    const text = stringIn(data['delta'])
+    if (text !== '') this.#itemOf(data).grow(kind, numberOf(data[index]) ?? 0, text)
   }
 
   /** The whole of a text, for a server that sent no pieces of it. */
-  #complete([kind, indexField, textField]: readonly [PieceKind, string, string], data: Fields): void {
-    const text = data[textField]
-    if (typeof text !== 'string' || text === '') return
-    const index = numberOf(data['output_index'])
-    const isKnown = index === undefined ? this.#current !== null : this.#byIndex.has(index)
+  #complete({ kind, index, whole }: TextEvents, data: Fields): void {
+    const text = stringIn(data[whole])
+    if (text === '') return
+    const item = numberOf(data['output_index'])
+    const isKnown = item === undefined ? this.#current !== null : this.#byIndex.has(item)
     // An item without earlier events may be known under another index.
-    if (isKnown || this.#items.length === 0) this.#itemOf(data).complete(kind, numberOf(data[indexField]) ?? 0, text)
+    if (isKnown || this.#items.length === 0) this.#itemOf(data).complete(kind, numberOf(data[index]) ?? 0, text)
   }
 
   #addEvent(type: string, data: Fields): void {
@@ -136,24 +135,22 @@ export class ResponseFold implements ReplyFold {
   }
 }
 
-/** Events with a piece of an item, and the field with the index of the piece. */
-const PIECES: ReadonlyMap<string, readonly [PieceKind, string]> = new Map([
-  ['response.output_text.delta', ['text', 'content_index']],
-  ['response.refusal.delta', ['refusal', 'content_index']],
-  ['response.reasoning_summary_text.delta', ['summary', 'summary_index']],
-  ['response.reasoning_text.delta', ['reasoning', 'content_index']],
-  ['response.function_call_arguments.delta', ['arguments', '']],
-  ['response.custom_tool_call_input.delta', ['input', '']],
-])
+/** The events `….delta` with a piece of a text and `….done` with the whole text. */
+interface TextEvents {
+  readonly kind: PieceKind
+  /** The field with the index of the block. */
+  readonly index: string
+  /** The field with the whole text. */
+  readonly whole: string
+}
 
-/** Events with a whole text, the field with its index, and the field with the text. */
-const WHOLES: ReadonlyMap<string, readonly [PieceKind, string, string]> = new Map([
-  ['response.output_text.done', ['text', 'content_index', 'text']],
-  ['response.refusal.done', ['refusal', 'content_index', 'refusal']],
-  ['response.reasoning_summary_text.done', ['summary', 'summary_index', 'text']],
-  ['response.reasoning_text.done', ['reasoning', 'content_index', 'text']],
-  ['response.function_call_arguments.done', ['arguments', '', 'arguments']],
-  ['response.custom_tool_call_input.done', ['input', '', 'input']],
+const TEXT_EVENTS: ReadonlyMap<string, TextEvents> = new Map([
+  ['response.output_text', { kind: 'text', index: 'content_index', whole: 'text' }],
+  ['response.refusal', { kind: 'refusal', index: 'content_index', whole: 'refusal' }],
+  ['response.reasoning_summary_text', { kind: 'summary', index: 'summary_index', whole: 'text' }],
+  ['response.reasoning_text', { kind: 'reasoning', index: 'content_index', whole: 'text' }],
+  ['response.function_call_arguments', { kind: 'arguments', index: '', whole: 'arguments' }],
+  ['response.custom_tool_call_input', { kind: 'input', index: '', whole: 'input' }],
 ])
 
 /** Events that end a response; the second word is its status. */

@@ -49,13 +49,14 @@ export class CallIds {
 export class ReplyCallIds {
   readonly #callIdFor: (index: number) => string
   readonly #used = new Set<string>()
+  #count = 0
 
   constructor(callIdFor: (index: number) => string) {
     this.#callIdFor = callIdFor
   }
 
-  /** The id of the call at `index`, whose provider gave it `id`. Call it once for each call. */
-  take(id: unknown, index: number): string {
+  /** The final id of the call with the provider's `id`. Once for each call; `index` is that of the call by default. */
+  take(id: unknown, index = this.#count++): string {
     let callId = typeof id === 'string' ? id : ''
     for (let at = index; callId === '' || this.#used.has(callId); at++) callId = this.#callIdFor(at)
     this.#used.add(callId)

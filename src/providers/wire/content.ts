@@ -3,7 +3,7 @@ import { isObject } from '../../util/json.js'
 
 export type FilePart = Extract<ContentPart, { readonly type: 'file' }>
 
-/** False for empty text, which some APIs refuse. */
+/** False for empty text, which some APIs reject. */
 export function hasContent(part: ContentPart): boolean {
   return part.type !== 'text' || part.text !== ''
 }
