@@ -27,7 +27,7 @@ const MODELS = {
     }),
 } satisfies Record<string, Make>
 
-/** What a run with this limit asks for, of a model that costs a dollar a million tokens of input, ten of output. */
+/** The requests of a run with this limit, for a model at 1 dollar per million input tokens and 10 per million output tokens. */
 async function asked(
   make: Make,
   costUsd: number,

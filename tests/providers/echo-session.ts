@@ -19,7 +19,7 @@ export function sessionOver(transport: EchoTransport, more: Partial<WireSessionO
   })
 }
 
-/** Options that keep what they are told. */
+/** Options that record their reports. */
 export function listening(more: Partial<TurnOptions> = {}): TurnOptions & {
   deltas: ModelDelta[]
   retries: TransportRetry[]

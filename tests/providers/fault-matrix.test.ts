@@ -138,7 +138,7 @@ const FAULTS: readonly Fault[] = [
     script: (provider) => provider.breaks('idle', { reply: REPLY, after: 2 }),
     error: { status: undefined, retryable: true },
     says: /`timeouts\.(idleMs|firstByteMs)`/,
-    // A client reads a whole reply by itself: for us it is the first that comes.
+    // A client reads a whole reply by itself: here it counts as the first byte.
     timeouts: (connection) => ({ idleMs: 60, firstByteMs: connection === 'client' ? 300 : 5000 }),
   },
   {

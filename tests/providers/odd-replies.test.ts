@@ -12,7 +12,7 @@ const messages = (fetch: Fetch): Model => anthropic('claude-sonnet-5', { fetch, 
 
 const CONSTANTS = { instructions: '', tools: [], structuredOutput: null, settings: {} }
 
-/** What a model makes of a body: of a list, a stream of its members as events. */
+/** The reply for a body; a list is a stream with its members as events. */
 async function turnOf(
   make: (fetch: Fetch) => Model,
   body: unknown,

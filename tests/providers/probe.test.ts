@@ -8,7 +8,7 @@ import type { ProviderFault, ProviderRequest, Reply, ScriptedProvider } from 'th
 type Answer = Reply | ProviderFault
 type Rule = (request: ProviderRequest) => Answer | undefined
 
-/** What a server that can do everything answers to the requests of a probe. */
+/** The answers of a server with all capabilities to the requests of a probe. */
 function able({ messages, body }: ProviderRequest): Answer {
   const last = messages.at(-1)
   const prompt = last?.role === 'user' ? String(last.content) : ''

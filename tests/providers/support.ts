@@ -38,7 +38,7 @@ export async function readStream(
   }
 }
 
-/** What `work` rejects with, which must be a `HarnessError`. */
+/** The rejection of `work`, which must be a `HarnessError`. */
 export async function errorOf(work: Promise<unknown>): Promise<HarnessError> {
   const error = await work.then(
     () => new Error('It did not fail.'),

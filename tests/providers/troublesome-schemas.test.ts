@@ -65,7 +65,7 @@ describe.each(MODELS)('troublesome schemas to $name', ({ name, make, apis }) => 
         try {
           format = outputFormat({ type: schema, mode }, capabilities)
         } catch (error) {
-          // What a provider cannot enforce is refused here, with a word on what can be done.
+          // A schema that a provider cannot enforce is rejected here, with advice.
           expect([mode, capabilities.nativeSchemas, error]).toMatchObject([
             'native',
             'closed',
@@ -207,7 +207,7 @@ const STRICT_KEYWORDS = new Set(
   ),
 )
 
-/** What OpenAI's documentation of strict schemas forbids. */
+/** Violations of OpenAI's documentation of strict schemas. */
 function strictProblems(schema: JsonSchema, place = '#'): readonly string[] {
   const { properties, required, additionalProperties, items, anyOf, $defs, $ref, type } = schema
   const own = Object.keys(schema).filter((keyword) => !STRICT_KEYWORDS.has(keyword))

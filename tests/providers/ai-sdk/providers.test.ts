@@ -226,11 +226,11 @@ describe.each(THINKING)('%s, reasoning', (name) => {
         'tool_call',
       ])
       await conversation[way]([result('call_a')])
-      // A transcript that was stored and read again goes on as well.
+      // A stored transcript can be continued too.
       conversation.transcript = JSON.parse(JSON.stringify(conversation.transcript)) as typeof conversation.transcript
       await conversation[way]('And?')
       const bodies = bodiesOf(name, server)
-      // The scripted provider refuses reasoning that is not as it was; what it was is there, too.
+      // The scripted provider rejects changed reasoning.
       const seals = JSON.stringify(bodies[2]).match(/"(?:signature|encrypted_content)":"[^"]+"/g)
       expect(seals?.length).toBeGreaterThanOrEqual(2)
       if (way === 'hear') expectDeltas(conversation)
@@ -270,7 +270,7 @@ const CALLS = [
   { name: 'lookup', arguments: {}, callId: 'call_b' },
 ]
 
-/** Turns without what the server makes anew for each reply, and without `raw`, of which a stream has less. */
+/** Turns without the values that the server creates for each reply, and without `raw`, which differs in a stream. */
 function comparable(turns: unknown): unknown {
   const text = JSON.stringify(turns, (key, value: unknown) => (key === 'raw' ? undefined : value))
   return JSON.parse(text.replaceAll(/"(itemId|responseId)":"[^"]*"/g, '"$1":""')) as unknown

@@ -10,7 +10,7 @@ const CASES = ['anthropic-messages', 'openai-responses', 'openai-chat', 'compat-
   providerCases,
 )
 
-/** Cases of which the AI SDK's providers keep something to themselves, or that they cannot read. */
+/** Cases that the AI SDK's providers cannot read, or read only in part. */
 const LOST: ReadonlyMap<string, string> = new Map([
   ['anthropic-messages/json-server-block-fallback-01.json', 'a block that it leaves out'],
   ['anthropic-messages/json-server-block-mcp-01.json', 'it fails'],

@@ -15,7 +15,7 @@ interface Asked {
   readonly toolChoice?: ToolChoice
 }
 
-/** What the language model is called with. */
+/** The options of the call of the language model. */
 async function callOf({
   constants = {},
   settings = {},

@@ -49,7 +49,7 @@ export function own(provider: string, data: JsonObject): { native: { provider: s
   return { native: { provider: named(provider), data } }
 }
 
-/** What entries become for a provider of the AI SDK, whose name says what is known of it. */
+/** The messages of entries for a provider of the AI SDK, whose name determines its traits. */
 export function encoded(
   entries: readonly TranscriptEntry[],
   provider = 'acme.chat',
@@ -60,7 +60,7 @@ export function encoded(
   return encodeEntries(entries, rules)
 }
 
-/** What a language model was asked, its signal kept apart. */
+/** The options of a call, without its signal. */
 type Call = Readonly<Record<string, unknown>>
 
 type Rule = (call: Call, signal: AbortSignal) => object | Promise<object>
@@ -93,7 +93,7 @@ export class FakeLanguageModel implements AiSdkLanguageModel {
         if (parts.length === 0) return controller.close()
         const part = parts.shift()
         if (part instanceof Error) return controller.error(part)
-        // What never comes keeps the stream open.
+        // A promise that never resolves keeps the stream open.
         if (part instanceof Promise) return part as Promise<void>
         controller.enqueue(part)
       },
@@ -157,7 +157,7 @@ export class Conversation {
 
 export const unaborted = (): AbortSignal => new AbortController().signal
 
-/** What a model of these answers says to `Hi`. */
+/** The reply to `Hi` of a model with these answers. */
 export async function turnOf(
   answer: Answer,
   {
@@ -173,7 +173,7 @@ export async function turnOf(
   return { turn, deltas: conversation.deltas, model }
 }
 
-/** What `work` fails with, which must be a `HarnessError`. */
+/** The error of `work`, which must be a `HarnessError`. */
 export async function errorOf(work: (() => unknown) | Promise<unknown>): Promise<HarnessError> {
   try {
     await (typeof work === 'function' ? work() : work)

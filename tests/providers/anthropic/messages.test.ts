@@ -89,7 +89,7 @@ describe('results', () => {
   const imageBlock = { type: 'image', source: { type: 'base64', media_type: 'image/png', data: 'aGk=' } }
   const audio: ContentPart = { type: 'audio', data: 'aGk=', mediaType: 'audio/wav' }
 
-  /** What is sent for the results of a batch whose calls are `a` and `b`. */
+  /** The messages for the results of a batch with the calls `a` and `b`. */
   function results(...entries: TranscriptEntry[]): unknown[] {
     const reply = assistant([call('a'), call('b')])
     return (messages(user('Go.'), reply, ...entries) as unknown[]).slice(2)

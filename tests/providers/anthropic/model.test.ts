@@ -23,7 +23,7 @@ interface Heard {
 /** Blocks of one reply. */
 type Reply = readonly JsonObject[]
 
-/** A server that gives these replies one after the other, streamed where a stream is asked for. */
+/** A server that sends these replies one after the other, streamed if requested. */
 class Server {
   readonly heard: Heard[] = []
   readonly #replies: Reply[]

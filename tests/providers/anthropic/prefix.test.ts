@@ -31,7 +31,7 @@ const content: fc.Arbitrary<ContentPart> = fc.oneof(
   fc.constant({ type: 'file', data: 'aGk=', mediaType: 'text/csv', name: 'a.csv' } as const),
 )
 
-/** What joins a conversation at once: a reply with its batch and its notice, or what a person says. */
+/** Entries that join a conversation together: a reply with its batch and its notice, or a user message. */
 const joining: fc.Arbitrary<TranscriptEntry[]> = fc.oneof(
   fc.array(content, { maxLength: 3 }).map((parts) => [user(parts)]),
   fc

@@ -50,7 +50,7 @@ function told(each: ProviderCase, cut: Cut): Told {
   return { reply: fold.end(), deltas }
 }
 
-/** What the case expects of the blocks: kind by kind, in order. */
+/** The expected blocks of the case: kind by kind, in order. */
 function expectBlocks({ expect: wanted }: ProviderCase, { reply }: Told): void {
   const { parts } = reply
   expect(textOf(parts)).toBe(wanted.text)
@@ -134,7 +134,7 @@ describe('recorded replies', () => {
   )
 })
 
-/** The API sends `abort_reason: null`, and its schema of what it takes back does not know it. */
+/** The API sends `abort_reason: null`, which its schema of requests does not contain. */
 function withoutNullAbort(body: JsonObject): unknown {
   return JSON.parse(JSON.stringify(body), (key, value: unknown) =>
     key === 'abort_reason' && value === null ? undefined : value,
@@ -189,7 +189,7 @@ function asCase({ response }: Exchange): ProviderCase {
   return { response, stream: response.body === undefined } as ProviderCase
 }
 
-/** The transcript behind recorded messages: replies from the decoder, what the client said from the request. */
+/** The transcript of recorded messages: replies from the decoder, the client's messages from the request. */
 function entriesOf(messages: readonly JsonObject[], replies: readonly DecodedReply[]): TranscriptEntry[] {
   let answered = 0
   return messages.flatMap(({ role, content }): TranscriptEntry[] => {

@@ -47,7 +47,7 @@ test('RF-18 a request holds instructions and tools, with a cache breakpoint afte
 describe('prompt caching', () => {
   const constants = { instructions: 'Be brief.', tools: [read] }
 
-  /** Where what is cached ends. */
+  /** The end of the cached part. */
   function marks({ system, tools, cache_control }: JsonObject): unknown {
     const [tool] = tools as readonly JsonObject[]
     return [

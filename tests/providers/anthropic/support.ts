@@ -73,7 +73,7 @@ export function bodyOf(
 
 export const callIdFor = (index: number): string => `call_9_${index + 1}`
 
-/** What a stream of these events adds up to, and what was told on the way. */
+/** The sum of a stream of these events, and the deltas that it emitted. */
 export function folded(events: readonly unknown[]): { reply: DecodedReply; deltas: ModelDelta[] } {
   const deltas: ModelDelta[] = []
   const fold = format().fold({ callIdFor, onDelta: (delta) => void deltas.push(delta) })

@@ -4,7 +4,7 @@ import { chunksOf, hear } from './wire.js'
 
 type Call = readonly [callId: string, name: string, text: string]
 
-/** The calls that these pieces, one list a chunk, add up to; and what was told of them. */
+/** The sum of these pieces, one list per chunk, and the emitted deltas. */
 function callsOf(chunks: readonly (readonly unknown[])[]): { calls: Call[]; told: Record<string, string> } {
   const { reply, deltas } = hear(
     chunksOf(

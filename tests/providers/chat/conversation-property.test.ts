@@ -10,7 +10,7 @@ import { expectValidRequest } from '../../support/request-schemas.js'
 import type { RequestApi } from '../../support/request-schemas.js'
 import { assistant, bodyOf, constants, decode, DIALECTS, formatOf, replyOf, result, user } from './wire.js'
 
-/** What joins a conversation together: a user message, or a reply with the results of its calls. */
+/** Entries that join a conversation together: a user message, or a reply with the results of its calls. */
 type Step = readonly TranscriptEntry[]
 
 const text: fc.Arbitrary<ContentPart> = fc.record({ type: fc.constant('text'), text: fc.string() })

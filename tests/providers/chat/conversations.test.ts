@@ -76,7 +76,7 @@ function contentOf({ content }: Message): ContentPart[] {
   return (content ?? []).map((block) => ({ type: 'text', text: block.text ?? '' }))
 }
 
-/** What a message says: no content and an empty one are the same, and so are JSON texts of one value. */
+/** The meaning of a message: absent and empty content are equal, and so are JSON texts of one value. */
 function meaning(message: Message): unknown {
   const { role, content, tool_calls: calls = [], tool_call_id: callId, reasoning_details: details } = message
   return {

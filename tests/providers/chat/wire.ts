@@ -42,7 +42,7 @@ export interface Heard {
   readonly deltas: readonly ModelDelta[]
 }
 
-/** What a stream of these bytes says, and what was told of it meanwhile. */
+/** The reply of a stream of these bytes, and the deltas that it emitted. */
 export function hearBytes(pieces: readonly Uint8Array[], format: WireFormat = formatOf()): Heard {
   const reader = new EventReader()
   const chunks = pieces.flatMap((bytes) => [...reader.push(bytes)])

@@ -6,7 +6,7 @@ import { connectionError } from '#providers/http/connection-error.js'
 import { errorFromBody } from '#providers/http/errors.js'
 import { PROVIDER_CASES } from '../../support/provider-cases.js'
 
-/** What of an error a caller sees. */
+/** The fields of an error that a caller sees. */
 function seen({ code, message, status, retryable, retryAfterMs }: HarnessError): unknown {
   return { code, message, status, retryable, retryAfterMs }
 }

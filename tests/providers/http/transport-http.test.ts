@@ -94,7 +94,7 @@ describe('kept connections', () => {
   })
 
   test('closing the last user closes them; others lose nothing', async () => {
-    // Other tests of this file have left users behind: a fresh copy of the module has none.
+    // Other tests of this file have left users: a new copy of the module has none.
     vi.resetModules()
     const { httpExchange } = await import('#providers/http/http-exchange.js')
     await using server = await loopback((response) => response.end('{}'))
@@ -188,7 +188,7 @@ describe('TLS', () => {
 })
 
 describe('proxies', () => {
-  /** A proxy that tunnels every request to `target`, and tells for whom. */
+  /** A proxy that tunnels every request to `target`, and records the requested hosts. */
   async function proxyTo(target: string, asked: string[]): ReturnType<typeof rawLoopback> {
     return await rawLoopback((socket) => {
       socket.once('data', (head: Buffer) => {

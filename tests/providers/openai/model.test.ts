@@ -23,7 +23,7 @@ interface Heard {
   readonly text: string
 }
 
-/** A server that gives these replies, one after the other, streamed where a stream is asked for; a number is a status. */
+/** A server that sends these replies one after the other, streamed if requested; a number is a status. */
 class Server {
   readonly heard: Heard[] = []
   readonly #replies: (Fields | number)[]

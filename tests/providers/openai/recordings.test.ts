@@ -40,7 +40,7 @@ describe('recorded replies', () => {
   })
 })
 
-/** What `expect` says of this API alone. */
+/** The part of `expect` for this API only. */
 function expectMore({ expect: wanted }: ProviderCase, turn: ModelTurn): void {
   const { refusal, finishRaw, otherBlocks, toolCalls } = wanted
   const reasoning = wanted.reasoning as readonly { summaries: string[]; content: string[] }[]

@@ -32,7 +32,7 @@ export function decoded(reply: unknown): DecodedReply {
   return responsesFormat('gpt-5.5').decode(reply, { callIdFor, onDelta: undefined })
 }
 
-/** What a stream of these events comes to, and what was told on the way. */
+/** The sum of a stream of these events, and the deltas that it emitted. */
 export function folded(events: readonly Fields[]): { readonly reply: DecodedReply; readonly deltas: ModelDelta[] } {
   const deltas: ModelDelta[] = []
   const fold = responsesFormat('gpt-5.5').fold({ callIdFor, onDelta: (delta) => void deltas.push(delta) })

@@ -11,7 +11,7 @@ const SCHEMA = { type: 'object', properties: { q: { type: 'string' } }, required
 const LOOKUP = { name: 'lookup', description: 'Looks it up.', parameters: SCHEMA }
 const ANSWER = { name: 'answer', schema: SCHEMA, strict: true }
 
-/** The fields of a request beside its input, which the API's schemas must accept. */
+/** The fields of a request except its input, which the API's schemas must accept. */
 function head(
   constants: Partial<RequestConstants> = {},
   options: FormatOptions = {},
