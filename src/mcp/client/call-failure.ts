@@ -32,7 +32,7 @@ export function callFailure(error: unknown, timeoutMs: number, lastProblem: stri
   return { message: clipped(messageWithCause(error), LONGEST_MESSAGE), lost: unseen || !answered, unseen }
 }
 
-/** Whether a person has to authorize us first.. */
+/** True if a person must authorize us first. */
 export function isUnauthorized(error: unknown): boolean {
   return error instanceof Error && [error.name, error.constructor.name].includes('UnauthorizedError')
 }

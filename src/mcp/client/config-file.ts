@@ -2,8 +2,7 @@ import { readFile } from 'node:fs/promises'
 import { messageOf } from '../../contracts/errors.js'
 import { invalidOptions } from '../../contracts/parse.js'
 import { isObject } from '../../util/json.js'
-import { anything, parseAs, partial } from '../../util/shape.js'
-import type { PartialFields } from '../../util/shape.js'
+import { unknownKey } from '../../util/unknown-key.js'
 import type { McpServer } from './server.js'
 import type { McpServerOptions } from './server-options.js'
 import { mcpHttp, mcpSse, mcpStdio } from './servers.js'
@@ -11,7 +10,7 @@ import { mcpHttp, mcpSse, mcpStdio } from './servers.js'
 const VARIABLE = /\$\{([A-Za-z_][A-Za-z0-9_]*)(?::-([^}]*))?\}/g
 
 export interface LoadMcpServersOptions extends Omit<McpServerOptions, 'id' | 'toolPrefix'> {
-  /** What `${NAME}` stands for. Default: the environment of this process. */
+  /** Values for `${NAME}`. Default: the environment of this process. */
   readonly env?: Readonly<Record<string, string | undefined>>
   /** Tools are called `<server>_<tool>`. Default true. */
   readonly prefix?: boolean
@@ -20,8 +19,8 @@ export interface LoadMcpServersOptions extends Omit<McpServerOptions, 'id' | 'to
 /**
  * The servers of a configuration as other tools write it: `.mcp.json` with `mcpServers`, also `servers` and `mcp_servers`, as an
  * object by name or a list with names; JSON, or YAML in a file that ends in `.yaml` or `.yml`. `${NAME}` and
- * `${NAME:-default}` in its texts stand for variables of the environment: a server gets those that are named for it and no
- * other. The other options hold for every server. Starts nothing. Rejects with `invalid_options`, naming the file, the
+ * `${NAME:-default}` in its strings stand for variables of the environment: a server gets only those that are named for it.
+ * The other options apply to every server. Starts nothing. Rejects with `invalid_options`, naming the file, the
  * server and the field.
  *
  * @example
@@ -69,25 +68,7 @@ function nameOf(entry: unknown, path: string, index: number): string {
   throw invalidOptions(`Expected server ${index + 1} of \`${path}\` to have a \`name\`.`)
 }
 
-const FIELDS = [
-  'name',
-  'type',
-  'transport',
-  'command',
-  'args',
-  'env',
-  'cwd',
-  'url',
-  'headers',
-  'enabled',
-  'disabled',
-] as const
-
-type ServerEntry = { readonly [Field in (typeof FIELDS)[number]]?: unknown }
-
-const ENTRY = partial<ServerEntry>(
-  Object.fromEntries(FIELDS.map((name) => [name, anything()])) as PartialFields<ServerEntry>,
-)
+const FIELDS = 'name type transport command args env cwd url headers enabled disabled'.split(' ')
 
 function serverOf(
   name: string,
@@ -96,11 +77,11 @@ function serverOf(
 ): McpServer[] {
   if (!isObject(entry)) throw invalidOptions('Expected an object.')
   if (entry['enabled'] === false || entry['disabled'] === true) return []
-  const parsed = parseAs(ENTRY, entry, `server \`${name}\``)
-  if (!parsed.ok) throw invalidOptions(parsed.problem)
+  const unknown = unknownKey(entry, FIELDS, `field of server \`${name}\``)
+  if (unknown !== undefined) throw invalidOptions(unknown)
   const { command, args = [], env: named = {}, cwd, url, headers = {}, ...rest } = fields(interpolate(entry, env))
   const kind = kindOf(rest['type'] ?? rest['transport'], url)
-  // What is of a wrong kind is refused by the factories, which name the field.
+  // Fields of the wrong type are rejected by the factories, which name the field.
   if (kind !== 'stdio') {
     const options = { ...shared, url, headers } as Parameters<typeof mcpHttp>[0]
     return [kind === 'sse' ? mcpSse(options) : mcpHttp(options)]
@@ -134,8 +115,8 @@ function kindOf(stated: unknown, url: unknown): 'stdio' | 'http' | 'sse' {
 }
 
 /**
- * `value` with `${NAME}` and `${NAME:-default}` in all its texts replaced from `env`. Throws a `RangeError` that names the
- * variable and the place when there is neither a value nor a default.
+ * `value` with `${NAME}` and `${NAME:-default}` in all its strings replaced from `env`. Throws a `RangeError` that names the
+ * variable and the place if there is neither a value nor a default.
  */
 export function interpolate(value: unknown, env: Readonly<Record<string, string | undefined>>, place = ''): unknown {
   if (typeof value === 'string') {

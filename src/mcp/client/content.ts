@@ -24,6 +24,11 @@ export function outcomeOfResult(result: unknown, metadata: JsonObject, retryErro
   return { kind: 'failed', errorType: 'MCPToolError', retry: retryErrors, ...rest, content: text || rest.content }
 }
 
+/** A string of a message; empty if it is missing. */
+export function stringOf(value: unknown): string {
+  return typeof value === 'string' ? value : ''
+}
+
 /** Content of a prompt or a message, as parts for a model. */
 export function partsOf(content: unknown): ContentPart[] {
   const blocks = (Array.isArray(content) ? content : [content]).map(readBlock)
@@ -47,7 +52,7 @@ function readBlock(block: unknown): ReadBlock {
   const { type, text, data, mimeType, resource } = block
   switch (type) {
     case 'text':
-      return { text: typeof text === 'string' ? text : '' }
+      return { text: stringOf(text) }
     case 'image':
     case 'audio':
       return typeof data === 'string' ? media(type, data, typeOf(mimeType)) : { text: `[${type}]` }

@@ -33,7 +33,7 @@ export class OpenCalls {
   }
 
   /** The call to which a request of the server belongs; null if several calls ask. */
-  async whose(signal: AbortSignal): Promise<ToolContext | null> {
+  async callOf(signal: AbortSignal): Promise<ToolContext | null> {
     await this.#othersEnded(signal)
     return this.only
   }

@@ -1,6 +1,6 @@
 import type { McpTool } from './tool-list.js'
 
-/** How a tool whose definition differs from the pinned one is handled. */
+/** The handling of a tool whose definition differs from the pinned one. */
 export type ChangedToolRule = 'report' | 'refuse'
 
 /**
@@ -22,7 +22,7 @@ export class Pins {
     this.#known = new Map(Object.entries(digests))
   }
 
-  /** The tools that may be offered. The first list is trusted where nothing was pinned before. */
+  /** The tools that may be offered. The first list is trusted if nothing was pinned before. */
   admitted(tools: readonly McpTool[], warn: (message: string) => void): readonly McpTool[] {
     const known = this.#known
     if (known === null) {
@@ -37,14 +37,14 @@ export class Pins {
     return tools
   }
 
-  /** Whether a call of the tool may be made, as far as its definition goes. */
+  /** False for a changed definition that must not be called. */
   admits({ name, digest }: McpTool): boolean {
     return this.#rule === 'report' || this.#known?.get(name) === digest
   }
 
   #warning({ name, digest }: McpTool, before: string | undefined): string {
-    const what = before === undefined ? `has a new tool \`${name}\`` : `has changed the definition of \`${name}\``
+    const change = before === undefined ? `has a new tool \`${name}\`` : `has changed the definition of \`${name}\``
     const end = this.#rule === 'refuse' ? '; it is not offered until it is pinned' : ''
-    return `It ${what} (${before === undefined ? '' : `${before} → `}${digest})${end}.`
+    return `It ${change} (${before === undefined ? '' : `${before} → `}${digest})${end}.`
   }
 }

@@ -4,7 +4,7 @@ import type { ToolSpec } from '../../tools/spec.js'
 import type { ContentPart } from '../../contracts/entry.js'
 import { isObject } from '../../util/json.js'
 import type { JsonObject, JsonSchema } from '../../util/json.js'
-import { partsOf } from './content.js'
+import { partsOf, stringOf } from './content.js'
 import { allPages } from './connection.js'
 import type { ServerUse } from './resources.js'
 import type { ServerSettings } from './server-options.js'
@@ -73,11 +73,11 @@ function promptTools(prompts: McpPrompts, { id, toolPrefix, reach }: ServerSetti
     annotations: { readOnly: true },
     reach,
     handler: async ({ name, arguments: args }) => {
-      const { description, messages } = await prompts.get(text(name), textsOf(args))
+      const { description, messages } = await prompts.get(stringOf(name), stringsOf(args))
       const lines = messages.map(({ role, content }) => `${role}: ${content.map(lineOf).join('\n')}`)
       const parts = messages.flatMap(({ content }) => content).filter(({ type }) => type !== 'text')
       const content = [description, ...lines].filter((line) => line !== '').join('\n\n')
-      return new ToolResult({ content, metadata: { ...sourceOf(id, 'prompts/get'), prompt: text(name) }, parts })
+      return new ToolResult({ content, metadata: { ...sourceOf(id, 'prompts/get'), prompt: stringOf(name) }, parts })
     },
   })
   return [list, get]
@@ -86,10 +86,10 @@ function promptTools(prompts: McpPrompts, { id, toolPrefix, reach }: ServerSetti
 function promptOf({ name, description, arguments: list }: JsonObject): McpPrompt {
   const args = Array.isArray(list) ? list.filter(isObject) : []
   return {
-    name: text(name),
+    name: stringOf(name),
     ...(typeof description === 'string' && { description }),
     arguments: args.map(({ name: each, description: what, required }) => ({
-      name: text(each),
+      name: stringOf(each),
       ...(typeof what === 'string' && { description: what }),
       required: required === true,
     })),
@@ -100,7 +100,7 @@ function messagesOf(result: unknown): McpPromptMessages {
   const { description, messages } = isObject(result) ? result : {}
   if (!Array.isArray(messages)) throw new Error('The answer to `prompts/get` has no list `messages`.')
   return {
-    description: text(description),
+    description: stringOf(description),
     messages: messages.filter(isObject).map(({ role, content }) => ({
       role: role === 'assistant' ? 'assistant' : 'user',
       content: partsOf(content),
@@ -112,10 +112,6 @@ function lineOf(part: ContentPart): string {
   return part.type === 'text' ? part.text : `[${part.type}]`
 }
 
-function textsOf(args: unknown): Record<string, string> {
+function stringsOf(args: unknown): Record<string, string> {
   return isObject(args) ? Object.fromEntries(Object.entries(args).map(([key, value]) => [key, String(value)])) : {}
-}
-
-function text(value: unknown): string {
-  return typeof value === 'string' ? value : ''
 }

@@ -3,7 +3,7 @@ import { ToolResult } from '../../tools/result.js'
 import type { ToolSpec } from '../../tools/spec.js'
 import { isObject } from '../../util/json.js'
 import type { JsonObject, JsonSchema } from '../../util/json.js'
-import { outcomeOfResult } from './content.js'
+import { outcomeOfResult, stringOf } from './content.js'
 import type { McpConnection } from './connection.js'
 import { allPages } from './connection.js'
 import type { ServerSettings } from './server-options.js'
@@ -54,11 +54,14 @@ export function resourcesOf({ settings, request }: ServerUse): McpResources {
     request((connection, timeoutMs) => allPages(connection, { method, member }, { timeoutMs }))
   const resources: McpResources = {
     list: async () =>
-      (await pages('resources/list', 'resources')).map((item) => ({ ...described(item), uri: text(item['uri']) })),
+      (await pages('resources/list', 'resources')).map((item) => ({
+        ...commonFields(item),
+        uri: stringOf(item['uri']),
+      })),
     templates: async () =>
       (await pages('resources/templates/list', 'resourceTemplates')).map((item) => ({
-        ...described(item),
-        uriTemplate: text(item['uriTemplate']),
+        ...commonFields(item),
+        uriTemplate: stringOf(item['uriTemplate']),
       })),
     read: (uri) =>
       request(async (connection, timeoutMs) =>
@@ -96,8 +99,8 @@ function resourceTools(resources: McpResources, { id, toolPrefix, reach }: Serve
     annotations: { readOnly: true },
     reach,
     handler: async ({ uri }) => {
-      const blocks = (await resources.read(text(uri))).map((resource) => ({ type: 'resource', resource }))
-      return outcomeOfResult({ content: blocks }, { ...sourceOf(id, 'resources/read'), uri: text(uri) }, false)
+      const blocks = (await resources.read(stringOf(uri))).map((resource) => ({ type: 'resource', resource }))
+      return outcomeOfResult({ content: blocks }, { ...sourceOf(id, 'resources/read'), uri: stringOf(uri) }, false)
     },
   })
   return [list, read]
@@ -107,21 +110,17 @@ function contents(result: unknown): McpResourceContent[] {
   const { contents: list } = isObject(result) ? result : {}
   if (!Array.isArray(list)) throw new Error('The answer to `resources/read` has no list `contents`.')
   return list.filter(isObject).map(({ uri, mimeType, text: body, blob }) => ({
-    uri: text(uri),
+    uri: stringOf(uri),
     ...(typeof mimeType === 'string' && { mimeType }),
     ...(typeof body === 'string' && { text: body }),
     ...(typeof blob === 'string' && { blob }),
   }))
 }
 
-function described({ name, description, mimeType }: JsonObject): Omit<McpResource, 'uri'> {
+function commonFields({ name, description, mimeType }: JsonObject): Omit<McpResource, 'uri'> {
   return {
-    name: text(name),
+    name: stringOf(name),
     ...(typeof description === 'string' && { description }),
     ...(typeof mimeType === 'string' && { mimeType }),
   }
-}
-
-function text(value: unknown): string {
-  return typeof value === 'string' ? value : ''
 }

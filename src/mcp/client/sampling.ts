@@ -36,8 +36,8 @@ function readMessage(message: JsonValue): SamplingMessage[] {
 }
 
 /**
- * Answers a server's request for a model's reply with the model of the run whose call it is working on: one request in a
- * run of its own under that call, without tools, counted with the call's run.
+ * Answers a server's request for a model's reply with the model of the calling run: one request in a child run of that call,
+ * without tools, counted with the calling run.
  */
 export async function sampleInRun(request: SamplingRequest, context: ToolContext | null): Promise<SamplingReply> {
   if (context === null) {

@@ -65,7 +65,7 @@ async function sample(
     const { action } = await calls.ask(leaveToSample(request, id), call.signal)
     if (action !== 'accept') throw new Error('The request was refused.')
   }
-  const reply = await (ask === undefined ? sampleInRun(request, await calls.whose(call.signal)) : ask(request, call))
+  const reply = await (ask === undefined ? sampleInRun(request, await calls.callOf(call.signal)) : ask(request, call))
   if (reply === null) throw new Error('The request was refused.')
   return samplingResult(reply)
 }

@@ -21,8 +21,8 @@ export function serverFetch(server: URL, headers: McpHeaders, base: typeof fetch
 }
 
 /**
- * Sends what holds the server's headers: the platform's `fetch` would take most of them along to another host. A redirect
- * that keeps the method is followed within the origin, any other is an error that says what to do.
+ * Sends a request with the server's headers: the platform's `fetch` would send most of them to another host too. A redirect
+ * that keeps the method is followed within the origin; any other is an error with instructions.
  */
 async function sentWithin(
   origin: string,

@@ -29,7 +29,7 @@ export interface McpServerOptions {
   /** A run fails if the server does. Default false: its tools are left out, and a warning is emitted. */
   readonly required?: boolean
   readonly timeouts?: Timeouts
-  /** Whether a person must agree to a call. Default false. */
+  /** A person must approve each call, or those for which the function returns true. Default false. */
   readonly requiresApproval?: boolean | ((call: McpToolCall) => boolean | Promise<boolean>)
   /** A result that the server marks as an error counts against the tool's retry budget. Default false. */
   readonly retryErrors?: boolean
@@ -72,26 +72,35 @@ export interface McpToolCall {
   readonly annotations: ToolAnnotations
 }
 
-/** Options of every server, checked and with their defaults. */
-export interface ServerSettings {
-  readonly id: string
-  readonly toolPrefix: string
+/** Options of every server, parsed, with their defaults. */
+export interface ServerSettings
+  extends
+    Required<Omit<McpServerOptions, 'timeouts' | 'includeTools' | 'roots' | 'sampling' | 'pins'>>,
+    Required<Timeouts> {
   readonly includeTools: readonly string[] | null
-  readonly excludeTools: readonly string[]
-  readonly required: boolean
-  readonly connectMs: number
-  readonly callMs: number
-  readonly requiresApproval: NonNullable<McpServerOptions['requiresApproval']>
-  readonly retryErrors: boolean
-  readonly offer: readonly McpOffer[]
-  readonly useInstructions: boolean
   readonly roots: readonly string[] | null
   readonly sampling: NonNullable<McpServerOptions['sampling']> | null
-  readonly elicitation: boolean
   readonly pins: Readonly<Record<string, string>> | null
-  readonly changedTools: ChangedToolRule
-  /** Whatever the server can touch, as far as is known. */
+  /** Everything that the server can touch, as far as known. */
   readonly reach: ToolReach
+}
+
+const DEFAULTS: Omit<ServerSettings, 'id' | 'reach'> = {
+  toolPrefix: '',
+  includeTools: null,
+  excludeTools: [],
+  required: false,
+  connectMs: 30_000,
+  callMs: 300_000,
+  requiresApproval: false,
+  retryErrors: false,
+  offer: ['tools'],
+  useInstructions: false,
+  roots: null,
+  sampling: null,
+  elicitation: true,
+  pins: null,
+  changedTools: 'report',
 }
 
 const OFFERS = ['tools', 'resources', 'prompts'] as const
@@ -121,26 +130,8 @@ export const SERVER_OPTIONS: Fields<McpServerOptions> = {
 
 /** Parsed options with their defaults. */
 export function serverSettings(
-  { timeouts = {}, ...options }: McpServerOptions,
+  { timeouts, ...options }: McpServerOptions,
   { defaultId, reach }: { readonly defaultId: string; readonly reach: ToolReach },
 ): ServerSettings {
-  return {
-    id: options.id ?? defaultId,
-    toolPrefix: options.toolPrefix ?? '',
-    includeTools: options.includeTools ?? null,
-    excludeTools: options.excludeTools ?? [],
-    required: options.required ?? false,
-    connectMs: timeouts.connectMs ?? 30_000,
-    callMs: timeouts.callMs ?? 300_000,
-    requiresApproval: options.requiresApproval ?? false,
-    retryErrors: options.retryErrors ?? false,
-    offer: options.offer ?? ['tools'],
-    useInstructions: options.useInstructions ?? false,
-    roots: options.roots ?? null,
-    sampling: options.sampling ?? null,
-    elicitation: options.elicitation ?? true,
-    pins: options.pins ?? null,
-    reach,
-    changedTools: options.changedTools ?? 'report',
-  }
+  return { ...DEFAULTS, id: defaultId, ...timeouts, ...options, reach }
 }

@@ -53,9 +53,8 @@ export interface McpHttpOptions extends McpServerOptions {
  * new Harness({ mcpServers: [mcpStdio({ id: 'files', command: 'npx', args: ['-y', '@modelcontextprotocol/server-filesystem', '.'] })] })
  */
 export function mcpStdio(options: McpStdioOptions): McpServer {
-  const parsed = parse(STDIO_OPTIONS, options, '`mcpStdio`')
-  const { command, args = [], env = {}, cwd = null } = parsed
-  const settings = serverSettings(parsed, {
+  const { command, args = [], env = {}, cwd = null, ...common } = parse(STDIO_OPTIONS, options, '`mcpStdio`')
+  const settings = serverSettings(common, {
     defaultId: [command, ...args].join(' '),
     // A process of this machine: only the rights of this process's user confine it.
     reach: { reads: ['/'], writes: ['/'], hosts: ['*'], programs: [command], secrets: Object.keys(env) },
@@ -75,10 +74,10 @@ export function mcpSse(options: McpHttpOptions): McpServer {
 
 function httpServer(kind: 'http' | 'sse', factory: string, options: McpHttpOptions): McpServer {
   const parsed = parse(HTTP_OPTIONS, options, `\`${factory}\``)
-  const { headers = {}, auth = null, fetch: base } = parsed
-  const url = new URL(parsed.url)
+  const { url: address, headers = {}, auth = null, fetch: base, ...common } = parsed
+  const url = new URL(address)
   const secrets = typeof headers === 'function' ? ['headers'] : Object.keys(headers)
-  const settings = serverSettings(parsed, {
+  const settings = serverSettings(common, {
     // The query of an address may contain a key.
     defaultId: `${url.origin}${url.pathname}`,
     reach: { hosts: [url.host], secrets: auth === null ? secrets : [...secrets, 'auth'] },

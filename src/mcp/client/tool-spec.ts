@@ -32,7 +32,7 @@ export function toolSpecOf(
   })
 }
 
-/** Where a result comes from: on every result, good or bad. */
+/** The source of a result, for its metadata. */
 export function sourceOf(serverId: string, toolName: string): JsonObject {
   return { source: 'mcp', mcp_server_id: serverId, mcp_tool_name: toolName }
 }

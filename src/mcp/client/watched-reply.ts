@@ -59,7 +59,7 @@ function awaited(init: RequestInit | undefined): AwaitedAnswer | null {
   return isRequest ? new AwaitedAnswer(id, init?.signal ?? null) : null
 }
 
-/** Whether the answer to a request has passed. */
+/** Detects the answer to a request in a stream. */
 class AwaitedAnswer {
   readonly #id: string | number
   readonly #signal: AbortSignal | null

@@ -5,7 +5,7 @@ import type { ConnectionSetup, RequestOptions } from '../client/connection.js'
 /** Name and version that servers and clients are given. */
 export const CLIENT_INFO = { name: 'thinharness', version: ownVersion() }
 
-/** What a server may request from us. */
+/** The requests that a server may send to us. */
 export function clientCapabilities({ elicit, sample, roots }: ConnectionSetup['asks']): {
   elicitation?: { form: { applyDefaults: true }; url: Empty }
   sampling?: Empty
@@ -66,7 +66,7 @@ function ownVersion(): string {
     const { version } = createRequire(import.meta.url)('thinharness/package.json') as { readonly version: string }
     return version
   } catch {
-    // Bundled into another program: there is no package to ask.
+    // Bundled into another program: the package is not available.
     return '0.0.0'
   }
 }

@@ -11,7 +11,7 @@ import { CLIENT_INFO, clientCapabilities, connect, requestOptions } from './conn
 type Packages = typeof http & typeof stdio
 type HttpTransport = Transport & { finishAuth(callback: URLSearchParams): Promise<void> }
 
-/** Which revisions are negotiated: all of them, or only those up to 2025-11-25. */
+/** The negotiated revisions: all of them, or only those up to 2025-11-25. */
 export type Revisions = 'auto' | 'legacy'
 
 /**
@@ -30,7 +30,7 @@ export async function loadSdk(revisions: Revisions = 'auto', importPackages = im
   }
 }
 
-/** Whether an import failed because the package is not installed, and not because it is broken. */
+/** True if an import failed because the package is not installed, not because it is broken. */
 export function isMissing(error: unknown): boolean {
   const code = isObject(error) ? error['code'] : undefined
   return code === 'ERR_MODULE_NOT_FOUND' || code === 'MODULE_NOT_FOUND'
@@ -120,7 +120,7 @@ function plain(params: unknown): JsonObject {
   return params as JsonObject
 }
 
-/** Accepts any result: results are read by our own code, which can say what is wrong with them. */
+/** Accepts any result: results are read by our own code, which reports their problems. */
 const ANYTHING = {
   '~standard': { version: 1, vendor: 'thinharness', validate: (value: unknown) => ({ value }) },
 } as const

@@ -30,7 +30,7 @@ export function offeredServer(sdk: ServerSdk, offered: Offered): McpServerFactor
     server.setRequestHandler('tools/list', () => ({ tools: definitions }) as unknown as ListToolsResult)
     server.setRequestHandler('tools/call', async ({ params }, context) => {
       const spec = tools.find((tool) => tool.name === params.name)
-      if (spec !== undefined) return answered(spec, (params.arguments ?? {}) as JsonObject, { context, offered })
+      if (spec !== undefined) return resultOf(spec, (params.arguments ?? {}) as JsonObject, { context, offered })
       const known = tools.map((tool) => tool.name)
       throw new sdk.ProtocolError(
         sdk.ProtocolErrorCode.InvalidParams,
@@ -54,7 +54,7 @@ function hintsOf({ readOnly, destructive, idempotent, openWorld }: ToolAnnotatio
   }
 }
 
-async function answered(
+async function resultOf(
   spec: ToolSpec,
   args: JsonObject,
   { context: { mcpReq }, offered: { root, closing } }: { readonly context: ServerContext; readonly offered: Offered },
@@ -62,7 +62,7 @@ async function answered(
   let outcome: ToolOutcome | undefined
   // An envelope has no images: they are copied from the outcome.
   const call: ToolSpec['call'] = async (given, context) => {
-    outcome = (await asksPerson(spec, given, context)) ? NOBODY_TO_ASK : await spec.call(given, context)
+    outcome = (await needsApproval(spec, given, context)) ? NO_APPROVAL : await spec.call(given, context)
     return outcome
   }
   const limit = spec.timeoutMs === undefined ? [] : [AbortSignal.timeout(spec.timeoutMs)]
@@ -83,7 +83,7 @@ async function answered(
   }
 }
 
-async function asksPerson(
+async function needsApproval(
   { requiresApproval = false }: ToolSpec,
   args: JsonObject,
   { runId, callId, metadata }: ToolContext,
@@ -91,10 +91,10 @@ async function asksPerson(
   return typeof requiresApproval === 'function' ? requiresApproval(args, { runId, callId, metadata }) : requiresApproval
 }
 
-const NOBODY_TO_ASK: ToolOutcome = {
+const NO_APPROVAL: ToolOutcome = {
   kind: 'failed',
   errorType: 'ApprovalRequired',
-  content: 'This call needs an approval, and nobody can be asked here. It was not executed.',
+  content: 'This call requires an approval, which is not possible here. It was not executed.',
   retry: false,
 }
 

@@ -52,7 +52,7 @@ export function runTool(harness: ServedHarness, { description, maxRuns, signal }
         return new ToolResult({ ok: false, content: `${maxRuns} runs are in progress. Try again later.` })
       runs += 1
       try {
-        return await ran(
+        return await outcomeOf(
           harness.stream(typeof prompt === 'string' ? prompt : '', {
             signal: AbortSignal.any([context.signal, signal]),
           }),
@@ -65,7 +65,7 @@ export function runTool(harness: ServedHarness, { description, maxRuns, signal }
   })
 }
 
-async function ran(run: ServedRun, context: ToolContext): Promise<ToolResult> {
+async function outcomeOf(run: ServedRun, context: ToolContext): Promise<ToolResult> {
   let steps = 0
   for await (const event of run) {
     const message = messageOf(event)
@@ -78,7 +78,7 @@ async function ran(run: ServedRun, context: ToolContext): Promise<ToolResult> {
     return new ToolResult({ content: typeof result.output === 'string' ? text : result.output, metadata })
   return new ToolResult({
     ok: false,
-    content: `The run waits for a person and has no answer yet (${stopReason}). ${text}`.trim(),
+    content: `The run is waiting for a person and has no answer yet (${stopReason}). ${text}`.trim(),
     metadata: { ...metadata, error_type: 'RunPaused' },
   })
 }

@@ -30,11 +30,11 @@ function takeOutput(): { readonly protocol: Writable; readonly giveBack: () => v
   })
   stdout.write = stderr.write.bind(stderr)
   // A failed write shows that the client is gone.
-  const passedOver = (): void => undefined
-  stdout.on('error', passedOver)
+  const ignored = (): void => undefined
+  stdout.on('error', ignored)
   const giveBack = (): void => {
     stdout.write = write
-    stdout.off('error', passedOver)
+    stdout.off('error', ignored)
   }
   return { protocol, giveBack }
 }

@@ -153,7 +153,7 @@ test('a chosen tool works in the root of the harness, within its time limit, and
   await using harness = new Harness({ model: new ScriptedModel(), root, builtinTools: [] })
   await using serving = await serveMcp(harness, { transport: {}, tools })
   await using server = mcpHttp({ url: serving.url ?? '' })
-  const asked = 'This call needs an approval, and nobody can be asked here. It was not executed.'
+  const asked = 'This call requires an approval, which is not possible here. It was not executed.'
 
   expect(await textOf(call(server, 'read', { path: 'a.txt' }))).toContain('in the root')
   expect(await call(server, 'never')).toMatchObject({ kind: 'failed', content: asked })
@@ -185,7 +185,7 @@ test('a run that waits for a person is a clear error', async () => {
 
   expect(await call(server, 'run', { prompt: 'Drop it.' })).toMatchObject({
     kind: 'failed',
-    content: 'The run waits for a person and has no answer yet (approval_required).',
+    content: 'The run is waiting for a person and has no answer yet (approval_required).',
   })
 })
 
