@@ -86,7 +86,7 @@ describe.skipIf(database === null)('runs on DBOS', () => {
     await database!.drop()
   }, 60_000)
 
-  test('return the whole result, in any process that asks for it', async () => {
+  test('DU-14 they return the whole result, in any process that asks for it', async () => {
     const run = await runs.start('plain', { metadata: { user: 'u1' } })
     const result = await run.result()
     expect(result).toMatchObject({ runId: run.runId, text: 'Done.', stopReason: 'end_turn', pending: [] })
@@ -95,12 +95,12 @@ describe.skipIf(database === null)('runs on DBOS', () => {
     expect(await (await runs.get(run.runId)).result()).toEqual(result)
   })
 
-  test('return a typed output', async () => {
+  test('DU-15 they return a typed output', async () => {
     const { output } = await (await typed.start('Seven.')).result()
     expect(output).toEqual({ n: 7 })
   })
 
-  test('wait for approvals without a place in the queue, and accept them in parts', async () => {
+  test('DU-16 they wait for approvals without a place in the queue, and accept them in parts', async () => {
     sent.length = 0
     const run = await few.start('approve')
     const paused = await run.result()
@@ -120,7 +120,7 @@ describe.skipIf(database === null)('runs on DBOS', () => {
     expect(await few.pending(run.runId)).toEqual([])
   })
 
-  test('reject invalid answers, at once or by their result, and keep waiting', async () => {
+  test('DU-17 they reject invalid answers, at once or by their result, and keep waiting', async () => {
     const run = await runs.start('ask')
     const { pending } = await run.result()
     const { callId } = pending[0]!
@@ -139,7 +139,7 @@ describe.skipIf(database === null)('runs on DBOS', () => {
     })
   })
 
-  test('accept one of two concurrent answers', async () => {
+  test('DU-18 they accept one of two concurrent answers', async () => {
     const run = await runs.start('ask')
     const { callId } = (await run.result()).pending[0]!
     const both = await Promise.allSettled(['a', 'b'].map((answer) => runs.answer(run.runId, [{ callId, answer }])))
@@ -148,7 +148,7 @@ describe.skipIf(database === null)('runs on DBOS', () => {
     expect(await (await runs.get(run.runId)).result()).toMatchObject({ text: 'Thank you.' })
   })
 
-  test('start once under one id', async () => {
+  test('DU-19 they start once under one id', async () => {
     await (await runs.start('plain', { runId: 'run_one' })).result()
     const again = { code: 'run_exists', message: 'There is a run `run_one` already.' }
     await expect(runs.start('plain', { runId: 'run_one' })).rejects.toMatchObject(again)
@@ -156,7 +156,7 @@ describe.skipIf(database === null)('runs on DBOS', () => {
     expect(racing.filter(({ status }) => status === 'fulfilled')).toHaveLength(1)
   })
 
-  test('can be cancelled from any process', async () => {
+  test('DU-20 they can be cancelled from any process', async () => {
     began = gate()
     const run = await runs.start('hang')
     await began.opened
@@ -168,7 +168,7 @@ describe.skipIf(database === null)('runs on DBOS', () => {
     expect(await runs.cancel(run.runId)).toBe(false)
   })
 
-  test('are limited by the queue of the engine, and queued ones can be cancelled', async () => {
+  test('DU-21 they are limited by the queue of the engine, and queued ones can be cancelled', async () => {
     waiting.most = 0
     waiting.opened = gate()
     const started = []
@@ -187,7 +187,7 @@ describe.skipIf(database === null)('runs on DBOS', () => {
     expect(waiting.most).toBe(2)
   })
 
-  test('emit their events to every reader while they run', async () => {
+  test('DU-22 they emit their events to every reader while they run', async () => {
     const run = await runs.start('ask')
     const first = await eventsAfter(run.runId)
     expect(kinds(first)).toMatch(/^run_started .* run_completed$/)
@@ -200,19 +200,19 @@ describe.skipIf(database === null)('runs on DBOS', () => {
     expect(await eventsAfter('run_unknown')).toEqual([])
   })
 
-  test('can start others from their tools', async () => {
+  test('DU-23 they can start others from their tools', async () => {
     expect(await (await runs.start('nested')).result()).toMatchObject({ text: 'Started.' })
     expect(await (await runs.get('run_nested')).result()).toMatchObject({ text: 'Done.' })
   })
 
-  test('that fail reject with the work done so far', async () => {
+  test('DU-24 a failed run rejects with the work done so far', async () => {
     const run = await runs.start('not in the script')
     const error = await failureOf(run.result())
     expect(error.run.runId).toBe(run.runId)
     expect((await log.inspect({ kind: 'run', id: run.runId }))?.status).toBe('failed')
   })
 
-  test('that are unknown are not found', async () => {
+  test('DU-25 an unknown run is not found', async () => {
     const unknown = { code: 'run_not_found', message: 'Neither the engine nor the log knows a run `run_none`.' }
     await expect(runs.get('run_none')).rejects.toMatchObject(unknown)
     await expect(runs.pending('run_none')).rejects.toMatchObject(unknown)
@@ -220,7 +220,7 @@ describe.skipIf(database === null)('runs on DBOS', () => {
     expect(await runs.cancel('run_none')).toBe(false)
   })
 
-  test('do not repeat a step that the engine repeats', async () => {
+  test('DU-26 they do not repeat a step that the engine repeats', async () => {
     sent.length = 0
     const run = await runs.start('approve')
     const { pending } = await run.result()
@@ -239,7 +239,7 @@ describe.skipIf(database === null)('runs on DBOS', () => {
     expect([sent.length, text]).toEqual([2, 'Sent.'])
   })
 
-  test('a host that has already launched DBOS gets an error that asks to configure it earlier', async () => {
+  test('DU-27 a host that has already launched DBOS gets an error that asks to configure it earlier', async () => {
     await expect(dbosRuns({ dbos: DBOS, log, harness: harnessOf(options), name: 'late' })).rejects.toMatchObject({
       code: 'invalid_options',
       message: 'DBOS has been launched already: call `dbosRuns` before `DBOS.launch()`.',

@@ -64,7 +64,7 @@ describe('taking over', () => {
     expect([taken, done]).toEqual(isTaken ? [['run_a'], ['resume run_a/0.1']] : [[], []])
   })
 
-  test('a run just assigned to a process that has ended is taken over at once', async () => {
+  test('DU-33 a run just assigned to a process that has ended is taken over at once', async () => {
     const { dbos, done } = engineWith(
       [{ applicationVersion: 'new', dequeuedAt: now, executorId: await ended }],
       ['new'],
@@ -73,7 +73,7 @@ describe('taking over', () => {
     expect(done).toEqual(['resume run_a/0.1'])
   })
 
-  test('runs in progress here, or not ours, are left alone', async () => {
+  test('DU-34 runs in progress here, or not ours, are left alone', async () => {
     const workflows = [{}, { workflowID: 'something-else' }].map((each) => ({ ...each, applicationVersion: 'new' }))
     const { dbos, done } = engineWith(workflows, ['new'])
     await new TakeOver(dbos, logIn('interrupted'), { name: 'runs', here: new Set(['run_a/0.1']) }).once()
@@ -86,13 +86,13 @@ describe('taking over', () => {
     { workflowID: 'run_c/0.1', status: 'ENQUEUED' },
   ]
 
-  test('runs of an earlier version are moved to the latest', async () => {
+  test('DU-35 runs of an earlier version are moved to the latest', async () => {
     const { dbos, done } = engineWith(old, ['new', 'old'])
     await new TakeOver(dbos, logIn('interrupted'), { name: 'runs', here: new Set() }).once()
     expect(done).toEqual(['cancel run_a/0.1', 'rewind run_a/0.1', 'cancel run_b/7.1', 'rewind run_b/7.1'])
   })
 
-  test('an earlier version does not take over runs of a later one', async () => {
+  test('DU-36 an earlier version does not take over runs of a later one', async () => {
     const { dbos, done } = engineWith(
       [...old, { workflowID: 'run_d/0.1', applicationVersion: 'new' }],
       ['newer', 'new'],

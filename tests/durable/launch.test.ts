@@ -11,7 +11,7 @@ const database = await engineDatabase()
 afterAll(() => database?.drop(), 60_000)
 
 describe.skipIf(database === null)('runs that launch DBOS themselves', () => {
-  test('work, and shut it down when they are closed, after the runs in progress', async () => {
+  test('DU-28 they work, and shut it down when they are closed, after the runs in progress', async () => {
     const [began, opened] = [gate(), gate()]
     const wait = tool('wait', async () => {
       began.open()
@@ -36,7 +36,7 @@ describe.skipIf(database === null)('runs that launch DBOS themselves', () => {
     await log.close()
   }, 60_000)
 
-  test('name the missing options before DBOS is launched', async () => {
+  test('DU-29 they name the missing options before DBOS is launched', async () => {
     const runs = await dbosRuns({
       harness: harnessOf({}),
       log: postgresLog({ connectionString: database!.url }),

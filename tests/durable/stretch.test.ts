@@ -27,7 +27,7 @@ function harnessThat(ran: string[], more: HarnessOptions = {}) {
 const cutAt = (events: readonly DurableEvent[], last: number): Promise<LogStore> => logWith(events.slice(0, last))
 
 describe('a step of a run', () => {
-  test('starts a run and completes it; repeated, it does nothing', async () => {
+  test('DU-01 it starts a run and completes it; repeated, it does nothing', async () => {
     const ran: string[] = []
     const [harness, log] = [harnessThat(ran), memoryLog()]
     const ending = await performStretch(begin('go'), { harness, log })
@@ -38,7 +38,7 @@ describe('a step of a run', () => {
     expect(await endingOf({ harness, log }, 'run_a', lastSeq)).toMatchObject({ text: 'Done.' })
   })
 
-  test('continues from wherever the previous process ended; no call is executed twice', async () => {
+  test('DU-02 it continues from wherever the previous process ended; no call is executed twice', async () => {
     const whole = memoryLog()
     await performStretch(begin('go'), { harness: harnessThat([]), log: whole })
     const events = await eventsIn(whole, 'run_a')
@@ -58,7 +58,7 @@ describe('a step of a run', () => {
     }
   })
 
-  test('accepts answers once, wherever the previous process ended', async () => {
+  test('DU-03 it accepts answers once, wherever the previous process ended', async () => {
     const whole = memoryLog()
     const paused = await performStretch(begin('ask'), { harness: harnessThat([]), log: whole })
     const after = (paused as { seq: number }).seq
@@ -80,7 +80,7 @@ describe('a step of a run', () => {
     }
   })
 
-  test('lasts until background work has ended or has a question', async () => {
+  test('DU-04 it lasts until background work has ended or has a question', async () => {
     const leave = tool(
       'leave',
       (_, context) => context.spawn({ prompt: 'below', background: true, tools: [ask] }).runId,
@@ -106,7 +106,7 @@ describe('a step of a run', () => {
     expect((await cut.inspect({ kind: 'run', id: 'run_a' }))?.status).toBe('completed')
   })
 
-  test('waits while another process owns the run, and returns that outcome', async () => {
+  test('DU-05 it waits while another process owns the run, and returns that outcome', async () => {
     const log = memoryLog()
     const [working, opened] = [gate(), gate()]
     const slow = tool('once', async () => {
@@ -123,7 +123,7 @@ describe('a step of a run', () => {
     expect(ran).toEqual([])
   })
 
-  test('ends with the run’s own failure, which its result rejects with', async () => {
+  test('DU-06 it ends with the run’s own failure, which its result rejects with', async () => {
     const [harness, log] = [harnessThat([]), memoryLog()]
     const ending = await performStretch(begin('fail'), { harness, log })
     expect(ending).toEqual({ kind: 'ended', seq: (await log.inspect({ kind: 'run', id: 'run_a' }))?.lastSeq })
@@ -134,12 +134,12 @@ describe('a step of a run', () => {
   test.each<[string, StretchWork, string]>([
     ['answers for a run that nobody knows', { kind: 'answer', runId: 'run_a', answers: [], after: 1 }, 'run_not_found'],
     ['a prompt that is none', { kind: 'begin', runId: 'run_a', prompt: 7 as unknown as string }, 'invalid_options'],
-  ])('rejects %s', async (_name, work, code) => {
+  ])('DU-07 it rejects invalid work (%s)', async (_name, work, code) => {
     const ending = await performStretch(work, { harness: harnessThat([]), log: memoryLog() })
     expect(ending).toMatchObject({ kind: 'refused', code })
   })
 
-  test('rejects answers that the harness rejects, and leaves the run as it is', async () => {
+  test('DU-08 it rejects answers that the harness rejects, and leaves the run as it is', async () => {
     const [harness, log] = [harnessThat([]), memoryLog()]
     const { seq: after } = (await performStretch(begin('ask'), { harness, log })) as { seq: number }
     const answers = [{ callId: 'call_2', answer: 7 }]
@@ -148,14 +148,14 @@ describe('a step of a run', () => {
     expect(await log.inspect({ kind: 'run', id: 'run_a' })).toMatchObject({ status: 'paused', lastSeq: after })
   })
 
-  test('does nothing once it was cancelled', async () => {
+  test('DU-09 it does nothing once it was cancelled', async () => {
     const log = memoryLog()
     const means = { harness: harnessThat([]), log, signal: AbortSignal.abort() }
     expect(await performStretch(begin('go'), means)).toMatchObject({ kind: 'refused', code: 'cancelled' })
     expect(await log.inspect({ kind: 'run', id: 'run_a' })).toBeNull()
   })
 
-  test('continues when the log is available again', async () => {
+  test('DU-10 it continues when the log is available again', async () => {
     const log = memoryLog()
     let lost = 1
     const failing = withAppend(log, (append) => {
@@ -167,7 +167,7 @@ describe('a step of a run', () => {
     expect([ending.kind, ran.length]).toEqual(['ended', 2])
   })
 
-  test('gives up a run that ends its process again and again', async () => {
+  test('DU-11 it gives up a run that ends its process again and again', async () => {
     const whole = memoryLog()
     await performStretch(begin('go'), { harness: harnessThat([]), log: whole })
     const [started] = await eventsIn(whole, 'run_a')
@@ -182,7 +182,7 @@ describe('a step of a run', () => {
 })
 
 describe('following a run', () => {
-  test('yields stored and new events, and ends with the run', async () => {
+  test('DU-12 it yields stored and new events, and ends with the run', async () => {
     const [harness, log] = [harnessThat([]), memoryLog()]
     const following = collect(followRun(log, 'run_a', { isIdle: () => Promise.resolve(false) }))
     await performStretch(begin('go'), { harness, log })
@@ -193,7 +193,7 @@ describe('following a run', () => {
     ).toBe('run_completed')
   })
 
-  test('ends if nobody will continue the run, and when it is closed', async () => {
+  test('DU-13 it ends if nobody will continue the run, and when it is closed', async () => {
     const log = memoryLog()
     expect(await collect(followRun(log, 'run_a', { isIdle: () => Promise.resolve(true) }))).toEqual([])
     const options = { signal: AbortSignal.timeout(50), isIdle: () => Promise.resolve(false) }

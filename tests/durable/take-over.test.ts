@@ -74,7 +74,7 @@ describe.skipIf(database === null)('runs of a process that was killed', () => {
     expect(calls.map(({ call }) => call).sort()).toEqual([...new Set(calls.map(({ call }) => call))].sort())
   }
 
-  test('are taken over by another in the middle of a batch; nothing is done twice', async () => {
+  test('DU-30 they are taken over by another in the middle of a batch; nothing is done twice', async () => {
     const [one, other] = await Promise.all([worker(), worker()])
     const runId = newRunId()
     const quick = [newRunId(), newRunId(), newRunId()]
@@ -99,7 +99,7 @@ describe.skipIf(database === null)('runs of a process that was killed', () => {
     expectOnce()
   }, 60_000)
 
-  test('are taken over after an answer too, by a process that starts later', async () => {
+  test('DU-31 they are taken over after an answer too, by a process that starts later', async () => {
     const first = await worker()
     const runId = newRunId()
     await first.ask({ do: 'start', prompt: 'approve', runId })
@@ -113,7 +113,7 @@ describe.skipIf(database === null)('runs of a process that was killed', () => {
     expectOnce()
   }, 60_000)
 
-  test('are taken over by a process of a later version', async () => {
+  test('DU-32 they are taken over by a process of a later version', async () => {
     const first = await worker()
     const runId = newRunId()
     await first.ask({ do: 'start', prompt: 'batch', runId })

@@ -20,14 +20,14 @@ async function paused() {
 const YES = { callId: 'call_1', approved: true }
 
 describe('resume by id', () => {
-  test('continues a paused run from its log', async () => {
+  test('RI-01 it continues a paused run from its log', async () => {
     const { harness, calls } = await paused()
     const result = await harness.resume('run_p', [YES])
     expect(result).toMatchObject({ runId: 'run_p', text: 'Done.' })
     expect(calls()).toBe(1)
   })
 
-  test('streams with deltas', async () => {
+  test('RI-02 it can be streamed, with deltas', async () => {
     const { harness } = await paused()
     const events = await collect(harness.streamResume('run_p', [YES]))
     expect(kinds(events.filter(({ durable }) => !durable))).toBe('text_delta')
@@ -39,23 +39,26 @@ describe('resume by id', () => {
     ['an answer to another call', 'run_p', [{ callId: 'call_9', approved: true }], 'invalid_answer', /`call_9`/],
     ['an answer that is none', 'run_p', 'yes', 'invalid_answer', /Expected the answers to be a list/],
     ['an invalid id', '../p', [YES], 'invalid_options', /`runId`/],
-  ])('rejects %s, and runs nothing', async (_name, runId, answers, code, message) => {
-    const { harness, log, calls } = await paused()
-    const before = await eventsOfRun(log, 'run_p')
-    const failed = await failureOf(harness.resume(runId, answers as []))
-    expect(failed.code).toBe(code)
-    expect(failed.message).toMatch(message)
-    expect(calls()).toBe(0)
-    expect(await eventsOfRun(log, 'run_p')).toEqual(before)
-  })
+  ])(
+    'RI-03 unknown runs and invalid answers are rejected, and nothing runs (%s)',
+    async (_name, runId, answers, code, message) => {
+      const { harness, log, calls } = await paused()
+      const before = await eventsOfRun(log, 'run_p')
+      const failed = await failureOf(harness.resume(runId, answers as []))
+      expect(failed.code).toBe(code)
+      expect(failed.message).toMatch(message)
+      expect(calls()).toBe(0)
+      expect(await eventsOfRun(log, 'run_p')).toEqual(before)
+    },
+  )
 
-  test('rejects a run that has ended', async () => {
+  test('RI-04 a run that has ended is rejected', async () => {
     const { harness } = await paused()
     await harness.resume('run_p', [YES])
     expect((await failureOf(harness.resume('run_p', [YES]))).message).toMatch(/has ended: pass it as `history`/)
   })
 
-  test('a log records who answered', async () => {
+  test('RI-05 a log records who answered', async () => {
     const { harness, log } = await paused()
     await harness.resume('run_p', [{ ...YES, by: 'ann' }])
     const received = (await eventsOfRun(log, 'run_p')).find((event) => event.kind === 'answer_received')
@@ -63,8 +66,8 @@ describe('resume by id', () => {
   })
 })
 
-describe('cancel', () => {
-  test('ends a run in progress, and resolves when it has ended', async () => {
+describe('cancel by id', () => {
+  test('RI-06 it ends a run in progress, and resolves when it has ended', async () => {
     const begun = gate()
     const work = tool('work', async (_args, { signal }) => {
       begun.open()
@@ -77,7 +80,7 @@ describe('cancel', () => {
     expect((await run).code).toBe('cancelled')
   })
 
-  test('ends a paused run without running its tool', async () => {
+  test('RI-07 it ends a paused run without running its tool', async () => {
     const { harness, log, calls } = await paused()
     expect(await harness.cancel('run_p')).toBe(true)
     expect(calls()).toBe(0)
@@ -88,7 +91,7 @@ describe('cancel', () => {
     expect((await failureOf(harness.replay(await eventsOfRun(log, 'run_p')))).code).toBe('cancelled')
   })
 
-  test('ends an interrupted run without running its tool', async () => {
+  test('RI-08 it ends an interrupted run without running its tool', async () => {
     const { log, harness } = await paused()
     const whole = memoryLog()
     const events = (await eventsOfRun(log, 'run_p')).slice(0, 2)
@@ -98,7 +101,7 @@ describe('cancel', () => {
     await harness.close()
   })
 
-  test('is false for a run that has ended, and rejects an unknown one', async () => {
+  test('RI-09 it is false for a run that has ended, and rejects an unknown one', async () => {
     const { harness } = await paused()
     await harness.resume('run_p', [YES])
     expect(await harness.cancel('run_p')).toBe(false)
@@ -107,15 +110,15 @@ describe('cancel', () => {
   })
 })
 
-describe('follow', () => {
-  test('yields the stored events of a run, and ends with it', async () => {
+describe('following a run', () => {
+  test('RI-10 it yields the stored events of a run, and ends with it', async () => {
     const { harness, log } = await paused()
     await harness.resume('run_p', [YES])
     const events = await collect(harness.follow('run_p'))
     expect(events).toEqual(await eventsOfRun(log, 'run_p'))
   })
 
-  test('continues after a cursor, which is exclusive', async () => {
+  test('RI-11 it continues after a cursor, which is exclusive', async () => {
     const { harness } = await paused()
     await harness.resume('run_p', [YES])
     const seen: number[] = []
@@ -124,7 +127,7 @@ describe('follow', () => {
     for await (const event of harness.follow('run_p', { after: seen.at(-1) })) expect.fail(event.kind)
   })
 
-  test('continues across a pause, with the deltas of a run in this process', async () => {
+  test('RI-12 it continues across a pause, with the deltas of a run in this process', async () => {
     const { harness, log } = await paused()
     const events: RunEvent[] = []
     const following = (async () => {
@@ -137,7 +140,7 @@ describe('follow', () => {
     expect(kinds(events)).toContain('text_delta')
   })
 
-  test('sees events that another harness adds to the log', async () => {
+  test('RI-13 it sees events that another harness adds to the log', async () => {
     const { harness, log } = await paused()
     const other = harnessOf({ model: new ScriptedModel(), log })
     const events: RunEvent[] = []
@@ -149,7 +152,7 @@ describe('follow', () => {
     expect(events).toEqual((await eventsOfRun(log, 'run_p')).slice(1))
   })
 
-  test('reads a log with `follow` once, and waits for it after that', async () => {
+  test('RI-14 it reads a log with `follow` once, and waits for it after that', async () => {
     const { harness, log } = await paused()
     const reads: number[] = []
     const follows: number[] = []
@@ -177,7 +180,7 @@ describe('follow', () => {
     expect([reads.length, follows]).toEqual([1, [5]])
   })
 
-  test('reads a log without `follow` again and again', async () => {
+  test('RI-15 it reads a log without `follow` again and again', async () => {
     const { harness, log } = await paused()
     const plain: RunLog = { append: log.append.bind(log), read: log.read.bind(log) }
     const events: RunEvent[] = []
@@ -188,7 +191,7 @@ describe('follow', () => {
     expect(events).toEqual(await eventsOfRun(log, 'run_p'))
   })
 
-  test('follows a run that has not stored anything yet, with its deltas, from a folder', async () => {
+  test('RI-16 it follows a run that has not stored anything yet, with its deltas, from a folder', async () => {
     const folder = temporaryFolder()
     const harness = harnessOf({
       model: new ScriptedModel().calls('look').says('Done now.'),
@@ -202,7 +205,7 @@ describe('follow', () => {
     expect(kinds(events)).toContain('model_request_started text_delta text_delta model_message')
   })
 
-  test('ends when its signal is aborted, and leaves the run as it is', async () => {
+  test('RI-17 it ends when its signal is aborted, and leaves the run as it is', async () => {
     const { harness } = await paused()
     const controller = new AbortController()
     for await (const event of harness.follow('run_p', { signal: controller.signal }))
@@ -210,7 +213,7 @@ describe('follow', () => {
     expect((await harness.resume('run_p', [YES])).text).toBe('Done.')
   })
 
-  test('rejects an unknown run and invalid options', async () => {
+  test('RI-18 it rejects an unknown run and invalid options', async () => {
     const { harness } = await paused()
     const reading = (async () => {
       for await (const event of harness.follow('run_9')) expect.fail(event.kind)
@@ -222,7 +225,7 @@ describe('follow', () => {
 })
 
 describe('a stream', () => {
-  test('steers its run', async () => {
+  test('RI-19 it can steer its run', async () => {
     const asked = gate()
     const look = tool('look', () => asked.open())
     const model = new ScriptedModel().calls('look').says('Done, in blue.')
@@ -234,7 +237,7 @@ describe('a stream', () => {
     expect(() => stream.steer('In red.')).toThrow(/no longer listens/)
   })
 
-  test('is cancelled', async () => {
+  test('RI-20 it can be cancelled', async () => {
     const begun = gate()
     const work = tool('work', async (_args, { signal }) => {
       begun.open()
@@ -247,7 +250,7 @@ describe('a stream', () => {
     expect((await failed).code).toBe('cancelled')
   })
 
-  test('whose reader has stopped still yields its result', async () => {
+  test('RI-21 it yields its result even if its reader has stopped', async () => {
     const model = new ScriptedModel()
     for (let turn = 0; turn < 100; turn++) model.calls('look')
     const harness = harnessOf({ model: model.says('Done.'), tools: [tool('look')], limits: { modelRequests: null } })

@@ -23,14 +23,17 @@ test.each<[string, (first: Awaited<ReturnType<typeof firstRun>>['first']) => His
   ['a run up to its prompt', () => ({ runId: 'run_1', after: 'e1' }), 'user user assistant'],
   ['a run up to a call', () => ({ runId: 'run_1', after: 'e2' }), 'user assistant tool user assistant'],
   ['a run up to a result', () => ({ runId: 'run_1', after: 'e3' }), 'user assistant tool user assistant'],
-])('a conversation is continued from %s', async (_name, historyOf, expected) => {
-  const { harness, first } = await firstRun()
-  const second = await harness.run('And?', { history: historyOf(first) })
-  expect(roles(second.transcript)).toBe(expected)
-  expect(second.transcript.map(({ id }) => id)).toEqual(second.transcript.map((_entry, index) => `e${index + 1}`))
-})
+])(
+  'CV-01 a conversation is continued by its entries, a state or a reference (%s)',
+  async (_name, historyOf, expected) => {
+    const { harness, first } = await firstRun()
+    const second = await harness.run('And?', { history: historyOf(first) })
+    expect(roles(second.transcript)).toBe(expected)
+    expect(second.transcript.map(({ id }) => id)).toEqual(second.transcript.map((_entry, index) => `e${index + 1}`))
+  },
+)
 
-test('no history is a new conversation', async () => {
+test('CV-02 no history is a new conversation', async () => {
   const { harness } = await firstRun()
   for (const history of [undefined, null, []]) {
     const model = new ScriptedModel().says('Hello.')
@@ -44,20 +47,20 @@ test.each<[string, unknown, string, RegExp]>([
   ['an entry of another type', { runId: 'run_1', after: 3 }, 'invalid_state', /`after` must be the id of an entry/],
   ['entries of another shape', [{ role: 'user', content: 'Hi.' }], 'invalid_state', /^history: Expected `\[0\]/],
   ['a string', 'run_1', 'invalid_state', /^history: /],
-])('a history that is %s is rejected', async (_name, history, code, message) => {
+])('CV-03 an invalid history is rejected (%s)', async (_name, history, code, message) => {
   const { harness } = await firstRun()
   const failed = await failureOf(harness.run('And?', { history: history as History }))
   expect(failed.code).toBe(code)
   expect(failed.message).toMatch(message)
 })
 
-test('entries with an open call are rejected', async () => {
+test('CV-04 entries with an open call are rejected', async () => {
   const { harness, first } = await firstRun()
   const failed = await failureOf(harness.run('And?', { history: first.transcript.slice(0, 2) }))
   expect(failed.message).toBe('history: call `call_1` has no result, or is there twice.')
 })
 
-test('a run that is waiting for answers cannot be continued by its id', async () => {
+test('CV-05 a run that is waiting for answers cannot be continued by its id', async () => {
   const log = memoryLog()
   const model = new ScriptedModel().calls('pay')
   const harness = harnessOf({ model, tools: [tool('pay', undefined, { requiresApproval: true })], log })
@@ -66,7 +69,7 @@ test('a run that is waiting for answers cannot be continued by its id', async ()
   expect(failed.message).toBe('history: run `run_p` is waiting for answers: call `harness.resume` with them instead.')
 })
 
-test('a message array as a prompt is rejected with a hint at `history`', async () => {
+test('CV-06 a message array as a prompt is rejected with a hint at `history`', async () => {
   const { harness } = await firstRun()
   const messages = [{ role: 'user', content: 'Hi.' }] as unknown as string
   expect((await failureOf(harness.run(messages))).message).toMatch(

@@ -40,7 +40,7 @@ const returned = (result: { toolCallRecords: readonly { output: string }[] }): u
   (JSON.parse(result.toolCallRecords[0]?.output ?? '{}') as { content?: unknown }).content
 
 describe('dependencies', () => {
-  test('come from the factory of the harness, for each run, with its id and metadata', async () => {
+  test('DP-01 they come from the factory of the harness, for each run, with its id and metadata', async () => {
     const runs: unknown[] = []
     const deps = (run: { readonly runId: string; readonly metadata: object }): App => {
       runs.push(run)
@@ -53,13 +53,13 @@ describe('dependencies', () => {
     expect(runs).toEqual([{ runId: 'run_1', metadata: { tenant: 7 } }])
   })
 
-  test('of a call win', async () => {
+  test('DP-02 those of a call replace those of the harness', async () => {
     const harness = new Harness({ model: model(), builtinTools, tools: [lookup], deps: () => app })
     const result = await harness.run('Go.', { deps: { db: { order: () => 'Mine' } } })
     expect(returned(result)).toBe('Mine')
   })
 
-  test('are created again when a run continues, from its own metadata', async () => {
+  test('DP-03 they are created again when a run continues, from its own metadata', async () => {
     const runs: unknown[] = []
     const held: ToolSpec<App> = { ...lookup, requiresApproval: true }
     const deps = (run: { readonly metadata: object }): App => {
@@ -73,7 +73,7 @@ describe('dependencies', () => {
     expect(runs).toEqual([{ tenant: 7 }, { tenant: 7 }])
   })
 
-  test('are those of the parent in a child run, and reach hooks', async () => {
+  test('DP-04 they are those of the parent in a child run, and reach hooks', async () => {
     const seen: unknown[] = []
     const hook: Hook = { event: 'run_start', handler: ({ deps }) => void seen.push(deps) }
     const delegate = defineTool({
@@ -94,7 +94,7 @@ describe('dependencies', () => {
     expect(JSON.stringify(script.heard)).toContain('Order 8')
   })
 
-  test('are not in the log', async () => {
+  test('DP-05 they are not in the log', async () => {
     const log = memoryLog()
     const deps = { db: { order: () => 'x', secret: 'hunter2' } }
     const harness = new Harness({ model: model(), builtinTools, tools: [lookup], deps: () => deps, log })
@@ -103,7 +103,7 @@ describe('dependencies', () => {
     expect(JSON.stringify([kept, result.resumeState])).not.toContain('hunter2')
   })
 
-  test('that cannot be created fail the run before its first event', async () => {
+  test('DP-06 a failure to create them fails the run before its first event', async () => {
     const log = memoryLog()
     const deps = (): App => {
       throw new Error('No database.')
@@ -113,7 +113,7 @@ describe('dependencies', () => {
     for await (const event of log.read({ kind: 'run', id: 'run_1' })) expect.fail(event.kind)
   })
 
-  test('are passed to `callTool`', async () => {
+  test('DP-07 they are passed to `callTool`', async () => {
     expect(await callTool(lookup, { id: '9' }, { deps: app })).toMatchObject({ ok: true, content: 'Order 9' })
   })
 })
@@ -121,7 +121,7 @@ describe('dependencies', () => {
 describe('withDeps', () => {
   const own = withDeps<App>()
 
-  test('gives entry points of one app', async () => {
+  test('DP-08 it gives entry points of one app', async () => {
     const find = own.defineTool({
       name: 'lookup',
       description: 'Finds an order.',
@@ -135,19 +135,19 @@ describe('withDeps', () => {
     expect(extension.name).toBe('x')
   })
 
-  test('a harness without its dependencies rejects a run before the first event', async () => {
+  test('DP-09 a harness without its dependencies rejects a run before the first event', async () => {
     const harness = new own.Harness({ model: model(), builtinTools, tools: [lookup] })
     expect(await failureOf(harness.run('Go.'))).toMatchObject({ code: 'invalid_options' })
     expect(() => harness.stream('Go.')).toThrow(/created by `withDeps`: pass `deps`/)
   })
 
-  test('a typed answer keeps its type', () => {
+  test('DP-10 a typed answer keeps its type', () => {
     const harness = new own.Harness({ outputType: z.object({ n: z.number() }) })
     expectTypeOf(harness).toEqualTypeOf<Harness<{ n: number }, App>>()
   })
 })
 
-test('the compiler asks for the dependencies that the tools need', () => {
+test('DP-11 the compiler asks for the dependencies that the tools need', () => {
   expectTypeOf(lookup).toEqualTypeOf<ToolSpec<App>>()
   expectTypeOf(plain).toEqualTypeOf<ToolSpec>()
   const both: App & Mail = { ...app, mail: { send: () => undefined } }

@@ -12,8 +12,8 @@ const wrap =
     return next(call)
   }
 
-describe('use', () => {
-  test('an extension brings tools, hooks and wraps', async () => {
+describe('extensions', () => {
+  test('XT-01 an extension brings tools, hooks and wraps', async () => {
     const asked: string[] = []
     const hook: Hook = { event: 'before_tool_call', handler: ({ toolName }) => void asked.push(toolName) }
     const extension = defineExtension({
@@ -29,7 +29,7 @@ describe('use', () => {
     expect((await harness.describe()).tools.map(({ name }) => name)).toEqual(['now'])
   })
 
-  test('the options come first, then the extensions in order; those of a call are outside all', async () => {
+  test('XT-02 the options come first, then the extensions in order; those of a call are outside all', async () => {
     const order: string[] = []
     const named = (name: string): Extension => ({ name, wrapModelCall: wrap(name, order) })
     const harness = harnessOf({
@@ -59,19 +59,19 @@ describe('use', () => {
       ],
       'Two tools have the name `t`; each needs a name of its own.',
     ],
-  ])('%s is rejected', async (_name, use, message) => {
+  ])('XT-03 an invalid extension is rejected (%s)', async (_name, use, message) => {
     const model = new ScriptedModel()
     const refused = (owner: string): object => ({ code: 'invalid_options', message: message.replace('OWNER', owner) })
     expect(() => harnessOf({ model, use: use as Extension[] })).toThrow(expect.objectContaining(refused('`Harness`')))
     await expect(harnessOf({ model }).run('Go.', { use: use as Extension[] })).rejects.toMatchObject(refused('a run'))
   })
 
-  test('defineExtension names the nearest member', () => {
+  test('XT-04 `defineExtension` suggests the nearest name for an unknown member', () => {
     const misspelt = { name: 'a', notice: () => [] }
     expect(() => defineExtension(misspelt)).toThrow('Unknown member of an extension: `notice`. Did you mean `notices`?')
   })
 
-  test('closing the harness closes its extensions, and not those of a call', async () => {
+  test('XT-05 closing the harness closes its extensions, and not those of a call', async () => {
     const closed: string[] = []
     const named = (name: string): Extension => ({ name, close: async () => void closed.push(name) })
     const harness = harnessOf({ model: new ScriptedModel().says('Done.'), use: [named('a'), named('b')] })
@@ -81,7 +81,7 @@ describe('use', () => {
     expect(closed).toEqual(['a', 'b'])
   })
 
-  test('a child run has the wraps of an extension, and neither its tools nor its notices', async () => {
+  test('XT-06 a child run has the wraps of an extension, and neither its tools nor its notices', async () => {
     const order: string[] = []
     const model = playing({ go: [['delegate'], 'Done.'], a: ['A.'] })
     const use = [
@@ -126,7 +126,7 @@ describe('forRun', () => {
     },
   })
 
-  test('gives each run its own state', async () => {
+  test('XT-07 it gives each run its own state', async () => {
     const model = ScriptedModel.each(() => new ScriptedModel().calls('count', {}).calls('count', {}).says('Done.'))
     const harness = harnessOf({ model, use: [counter] })
     const [one, other] = await Promise.all([harness.run('a'), harness.run('b')])
@@ -138,7 +138,7 @@ describe('forRun', () => {
     }
   })
 
-  test('records of a run are available when it is recovered', async () => {
+  test('XT-08 records of a run are available when it is recovered', async () => {
     const log = memoryLog()
     const found: JsonValue[][] = []
     const watch = defineExtension({
@@ -164,7 +164,7 @@ describe('forRun', () => {
     expect(found).toEqual([[], ['seen']])
   })
 
-  test('that fails ends the run', async () => {
+  test('XT-09 its failure ends the run', async () => {
     const use = [
       defineExtension({
         name: 'odd',
@@ -177,7 +177,7 @@ describe('forRun', () => {
     expect([error.code, error.message]).toEqual(['hook_failed', '`forRun` of extension `odd` failed: Oops.'])
   })
 
-  test('record is rejected before the run starts', async () => {
+  test('XT-10 `record` is rejected before the run starts', async () => {
     let refused: unknown
     const use = [
       defineExtension({

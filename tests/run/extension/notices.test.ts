@@ -16,7 +16,7 @@ function scripted(turns: number): ScriptedModel {
   return model.says('Done.')
 }
 
-test('notices come last in a request, and only when they changed', async () => {
+test('XT-13 notices come last in a request, and only when they changed', async () => {
   let done = 0
   const model = scripted(3)
   const use = [
@@ -39,7 +39,7 @@ test('notices come last in a request, and only when they changed', async () => {
   ])
 })
 
-test('a source that fails is reported and counted, and the request goes without its notices', async () => {
+test('XT-14 a source that fails is reported and counted, and the request goes without its notices', async () => {
   const odd: unknown[] = ['no list', [{ name: 'no good', text: 'x' }]]
   const use = [
     defineExtension({

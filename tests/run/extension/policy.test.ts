@@ -36,11 +36,11 @@ describe('policies', () => {
     ],
     ['gives no decision', () => 'maybe'],
     ['has a misspelt member', () => ({ decison: 'allow' })],
-  ])('a policy that %s fails closed: the call is not made', async (_name, policy) => {
+  ])('XT-11 a policy that fails or returns no decision stops the call (%s)', async (_name, policy) => {
     expect(await call([{ name: 'odd', policy: policy as () => Decision }])).toMatchObject({ ran: 0 })
   })
 
-  test('get the arguments that will run, the tool and the run', async () => {
+  test('XT-12 they get the arguments that will run, the tool and the run', async () => {
     const seen: unknown[] = []
     const use = defineExtension({
       name: 'seeing',

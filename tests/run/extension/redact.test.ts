@@ -13,7 +13,7 @@ const hiding = defineExtension({
   redact: (event) => JSON.parse(JSON.stringify(event).replaceAll(SECRET, '[hidden]')) as StreamEvent,
 })
 
-test('readers and traces get redacted events; the log, the model and the result do not', async () => {
+test('XT-22 readers and traces get redacted events; the log, the model and the result do not', async () => {
   const log = memoryLog()
   const traced: RunEvent[] = []
   const tracing = [{ startRun: () => ({ event: (event: RunEvent) => void traced.push(event) }) }]
@@ -30,7 +30,7 @@ test('readers and traces get redacted events; the log, the model and the result 
   expect(JSON.stringify(stored)).toContain(SECRET)
 })
 
-test('events of child runs are redacted too', async () => {
+test('XT-23 events of child runs are redacted too', async () => {
   const model = playing({ go: [['delegate'], 'Done.'], a: [`${SECRET}.`] })
   const harness = harnessOf({ model, tools: [delegateTool('delegate', { a: [] })], use: [hiding] })
   const events = await eventsOf(harness.stream('go'))
@@ -38,7 +38,7 @@ test('events of child runs are redacted too', async () => {
   expect(JSON.stringify(events)).toContain('[hidden]')
 })
 
-test('a redaction that fails ends the run, and the event is not shown', async () => {
+test('XT-24 a redaction that fails ends the run, and the event is not shown', async () => {
   const use = [
     defineExtension({
       name: 'broken',
@@ -57,7 +57,7 @@ test('a redaction that fails ends the run, and the event is not shown', async ()
   expect((await failureOf(again.run('Go.', { metadata: { redacted: true } }))).code).toBe('hook_failed')
 })
 
-test('events that are followed are redacted', async () => {
+test('XT-25 events that are followed are redacted', async () => {
   const model = new ScriptedModel().says(`It is ${SECRET}.`)
   const harness = harnessOf({ model, use: [hiding] })
   const { runId } = await harness.run('Go.', { metadata: { redacted: true } })

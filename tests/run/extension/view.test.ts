@@ -46,7 +46,7 @@ function shownIn(entries: readonly TranscriptEntry[]): string[] {
 }
 
 describe('a view', () => {
-  test('originals stay in the transcript; the prefix is stable between changes', async () => {
+  test('XT-15 originals stay in the transcript; the prefix is stable between changes', async () => {
     const sent: (readonly TranscriptEntry[])[] = []
     const generations: number[] = []
     const model = scripted(6)
@@ -89,14 +89,14 @@ describe('a view', () => {
     return false
   }
 
-  test('comes after the request began and before its reply', async () => {
+  test('XT-16 it changes after the request began and before its reply', async () => {
     const events = await eventsOf(harnessOf({ model: scripted(4), tools: [step()], use: [clearing()] }).stream('Go.'))
     const kinds = events.filter(({ durable }) => durable).map(({ kind }) => kind)
     const index = kinds.indexOf('view_changed')
     expect(kinds.slice(index - 1, index + 2)).toEqual(['model_request_started', 'view_changed', 'model_message'])
   })
 
-  test('of a run that was killed is the same when it is recovered', async () => {
+  test('XT-17 it is the same after a killed run is recovered', async () => {
     const whole = memoryLog()
     const model = scripted(4)
     await harnessOf({ model, tools: [step()], use: [clearing()], log: whole }).run('Go.', { runId: 'run_1' })
@@ -147,7 +147,7 @@ describe('a view', () => {
     return { sent, events, changed: ofKind(events, 'view_changed'), failed: ofKind(events, 'hook_failed') }
   }
 
-  test('never separates a call from its result: a range is widened to whole steps', async () => {
+  test('XT-18 it never separates a call from its result: a range is widened to whole steps', async () => {
     const { sent, changed } = await run(3, ({ transcript, generation }) =>
       generation === 0 && transcript.length >= 7 ? [{ from: 'e3', to: 'e4', shown: 'Summary.' }] : null,
     )
@@ -155,7 +155,7 @@ describe('a view', () => {
     expect(sent.at(-1)).toEqual(['Go.', 'Summary.', 'reply', 'result 3'])
   })
 
-  test('a later range contains earlier ones whole, and one within an earlier range has no effect', async () => {
+  test('XT-19 a later range contains earlier ones whole, and one within an earlier range has no effect', async () => {
     const proposals: (readonly ProposedChange[] | null)[] = [
       null,
       null,
@@ -189,13 +189,13 @@ describe('a view', () => {
       [{ from: 'e2', to: 'e3', shown: '' }],
       'Expected `shown` of the range `e2` to `e3` not to be empty.',
     ],
-  ])('%s is reported, and the view stays as it is', async (_name, changes, message) => {
+  ])('XT-20 an invalid change is reported, and the view stays as it is (%s)', async (_name, changes, message) => {
     const { changed, failed } = await run(1, ({ transcript }) => (transcript.length > 2 ? changes : null))
     expect(changed).toEqual([])
     expect(failed).toEqual([expect.objectContaining({ hookEvent: 'view', extension: 'proposing', message })])
   })
 
-  test('a notice that a view covers is repeated', async () => {
+  test('XT-21 a notice that a view covers is repeated', async () => {
     const model = scripted(3)
     const use = [
       defineExtension({ name: 'place', notices: () => [{ name: 'n', text: 'Berlin.' }] }),

