@@ -69,6 +69,11 @@ const leave = make(
   { onUnknownOutcome: 'retry' },
 )
 
+const QUESTION_IN_CHILD: Case = {
+  scripts: { go: [['delegate'], 'Done.'], first: [['ask'], 'Red.'], second: [['look'], 'Seen.'] },
+}
+const QUESTION_IN_BACKGROUND: Case = { scripts: { go: [['leave'], 'Waiting.', 'Done.'], first: [['ask'], 'Red.'] } }
+
 const CASES: Readonly<Record<string, Case>> = {
   plain: { scripts: { go: ['Hello.'] } },
   tools: { scripts: { go: [['look', 'retry', 'nobody', 'look'], ['look'], 'All seen.'] } },
@@ -77,10 +82,11 @@ const CASES: Readonly<Record<string, Case>> = {
     options: { outputType: z.object({ answer: z.string() }), outputMode: 'tool' },
   },
   paused_approval: { scripts: { go: [['pay', 'look'], 'Paid.'] } },
-  question_in_child: {
-    scripts: { go: [['delegate'], 'Done.'], first: [['ask'], 'Red.'], second: [['look'], 'Seen.'] },
-  },
-  question_in_background: { scripts: { go: [['leave'], 'Waiting.', 'Done.'], first: [['ask'], 'Red.'] } },
+  // In the files of version 2, the first two have the states of child runs in the log of their parent.
+  question_in_child: QUESTION_IN_CHILD,
+  question_in_background: QUESTION_IN_BACKGROUND,
+  child_by_reference: QUESTION_IN_CHILD,
+  background_by_reference: QUESTION_IN_BACKGROUND,
   resumed: { scripts: { go: [['pay'], 'Paid.'] }, resumes: 'here' },
   resumed_elsewhere: { scripts: { go: [['pay'], ['look'], 'Paid.'] }, resumes: 'elsewhere' },
   failed: { scripts: { go: [['look'], 'Too late.'] }, options: { limits: { modelRequests: 1 } } },

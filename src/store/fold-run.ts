@@ -22,8 +22,8 @@ export async function foldRun(log: LogStore, runId: string): Promise<RunDigest |
   }
 }
 
-/** The events of a run with the conversations that it refers to in them. */
+/** The events of a run that stand alone. */
 export async function* exportRun(log: LogStore, runId: string): AsyncGenerator<DurableEvent> {
-  const { inlineHistory } = await import('../run/resume/read-log.js')
-  yield* inlineHistory(log, log.read(runRef(runId)))
+  const { selfContained } = await import('../run/resume/self-contained.js')
+  yield* selfContained(log, log.read(runRef(runId)))
 }

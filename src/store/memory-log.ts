@@ -44,7 +44,7 @@ class MemoryLog implements LogStore {
   readonly #keepEnded: number
   readonly #logs: Readonly<Record<LogKind, Map<string, KeptLog>>> = { run: new Map(), thread: new Map() }
   /** Ended runs that no other log refers to, the earliest first. */
-  readonly #ended = new Set<KeptLog>()
+  #ended = new Set<KeptLog>()
   readonly #taken = new TakenPosts()
   #followers: Followers | null = null
 
@@ -58,6 +58,7 @@ class MemoryLog implements LogStore {
     if (events.length === 0) return
     lastSeqOf(ref, known?.events.at(-1)?.seq ?? 0, events)
     const kept = known ?? this.#create(ref)
+    if (kept.events.length === 0) this.#keepWithParent(kept, events[0])
     for (const event of events) kept.events.push(event)
     // A run is folded when somebody asks: its digest would cost a copy of its state at each append.
     if (ref.kind === 'thread') kept.digest = (options.digest as JsonObject | undefined) ?? null
@@ -191,6 +192,13 @@ class MemoryLog implements LogStore {
     this.#taken.forget(ref, leaving)
   }
 
+  /** A child run is kept for as long as its parent, which may still need it. */
+  #keepWithParent(child: KeptLog, first: LogEvent | undefined): void {
+    const parentRunId = first !== undefined && 'parentRunId' in first ? first.parentRunId : null
+    const parent = typeof parentRunId === 'string' ? this.#logs.run.get(parentRunId) : undefined
+    if (parent !== undefined) this.#refer(parent, child.ref)
+  }
+
   #refer(from: KeptLog, ref: LogRef): void {
     const to = this.#find(ref) ?? this.#create(ref)
     from.references.add(to)
@@ -203,9 +211,9 @@ class MemoryLog implements LogStore {
     this.#ended.delete(kept)
     if (!hasRunEnded(kept) || kept.referrers.size > 0) return
     this.#ended.add(kept)
-    for (const earliest of this.#ended) {
-      if (this.#ended.size <= this.#keepEnded) break
-      this.#remove(earliest)
+    while (this.#ended.size > this.#keepEnded) {
+      const [earliest] = this.#ended
+      if (earliest !== undefined) this.#remove(earliest)
     }
   }
 
@@ -215,10 +223,10 @@ class MemoryLog implements LogStore {
     this.#ended.delete(removed)
     this.#logs[ref.kind].delete(ref.id)
     if (claim !== null) this.#create(ref).claim = claim
-    for (const to of removed.references) {
-      to.referrers.delete(removed)
-      if (to.referrers.size === 0 && hasRunEnded(to)) this.#ended.add(to)
-    }
+    for (const to of removed.references) to.referrers.delete(removed)
+    const freed = [...removed.references].filter((to) => to.referrers.size === 0 && hasRunEnded(to))
+    // They ended before the others.
+    if (freed.length > 0 && this.#keepEnded < Infinity) this.#ended = new Set([...freed, ...this.#ended])
   }
 }
 

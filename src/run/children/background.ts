@@ -130,7 +130,7 @@ export class BackgroundRuns {
     const { items, state } = came
     const isKnown = run.answers.length === 0 && JSON.stringify(run.waiting) === JSON.stringify(items)
     if (isKnown) return false
-    const children = state === null ? [] : [state]
+    const children = state === null ? [] : [this.#context.children.refer(state)]
     await this.#context.emit('approval_requested', { items, background: run.id, children })
     return true
   }

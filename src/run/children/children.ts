@@ -12,6 +12,7 @@ import type { Frozen } from '../core/frozen.js'
 import { answersOf, whenUnknown } from '../core/tool-context.js'
 import type { StartedChild } from '../core/started-child.js'
 import type { ToolOutcome } from '../../tools/outcome.js'
+import type { StoredChild } from '../machine/child-state.js'
 import type { DurablePayloads } from '../machine/events.js'
 import type { LeftChild } from './left-child.js'
 
@@ -173,9 +174,10 @@ export class CallChildren {
     return [...this.#children.values()].flatMap(({ end }) => end?.pending ?? [])
   }
 
-  /** All that have come to a pause or an end: where the call is entered again, there may be no log that knows them. */
-  get states(): readonly ResumeState[] {
-    return [...this.#children.values()].flatMap(({ end }) => end?.state() ?? [])
+  /** The states of those that have paused or ended. */
+  get states(): readonly StoredChild[] {
+    const documents = [...this.#children.values()].flatMap(({ end }) => end?.state() ?? [])
+    return documents.map((document) => this.#context.children.refer(document))
   }
 
   /** What they have used; null when there are none. */

@@ -1,6 +1,6 @@
-import type { ResumeState } from '../../contracts/result.js'
 import type { SpawnOptions } from '../../tools/spec.js'
 import type { Answer } from '../machine/answers.js'
+import type { StoredChild } from '../machine/child-state.js'
 import type { RunContext } from './context.js'
 import type { StartedChild } from './started-child.js'
 
@@ -9,7 +9,7 @@ export interface ChildStart {
   readonly runId: string
   readonly options: SpawnOptions<unknown>
   /** Its state when the call last waited; the log may know more. */
-  readonly stored: ResumeState | null
+  readonly stored: StoredChild | null
   /** What people have answered to it since. */
   readonly answers: readonly Answer[]
   /** Aborted with the call; of a run in the background, with the run. */

@@ -24,17 +24,18 @@ import { Lease } from '../log/lease.js'
 import { DigestFold } from '../log/digest-fold.js'
 import { runRef } from '../log/ref.js'
 import type { LogRef } from '../log/ref.js'
-import type { RunDigest } from '../log/digest.js'
-import type { AppendOptions, RunLog } from '../log/log.js'
+import { RunAppend } from '../log/run-append.js'
+import type { RunLog } from '../log/log.js'
 import type { EventQueue } from '../stream/queue.js'
 import type { Recording } from './recording.js'
 import { reportOf } from './result.js'
+import type { DocumentMeans } from './result.js'
 import type { SigningKey } from './signature.js'
 import { apply } from '../machine/apply.js'
-import { isReference } from '../machine/history.js'
 import type { Conversation } from '../machine/history.js'
 import { openState } from '../machine/state.js'
 import type { RunParent, RunState } from '../machine/state.js'
+import { ChildDocuments } from '../resume/child-documents.js'
 import { frozenEvent, streamed } from './streamed.js'
 import { RunTracer } from '../extension/tracing.js'
 
@@ -81,6 +82,7 @@ export class RunContext {
   /** Null if nobody traces. */
   readonly tracer: RunTracer | null
   readonly configPolicy: ConfigPolicy
+  readonly children: ChildDocuments
   /** The provider's raw replies: kept beside the state, since no event carries them. */
   readonly responses: unknown[] = []
   readonly #ref: LogRef<'run'>
@@ -130,6 +132,7 @@ export class RunContext {
     const { tracing } = surroundings.seams.seams
     this.tracer = tracing.length === 0 ? null : new RunTracer(tracing)
     this.configPolicy = surroundings.configPolicy
+    this.children = new ChildDocuments(surroundings.log)
   }
 
   /** Makes the run this process's own, where its log knows owners. Rejects when it is another's. */
@@ -311,10 +314,15 @@ export class RunContext {
     return { event, runId: this.runId, metadata: this.metadata, deps: this.deps }
   }
 
+  /** The parts of a stored state that are not in the state. `responses` are those of the run so far. */
+  documentMeans(responses: readonly unknown[]): DocumentMeans {
+    return { responses, signingKey: this.signingKey, childOf: this.children.of }
+  }
+
   /** What the run had done when it failed; nothing when it had not begun. */
   report(stopReason: StopReason): RunReport | undefined {
     if (this.#state === null) return undefined
-    return reportOf(this.#state, stopReason, { responses: this.responses, signingKey: this.signingKey })
+    return reportOf(this.#state, stopReason, this.documentMeans(this.responses))
   }
 
   #base<Kind>(kind: Kind, seq: number, durable: boolean): EventBase & { kind: Kind } {
@@ -360,25 +368,6 @@ export class RunContext {
   #apply(event: DurableEvent): void {
     if (this.#state !== null) apply(this.#state, event)
     else if (event.kind === 'run_started') this.#state = openState(event, this.#history)
-  }
-}
-
-/** The digest is computed only if the log reads it. */
-class RunAppend implements AppendOptions {
-  readonly owner: string | undefined
-  readonly references: readonly LogRef[] | undefined
-  readonly #digest: () => RunDigest
-
-  constructor(owner: string | undefined, events: readonly DurableEvent[], digest: () => RunDigest) {
-    this.owner = owner
-    this.#digest = digest
-    for (const event of events) {
-      if (event.kind === 'run_started' && isReference(event.history)) this.references = [runRef(event.history.runId)]
-    }
-  }
-
-  get digest(): RunDigest {
-    return this.#digest()
   }
 }
 

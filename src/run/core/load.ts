@@ -1,7 +1,8 @@
 import { HarnessError } from '../../contracts/errors.js'
-import type { ResumeState } from '../../contracts/result.js'
 import { runRef } from '../log/ref.js'
 import type { LogStore, RunLog } from '../log/log.js'
+import { isChildReference } from '../machine/child-state.js'
+import type { ChildReference, StoredChild } from '../machine/child-state.js'
 import { apply } from '../machine/apply.js'
 import type { DurableEvent } from '../machine/events.js'
 import type { RunState } from '../machine/state.js'
@@ -80,8 +81,13 @@ export async function loadRetried(log: RunLog, runId: string): Promise<LoadedRun
  * A run under a call: the content of the log, unless the state that the call has kept is newer. A run that was cancelled
  * since then is reopened: its call is entered again.
  */
-export async function loadChild(log: RunLog, runId: string, stored: ResumeState | null): Promise<LoadedRun | null> {
+export async function loadChild(log: RunLog, runId: string, stored: StoredChild | null): Promise<LoadedRun | null> {
   if (stored === null) return reopened(await loadBegun(log, runId), 0)
+  if (isChildReference(stored)) {
+    const logged = await loadBegun(log, runId, stored.seq)
+    if (logged !== null && logged.state.seq >= stored.seq) return reopened(logged, stored.seq)
+    throw notHeld(stored)
+  }
   const kept = readState(stored, `The state of run \`${runId}\``, null)
   const logged = await loadBegun(log, runId, kept.state.seq)
   if (logged !== null && logged.state.seq >= kept.state.seq) return reopened(logged, kept.state.seq)
@@ -92,6 +98,13 @@ function reopened(found: LoadedRun | null, storedSeq: number): LoadedRun | null 
   if (found === null || found.state.seq === storedSeq) return found
   const { phase } = found.state
   return phase.at === 'ended' && phase.stopReason === 'cancelled' ? { ...found, isReopened: true } : found
+}
+
+function notHeld({ runId, seq }: ChildReference): HarnessError {
+  return new HarnessError(
+    'invalid_log',
+    `The log does not hold run \`${runId}\` up to event ${seq}, which its parent needs.`,
+  )
 }
 
 function continuedBy(runId: string, other: string): HarnessError {

@@ -13,14 +13,24 @@ import { FINAL_RESULT } from '../../output/format.js'
 import type { ToolEntry, TranscriptEntry } from '../../contracts/entry.js'
 import { signed } from './signature.js'
 import type { SigningKey } from './signature.js'
+import type { StoredChild } from '../machine/child-state.js'
 import { closedTranscript, complete } from '../machine/closing.js'
+import { withChildren } from '../machine/nested-states.js'
 import type { RunState } from '../machine/state.js'
+
+/** The parts of a stored state that are not in the state. */
+export interface DocumentMeans {
+  readonly responses: readonly unknown[]
+  readonly signingKey: SigningKey | null
+  /** The document of a child run; its reference if the log does not hold it. */
+  readonly childOf: (child: StoredChild) => StoredChild
+}
 
 /** What the caller gets. `state` is the run's own: it is copied only when the resume state is asked for. */
 export function resultOf<Output>(
   state: RunState,
   answer: { text: string; output: Output; pending: readonly PendingItem[] },
-  { responses, signingKey }: { readonly responses: readonly unknown[]; readonly signingKey: SigningKey | null },
+  means: DocumentMeans,
 ): HarnessResult<Output> {
   let resumeState: { readonly seq: number; readonly document: ResumeState } | undefined
   let records: readonly ToolCallRecord[] | undefined
@@ -38,13 +48,13 @@ export function resultOf<Output>(
     get resumeState(): ResumeState {
       // Made anew when the end of the run has been told since: a hook may have asked for it before that.
       if (resumeState?.seq !== state.seq) {
-        const document = resumeStateOf(state, signingKey, pending.length > 0 ? responses : [])
+        const document = documentOf(state, pending.length > 0 ? means : { ...means, responses: [] })
         resumeState = { seq: state.seq, document }
       }
       return resumeState.document
     },
     transcript: state.transcript,
-    responses,
+    responses: means.responses,
   }
   const [first, ...others] = pending
   if (first === undefined)
@@ -63,11 +73,7 @@ function withoutOutput<Result extends { readonly runId: string }>(result: Result
 }
 
 /** What a run that failed had done. Its transcript is closed, also when the log could not keep its end. */
-export function reportOf(
-  state: RunState,
-  stopReason: StopReason,
-  { responses, signingKey }: { readonly responses: readonly unknown[]; readonly signingKey: SigningKey | null },
-): RunReport {
+export function reportOf(state: RunState, stopReason: StopReason, means: DocumentMeans): RunReport {
   const transcript = closedTranscript(state)
   let resumeState: ResumeState | undefined
   return {
@@ -76,9 +82,9 @@ export function reportOf(
     usage: state.usage,
     toolCallRecords: recordsOf(state, transcript),
     transcript,
-    responses,
+    responses: means.responses,
     get resumeState() {
-      return (resumeState ??= resumeStateOf(endedState(state, stopReason), signingKey))
+      return (resumeState ??= documentOf(endedState(state, stopReason), { ...means, responses: [] }))
     },
   }
 }
@@ -93,21 +99,17 @@ function pauseReason(pending: readonly PendingItem[]): PausedResult['stopReason'
 }
 
 /**
- * The state as a document for the caller. A run that has its answer, and no run in the background, is closed in it, so that
- * it can be continued at once.
+ * The state as a document that stands alone, for the caller. A run that has its answer, and no run in the background, is
+ * closed in it, so that it can be continued at once.
  */
-function resumeStateOf(
-  state: RunState,
-  signingKey: SigningKey | null,
-  responses: readonly unknown[] = [],
-): ResumeState {
-  const copy = stateDocument(state, responses)
+export function documentOf(state: RunState, { responses, signingKey, childOf }: DocumentMeans): ResumeState {
+  const copy = stateDocument(withChildren(state, childOf), responses)
   if (copy.phase.at === 'answered' && (copy.background?.runs ?? []).length === 0)
     complete(copy, { stopReason: 'end_turn', at: copy.updatedAt })
   return signingKey === null ? copy : signed(copy, signingKey)
 }
 
-/** The state as it stands, as a document of its own. The raw replies of a paused run go with it, since no event carries them. */
+/** The state as it stands, as a document. It has the raw replies of a paused run, since no event contains them. */
 export function stateDocument(state: RunState, responses: readonly unknown[]): RunState & ResumeState {
   const document = responses.length > 0 ? { ...state, responses } : state
   return JSON.parse(JSON.stringify(document)) as RunState & ResumeState

@@ -69,22 +69,19 @@ export async function storedEnding<Output>(
   if (retries && phase.at === 'ended' && phase.error !== undefined) return null
   const pending = pendingOf(state)
   if (!isOver || (phase.at !== 'ended' && (pending.length === 0 || answers.length > 0))) return null
+  await context.children.load(state)
   const announce = (result: HarnessResult<Output> | null): void => {
     if (context.parent === null && last !== null) context.emitStored(last, result)
   }
   if (phase.at === 'ended' && phase.error !== undefined) {
     announce(null)
     const { stopReason, error } = phase
-    const run = reportOf(state, stopReason, { responses, signingKey: context.signingKey })
+    const run = reportOf(state, stopReason, context.documentMeans(responses))
     throw new HarnessError(error.code, error.message, { ...error, run })
   }
   const text = lastTextOf(state)
   const output = phase.at === 'ended' ? await answerOf(plan, phase, text) : null
-  const result = resultOf(
-    state,
-    { text, output: output as Output, pending },
-    { responses, signingKey: context.signingKey },
-  )
+  const result = resultOf(state, { text, output: output as Output, pending }, context.documentMeans(responses))
   announce(result)
   return result
 }
@@ -107,7 +104,7 @@ function checkBudget(context: RunContext, { state, responses }: LoadedRun, rules
   const breach = state.phase.at === 'batch' ? requestBreach(rules, state.usage) : undefined
   if (breach === undefined) return
   const { error } = failureError({ kind: 'limit', breach })
-  const run = reportOf(state, 'limit_reached', { responses, signingKey: context.signingKey })
+  const run = reportOf(state, 'limit_reached', context.documentMeans(responses))
   throw new HarnessError(error.code, `${error.message} The run stays paused.`, { run })
 }
 

@@ -26,11 +26,9 @@ export class RunEnd {
   async complete<Output>(ending: Ending): Promise<HarnessResult<Output>> {
     const context = this.#context
     const found = (): HarnessResult<Output> =>
-      resultOf(context.state, ending as Ending & { output: Output }, {
-        responses: context.responses,
-        signingKey: context.signingKey,
-      })
+      resultOf(context.state, ending as Ending & { output: Output }, context.documentMeans(context.responses))
     context.replayGiven()
+    await context.children.load(context.state)
     const seen = found()
     await this.#askEnd({ result: seen, error: null, stopReason: seen.stopReason })
     // A hook that failed counts in the run's usage.
@@ -54,6 +52,7 @@ export class RunEnd {
     if (limit !== null) await askLimit(context, limit).catch(ignore)
     await this.#askEnd({ result: null, error, stopReason }).catch(ignore)
     await context.emitFailure(error, stopReason)
+    if (context.hasBegun) await context.children.load(context.state).catch(ignore)
     return toHarnessError(error, context.report(stopReason))
   }
 

@@ -1,8 +1,9 @@
 import { withUsage } from '../../contracts/result.js'
-import type { PendingItem, ResumeState, RunUsage } from '../../contracts/result.js'
+import type { PendingItem, RunUsage } from '../../contracts/result.js'
 import type { ContentSource, UserEntry, Unstamped } from '../../contracts/entry.js'
 import type { JsonValue } from '../../util/json.js'
 import type { Answer, KeptAnswer } from './answers.js'
+import type { StoredChild } from './child-state.js'
 import { unanswered } from './waiting.js'
 
 /** A run that a call left behind in the background when it ended. */
@@ -29,7 +30,7 @@ export interface BackgroundRun extends LeftRun {
   /** What people have answered since it waited. */
   readonly answers: readonly KeptAnswer[]
   /** Its state when it last waited. */
-  readonly state: ResumeState | null
+  readonly state: StoredChild | null
 }
 
 /** What is to be said to the model with the next request. */
@@ -87,7 +88,7 @@ export function leaveInBackground(
 export function waitInBackground(
   state: WithBackground,
   id: string,
-  { items, children }: { readonly items: readonly PendingItem[]; readonly children: readonly ResumeState[] },
+  { items, children }: { readonly items: readonly PendingItem[]; readonly children: readonly StoredChild[] },
 ): void {
   changeRun(state, id, (run) => ({ ...run, waiting: items, answers: [], state: children[0] ?? null }))
 }

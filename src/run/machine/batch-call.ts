@@ -1,5 +1,6 @@
-import type { PendingItem, ResumeState } from '../../contracts/result.js'
+import type { PendingItem } from '../../contracts/result.js'
 import type { KeptAnswer, Verdict } from './answers.js'
+import type { StoredChild } from './child-state.js'
 import type { SettledCall } from './settled.js'
 
 /** The answers of the hooks before a call. */
@@ -26,7 +27,7 @@ export interface BatchCall {
   /** What a person said about an outcome that is not known. */
   verdict: Verdict | null
   /** Runs that it started, as they were when it had to wait: those that wait, and those that had ended. */
-  children: readonly ResumeState[]
+  children: readonly StoredChild[]
   settled: SettledCall | null
   /** The answers of the `before_tool_call` hooks; absent until they have been asked. */
   prepared?: PreparedCall

@@ -21,6 +21,7 @@ import type {
 import type { JsonObject, JsonValue } from '../../util/json.js'
 import type { Answer } from './answers.js'
 import type { LeftRun } from './background-state.js'
+import type { StoredChild } from './child-state.js'
 import type { ConfigDigest } from './config-digest.js'
 import type { StoredHistory } from './history.js'
 import type { Breach } from './limits.js'
@@ -205,8 +206,11 @@ export interface DurablePayloads {
     readonly callId?: string
     /** The background run that asks, if any: the id of the call that started it, `/` and its key. */
     readonly background?: string
-    /** States of the call's child runs, paused or ended, or of the background run. */
-    readonly children?: readonly ResumeState[]
+    /**
+     * States of the call's child runs, paused or ended, or of the background run: references to the logs of these runs.
+     * Documents in a log that stands alone, and in logs of earlier versions.
+     */
+    readonly children?: readonly StoredChild[]
     /** Calls of the batch that begin only after the call that asks has ended: ids, in the model's order. */
     readonly holds?: readonly string[]
   }

@@ -79,17 +79,3 @@ export async function resolveHistory(log: RunLog, { history, view }: StartHistor
   const message = `The log does not hold the conversation of run \`${runId}\` up to event ${seq}, which another run continues.`
   throw new HarnessError('invalid_log', message)
 }
-
-/** The events of a run with the conversation before it in them, so that they stand alone. */
-export async function* inlineHistory(
-  log: RunLog,
-  events: AsyncIterable<DurableEvent> | Iterable<DurableEvent>,
-): AsyncGenerator<DurableEvent> {
-  for await (const event of events) {
-    if (event.kind !== 'run_started' || !isReference(event.history)) yield event
-    else {
-      const { entries: history, ...view } = await resolveHistory(log, event)
-      yield { ...event, history, ...view }
-    }
-  }
-}

@@ -1,16 +1,28 @@
 import { createHash } from 'node:crypto'
+import type { ResumeState } from '../../contracts/result.js'
 import { canonicalJson } from '../../util/canonical-json.js'
+import { isChildReference } from '../machine/child-state.js'
+import type { ChildReference, StoredChild } from '../machine/child-state.js'
 import { complete } from '../machine/closing.js'
+import { withChildren } from '../machine/nested-states.js'
 import type { RunState } from '../machine/state.js'
 import type { StoredState } from './stored-state.js'
 
 /**
- * Whether a stored state is the one that the log holds at its event. Documents of format 1 are taken by their number: the
- * content of the log counts in any case.
+ * True if a stored state is the one that the log holds at its event. Documents of format 1 are identified by their number:
+ * the content of the log counts in any case.
  */
 export function isSameState({ state, isOld }: StoredState, logged: RunState): boolean {
   if (state.seq !== logged.seq || state.runId !== logged.runId) return false
   return isOld === true || digestOf(state) === digestOf(asDocument(state, logged))
+}
+
+/** The reference to a child run, given its state. */
+export function referenceTo(child: StoredChild): ChildReference {
+  if (isChildReference(child)) return child
+  const { responses: _, signature: __, ...state } = child
+  const { runId, seq } = child as ResumeState & { readonly seq: number }
+  return { runId, seq, digest: digestOf(state as unknown as RunState) }
 }
 
 /** A run with its answer is closed in its document, also before its end is in the log. */
@@ -21,6 +33,9 @@ function asDocument({ phase }: RunState, logged: RunState): RunState {
   return copy
 }
 
+/** A child run counts by its reference, whether it is in the state or not. */
 function digestOf(state: RunState): string {
-  return createHash('sha256').update(canonicalJson(state)).digest('hex')
+  return createHash('sha256')
+    .update(canonicalJson(withChildren(state, referenceTo)))
+    .digest('hex')
 }

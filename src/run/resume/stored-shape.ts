@@ -31,6 +31,7 @@ import type { Fields, Shape } from '../../util/shape.js'
 import type { ApprovalAnswer, DeclinedAnswer, KeptAnswer, QuestionAnswer, Verdict } from '../machine/answers.js'
 import type { Background, BackgroundReport, BackgroundRun } from '../machine/background-state.js'
 import type { BatchCall } from '../machine/batch-call.js'
+import type { ChildReference } from '../machine/child-state.js'
 import type { ConfigDigest } from '../machine/config-digest.js'
 import { FORMAT_VERSION } from '../machine/events.js'
 import type { HostNotice } from '../machine/host-notices.js'
@@ -48,8 +49,11 @@ function word<T extends string>(): Shape<T> {
   return leaf('a string', (value) => typeof value === 'string')
 }
 
-/** The state of a run that another one started: it is read as a state when that run continues. */
-const childState: Shape<ResumeState> = leaf('a state', isObject)
+/** The state of a child run: it is read as a state when that run continues. */
+const childState = either(
+  object<ChildReference>({ runId: string, seq: count, digest: string }),
+  leaf<ResumeState>('a state', (value) => isObject(value) && 'kind' in value),
+)
 
 const by = optional(string)
 

@@ -2,7 +2,7 @@ import { expect, test } from 'vitest'
 import { memoryLog } from 'thinharness'
 import type { ResumeState } from 'thinharness'
 import { ScriptedModel } from 'thinharness/testing'
-import { inlineHistory } from '#run/resume/read-log.js'
+import { selfContained } from '#run/resume/self-contained.js'
 import { failureOf, harnessOf, ofKind, tool } from '../../harness/support.js'
 import { eventsIn, jsonCopy, payTool, stored } from './pause-support.js'
 import { collect } from '../../support/collect.js'
@@ -44,7 +44,7 @@ test('a run can be loaded with the whole conversation, recovered, replayed and f
 
 test('a self-contained log holds the conversation', async () => {
   const { log, last } = await conversation()
-  const alone = await collect(inlineHistory(log, await eventsIn(log, 'run_3')))
+  const alone = await collect(selfContained(log, await eventsIn(log, 'run_3')))
   const elsewhere = harnessOf({ model: new ScriptedModel(), tools: [tool('look')] })
   expect((await elsewhere.replay(alone as never)).transcript).toEqual(last.transcript)
   const failed = await failureOf(elsewhere.replay(await eventsIn(log, 'run_3')))
