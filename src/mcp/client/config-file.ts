@@ -28,7 +28,7 @@ export interface LoadMcpServersOptions extends Omit<McpServerOptions, 'id' | 'to
  */
 export async function loadMcpServers(path: string, options: LoadMcpServersOptions = {}): Promise<McpServer[]> {
   const { env = process.env, prefix = true, ...shared } = options
-  const document = await parsed(path)
+  const document = await readDocument(path)
   return serversIn(document, path).flatMap(([name, entry]) => {
     try {
       return serverOf(name, entry, { env, shared: { ...shared, id: name, ...(prefix && { toolPrefix: name }) } })
@@ -42,7 +42,7 @@ export async function loadMcpServers(path: string, options: LoadMcpServersOption
 
 const LIST_KEYS = ['mcpServers', 'servers', 'mcp_servers'] as const
 
-async function parsed(path: string): Promise<unknown> {
+async function readDocument(path: string): Promise<unknown> {
   const text = await readFile(path, 'utf8').catch((error: unknown) => {
     throw invalidOptions(`\`${path}\` could not be read: ${messageOf(error)}`, error)
   })

@@ -40,7 +40,7 @@ export async function listTools(
   },
 ): Promise<McpTool[]> {
   if (!connection.offers.tools) return []
-  const listed = (await connection.listTools(options)).map((item) => named(item, serverId))
+  const listed = (await connection.listTools(options)).map((item) => definitionOf(item, serverId))
   const names = listed.map(({ name }) => name)
   for (const wanted of [...exclude, ...(include ?? [])]) {
     if (!names.includes(wanted)) options.warn(`It has no tool \`${wanted}\`.${didYouMean(wanted, names)}`)
@@ -54,7 +54,7 @@ interface NamedDefinition {
   readonly definition: JsonObject
 }
 
-function named(item: JsonObject, serverId: string): NamedDefinition {
+function definitionOf(item: JsonObject, serverId: string): NamedDefinition {
   const { name } = item
   if (typeof name === 'string') return { name, definition: item }
   throw broken(serverId, 'lists a tool without a name')

@@ -10,7 +10,10 @@ export function watchedReply(response: Response, init: RequestInit | undefined):
   if (response.body === null) return response
   const isEvents = response.headers.get('content-type')?.startsWith('text/event-stream') === true
   const { status, statusText, headers } = response
-  const body = watched(response.body, { limit: new MessageLimit(isEvents), answer: isEvents ? awaited(init) : null })
+  const body = watchedStream(response.body, {
+    limit: new MessageLimit(isEvents),
+    answer: isEvents ? expectedAnswer(init) : null,
+  })
   const whole = new Response(body, { status, statusText, headers })
   Object.defineProperty(whole, 'url', { value: response.url })
   Object.defineProperty(whole, 'redirected', { value: response.redirected })
@@ -23,7 +26,7 @@ interface Watch {
   readonly answer: AwaitedAnswer | null
 }
 
-function watched(source: ReadableStream<Uint8Array>, { limit, answer }: Watch): ReadableStream<Uint8Array> {
+function watchedStream(source: ReadableStream<Uint8Array>, { limit, answer }: Watch): ReadableStream<Uint8Array> {
   const reader = source.getReader()
   return new ReadableStream<Uint8Array>({
     async pull(controller) {
@@ -51,7 +54,7 @@ function watched(source: ReadableStream<Uint8Array>, { limit, answer }: Watch): 
   })
 }
 
-function awaited(init: RequestInit | undefined): AwaitedAnswer | null {
+function expectedAnswer(init: RequestInit | undefined): AwaitedAnswer | null {
   const request = typeof init?.body === 'string' ? parseJson(init.body) : null
   if (request?.ok !== true || !isObject(request.value)) return null
   const { id, method } = request.value

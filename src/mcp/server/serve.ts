@@ -49,7 +49,7 @@ export interface ServeMcpOptions {
  * await serveMcp(harness, { transport: 'stdio', description: 'Answers questions on our orders.' })
  */
 export async function serveMcp(harness: ServedHarness, options: ServeMcpOptions): Promise<McpServing> {
-  const { transport, name = 'thinharness', description = DESCRIPTION, tools = [], maxRuns = 8 } = parsed(options)
+  const { transport, name = 'thinharness', description = DESCRIPTION, tools = [], maxRuns = 8 } = parseOptions(options)
   const sdk = await serverSdk()
   const closing = new AbortController()
   const served = [runTool(harness, { description, maxRuns, signal: closing.signal }), ...tools]
@@ -76,7 +76,7 @@ const OPTIONS = object<ServeMcpOptions>({
   maxRuns: optional(integer(1)),
 })
 
-function parsed(options: ServeMcpOptions): ServeMcpOptions {
+function parseOptions(options: ServeMcpOptions): ServeMcpOptions {
   const given = parse(OPTIONS, options, '`serveMcp`')
   const names = ['run', ...(given.tools ?? []).map((tool) => tool.name)]
   const twice = names.find((name, index) => names.indexOf(name) !== index)

@@ -48,8 +48,8 @@ export function subagent(options: SubagentOptions = {}): ToolSpec {
         },
       }
       const delegation = { agent, options: spawnOptionsOf(agent, task, { context, maxDepth }), context }
-      if (agent.background === true) return outcomeOf(delegation, () => started(delegation, line))
-      return line.within(context.runId, context.signal, () => outcomeOf(delegation, () => finished(delegation)))
+      if (agent.background === true) return outcomeOf(delegation, () => startInBackground(delegation, line))
+      return line.within(context.runId, context.signal, () => outcomeOf(delegation, () => runToEnd(delegation)))
     },
   }
 }
@@ -71,7 +71,7 @@ interface Delegation {
   readonly context: ToolContext
 }
 
-async function finished({ agent, options, context }: Delegation): Promise<ToolOutcome> {
+async function runToEnd({ agent, options, context }: Delegation): Promise<ToolOutcome> {
   const run = context.spawn<unknown>(options)
   const { text, output, usage } = await run.result
   const structured = typeof output !== 'string'
@@ -87,7 +87,10 @@ async function finished({ agent, options, context }: Delegation): Promise<ToolOu
   }
 }
 
-async function started({ agent, options, context }: Delegation, background: BackgroundLine): Promise<ToolOutcome> {
+async function startInBackground(
+  { agent, options, context }: Delegation,
+  background: BackgroundLine,
+): Promise<ToolOutcome> {
   const { runId } = context.spawn<unknown>({ ...options, background })
   return {
     kind: 'succeeded',

@@ -23,14 +23,14 @@ export function startingEnvironment(environment: Environment): Environment {
 
 /** Code before a command that restores the home folder, and the search path that the system's login script changes. */
 export function commandPrefix({ HOME, PATH }: Environment): string {
-  const home = HOME === undefined ? 'unset HOME; ' : `export HOME=${quoted(HOME)}; `
-  return PATH === undefined ? home : `${home}export PATH=${quoted(PATH)}; `
+  const home = HOME === undefined ? 'unset HOME; ' : `export HOME=${quote(HOME)}; `
+  return PATH === undefined ? home : `${home}export PATH=${quote(PATH)}; `
 }
 
 function shellAt(path: string): Shell {
   return { path, shown: `${path} -lc` }
 }
 
-function quoted(text: string): string {
+function quote(text: string): string {
   return `'${text.replaceAll("'", `'\\''`)}'`
 }

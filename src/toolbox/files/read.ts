@@ -93,8 +93,8 @@ async function readablePath(workspace: Workspace, raw: string): Promise<string> 
 async function readOrdinary(reading: Reading): Promise<ToolOutcome> {
   const { workspace, args } = reading.call
   const text = await wholeText(reading)
-  if (text !== undefined) return spilled(reading, wholeResult(reading, splitLines(text)))
-  if (args.limit !== undefined) return spilled(reading, await rangeResult(reading, args.limit))
+  if (text !== undefined) return spillResult(reading, wholeResult(reading, splitLines(text)))
+  if (args.limit !== undefined) return spillResult(reading, await rangeResult(reading, args.limit))
   const size = Number(reading.file.stats.size)
   const { maxReadBytes } = workspace.limits
   throw new FileFailure(
@@ -126,7 +126,7 @@ async function wholeText({ call, file }: Reading): Promise<string | undefined> {
   if (file.stats.size > maxReadBytes) return undefined
   const range = { offset: 1, limit: Infinity, maxBytes: maxReadBytes, signal: call.context.signal }
   const read = await readLineRange(file.handle, range)
-  return read.end === 'file' ? decoded(read) : undefined
+  return read.end === 'file' ? decode(read) : undefined
 }
 
 function wholeResult({ call, offset, shown }: Reading, lines: readonly string[]): ReadResult {
@@ -187,14 +187,14 @@ function fitting(lines: readonly string[], budget: number, offset: number): stri
 
 /** The lines of a range; if its bytes were cut, without the last one, unless that is the only one. */
 function wholeLines(read: LinesRead): { readonly lines: readonly string[]; readonly cut: boolean } {
-  const text = decoded(read)
+  const text = decode(read)
   const lines = splitLines(text)
   if (read.end !== 'bytes' || /[\r\n]$/.test(text)) return { lines, cut: false }
   return lines.length > 1 ? { lines: lines.slice(0, -1), cut: false } : { lines, cut: true }
 }
 
 /** Invalid bytes are replaced; a byte order mark at the start, and a cut character at the end of a range, are omitted. */
-function decoded({ bytes, end }: LinesRead): string {
+function decode({ bytes, end }: LinesRead): string {
   return new TextDecoder().decode(bytes, { stream: end === 'bytes' })
 }
 
@@ -202,7 +202,7 @@ function numbered(note: string, lines: readonly string[], offset: number): strin
   return [note, ...lines.map((line, index) => `${offset + index}\t${line}`)].join('\n')
 }
 
-async function spilled(reading: Reading, result: ReadResult): Promise<ToolOutcome> {
+async function spillResult(reading: Reading, result: ReadResult): Promise<ToolOutcome> {
   const limit = reading.maxChars
   const { content, metadata } = await spill(reading.call.workspace, { text: result.content, prefix: 'read', limit })
   return outcomeOf(reading, { ...result, content }, metadata)

@@ -18,24 +18,24 @@ export function renderResult(
   const lines = [
     `query: ${query === '' ? '(none)' : cutText(query, MAX_SHOWN_CHARS)}`,
     `scope: path=${shownPath(path === '' ? '.' : path)}`,
-    ...listed('where', plan.query.filters.map(({ shown }) => shown).join('; ')),
-    ...listed('fields', fields.join(', ')),
-    ...listed('field_searches', searches.map(({ field, query }) => `${field} '${cutText(query, 80)}'`).join(', ')),
-    ...listed('order_by', orders.map(({ field, direction = 'asc' }) => `${field} ${direction}`).join(', ')),
-    ...listed('count_by', countBy),
+    ...itemLine('where', plan.query.filters.map(({ shown }) => shown).join('; ')),
+    ...itemLine('fields', fields.join(', ')),
+    ...itemLine('field_searches', searches.map(({ field, query }) => `${field} '${cutText(query, 80)}'`).join(', ')),
+    ...itemLine('order_by', orders.map(({ field, direction = 'asc' }) => `${field} ${direction}`).join(', ')),
+    ...itemLine('count_by', countBy),
     body.count,
     `rows_matched: ${counts.rowsMatched}`,
-    ...counted('compare_warnings', counts.compareWarnings, ' row(s) with a value that could not be compared'),
-    ...counted('json_parse_errors', counts.parseErrors),
-    ...counted('overlong_lines', counts.overlongLines, ' line(s) too long to be read'),
+    ...countLine('compare_warnings', counts.compareWarnings, ' row(s) with a value that could not be compared'),
+    ...countLine('json_parse_errors', counts.parseErrors),
+    ...countLine('overlong_lines', counts.overlongLines, ' line(s) too long to be read'),
   ]
   return [['summary:', ...lines.map((line) => `  ${line}`)].join('\n'), ...body.blocks].join('\n\n')
 }
 
-function listed(name: string, items: string): string[] {
+function itemLine(name: string, items: string): string[] {
   return items === '' ? [] : [`${name}: ${cutText(items, MAX_SHOWN_CHARS * 4)}`]
 }
 
-function counted(name: string, count: number, explanation = ''): string[] {
+function countLine(name: string, count: number, explanation = ''): string[] {
   return count === 0 ? [] : [`${name}: ${count}${explanation}`]
 }

@@ -115,8 +115,8 @@ async function outcomeOf(
     throw new FileFailure('SearchFailed', `jsonl_search failed (rc=2): ${problem}`, { metadata })
   }
   const text = renderResult(call.args, plan, { counts, body: collector.body(counts.rowsMatched) })
-  const spilled = await spill(call.workspace, { text, prefix: 'jsonl_search', limit: outputLimit(call) })
-  return { kind: 'succeeded', content: spilled.content, metadata: { ...metadata, ...spilled.metadata } }
+  const output = await spill(call.workspace, { text, prefix: 'jsonl_search', limit: outputLimit(call) })
+  return { kind: 'succeeded', content: output.content, metadata: { ...metadata, ...output.metadata } }
 }
 
 /**

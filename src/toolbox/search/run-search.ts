@@ -60,7 +60,7 @@ export async function runSearch(call: FileCall<SearchArguments>): Promise<ToolOu
       shelf.add(hits)
       progress.add(hits.path)
     })
-    return outcomeOf(call, request, { matches: await confirmed(shelf, request), end, engine: engine.name })
+    return outcomeOf(call, request, { matches: await confirmedMatches(shelf, request), end, engine: engine.name })
   })
 }
 
@@ -88,7 +88,7 @@ interface Matches {
 }
 
 /** The confirmed files to show, and the sums without the others. */
-async function confirmed(shelf: Shelf, request: SearchRequest): Promise<Matches> {
+async function confirmedMatches(shelf: Shelf, request: SearchRequest): Promise<Matches> {
   const kept = shelf.shown()
   const files: ShownFile[] = []
   for (let at = 0; at < kept.length; at += CONFIRMED_AT_ONCE) {
@@ -122,14 +122,18 @@ async function outcomeOf(
     if (returncode <= 1) return nothingFound(call, { ...metadata, returncode: 1 })
     throw new FileFailure('SearchFailed', `${engine} failed (rc=${returncode}): ${detail}`, { metadata })
   }
-  const files = await rendered(request, matches.files, args.context_lines ?? 0)
+  const files = await renderFiles(request, matches.files, args.context_lines ?? 0)
   const text = renderResult({ query: shownQuery(args), scope: scopeText(call), totalFiles, totalMatches }, files)
-  const spilled = await spill(workspace, { text, prefix: 'search', limit: outputLimit(call) })
+  const output = await spill(workspace, { text, prefix: 'search', limit: outputLimit(call) })
   const warning = returncode > 1 && incomplete(detail)
-  return { kind: 'succeeded', content: spilled.content, metadata: { ...metadata, ...warning, ...spilled.metadata } }
+  return { kind: 'succeeded', content: output.content, metadata: { ...metadata, ...warning, ...output.metadata } }
 }
 
-async function rendered(request: SearchRequest, files: readonly ShownFile[], around: number): Promise<RenderedFile[]> {
+async function renderFiles(
+  request: SearchRequest,
+  files: readonly ShownFile[],
+  around: number,
+): Promise<RenderedFile[]> {
   const all: RenderedFile[] = []
   let chars = 0
   for (const file of files) {

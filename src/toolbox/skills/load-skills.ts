@@ -40,7 +40,7 @@ export async function loadSkills(given: SkillsOptions, root = process.cwd()): Pr
     warnings.push(...read.warnings.map((warning) => `${join(folder, SKILL_FILE)}: ${warning}`))
   }
   requireUnique(all)
-  const skills = selectedOf(all, options.selected)
+  const skills = selectSkills(all, options.selected)
   const visible = skills.filter(({ hidden }) => !hidden)
   const tools = visible.length === 0 ? [] : [skillReadTool(visible), skillRunTool(visible, options)]
   return { skills, summary: summaryOf(visible), tools, warnings }
@@ -55,7 +55,7 @@ function requireUnique(skills: readonly Skill[]): void {
   }
 }
 
-function selectedOf(skills: readonly Skill[], selected: readonly string[] | undefined): readonly Skill[] {
+function selectSkills(skills: readonly Skill[], selected: readonly string[] | undefined): readonly Skill[] {
   if (selected === undefined) return skills
   const repeated = selected.find((name, index) => selected.indexOf(name) !== index)
   if (repeated !== undefined) {

@@ -118,29 +118,29 @@ interface Run {
 }
 
 function outcomeOf(end: ProcessEnd, { cmd, maxChars, timeoutMs, cancelled }: Run): ToolOutcome {
-  if (end.kind === 'unstarted') return unstarted(end.code, cmd)
+  if (end.kind === 'unstarted') return startFailure(end.code, cmd)
   const excerpt = excerptOf(stripVTControlCharacters(end.stdout.text()), maxChars)
   const cut = excerpt.truncated ? { truncated: true } : {}
   const output = excerpt.text === '' ? '' : `\n${excerpt.text}`
   if (cancelled) {
-    return failed('Cancelled', `The script was cancelled and killed.${output}`, { cmd, ...cut })
+    return failure('Cancelled', `The script was cancelled and killed.${output}`, { cmd, ...cut })
   }
   if (end.stopped !== null) {
     const seconds = timeoutMs / 1_000
-    return failed('Timeout', `skill script timed out after ${seconds}s${output}`, { timeout: seconds, cmd, ...cut })
+    return failure('Timeout', `skill script timed out after ${seconds}s${output}`, { timeout: seconds, cmd, ...cut })
   }
   const code = end.exitCode === null ? `none (ended by ${end.signal ?? 'a signal'})` : end.exitCode
   const content = `exit_code: ${code}${output}`
   const metadata = { returncode: end.exitCode, cmd, duration_ms: end.durationMs, ...cut }
-  return end.exitCode === 0 ? { kind: 'succeeded', content, metadata } : failed('NonZeroExit', content, metadata)
+  return end.exitCode === 0 ? { kind: 'succeeded', content, metadata } : failure('NonZeroExit', content, metadata)
 }
 
-function unstarted(code: string, cmd: readonly string[]): ToolOutcome {
+function startFailure(code: string, cmd: readonly string[]): ToolOutcome {
   const hint = code === 'EACCES' ? ': it is not executable, and there is no runner for its extension' : ''
-  return failed('ScriptNotStarted', `The script could not be started (${code})${hint}.`, { cmd })
+  return failure('ScriptNotStarted', `The script could not be started (${code})${hint}.`, { cmd })
 }
 
-function failed(errorType: string, content: string, metadata: JsonObject): ToolOutcome {
+function failure(errorType: string, content: string, metadata: JsonObject): ToolOutcome {
   return { kind: 'failed', errorType, content, retry: false, metadata }
 }
 

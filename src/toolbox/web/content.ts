@@ -41,7 +41,7 @@ export function kindOf(type: ContentType, bytes: Buffer): ContentKind {
 }
 
 /** The text of a body: by its byte order mark, else the charset of the header, else that of the page, else UTF-8. */
-export function decodedText(type: ContentType, bytes: Buffer): string {
+export function decodeText(type: ContentType, bytes: Buffer): string {
   const wanted = markedCharset(bytes) ?? type.charset ?? writtenCharset(bytes) ?? 'utf-8'
   return decoderFor(wanted).decode(bytes)
 }

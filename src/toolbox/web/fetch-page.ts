@@ -3,13 +3,13 @@ import { abortable } from '../../util/abort.js'
 import { firstCharacters } from '../../util/characters.js'
 import { readBody } from './body.js'
 import type { Body } from './body.js'
-import { contentTypeOf, decodedText, kindOf, kindOfType, refuseBinary } from './content.js'
+import { contentTypeOf, decodeText, kindOf, kindOfType, refuseBinary } from './content.js'
 import type { ContentKind, ContentType } from './content.js'
 import { convert, HTML_TO_MARKDOWN, PDF_TO_TEXT } from './convert.js'
 import { fetchFailure, shownUrl } from './failure.js'
 import type { FetchSettings } from './options.js'
 import { requestPage } from './request.js'
-import { parsedUrl, targetOf } from './target.js'
+import { parseUrl, targetOf } from './target.js'
 
 export interface Page {
   /** Its address after redirects. */
@@ -33,7 +33,7 @@ const MAX_ERROR_BYTES = 65_536
  * @throws FileFailure; the signal's reason.
  */
 export async function fetchPage(text: string, settings: FetchSettings, signal: AbortSignal): Promise<Page> {
-  const { url, response } = await followRedirects(parsedUrl(text), settings, signal)
+  const { url, response } = await followRedirects(parseUrl(text), settings, signal)
   const type = contentTypeOf(response.headers['content-type'])
   const status = response.statusCode ?? 0
   if (status < 200 || status > 299) throw await httpFailure(url, response, { type, signal })
@@ -60,7 +60,7 @@ async function followRedirects(
     const next = redirectOf(response)
     if (next === undefined) return { url, response }
     response.destroy()
-    url = parsedUrl(next, url)
+    url = parseUrl(next, url)
   }
   throw fetchFailure('FetchFailed', `${shownUrl(first.href)} redirects more than ${settings.maxRedirects} times.`)
 }
@@ -80,7 +80,7 @@ interface Reading {
 async function readable({ kind, type, body, url, signal }: Reading): Promise<Pick<Page, 'format' | 'text'>> {
   switch (kind) {
     case 'html': {
-      const html = Buffer.from(decodedText(type, body.bytes))
+      const html = Buffer.from(decodeText(type, body.bytes))
       return { format: 'markdown', text: await convert(HTML_TO_MARKDOWN, html, { base: url, signal }) }
     }
     case 'pdf':
@@ -88,7 +88,7 @@ async function readable({ kind, type, body, url, signal }: Reading): Promise<Pic
         throw fetchFailure('ContentTooLarge', `The PDF has more than the ${body.bytes.length} bytes that are read.`)
       return { format: 'text', text: await convert(PDF_TO_TEXT, body.bytes, { base: url, signal }) }
     case 'text':
-      return { format: 'text', text: decodedText(type, body.bytes) }
+      return { format: 'text', text: decodeText(type, body.bytes) }
     case 'binary':
       return refuseBinary(type)
   }
@@ -101,7 +101,7 @@ async function httpFailure(
 ) {
   const status = `${response.statusCode ?? 0} ${response.statusMessage ?? ''}`.trim()
   const { bytes } = await readBody(response, MAX_ERROR_BYTES, signal)
-  const message = kindOf(type, bytes) === 'text' ? decodedText(type, bytes).trim() : ''
+  const message = kindOf(type, bytes) === 'text' ? decodeText(type, bytes).trim() : ''
   return fetchFailure(
     'HttpError',
     `${shownUrl(url.href)} answered ${status}.${message === '' ? '' : ` Its message: ${firstCharacters(message, MAX_ERROR_CHARS)}`}`,

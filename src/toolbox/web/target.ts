@@ -13,7 +13,7 @@ export interface Target {
 }
 
 /** @throws FileFailure `InvalidInput` if it is not the address of a web page. */
-export function parsedUrl(text: string, base?: URL): URL {
+export function parseUrl(text: string, base?: URL): URL {
   if (text.length > MAX_URL_CHARS)
     throw fetchFailure('InvalidInput', `The URL is longer than ${MAX_URL_CHARS} characters.`)
   const url = URL.canParse(text, base?.href) ? new URL(text, base) : undefined

@@ -39,7 +39,7 @@ export async function editFile(workspace: Workspace, edit: FileEdit): Promise<Fi
   return withTarget(workspace, { path, shown, signal }, async (target) => {
     const old = await editableStats(target)
     const before = await readBytes(target)
-    const text = decoded(before, shown)
+    const text = decode(before, shown)
     const mayBeRead = workspace.readPolicy.covers(path)
     const result = replaceText(text, replacement)
     if (result.kind !== 'replaced') throw refusal(result, { text, shown, mayBeRead, replacement })
@@ -48,7 +48,7 @@ export async function editFile(workspace: Workspace, edit: FileEdit): Promise<Fi
     await replaceFile(target, old, {
       write: (file) => file.writeFile(after),
       requireUnchanged: async () => {
-        if (!(await readBytes(target)).equals(before)) throw changed(shown)
+        if (!(await readBytes(target)).equals(before)) throw conflict(shown)
       },
     })
     return {
@@ -74,23 +74,23 @@ async function editableStats(target: Target): Promise<BigIntStats> {
 async function readBytes({ folder, name, shown, signal }: Target): Promise<Buffer> {
   const file = await openIn(folder, name, { flags: constants.O_RDONLY })
   try {
-    if (!(await file.stat()).isFile()) throw changed(shown)
+    if (!(await file.stat()).isFile()) throw conflict(shown)
     const range = { offset: 1, limit: Infinity, maxBytes: MAX_EDIT_BYTES, signal }
     const { bytes, end } = await readLineRange(file, range)
     if (end === 'file') return bytes
-    throw refused(`${shown} has more than the ${MAX_EDIT_BYTES} bytes that can be edited`)
+    throw rejection(`${shown} has more than the ${MAX_EDIT_BYTES} bytes that can be edited`)
   } finally {
     await file.close()
   }
 }
 
 /** Only text can be written back unchanged, so other files are rejected. */
-function decoded(bytes: Buffer, shown: string): string {
-  if (bytes.includes(0)) throw refused(`${shown} is a binary file`)
+function decode(bytes: Buffer, shown: string): string {
+  if (bytes.includes(0)) throw rejection(`${shown} is a binary file`)
   try {
     return new TextDecoder('utf-8', { fatal: true, ignoreBOM: true }).decode(bytes)
   } catch {
-    throw refused(`${shown} is not UTF-8 text`)
+    throw rejection(`${shown} is not UTF-8 text`)
   }
 }
 
@@ -106,19 +106,19 @@ type Refusal = Exclude<Replaced, { readonly kind: 'replaced' }>
 function refusal(result: Refusal, { text, shown, mayBeRead, replacement }: RefusalContext): FileFailure {
   switch (result.kind) {
     case 'equal':
-      return refused('old_string and new_string are equal: there is nothing to change')
+      return rejection('old_string and new_string are equal: there is nothing to change')
     case 'not_found':
-      return refused(`old_string not found in ${shown}.${mayBeRead ? nearest(text, replacement.oldText) : ''}`)
+      return rejection(`old_string not found in ${shown}.${mayBeRead ? nearest(text, replacement.oldText) : ''}`)
     case 'unexpected_count':
-      return refused(`expected ${result.expected} replacement(s), found ${result.count} match(es)`, result.count)
+      return rejection(`expected ${result.expected} replacement(s), found ${result.count} match(es)`, result.count)
     case 'ambiguous': {
       const lines = lineNumbers(text, result.offsets).join(', ')
       const more = result.count > result.offsets.length ? ', …' : ''
       const advice = 'include more of the surrounding text, or set replace_all'
-      return refused(`old_string matches ${result.count} times, in lines ${lines}${more}: ${advice}`, result.count)
+      return rejection(`old_string matches ${result.count} times, in lines ${lines}${more}: ${advice}`, result.count)
     }
     case 'too_large':
-      return refused(`${shown} would become too large`)
+      return rejection(`${shown} would become too large`)
   }
 }
 
@@ -129,10 +129,10 @@ function nearest(text: string, wanted: string): string {
   return `${near}${mixed} Read the file again and copy the text exactly.`
 }
 
-function changed(shown: string): FileFailure {
-  return refused(`${shown} was changed meanwhile by another program: read it again`)
+function conflict(shown: string): FileFailure {
+  return rejection(`${shown} was changed meanwhile by another program: read it again`)
 }
 
-function refused(message: string, matches?: number): FileFailure {
+function rejection(message: string, matches?: number): FileFailure {
   return invalidInput(message, matches === undefined ? {} : { matches })
 }

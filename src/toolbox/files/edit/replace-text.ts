@@ -44,13 +44,13 @@ export function replaceText(text: string, { oldText, newText, replaceAll, expect
   const isCrlf = endsLinesWithCrlf(text)
   const adapt = (part: string): string => (isCrlf ? part.replace(/\r?\n/g, '\r\n') : part)
   const exact = { old: adapt(oldText), new: adapt(newText) }
-  const found = matchesOf(text, exact.old)
-  if (found.count === 0) return replaceRepaired(text, { oldText, newText, expected }, adapt)
-  if (expected !== undefined && found.count !== expected) {
-    return { kind: 'unexpected_count', count: found.count, expected }
+  const matches = matchesOf(text, exact.old)
+  if (matches.count === 0) return replaceRepaired(text, { oldText, newText, expected }, adapt)
+  if (expected !== undefined && matches.count !== expected) {
+    return { kind: 'unexpected_count', count: matches.count, expected }
   }
-  if (found.count > 1 && !replaceAll) return { kind: 'ambiguous', ...found }
-  return replaced(text, exact, { found, repaired: false })
+  if (matches.count > 1 && !replaceAll) return { kind: 'ambiguous', ...matches }
+  return applyReplacement(text, exact, { matches, repaired: false })
 }
 
 interface Pair {
@@ -70,31 +70,31 @@ function replaceRepaired(
   { oldText, newText, expected }: Omit<Replacement, 'replaceAll'>,
   adapt: (text: string) => string,
 ): Replaced {
-  const decoded = decodedEscapes(oldText)
+  const decoded = decodeEscapes(oldText)
   if (decoded === undefined || decoded === oldText) return { kind: 'not_found' }
-  const pair = { old: adapt(decoded), new: adapt(decodedEscapes(newText) ?? newText) }
+  const pair = { old: adapt(decoded), new: adapt(decodeEscapes(newText) ?? newText) }
   if (pair.old === pair.new) return { kind: 'equal' }
-  const found = matchesOf(text, pair.old)
-  if (found.count !== 1) return { kind: 'not_found' }
+  const matches = matchesOf(text, pair.old)
+  if (matches.count !== 1) return { kind: 'not_found' }
   if (expected !== undefined && expected !== 1) return { kind: 'unexpected_count', count: 1, expected }
-  return replaced(text, pair, { found, repaired: true })
+  return applyReplacement(text, pair, { matches, repaired: true })
 }
 
-function replaced(
+function applyReplacement(
   text: string,
   pair: Pair,
-  { found, repaired }: { readonly found: Matches; readonly repaired: boolean },
+  { matches, repaired }: { readonly matches: Matches; readonly repaired: boolean },
 ): Replaced {
   const growth = pair.new.length - pair.old.length
-  if (text.length + found.count * growth > MAX_TEXT_CHARS) return { kind: 'too_large' }
-  const changes = found.offsets.map((oldAt, index) => ({
+  if (text.length + matches.count * growth > MAX_TEXT_CHARS) return { kind: 'too_large' }
+  const changes = matches.offsets.map((oldAt, index) => ({
     oldAt,
     newAt: oldAt + index * growth,
     oldLength: pair.old.length,
     newLength: pair.new.length,
   }))
   const after = text.replaceAll(pair.old, () => pair.new)
-  return { kind: 'replaced', text: after, count: found.count, changes, repaired }
+  return { kind: 'replaced', text: after, count: matches.count, changes, repaired }
 }
 
 function matchesOf(text: string, wanted: string): Matches {
@@ -109,7 +109,7 @@ function matchesOf(text: string, wanted: string): Matches {
 }
 
 /** The text decoded as the content of a JSON string; `undefined` if it is not one. */
-function decodedEscapes(text: string): string | undefined {
+function decodeEscapes(text: string): string | undefined {
   if (!text.includes('\\')) return undefined
   try {
     const decoded: unknown = JSON.parse(`"${text}"`)

@@ -12,7 +12,7 @@ import { invalidQuery } from '../engine.js'
 import type { EngineEnd, SearchEngine, SearchRequest } from '../engine.js'
 import type { FileHits, ReportedHits } from '../hits.js'
 import { parentsToUse, ripgrepArguments } from './command.js'
-import { confirmedErrors, patternProblem } from './errors.js'
+import { confirmErrors, patternProblem } from './errors.js'
 import { fileTypeIn } from './file-types.js'
 import { RipgrepFiles } from './files.js'
 import { LineCutter, parseRecord } from './records.js'
@@ -110,7 +110,7 @@ class Run {
       const problem = exit.code === 2 ? patternProblem(errors) : undefined
       if (problem !== undefined) throw invalidQuery(this.#request.query, problem)
       for (const hits of this.#files.rest()) this.#take(hits)
-      const confirmed = await confirmedErrors(workspace, errors)
+      const confirmed = await confirmErrors(workspace, errors)
       const isForgiven = exit.code === 2 && errors !== '' && confirmed === ''
       return this.#endOf(isForgiven ? { ...exit, code: 1 } : exit, confirmed, overflow)
     } finally {

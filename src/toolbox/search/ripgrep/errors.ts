@@ -19,15 +19,15 @@ export function patternProblem(errors: string): string | undefined {
  * The errors of ripgrep. Errors on files count only if the file exists at its path: others were removed, which is not a
  * problem, or were never inside the root (see `isConfirmed`), and their names must not be shown.
  */
-export async function confirmedErrors(workspace: Workspace, errors: string): Promise<string> {
+export async function confirmErrors(workspace: Workspace, errors: string): Promise<string> {
   const lines = errors.trim().split('\n')
   if (!lines.some((line) => /^rg: .+: ./.test(line))) return errors.trim()
-  const kept: string[] = []
+  const confirmed: string[] = []
   for (const line of lines) {
     const path = OF_A_FILE.exec(line)?.[1]
-    if (path !== undefined && (await existsInside(workspace, join(workspace.root, path)))) kept.push(line)
+    if (path !== undefined && (await existsInside(workspace, join(workspace.root, path)))) confirmed.push(line)
   }
-  return kept.join('\n')
+  return confirmed.join('\n')
 }
 
 async function existsInside(workspace: Workspace, path: string): Promise<boolean> {
