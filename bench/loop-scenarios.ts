@@ -1,4 +1,4 @@
-// The package with a model in its own process that answers at once: what the loop itself costs, and the logs.
+// The package with a model in its own process that answers at once: the cost of the loop itself, and of the logs.
 import { CPU_A_TURN, meanStep } from './measures.js'
 import type { Measure } from './measures.js'
 import type { Scenario } from './scenarios.js'

@@ -1,4 +1,4 @@
-// What is measured, and what it should come to. The goals are ratios to the loop that one writes by hand with `fetch`, in
+// The measurements and their goals. The goals are ratios to the loop that one writes by hand with `fetch`, in
 // the same round, or plain numbers.
 import {
   ABOVE_CAREFUL,

@@ -1,5 +1,5 @@
 // The client that the official conformance suite starts for each scenario: connects to the server at its last argument,
-// calls every tool, and is authorized where it must be. The suite says in the environment what a scenario wants.
+// calls every tool, and is authorized if required. The suite describes the scenario in the environment.
 import { ClientCredentialsProvider, PrivateKeyJwtProvider } from '@modelcontextprotocol/client'
 import type { JsonObject, ToolContext, ToolOutcome, ToolSpec } from 'thinharness'
 import type { McpAuthProvider, McpServer } from '#mcp/index.js'
@@ -9,7 +9,7 @@ import { serverAt } from '#mcp/client/server.js'
 import { isObject } from '#util/json.js'
 import { Person } from './person.js'
 
-/** What the suite tells beside the address. */
+/** The suite's description of a scenario, in addition to the address. */
 interface Context {
   readonly client_id?: string
   readonly client_secret?: string
@@ -47,7 +47,7 @@ async function provider(): Promise<McpAuthProvider> {
   }
 }
 
-/** Where the server says that its tokens come from. A program of yours knows that without asking. */
+/** The issuer of the server's tokens. An ordinary program knows it without asking. */
 async function issuer(): Promise<string> {
   const { headers } = await fetch(url, { method: 'POST' })
   const [, metadata = ''] = /resource_metadata="([^"]+)"/.exec(headers.get('www-authenticate') ?? '') ?? []
@@ -74,7 +74,7 @@ async function callEverything(from: McpServer): Promise<void> {
   await authorized(listed)
 }
 
-/** What the suite wants a tool to be called with; else something that fits its schema. */
+/** The arguments that the suite expects for a tool; else arguments that fit its schema. */
 function argumentsFor({ name, parameters }: ToolSpec, tools: readonly ToolSpec[]): readonly JsonObject[] {
   const wanted = (context.toolCalls ?? []).filter((call) => call.name === name).map((call) => call.arguments)
   if (wanted.length > 0) return wanted

@@ -1,6 +1,6 @@
 import type { McpAuthProvider } from '#mcp/index.js'
 
-/** Keeps what an authorization needs in memory, and goes to the page at once, as a person would who agrees. */
+/** Keeps the data of an authorization in memory, and opens the page at once, like a person who agrees. */
 export class Person implements McpAuthProvider {
   readonly redirectUrl = 'http://localhost:3000/callback'
   readonly clientMetadataUrl = 'https://conformance-test.local/client-metadata.json'

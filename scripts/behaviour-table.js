@@ -1,5 +1,5 @@
 // Generates docs/behaviour.md from the titles of the tests. A title begins with the ids of the promises that its test
-// pins (`AP-12 HC-05 …`), and says what it promises. Checks the page, or writes it with `--write`.
+// pins (`AP-12 HC-05 …`), and states the promise. Checks the page, or writes it with `--write`.
 import { readFileSync, readdirSync, writeFileSync } from 'node:fs'
 import { join, relative } from 'node:path'
 import { fileURLToPath } from 'node:url'

@@ -42,7 +42,7 @@ try {
   rmSync(folder, { recursive: true, force: true })
 }
 
-/** The least of some rounds, which is what the work itself costs. */
+/** The minimum of some rounds: the cost of the work itself. */
 function extraCost() {
   const [bare, loaded] = [[], []]
   for (let round = 0; round < ROUNDS; round++) {

@@ -1,5 +1,5 @@
 export interface PackageEntry {
-  /** What a user imports, such as `thinharness/tools`. */
+  /** The specifier of an import, such as `thinharness/tools`. */
   readonly specifier: string
   /** Below `src` and `dist`, without an ending. */
   readonly name: string

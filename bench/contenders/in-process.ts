@@ -1,4 +1,4 @@
-// The package with a model in its own process that answers at once: what the loop itself costs.
+// The package with a model in its own process that answers at once: the cost of the loop itself.
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'

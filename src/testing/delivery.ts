@@ -5,7 +5,7 @@ import type { JsonObject } from '../index.js'
 import { anything, integer, object, oneOf, optional } from '../util/shape.js'
 import type { Reply } from './reply.js'
 
-/** Something that goes wrong between a provider and its client. */
+/** A failure between a provider and its client. */
 export type ProviderFault = StatusFault | BreakFault | DripFault
 
 /** An answer of another kind than a reply. */
@@ -16,28 +16,29 @@ export interface StatusFault {
   readonly message?: string
   /** Such as `{ 'retry-after': '2' }`. */
   readonly headers?: Readonly<Record<string, string>>
-  /** In place of the error in the API's own form; a text is sent as it is, such as a proxy's HTML page. */
+  /** In place of the error in the API's own form; a string is sent unchanged, such as a proxy's HTML page. */
   readonly body?: string | JsonObject
 }
 
 /**
- * A reply that does not arrive whole, or not sound. After some of it: the connection is cut (`reset`), nothing more comes
- * (`idle`), the answer ends as if it were whole (`truncate`), a piece is no JSON (`garble`), or an error is told (`error`).
+ * A reply that arrives incomplete or damaged. After a part of it, the connection is cut (`reset`), nothing more is sent
+ * (`idle`), the answer ends as if it were complete (`truncate`), a piece is not JSON (`garble`), or an error is sent
+ * (`error`).
  */
 export interface BreakFault {
   readonly fault: 'break'
   readonly how: 'reset' | 'idle' | 'truncate' | 'garble' | 'error'
-  /** Events that come before; of a reply that is not streamed, more than 0 is its first half. Default 2; 0: not a byte. */
+  /** Number of events before; of a reply that is not streamed, more than 0 is its first half. Default 2; 0: no byte. */
   readonly after?: number
   /** Default: a sentence. */
   readonly reply?: Reply | string
 }
 
-/** A reply that comes drop by drop. */
+/** A reply that is sent slowly, in drops. */
 export interface DripFault {
   readonly fault: 'drip'
   readonly reply: Reply | string
-  /** Bytes of a drop. Default 1. */
+  /** Bytes per drop. Default 1. */
   readonly bytes?: number
   /** Time between two drops, in ms. Default 1. */
   readonly everyMs?: number
@@ -53,7 +54,7 @@ export interface Rendering {
   readonly isStream: boolean
 }
 
-/** Sends a reply. Ends early, without a word, when the client goes away. */
+/** Sends a reply. Ends early, without an error, if the client disconnects. */
 export async function deliver(
   response: ServerResponse,
   { events, isStream }: Rendering,
@@ -98,7 +99,7 @@ export async function drip(response: ServerResponse, rendering: Rendering, fault
   response.end()
 }
 
-/** Sends some of a reply, and then what `fault` says. `error` is the API's, to be told in the middle. */
+/** Sends a part of a reply, and then fails as `fault` says. `error` is an error event of the API. */
 export async function breakOff(
   response: ServerResponse,
   rendering: Rendering,
@@ -121,7 +122,7 @@ export async function breakOff(
       response.end()
       return
     case 'garble':
-      // Without its last brace an event, or a reply, is no JSON.
+      // Without its last brace an event, or a reply, is not JSON.
       response.end(next.replace(/\}(\s*)$/, '$1') + rest)
       return
     case 'error':
@@ -149,7 +150,7 @@ function* piecesOf(events: readonly string[], bytes: number): Iterable<Buffer> {
   for (let from = 0; from < all.length; from += bytes) yield all.subarray(from, from + bytes)
 }
 
-/** Resolves when the piece is on its way, or never will be. */
+/** Resolves when the piece was sent or the connection was closed. */
 function write(response: ServerResponse, piece: string | Buffer): Promise<void> {
   return new Promise((resolve) => {
     const done = (): void => {

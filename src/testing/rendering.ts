@@ -5,7 +5,7 @@ import type { Reply } from './reply.js'
 import { withoutMarks } from './wire/checks.js'
 import type { WireApi, WireConversation, WireReply } from './wire/api.js'
 
-/** Of what a reply is made beside the reply itself. */
+/** The request of a reply and the form of the answer. */
 export interface ReplyTo {
   readonly api: WireApi
   readonly conversation: WireConversation
@@ -62,18 +62,18 @@ interface Prefix {
 }
 
 const CHARACTERS_A_TOKEN = 4
-/** Then everything is forgotten: about 64 MiB. */
+/** The cache is cleared above this: about 64 MiB. */
 const MOST_CHARACTERS = 32 * 1024 * 1024
 
 /**
- * What requests and replies cost, estimated from the lengths of their texts: the same for the same conversation. What
- * an earlier request began with, tools and instructions included, is read from the cache; no beginning is too short.
+ * The cost of requests and replies, estimated from the lengths of their texts: the same for the same conversation. The
+ * common beginning with an earlier request, tools and instructions included, is read from the cache, however short.
  */
 class PromptCache {
   #root: Prefix = { longer: new Map() }
   #characters = 0
 
-  /** What a request costs. Keeps its beginning, as far as the API may; `scope` is what shares a cache. */
+  /** The cost of a request. Remembers its beginning as far as the API may; `scope` names the cache. */
   inputOf(
     { prefix, cacheable }: WireConversation,
     scope: string,
@@ -105,7 +105,7 @@ class PromptCache {
   }
 }
 
-/** What a reply costs. */
+/** The cost of a reply. */
 function outputOf(parts: WireReply['parts']): Pick<TokenUsage, 'outputTokens' | 'reasoningTokens'> {
   let [outputTokens, reasoningTokens] = [0, 0]
   for (const part of parts) {

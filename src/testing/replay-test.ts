@@ -2,15 +2,15 @@ import { readFile } from 'node:fs/promises'
 import { HarnessError } from '../index.js'
 import type { DurableEvent, Harness, HarnessResult, ReplayOptions } from '../index.js'
 
-/** What a recorded run came to when it was run again: its result, or the error that it had ended in. */
+/** The outcome of a replayed run: its result, or the error that the recorded run ended in. */
 export type Replayed<Output> =
   | { readonly result: HarnessResult<Output>; readonly error: null }
   | { readonly result: null; readonly error: HarnessError }
 
 /**
  * A recorded run as a test: runs it again from a file of its events, one JSON object a line, as `fileLog` writes it. No
- * model is asked and no tool is run. Rejects with `replay_mismatch`, which names the first difference, where the harness
- * would tell something else than was recorded; with `invalid_log` for a file that is no log.
+ * model is asked and no tool is run. Rejects with `replay_mismatch`, which names the first difference, if the harness
+ * would emit something else than was recorded; with `invalid_log` for a file that is not a log.
  *
  * @example
  * test('the refund run', async () => {
@@ -41,9 +41,13 @@ async function eventsIn(file: string | URL): Promise<readonly DurableEvent[]> {
     try {
       return JSON.parse(line) as DurableEvent
     } catch (cause) {
-      throw new HarnessError('invalid_log', `Line ${index + 1} of \`${String(file)}\` is no event: it is not JSON.`, {
-        cause,
-      })
+      throw new HarnessError(
+        'invalid_log',
+        `Line ${index + 1} of \`${String(file)}\` is not an event: it is not JSON.`,
+        {
+          cause,
+        },
+      )
     }
   })
 }

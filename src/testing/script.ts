@@ -5,13 +5,13 @@ import { isObject } from '../util/json.js'
 import { resolveReply } from './reply.js'
 import type { Reply, ScriptedCall } from './reply.js'
 
-/** What a line of a script says: a reply, its text, or something that goes wrong (`Fault`). */
+/** A line of a script: a reply, its text, or a failure (`Fault`). */
 export type Answer<Fault> = string | Reply | Fault
 
-/** An answer that is computed from what was heard. What it throws fails the request. */
+/** Computes an answer from the request. An error that it throws fails the request. */
 export type Rule<Request, Fault> = (request: Request) => Answer<Fault> | Promise<Answer<Fault>>
 
-/** Tells a fault from a reply. */
+/** Distinguishes a fault from a reply. */
 interface Faulty {
   readonly fault: string
 }
@@ -22,13 +22,13 @@ interface Line<Request, Fault> {
   readonly waits: readonly Promise<unknown>[]
 }
 
-type Beside<Left extends keyof Reply> = Omit<Reply, Left | 'parts'>
+type More<Left extends keyof Reply> = Omit<Reply, Left | 'parts'>
 
 const MOST_PROBLEMS = 20
 
 /**
- * What a scripted model answers, request by request, in the order in which the requests come. It is strict: a request
- * without a line fails, and `assertDone` fails when a line had no request.
+ * The answers of a scripted model, in the order of the requests. It is strict: a request without a line fails, and
+ * `assertDone` fails if a line had no request.
  */
 export abstract class Script<Request extends ScriptRequest, Fault extends Faulty> {
   readonly #lines: Line<Request, Fault>[] = []
@@ -37,44 +37,44 @@ export abstract class Script<Request extends ScriptRequest, Fault extends Faulty
   #last: Line<Request, Fault> | null = null
   #waits: Promise<unknown>[] = []
 
-  /** Who answers, for messages. */
+  /** Name of the model or provider, for messages. */
   protected abstract readonly title: string
 
   /** A reply of this text. */
-  says(text: string, beside: Beside<'text'> = {}): this {
-    return this.#add(`says ${quoted(text)}`, { text, ...beside })
+  says(text: string, more: More<'text'> = {}): this {
+    return this.#add(`says ${quoted(text)}`, { text, ...more })
   }
 
-  /** A reply that calls one tool. `args` as a string is sent as it is, so that it need not be JSON. */
-  calls(name: string, args: JsonObject | string = {}, beside: Beside<'calls'> & { callId?: string | null } = {}): this {
-    const { callId, ...rest } = beside
+  /** A reply that calls one tool. `args` as a string is sent unchanged, and may be invalid JSON. */
+  calls(name: string, args: JsonObject | string = {}, more: More<'calls'> & { callId?: string | null } = {}): this {
+    const { callId, ...rest } = more
     const call = { name, arguments: args, ...(callId !== undefined && { callId }) }
     return this.#add(`calls \`${name}\``, { calls: [call], ...rest })
   }
 
   /** A reply that calls several tools. */
-  callsAll(calls: readonly ScriptedCall[], beside: Beside<'calls'> = {}): this {
-    return this.#add(`calls ${calls.map(({ name }) => `\`${name}\``).join(', ')}`, { calls, ...beside })
+  callsAll(calls: readonly ScriptedCall[], more: More<'calls'> = {}): this {
+    return this.#add(`calls ${calls.map(({ name }) => `\`${name}\``).join(', ')}`, { calls, ...more })
   }
 
-  /** A reply that refuses with these words. */
-  refuses(refusal: string, beside: Beside<'refusal'> = {}): this {
-    return this.#add(`refuses ${quoted(refusal)}`, { refusal, ...beside })
+  /** A reply that refuses, with this explanation. */
+  refuses(refusal: string, more: More<'refusal'> = {}): this {
+    return this.#add(`refuses ${quoted(refusal)}`, { refusal, ...more })
   }
 
-  /** Any reply, or a function that makes it from the request. */
+  /** Any reply, or a function that computes it from the request. */
   replies(answer: Answer<Fault> | Rule<Request, Fault>): this {
     return this.#add('replies', answer)
   }
 
-  /** The answer to every request from here on, however many come, none included. Must be the last line. */
+  /** The answer to every further request; there may be none. Must be the last line. */
   always(answer: Answer<Fault> | Rule<Request, Fault>): this {
     this.#add('always', answer)
     this.#last = this.#lines.pop() ?? null
     return this
   }
 
-  /** The next line is answered only after `gate` has settled: delays are the test's own. */
+  /** Delays the next line until `gate` has settled. */
   waits(gate: Promise<unknown>): this {
     this.#waits.push(gate)
     return this
@@ -88,7 +88,7 @@ export abstract class Script<Request extends ScriptRequest, Fault extends Faulty
     const left = this.#lines.slice(this.#next).map((line) => line.label)
     const problems = [...this.#problems]
     if (left.length > 0) problems.push(`Nobody asked for: ${left.join('; ')}.`)
-    if (this.#waits.length > 0) problems.push('The last `waits` has no line behind it.')
+    if (this.#waits.length > 0) problems.push('The last `waits` has no line after it.')
     if (problems.length > 0) throw new Error(`The script of ${this.title} was not followed. ${problems.join(' ')}`)
   }
 
@@ -97,7 +97,7 @@ export abstract class Script<Request extends ScriptRequest, Fault extends Faulty
   }
 
   /**
-   * The answer to a request. The line is taken at once, so that requests get their lines in the order in which they came.
+   * The answer to a request. The line is taken at once, so that requests get their lines in their order.
    * @internal
    */
   async answer(request: Request): Promise<Reply | Fault> {
@@ -108,7 +108,7 @@ export abstract class Script<Request extends ScriptRequest, Fault extends Faulty
   }
 
   /**
-   * The answer of `always` where it is one and the same for every request.
+   * The answer of `always` if it is the same for every request.
    * @internal
    */
   get constant(): Reply | Fault | null {
@@ -120,14 +120,14 @@ export abstract class Script<Request extends ScriptRequest, Fault extends Faulty
     return this.#add(label, fault)
   }
 
-  /** Notes something for `assertDone` to tell. */
+  /** Adds a problem that `assertDone` reports. */
   protected note(problem: string): void {
     if (this.#problems.length < MOST_PROBLEMS) this.#problems.push(problem)
   }
 
   #add(label: string, answer: Answer<Fault> | Rule<Request, Fault>): this {
     if (this.#last !== null) {
-      throw new HarnessError('invalid_options', `Expected no line behind \`always\`, got \`${label}\`.`)
+      throw new HarnessError('invalid_options', `Expected no line after \`always\`, got \`${label}\`.`)
     }
     const made = typeof answer === 'function' ? answer : whole(answer)
     if (!isRule(made) && !isFault(made)) resolveReply(made)
@@ -149,14 +149,14 @@ export abstract class Script<Request extends ScriptRequest, Fault extends Faulty
   }
 }
 
-/** A request for which a script has no line. */
+/** A request without a line. */
 export class ScriptEnded extends HarnessError {
   constructor(message: string) {
     super('provider_error', message)
   }
 }
 
-/** Whether an answer is something that goes wrong. */
+/** True if an answer is a fault. */
 export function isFault<Fault extends Faulty>(answer: Answer<Fault>): answer is Fault {
   return isObject(answer) && 'fault' in answer
 }

@@ -25,7 +25,7 @@ export interface ScriptedModelOptions {
   readonly provider?: string
   /** Default `scripted-1`. */
   readonly id?: string
-  /** Default: those of a model that says nothing of itself. */
+  /** Default: none stated. */
   readonly capabilities?: ModelCapabilities
 }
 
@@ -33,14 +33,14 @@ export interface ScriptedModelOptions {
 export interface ModelRequest extends ScriptRequest {
   readonly transcript: readonly TranscriptEntry[]
   readonly constants: RequestConstants
-  /** The session's own: a function may tell deltas and retries of its own, or look at the signal. */
+  /** Of the session: a function may emit deltas and report retries, or read the signal. */
   readonly options: TurnOptions
 }
 
-/** What was asked, to be looked at afterwards. */
+/** A request, recorded for assertions. */
 export interface HeardRequest {
   readonly heard: Heard
-  /** The entries that are new: those behind the last reply. */
+  /** The new entries: those after the last reply. */
   readonly entries: readonly TranscriptEntry[]
   readonly transcriptLength: number
   readonly constants: RequestConstants
@@ -56,7 +56,7 @@ export interface ModelFailure {
   readonly error: unknown
 }
 
-/** What a reply costs of which nothing is said. */
+/** The default usage of a reply. */
 const USAGE: TokenUsage = {
   inputTokens: 10,
   outputTokens: 5,
@@ -66,7 +66,7 @@ const USAGE: TokenUsage = {
 }
 
 /**
- * A model that follows a script, for tests: no network, no key, no chance.
+ * A model that follows a script, for tests: no network, no API key, no randomness.
  *
  * ```ts
  * using model = new ScriptedModel().calls('read', { path: 'a.txt' }).says('Done.')
@@ -76,15 +76,15 @@ const USAGE: TokenUsage = {
  * One script is followed by all sessions of the model together, line by line; `ScriptedModel.each` gives each session its
  * own. A request without a line fails the run; a line without a request fails `assertDone()`, which the end of a `using`
  * block calls. A reply costs 10 input and 5 output tokens unless it says otherwise. Its calls are `call_1`, `call_2` and so
- * on, counted through the conversation. Deltas are told in words, to whom listens.
+ * on, counted through the conversation. Deltas are emitted word by word if there is a listener.
  */
 export class ScriptedModel extends Script<ModelRequest, ModelFailure> implements Model {
   readonly provider: string
   readonly id: string
   readonly capabilities: ModelCapabilities
-  /** What the model was told, request by request. */
+  /** The new messages of each request. */
   readonly heard: Heard[] = []
-  /** The same with all that came along. */
+  /** The requests with all details. */
   readonly requests: HeardRequest[] = []
   protected readonly title: string
   #scripts: ((request: ModelRequest) => ScriptedModel) | null = null
@@ -99,7 +99,7 @@ export class ScriptedModel extends Script<ModelRequest, ModelFailure> implements
   }
 
   /**
-   * A model of which each session follows a script of its own, for runs at the same time. `makeScript` is called with the
+   * A model whose sessions each follow a script of their own, for concurrent runs. `makeScript` is called with the
    * session's first request, so that it can choose by the prompt.
    */
   static each(makeScript: (first: ModelRequest) => ScriptedModel, options: ScriptedModelOptions = {}): ScriptedModel {

@@ -18,38 +18,38 @@ import { chatApi } from './wire/chat.js'
 import { messagesApi } from './wire/messages.js'
 import { responsesApi } from './wire/responses.js'
 
-/** Which API a request came to. */
+/** The API of a request. */
 export type ProviderApi = 'responses' | 'chat' | 'openrouter' | 'messages'
 
 export interface ScriptedProviderOptions {
-  /** How streamed replies are cut: an event at a time, all at once, or so many bytes at a time. Default `event`. */
+  /** The pieces of streamed replies: single events, the whole reply, or a number of bytes. Default `event`. */
   readonly chunks?: Chunks
   /**
    * Keep every request in `requests`. Default true. Without it a constant `always` is answered with the same bytes
    * each time, its input tokens 0 unless it says otherwise, and requests are not even parsed: for a load server.
    */
   readonly record?: boolean
-  /** Default: one that is free. */
+  /** Default: a free port. */
   readonly port?: number
 }
 
 /** A request as a function of the script sees it. */
 export interface ProviderRequest extends ScriptRequest {
   readonly api: ProviderApi
-  /** As it was asked for. */
+  /** The requested model. */
   readonly model: string
   readonly streamed: boolean
   readonly headers: IncomingHttpHeaders
   readonly body: WireBody
 }
 
-/** A request as it came, to be looked at afterwards. */
+/** A received request, recorded for assertions. */
 export interface RecordedRequest {
   readonly method: string
   readonly path: string
-  /** Without those that hold a key. */
+  /** Without API keys. */
   readonly headers: IncomingHttpHeaders
-  /** Parsed; as text where it is no JSON. */
+  /** Parsed; a string if it is not JSON. */
   readonly body: unknown
 }
 
@@ -63,11 +63,11 @@ export interface RecordedRequest {
  * const model = anthropic('claude-sonnet-5', { apiKey: 'any', baseUrl: provider.url.messages })
  * ```
  *
- * It is as strict as the APIs are: a request whose tool results do not fit its calls, whose reasoning does not come back
- * as it was sent, or which lacks what it must have, is answered with status 400 in the API's own words. Such a request,
- * one without a line and a line without a request fail `assertDone()`, which the end of an `await using` block calls.
- * Many runs at once are served by a function of the conversation: `provider.always(({ turn, heard }) => …)`.
- * Usage is estimated from the lengths of the texts, with what an earlier request began with read from a cache.
+ * It is as strict as the APIs: a request whose tool results do not fit its calls, whose reasoning was changed, or which
+ * lacks a required field, gets status 400 with the API's own message. Such a request, a request without a line and a line
+ * without a request fail `assertDone()`, which the end of an `await using` block calls.
+ * For concurrent runs, compute replies from the conversation: `provider.always(({ turn, heard }) => …)`.
+ * Usage is estimated from the lengths of the texts, and the common beginning with an earlier request is read from a cache.
  */
 export async function scriptedProvider(options: ScriptedProviderOptions = {}): Promise<ScriptedProvider> {
   const parsed = parse(OPTIONS, options, '`scriptedProvider`')
@@ -87,9 +87,9 @@ interface Route {
 
 /** Made by `scriptedProvider`. */
 export class ScriptedProvider extends Script<ProviderRequest, ProviderFault> {
-  /** What to give as `baseUrl`, for each API. */
+  /** The `baseUrl` for each API. */
   readonly url: Readonly<Record<ProviderApi, string>>
-  /** The requests so far, those that were refused included. */
+  /** The requests so far, including rejected ones. */
   readonly requests: RecordedRequest[] = []
   protected readonly title = 'the scripted provider'
   readonly #server: Server
@@ -122,12 +122,12 @@ export class ScriptedProvider extends Script<ProviderRequest, ProviderFault> {
     return this.add(`fails with ${status}`, { fault: 'status', status, ...fault })
   }
 
-  /** A reply that does not arrive whole, or not sound. */
+  /** A reply that arrives incomplete or damaged. */
   breaks(how: BreakFault['how'], fault: Omit<BreakFault, 'fault' | 'how'> = {}): this {
     return this.add(`breaks with \`${how}\``, { fault: 'break', how, ...fault })
   }
 
-  /** A reply that comes drop by drop. */
+  /** A reply that is sent slowly, in drops. */
   drips(reply: Reply | string, fault: Omit<DripFault, 'fault' | 'reply'> = {}): this {
     return this.add('drips', { fault: 'drip', reply, ...fault })
   }
@@ -201,7 +201,7 @@ export class ScriptedProvider extends Script<ProviderRequest, ProviderFault> {
     }
   }
 
-  /** What went wrong is the client's fault or the script's: neither is to be tried again. */
+  /** The failure is the client's or the script's: a retry cannot help. */
   #refuse(api: WireApi, error: unknown, response: ServerResponse): void {
     const message = messageOf(error)
     if (error instanceof WireRefusal) this.note(`A request was refused: ${message}`)
@@ -214,7 +214,7 @@ export class ScriptedProvider extends Script<ProviderRequest, ProviderFault> {
     sendBody(response, status, { body: api.error(status, message, details) })
   }
 
-  /** Answers without a look at the request, where nothing depends on it. */
+  /** Answers without reading the request, if nothing depends on it. */
   #sendConstant({ api, name }: Route, bytes: Buffer, response: ServerResponse): boolean {
     const answer = this.#record ? null : this.constant
     if (answer === null || isFault(answer)) return false

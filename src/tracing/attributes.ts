@@ -128,7 +128,7 @@ function subagentAttributes(output: string): Attributes {
   }
 }
 
-/** Why a call failed; null when it did not. */
+/** The error of a call; null if it succeeded. */
 export function callError(event: EventOf<'tool_call_completed'>, content: Content): SpanError | null {
   const { message } = event
   const type = callErrorType(event)
@@ -142,14 +142,14 @@ export function callErrorType({ ok, cancelled, retryKind, errorType }: EventOf<'
   if (ok && retryKind === null) return null
   if (retryKind !== null) return retryKind
   if (cancelled) return 'Cancelled'
-  return TOLD_APART.find((each) => each === errorType) ?? 'ToolExecutionError'
+  return OWN_TYPES.find((each) => each === errorType) ?? 'ToolExecutionError'
 }
 
-const TOLD_APART = ['ApprovalRejected', 'Timeout'] as const
+const OWN_TYPES = ['ApprovalRejected', 'Timeout'] as const
 
 type RunFailure = Pick<EventOf<'run_failed'>, 'code' | 'errorType' | 'message'>
 
-/** Why a run ended in an error. Where the message quotes the model, it is content. */
+/** The error of a run. A message that quotes the model is content. */
 export function runError({ code, errorType, message }: RunFailure, content: Content): SpanError {
   const shown = content.kinds.messages || !QUOTES.includes(code)
   const type = code === 'error' && errorType !== 'HarnessError' ? errorType : code

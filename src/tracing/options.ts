@@ -5,11 +5,11 @@ import type { PartialFields } from '../util/shape.js'
 
 /** Which content of a run a trace may contain. */
 export interface ContentKinds {
-  /** Instructions, prompts, replies, and what tools offer. */
+  /** Instructions, prompts, replies, and tool definitions. */
   readonly messages?: boolean
   /** Arguments of tool calls. */
   readonly toolArguments?: boolean
-  /** What tools answer, and why they fail. */
+  /** Results and errors of tools. */
   readonly toolResults?: boolean
 }
 
@@ -21,7 +21,7 @@ export type Redact = (text: string, attribute: string) => string
 
 /** Options of every kind of tracing. */
 export interface TraceOptions {
-  /** Whether the trace contains messages, tool arguments and tool results: all of them, or by kind. */
+  /** Messages, tool arguments and tool results in the trace: all of them (`true`), none, or by kind. */
   readonly captureContent?: boolean | ContentKinds
   /** Removes secrets from content and error messages. If it throws, the text is left out. */
   readonly redact?: Redact
@@ -67,7 +67,7 @@ export interface Content {
   readonly kinds: Required<ContentKinds>
   /** The redacted text. */
   redact(text: string, attribute: string): string
-  /** JSON text as the value that it holds; text that is no JSON stays text. */
+  /** JSON text as the value that it holds; text that is not JSON stays text. */
   redactJson(text: string, attribute: string): JsonValue
 }
 

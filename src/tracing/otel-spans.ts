@@ -8,7 +8,7 @@ import type { Attributes, RunSpanStart, Span, SpanError, SpanSink, SpanStart } f
 const KIND = { internal: 0, client: 2 } as const
 const STATUS_ERROR = 2
 
-/** Hands spans to an OpenTelemetry tracer. */
+/** Passes spans to an OpenTelemetry tracer. */
 export class OtelSpans implements SpanSink {
   readonly #api: OtelApi
   readonly #tracer: OtelTracer
@@ -55,7 +55,7 @@ export class OtelSpans implements SpanSink {
 }
 
 class OtelSpanInContext implements Span {
-  /** A context in which the span is the one under way. */
+  /** A context in which the span is the current one. */
   readonly context: unknown
   readonly #api: OtelApi
   readonly #span: OtelSpan

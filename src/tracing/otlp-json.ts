@@ -56,7 +56,7 @@ function eventsOf({ events, error, endedAt }: TraceRecord): JsonObject[] {
   return [...listed, { name: SPAN_EVENT.exception, timeUnixNano: nanosecondsOf(endedAt), attributes }]
 }
 
-/** As text: the number is larger than JSON's are exact. */
+/** A string: the number is too large for exact JSON. */
 function nanosecondsOf(at: string): string {
   return `${Date.parse(at)}000000`
 }
@@ -67,7 +67,7 @@ function attributesOf(attributes: JsonObject): JsonObject[] {
   )
 }
 
-/** A list of texts is one; other structures are JSON text, as an OpenTelemetry tracer has them. */
+/** A list of strings stays a list; other structures become JSON text, as in an OpenTelemetry tracer. */
 function valueOf(value: JsonValue): JsonObject {
   if (typeof value === 'string') return { stringValue: value }
   if (typeof value === 'boolean') return { boolValue: value }

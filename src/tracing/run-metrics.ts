@@ -23,7 +23,7 @@ export class RunMetrics implements RunTrace {
   readonly #agent: OtelAttributes
   readonly #startedAt: string
   #model: OtelAttributes = {}
-  /** When the request under way began. */
+  /** The start of the current request. */
   #askedAt: string | null = null
   #offered: ReadonlySet<string> = new Set()
 

@@ -24,7 +24,7 @@ import type { Attributes, EventOf, Span, SpanError, SpanSink } from './spans.js'
 
 type Completed = EventOf<'tool_call_completed'>
 
-/** How spans are made of runs. */
+/** Settings of the spans of runs. */
 export interface SpanSettings {
   readonly sink: SpanSink
   readonly content: Content
@@ -101,7 +101,7 @@ class RunSpans implements RunTrace {
     return this.#run.traceparent
   }
 
-  /** The span of a call that is under way, else that of the run. */
+  /** The span of a call in progress, else that of the run. */
   spanOf(callId: string | null): Span {
     return (callId === null ? undefined : this.#tools.get(callId)) ?? this.#run
   }
@@ -248,7 +248,7 @@ class RunSpans implements RunTrace {
     this.#end(event.at, runError(event, this.#settings.content))
   }
 
-  /** Whatever is open ends with its run, in the run's error. */
+  /** Open spans end with their run, in the run's error. */
   #end(at: string, error: SpanError | null): void {
     for (const span of [...this.#tools.values(), this.#turn, this.#run]) {
       if (error !== null) span?.fail(error, at)

@@ -10,7 +10,7 @@ export interface SpanStart {
   readonly kind: 'internal' | 'client'
   readonly startedAt: string
   readonly attributes: Attributes
-  /** The span in which this one lies; null at the top of what we know. */
+  /** The span that contains this one; null if none is known. */
   readonly parent: Span | null
 }
 
@@ -29,9 +29,9 @@ export interface Span {
   /** The span ends in an error, of one of a few classes, with a message if content is allowed. */
   fail(error: SpanError, at: string): void
   end(at: string): void
-  /** Does `work` with this span as the one under way. */
+  /** Executes `work` with this span as the current one. */
   within<T>(work: () => T): T
-  /** W3C `traceparent` for whatever continues the span elsewhere, if there is one. */
+  /** W3C `traceparent` to continue the span elsewhere, if there is one. */
   readonly traceparent: string | null
 }
 
@@ -40,13 +40,13 @@ export interface SpanError {
   readonly message: string | null
 }
 
-/** Where spans go. */
+/** Receives spans. */
 export interface SpanSink {
   startRun(span: RunSpanStart): Span
   start(span: SpanStart & { readonly parent: Span }): Span
 }
 
-/** A value that is a list of texts and nothing else: OpenTelemetry has those, and no other structures. */
+/** The strings of a list of strings; null for other values. OpenTelemetry has no other structures. */
 export function textsIn(value: JsonValue): string[] | null {
   if (!Array.isArray(value)) return null
   const texts = value.filter((each): each is string => typeof each === 'string')

@@ -2,8 +2,8 @@ import type { DurableEvent, RunEvent, RunTrace, RunUsage, TracedRun, Tracing } f
 import { NO_USAGE } from '../contracts/result.js'
 
 /**
- * Traces runs from their events, long after they ran: spans have the times that the events state. `events` is what a log
- * has of a run, or what a stream told, with the children of the run among them. Spans that are open when the events end are
+ * Traces runs from their events, long after they ran: spans have the times that the events state. `events` are those of a log
+ * or a stream, including those of child runs. Spans that are open when the events end are
  * reported as failed, with the error type `Interrupted`.
  */
 export async function traceLog(tracing: Tracing, events: Iterable<RunEvent> | AsyncIterable<RunEvent>): Promise<void> {

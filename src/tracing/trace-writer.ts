@@ -6,7 +6,7 @@ import { CONTENT, OWN } from './names.js'
 /** One span that has ended: a line of a local trace. Times are ISO 8601 in UTC with milliseconds. */
 export interface TraceRecord {
   readonly type: 'span'
-  /** 32 hex digits: the same for a run, its children, and what it does after a pause or a crash. */
+  /** 32 hex digits: the same for a run, its children, and its continuation after a pause or a crash. */
   readonly traceId: string
   /** 16 hex digits. */
   readonly spanId: string
@@ -24,9 +24,9 @@ export interface TraceRecord {
 
 /** How long a record may wait in memory, in ms. */
 const WRITE_EVERY_MS = 200
-/** Records that may wait; what comes on top is dropped and counted. */
+/** Records that may wait; further ones are dropped and counted. */
 const MOST_WAITING = 4096
-/** A trace is cut into files of this part of what its folder may hold, so that old parts of a long one can go. */
+/** A file of a trace has at most this part of its folder's size, so that old parts of a long trace can be deleted. */
 const PARTS = 8
 /** Largest part of a file for a line, and for one write. */
 const LINES = 4
@@ -46,7 +46,7 @@ export class TraceWriter {
   #waiting: Waiting[] = []
   #timer: NodeJS.Timeout | null = null
   #writing: Promise<void> = Promise.resolve()
-  /** Bytes in each folder, as far as is known; counted again before anything is deleted. */
+  /** Bytes in each known folder; counted again before a deletion. */
   readonly #folders = new Map<string, number>()
   /** The current part of each trace; a forgotten one is looked up. */
   readonly #parts = new Map<string, number>()

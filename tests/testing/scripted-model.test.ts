@@ -279,12 +279,12 @@ describe('strictness', () => {
     using model = new ScriptedModel().says('First.').always(({ turn }) => `Again ${turn}.`)
     const turns = await converse(model.openSession(), 'Go.', 3)
     expect(turns.map((turn) => textOf(turn.entry.parts))).toEqual(['First.', 'Again 1.', 'Again 2.'])
-    expect(() => model.says('More.')).toThrow('Expected no line behind `always`, got `says "More."`.')
+    expect(() => model.says('More.')).toThrow('Expected no line after `always`, got `says "More."`.')
   })
 
   test('an invalid line is rejected when it is written', () => {
     expect(() => new ScriptedModel().calls('')).toThrow(/`calls\[0\].name` of a reply/)
-    expect(() => new ScriptedModel().waits(Promise.resolve()).assertDone()).toThrow(/no line behind it/)
+    expect(() => new ScriptedModel().waits(Promise.resolve()).assertDone()).toThrow(/no line after it/)
   })
 })
 

@@ -6,23 +6,23 @@ import { chatApi } from '../wire/chat.js'
 import { messagesApi } from '../wire/messages.js'
 import { responsesApi } from '../wire/responses.js'
 
-/** The server's side of an API, so that an adapter for it can be tried: what it reads, and what it writes. */
+/** The server's side of an API, for tests of its adapter: it reads requests and writes replies. */
 export interface ConformanceApi {
-  /** What a request says. Throws for what the API refuses: the stricter, the more the laws are worth. */
+  /** Reads a request. Throws for a request that the API rejects: the stricter, the better the tests. */
   read(request: WireRequest): ReadRequest
   /** The body of a whole reply. */
   whole(reply: WireReply): JsonObject
   /** The same reply as a stream: the text of its events, in order. */
   stream(reply: WireReply): readonly string[]
-  /** The body of an answer with an error status, with these words in it. */
+  /** The body of an answer with an error status; it contains `message`. */
   error(status: number, message: string): JsonObject
-  /** Whether a request asks for a stream. Default: its `stream` is true. */
+  /** True if a request asks for a stream. Default: its `stream` is true. */
   isStreamed?(body: WireBody): boolean
   /** An id for the call of this number. Default `call_1` and so on. */
   callId?(ordinal: number): string
-  /** A piece of a reply that the API may have one day, with `mark` in it. Default: there can be none. */
+  /** A piece of a reply that the API does not have yet, with `mark` in it. Default: there can be none. */
   unknownBlock?(mark: string): JsonObject
-  /** Told of each reply that is given, for an API that keeps conversations. */
+  /** Is called with each reply, for an API that stores conversations. */
   keep?(request: ReadRequest, reply: WireReply): void
 }
 
@@ -33,7 +33,7 @@ export interface ReadRequest {
   readonly instructions: string
   /** Names of the tools that are offered. */
   readonly tools: readonly string[]
-  /** The server keeps what was said before: the request itself does not hold all of it. Default false. */
+  /** True if the server stores earlier messages and the request does not contain them. Default false. */
   readonly isContinuation?: boolean
 }
 

@@ -1,4 +1,4 @@
-/** Chance that can be had again: the same seed gives the same numbers (mulberry32). */
+/** Reproducible random values: the same seed gives the same numbers (mulberry32). */
 export class Chance {
   #state: number
 
@@ -7,7 +7,7 @@ export class Chance {
     this.#state = seed >>> 0
   }
 
-  /** From 0 up to, and without, 1. */
+  /** From 0 to below 1. */
   next(): number {
     this.#state = (this.#state + 0x6d2b79f5) >>> 0
     let mixed = this.#state
@@ -21,7 +21,7 @@ export class Chance {
     return least + Math.floor(this.next() * (most - least + 1))
   }
 
-  /** Whether something happens that happens in `share` of all cases. */
+  /** True in `share` of all cases. */
   happens(share: number): boolean {
     return this.next() < share
   }
@@ -30,7 +30,7 @@ export class Chance {
     return list[this.int(0, list.length - 1)] ?? list[0]
   }
 
-  /** From `least` to `most` things. */
+  /** From `least` to `most` items. */
   several<T>(least: number, most: number, make: (index: number) => T): T[] {
     return Array.from({ length: this.int(least, most) }, (_, index) => make(index))
   }
@@ -41,7 +41,7 @@ export type Cut = (bytes: Buffer) => readonly Buffer[]
 
 export const byteByByte: Cut = (bytes) => Array.from(bytes, (_, index) => bytes.subarray(index, index + 1))
 
-/** In pieces of up to `most` bytes, which heed neither characters nor lines. */
+/** In pieces of up to `most` bytes, regardless of characters and lines. */
 export function atRandom(chance: Chance, most: number): Cut {
   return (bytes) => {
     const pieces: Buffer[] = []

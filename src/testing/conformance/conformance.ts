@@ -21,40 +21,40 @@ const LAWS = { ...requestLaws, ...mendedLaws, ...replyLaws, ...failureLaws }
 export type LawName = keyof typeof LAWS
 
 export interface ConformanceOptions {
-  /** Makes the model. It must send its requests with `fetch`, or to `baseUrl`. */
+  /** Creates the model. It must send its requests with `fetch`, or to `baseUrl`. */
   readonly make: (server: ConformanceServer) => Model
-  /** The API that it speaks: one that is known here, or the server's side of your own. */
+  /** The API of the model: a known one, or the server's side of your own. */
   readonly api: ProviderApi | ConformanceApi
-  /** Laws that the adapter need not keep, such as `stable_prefix` where the server keeps the conversation. Default: none. */
+  /** Laws that do not apply, such as `stable_prefix` if the server stores the conversation. Default: none. */
   readonly without?: readonly LawName[]
-  /** Where chance begins, a whole number. Default: another each time. It is told when a law is broken. */
+  /** Seed of the random cases, a whole number. Default: random. The error of a broken law contains it. */
   readonly seed?: number
-  /** Cases that are tried for a law. Default 20. */
+  /** Number of cases for each law. Default 20. */
   readonly cases?: number
   /** Longest time of one turn, in ms. Default 5,000. */
   readonly turnMs?: number
 }
 
-/** Something that every adapter must keep. */
+/** A rule that every adapter must follow. */
 export interface Law {
   readonly name: LawName
   /** The law in a sentence. */
   readonly says: string
-  /** Tries it. Rejects with an error that says what is broken, and how to see it again. */
+  /** Checks it. Rejects with an error that states the problem and how to reproduce it. */
   readonly check: () => Promise<void>
 }
 
 /**
- * The laws that an adapter must keep, to be tried by any test runner:
+ * The laws that an adapter must keep, for any test runner:
  *
  * ```ts
  * const laws = conformance({ api: 'chat', make: ({ fetch }) => openaiCompatible('m', { fetch, baseUrl: 'http://any/v1' }) })
  * for (const { name, check } of laws) test(name, check)
  * ```
  *
- * Conversations and replies are made by chance; what is served goes over the `fetch` that the model is made with, or over
- * a server on this machine. A model that repeats a request tells it (`onRetry`) and is stopped there: no law waits.
- * Throws `invalid_options` for options that cannot be right.
+ * Conversations and replies are random. Replies are served through the `fetch` that the model is created with, or by a
+ * server on this machine. A model that retries a request reports it (`onRetry`) and is stopped there: no law waits.
+ * Throws `invalid_options`.
  */
 export function conformance(options: ConformanceOptions): readonly Law[] {
   const { without = [], seed = Math.floor(Math.random() * 1_000_000_000), ...given } = parse(OPTIONS, options, NAME)

@@ -10,12 +10,12 @@ import type {
 import type { WireReply } from '../wire/api.js'
 import type { Chance } from './chance.js'
 
-/** A reply as a server gives it, but for what the request says. */
+/** A reply of a server, without the fields that depend on the request. */
 export type GivenReply = Omit<WireReply, 'body' | 'model'>
 
 type GivenPart = WireReply['parts'][number]
 
-/** What is hard to carry: quotes, line ends, other scripts, what looks like the wire. */
+/** Texts that are hard to transport: quotes, line ends, other scripts, wire formats. */
 const PIECES = [
   'word',
   'two words',
@@ -37,7 +37,7 @@ const PIECES = [
   '`code`',
 ] as const
 
-/** Makes what a case is about. Each text has a mark of its own, so that it is found again. */
+/** Generates random conversations and replies. Each text has a unique mark. */
 export class Generator {
   readonly chance: Chance
   readonly #name: string
@@ -46,13 +46,13 @@ export class Generator {
   #entries = 0
   #calls = 0
 
-  /** `name` keeps the marks of one generator apart from those of another. */
+  /** `name` makes the marks of generators differ. */
   constructor(chance: Chance, name = 'm') {
     this.chance = chance
     this.#name = name
   }
 
-  /** A word that is in nothing else. */
+  /** A unique word. */
   mark(): string {
     return `${this.#name}${(++this.#marks).toString(36)}x${this.chance.int(0, 46655).toString(36)}`
   }
@@ -126,7 +126,7 @@ export class Generator {
     return { role: 'tool', ...this.stamp(), callId, name, content, isError }
   }
 
-  /** A reply that another provider gave, with what only that one understands. */
+  /** A reply of another provider, with native data of that provider. */
   foreignReply(): TranscriptEntry & { role: 'assistant' } {
     const { parts, finishReason, usage } = this.reply()
     const foreign = parts.map((part) => this.#foreignPart(part))
@@ -154,7 +154,7 @@ export class Generator {
     return { type: 'tool_call', callId: this.#foreignId(), name, arguments: part.arguments, native }
   }
 
-  /** Providers differ in what an id may be. */
+  /** Providers differ in the ids that they allow. */
   #foreignId(): string {
     const id = this.callId()
     return this.chance.pick([id, `${id}_${'long'.repeat(20)}`, `${id}:é 漢`, `toolu_${id}`, id.slice(-1) + id])

@@ -6,8 +6,8 @@ import { different, expectSame, shown } from '../expect.js'
 import type { HeardRequest } from './stage.js'
 
 /**
- * What a request says, against what the transcript and the constants say. Throws with the first thing that is lost,
- * added or changed. Ids may be translated, as long as a call and its result agree; reasoning may be told in the text.
+ * Compares a request with the transcript and the constants. Throws with the first difference. Ids may be translated, as
+ * long as a call and its result agree; reasoning may be part of the text.
  */
 export function checkSaid(
   request: HeardRequest,
@@ -39,7 +39,7 @@ function saidIn(entry: TranscriptEntry): Said {
   return { ...messageOf(entry), ...(isReasoned && { reasons: true }) }
 }
 
-/** What a person said in several messages may come in one. */
+/** Consecutive messages of a person may be sent as one. */
 function merged(messages: readonly Said[]): readonly Said[] {
   const all: Said[] = []
   for (const message of messages) {
@@ -51,7 +51,7 @@ function merged(messages: readonly Said[]): readonly Said[] {
   return all
 }
 
-/** The ids of calls on both sides: each belongs to one of the other. */
+/** The ids of calls on both sides, one to one. */
 class Pairs {
   readonly #theirs = new Map<string, string>()
   readonly #ours = new Map<string, string>()
@@ -95,7 +95,7 @@ function checkMessage(
   }
 }
 
-/** Equal as JSON; what is no JSON object is in it as a text. */
+/** Equal as JSON; arguments that are not a JSON object are in it as a string. */
 function checkArguments(given: string, wanted: string, place: string): void {
   const [value, wantedValue] = [parsedOf(given), parsedOf(wanted)]
   if (given === wanted || JSON.stringify(value) === JSON.stringify(wantedValue)) return
@@ -103,13 +103,13 @@ function checkArguments(given: string, wanted: string, place: string): void {
   throw different(place, given, wanted)
 }
 
-/** What was thought is in the request: in a form of its own, or in the text. */
+/** The reasoning is in the request: in a form of its own, or in the text. */
 function checkReasoning({ parts }: AssistantEntry, { body, read }: HeardRequest): void {
   if (read.isContinuation === true) return
   const texts = textsIn(body)
   for (const part of parts) {
     if (part.type !== 'reasoning' || part.text === '' || texts.some((text) => text.includes(part.text))) continue
-    throw new Error(`Reasoning is lost: the request says nowhere ${shown(part.text)}.`)
+    throw new Error(`Reasoning is lost: the request does not contain ${shown(part.text)}.`)
   }
 }
 

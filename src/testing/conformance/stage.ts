@@ -9,15 +9,15 @@ import { bodyOf, closeServer, openServer, originOf } from '../http.js'
 import type { WireBody, WireReply } from '../wire/api.js'
 import type { ConformanceApi, ReadRequest } from './api.js'
 
-/** What an adapter is to be made with: either way leads to the same server. */
+/** Two ways to the same server, for the creation of an adapter. */
 export interface ConformanceServer {
-  /** Sends a request in memory, wherever it goes. What it is answered comes in exactly the pieces that a law wants. */
+  /** Sends any request to the server, in memory. The reply arrives in exactly the pieces that a law wants. */
   readonly fetch: typeof globalThis.fetch
-  /** A server on this machine, without a path: it answers to every path alike. */
+  /** A server on this machine, without a path: every path is equal. */
   readonly baseUrl: string
 }
 
-/** How a request is to be answered. */
+/** The answer to a request. */
 export type Delivery =
   | { readonly status: number; readonly headers?: Readonly<Record<string, string>>; readonly words: string }
   | {
@@ -29,7 +29,7 @@ export type Delivery =
     }
   | 'no_answer'
 
-/** A request that came, and what it says. */
+/** A received request. */
 export interface HeardRequest {
   readonly body: WireBody
   readonly read: ReadRequest
@@ -45,7 +45,7 @@ interface Answer {
 /** A server of one API that answers as a law wants, over a `fetch` of its own and over HTTP. */
 export class Stage implements ConformanceServer {
   readonly heard: HeardRequest[] = []
-  /** Why the API refused the last request; null where it did not. */
+  /** The API's reason for rejecting the last request; null if it did not. */
   refusal: string | null = null
   readonly baseUrl: string
   readonly api: ConformanceApi
@@ -58,7 +58,7 @@ export class Stage implements ConformanceServer {
     server.on('request', (request: IncomingMessage, response: ServerResponse) => void this.#serve(request, response))
   }
 
-  /** How the next request is answered. */
+  /** Sets the answer to the next request. */
   answers(delivery: Delivery): void {
     this.#next = delivery
     this.refusal = null
@@ -88,11 +88,11 @@ export class Stage implements ConformanceServer {
     if (!answer.stalls) response.end()
   }
 
-  /** Null: there is none. */
+  /** Null: no answer. */
   #answer(headers: Readonly<Record<string, string | readonly string[] | undefined>>, text: string): Answer | null {
     const body = parsedOf(text)
     try {
-      if (!isObject(body)) throw new Error('The body of a request is no JSON object.')
+      if (!isObject(body)) throw new Error('The body of a request is not a JSON object.')
       const read = this.api.read({ headers, body })
       this.heard.push({ body, read })
       return this.#delivered(body, read)
@@ -105,7 +105,7 @@ export class Stage implements ConformanceServer {
   #delivered(body: WireBody, read: ReadRequest): Answer | null {
     const delivery = this.#next
     this.#next = null
-    if (delivery === null) throw new Error('One request was expected, and a further one came.')
+    if (delivery === null) throw new Error('One request was expected, and another one was sent.')
     if (delivery === 'no_answer') return null
     if ('status' in delivery)
       return whole(delivery.status, this.api.error(delivery.status, delivery.words), delivery.headers)

@@ -133,7 +133,7 @@ export class Talk {
   /** The last request to the server. */
   get request(): HeardRequest {
     const heard = this.stage.heard.at(-1)
-    if (heard === undefined) throw new Error('No request came.')
+    if (heard === undefined) throw new Error('No request was sent.')
     return heard
   }
 }

@@ -15,29 +15,29 @@ export type LogLawName = keyof typeof LAWS
 
 /** `Store` is the kind of your logs. */
 export interface LogContractOptions<Store extends RunLog> {
-  /** A log that holds nothing, and shares nothing with the ones made before. */
+  /** Opens an empty log that shares nothing with earlier ones. */
   readonly open: () => Store | Promise<Store>
-  /** The same log once more, as another process would open it. Default: the same object, for a log in memory. */
+  /** Opens the same log again, like another process. Default: the same object, for a log in memory. */
   readonly reopen?: (log: Store) => Store | Promise<Store>
-  /** Breaks what the log stands on while it works, such as its connections. Default: nothing can break. */
+  /** Breaks the resources of the log while it works, such as its connections. Default: nothing can break. */
   readonly kill?: (log: Store) => Promise<void>
-  /** Is called with each log when its law has been tried. */
+  /** Is called with each log after its law was checked. */
   readonly close?: (log: Store) => Promise<void>
-  /** Laws that the log need not keep, such as those of methods that it does not have. Default: none. */
+  /** Laws that do not apply, such as those of missing methods. Default: none. */
   readonly without?: readonly LogLawName[]
 }
 
-/** Something that every log must keep. */
+/** A rule that every log must follow. */
 export interface ContractLaw {
   readonly name: LogLawName
   /** The law in a sentence. */
   readonly says: string
-  /** Tries it. Rejects with an error that says what is broken. */
+  /** Checks it. Rejects with an error that states the problem. */
   readonly check: () => Promise<void>
 }
 
 /**
- * The laws that every log of runs must keep, to be tried by any test runner:
+ * The laws that every log of runs must keep, for any test runner:
  *
  * ```ts
  * const laws = runLogContract({ open: () => fileLog(mkdtempSync(prefix)) })
@@ -45,7 +45,7 @@ export interface ContractLaw {
  * ```
  *
  * A log without `claim`, or without `inspect`, `list` and `prune`, names the laws of these in `without`.
- * Throws `invalid_options` for options that cannot be right.
+ * Throws `invalid_options`.
  */
 export function runLogContract<Store extends RunLog>(options: LogContractOptions<Store>): readonly ContractLaw[] {
   const { without = [], ...given } = parse(optionsOf<Store>(), options, '`runLogContract`')
@@ -88,7 +88,7 @@ async function checkLaw<Store extends RunLog>(name: LogLawName, options: LogCont
   }
 }
 
-/** The log with a plain refusal in place of what it does not have. */
+/** The log; a missing method throws an error that says so. */
 function asStore(log: RunLog): LogStore {
   return new Proxy(log as LogStore, {
     get(target, name) {

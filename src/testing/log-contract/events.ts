@@ -79,7 +79,7 @@ export class Events {
     return this.#digest
   }
 
-  /** One more event, of which only the message matters. */
+  /** One more event; only its message matters. */
   note(message: string): DurableEvent {
     const { usage } = this.#digest
     const hookFailures = usage.hookFailures + 1

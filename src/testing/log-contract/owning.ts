@@ -16,7 +16,7 @@ export const owningLaws = {
       expectSame('the claim of another', await other.claim(RUN, 'bob', LONG_MS), false)
       expectSame('the release by another', await other.claim(RUN, 'bob', 0), false)
       await expectRejected('an append by another', other.append(RUN, events.slice(0, 1), { owner: 'bob' }), 'run_owned')
-      await expectRejected('an append by nobody', other.append(RUN, events.slice(0, 1)), 'run_owned')
+      await expectRejected('an append without an owner', other.append(RUN, events.slice(0, 1)), 'run_owned')
       await expectStored(other, RUN, { events: [] })
       await store.append(RUN, events.slice(0, 2), { owner: 'ann' })
       expectSame('the claim of its owner', await store.claim(RUN, 'ann', LONG_MS), true)

@@ -4,7 +4,7 @@ import type { FinishReason, JsonObject, TokenUsage } from '../../index.js'
 
 /** A wire format as a server speaks it: reads requests strictly, writes replies whole and as events. */
 export interface WireApi {
-  /** Throws a `WireRefusal` for what the API refuses. */
+  /** Throws a `WireRefusal` for requests that the API rejects. */
   readonly read: (request: WireRequest) => WireConversation
   /** An id for the tool call of this number, in the API's form. */
   readonly callId: (ordinal: number) => string
@@ -15,9 +15,9 @@ export interface WireApi {
   readonly error: (status: number, message: string, details?: ErrorDetails) => JsonObject
   /** An error in the middle of a stream. */
   readonly errorEvent: (message: string) => string
-  /** What is written to the prompt cache has a price of its own. */
+  /** Writes to the prompt cache have a price of their own. */
   readonly chargesCacheWrites: boolean
-  /** Told of each reply that is made, for an API that keeps them. */
+  /** Is called with each reply, for an API that stores them. */
   readonly keep?: (conversation: WireConversation, reply: WireReply) => void
 }
 
@@ -28,7 +28,7 @@ export interface WireRequest {
 
 export type WireBody = Readonly<Record<string, unknown>>
 
-/** What a request comes to, whatever its API. */
+/** The content of a request, in the same form for all APIs. */
 export interface WireConversation {
   readonly messages: readonly ScriptMessage[]
   readonly instructions: string
@@ -53,7 +53,7 @@ export interface WireReply {
   readonly parts: readonly ResolvedPart<string | null>[]
   readonly finishReason: FinishReason
   readonly nativeFinishReason: string | undefined
-  /** `null`: nothing is said of it. A field that is null is left out. */
+  /** `null`: it is not reported. A field that is null is left out. */
   readonly usage: TokenUsage | null
   /** The request that it answers. */
   readonly body: WireBody
@@ -64,7 +64,7 @@ export interface ErrorDetails {
   readonly code?: string | null
 }
 
-/** A request that the API refuses, in its own words. */
+/** A request that the API rejects, with its own message. */
 export class WireRefusal extends Error {
   override readonly name = 'WireRefusal'
   readonly status: number

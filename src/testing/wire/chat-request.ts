@@ -46,7 +46,7 @@ function isInstruction({ role }: WireBody): boolean {
   return role === 'system' || role === 'developer'
 }
 
-/** Each call has one answer, directly behind the message that made it. */
+/** Each call has one answer, directly after its message. */
 function readMessages(given: readonly WireBody[]): readonly ScriptMessage[] {
   const messages: ScriptMessage[] = []
   let open: readonly HeardCall[] = []
@@ -113,7 +113,7 @@ function readMessage(message: WireBody, place: string): ScriptMessage {
   return { role, text: textContent(content), calls }
 }
 
-/** Details with a signature or a seal must come back as they were sent. */
+/** Details with a signature or a seal must come back unchanged. */
 function checkReasoning(details: unknown, place: string): void {
   if (!Array.isArray(details)) return
   for (const [index, each] of details.entries()) {

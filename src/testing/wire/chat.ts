@@ -102,12 +102,12 @@ const FINISH_REASONS: Readonly<Record<WireReply['finishReason'], string>> = {
 function streamOf(reply: WireReply, isRouter: boolean): string[] {
   const base = { ...shell(reply, isRouter), object: 'chat.completion.chunk' }
   const options = reply.body['stream_options']
-  const toldUsage = isRouter || (isObject(options) && options['include_usage'] === true)
+  const hasUsage = isRouter || (isObject(options) && options['include_usage'] === true)
   const blank = isRouter ? {} : { logprobs: null }
-  const unpriced = toldUsage && !isRouter ? { usage: null } : {}
+  const unpriced = hasUsage && !isRouter ? { usage: null } : {}
   const chunk = (delta: JsonObject, end: JsonObject = { finish_reason: null }) =>
     sse({ ...base, choices: [{ index: 0, delta, ...blank, ...end }], ...unpriced })
-  const last = toldUsage ? [sse({ ...base, choices: [], ...usageField(reply.usage, isRouter) })] : []
+  const last = hasUsage ? [sse({ ...base, choices: [], ...usageField(reply.usage, isRouter) })] : []
   return [
     chunk({ role: 'assistant', content: '', ...(!isRouter && { refusal: null }) }),
     ...deltasOf(reply.parts, isRouter).map((delta) => chunk(delta)),

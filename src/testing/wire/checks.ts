@@ -50,7 +50,7 @@ export function checkToolNames(names: readonly string[], chosen: unknown): void 
   }
 }
 
-/** What a cache compares of something: all but the marks that say what to keep. */
+/** A value as a cache compares it: without its cache marks. */
 export function withoutMarks(value: unknown): string {
   return JSON.stringify(value, (key, member: unknown) => (key === 'cache_control' ? undefined : member))
 }

@@ -130,7 +130,7 @@ function readCall({ id, name, input }: WireBody, place: string, ids: Set<string>
   return { callId: id, name, arguments: JSON.stringify(input) }
 }
 
-/** A thinking block must come back as it was sent. */
+/** A thinking block must come back unchanged. */
 function checkThinking({ type, thinking, signature, data }: WireBody, place: string): void {
   if (type === 'redacted_thinking' && !isSealed(data)) {
     throw new WireRefusal(`${place}: Invalid \`data\` in \`redacted_thinking\` block`)

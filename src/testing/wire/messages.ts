@@ -31,7 +31,7 @@ function shell({ id, model }: WireReply): JsonObject {
   return { model, id: `msg_01${id}`, type: 'message', role: 'assistant' }
 }
 
-/** The block of a part; none for a refusal, whose words stand beside the content. */
+/** The block of a part; none for a refusal, whose explanation is not part of the content. */
 function blocksOf(part: Part): JsonObject[] {
   switch (part.type) {
     case 'text':
@@ -44,7 +44,7 @@ function blocksOf(part: Part): JsonObject[] {
     case 'block':
       return [part.data]
     case 'call': {
-      // A text that is no JSON has no other place in a whole reply.
+      // Arguments that are not JSON have no other place in a whole reply.
       const input = (parsedOf(part.arguments || '{}') ?? part.arguments) as JsonObject
       return [{ type: 'tool_use', ...filled({ id: part.callId }), name: part.name, input }]
     }
@@ -65,7 +65,7 @@ function stream(reply: WireReply): string[] {
   ]
 }
 
-/** The start of a block, and what is told of it until it stops. */
+/** The start of a block and its deltas. */
 function blockEvents(part: Exclude<Part, { type: 'refusal' }>, index: number): string[] {
   const block = blocksOf(part)[0] ?? {}
   const start = (blank: JsonObject) =>
@@ -115,7 +115,7 @@ function usageField(usage: TokenUsage | null): JsonObject {
   return usage === null ? {} : { usage: { ...usageOf(usage), service_tier: 'standard' } }
 }
 
-/** The API counts what was read from and written to the cache apart from the other input. */
+/** The API does not count cache reads and writes as input tokens. */
 function usageOf(usage: TokenUsage): JsonObject {
   const { inputTokens, outputTokens, cacheReadTokens, cacheWriteTokens, reasoningTokens } = usage
   return filled({

@@ -41,7 +41,7 @@ function blockOf(part: Part & { type: 'text' | 'refusal' }): JsonObject {
   return { type: 'output_text', annotations: [], logprobs: [], text: part.text }
 }
 
-/** What is told of an item: that it is there, its pieces, and the whole of it. */
+/** The events of an item: its addition, its pieces, and the complete item. */
 export function itemEvents(part: Part, item: JsonObject, index: number): ResponsesEvent[] {
   const place = { output_index: index }
   return [

@@ -74,7 +74,7 @@ function isInstruction({ role }: WireBody): boolean {
 function checkReasoning(items: readonly WireBody[], kept: KeptReplies): void {
   for (const [index, item] of items.entries()) {
     const { type, id, encrypted_content: blob } = item
-    // What a reference stands for is not kept.
+    // Referenced items are not stored.
     if (type === 'item_reference') throw notFound(id)
     if (type !== 'reasoning') continue
     const isOpen = blob === undefined || blob === null
@@ -98,7 +98,7 @@ function notFound(id: unknown): WireRefusal {
   return new WireRefusal(`Item with id '${String(id)}' not found. ${reason}`, { param: 'input' }, 404)
 }
 
-/** Whether an item is the model's own. */
+/** True if an item is part of a reply. */
 function isReply(item: WireBody | undefined): boolean {
   if (item === undefined || item['type'] === 'function_call_output') return false
   return item['role'] === undefined || item['role'] === 'assistant'
@@ -139,7 +139,7 @@ function readSaid(item: WireBody, index: number): ScriptMessage {
   throw new WireRefusal(message, { param: `input[${index}].role`, code: 'invalid_value' })
 }
 
-/** Every call has an answer behind it, every answer a call before it. */
+/** Every call has an answer after it, every answer a call before it. */
 function checkAnswers(messages: readonly ScriptMessage[]): void {
   const open = new Set<string>()
   for (const message of messages) {

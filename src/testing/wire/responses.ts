@@ -7,7 +7,7 @@ import { itemEvents, itemOf } from './responses-items.js'
 import type { ResponsesEvent } from './responses-items.js'
 import { readResponsesRequest } from './responses-request.js'
 
-/** OpenAI's Responses API. Keeps the latest conversations, for requests that go on from a reply by its id. */
+/** OpenAI's Responses API. Stores the latest conversations, for requests that continue a reply by its id. */
 export function responsesApi(): WireApi {
   const kept = new Map<string, readonly ScriptMessage[]>()
   return {

@@ -12,7 +12,7 @@ export function sealed(text: string): string {
   return `${SEAL}${signatureOf(text).slice(2, 12)}.${Buffer.from(text).toString('base64url')}`
 }
 
-/** Whether a text is what `sealed` made, unchanged. */
+/** True for an unchanged result of `sealed`. */
 export function isSealed(blob: unknown): boolean {
   if (typeof blob !== 'string' || !blob.startsWith(SEAL)) return false
   const text = Buffer.from(blob.slice(blob.indexOf('.') + 1), 'base64url').toString()

@@ -17,7 +17,7 @@ export const failureLaws = {
         for (let count = 0; count < 4; count++) {
           const share = given.chance.next()
           const outcome = await talk.askAgain({ reply, cut: firstOf(share) }, { streamed })
-          const what = `the ${streamed ? 'stream' : 'reply'} of which ${Math.round(share * 100)} % came`
+          const what = `a ${streamed ? 'stream' : 'reply'} that ended after ${Math.round(share * 100)} %`
           if (outcome.kind === 'failure') checkFailure(outcome, what)
           else expectSame(what, outcome.turn.entry.parts, whole.entry.parts)
         }
@@ -25,7 +25,7 @@ export const failureLaws = {
     },
   },
   error_answers: {
-    says: 'An error status is a `provider_error` with the status and the words of the provider, and repeated only where that can help.',
+    says: 'An error status is a `provider_error` with the status and the words of the provider, and is retried only if that can help.',
     holds: async (given) => {
       const talk = given.talk().say()
       for (const [status, isPassing] of STATUSES) {
@@ -54,7 +54,7 @@ export const failureLaws = {
   },
 } as const satisfies Readonly<Record<string, LawText>>
 
-/** Statuses, and whether a repetition can help. */
+/** Statuses; true if a retry can help. */
 const STATUSES = [
   [400, false],
   [401, false],
@@ -68,7 +68,7 @@ const STATUSES = [
   [503, true],
 ] as const
 
-/** A failure that the library knows, or a repetition that was told. */
+/** A failure of the library, or a reported retry. */
 function checkFailure({ error, retry }: Outcome & { kind: 'failure' }, what: string): void {
   if (retry !== null || (error instanceof HarnessError && error.code === 'provider_error')) return
   throw new Error(`Expected a \`provider_error\` for ${what}, got: ${messageOf(error)}`, { cause: error })

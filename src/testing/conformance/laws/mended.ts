@@ -7,7 +7,7 @@ import type { LawText, Talk } from '../talk.js'
 
 export const mendedLaws = {
   mended_history: {
-    says: 'A broken history is mended in the request and told: each call gets one result, its own where it has one.',
+    says: 'A broken history is mended in the request, and reported: each call gets one result, its own if it has one.',
     holds: async (given) => {
       const talk = given.talk().say()
       talk.add(replyWithCalls(talk))
@@ -39,7 +39,7 @@ function replyWithCalls({ generator }: Talk): TranscriptEntry & { role: 'assista
 
 interface Broken {
   readonly entries: readonly TranscriptEntry[]
-  /** Null: only the order is wrong, and nothing needs a word. */
+  /** Null: only the order is wrong, and nothing is reported. */
   readonly problem: TranscriptRepair['problem'] | null
 }
 

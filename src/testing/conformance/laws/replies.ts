@@ -45,7 +45,7 @@ export const replyLaws = {
     share: 0.5,
   },
   deltas: {
-    says: 'The deltas that are told add up to the reply: its text, its thoughts, the arguments of each call.',
+    says: 'The deltas add up to the reply: its text, its reasoning, the arguments of each call.',
     holds: async (given) => {
       const talk = given.talk().say()
       const outcome = await talk.askAgain(
@@ -54,13 +54,13 @@ export const replyLaws = {
       )
       const { parts } = turnIn(outcome, given.stage).entry
       const calls = toolCallsOf(parts)
-      const told = joined(outcome.deltas)
-      expectSame('the text that was told', told['text_delta'] ?? '', textOf(parts))
+      const sent = joined(outcome.deltas)
+      expectSame('the text of the deltas', sent['text_delta'] ?? '', textOf(parts))
       const thoughts = parts.map((part) => (part.type === 'reasoning' ? part.text : ''))
-      expectSame('the reasoning that was told', told['reasoning_delta'] ?? '', thoughts.join(''))
-      for (const { callId, arguments: text } of calls) {
-        const said = told[`tool_input_delta ${callId}`] ?? '{}'
-        expectSame(`the arguments that were told of \`${callId}\``, JSON.parse(said), JSON.parse(text))
+      expectSame('the reasoning of the deltas', sent['reasoning_delta'] ?? '', thoughts.join(''))
+      for (const { callId, arguments: args } of calls) {
+        const text = sent[`tool_input_delta ${callId}`] ?? '{}'
+        expectSame(`the arguments in the deltas of \`${callId}\``, JSON.parse(text), JSON.parse(args))
       }
       const ids = outcome.deltas.filter(({ kind }) => kind === 'tool_input_delta').map(({ callId }) => callId)
       const strange = ids.find((id) => calls.every(({ callId }) => callId !== id))
@@ -69,36 +69,32 @@ export const replyLaws = {
     },
   },
   unknown_blocks: {
-    says: 'A piece of a reply that nobody knows disturbs nothing, and is sent back in its place.',
+    says: 'An unknown piece of a reply changes nothing else, and is sent back in its place.',
     holds: async (given) => {
       const talk = given.talk().say()
       const { generator } = talk
       const mark = generator.mark()
       const block = given.stage.api.unknownBlock?.(mark)
       if (block === undefined) return
-      const [before, behind] = [generator.text(), generator.text()]
+      const [before, after] = [generator.text(), generator.text()]
       const parts = [
         { type: 'text', text: before },
         { type: 'block', data: block },
-        { type: 'text', text: behind },
+        { type: 'text', text: after },
       ] as const
       const reply = generator.replyOf([...parts, generator.call()])
       const turn = await talk.hear(reply, { streamed: given.chance.happens(0.5) })
-      expectSame('the text beside an unknown piece', textOf(turn.entry.parts), before + behind)
-      expectSame('the calls beside an unknown piece', toolCallsOf(turn.entry.parts).length, 1)
+      expectSame('the text around an unknown piece', textOf(turn.entry.parts), before + after)
+      expectSame('the calls after an unknown piece', toolCallsOf(turn.entry.parts).length, 1)
       await talk.turn()
       if (talk.request.read.isContinuation === true) return
-      const wanted = orderOf(given.stage.api.whole({ ...reply, model: 'm', body: {} }), [before, mark, behind])
-      expectSame(
-        'the order in which the reply is sent back',
-        orderOf(talk.request.body, [before, mark, behind]),
-        wanted,
-      )
+      const wanted = orderOf(given.stage.api.whole({ ...reply, model: 'm', body: {} }), [before, mark, after])
+      expectSame('the order in which the reply is sent back', orderOf(talk.request.body, [before, mark, after]), wanted)
     },
     share: 0.5,
   },
   call_ids: {
-    says: 'Every call has an id of its own, also where the provider gives none, or one twice.',
+    says: 'Every call has an id of its own, even if the provider gives none, or one twice.',
     holds: async (given) => {
       const talk = given.talk().say()
       const { generator } = talk
@@ -125,7 +121,7 @@ export const replyLaws = {
     },
   },
   usage: {
-    says: 'Usage is what the provider reported, and null where it reported nothing.',
+    says: 'Usage is what the provider reported, and null if it reported nothing.',
     holds: async (given) => {
       const talk = given.talk().say()
       const reply = talk.generator.reply()
@@ -152,7 +148,7 @@ export const replyLaws = {
         for (const streamed of [true, false]) {
           const outcome = await talk.askAgain({ reply: generator.replyOf(parts, { finishReason }) }, { streamed })
           const isClean = outcome.kind === 'turn' && outcome.turn.entry.finishReason === 'stop'
-          if (isClean) throw new Error(`A reply that ended by \`${finishReason}\` is told as a clean answer.`)
+          if (isClean) throw new Error(`A reply that ended by \`${finishReason}\` is reported as a clean answer.`)
         }
       }
       const calls = turnIn(
@@ -170,7 +166,7 @@ export const replyLaws = {
   },
 } as const satisfies Readonly<Record<string, LawText>>
 
-/** What of a turn is the reply's; arguments by their value, since how they are written is not told by every API. */
+/** A turn without its raw reply. Arguments are compared by value: not every API keeps their spelling. */
 function plain({ raw, ...turn }: ModelTurn): Omit<ModelTurn, 'raw'> {
   const parts = turn.entry.parts.map((part) => (part.type === 'tool_call' ? withPlainArguments(part) : part))
   return { ...turn, entry: { ...turn.entry, parts } }
@@ -197,7 +193,7 @@ function namesOf(calls: readonly { readonly name: string }[]): string[] {
   return calls.map(({ name }) => name)
 }
 
-/** Texts in the order in which they stand in a body; what is missing is left out. */
+/** Texts in the order in which they are in a body; missing ones are left out. */
 function orderOf(body: unknown, texts: readonly string[]): string[] {
   const all = textsIn(body).join('\n')
   const found = texts.filter((text) => all.includes(text))

@@ -10,7 +10,7 @@ import type { Case, LawText, Talk } from '../talk.js'
 
 export const requestLaws = {
   round_trip: {
-    says: 'What the transcript says is what the server reads: nothing is lost, added or changed.',
+    says: 'The server reads exactly the transcript: nothing is lost, added or changed.',
     holds: async (given) => {
       const talk = given.talk()
       await talkAWhile(talk, { foreign: 0, streamed: given.chance.happens(0.5) })
@@ -18,7 +18,7 @@ export const requestLaws = {
     },
   },
   foreign_transcript: {
-    says: 'A transcript that other providers began goes on here, with everything that they said.',
+    says: 'A transcript of other providers is continued with everything in it.',
     holds: async (given) => {
       const talk = given.talk()
       await talkAWhile(talk, { foreign: given.chance.pick([1, 0.5]), streamed: given.chance.happens(0.5) })
@@ -26,7 +26,7 @@ export const requestLaws = {
     },
   },
   stable_prefix: {
-    says: 'A request begins with what the request before it said, unchanged, so that the provider can cache it.',
+    says: 'A request begins with the previous request, unchanged, so that the provider can cache it.',
     holds: async (given) => {
       const talk = given.talk()
       const first = given.stage.heard.length
@@ -36,7 +36,7 @@ export const requestLaws = {
     },
   },
   fresh_session: {
-    says: 'A session that is given a whole transcript at once says the same as one that grew with it.',
+    says: 'A new session sends a whole transcript exactly as the session that grew with it.',
     holds: async (given) => {
       const talk = given.talk()
       const streamed = given.chance.happens(0.5)
@@ -50,7 +50,7 @@ export const requestLaws = {
     },
   },
   sessions: {
-    says: 'Sessions of one model know nothing of each other.',
+    says: 'Sessions of one model are independent.',
     holds: async (given) => {
       const talks = [given.talk('left'), given.talk('right')] as const
       for (let round = 0; round < 3; round++) {
@@ -62,7 +62,7 @@ export const requestLaws = {
     },
   },
   media: {
-    says: 'Images, files and audio are sent, or refused, or named as left out: never dropped in silence.',
+    says: 'Images, files and audio are sent, or refused, or named as left out: never dropped silently.',
     holds: async (given) => {
       for (const [index, part] of MEDIA.entries()) {
         await checkMediaInPrompt(given, part, MARKS[index] ?? '')
@@ -80,12 +80,12 @@ async function checkLast(talk: Talk): Promise<void> {
   checkSaid(talk.request, asked, talk.constants)
 }
 
-/** Without the marks that say how far a provider shall cache: they may move. */
+/** Without the cache marks, which may move. */
 function unmarked(body: unknown): Readonly<Record<string, unknown>> {
   return JSON.parse(withoutMarks(body)) as Readonly<Record<string, unknown>>
 }
 
-/** One list may have grown, the conversation; all else is the same. */
+/** One list may have grown, the conversation; everything else is the same. */
 function checkBeginning(before: Readonly<Record<string, unknown>>, after: Readonly<Record<string, unknown>>): void {
   expectSame('the fields of a later request', Object.keys(after).sort(), Object.keys(before).sort())
   const changed = Object.keys(before).filter((name) => JSON.stringify(before[name]) !== JSON.stringify(after[name]))
@@ -157,5 +157,5 @@ function checkCarried({ request }: Talk, part: Medium, { mark, maySay }: WantedM
   const plain = Buffer.from(part.data, 'base64').toString()
   if (texts.some((text) => text.includes(mark) || text.includes(plain))) return
   if (maySay && texts.some((text) => text.includes(part.mediaType) || text.includes(`\`${part.type}\``))) return
-  throw new Error(`The ${part.type} of type \`${part.mediaType}\` is dropped in silence.`)
+  throw new Error(`The ${part.type} of type \`${part.mediaType}\` is dropped silently.`)
 }
