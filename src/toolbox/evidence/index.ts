@@ -5,8 +5,7 @@ import { parseFieldPath, valueAt } from '../jsonl/field-path.js'
 import { FileFailure, isMissing, isSystemError, PathValidationError } from '../workspace/failure.js'
 import { readLineRange, splitLines } from '../workspace/lines.js'
 import { shownPath } from '../workspace/path-text.js'
-import { openFile, withResolved } from '../workspace/safe-open.js'
-import { workspaceOf } from '../workspace/workspace.js'
+import { withFile, workspaceOf } from '../workspace/workspace.js'
 import type { EvidenceSources } from './sources.js'
 
 /**
@@ -90,20 +89,12 @@ async function filePassage(
   if (last < first) return { problem: `\`to_line\` must be at least \`from_line\`, ${first}` }
   const workspace = workspaceOf(OPTIONS, root)
   const shown = shownPath(file)
-  return withResolved(
-    () => workspace.rootPolicy.resolve(file),
-    async (path) => {
-      const { handle } = await openFile(workspace, path, shown)
-      try {
-        const range = { offset: first, limit: last - first + 1, maxBytes: MAX_BYTES, signal }
-        const { bytes, end } = await readLineRange(handle, range)
-        const place = first === last ? `line ${first} of \`${shown}\`` : `lines ${first} to ${last} of \`${shown}\``
-        if (end === 'bytes') return { problem: `${place} are too long to be compared: name fewer lines` }
-        const text = new TextDecoder().decode(bytes)
-        return splitLines(text).length > 0 ? { text, place } : { problem: `\`${shown}\` has no line ${first}` }
-      } finally {
-        await handle.close()
-      }
-    },
-  )
+  return withFile(workspace, { policy: workspace.rootPolicy, path: file }, async ({ handle }) => {
+    const range = { offset: first, limit: last - first + 1, maxBytes: MAX_BYTES, signal }
+    const { bytes, end } = await readLineRange(handle, range)
+    const place = first === last ? `line ${first} of \`${shown}\`` : `lines ${first} to ${last} of \`${shown}\``
+    if (end === 'bytes') return { problem: `${place} are too long to be compared: name fewer lines` }
+    const text = new TextDecoder().decode(bytes)
+    return splitLines(text).length > 0 ? { text, place } : { problem: `\`${shown}\` has no line ${first}` }
+  })
 }

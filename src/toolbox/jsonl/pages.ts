@@ -35,7 +35,7 @@ export class Pages implements RowCollector {
         if (lines.length < keepRows) lines.push({ number, text: rowText(row, this.#view) })
       },
       close: () => {
-        if (rows > 0) this.#shelf.add({ kind: 'read', path, matches: rows, lines })
+        if (rows > 0) this.#shelf.add({ path, matches: rows, lines, isReported: false })
       },
     }
   }

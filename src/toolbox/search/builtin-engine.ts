@@ -9,7 +9,7 @@ import { concurrently } from './concurrently.js'
 import { invalidQuery } from './engine.js'
 import type { SearchEngine, SearchRequest, SearchTask } from './engine.js'
 import { BINARY_BYTES, lineText, MAX_MATCHES_COUNTED } from './hits.js'
-import type { Line, ReadHits } from './hits.js'
+import type { FileHits, Line } from './hits.js'
 import { eachMatchingLine, lineFeeds } from './pattern/matching-lines.js'
 import { compilePattern } from './pattern/pattern.js'
 import type { Pattern } from './pattern/pattern.js'
@@ -79,7 +79,7 @@ async function* filesOf(request: SearchRequest): AsyncGenerator<string, void, un
 }
 
 interface SearchedFile {
-  readonly hits: ReadHits
+  readonly hits: FileHits
   /** A line was too long to be searched completely. */
   readonly isCut: boolean
 }
@@ -120,5 +120,5 @@ async function searchFile(
     number += block === null ? 1 : lineFeeds(block, 0, block.length)
     if (matches >= MAX_MATCHES_COUNTED) break
   }
-  return { hits: { kind: 'read', path, matches, lines }, isCut }
+  return { hits: { path, matches, lines, isReported: false }, isCut }
 }

@@ -6,32 +6,20 @@ export interface Line {
   readonly number: number
   /** Without its line end, cut. */
   readonly text: string
-}
-
-/** A line that a program reported. */
-export interface ReportedLine extends Line {
-  /** Its start in the file, in bytes; `undefined` if the program did not report it. */
-  readonly offset: number | undefined
+  /** Its start in the file, in bytes, if a program reported it. */
+  readonly offset?: number | undefined
 }
 
 /** The matches in one file. */
-export type FileHits = ReadHits | ReportedHits
-
-/** The file was read here, at its place inside the root. */
-export interface ReadHits {
-  readonly kind: 'read'
+export interface FileHits {
   /** Absolute. */
   readonly path: string
   /** Number of matching lines; counting ends at `MAX_MATCHES_COUNTED`. */
   readonly matches: number
   /** The first of them, ascending; none if only the number is wanted. */
   readonly lines: readonly Line[]
-}
-
-/** A program that opens files by name read it: must be confirmed before any of it is shown. */
-export interface ReportedHits extends Omit<ReadHits, 'kind' | 'lines'> {
-  readonly kind: 'reported'
-  readonly lines: readonly ReportedLine[]
+  /** A program that opens files by name read it, not this process: must be confirmed before any of it is shown. */
+  readonly isReported: boolean
 }
 
 /** Matching lines that are counted in one file. Both engines stop there: counting a million would mean holding or printing them. */

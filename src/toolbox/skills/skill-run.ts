@@ -12,7 +12,7 @@ import { runProcess } from '../process/run-process.js'
 import type { ProcessEnd } from '../process/run-process.js'
 import { FileFailure, invalidInput, isMissing } from '../workspace/failure.js'
 import { shownPath } from '../workspace/path-text.js'
-import { openFile, withResolved } from '../workspace/safe-open.js'
+import { withFile } from '../workspace/workspace.js'
 import type { SkillsOptions } from './options.js'
 import { skillTool } from './skill-tool.js'
 import type { SkillCall } from './skill-tool.js'
@@ -94,19 +94,12 @@ function requireRunnable(scriptArgs: readonly string[]): void {
 /** @throws PathValidationError if it is outside the skill; FileFailure `NotFound`, or if it is not a file. */
 async function scriptAt({ folder }: Skill, script: string): Promise<string> {
   const workspace = workspaceOfSkill(folder)
-  return withResolved(
-    () => workspace.rootPolicy.resolve(script),
-    async (path) => {
-      try {
-        const { handle } = await openFile(workspace, path, shownPath(script))
-        await handle.close()
-        return path
-      } catch (error) {
-        if (isMissing(error)) throw new FileFailure('NotFound', `script not found: ${shownPath(script)}`)
-        throw error
-      }
-    },
-  )
+  try {
+    return await withFile(workspace, { policy: workspace.rootPolicy, path: script }, async ({ path }) => path)
+  } catch (error) {
+    if (isMissing(error)) throw new FileFailure('NotFound', `script not found: ${shownPath(script)}`)
+    throw error
+  }
 }
 
 interface Run {

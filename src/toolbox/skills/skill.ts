@@ -1,7 +1,6 @@
 import { FileFailure } from '../workspace/failure.js'
 import { shownPath } from '../workspace/path-text.js'
-import { openFile, withResolved } from '../workspace/safe-open.js'
-import { workspaceOf } from '../workspace/workspace.js'
+import { withFile, workspaceOf } from '../workspace/workspace.js'
 import type { Workspace } from '../workspace/workspace.js'
 
 /** A folder of instructions and other files that a model reads when a task requires it. */
@@ -32,22 +31,14 @@ export function workspaceOfSkill(folder: string): Workspace {
  */
 export async function readSkillFile(folder: string, path: string): Promise<string> {
   const workspace = workspaceOfSkill(folder)
-  return withResolved(
-    () => workspace.rootPolicy.resolve(path),
-    async (resolved) => {
-      const { handle, stats } = await openFile(workspace, resolved, shownPath(path))
-      try {
-        if (stats.size > MAX_FILE_BYTES) throw tooLarge(path, stats.size)
-        const bytes = Buffer.alloc(Number(stats.size))
-        const { bytesRead } = await handle.read(bytes, 0, bytes.length, 0)
-        const text = new TextDecoder().decode(bytes.subarray(0, bytesRead))
-        if (text.includes('\0')) throw new FileFailure('UnsupportedContent', `not text: ${shownPath(path)}`)
-        return text
-      } finally {
-        await handle.close()
-      }
-    },
-  )
+  return withFile(workspace, { policy: workspace.rootPolicy, path }, async ({ handle, stats }) => {
+    if (stats.size > MAX_FILE_BYTES) throw tooLarge(path, stats.size)
+    const bytes = Buffer.alloc(Number(stats.size))
+    const { bytesRead } = await handle.read(bytes, 0, bytes.length, 0)
+    const text = new TextDecoder().decode(bytes.subarray(0, bytesRead))
+    if (text.includes('\0')) throw new FileFailure('UnsupportedContent', `not text: ${shownPath(path)}`)
+    return text
+  })
 }
 
 function tooLarge(path: string, size: bigint): FileFailure {

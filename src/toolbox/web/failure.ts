@@ -1,3 +1,4 @@
+import { cutText } from '../../util/characters.js'
 import { FileFailure } from '../workspace/failure.js'
 import { escapeControls } from '../workspace/path-text.js'
 
@@ -8,5 +9,5 @@ export function fetchFailure(errorType: string, message: string): FileFailure {
 
 /** An address for a message: bounded. */
 export function shownUrl(url: string): string {
-  return url.length > 300 ? `${url.slice(0, 300)}…` : url
+  return cutText(url, 300)
 }

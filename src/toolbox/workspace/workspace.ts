@@ -3,10 +3,10 @@ import { join, relative, resolve, sep } from 'node:path'
 import { HarnessError, messageOf } from '../../contracts/errors.js'
 import { fileToolLimits, parseFileToolOptions } from './options.js'
 import type { FileToolLimits, FileToolOptions } from './options.js'
-import { escapeControls, expandHome } from './path-text.js'
+import { escapeControls, expandHome, shownPath } from './path-text.js'
 import { containedPath, isInside, PathPolicy } from './paths.js'
-import { descriptorsWork } from './safe-open.js'
-import type { Ground } from './safe-open.js'
+import { descriptorsWork, openFile, withResolved } from './safe-open.js'
+import type { Ground, OpenedFile } from './safe-open.js'
 
 /** The harness's own folder in a root: never listed or searched, and not writable by the model. */
 export const OWN_FOLDER = '.thinharness'
@@ -58,6 +58,28 @@ export function sharedOptions(options: {
   const shared = parseFileToolOptions(options)
   if (shared.root !== undefined) workspaceOf(shared, shared.root)
   return shared
+}
+
+/**
+ * Resolves a path as the model gave it, opens the file for reading, and closes it afterwards.
+ * @throws PathValidationError; FileFailure; an error of the system if it does not exist.
+ */
+export async function withFile<T>(
+  workspace: Workspace,
+  { policy, path }: { readonly policy: PathPolicy; readonly path: string },
+  use: (file: OpenedFile) => Promise<T>,
+): Promise<T> {
+  return withResolved(
+    () => policy.resolve(path),
+    async (resolved) => {
+      const file = await openFile(workspace, resolved, shownPath(path))
+      try {
+        return await use(file)
+      } finally {
+        await file.handle.close()
+      }
+    },
+  )
 }
 
 function createWorkspace(options: FileToolOptions, rawRoot: string): Workspace {

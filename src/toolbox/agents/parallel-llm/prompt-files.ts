@@ -3,25 +3,19 @@ import type { JsonObject } from '../../../util/json.js'
 import { FileFailure } from '../../workspace/failure.js'
 import { shownPath } from '../../workspace/path-text.js'
 import { replaceFile, withTarget, writableStats } from '../../workspace/replace-file.js'
-import { openFile, withResolved } from '../../workspace/safe-open.js'
+import { withResolved } from '../../workspace/safe-open.js'
+import { withFile } from '../../workspace/workspace.js'
 import type { Workspace } from '../../workspace/workspace.js'
 
 const MAX_PROMPT_BYTES = 32 * 1024 * 1024
 
 /** The prompts of a file: a JSON array of strings. @throws FileFailure, PathValidationError. */
 export async function readPrompts(workspace: Workspace, path: string): Promise<readonly string[]> {
-  const text = await withResolved(
-    () => workspace.readPolicy.resolve(path),
-    async (resolved) => {
-      const { handle, stats } = await openFile(workspace, resolved, shownPath(path))
-      try {
-        if (stats.size > MAX_PROMPT_BYTES) throw invalid(`a file of prompts may have at most ${MAX_PROMPT_BYTES} bytes`)
-        return await handle.readFile('utf8')
-      } finally {
-        await handle.close()
-      }
-    },
-  )
+  const file = { policy: workspace.readPolicy, path }
+  const text = await withFile(workspace, file, async ({ handle, stats }) => {
+    if (stats.size > MAX_PROMPT_BYTES) throw invalid(`a file of prompts may have at most ${MAX_PROMPT_BYTES} bytes`)
+    return handle.readFile('utf8')
+  })
   const parsed = parseJson(text)
   const prompts = parsed.ok ? parsed.value : null
   if (Array.isArray(prompts) && prompts.length > 0 && prompts.every((prompt) => typeof prompt === 'string'))

@@ -4,7 +4,7 @@ import type { ReadableFile } from '../../workspace/safe-open.js'
 import type { SearchRequest } from '../engine.js'
 import { utf8File } from '../blocks.js'
 import { lineText } from '../hits.js'
-import type { ReportedLine } from '../hits.js'
+import type { Line } from '../hits.js'
 import type { ShownFile } from '../shelf.js'
 
 const LF = 0x0a
@@ -16,7 +16,7 @@ const NUL = 0
  * files outside.
  */
 export async function isConfirmed(request: SearchRequest, file: ShownFile): Promise<boolean> {
-  if (file.kind === 'read') return true
+  if (!file.isReported) return true
   try {
     const opened = await openListed(request.workspace, file.path)
     try {
@@ -30,7 +30,7 @@ export async function isConfirmed(request: SearchRequest, file: ShownFile): Prom
   }
 }
 
-async function hasLines(file: ReadableFile, lines: readonly ReportedLine[], maxLineChars: number): Promise<boolean> {
+async function hasLines(file: ReadableFile, lines: readonly Line[], maxLineChars: number): Promise<boolean> {
   const bytes = Buffer.allocUnsafe(maxLineChars * 4 + 8)
   for (const { offset, text } of lines) {
     if (offset === undefined) return false

@@ -10,7 +10,7 @@ import { DeadlinePassed } from '../../workspace/failure.js'
 import { builtinEngine, isWanted } from '../builtin-engine.js'
 import { invalidQuery } from '../engine.js'
 import type { EngineEnd, SearchEngine, SearchRequest } from '../engine.js'
-import type { FileHits, ReportedHits } from '../hits.js'
+import type { FileHits } from '../hits.js'
 import { parentsToUse, ripgrepArguments } from './command.js'
 import { confirmErrors, patternProblem } from './errors.js'
 import { fileTypeIn } from './file-types.js'
@@ -149,7 +149,7 @@ class Run {
     }
   }
 
-  #take(hits: ReportedHits): void {
+  #take(hits: FileHits): void {
     const path = this.#absolute(hits.path)
     if (!this.#isAllowed(path)) return
     this.#found = true

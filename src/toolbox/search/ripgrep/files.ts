@@ -1,30 +1,24 @@
 import { lineText, MAX_MATCHES_COUNTED } from '../hits.js'
-import type { ReportedHits, ReportedLine } from '../hits.js'
+import type { FileHits, Line } from '../hits.js'
+import type { SearchTask } from '../engine.js'
 import { isMatchRecord } from './records.js'
 import type { RipgrepRecord } from './records.js'
 
-export interface FileLimits {
-  /** Matching lines of a file whose text is kept. */
-  readonly keepLines: number
-  readonly maxLineChars: number
-  /** False if the matches of a file, by its path as ripgrep reports it, are only counted. */
-  readonly wantsLines: (path: string) => boolean
-}
-
 interface OpenFile {
   matches: number
-  lines: ReportedLine[]
+  lines: Line[]
 }
 
 /** Groups records by file. Memory is bounded by the lines that are kept. */
 export class RipgrepFiles {
-  readonly #limits: FileLimits
+  readonly #limits: Pick<SearchTask, 'keepLines' | 'maxLineChars' | 'wantsLines'>
   readonly #open = new Map<string, OpenFile>()
   #current: string | undefined
   /** The current file, if its matches are only counted. */
   #counted: OpenFile | undefined
 
-  constructor(limits: FileLimits) {
+  /** @param limits With paths as ripgrep reports them. */
+  constructor(limits: Pick<SearchTask, 'keepLines' | 'maxLineChars' | 'wantsLines'>) {
     this.#limits = limits
   }
 
@@ -36,7 +30,7 @@ export class RipgrepFiles {
   }
 
   /** Adds a record; returns the file that it completes, with the path as ripgrep reports it. */
-  add(record: RipgrepRecord | 'too_long'): ReportedHits | undefined {
+  add(record: RipgrepRecord | 'too_long'): FileHits | undefined {
     if (record === 'too_long') {
       // Only a match can be too long: it counts, but its line cannot be shown.
       if (this.#current !== undefined) this.#fileAt(this.#current).matches++
@@ -60,7 +54,7 @@ export class RipgrepFiles {
   }
 
   /** The files that were never completed. */
-  rest(): readonly ReportedHits[] {
+  rest(): readonly FileHits[] {
     return [...this.#open].map(([path, file]) => this.#close(path, file)).filter((hits) => hits !== undefined)
   }
 
@@ -84,9 +78,9 @@ export class RipgrepFiles {
     if (isFull) file.lines.pop()
   }
 
-  #close(path: string, { matches, lines }: OpenFile): ReportedHits | undefined {
+  #close(path: string, { matches, lines }: OpenFile): FileHits | undefined {
     this.#open.delete(path)
-    return matches === 0 ? undefined : { kind: 'reported', path, matches, lines }
+    return matches === 0 ? undefined : { path, matches, lines, isReported: true }
   }
 }
 
