@@ -20,7 +20,7 @@ export interface UserEntry extends EntryStamp {
   readonly content: readonly ContentPart[]
   /** Set when the harness wrote it (a limit notice, a correction, a report), not a person. */
   readonly notice?: true
-  /** Of the report of a run in the background: the call that started it, and where its content comes from. */
+  /** Of the report of another run: the call that started it, and the source of its content. */
   readonly callId?: string
   readonly source?: ContentSource
 }

@@ -9,10 +9,7 @@ export interface Notice {
 }
 
 /** `<harness_notice kind="KIND">`, the content, and the closing tag, each on lines of their own. */
-export function renderNotice(notice: {
-  readonly kind: Notice['kind'] | 'background_report'
-  readonly content: string
-}): string {
+export function renderNotice(notice: { readonly kind: string; readonly content: string }): string {
   return `<harness_notice kind="${notice.kind}">\n${notice.content}\n</harness_notice>`
 }
 

@@ -12,7 +12,7 @@ export interface ChildStart {
   readonly stored: StoredChild | null
   /** What people have answered to it since. */
   readonly answers: readonly Answer[]
-  /** Aborted with the call; of a run in the background, with the run. */
+  /** Aborted with the call; of a run that the call leaves behind, with the run. */
   readonly signal: AbortSignal
   /** When it may begin. Default: at once. */
   readonly within?: Within

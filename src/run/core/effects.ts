@@ -4,7 +4,7 @@ import type { BatchCall } from '../machine/batch-call.js'
 import type { Unstamped, UserEntry } from '../../contracts/entry.js'
 
 /**
- * How long to wait for runs in the background: take what has ended by now; until one of them ends or asks, or somebody
+ * How long to wait for the other runs that calls of this run have left: take what has ended by now; until one of them ends or asks, or somebody
  * steers the run; until all have ended or ask.
  */
 export type Until = 'now' | 'next' | 'all'
@@ -23,10 +23,10 @@ export interface Effects {
   refuseCalls(calls: readonly BatchCall[]): Promise<void>
   /** Settles calls that had started when the process that ran them ended. */
   settleUnknown(calls: readonly BatchCall[]): Promise<void>
-  /** Tells what runs in the background have come to. True when there was something. */
-  tellBackground(until: Until): Promise<boolean>
-  /** Ends the runs in the background, and tells that. */
-  endBackground(): Promise<void>
+  /** Emits the reports and questions of other runs. True if there were any. */
+  takeReports(until: Until): Promise<boolean>
+  /** Ends the other runs, and emits their reports. */
+  endOthers(): Promise<void>
   /** The run fails: ends what still works for it. */
   stop(): Promise<void>
 }

@@ -2,18 +2,9 @@ import { HarnessError } from '../../contracts/errors.js'
 import { firstDifference } from '../../util/first-difference.js'
 import { isObject } from '../../util/json.js'
 import type { Answer } from '../machine/answers.js'
+import { GIVEN_KINDS } from '../machine/events.js'
 import type { DurableEvent } from '../machine/events.js'
 import { endedError } from '../machine/settled.js'
-
-/** What other processes, people, hooks and adapters did: taken as it is. */
-const GIVEN: ReadonlySet<DurableEvent['kind']> = new Set([
-  'hook_failed',
-  'transcript_repaired',
-  'cache_bust',
-  'background_reported',
-  'view_changed',
-  'extension_recorded',
-])
 
 /** Members that another time and place makes different, and what a caller gave to the run. */
 const INCIDENTAL: ReadonlySet<string> = new Set([
@@ -58,7 +49,7 @@ export class Recording {
 
   /** What people answered when the run went on at the next event. */
   get answersAhead(): readonly Answer[] {
-    const ahead = this.#events.slice(this.#index + 1).find(({ kind }) => !GIVEN.has(kind))
+    const ahead = this.#events.slice(this.#index + 1).find(({ kind }) => !GIVEN_KINDS.has(kind))
     return ahead?.kind === 'approval_resumed' ? ahead.decisions : []
   }
 
@@ -71,7 +62,7 @@ export class Recording {
 
   /** What is to be taken as it was recorded before the run tells something of its own. */
   takeGiven(): DurableEvent | undefined {
-    return this.next !== undefined && GIVEN.has(this.next.kind) ? this.take() : undefined
+    return this.next !== undefined && GIVEN_KINDS.has(this.next.kind) ? this.take() : undefined
   }
 
   /**

@@ -17,6 +17,7 @@ import type { StoredChild } from '../machine/child-state.js'
 import { closedTranscript, complete } from '../machine/closing.js'
 import { withChildren } from '../machine/nested-states.js'
 import type { RunState } from '../machine/state.js'
+import { otherRunIds } from '../machine/other-runs.js'
 
 /** The parts of a stored state that are not in the state. */
 export interface DocumentMeans {
@@ -99,12 +100,12 @@ function pauseReason(pending: readonly PendingItem[]): PausedResult['stopReason'
 }
 
 /**
- * The state as a document that stands alone, for the caller. A run that has its answer, and no run in the background, is
+ * The state as a document that stands alone, for the caller. A run that has its answer, and waits for no other run, is
  * closed in it, so that it can be continued at once.
  */
 export function documentOf(state: RunState, { responses, signingKey, childOf }: DocumentMeans): ResumeState {
   const copy = stateDocument(withChildren(state, childOf), responses)
-  if (copy.phase.at === 'answered' && (copy.background?.runs ?? []).length === 0)
+  if (copy.phase.at === 'answered' && otherRunIds(copy).length === 0)
     complete(copy, { stopReason: 'end_turn', at: copy.updatedAt })
   return signingKey === null ? copy : signed(copy, signingKey)
 }

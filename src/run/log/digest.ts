@@ -1,7 +1,7 @@
 import type { HarnessErrorCode } from '../../contracts/errors.js'
 import type { PendingItem, RunUsage, StopReason } from '../../contracts/result.js'
 import type { JsonObject } from '../../util/json.js'
-import { askedInBackground } from '../machine/background-state.js'
+import { askedInBackground } from '../machine/other-runs.js'
 import type { Phase, RunParent, RunState } from '../machine/state.js'
 import { unanswered } from '../machine/waiting.js'
 

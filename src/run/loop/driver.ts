@@ -5,7 +5,7 @@ import type { PendingItem } from '../../contracts/result.js'
 import { renderEnvelope } from '../../tools/boundary/envelope.js'
 import { contentOf, entryId, textOf } from '../../contracts/entry.js'
 import type { ToolEntry, Unstamped, UserEntry } from '../../contracts/entry.js'
-import { reportEntries } from '../machine/background-state.js'
+import { hasOtherRuns, reportEntries } from '../machine/other-runs.js'
 import { isSameConfig } from '../machine/config-digest.js'
 import type { RunContext } from '../core/context.js'
 import { decide, decideSteering } from '../machine/decide.js'
@@ -57,7 +57,7 @@ export class TurnDriver {
   /** Rejects with whatever ended the run before its time. */
   async drive(): Promise<Ending> {
     for (;;) {
-      if (this.#context.state.background !== undefined) await this.#effects.tellBackground('now')
+      if (hasOtherRuns(this.#context.state)) await this.#effects.takeReports('now')
       this.#context.signal.throwIfAborted()
       const command = decide(this.#context.state)
       switch (command.kind) {
@@ -79,15 +79,15 @@ export class TurnDriver {
         case 'finish':
           if (await this.#steer()) break
           return { text: this.#lastText(), output: await this.#answer(), pending: [] }
-        case 'await_background':
-          if (!(await this.#steer())) await this.#effects.tellBackground('next')
+        case 'await_others':
+          if (!(await this.#steer())) await this.#effects.takeReports('next')
           break
-        case 'end_background':
-          await this.#effects.endBackground()
+        case 'end_others':
+          await this.#effects.endOthers()
           break
         case 'wait':
           // What can go on without people does so first.
-          if (await this.#effects.tellBackground('all')) break
+          if (await this.#effects.takeReports('all')) break
           return { text: this.#lastText(), output: null, pending: command.items }
         case 'fail':
           throw new RunStopped(command.failure)
@@ -136,7 +136,7 @@ export class TurnDriver {
     const { state } = this.#context
     const said: Said[] = []
     if (correction !== null) said.push(correctionEntry(correction))
-    if (state.background !== undefined) said.push(...reportEntries(state))
+    if (hasOtherRuns(state)) said.push(...reportEntries(state))
     for (const message of this.#frozen.input?.take() ?? []) said.push({ role: 'user', content: contentOf(message) })
     const isFirst = requestKind === 'start' || requestKind === 'resume'
     const inPrompt = isFirst && said.length === 0 ? notices : []

@@ -18,7 +18,7 @@ import type { ReadTurn } from './read-turn.js'
 import { viewOf } from '../machine/view.js'
 import type { BatchCall } from '../machine/batch-call.js'
 import { ToolBatchExecutor } from '../calls/batch.js'
-import { BackgroundRuns } from '../children/background.js'
+import { OtherRuns } from '../children/other-runs.js'
 import type { Work } from '../../util/wrapped.js'
 import type { PaidReply } from '../../money/spending.js'
 import { askingOf } from './asking.js'
@@ -37,7 +37,7 @@ export class LiveEffects implements Effects {
   readonly #batches: ToolBatchExecutor
   readonly #ids: CallIds
   readonly #ask: Work<Request, PaidReply<ModelTurn>>
-  readonly #background: BackgroundRuns
+  readonly #others: OtherRuns
   readonly #hasViews: boolean
   readonly #outputContext: Omit<OutputContext, 'transcript'>
   /** The checked arguments of the calls in the last reply, by call id. */
@@ -47,8 +47,8 @@ export class LiveEffects implements Effects {
     this.#context = context
     this.#frozen = frozen
     this.#ask = askingOf(context, frozen)
-    this.#background = new BackgroundRuns(context, frozen)
-    this.#batches = new ToolBatchExecutor(context, frozen, (callId, left) => this.#background.begin(callId, left))
+    this.#others = new OtherRuns(context, frozen)
+    this.#batches = new ToolBatchExecutor(context, frozen, (callId, left) => this.#others.begin(callId, left))
     this.#ids = new CallIds(context.state.transcript)
     this.#hasViews = context.seams.views.length > 0
     const { runId, metadata, signal } = context
@@ -104,17 +104,16 @@ export class LiveEffects implements Effects {
     return this.#batches.settleUnknown(calls)
   }
 
-  async tellBackground(until: Until): Promise<boolean> {
-    if (this.#context.state.background === undefined) return false
-    return this.#background.tell(until, this.#frozen.input)
+  takeReports(until: Until): Promise<boolean> {
+    return this.#others.report(until, this.#frozen.input)
   }
 
-  endBackground(): Promise<void> {
-    return this.#background.end()
+  endOthers(): Promise<void> {
+    return this.#others.end()
   }
 
   stop(): Promise<void> {
-    return this.#background.end()
+    return this.#others.end()
   }
 
   /** The next reply, and its meaning. */

@@ -52,8 +52,7 @@ function repliesIn(events: readonly DurableEvent[]): readonly Replies[] {
   const callsWithRuns = new Set(events.map((event) => idOf(event.parentRunId, event.parentToolCallId)))
   return events.flatMap((event) => {
     if (event.kind === 'model_message') return [{ usage: event.entry.usage, count: 1 }]
-    if (event.kind !== 'tool_call_completed' && event.kind !== 'background_reported') return []
-    if (event.childUsage === undefined) return []
+    if (!('childUsage' in event)) return []
     if (callsWithRuns.has(idOf(event.runId, event.callId))) return []
     const { modelRequests, children } = event.childUsage
     return [{ usage: event.childUsage, count: modelRequests + children.modelRequests }]

@@ -8,7 +8,7 @@ import {
   leaveInBackground,
   reportFromBackground,
   waitInBackground,
-} from './background-state.js'
+} from './other-runs.js'
 import type { BatchCall } from './batch-call.js'
 import { closeReply, complete, fail } from './closing.js'
 import type { DurableEvent } from './events.js'

@@ -1,5 +1,5 @@
 import type { PendingItem } from '../../contracts/result.js'
-import { askedInBackground, worksInBackground } from './background-state.js'
+import { askedInBackground, worksInBackground } from './other-runs.js'
 import type { BatchCall } from './batch-call.js'
 import type { RequestKind } from './events.js'
 import { limitNotices } from './limit-notices.js'
@@ -28,9 +28,9 @@ export type Command =
   | { readonly kind: 'settle_unknown'; readonly calls: readonly BatchCall[] }
   | { readonly kind: 'wait'; readonly items: readonly PendingItem[] }
   /** There is an answer, and runs in the background are still at work: the next of them is waited for. */
-  | { readonly kind: 'await_background' }
+  | { readonly kind: 'await_others' }
   /** There is an answer, for which there was hardly time: runs in the background end. */
-  | { readonly kind: 'end_background' }
+  | { readonly kind: 'end_others' }
   | { readonly kind: 'finish' }
   | { readonly kind: 'fail'; readonly failure: Failure }
   | { readonly kind: 'ended' }
@@ -148,8 +148,8 @@ function decideFinal(state: RunState): Command {
     if (command.kind === 'ask') return command
   }
   if (background.runs.length === 0) return { kind: 'finish' }
-  if (!hasTime) return { kind: 'end_background' }
-  return worksInBackground(state) ? { kind: 'await_background' } : { kind: 'wait', items: askedInBackground(state) }
+  if (!hasTime) return { kind: 'end_others' }
+  return worksInBackground(state) ? { kind: 'await_others' } : { kind: 'wait', items: askedInBackground(state) }
 }
 
 function correct(state: RunState, requestKind: RequestKind, correction: Correction): Command {

@@ -20,7 +20,7 @@ import type {
 } from '../../contracts/entry.js'
 import type { JsonObject, JsonValue } from '../../util/json.js'
 import type { Answer } from './answers.js'
-import type { LeftRun } from './background-state.js'
+import type { LeftRun } from './other-runs.js'
 import type { StoredChild } from './child-state.js'
 import type { ConfigDigest } from './config-digest.js'
 import type { StoredHistory } from './history.js'
@@ -312,3 +312,16 @@ export interface StreamExtras {
   run_completed: { readonly result: HarnessResult<unknown> }
 }
 export type RunEventKind = RunEvent['kind']
+
+/** The kind of the event by which a run in the background reports its end. */
+export const REPORTED = 'background_reported'
+
+/** Events of other processes, people, hooks and adapters: a replay takes them as they are. */
+export const GIVEN_KINDS: ReadonlySet<DurableEvent['kind']> = new Set([
+  'hook_failed',
+  'transcript_repaired',
+  'cache_bust',
+  REPORTED,
+  'view_changed',
+  'extension_recorded',
+])

@@ -5,7 +5,7 @@ import type { ToolContext, ToolSpec } from '../../tools/spec.js'
 import { outcomeOf } from '../../tools/result.js'
 import type { JsonObject } from '../../util/json.js'
 import type { GoOnOpening } from '../core/plan.js'
-import { childRunId } from '../children/children.js'
+import { otherRunsOfFork } from '../children/other-runs.js'
 import type { DurableEvent } from '../machine/events.js'
 import type { InputMessage } from '../stream/input.js'
 import { inline } from '../resume/history.js'
@@ -15,6 +15,7 @@ import { apply } from '../machine/apply.js'
 import { conversationOf } from '../machine/closing.js'
 import type { Conversation } from '../machine/history.js'
 import type { RunState } from '../machine/state.js'
+import { hasOtherRuns } from '../machine/other-runs.js'
 
 /**
  * The state of a recorded run after its reply number `afterTurn`, with the results of the calls that the reply made, also
@@ -82,21 +83,11 @@ export function forkOpening(
 
 /** The state that a new run goes on from where another stood. Throws `invalid_options` where there is nothing to go on with. */
 function forkedState(state: RunState, runId: string): RunState {
-  const { phase, background } = state
-  if (phase.at === 'answered' && phase.resolution.kind === 'final' && background === undefined) {
+  const { phase } = state
+  if (phase.at === 'answered' && phase.resolution.kind === 'final' && !hasOtherRuns(state)) {
     throw new HarnessError('invalid_options', 'The run had its answer in this turn: give `prompt` to go on from there.')
   }
-  return { ...state, runId, parent: null, usage: NO_USAGE, ...begunAnew(state, runId) }
-}
-
-/** Those in the background begin anew, under the new run. */
-function begunAnew({ background }: RunState, runId: string): Pick<RunState, 'background'> {
-  if (background === undefined) return {}
-  const runs = background.runs.map((run) => {
-    const own = childRunId(runId, run.callId, run.key)
-    return { ...run, childRunId: own, waiting: [], answers: [], state: null }
-  })
-  return { background: { ...background, runs } }
+  return { ...state, runId, parent: null, usage: NO_USAGE, ...otherRunsOfFork(state, runId) }
 }
 
 /** The conversation up to where a run stood, to continue with another prompt: in place of its own, if that was not sent. */

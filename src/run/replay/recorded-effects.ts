@@ -2,10 +2,12 @@ import { textOf } from '../../contracts/entry.js'
 import type { ConfigDigest } from '../machine/config-digest.js'
 import type { RunContext } from '../core/context.js'
 import type { Effects, Reply, Until } from '../core/effects.js'
+import { REPORTED } from '../machine/events.js'
 import type { DurableEvent } from '../machine/events.js'
 import type { Frozen } from '../core/frozen.js'
 import { RecordingCut, recordedFailure } from '../core/recording.js'
 import type { Recording } from '../core/recording.js'
+import { isAskedByOther, otherRunIds } from '../machine/other-runs.js'
 
 /** What tools and people did in a batch. */
 const OF_BATCHES: ReadonlySet<DurableEvent['kind']> = new Set([
@@ -17,10 +19,6 @@ const OF_BATCHES: ReadonlySet<DurableEvent['kind']> = new Set([
   'hook_failed',
   'extension_recorded',
 ])
-
-function isAskedInBackground(event: DurableEvent | undefined): boolean {
-  return event?.kind === 'approval_requested' && event.background !== undefined
-}
 
 /** Gives what was recorded: no model is asked, and no tool is run. */
 export class RecordedEffects implements Effects {
@@ -73,21 +71,21 @@ export class RecordedEffects implements Effects {
   }
 
   /** What it came to is in the recording, in its place. */
-  tellBackground(until: Until): Promise<boolean> {
+  takeReports(until: Until): Promise<boolean> {
     const { seq } = this.#context.state
     this.#context.replayGiven()
-    for (let next = this.#recording.next; isAskedInBackground(next); next = this.#recording.next) {
+    for (let next = this.#recording.next; isAskedByOther(next); next = this.#recording.next) {
       this.#context.replay(this.#recording.take())
       this.#context.replayGiven()
     }
     const hasTold = this.#context.state.seq > seq
-    if (until === 'next' && !hasTold) this.#expected('background_reported')
+    if (until === 'next' && !hasTold) this.#expected(REPORTED)
     return Promise.resolve(hasTold)
   }
 
-  endBackground(): Promise<void> {
+  endOthers(): Promise<void> {
     this.#context.replayGiven()
-    if ((this.#context.state.background?.runs.length ?? 0) > 0) this.#expected('background_reported')
+    if (otherRunIds(this.#context.state).length > 0) this.#expected(REPORTED)
     return Promise.resolve()
   }
 

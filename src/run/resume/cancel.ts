@@ -4,6 +4,7 @@ import { loadRun } from '../core/load.js'
 import type { LogStore, RunLog } from '../log/log.js'
 import type { RunParent, RunState } from '../machine/state.js'
 import { belowAnother } from './stored-state.js'
+import { otherRunIds } from '../machine/other-runs.js'
 
 /** The log of the runs, and what makes the context of one. */
 export interface CancelMeans {
@@ -53,11 +54,12 @@ async function endChildren(means: CancelMeans, state: RunState): Promise<void> {
 }
 
 /** The child runs that the state names, and those that the log lists. */
-async function childrenOf(log: RunLog, { runId, phase, background }: RunState): Promise<ReadonlySet<string>> {
+async function childrenOf(log: RunLog, state: RunState): Promise<ReadonlySet<string>> {
+  const { runId, phase } = state
   const position = phase.at === 'ended' ? phase.position : phase
   const calls = position?.at === 'batch' ? position.calls : []
   const named = calls.flatMap(({ children }) => children.map((child) => child.runId))
-  const found = new Set([...named, ...(background?.runs ?? []).map(({ childRunId }) => childRunId)])
+  const found = new Set([...named, ...otherRunIds(state)])
   const { list } = log as Partial<LogStore>
   if (list === undefined) return found
   const open = list.call(log, { parentRunId: runId, status: ['paused', 'interrupted', 'running'] })

@@ -29,7 +29,7 @@ import {
 } from '../../util/shape.js'
 import type { Fields, Shape } from '../../util/shape.js'
 import type { ApprovalAnswer, DeclinedAnswer, KeptAnswer, QuestionAnswer, Verdict } from '../machine/answers.js'
-import type { Background, BackgroundReport, BackgroundRun } from '../machine/background-state.js'
+import { otherRunsShape } from '../machine/other-runs-shape.js'
 import type { BatchCall } from '../machine/batch-call.js'
 import type { ChildReference } from '../machine/child-state.js'
 import type { ConfigDigest } from '../machine/config-digest.js'
@@ -263,35 +263,6 @@ const usage = object<RunUsage>({
   ),
 })
 
-const currentBackgroundRun = object<BackgroundRun>({
-  id: string,
-  callId: string,
-  toolName: string,
-  key: string,
-  childRunId: string,
-  agent: string,
-  task: string,
-  arguments: string,
-  askedBefore: optional(record(json)),
-  waiting,
-  answers,
-  state: nullable(childState),
-})
-
-/** States of an earlier version have a field `answer`, which is not used any more. */
-const backgroundRun: Shape<BackgroundRun> = {
-  expected: currentBackgroundRun.expected,
-  read: (value) => {
-    const { answer: _, ...rest } = isObject(value) ? value : {}
-    return currentBackgroundRun.read(isObject(value) ? rest : value)
-  },
-}
-
-const background = object<Background>({
-  runs: list(backgroundRun),
-  reports: list(object<BackgroundReport>({ callId: string, content: string, source })),
-})
-
 const view = object<View>({
   generation: count,
   changedAt: count,
@@ -339,7 +310,7 @@ export const runStateShape = object<StoredRunState>({
   staleTurns: count,
   streaks: record(count),
   notes: record(note),
-  background: optional(background),
+  ...otherRunsShape({ json, source, waiting, answers, childState }),
   paused: optional(word()),
   view: optional(view),
   hostNotices: optional(record(object<HostNotice>({ entryId: string, digest: string }))),

@@ -11,6 +11,7 @@ import { FORMAT_VERSION } from '../machine/events.js'
 import type { RunParent, RunState } from '../machine/state.js'
 import { stateInCurrentFormat } from './format-1.js'
 import { runStateShape } from './stored-shape.js'
+import { hasOtherRuns } from '../machine/other-runs.js'
 
 /** A parsed stored state: the run's state, and the raw replies that were stored with it. */
 export interface StoredState {
@@ -66,7 +67,7 @@ export function checkPaused(state: RunState): void {
 
 /** What people have still to answer; empty unless the run waits. */
 export function pendingOf(state: RunState): readonly PendingItem[] {
-  if (state.phase.at !== 'batch' && state.background === undefined) return []
+  if (state.phase.at !== 'batch' && !hasOtherRuns(state)) return []
   const command = decide(state)
   return command.kind === 'wait' ? command.items : []
 }

@@ -13,7 +13,7 @@ export interface InputPort {
   readonly waiting: number
   /** Takes everything that waits: for the run. */
   take(): readonly InputMessage[]
-  /** Calls `listener` at each message, also while the run waits for runs in the background; returns how to stop listening. */
+  /** Calls `listener` at each message, also while the run waits for other runs; returns how to stop listening. */
   onSend?(listener: () => void): () => void
 }
 

@@ -211,7 +211,7 @@ describe('work in the background', () => {
 
   test.each<[string, Story, Command]>([
     ['holds up no turn', leaving(), { ...ASK, requestKind: 'tool_outputs' }],
-    ['is waited for behind an answer', leaving().asks().replies(text('Done.')), { kind: 'await_background' }],
+    ['is waited for behind an answer', leaving().asks().replies(text('Done.')), { kind: 'await_others' }],
     [
       'is told once it has ended',
       leaving().asks().replies(text('Done.')).then('background_reported', reported),
@@ -251,12 +251,12 @@ describe('work in the background', () => {
         callId: item.callId,
         answer: { callId: item.callId, answer: 'red' },
       }),
-      { kind: 'await_background' },
+      { kind: 'await_others' },
     ],
     [
       'is ended where the answer was asked for because time runs out',
       leaving({ onLimit: 'answer' }).asks({ closing }).replies(text('Done.')),
-      { kind: 'end_background' },
+      { kind: 'end_others' },
     ],
   ])('%s', (_, { state }, command) => {
     expect(decide(state)).toEqual(command)

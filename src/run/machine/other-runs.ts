@@ -53,6 +53,21 @@ interface WithBackground {
   staleTurns: number
 }
 
+/** True if runs that calls left behind are at work, or their reports have not been read. */
+export function hasOtherRuns({ background }: Pick<WithBackground, 'background'>): boolean {
+  return background !== undefined
+}
+
+/** The ids of the runs in the background. */
+export function otherRunIds({ background = NOTHING }: Pick<WithBackground, 'background'>): readonly string[] {
+  return background.runs.map(({ childRunId }) => childRunId)
+}
+
+/** The event of a run in the background that asks people. */
+export function isAskedByOther(event?: { readonly kind: string; readonly background?: unknown }): boolean {
+  return event?.kind === 'approval_requested' && event.background !== undefined
+}
+
 const NOTHING: Background = { runs: [], reports: [] }
 
 /** What people have still to answer to runs in the background. */

@@ -6,9 +6,10 @@ import { envelopeOf, renderEnvelope } from '../../tools/boundary/envelope.js'
 import { withinBounds } from '../../tools/boundary/invoke.js'
 import type { ToolOutcome } from '../../tools/outcome.js'
 import { plainJson } from '../../util/plain-json.js'
-import type { BackgroundRun } from '../machine/background-state.js'
+import type { BackgroundRun } from '../machine/other-runs.js'
+import type { RunState } from '../machine/state.js'
 import type { Until } from '../core/effects.js'
-import { itemsWithin } from './children.js'
+import { childRunId, itemsWithin } from './children.js'
 import type { RunContext } from '../core/context.js'
 import { enterAgain } from './enter-again.js'
 import type { Frozen } from '../core/frozen.js'
@@ -34,7 +35,7 @@ interface Known {
 }
 
 /** The runs in the background of one run, in this process. */
-export class BackgroundRuns {
+export class OtherRuns {
   readonly #context: RunContext
   readonly #frozen: Frozen
   /** By the id of the run among those of its parent. */
@@ -50,7 +51,8 @@ export class BackgroundRuns {
     for (const child of left) this.#begin(`${callId}/${child.key}`, child)
   }
 
-  async tell(until: Until, input: InputPort | null): Promise<boolean> {
+  /** Reports the runs that have ended, or that ask people. True if there are any. */
+  async report(until: Until, input: InputPort | null): Promise<boolean> {
     await this.#findAgain()
     for (let told = false; ;) {
       told = (await this.#tellSettled()) || told
@@ -171,6 +173,16 @@ export class BackgroundRuns {
     })
     stopListening?.()
   }
+}
+
+/** In a fork, the runs in the background begin again under the new run. */
+export function otherRunsOfFork({ background }: RunState, runId: string): Pick<RunState, 'background'> {
+  if (background === undefined) return {}
+  const runs = background.runs.map((run) => {
+    const own = childRunId(runId, run.callId, run.key)
+    return { ...run, childRunId: own, waiting: [], answers: [], state: null }
+  })
+  return { background: { ...background, runs } }
 }
 
 function failed(error: unknown): Came {
