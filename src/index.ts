@@ -14,6 +14,7 @@ export type {
   ResumeOptions,
   RunOptions,
 } from './harness/options.js'
+export type { ContentFlow } from './contracts/flows.js'
 export type { Limits, StallOptions } from './contracts/limits.js'
 export type { Price, PriceTier, Rates } from './money/price.js'
 export type { Prices } from './money/prices.js'
@@ -21,7 +22,6 @@ export { HarnessError, ModelRetry } from './contracts/errors.js'
 export type { HarnessErrorCode } from './contracts/errors.js'
 export type {
   CompletedResult,
-  ContentFlow,
   PausedResult,
   HarnessResult,
   PendingItem,

@@ -1,3 +1,22 @@
+import { boolean, either, integer, leaf, list, nullable, oneOf, optional, partial, string } from '../util/shape.js'
+import type { Fields, PartialFields } from '../util/shape.js'
+import { LONGEST_TIMER_MS } from '../util/timeout.js'
+
+/** The limits of a run, and what happens when one is reached. */
+export interface BudgetOptions {
+  readonly limits?: Limits | undefined
+  /**
+   * The effect of a limit that is reached: it ends the run (`fail`, the default), or the model is asked once for an answer
+   * without tools (`answer`).
+   */
+  readonly onLimit?: 'fail' | 'answer' | undefined
+  /**
+   * Holds up a run that goes in circles: calls like earlier ones, with the same results. `true`: the model is warned after 3
+   * such turns in a row, asked to answer without tools after 5, and the run ends after 8. Default false.
+   */
+  readonly stall?: boolean | StallOptions | undefined
+}
+
 /** Budgets of a run; `null` or absent is no limit. */
 export interface Limits {
   /** Requests to the model. Default 64. */
@@ -26,4 +45,36 @@ export interface StallOptions {
   readonly stopAfter?: number | null
   /** Tools whose calls always count as new, such as one that waits. Default: none. */
   readonly ignore?: readonly string[]
+}
+
+const dollars = leaf<number>('US dollars from 0 up', (value) => Number.isFinite(value) && Number(value) >= 0)
+const count = nullable(integer(0))
+const step = nullable(integer(1))
+
+export const BUDGETS: PartialFields<BudgetOptions> = {
+  limits: partial<Limits>({
+    modelRequests: count,
+    toolCalls: count,
+    inputTokens: count,
+    outputTokens: count,
+    timeMs: nullable(integer(0, LONGEST_TIMER_MS)),
+    costUsd: nullable(dollars),
+  }),
+  onLimit: oneOf('fail', 'answer'),
+  stall: either(
+    boolean,
+    partial<StallOptions>({
+      noticeAfter: step,
+      answerAfter: step,
+      stopAfter: step,
+      ignore: list(string, 'a list of names'),
+    }),
+  ),
+}
+
+/** The same as fields among others. */
+export const OPTIONAL_BUDGETS: Fields<BudgetOptions> = {
+  limits: optional(BUDGETS.limits),
+  onLimit: optional(BUDGETS.onLimit),
+  stall: optional(BUDGETS.stall),
 }

@@ -1,5 +1,6 @@
-import type { ContentSource, TokenUsage, TranscriptEntry } from './entry.js'
+import type { TokenUsage, TranscriptEntry } from './entry.js'
 import type { JsonObject, JsonSchema, JsonValue } from '../util/json.js'
+import type { Flows } from './flows.js'
 
 /** How a run ended. The first three come with a result, the others with an error. */
 export type StopReason =
@@ -177,7 +178,7 @@ export interface ToolCallRecord {
 }
 
 /** What a person has to answer before a paused run goes on. */
-export interface PendingItem {
+export interface PendingItem extends Flows {
   readonly kind: 'approval' | 'question' | 'unknown_outcome'
   /** What an answer names. Of a run that a call started: that call's id and `/` before the id of its own call. */
   readonly callId: string
@@ -190,8 +191,6 @@ export interface PendingItem {
   readonly key?: string
   /** JSON Schema of the answer to a question. */
   readonly answerSchema?: JsonSchema
-  /** The untrusted content that the call would carry, where its rules of provenance have a person asked. */
-  readonly provenance?: readonly ContentFlow[]
   /** The policy that has a person asked; absent if `requiresApproval` of the tool does. */
   readonly decision?: CallDecision
   /** Run ids from the outermost run to the one that holds the call. */
@@ -206,17 +205,6 @@ export interface CallDecision {
   /** Name of the rule that decided, if the policy gives one. */
   readonly rule: string | null
   readonly reason: string | null
-}
-
-/** Content of a source in an argument of a call. */
-export interface ContentFlow {
-  /** Member of the call's arguments; empty where a call that has none is held for what came before it. */
-  readonly argument: string
-  readonly source: ContentSource
-  /** The call by whose result it came. */
-  readonly callId: string
-  /** `exact`: all of the argument is in it; `near`: a part; `taint`: it came before, whatever the argument holds. */
-  readonly match: 'exact' | 'near' | 'taint'
 }
 
 /** A run's state as one JSON document: store it, send it, pass it to `resume` or as `history`. Its inside is not an API. */

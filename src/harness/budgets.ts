@@ -1,8 +1,7 @@
-import type { StallOptions } from '../contracts/limits.js'
+import type { BudgetOptions, StallOptions } from '../contracts/limits.js'
 import type { OutputFormat } from '../output/format.js'
 import type { RunLimits, RunRules, StallRules } from '../run/machine/rules.js'
 import type { ToolSpec } from '../tools/spec.js'
-import type { RunOptions } from './options.js'
 
 /** The limits of a run, and what happens when one is reached. */
 export interface Budgets {
@@ -25,14 +24,19 @@ const DEFAULTS: Budgets = {
 }
 
 /** The budgets of parsed options, with those of `defaults` for what they leave out. */
-export function budgetsOf(
-  { limits, onLimit, stall }: Pick<RunOptions, 'limits' | 'onLimit' | 'stall'>,
-  defaults = DEFAULTS,
-): Budgets {
+export function budgetsOf({ limits, onLimit, stall }: BudgetOptions, defaults = DEFAULTS): Budgets {
   return {
     limits: { ...defaults.limits, ...limits },
     onLimit: onLimit ?? defaults.onLimit,
     stall: stall === undefined ? defaults.stall : stallRules(stall),
+  }
+}
+
+/** Copies of the budgets among some options. */
+export function copyOfBudgets({ limits, stall }: BudgetOptions): BudgetOptions {
+  return {
+    ...(limits !== undefined && { limits: { ...limits } }),
+    ...(typeof stall === 'object' && { stall: { ...stall } }),
   }
 }
 

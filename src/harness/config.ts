@@ -12,8 +12,7 @@ import type { Budgets } from './budgets.js'
 import { invalidOptions } from '../contracts/parse.js'
 import { SeamSet, checkedExtensions } from '../run/extension/seam-set.js'
 import type { RunLog } from '../run/log/log.js'
-import { parseProvenance } from '../run/provenance/options.js'
-import type { ProvenanceOptions } from '../run/provenance/options.js'
+import { flowRulesOf } from '../run/provenance/options.js'
 import { memoryLog } from '../store/memory-log.js'
 import type { SigningKey } from '../run/core/signature.js'
 import type { SkillsOptions } from '../toolbox/skills/options.js'
@@ -28,7 +27,8 @@ import { didYouMean } from '../util/suggest.js'
 export interface Config<Output> extends Budgets {
   readonly model: ModelRef | Model | null
   readonly root: string
-  readonly provenance: ProvenanceOptions | null
+  /** Rules for untrusted content. */
+  readonly flowRules: ReturnType<typeof flowRulesOf>
   /** The workspace is named to the model. */
   readonly namesRoot: boolean
   readonly instructions: string
@@ -82,7 +82,7 @@ export function resolveConfig<Output>(given: HarnessOptions<Output>): Config<Out
   return {
     model: options.model ?? process.env['THINHARNESS_MODEL'] ?? null,
     root: resolve(options.root ?? '.'),
-    provenance: options.provenance === undefined ? null : parseProvenance(options.provenance),
+    flowRules: flowRulesOf(options),
     namesRoot: options.root !== undefined || builtinTools.length > 0,
     instructions: options.instructions ?? (builtinTools.length > 0 ? FILE_INSTRUCTIONS : ''),
     builtinTools,

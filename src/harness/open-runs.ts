@@ -8,6 +8,7 @@ import { EventQueue } from '../run/stream/queue.js'
 import type { StreamedRun } from '../run/stream/stream.js'
 import { RunAbort } from '../util/abort.js'
 import type { RunOptions } from './options.js'
+import { copyOfBudgets } from './budgets.js'
 
 /** A run at the top, from the call that begins it to its end. */
 export interface OpenRun {
@@ -117,11 +118,10 @@ export class OpenRuns {
 }
 
 function copyOf(options: RunOptions): RunOptions {
-  const { tools, limits, stall } = options
+  const { tools } = options
   return {
     ...options,
     ...(tools !== undefined && { tools: [...tools] }),
-    ...(limits !== undefined && { limits: { ...limits } }),
-    ...(typeof stall === 'object' && { stall: { ...stall } }),
+    ...copyOfBudgets(options),
   }
 }

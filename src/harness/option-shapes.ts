@@ -32,7 +32,7 @@ import {
   string,
 } from '../util/shape.js'
 import type { PartialFields, Shape } from '../util/shape.js'
-import { limits, prices, stall } from './budget-shapes.js'
+import { prices } from './price-shape.js'
 import type { FollowOptions } from '../run/log/log.js'
 import type {
   BuiltinToolName,
@@ -42,6 +42,8 @@ import type {
   ResumeOptions,
   RunOptions,
 } from './options.js'
+import { FLOW_FIELDS } from '../run/provenance/options.js'
+import { BUDGETS, OPTIONAL_BUDGETS } from '../contracts/limits.js'
 
 const model = leaf<ModelRef | Model>(
   'a reference such as `openai:gpt-5.5`, or an object with `openSession()`',
@@ -86,11 +88,10 @@ const signingKey = secret(
 )
 
 const use = list(anything<Extension<never>>(), 'a list of extensions')
-const budgets = { limits, onLimit: oneOf('fail', 'answer'), stall }
 const outputMode = oneOf('auto', 'native', 'tool', 'prompted', 'text')
 
 const HARNESS = partial<HarnessOptions<unknown>>({
-  ...budgets,
+  ...BUDGETS,
   use,
   deps: functionOf(),
   model,
@@ -118,7 +119,7 @@ const HARNESS = partial<HarnessOptions<unknown>>({
     'an object with `dirs`, a list of folders',
     (given) => isObject(given) && Array.isArray(given['dirs']),
   ),
-  provenance: anything(),
+  ...FLOW_FIELDS,
   subagents: anything(),
   hooks: list(anything(), 'a list of hooks'),
   wrapModelCall: list(functionOf(), 'a list of functions'),
@@ -137,7 +138,7 @@ export function parseHarnessOptions<Output>(given: HarnessOptions<Output>): Harn
 type SharedOptions = Omit<RunOptions, 'history' | 'runId'>
 
 const SHARED: PartialFields<SharedOptions> = {
-  ...budgets,
+  ...BUDGETS,
   use,
   deps: anything(),
   metadata,
@@ -211,9 +212,7 @@ const SPAWN = object<SpawnOptions<unknown>>({
   background: optional(either(boolean, having<BackgroundLine>('an object with `within()`', 'within'))),
   outputRetries: optional(integer(0)),
   toolRetries: optional(integer(0)),
-  limits: optional(limits),
-  onLimit: optional(budgets.onLimit),
-  stall: optional(stall),
+  ...OPTIONAL_BUDGETS,
   metadata: optional(metadata),
   signal: optional(abortSignal),
 })

@@ -1,4 +1,4 @@
-import type { Limits, StallOptions } from '../contracts/limits.js'
+import type { BudgetOptions } from '../contracts/limits.js'
 import type { Model, ModelSettings, StructuredOutputMode } from '../contracts/model.js'
 import type { Prices } from '../money/prices.js'
 import type { ModelRef } from '../contracts/model-reference.js'
@@ -9,7 +9,7 @@ import type { Hook } from '../run/hooks/hooks.js'
 import type { History } from '../run/resume/given-history.js'
 import type { InputPort } from '../run/stream/input.js'
 import type { RunLog } from '../run/log/log.js'
-import type { ProvenanceOptions } from '../run/provenance/options.js'
+import type { FlowOptions } from '../run/provenance/options.js'
 import type { SigningKey } from '../run/core/signature.js'
 import type { Tracing } from '../run/extension/tracing.js'
 import type { WrapModelCall, WrapToolCall } from '../run/hooks/wraps.js'
@@ -35,7 +35,7 @@ export type DepsOption<Deps> = unknown extends Deps
   : { readonly deps: DepsFactory<Deps> }
 
 /** All optional. What is wrong in here is thrown by the constructor, as `invalid_options`. */
-export interface HarnessOptions<Output = string, Deps = unknown> {
+export interface HarnessOptions<Output = string, Deps = unknown> extends BudgetOptions, FlowOptions {
   /** Default: `$THINHARNESS_MODEL`. A run without either fails with `missing_model`. */
   readonly model?: ModelRef | Model | undefined
   /** Workspace of the file tools. Default: the current folder. Created when a file tool first needs it. */
@@ -55,8 +55,6 @@ export interface HarnessOptions<Output = string, Deps = unknown> {
   readonly mcpServers?: readonly ToolSource[] | undefined
   /** Skills in the Agent Skills format: told to the model by name, read and run by it when it needs them. */
   readonly skills?: SkillsOptions | undefined
-  /** What content of strangers may reach, and who is asked else (`docs/provenance.md`). Default: nobody asks. */
-  readonly provenance?: ProvenanceOptions | undefined
   /**
    * Agents that the model can hand tasks to, with the tool `subagent`; `[]` for the default agent alone. For more than
    * their list give `subagent({ … })` of `thinharness/tools` among the `tools`. Default: none.
@@ -73,22 +71,11 @@ export interface HarnessOptions<Output = string, Deps = unknown> {
   readonly outputValidator?: OutputValidator<Output> | undefined
   /** Corrective requests after an answer that does not fit. Default 1. */
   readonly outputRetries?: number | undefined
-  readonly limits?: Limits | undefined
-  /**
-   * What a limit that is reached does: it ends the run (`fail`, the default), or the model is asked once for an answer
-   * without tools, with what it has (`answer`).
-   */
-  readonly onLimit?: 'fail' | 'answer' | undefined
   /**
    * What models cost, beside what is known. Runs are priced when this is given, `{}` too, or `limits.costUsd`:
    * `usage.costUsd`.
    */
   readonly prices?: Prices | undefined
-  /**
-   * Holds up a run that goes in circles: calls like those before, with the same results. `true`: the model is told after 3
-   * such turns in a row, asked to answer without tools after 5, and the run ends after 8. Default false.
-   */
-  readonly stall?: boolean | StallOptions | undefined
   /** Retryable failures in a row that the model may cause with one tool. Default 1. */
   readonly toolRetries?: number | undefined
   /** `sequential`: every batch runs one call at a time. Default `auto`. */
@@ -115,8 +102,8 @@ export interface HarnessOptions<Output = string, Deps = unknown> {
   readonly signingKey?: SigningKey | undefined
 }
 
-/** Options of one run; each stands in place of the harness's own. */
-export interface RunOptions<Deps = unknown> {
+/** Options of one run; each stands in place of the harness's own. Limits are merged over those of the harness. */
+export interface RunOptions<Deps = unknown> extends BudgetOptions {
   /**
    * The conversation that the run continues: transcript entries, the `resumeState` of a run that has ended, or `{ runId,
    * after }`, a run of the same log, up to and including the step of the entry `after`. Default, and `null`: none.
@@ -140,10 +127,6 @@ export interface RunOptions<Deps = unknown> {
   readonly tools?: readonly ToolSpec<Deps>[] | undefined
   /** Dependencies of this run, instead of those of the harness. */
   readonly deps?: Deps | undefined
-  /** Merged over the harness's limits. */
-  readonly limits?: Limits | undefined
-  readonly onLimit?: 'fail' | 'answer' | undefined
-  readonly stall?: boolean | StallOptions | undefined
   readonly log?: RunLog | undefined
   /** Steering messages, taken at turn boundaries. */
   readonly input?: InputPort | undefined

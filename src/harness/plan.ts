@@ -17,7 +17,7 @@ import type { Parts } from './loader.js'
 import type { Opening, RunPlan } from '../run/core/plan.js'
 import type { Frozen, Offer } from '../run/core/frozen.js'
 import { provenancePolicy } from '../run/provenance/policy.js'
-import { staleMark } from '../run/stall/stall.js'
+import { marksOf } from '../run/stall/stall.js'
 import type { SpawnOptions, ToolSpec } from '../tools/spec.js'
 
 type StartChild = RunPlan['startChild']
@@ -44,7 +44,7 @@ export function planOf(
   { opening, options, model, extensionTools, ...beside }: PlannedRun,
 ): RunPlan {
   const { config, parts, tools } = means
-  const { root, provenance, settings, sequential, outputType, outputMode, packaged } = config
+  const { root, flowRules, settings, sequential, outputType, outputMode, packaged } = config
   const named = [...tools, ...(options.tools ?? [])]
   const own = (): readonly ToolSpec[] => [...named, ...extensionTools.ofRun()]
   checkToolNames([...packaged, ...[...named, ...extensionTools.given].map((tool) => tool.name)], outputType)
@@ -56,7 +56,7 @@ export function planOf(
     root,
     settings,
     sequential,
-    policies: provenance === null ? [] : [provenancePolicy({ options: provenance, inherited: [] })],
+    policies: flowRules === null ? [] : [provenancePolicy({ options: flowRules, inherited: [] })],
     input: options.input ?? null,
     deltas: options.deltas ?? false,
     loadOffer: (signal) => {
@@ -119,7 +119,7 @@ function basePlan(
   return {
     opening,
     prices: config.prices,
-    marksFor: ({ stall }) => (stall === undefined ? [] : [staleMark]),
+    marksFor: marksOf,
     loadModel: () => parts.model(model),
     startChild,
   }

@@ -1,4 +1,4 @@
-import type { Limits, StallOptions } from '../contracts/limits.js'
+import type { BudgetOptions } from '../contracts/limits.js'
 import type { Model, ModelSettings, StructuredOutputMode } from '../contracts/model.js'
 import type { ModelRef } from '../contracts/model-reference.js'
 import type { HarnessResult } from '../contracts/result.js'
@@ -137,8 +137,8 @@ export interface Spawn<out Deps = unknown> {
   <Output = string>(options: SpawnOptions<Output, Deps>): ChildRun<Output>
 }
 
-/** What a child run is asked and given; what is left out is none, not the parent's, unless it says so. */
-export interface SpawnOptions<Output = string, in Deps = unknown> {
+/** The options of a child run. An absent option is none, not the parent's, unless it says so; absent budgets are those of the harness. */
+export interface SpawnOptions<Output = string, in Deps = unknown> extends BudgetOptions {
   readonly prompt: string | readonly ContentPart[]
   /**
    * Tells the children of one call apart: the child's run id is made of the parent's, the call's and this. Default: `1`,
@@ -178,12 +178,6 @@ export interface SpawnOptions<Output = string, in Deps = unknown> {
   readonly outputRetries?: number
   /** Default: the parent's `toolRetries`. */
   readonly toolRetries?: number
-  /** Budgets of its own. Default: those of the parent's harness. */
-  readonly limits?: Limits
-  /** Default: the harness's. */
-  readonly onLimit?: 'fail' | 'answer'
-  /** Default: the harness's. */
-  readonly stall?: boolean | StallOptions
   /** Default: the parent's. */
   readonly settings?: ModelSettings
   /** Default: none. */

@@ -18,6 +18,8 @@ import {
 } from '../util/shape.js'
 import type { Fields } from '../util/shape.js'
 import type { SpawnOptions, ToolSpec } from './spec.js'
+import { OPTIONAL_BUDGETS } from '../contracts/limits.js'
+import type { BudgetOptions } from '../contracts/limits.js'
 
 /** How a subagent works, as a child run is told it. */
 type AgentRun<Output> = Pick<
@@ -27,9 +29,7 @@ type AgentRun<Output> = Pick<
   | 'fork'
   | 'model'
   | 'settings'
-  | 'limits'
-  | 'onLimit'
-  | 'stall'
+  | keyof BudgetOptions
   | 'outputType'
   | 'outputMode'
   | 'outputValidator'
@@ -74,9 +74,7 @@ const RUN_FIELDS: Fields<DefaultSubagent> = {
   fork: optional(boolean),
   model: optional(anything()),
   settings: optional(anything()),
-  limits: optional(anything()),
-  onLimit: optional(anything()),
-  stall: optional(anything()),
+  ...OPTIONAL_BUDGETS,
   outputType: optional(anything()),
   outputMode: optional(anything()),
   outputValidator: optional(functionOf()),

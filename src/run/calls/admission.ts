@@ -16,6 +16,7 @@ import type { ApprovalAnswer } from '../machine/answers.js'
 import type { BatchCall } from '../machine/batch-call.js'
 import { askBeforeCall } from './call-hooks.js'
 import { cancelledByHook, denied, unknownTool } from './outcomes.js'
+import { flowsIn } from '../../contracts/flows.js'
 
 /** A call on its way to its run. */
 export interface Admission {
@@ -172,7 +173,7 @@ async function asking(context: RunContext, admission: Admission): Promise<Admiss
     toolName: call.name,
     arguments: checked?.text ?? call.arguments,
     ...(payload !== undefined && { payload }),
-    ...(decision !== null && decision.provenance.length > 0 && { provenance: decision.provenance }),
+    ...(decision !== null && flowsIn(decision)),
     ...(decision !== null && { decision: recordedDecision(decision) }),
     path: [context.runId],
   }

@@ -6,6 +6,7 @@ import { didYouMean } from '../../util/suggest.js'
 import type { PolicyDecision } from '../extension/policy.js'
 import type { DeclinedAnswer } from '../machine/answers.js'
 import type { BatchCall } from '../machine/batch-call.js'
+import { hasFlows } from '../../contracts/flows.js'
 
 /** The outcome of a call that a person has settled: by declining its question, or by saying what became of it. */
 export function outcomeByPerson(
@@ -53,8 +54,9 @@ export function cancelledByHook(reason: string): ToolOutcome {
   }
 }
 
-export function denied({ reason, provenance }: PolicyDecision): ToolOutcome {
-  const errorType = provenance.length > 0 ? 'UntrustedContent' : 'Denied'
+export function denied(decision: PolicyDecision): ToolOutcome {
+  const { reason } = decision
+  const errorType = hasFlows(decision) ? 'UntrustedContent' : 'Denied'
   return {
     kind: 'failed',
     errorType,

@@ -44,18 +44,12 @@ function limitMessage({ kind, limit, count }: Breach): string {
   const isNeeded = kind === 'cost_usd' && count > limit
   const used =
     kind === 'tool_calls' ? `${count} calls would be needed` : `${count} ${isNeeded ? 'would be needed' : 'used'}`
-  return `The run reached its limit: ${LIMIT_NAMES[kind]}=${limit} (${used}).`
+  return `The run reached its limit: ${LIMIT_NAMES[kind] ?? kind}=${limit} (${used}).`
 }
 
-const LIMIT_NAMES: Readonly<Record<LimitKind, string>> = {
+const LIMIT_NAMES: Readonly<Partial<Record<LimitKind, string>>> = {
   model_requests: 'max_model_requests',
   tool_calls: 'max_tool_calls',
-  tool_retries: 'tool_retries',
-  input_tokens: 'input_tokens',
-  output_tokens: 'output_tokens',
-  time_ms: 'time_ms',
-  cost_usd: 'cost_usd',
-  stall: 'stall',
 }
 
 /** How a run is said to have ended that an error of this code ended. */

@@ -1,11 +1,13 @@
 import { HarnessError, messageOf } from '../../contracts/errors.js'
 import type { TranscriptEntry } from '../../contracts/entry.js'
 import type { ModelToolCall } from '../../contracts/model.js'
-import type { CallDecision, ContentFlow } from '../../contracts/result.js'
+import { flowsIn, flowsShape } from '../../contracts/flows.js'
+import type { Flows } from '../../contracts/flows.js'
+import type { CallDecision } from '../../contracts/result.js'
 import type { ToolSpec } from '../../tools/spec.js'
 import { isObject } from '../../util/json.js'
 import type { JsonObject } from '../../util/json.js'
-import { anything, list, object, oneOf, optional, parseAs, string } from '../../util/shape.js'
+import { anything, object, oneOf, optional, parseAs, string } from '../../util/shape.js'
 import type { ExtensionContext } from './context.js'
 
 export type DecisionKind = 'allow' | 'ask' | 'deny'
@@ -13,15 +15,13 @@ export type DecisionKind = 'allow' | 'ask' | 'deny'
 /** What a policy decides about a call. */
 export type Decision =
   | DecisionKind
-  | {
+  | (Flows & {
       readonly decision: DecisionKind
       /** The reason, for the model if the call is denied, and for the person who is asked. */
       readonly reason?: string
       /** Name of the rule that decided, for events. */
       readonly rule?: string
-      /** The untrusted content in the arguments, for the person who is asked. */
-      readonly provenance?: readonly ContentFlow[]
-    }
+    })
 
 /** A call that is about to run: `arguments` is the raw JSON text, `args` is what the tool will get. */
 export interface PolicyCall extends ModelToolCall {
@@ -47,9 +47,7 @@ export interface NamedPolicy {
 }
 
 /** What several policies decided together. */
-export interface PolicyDecision extends CallDecision {
-  readonly provenance: readonly ContentFlow[]
-}
+export type PolicyDecision = CallDecision & Flows
 
 const STRICTNESS: Readonly<Record<DecisionKind, number>> = { allow: 0, ask: 1, deny: 2 }
 
@@ -87,15 +85,15 @@ const DECISION = object<Exclude<Decision, DecisionKind>>({
   decision: kind,
   reason: optional(string),
   rule: optional(string),
-  provenance: optional(list(anything<ContentFlow>())),
+  ...flowsShape(anything()),
 })
 
 function checkedDecision(extension: string, answer: unknown): PolicyDecision | null {
   if (answer === null || answer === undefined) return null
   const parsed = parseAs(DECISION, isObject(answer) ? answer : { decision: answer }, 'its answer')
   if (!parsed.ok) throw failed(extension, parsed.problem)
-  const { decision, reason = null, rule = null, provenance = [] } = parsed.value
-  return { decision, reason, rule, extension, provenance }
+  const { decision, reason = null, rule = null } = parsed.value
+  return { decision, reason, rule, extension, ...flowsIn(parsed.value) }
 }
 
 function failed(extension: string, problem: string, cause?: unknown): HarnessError {

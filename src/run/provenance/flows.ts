@@ -1,4 +1,4 @@
-import type { ContentFlow } from '../../contracts/result.js'
+import type { ContentFlow } from '../../contracts/flows.js'
 import type { ToolSpec } from '../../tools/spec.js'
 import { isSourced } from '../../contracts/entry.js'
 import type { ContentSource, SourcedEntry, TranscriptEntry } from '../../contracts/entry.js'

@@ -1,6 +1,7 @@
 import { CONTENT_SOURCES } from '../../contracts/entry.js'
 import { parse } from '../../contracts/parse.js'
-import { list, object, oneOf, optional, partial, string, where } from '../../util/shape.js'
+import { anything, list, object, oneOf, optional, partial, string, where } from '../../util/shape.js'
+import type { PartialFields } from '../../util/shape.js'
 
 /** Where untrusted content may flow, and what happens otherwise. */
 export interface ProvenanceOptions {
@@ -48,10 +49,19 @@ const OPTIONS = partial<ProvenanceOptions>({
   otherwise: oneOf('ask', 'deny'),
 })
 
-/** Throws `invalid_options`. */
-export function parseProvenance(options: unknown): ProvenanceOptions {
-  return parse(OPTIONS, options, '`provenance`')
+/** The rules of a harness for untrusted content; null if it has none. Throws `invalid_options`. */
+export function flowRulesOf({ provenance }: FlowOptions): ProvenanceOptions | null {
+  return provenance === undefined ? null : parse(OPTIONS, provenance, '`provenance`')
 }
+
+/** The option of a harness for untrusted content. */
+export interface FlowOptions {
+  /** The places that untrusted content may reach, and who is asked otherwise (`docs/provenance.md`). Default: nobody is asked. */
+  readonly provenance?: ProvenanceOptions | undefined
+}
+
+/** Its value is checked by `flowRulesOf`. */
+export const FLOW_FIELDS: PartialFields<FlowOptions> = { provenance: anything() }
 
 function isSource(text: string): boolean {
   return CONTENT_SOURCES.some((kind) => kind === text.split(':', 1)[0])

@@ -1,5 +1,5 @@
 import { isSourced } from '../../contracts/entry.js'
-import type { ContentFlow } from '../../contracts/result.js'
+import type { ContentFlow } from '../../contracts/flows.js'
 import type { NamedPolicy } from '../extension/policy.js'
 import { flowsInto } from './flows.js'
 import type { Provenance } from './flows.js'

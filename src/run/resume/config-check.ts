@@ -4,6 +4,7 @@ import type { ConfigPolicy } from '../machine/config-digest.js'
 import type { Frozen } from '../core/frozen.js'
 import type { BatchCall } from '../machine/batch-call.js'
 import type { RunState } from '../machine/state.js'
+import { hasFlows } from '../../contracts/flows.js'
 
 /**
  * Refuses to continue with a configuration that the policy forbids, and with a tool that no longer needs the approval that its
@@ -27,7 +28,7 @@ export function checkConfig(state: RunState, { config, tools }: Frozen, policy: 
 /** The call waits for an approval that its tool asked for, not a policy. */
 function isHeldByTool({ callId, entries, waiting }: BatchCall): boolean {
   const item = waiting.find((each) => each.kind === 'approval' && each.callId === callId)
-  return entries === 0 && item !== undefined && item.decision === undefined && item.provenance === undefined
+  return entries === 0 && item !== undefined && item.decision === undefined && !hasFlows(item)
 }
 
 function changed(runId: string, kind: string, differences: readonly string[]): HarnessError {

@@ -1,11 +1,4 @@
-import type {
-  CallDecision,
-  ContentFlow,
-  ModelUsage,
-  PendingItem,
-  ResumeState,
-  RunUsage,
-} from '../../contracts/result.js'
+import type { CallDecision, ModelUsage, PendingItem, ResumeState, RunUsage } from '../../contracts/result.js'
 import { NOTICE_KEY } from '../machine/limit-notices.js'
 import { isObject } from '../../util/json.js'
 import {
@@ -36,11 +29,13 @@ import type { ConfigDigest } from '../machine/config-digest.js'
 import { FORMAT_VERSION } from '../machine/events.js'
 import type { HostNotice } from '../machine/host-notices.js'
 import type { Breach } from '../machine/limits.js'
-import type { RunLimits, RunRules, StallRules } from '../machine/rules.js'
+import { rulesShape } from '../machine/rules-shape.js'
 import type { CallNote, EndedError, SettledCall } from '../machine/settled.js'
 import type { Answered, Batch, Ended, Exceeded, Phase, Position, RunParent, RunState } from '../machine/state.js'
 import type { View, ViewChange } from '../machine/view.js'
-import { content, count, json, maybeCount, parts, source, transcriptShape } from './transcript-shape.js'
+import { content, count, json, parts, source, transcriptShape } from './transcript-shape.js'
+import { flowsShape } from '../../contracts/flows.js'
+import type { ContentFlow } from '../../contracts/flows.js'
 
 const amount = number(0)
 
@@ -113,6 +108,8 @@ const decision = object<CallDecision>({
   reason: nullable(string),
 })
 
+const match = oneOf('exact', 'near', 'taint')
+
 const waiting = list(
   object<PendingItem>({
     kind: oneOf('approval', 'question', 'unknown_outcome'),
@@ -123,9 +120,7 @@ const waiting = list(
     key,
     answerSchema: optional(jsonObject),
     decision: optional(decision),
-    provenance: optional(
-      list(object<ContentFlow>({ argument: string, source, callId: string, match: oneOf('exact', 'near', 'taint') })),
-    ),
+    ...flowsShape(object<ContentFlow>({ argument: string, source, callId: string, match })),
     path: list(string),
   }),
 )
@@ -212,30 +207,6 @@ const phase = union<Phase, 'at'>('at', {
   }),
 })
 
-const rules = object<RunRules>({
-  limits: object<RunLimits>({
-    modelRequests: nullable(amount),
-    toolCalls: nullable(amount),
-    inputTokens: nullable(amount),
-    outputTokens: nullable(amount),
-    timeMs: nullable(amount),
-    costUsd: nullable(amount),
-  }),
-  outputRetries: count,
-  toolRetries: count,
-  toolRetryBudgets: record(count),
-  answersByTool: boolean,
-  onLimit: optional(oneOf('answer')),
-  stall: optional(
-    object<StallRules>({
-      noticeAfter: maybeCount,
-      answerAfter: maybeCount,
-      stopAfter: maybeCount,
-      ignore: list(string),
-    }),
-  ),
-})
-
 const usage = object<RunUsage>({
   modelRequests: count,
   toolCalls: count,
@@ -296,7 +267,7 @@ export const runStateShape = object<StoredRunState>({
   provider: string,
   model: string,
   metadata: jsonObject,
-  rules,
+  rules: rulesShape,
   config: nullable(
     object<ConfigDigest>({ instructions: string, tools: record(string), output: string, limits: string }),
   ),

@@ -2,6 +2,7 @@ import { toolCallsOf } from '../../contracts/entry.js'
 import type { ToolEntry, TranscriptEntry } from '../../contracts/entry.js'
 import { isObject, parseJson } from '../../util/json.js'
 import type { CallMark } from '../core/call-mark.js'
+import type { RunRules } from '../machine/rules.js'
 
 /** A call and what the model was told of it. */
 export interface JudgedCall {
@@ -13,12 +14,13 @@ export interface JudgedCall {
   readonly ok: boolean
 }
 
+/** The marks of calls under these rules. */
+export function marksOf({ stall }: RunRules): readonly CallMark[] {
+  return stall === undefined ? [] : [staleMark]
+}
+
 /** What a call that has ended is marked with: whether it brought nothing new. Calls of the same batch are not looked at. */
-export const staleMark: CallMark = (
-  { rules, transcript },
-  { name, arguments: text },
-  { output, parts, ok, readOnly },
-) => {
+const staleMark: CallMark = ({ rules, transcript }, { name, arguments: text }, { output, parts, ok, readOnly }) => {
   if (rules.stall?.ignore.includes(name) !== false) return {}
   const content = outputOf(parts === undefined ? output : [{ type: 'text', text: output }, ...parts])
   return isStale({ name, arguments: text, output: content, ok }, readOnly, earlierCalls(transcript))
