@@ -3,7 +3,7 @@ import type { PendingItem, RunUsage, StopReason } from '../../contracts/result.j
 import type { JsonObject } from '../../util/json.js'
 import { askedInBackground } from '../machine/other-runs.js'
 import type { Phase, RunParent, RunState } from '../machine/state.js'
-import { unanswered } from '../machine/waiting.js'
+import { unanswered } from '../machine/batch-call.js'
 
 /**
  * The status of a run, seen from outside. `running`: it has not ended and a process owns it; `interrupted`: it has not

@@ -9,6 +9,7 @@ import {
   reportFromBackground,
   waitInBackground,
 } from './other-runs.js'
+import { asksVerdict } from './batch-call.js'
 import type { BatchCall } from './batch-call.js'
 import { closeReply, complete, fail } from './closing.js'
 import type { DurableEvent } from './events.js'
@@ -20,7 +21,6 @@ import type { Conversation } from './history.js'
 import { openState } from './state.js'
 import type { Batch, RunState } from './state.js'
 import { withChanges } from './view.js'
-import { asksVerdict } from './waiting.js'
 
 type Event<Kind extends DurableEvent['kind']> = DurableEvent & { kind: Kind }
 

@@ -1,5 +1,6 @@
 import type { PendingItem } from '../../contracts/result.js'
 import { askedInBackground, worksInBackground } from './other-runs.js'
+import { unanswered } from './batch-call.js'
 import type { BatchCall } from './batch-call.js'
 import type { RequestKind } from './events.js'
 import { limitNotices } from './limit-notices.js'
@@ -7,7 +8,6 @@ import type { LimitNotice } from './limit-notices.js'
 import { areLimitsFar, batchBreach, closingBreach, mayPass, requestBreach, stallBreach } from './limits.js'
 import type { Breach, Standing } from './limits.js'
 import type { Answered, Batch, RunState } from './state.js'
-import { unanswered } from './waiting.js'
 
 /** What must happen next in a run. */
 export type Command =

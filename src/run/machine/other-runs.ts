@@ -4,7 +4,7 @@ import type { ContentSource, UserEntry, Unstamped } from '../../contracts/entry.
 import type { JsonValue } from '../../util/json.js'
 import type { Answer, KeptAnswer } from './answers.js'
 import type { StoredChild } from './child-state.js'
-import { unanswered } from './waiting.js'
+import { unanswered } from './batch-call.js'
 
 /** A run that a call left behind in the background when it ended. */
 export interface LeftRun {
