@@ -1,13 +1,12 @@
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { createServer } from 'node:net'
-import type { AddressInfo } from 'node:net'
 import { fileURLToPath } from 'node:url'
 import type { JsonObject, ToolContext, ToolOutcome, ToolSpec } from 'thinharness'
 import { mcpStdio } from '#mcp/index.js'
 import { childEnvironment } from '#mcp/client/child-environment.js'
 import type { McpServer, McpStdioOptions } from '#mcp/index.js'
 import type { ToolSourceHost } from '#tools/source.js'
+import { freePort } from '../support/process.js'
 
 /** The program of a server from npm. */
 function programOf(name: string): string {
@@ -48,14 +47,6 @@ export async function startedEverything(
     if (child.kill('SIGKILL')) await ended
   }
   return { origin: `http://127.0.0.1:${port}`, [Symbol.asyncDispose]: end }
-}
-
-async function freePort(): Promise<number> {
-  const server = createServer()
-  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
-  const { port } = server.address() as AddressInfo
-  await new Promise<void>((resolve) => server.close(() => resolve()))
-  return port
 }
 
 /** A host that remembers what it was told. */

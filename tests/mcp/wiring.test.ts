@@ -7,6 +7,7 @@ import { mcpStdio } from '#mcp/index.js'
 import type { McpStdioOptions } from '#mcp/index.js'
 import { eventsOf, failureOf, kinds, ofKind, told, tool } from '../harness/support.js'
 import { oddServer } from './support.js'
+import { isAlive } from '../support/process.js'
 
 function harnessWith<Output = string>(options: HarnessOptions<Output>): Harness<Output> {
   return new Harness<Output>({ builtinTools: [], ...options })
@@ -24,14 +25,6 @@ function serverOf(names: readonly string[], options: Partial<McpStdioOptions> = 
 /** A server that cannot be started. */
 function brokenServer(options: Partial<McpStdioOptions> = {}): ReturnType<typeof mcpStdio> {
   return mcpStdio({ id: 'broken', command: process.execPath, args: ['-e', 'process.exit(3)'], ...options })
-}
-
-function isAlive(pid: number): boolean {
-  try {
-    return process.kill(pid, 0)
-  } catch {
-    return false
-  }
 }
 
 function heardOutputs(model: ScriptedModel): readonly unknown[] {

@@ -1,7 +1,5 @@
 import Anthropic from '@anthropic-ai/sdk'
 import OpenAI from 'openai'
-import { createServer } from 'node:net'
-import type { AddressInfo } from 'node:net'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { defineTool, Harness } from 'thinharness'
 import type { HarnessError, HarnessResult, Model, RunEvent } from 'thinharness'
@@ -11,6 +9,7 @@ import { scriptedProvider } from 'thinharness/testing'
 import type { ScriptedProvider } from 'thinharness/testing'
 import { isObject } from '#util/json.js'
 import { errorOf } from './support.js'
+import { freePort } from '../support/process.js'
 
 type Connection = 'default' | 'fetch' | 'client'
 type Url = ScriptedProvider['url']
@@ -303,12 +302,3 @@ function expectRun({ run: report }: HarnessError, turns: 0 | 1): void {
 
 /** Enough for some of the text to have come, in every API. */
 const streamedEvents = 6
-
-/** A port of this machine that nobody listens to. */
-async function freePort(): Promise<number> {
-  const server = createServer()
-  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
-  const { port } = server.address() as AddressInfo
-  await new Promise((resolve) => server.close(resolve))
-  return port
-}

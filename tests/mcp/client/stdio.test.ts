@@ -2,6 +2,7 @@ import { expect, test } from 'vitest'
 import { HarnessError } from 'thinharness'
 import { mcpStdio } from '#mcp/index.js'
 import { calm, call, contextOf, hostOf, oddServer, textOf, toolNamed, toolsOf } from '../support.js'
+import { isAlive } from '../../support/process.js'
 
 const ECHO = `{
   'tools/list': () => ({ tools: [tool('echo')] }),
@@ -254,11 +255,3 @@ test('pins of an earlier process hold for a new one', async () => {
   expect(await toolsOf(other)).toHaveLength(0)
   await Promise.all([same.close(), other.close()])
 })
-
-function isAlive(pid: number): boolean {
-  try {
-    return process.kill(pid, 0)
-  } catch {
-    return false
-  }
-}

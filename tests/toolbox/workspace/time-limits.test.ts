@@ -11,6 +11,7 @@ import { searchTool } from '#toolbox/search/index.js'
 import { contextOf } from '../../mcp/support.js'
 import { call, folderWith, workspaceIn } from '../support.js'
 import { temporaryFolder } from '../../support/folder.js'
+import { isAlive } from '../../support/process.js'
 
 const LOOKS: readonly [string, (options: FileToolOptions) => ToolSpec, JsonObject][] = [
   ['glob', globTool, { pattern: '**/*.jsonl' }],
@@ -80,14 +81,6 @@ describe.skipIf(process.platform === 'win32')('the process of ripgrep', () => {
     expect(isAlive(pid)).toBe(false)
   })
 })
-
-function isAlive(pid: number): boolean {
-  try {
-    return process.kill(pid, 0)
-  } catch {
-    return false
-  }
-}
 
 test('a long search reports its progress, first after a while and then at intervals', async () => {
   const root = await folderWith()
