@@ -121,8 +121,12 @@ export interface NativePart {
   readonly data: JsonValue
 }
 
-/** Why a reply ended. The provider's own word is beside it in `ModelTurn.nativeFinishReason`. */
-export type FinishReason = 'stop' | 'tool_calls' | 'length' | 'refusal' | 'content_filter' | 'pause' | 'error' | 'other'
+/**
+ * Why a reply ended; `cancelled`: it was cut off by whoever asked for it. The provider's own value is
+ * `ModelTurn.nativeFinishReason`.
+ */
+export type FinishReason =
+  'stop' | 'tool_calls' | 'length' | 'refusal' | 'content_filter' | 'pause' | 'cancelled' | 'error' | 'other'
 
 /** Tokens of one request. `null`: the provider did not say. */
 export interface TokenUsage {

@@ -96,6 +96,8 @@ function unfinished({ entry, nativeFinishReason, refusal }: ModelTurn, text: str
       return unexpected('The model refused to answer', nativeFinishReason, refusal)
     case 'content_filter':
       return unexpected("The provider's content filter stopped the reply", nativeFinishReason)
+    case 'cancelled':
+      return unexpected('The reply was cancelled', nativeFinishReason)
     case 'error':
       return unexpected('The provider ended the reply with an error', nativeFinishReason)
     case 'stop':

@@ -151,6 +151,7 @@ describe('the meaning of a complete reply', () => {
     ['length', 'The reply was cut off at the output limit (`word`).'],
     ['refusal', 'The model refused to answer (`word`).'],
     ['content_filter', "The provider's content filter stopped the reply (`word`)."],
+    ['cancelled', 'The reply was cancelled (`word`).'],
     ['error', 'The provider ended the reply with an error (`word`).'],
   ])('a reply that ended by %s is never an answer, in any mode', async (finishReason, message) => {
     const outputs = [null, text, native, prompted, tool]

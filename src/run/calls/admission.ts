@@ -110,6 +110,7 @@ const CUT_OFF: Partial<Record<FinishReason, string>> = {
   length: 'the reply was cut off at the output limit',
   refusal: 'the reply ended in a refusal',
   content_filter: "the provider's content filter stopped the reply",
+  cancelled: 'the reply was cancelled',
   error: 'the reply ended in an error',
 }
 

@@ -95,6 +95,7 @@ const FINISH_REASONS: Readonly<Record<WireReply['finishReason'], string>> = {
   refusal: 'stop',
   content_filter: 'content_filter',
   pause: 'pause',
+  cancelled: 'cancelled',
   error: 'error',
   other: 'other',
 }

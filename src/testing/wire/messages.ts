@@ -107,6 +107,7 @@ const STOP_REASONS: Readonly<Record<WireReply['finishReason'], string>> = {
   refusal: 'refusal',
   content_filter: 'refusal',
   pause: 'pause_turn',
+  cancelled: 'cancelled',
   error: 'error',
   other: 'other',
 }

@@ -74,6 +74,7 @@ function statusOf({ finishReason, nativeFinishReason, created }: WireReply): Jso
       return { status: 'incomplete', incomplete_details: { reason: nativeFinishReason ?? 'max_output_tokens' } }
     case 'content_filter':
     case 'pause':
+    case 'cancelled':
     case 'other':
       return { status: 'incomplete', incomplete_details: { reason: nativeFinishReason ?? finishReason } }
   }

@@ -3,6 +3,7 @@ import { z } from 'zod'
 import { memoryLog, ModelRetry } from 'thinharness'
 import type { RunLog } from 'thinharness'
 import { ScriptedModel } from 'thinharness/testing'
+import { stored } from '../resume/pause-support.js'
 import { eventsOf, failureOf, harnessOf, kinds, ofKind, output, tool } from '../../harness/support.js'
 
 const answer = z.object({ answer: z.string() })
@@ -178,23 +179,40 @@ describe('replies that are not answers', () => {
     expect(model.heard.slice(1)).toEqual([{ kind: 'continuation' }, { kind: 'continuation' }])
   })
 
-  test('a call of a truncated reply is never run, and is answered so that it can be repeated', async () => {
-    const ran: unknown[] = []
-    using model = new ScriptedModel()
-      .calls('a', { path: '/tm' }, { finishReason: 'length' })
-      .calls('a', { path: '/tmp' })
-      .says('Done.')
-    await harnessOf({ model, tools: [tool('a', (args) => void ran.push(args))] }).run('Go.')
-    expect(ran).toEqual([{ path: '/tmp' }])
-    expect(model.heard[1]).toEqual({
-      kind: 'tool_outputs',
-      outputs: [
-        output(
-          'call_1',
-          '`a` was not run: the reply was cut off at the output limit, so the call may be incomplete. Call it again, with less at once.',
-          { ok: false, error_type: 'IncompleteCall', retry: true },
-        ),
-      ],
-    })
-  })
+  test.each([
+    ['length', 'the reply was cut off at the output limit'],
+    ['cancelled', 'the reply was cancelled'],
+  ] as const)(
+    'a call of a truncated reply is never run, and is answered so that it can be repeated: %s',
+    async (finishReason, why) => {
+      const ran: unknown[] = []
+      using model = new ScriptedModel()
+        .calls('a', { path: '/tm' }, { finishReason })
+        .calls('a', { path: '/tmp' })
+        .says('Done.')
+      const result = await harnessOf({ model, tools: [tool('a', (args) => void ran.push(args))] }).run('Go.')
+      expect(ran).toEqual([{ path: '/tmp' }])
+      expect(model.heard[1]).toEqual({
+        kind: 'tool_outputs',
+        outputs: [
+          output(
+            'call_1',
+            `\`a\` was not run: ${why}, so the call may be incomplete. Call it again, with less at once.`,
+            { ok: false, error_type: 'IncompleteCall', retry: true },
+          ),
+        ],
+      })
+      const again = harnessOf({ model: new ScriptedModel().says('More.') })
+      expect((await again.run('More.', { history: stored(result) })).transcript).toMatchObject([
+        {},
+        { finishReason },
+        {},
+        {},
+        {},
+        {},
+        {},
+        {},
+      ])
+    },
+  )
 })

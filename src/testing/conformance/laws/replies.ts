@@ -139,11 +139,19 @@ export const replyLaws = {
     },
   },
   finish_reasons: {
-    says: 'A reply that was cut, refused, filtered or paused is never a clean answer.',
+    says: 'A reply that was cut, refused, filtered, paused or cancelled is never a clean answer.',
     holds: async (given) => {
       const talk = given.talk().say()
       const { generator } = talk
-      for (const finishReason of ['length', 'refusal', 'content_filter', 'pause', 'error', 'other'] as const) {
+      for (const finishReason of [
+        'length',
+        'refusal',
+        'content_filter',
+        'pause',
+        'cancelled',
+        'error',
+        'other',
+      ] as const) {
         const parts = [{ type: finishReason === 'refusal' ? 'refusal' : 'text', text: generator.text() }] as const
         for (const streamed of [true, false]) {
           const outcome = await talk.askAgain({ reply: generator.replyOf(parts, { finishReason }) }, { streamed })
