@@ -11,10 +11,9 @@ import type {
 import { inputSchema } from '../../schema/input-schema.js'
 import { isObject } from '../../util/json.js'
 import type { JsonObject } from '../../util/json.js'
-import { mergeJson } from '../../util/merge-json.js'
 import type { ProviderOptions } from '../http/options.js'
 import type { WireFormat } from '../http/wire.js'
-import { checkOwnFields, settingsOf } from '../wire/settings.js'
+import { checkOwnFields, settingsOf, withCallerFields } from '../wire/settings.js'
 import type { RequestDefaults } from '../wire/settings.js'
 import { textBlock } from './content.js'
 import { decodeMessage } from './decode.js'
@@ -77,7 +76,7 @@ export function messagesFormat(options: RequestOptions): WireFormat {
 function settle({ settings }: RequestConstants, { defaults }: RequestOptions, control: ThinkingControl): Settled {
   const { reasoningEffort } = settingsOf(settings, defaults)
   const ofEffort = effortFields(control, reasoningEffort, maxTokens(settings, defaults))
-  const fields = mergeJson(mergeJson(ofEffort, defaults.extraBody), settings.providerOptions?.[PROVIDER])
+  const fields = [defaults.extraBody, settings.providerOptions?.[PROVIDER]].reduce(withCallerFields, ofEffort)
   const { container, tools } = fields
   const isChosen = typeof container === 'string' || (isObject(container) && typeof container['id'] === 'string')
   const continuesContainer = !isChosen && Array.isArray(tools) && tools.some(isProviderTool)
@@ -119,7 +118,7 @@ function requestHead(constants: RequestConstants, options: RequestOptions, field
     ...(temperature !== undefined && { temperature }),
   }
   checkOwnFields(fields, ['messages', 'stream'])
-  return withFormat(mergeJson(base, fields), constants.structuredOutput)
+  return withFormat(withCallerFields(base, fields), constants.structuredOutput)
 }
 
 /** Throws `invalid_options` if the API has no `temperature`. */

@@ -4,6 +4,7 @@ import type { JsonObject, JsonValue } from '../../util/json.js'
 import { acceptedName, customInput } from '../wire/calls.js'
 import { thinkingText } from '../wire/content.js'
 import { stringIn } from '../wire/read.js'
+import { wellFormedEscapes } from '../wire/well-formed.js'
 import { textPart } from './content.js'
 import { wireCallId } from './dialect.js'
 import type { ChatDialect } from './dialect.js'
@@ -126,7 +127,8 @@ function wireCall({ part, native, id }: NamedCall, dialect: ChatDialect): JsonOb
 }
 
 /** Many servers parse the arguments of earlier calls, and fail if they are not an object. */
-function wireArguments(text: string, { anyArguments }: ChatDialect): string {
+function wireArguments(given: string, { anyArguments }: ChatDialect): string {
+  const text = wellFormedEscapes(given)
   if (anyArguments) return text === '' ? '{}' : text
   const parsed = parseJson(text)
   return parsed.ok && isObject(parsed.value) ? text : JSON.stringify({ arguments: text })

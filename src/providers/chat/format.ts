@@ -2,10 +2,9 @@ import type { ContentPart } from '../../contracts/entry.js'
 import type { RequestConstants, StructuredOutputRequest, ToolChoice, ToolDefinition } from '../../contracts/model.js'
 import { inputSchema } from '../../schema/input-schema.js'
 import type { JsonObject, JsonValue } from '../../util/json.js'
-import { mergeJson } from '../../util/merge-json.js'
 import type { TailOptions, WireFormat } from '../http/wire.js'
 import { ReplyCallIds } from '../wire/calls.js'
-import { cacheKeyFields, checkOwnFields, settingsOf } from '../wire/settings.js'
+import { cacheKeyFields, checkOwnFields, settingsOf, withCallerFields } from '../wire/settings.js'
 import type { RequestDefaults } from '../wire/settings.js'
 import { decodeReply } from './decode.js'
 import type { ChatDialect } from './dialect.js'
@@ -49,7 +48,7 @@ function requestHead(constants: RequestConstants, options: RequestOptions): Json
   const { toolChoice = 'auto' } = settings
   const { extraBody } = options.defaults
   const ofSettings = settings.providerOptions?.[options.provider]
-  const base = {
+  const base: JsonObject = {
     model: options.id,
     ...(tools.length > 0 && { tools: tools.map(wireTool) }),
     ...(tools.length > 0 && toolChoice !== 'auto' && { tool_choice: wireToolChoice(toolChoice) }),
@@ -58,7 +57,7 @@ function requestHead(constants: RequestConstants, options: RequestOptions): Json
   }
   checkOwnFields(extraBody, OWN_FIELDS, '`extraBody`')
   checkOwnFields(ofSettings, OWN_FIELDS, '`providerOptions`')
-  const head = mergeJson(mergeJson(base, extraBody), ofSettings)
+  const head = [extraBody, ofSettings].reduce(withCallerFields, base)
   return structuredOutput === null ? head : { ...head, response_format: responseFormat(structuredOutput) }
 }
 

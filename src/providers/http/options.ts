@@ -27,7 +27,7 @@ export interface ProviderOptions {
   readonly promptCache?: boolean | { readonly ttl?: '5m' | '1h'; readonly key?: string }
   /** Overrides the known capabilities of the model. */
   readonly capabilities?: ModelCapabilities
-  /** Merged into every request body: objects deeply, other values replaced. */
+  /** Merged into every request body: objects deeply, `tools` added to those of the run, other values replaced. */
   readonly extraBody?: JsonObject
 }
 

@@ -4,6 +4,7 @@ import type { JsonObject } from '../../util/json.js'
 import type * as Wire from 'openai/resources/responses/responses'
 import { acceptedCallId, acceptedName, customInput } from '../wire/calls.js'
 import { thinkingText } from '../wire/content.js'
+import { wellFormedEscapes } from '../wire/well-formed.js'
 import { objectsIn, without } from '../wire/read.js'
 import { toolOutput, userContent } from './content.js'
 import type { Inputs } from './content.js'
@@ -142,7 +143,7 @@ function encodeCall(part: ToolCallPart, item: JsonObject | undefined): JsonObjec
   return {
     type: 'function_call',
     ...own,
-    arguments: part.arguments === '' ? '{}' : part.arguments,
+    arguments: part.arguments === '' ? '{}' : wellFormedEscapes(part.arguments),
   } satisfies Wire.ResponseFunctionToolCall
 }
 

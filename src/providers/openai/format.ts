@@ -9,9 +9,8 @@ import type {
 import { inputSchema } from '../../schema/input-schema.js'
 import { isObject } from '../../util/json.js'
 import type { JsonObject, JsonValue } from '../../util/json.js'
-import { mergeJson } from '../../util/merge-json.js'
 import type { TailOptions, WireFormat } from '../http/wire.js'
-import { cacheKeyFields, checkOwnFields, settingsOf } from '../wire/settings.js'
+import { cacheKeyFields, checkOwnFields, settingsOf, withCallerFields } from '../wire/settings.js'
 import type { RequestDefaults } from '../wire/settings.js'
 import { API_INPUTS } from './content.js'
 import { decodeReply } from './decode.js'
@@ -119,9 +118,9 @@ function wireToolChoice(choice: ToolChoice): JsonValue {
   return { type: 'function', name: choice.tool } satisfies Wire.ToolChoiceFunction
 }
 
-/** Objects are merged deeply, lists of `include` are joined, other values are replaced. */
+/** The lists of `include` are joined, too. */
 function withFields(body: JsonObject, fields: JsonObject | undefined): JsonObject {
-  const merged = mergeJson(body, fields)
+  const merged = withCallerFields(body, fields)
   const include = [...listIn(body), ...listIn(fields)]
   return include.length === 0 ? merged : { ...merged, include: [...new Set(include)] }
 }

@@ -27,8 +27,8 @@ const OPTIONS = partial<OpenAiOptions>({ ...PROVIDER_OPTIONS, chain: boolean })
  * `capabilities.reasoningEfforts`; an empty list means that the model does not reason.
  *
  * A refusal ends a turn with `refusal` and no text: its text is in `turn.refusal`, and in an opaque part of the entry. A
- * custom tool (plain text input, declared by `extraBody.tools`) is called with `{ input }`. Lists of `extraBody` and
- * `providerOptions` replace those of the request, except `include`: a list of `tools` must contain the functions too.
+ * custom tool (plain text input, declared by `extraBody.tools`) is called with `{ input }`. Tools of `extraBody` and
+ * `providerOptions` are added to those of the run, and so are items of `include`; other lists are replaced.
  */
 export function openai(id: string, options: OpenAiOptions = {}): Model {
   const parsed = parseModelOptions(OPTIONS, options, 'openai')

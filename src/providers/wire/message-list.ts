@@ -1,10 +1,12 @@
 import type { JsonObject } from '../../util/json.js'
 import type { Transport } from '../http/wire.js'
 import { without } from './read.js'
+import { wellFormedJson, wellFormedText } from './well-formed.js'
 
 /**
  * The messages of a conversation, in the form that the transport expects. Bytes are only appended: each message is
- * serialized once, so the cost of a turn does not grow with the conversation.
+ * serialized once, so the cost of a turn does not grow with the conversation. Strings are made well-formed: providers
+ * reject a body with half of a surrogate pair, and would reject every later request of the conversation too.
  */
 export class MessageList {
   readonly #form: Transport['bodies']
@@ -24,7 +26,8 @@ export class MessageList {
   open(head: JsonObject, messages: readonly JsonObject[]): void {
     this.#head = head
     if (this.#form === 'json') {
-      this.#messages = [...messages]
+      this.#head = wellFormedJson(head)
+      this.#messages = messages.map(wellFormedJson)
       return
     }
     this.#headBytes = this.#opening(head)
@@ -37,10 +40,10 @@ export class MessageList {
   append(messages: readonly JsonObject[]): void {
     for (const message of messages) {
       if (this.#form === 'json') {
-        this.#messages.push(message)
+        this.#messages.push(wellFormedJson(message))
         continue
       }
-      const text = JSON.stringify(message)
+      const text = wellFormedText(message)
       const needed = this.#length + 1 + Buffer.byteLength(text)
       if (needed > this.#bytes.length) this.#grow(needed)
       if (this.#length > 0) this.#bytes[this.#length++] = COMMA
@@ -50,18 +53,18 @@ export class MessageList {
 
   /** The whole body, with `tail` after the messages. Bytes come in pieces that are sent one after the other. */
   finish(tail: JsonObject): readonly Uint8Array[] | JsonObject {
-    if (this.#form === 'json') return { ...this.#head, [this.#field]: [...this.#messages], ...tail }
+    if (this.#form === 'json') return { ...this.#head, [this.#field]: [...this.#messages], ...wellFormedJson(tail) }
     let headBytes = this.#headBytes
     // A field is sent once, in the tail: not every server uses the last of two.
     const repeated = Object.keys(tail).filter((name) => name in this.#head)
     if (repeated.length > 0) headBytes = this.#opening(without(this.#head, ...repeated))
-    const fields = JSON.stringify(tail).slice(1)
+    const fields = wellFormedText(tail).slice(1)
     const closing = Buffer.from(fields.length > 1 ? `],${fields}` : ']}')
     return [headBytes, this.#bytes.subarray(0, this.#length), closing]
   }
 
   #opening(head: JsonObject): Buffer<ArrayBuffer> {
-    const fields = JSON.stringify(head).slice(0, -1)
+    const fields = wellFormedText(head).slice(0, -1)
     const separator = fields.length > 1 ? ',' : ''
     return Buffer.from(`${fields}${separator}${JSON.stringify(this.#field)}:[`)
   }

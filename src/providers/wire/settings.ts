@@ -1,6 +1,8 @@
 import { HarnessError } from '../../contracts/errors.js'
 import type { ModelSettings, RequestConstants } from '../../contracts/model.js'
-import type { JsonObject } from '../../util/json.js'
+import { isObject } from '../../util/json.js'
+import type { JsonObject, JsonValue } from '../../util/json.js'
+import { mergeJson } from '../../util/merge-json.js'
 import type { ProviderOptions } from '../http/options.js'
 import { digestOf } from './calls.js'
 
@@ -33,6 +35,38 @@ export function checkOwnFields(
   const name = names.find((each) => fields !== undefined && each in fields)
   if (name === undefined) return
   throw new HarnessError('invalid_options', `\`${name}\` cannot be set by ${source}: the adapter writes it.`)
+}
+
+/**
+ * `body` with the fields of a caller: objects are merged deeply, tools are added, other values are replaced. A tool with
+ * the name of one in `body` replaces that one. Throws `invalid_options` for `tools` that are not a list.
+ */
+export function withCallerFields(body: JsonObject, fields: JsonObject | undefined): JsonObject {
+  const merged = mergeJson(body, fields)
+  const added = fields?.['tools']
+  if (added === undefined) return merged
+  if (!isJsonList(added)) {
+    throw new HarnessError('invalid_options', 'Expected `tools` of `extraBody` or `providerOptions` to be a list.')
+  }
+  const known = body['tools']
+  return { ...merged, tools: withTools(isJsonList(known) ? known : [], added) }
+}
+
+function withTools(known: readonly JsonValue[], added: readonly JsonValue[]): readonly JsonValue[] {
+  const replacements = new Map(added.flatMap((tool) => (nameOf(tool) === null ? [] : [[nameOf(tool), tool]])))
+  const kept = known.map((tool) => replacements.get(nameOf(tool)) ?? tool)
+  return [...kept, ...added.filter((tool) => !kept.includes(tool))]
+}
+
+/** The name of a tool, in the form of any API; null for a tool of the provider without one. */
+function nameOf(tool: JsonValue): string | null {
+  if (!isObject(tool)) return null
+  const { name = isObject(tool['function']) ? tool['function']['name'] : undefined } = tool
+  return typeof name === 'string' ? name : null
+}
+
+function isJsonList(value: JsonValue | undefined): value is readonly JsonValue[] {
+  return Array.isArray(value)
 }
 
 /** OpenAI's fields for prompt caching: requests with the same beginning get the same key, and so the same cache. */
