@@ -70,7 +70,7 @@ export class Launcher<Output> {
       ...{ runId, parent: null, metadata, log, queue, childQueue, abort, opening, seams },
       ...(depsFor !== null && { depsFor }),
     })
-    const warn = (message: string): void => context.tell('warning', { message })
+    const warn = (message: string): void => context.emitLive('warning', { message })
     const model = chosenModel(options, this.#config)
     const extensionTools = { given: seams.seams.tools, ofRun: () => context.seams.tools }
     const how = { opening, options, model, effects: effects ?? null, asksServers: true, warn, extensionTools }

@@ -314,7 +314,7 @@ describe('tracing that fails', () => {
     await harness.close()
     expect([result.text, calls]).toEqual(['Done.', 1])
     expect(warned.mock.calls.map(([message]) => message)).toEqual([
-      'Tracing failed, and the run goes on without it: The tracer is broken.',
+      'Tracing failed, and the run continues without it: The tracer is broken.',
     ])
     warned.mockRestore()
   })

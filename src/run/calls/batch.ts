@@ -20,7 +20,7 @@ export class ToolBatchExecutor {
   readonly #calls: Calls
   readonly #admit: Admit
 
-  /** `begin` begins runs that a call has left to work beside its run. */
+  /** `begin` begins the other runs that a call has left. */
   constructor(context: RunContext, frozen: Frozen, begin: (callId: string, left: readonly LeftChild[]) => void) {
     this.#admit = admissionOf(context, frozen)
     const enter = enteringOf(context, frozen)
@@ -84,7 +84,7 @@ export class ToolBatchExecutor {
     return before.some(({ settled }) => settled === null)
   }
 
-  /** What waits for a call that asks: everything after a sequential call; of another, from the next sequential call on. */
+  /** The calls that wait for a call that asks: everything after a sequential call; of another, from the next sequential call on. */
   #heldBy(call: BatchCall): readonly string[] {
     const later = this.#batch.slice(this.#batch.indexOf(call) + 1)
     const from = this.#isAlone(call) ? 0 : later.findIndex((each) => this.#isAlone(each))

@@ -43,7 +43,7 @@ export interface Calls extends CallRun {
   readonly enter: Work<Entry, Handled>
   /** Some hook is asked after calls. */
   readonly asksAfter: boolean
-  /** Begins the runs that a call has left to work beside its run. */
+  /** Begins the other runs that a call has left. */
   readonly begin: (callId: string, left: readonly LeftChild[]) => void
   /** Calls of the batch that wait for a call that asks. */
   readonly holds: (call: BatchCall) => readonly string[]

@@ -10,7 +10,7 @@ import type { Frozen } from '../core/frozen.js'
 import type { BatchCall } from '../machine/batch-call.js'
 import type { DurablePayloads } from '../machine/events.js'
 
-/** Where calls end: the run, and what it is frozen with. */
+/** The run that performs calls. */
 export interface CallRun {
   readonly context: RunContext
   readonly frozen: Frozen
@@ -92,7 +92,7 @@ function named(name: string | undefined): { readonly name?: string } {
   return name === undefined ? {} : { name }
 }
 
-/** Ends a call by what is known of it, without running it. */
+/** Ends a call with a known outcome, without running it. */
 export async function completeUnrun(
   run: CallRun,
   call: BatchCall,

@@ -13,7 +13,7 @@ import { whenUnknown } from '../core/tool-context.js'
 
 /**
  * Settles a call that had started when the process that ran it ended. What its tool finds out by `reconcile` wins; else
- * `onUnknownOutcome` decides: run it again, tell the model that the outcome is unknown, or ask a person.
+ * `onUnknownOutcome` decides: run it again, report to the model that the outcome is unknown, or ask a person.
  */
 export async function settleUnknown(run: CallRun, call: BatchCall, toolIndex: number): Promise<void> {
   const { context, frozen } = run
@@ -68,6 +68,6 @@ function askPerson(context: RunContext, { callId, name: toolName, arguments: tex
 }
 
 function unknownOutcome(toolName: string): ToolOutcome {
-  const content = `\`${toolName}\` was under way when the process ended: nobody knows whether it took effect. Check before you call it again.`
+  const content = `\`${toolName}\` was running when the process ended: it is unknown whether it took effect. Check before you call it again.`
   return { kind: 'failed', errorType: 'UnknownOutcome', content, retry: false }
 }

@@ -10,7 +10,7 @@ export interface ChildStart {
   readonly options: SpawnOptions<unknown>
   /** Its state when the call last waited; the log may know more. */
   readonly stored: StoredChild | null
-  /** What people have answered to it since. */
+  /** The answers of people since then. */
   readonly answers: readonly Answer[]
   /** Aborted with the call; of a run that the call leaves behind, with the run. */
   readonly signal: AbortSignal

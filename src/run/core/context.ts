@@ -39,29 +39,29 @@ import { ChildDocuments } from '../resume/child-documents.js'
 import { frozenEvent, streamed } from './streamed.js'
 import { RunTracer } from '../extension/tracing.js'
 
-/** What a run is given at its start, alive or not. */
+/** Everything that a run gets at its start, live or replayed. */
 export interface RunSurroundings {
   readonly runId: string
   readonly parent: RunParent | null
-  /** How many runs it is under. Default 0: it is at the top. */
+  /** The number of its ancestors. Default 0: it is at the top. */
   readonly depth?: number
   readonly metadata: JsonObject
-  /** The money of the run above, where that is counted. */
+  /** The purse of the parent run, if its costs are counted. */
   readonly outerPurse?: Purse | null
   readonly log: RunLog
   readonly clock: Clock
   readonly seams: SeamSet
   readonly queue: EventQueue
-  /** Where runs that calls of this one start tell their events. Default: where this one does. */
+  /** The queue for events of child runs. Default: `queue`. */
   readonly childQueue?: EventQueue
   readonly abort: RunAbort
   /** Creates the dependencies of tools, hooks and policies. Default: none. */
   readonly depsFor?: (run: { readonly runId: string; readonly metadata: JsonObject }) => unknown
-  /** What stored states are signed with. */
+  /** The key that signs stored states. */
   readonly signingKey: SigningKey | null
-  /** What the run continues with, and the runs below it may. */
+  /** The configurations that the run and its child runs may continue with. */
   readonly configPolicy: ConfigPolicy
-  /** What the run did when it was recorded: it is run again by that, and must tell the same. */
+  /** The recording that the run replays: it must emit the same events. */
   readonly recording?: Recording
 }
 
@@ -79,11 +79,11 @@ export class RunContext {
   readonly signal: AbortSignal
   readonly signingKey: SigningKey | null
   readonly recording: Recording | null
-  /** Null if nobody traces. */
+  /** Null if the run is not traced. */
   readonly tracer: RunTracer | null
   readonly configPolicy: ConfigPolicy
   readonly children: ChildDocuments
-  /** The provider's raw replies: kept beside the state, since no event carries them. */
+  /** The provider's raw replies. They are not in the state, since no event contains them. */
   readonly responses: unknown[] = []
   readonly #ref: LogRef<'run'>
   readonly #depsFor: NonNullable<RunSurroundings['depsFor']>
@@ -98,14 +98,14 @@ export class RunContext {
   #state: RunState | null = null
   #lastSeq = 0
   readonly #digests = new DigestFold()
-  /** Events that go to the log together, and the promise of their being kept. */
+  /** Events that are appended together, and the promise of that append. */
   #gathering: { readonly events: DurableEvent[]; readonly kept: Promise<void> } | null = null
   #lastAppend: Promise<void> = Promise.resolve()
   #storeFailure: HarnessError | null = null
-  /** The last event of the run has been emitted: what a model or a tool that was left behind still tells is not heard. */
+  /** The last event of the run has been emitted: later reports of an abandoned model or tool are ignored. */
   #isOver = false
   #hadEnded = false
-  /** What the run came to, for those who read its stream. */
+  /** The result of the run, for readers of its stream. */
   #result: HarnessResult<unknown> | null = null
 
   constructor(surroundings: RunSurroundings) {
@@ -135,7 +135,7 @@ export class RunContext {
     this.children = new ChildDocuments(surroundings.log)
   }
 
-  /** Makes the run this process's own, where its log knows owners. Rejects when it is another's. */
+  /** Claims the run for this process, if its log has owners. Rejects if another process owns it. */
   async claim(begins: boolean): Promise<void> {
     this.#lease = await Lease.take(this.log, this.runId, {
       abort: this.abort,
@@ -152,7 +152,7 @@ export class RunContext {
     this.#history = history
   }
 
-  /** The run goes on from a state that it takes over. `metadata` replaces what the run had. */
+  /** Continues the run from a state. `metadata` replaces that of the run; null keeps it. */
   adopt(state: RunState, responses: readonly unknown[], metadata: JsonObject | null): void {
     this.#state = state
     this.#lastSeq = state.seq
@@ -179,7 +179,7 @@ export class RunContext {
   #runFor(extension: string, state: RunState | null): ExtensionRun {
     const recorded = [...(state?.recorded?.[extension] ?? [])]
     const record = async (value: JsonValue): Promise<void> => {
-      // What was recorded is in the recording.
+      // A replay takes the recorded values.
       if (this.recording !== null) return
       const reason = 'it can be called from hooks, policies and the other members that `forRun` returns'
       if (!this.hasBegun)
@@ -222,7 +222,7 @@ export class RunContext {
    */
   emit<Kind extends keyof DurablePayloads>(kind: Kind, payload: DurablePayloads[Kind]): Promise<void> {
     if (this.#storeFailure !== null) return Promise.reject(this.#storeFailure)
-    if (this.#isOver) return Promise.reject(new RangeError(`Run \`${this.runId}\` is over: it tells nothing more.`))
+    if (this.#isOver) return Promise.reject(new RangeError(`Run \`${this.runId}\` is over: it emits nothing more.`))
     this.#lastSeq += 1
     const event = frozenEvent(Object.assign(this.#base(kind, this.#lastSeq, true), payload) as unknown as DurableEvent)
     if (this.recording !== null) return this.#replayMatching(event, this.recording)
@@ -232,31 +232,31 @@ export class RunContext {
     return this.#gathering.kept
   }
 
-  /** Takes an event as it was recorded. */
+  /** Applies and publishes a recorded event. */
   replay(event: DurableEvent): void {
     this.#lastSeq = event.seq
     this.#apply(event)
     void this.queue.push(streamed(event, this.#result))
   }
 
-  /** Takes what was recorded of others up to here. */
+  /** Replays the next events that came from others. */
   replayGiven(): void {
     for (let event = this.recording?.takeGiven(); event !== undefined; event = this.recording?.takeGiven())
       this.replay(event)
   }
 
-  async #replayMatching(told: DurableEvent, recording: Recording): Promise<void> {
+  async #replayMatching(emitted: DurableEvent, recording: Recording): Promise<void> {
     this.replayGiven()
-    this.replay(recording.matching(told))
-    this.#isOver = told.kind === 'run_completed' || told.kind === 'run_failed'
+    this.replay(recording.matching(emitted))
+    this.#isOver = emitted.kind === 'run_completed' || emitted.kind === 'run_failed'
   }
 
-  /** The run had ended before it was found here, and its end has been told. */
+  /** The run had ended before, and its stored end has been emitted. */
   get hadEnded(): boolean {
     return this.#hadEnded
   }
 
-  /** The end of a run in an error. What the log cannot keep is told all the same: a stream always has its end. */
+  /** Emits the end of a run that failed, even if the log cannot store it: a stream always has an end. */
   async emitFailure(error: HarnessError, stopReason: StopReason): Promise<void> {
     const { code, name: errorType, message, status, retryable } = error
     const asked = { ...(status !== undefined && { status }), ...(retryable && { retryable: true as const }) }
@@ -265,7 +265,7 @@ export class RunContext {
       if (!this.hasBegun) throw error
       await this.emit('run_failed', payload)
     } catch {
-      this.tell('run_failed', payload)
+      this.emitLive('run_failed', payload)
     }
   }
 
@@ -283,8 +283,8 @@ export class RunContext {
     void this.#publish(streamed(ending, result), false)
   }
 
-  /** Tells listeners something that is never stored. */
-  tell<Kind extends keyof EphemeralPayloads>(kind: Kind, payload: EphemeralPayloads[Kind]): void {
+  /** Emits an event that is never stored. */
+  emitLive<Kind extends keyof EphemeralPayloads>(kind: Kind, payload: EphemeralPayloads[Kind]): void {
     if (this.#isOver && kind !== 'run_failed') return
     const event = Object.assign(this.#base(kind, this.#state?.seq ?? 0, false), payload) as unknown as EphemeralEvent
     void this.#publish(event, kind === 'transport_retry' || kind === 'run_failed')
@@ -305,7 +305,7 @@ export class RunContext {
     return this.queue.push(shown)
   }
 
-  /** Tells of a hook that failed and was passed over. */
+  /** Reports a hook that failed and was skipped. */
   readonly hookFailed = (hookEvent: string, message: string, extension?: string): Promise<void> =>
     this.emit('hook_failed', { hookEvent, message, ...(extension !== undefined && { extension }) })
 
@@ -319,7 +319,7 @@ export class RunContext {
     return { responses, signingKey: this.signingKey, childOf: this.children.of }
   }
 
-  /** What the run had done when it failed; nothing when it had not begun. */
+  /** The report of a run that failed; undefined if it had not begun. */
   report(stopReason: StopReason): RunReport | undefined {
     if (this.#state === null) return undefined
     return reportOf(this.#state, stopReason, this.documentMeans(this.responses))
@@ -353,7 +353,7 @@ export class RunContext {
       )
     } catch (cause) {
       this.#storeFailure = storeFailure(this.runId, cause)
-      // What is under way is stopped now, and nothing more begins.
+      // Stops the work in progress; nothing more begins.
       this.abort.abort(this.#storeFailure)
       throw this.#storeFailure
     }

@@ -15,7 +15,7 @@ export class RunStopped extends Error {
   }
 }
 
-/** The error of a run that its own rules end, and the limit that the `limit_reached` hooks are told. */
+/** The error of a run that its own rules end, and the limit for the `limit_reached` hooks. */
 export function failureError(failure: Failure): { readonly error: HarnessError; readonly limit: Breach | null } {
   switch (failure.kind) {
     case 'limit': {
@@ -52,7 +52,7 @@ const LIMIT_NAMES: Readonly<Partial<Record<LimitKind, string>>> = {
   tool_calls: 'max_tool_calls',
 }
 
-/** How a run is said to have ended that an error of this code ended. */
+/** The stop reason of a run that ended with an error of this code. */
 export function stopReasonOf(code: HarnessErrorCode): StopReason {
   return STOP_REASONS.find((reason) => reason === code) ?? 'error'
 }
@@ -67,7 +67,7 @@ const STOP_REASONS = [
   'cancelled',
 ] as const satisfies readonly (StopReason & HarnessErrorCode)[]
 
-/** `thrown` as the error that the caller gets, with what the run had done. The original is its cause, or itself. */
+/** `thrown` as the error that the caller gets, with the report of the run. The original is its cause, or itself. */
 export function toHarnessError(thrown: unknown, run: RunReport | undefined): HarnessError {
   const details = run === undefined ? {} : { run }
   if (!(thrown instanceof HarnessError)) {

@@ -9,7 +9,7 @@ import type { InputPort } from '../stream/input.js'
 import type { NamedPolicy } from '../extension/policy.js'
 import type { CallMark } from './call-mark.js'
 
-/** What the model can be offered, as it was found. */
+/** Everything that can be offered to the model. */
 export interface Offer {
   readonly tools: readonly ToolSpec[]
   /** Those of each server, which are among the tools. */
@@ -18,7 +18,7 @@ export interface Offer {
   readonly skills: string
 }
 
-/** What a run is frozen with once its hooks and servers have started: nothing that is added later reaches it. */
+/** The parts of a run that are fixed once its hooks and servers have started. */
 export interface Frozen {
   readonly model: Model
   readonly session: ModelSession
@@ -26,10 +26,10 @@ export interface Frozen {
   /** The tools that can be called, by name. */
   readonly tools: ReadonlyMap<string, ToolSpec>
   readonly output: OutputFormat | null
-  /** Null if nobody asks for the costs. */
+  /** Null if costs are not counted. */
   readonly spending: Spending | null
   readonly input: InputPort | null
-  /** Somebody listens for deltas. */
+  /** Deltas are emitted. */
   readonly deltas: boolean
   /** Every batch runs one call at a time. */
   readonly sequential: boolean
@@ -38,11 +38,11 @@ export interface Frozen {
   readonly policies: readonly NamedPolicy[]
   /** Say more about calls that have ended, for their events. */
   readonly marks: readonly CallMark[]
-  /** What the run is configured with, to be compared when it goes on elsewhere. */
+  /** The configuration of the run, compared when the run continues elsewhere. */
   readonly config: ConfigDigest
   readonly startChild: StartChild
   /**
-   * Asks the servers whether they offer something else by now; then `tools`, `constants` and `config` are others from here
+   * Asks the servers for changes of their tools; after a change, `tools`, `constants` and `config` are new from there
    * on. Null for a run without servers.
    */
   readonly refresh: ((signal: AbortSignal) => Promise<void>) | null

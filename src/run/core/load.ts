@@ -12,12 +12,12 @@ import { isSameState } from '../resume/state-digest.js'
 import { readState } from '../resume/stored-state.js'
 import type { StoredState } from '../resume/stored-state.js'
 
-/** A run as it was found: its state, the raw replies kept beside it, and the last event, when it came from a log. */
+/** A loaded run: its state, its raw replies, and the last event if it came from a log. */
 export interface LoadedRun {
   readonly state: RunState
   readonly responses: readonly unknown[]
   readonly last: DurableEvent | null
-  /** The log that the run goes on in holds it from its beginning. */
+  /** The log that the run continues in contains it from its beginning. */
   readonly isLogged: boolean
   /** Call ids of the answers that it has had since it was stored: they are not given to it again. */
   readonly answered?: readonly string[]
@@ -124,7 +124,7 @@ function changed(runId: string): HarnessError {
 function stale(runId: string): HarnessError {
   return new HarnessError(
     'invalid_state',
-    `resume: the state is stale: run \`${runId}\` has gone on since it was stored.`,
+    `resume: the state is stale: run \`${runId}\` has continued since it was stored.`,
   )
 }
 

@@ -16,14 +16,14 @@ import type { DurablePayloads } from '../machine/events.js'
 import type { Conversation } from '../machine/history.js'
 import type { StartedChild } from './started-child.js'
 
-/** What a run is to do and with what. The parts that cost loading are loaded when the run comes to them. */
+/** The plan of a run. Parts that are expensive to load are loaded when the run needs them. */
 export interface RunPlan {
   readonly opening: Opening
   readonly root: string
   readonly policies: readonly NamedPolicy[]
   readonly marksFor: (rules: RunRules) => readonly CallMark[]
   readonly settings: ModelSettings
-  /** What models cost; null where nobody asks, unless a limit does. */
+  /** Prices of models; null if costs are not counted, unless a limit needs them. */
   readonly prices: Prices | null
   readonly input: InputPort | null
   readonly deltas: boolean
@@ -69,7 +69,7 @@ export interface GoOnOpening {
   readonly configPolicy: ConfigPolicy
   /** In place of the run's own; null to keep them. */
   readonly metadata: JsonObject | null
-  /** What it goes on after. */
+  /** The reason why it continues. */
   readonly begun: 'resumed' | 'recovered' | 'retried' | 'forked'
   /** How it begins when there is none. */
   readonly otherwise: (() => Promise<FreshOpening>) | null

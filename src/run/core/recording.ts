@@ -6,7 +6,7 @@ import { GIVEN_KINDS } from '../machine/events.js'
 import type { DurableEvent } from '../machine/events.js'
 import { endedError } from '../machine/settled.js'
 
-/** Members that another time and place makes different, and what a caller gave to the run. */
+/** Members that differ at another time and place, and values that a caller gave to the run. */
 const INCIDENTAL: ReadonlySet<string> = new Set([
   'at',
   'version',
@@ -20,7 +20,7 @@ const INCIDENTAL: ReadonlySet<string> = new Set([
   'traceparent',
 ])
 
-/** The recording ends here, or goes on in another process. */
+/** The recording ends here, or continues in another process. */
 export class RecordingCut extends Error {
   constructor() {
     super('The recording ends here.')
@@ -31,7 +31,7 @@ export class RecordingCut extends Error {
 export class Recording {
   readonly #events: readonly DurableEvent[]
   #index = 0
-  /** Where the run differs from what was recorded. */
+  /** The first difference between the run and its recording. */
   mismatch: HarnessError | null = null
 
   constructor(events: readonly DurableEvent[]) {
@@ -47,7 +47,7 @@ export class Recording {
     return this.#events[this.#index - 1] ?? null
   }
 
-  /** What people answered when the run went on at the next event. */
+  /** The answers of people if the run was continued at the next event. */
   get answersAhead(): readonly Answer[] {
     const ahead = this.#events.slice(this.#index + 1).find(({ kind }) => !GIVEN_KINDS.has(kind))
     return ahead?.kind === 'approval_resumed' ? ahead.decisions : []
@@ -60,32 +60,32 @@ export class Recording {
     return event
   }
 
-  /** What is to be taken as it was recorded before the run tells something of its own. */
+  /** The next event if it came from others: it is replayed before the run emits its own. */
   takeGiven(): DurableEvent | undefined {
     return this.next !== undefined && GIVEN_KINDS.has(this.next.kind) ? this.take() : undefined
   }
 
   /**
-   * The recorded event in place of `told`. Throws what ended the run when it had ended here, a `RecordingCut` where
-   * another process went on, and `replay_mismatch`, which names the first difference, when they are not the same.
+   * The recorded event in place of `emitted`. Throws the error of the run if it ended here, a `RecordingCut` if
+   * another process continued it, and `replay_mismatch`, which names the first difference, if the events differ.
    */
-  matching(told: DurableEvent): DurableEvent {
+  matching(emitted: DurableEvent): DurableEvent {
     const { next } = this
-    const begins = told.kind === 'run_started'
+    const begins = emitted.kind === 'run_started'
     if (next === undefined || (next.kind === 'run_started' && !begins)) throw new RecordingCut()
-    if (next.kind === 'run_failed' && told.kind !== 'run_failed') throw recordedFailure(next)
-    const difference = firstDifference(comparable(told), comparable(next))
-    if (difference !== undefined) throw this.differs(next, told, difference)
+    if (next.kind === 'run_failed' && emitted.kind !== 'run_failed') throw recordedFailure(next)
+    const difference = firstDifference(comparable(emitted), comparable(next))
+    if (difference !== undefined) throw this.differs(next, emitted, difference)
     return this.take()
   }
 
   /** The refusal of a run that does something else than was recorded. */
-  differs(recorded: DurableEvent, told: { readonly kind: string }, path: string): HarnessError {
+  differs(recorded: DurableEvent, emitted: { readonly kind: string }, path: string): HarnessError {
     const where = `event ${recorded.seq}`
     const what =
-      recorded.kind === told.kind
-        ? `\`${recorded.kind}\` differs at \`${path.slice(1)}\`: recorded ${shown(recorded, path)}, now ${shown(told, path)}`
-        : `\`${recorded.kind}\` was recorded, and now comes \`${told.kind}\``
+      recorded.kind === emitted.kind
+        ? `\`${recorded.kind}\` differs at \`${path.slice(1)}\`: recorded ${shown(recorded, path)}, now ${shown(emitted, path)}`
+        : `\`${recorded.kind}\` was recorded, and now comes \`${emitted.kind}\``
     this.mismatch ??= new HarnessError(
       'replay_mismatch',
       `The run is not what was recorded. First difference, ${where}: ${what}.`,
@@ -94,7 +94,7 @@ export class Recording {
   }
 }
 
-/** What ended a recorded run. */
+/** The error that ended a recorded run. */
 export function recordedFailure(event: DurableEvent & { kind: 'run_failed' }): HarnessError {
   const { code, message, ...asked } = endedError(event)
   return new HarnessError(code, message, asked)
@@ -106,7 +106,7 @@ function comparable(event: DurableEvent): unknown {
     JSON.stringify(event, (key, value: unknown) => (INCIDENTAL.has(key) ? undefined : value)),
   ) as Record<string, unknown>
   if (event.kind !== 'model_request_started') return json
-  // What people said comes with the recording; what the harness itself says must be the same.
+  // Messages of people come from the recording; those of the harness must be the same.
   const said = event.hostNotices === undefined ? event.entries : event.entries.slice(0, -1)
   const ours = said.filter((entry) => entry.role === 'tool' || entry.notice === true)
   return { ...json, hostNotices: undefined, entries: ours.map(({ at: _, id: __, ...entry }) => entry) }

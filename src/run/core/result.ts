@@ -27,7 +27,7 @@ export interface DocumentMeans {
   readonly childOf: (child: StoredChild) => StoredChild
 }
 
-/** What the caller gets. `state` is the run's own: it is copied only when the resume state is asked for. */
+/** The result for the caller. `state` is the run's own: it is copied only when `resumeState` is read. */
 export function resultOf<Output>(
   state: RunState,
   answer: { text: string; output: Output; pending: readonly PendingItem[] },
@@ -47,7 +47,7 @@ export function resultOf<Output>(
       return (records ??= recordsOf(state, state.transcript))
     },
     get resumeState(): ResumeState {
-      // Made anew when the end of the run has been told since: a hook may have asked for it before that.
+      // Made again after the end of the run was emitted: a hook may have read it before that.
       if (resumeState?.seq !== state.seq) {
         const document = documentOf(state, pending.length > 0 ? means : { ...means, responses: [] })
         resumeState = { seq: state.seq, document }
@@ -73,7 +73,7 @@ function withoutOutput<Result extends { readonly runId: string }>(result: Result
   return Object.defineProperty(result, 'output', { get, enumerable: false }) as Result & { readonly output: never }
 }
 
-/** What a run that failed had done. Its transcript is closed, also when the log could not keep its end. */
+/** The report of a run that failed. Its transcript is closed, even if the log could not store the end. */
 export function reportOf(state: RunState, stopReason: StopReason, means: DocumentMeans): RunReport {
   const transcript = closedTranscript(state)
   let resumeState: ResumeState | undefined
@@ -116,7 +116,7 @@ export function stateDocument(state: RunState, responses: readonly unknown[]): R
   return JSON.parse(JSON.stringify(document)) as RunState & ResumeState
 }
 
-/** Every call of the run that was answered, with what the model was told, in model order. */
+/** Every answered call of the run with its result as the model read it, in model order. */
 function recordsOf(state: RunState, transcript: readonly TranscriptEntry[]): ToolCallRecord[] {
   const entries = transcript.slice(state.firstEntry)
   const answers = new Map(entries.filter((entry) => entry.role === 'tool').map((entry) => [entry.callId, entry]))

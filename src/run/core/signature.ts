@@ -3,7 +3,7 @@ import { HarnessError } from '../../contracts/errors.js'
 import type { ResumeState } from '../../contracts/result.js'
 import { canonicalJson } from '../../util/canonical-json.js'
 
-/** The key that states are signed with. The host keeps it, and gives it to nobody who carries a state. At least 16 bytes. */
+/** The key that states are signed with. The host keeps it secret from everyone who carries a state. At least 16 bytes. */
 export type SigningKey = string | Uint8Array
 
 /** The state with an HMAC-SHA256 over all of it, independent of the order of its keys. */

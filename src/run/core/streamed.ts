@@ -4,7 +4,7 @@ import { deepFreeze } from '../../util/freeze.js'
 import type { JsonValue } from '../../util/json.js'
 import type { DurableEvent, StreamEvent, StreamExtras } from '../machine/events.js'
 
-/** An event that its readers cannot change, nor what the model reads of it. A tool's value is for readers alone, and can be large. */
+/** Freezes an event. The value of a tool is left as it is: only readers get it, and it can be large. */
 export function frozenEvent(event: DurableEvent): DurableEvent {
   if (event.kind !== 'tool_call_completed' || event.value === undefined) return deepFreeze(event)
   for (const [name, member] of Object.entries(event)) if (name !== 'value') deepFreeze(member)

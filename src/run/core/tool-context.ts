@@ -41,7 +41,7 @@ export function toolContext(
     idempotencyKey: `${context.runId}:${callId}`,
     signal,
     progress: (update) => {
-      if (!signal.aborted && !hasEnded()) context.tell('tool_progress', { callId, toolName, update })
+      if (!signal.aborted && !hasEnded()) context.emitLive('tool_progress', { callId, toolName, update })
     },
     get ask() {
       return (ask ??= askWith(answers(), toolName))
@@ -54,13 +54,13 @@ export function toolContext(
   }
 }
 
-/** What is done with a call of the tool that had started when the process ended. */
+/** The treatment of a call of the tool that had started when the process ended. */
 export function whenUnknown({ annotations = {}, onUnknownOutcome }: ToolSpec): 'retry' | 'report' | 'pause' {
   const { readOnly, idempotent } = annotations
   return onUnknownOutcome ?? (readOnly === true || idempotent === true ? 'retry' : 'report')
 }
 
-/** What people have answered to the questions of a call, by key. */
+/** The answers of people to the questions of a call, by key. */
 export function answersOf({ callId, answers }: Pick<BatchCall, 'callId' | 'answers'>): ReadonlyMap<string, JsonValue> {
   const own = answers.filter((each) => each.callId === callId)
   return new Map(own.flatMap((each) => ('answer' in each ? [[each.key ?? FIRST_KEY, each.answer]] : [])))

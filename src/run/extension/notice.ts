@@ -2,7 +2,7 @@ import type { ExtensionContext } from './context.js'
 
 /** Something that the host says to the model with a request. */
 export interface Notice {
-  /** What it is about: letters, digits, `_` and `-`. A notice is repeated only if its text changes. */
+  /** Its subject: letters, digits, `_` and `-`. A notice is repeated only if its text changes. */
   readonly name: string
   readonly text: string
 }

@@ -12,7 +12,7 @@ import type { ExtensionContext } from './context.js'
 
 export type DecisionKind = 'allow' | 'ask' | 'deny'
 
-/** What a policy decides about a call. */
+/** The decision of a policy about a call. */
 export type Decision =
   | DecisionKind
   | (Flows & {
@@ -23,13 +23,13 @@ export type Decision =
       readonly rule?: string
     })
 
-/** A call that is about to run: `arguments` is the raw JSON text, `args` is what the tool will get. */
+/** A call that is about to run: `arguments` is the raw JSON text, `args` are the arguments that the tool will get. */
 export interface PolicyCall extends ModelToolCall {
   readonly args: JsonObject
 }
 
 /**
- * Decides whether a call runs, is put to a person, or is refused; null: no opinion. Called with the arguments that will
+ * Allows a call, asks a person, or denies it; null: no opinion. Called with the arguments that will
  * run: after hooks, and again after a person edited them. A policy that throws fails the run with `hook_failed`.
  */
 export type Policy<in Deps = unknown> = (
@@ -46,7 +46,7 @@ export interface NamedPolicy {
   readonly forChild?: (transcript: readonly TranscriptEntry[]) => NamedPolicy
 }
 
-/** What several policies decided together. */
+/** The decision of several policies together. */
 export type PolicyDecision = CallDecision & Flows
 
 const STRICTNESS: Readonly<Record<DecisionKind, number>> = { allow: 0, ask: 1, deny: 2 }

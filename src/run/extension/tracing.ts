@@ -4,7 +4,7 @@ import type { JsonObject } from '../../util/json.js'
 import type { RequestKind, RunEvent } from '../machine/events.js'
 
 /**
- * Sees runs and makes a trace of them. A reader of the log: it changes nothing, and what it throws never ends a run.
+ * Traces runs. A reader of the log: it changes nothing, and an error that it throws never ends a run.
  * One object may serve any number of runs and harnesses at once.
  */
 export interface Tracing {
@@ -13,13 +13,13 @@ export interface Tracing {
    * package that is not installed, fails the run.
    */
   load?(): Promise<void>
-  /** A run begins, or goes on. Called where the caller's own (OpenTelemetry) context is active, after `load`. */
+  /** A run begins or continues. Called within the caller's own (OpenTelemetry) context, after `load`. */
   startRun(run: TracedRun): RunTrace
   /** Resolves when what was traced until now has been handed on. Called when a harness is closed. */
   flush?(): Promise<void>
 }
 
-/** What a trace knows of a run at its start. */
+/** A run as its trace knows it at the start. */
 export interface TracedRun {
   readonly runId: string
   /** The run whose tool call started this one; null at the top. */
@@ -30,11 +30,11 @@ export interface TracedRun {
   readonly metadata: JsonObject
   /** Absolute path of the workspace. */
   readonly root: string
-  /** When it begins or goes on, as in events. */
+  /** The time when it begins or continues, as in events. */
   readonly at: string
-  /** The run goes on after a pause or a crash: it has been traced before under the same run id. */
+  /** The run continues after a pause or a crash: it was traced before under the same run id. */
   readonly resumed: boolean
-  /** What the run's first trace gave to be kept (`RunTrace.traceparent`), when the run goes on; else null. */
+  /** `RunTrace.traceparent` of the run's first trace, if the run continues; else null. */
   readonly traceparent: string | null
 }
 
@@ -42,18 +42,18 @@ export interface TracedRun {
 export interface RunTrace {
   /** Every durable event in order, once it is kept; of the ephemeral ones `transport_retry` and an unkept `run_failed`. */
   event(event: RunEvent): void
-  /** W3C `traceparent` of the run's span, kept in `run_started`: with it the trace goes on after a pause or a crash. */
+  /** W3C `traceparent` of the run's span, kept in `run_started`: with it the trace continues after a pause or a crash. */
   readonly traceparent?: string | null
-  /** What every request of the run carries beside the transcript. */
+  /** The parts of every request of the run other than the transcript. */
   constants?(constants: RequestConstants): void
   /**
    * Does `work` inside the context of its span, so that spans of the code in it nest rightly. Calls `work` exactly once,
-   * at once, and returns what it returns.
+   * immediately, and returns its return value.
    */
   within?<T>(scope: TraceScope, work: () => T): T
 }
 
-/** What `within` wraps: a request to the model, or the handler of a tool call. */
+/** The work that `within` wraps: a request to the model, or the handler of a tool call. */
 export type TraceScope =
   { readonly kind: 'turn'; readonly requestKind: RequestKind } | { readonly kind: 'tool'; readonly callId: string }
 
@@ -176,11 +176,11 @@ function valueOf<T>(outcome: Outcome<T>): T {
   throw outcome.thrown
 }
 
-const told = new WeakSet<Tracing>()
+const reported = new WeakSet<Tracing>()
 
 /** Tracing is no part of the run, so its log hears nothing of this. */
 function tellOnce(tracing: Tracing, thrown: unknown): void {
-  if (told.has(tracing)) return
-  told.add(tracing)
-  process.emitWarning(`Tracing failed, and the run goes on without it: ${messageOf(thrown)}`, 'TracingWarning')
+  if (reported.has(tracing)) return
+  reported.add(tracing)
+  process.emitWarning(`Tracing failed, and the run continues without it: ${messageOf(thrown)}`, 'TracingWarning')
 }

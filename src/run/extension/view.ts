@@ -14,13 +14,13 @@ export interface ProposedChange {
   readonly shown: string | readonly ContentPart[]
 }
 
-/** What a view policy wants to change. An empty list of changes records that it tried without effect. */
+/** The changes that a view policy proposes. An empty list records that it tried without effect. */
 export interface ViewProposal {
   readonly changes: readonly ProposedChange[]
   /** Estimated input tokens of the next request, before and after. */
   readonly tokensBefore?: number
   readonly tokensAfter?: number
-  /** What preparing the changes used, if a model was asked. */
+  /** Tokens used to prepare the changes, if a model was asked. */
   readonly usage?: TokenUsage
   /** Cost of preparing the changes, in US dollars. */
   readonly costUsd?: number
@@ -39,7 +39,7 @@ export interface ViewContext<out Deps = unknown> extends ExtensionContext<Deps> 
 }
 
 /**
- * Decides before each request whether the model gets earlier entries in another form; null: no change. Must return at once
+ * Decides before each request about earlier entries that the model gets in another form; null: no change. Must return at once
  * if there is nothing to do. A policy that throws is counted, and the view stays as it is.
  */
 export type ViewPolicy<in Deps = unknown> = (

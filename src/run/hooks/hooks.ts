@@ -45,7 +45,7 @@ type HookOf<Event extends HookEvent> = {
    */
   readonly timeoutMs?: number
   /**
-   * What a failure of the handler does: it is reported and skipped (`open`), or nothing happens that the hook could have
+   * The effect of a failure of the handler: it is reported and skipped (`open`), or nothing happens that the hook could have
    * prevented (`closed`): the call is not made, the result is not shown, the child or the run does not begin; for an event
    * that only observes, the run fails with `hook_failed`. Default: `closed` for `user_prompt_submit`, `before_tool_call`,
    * `after_tool_call` and `before_subagent_run`, `open` for the others.
@@ -77,7 +77,7 @@ const LAST_GRACE_MS = 2_000
 
 const NO_WRAPS = { model: [], tool: [] }
 
-/** The hooks of a harness, by event, and its middleware; asking costs nothing where there are none. */
+/** The hooks of a harness, by event, and its middleware; asking costs nothing if there are none. */
 export class HookSet {
   readonly #byEvent = new Map<HookEvent, Hook[]>()
   readonly #ofAgents = new Map<string, HookSet>()
@@ -109,7 +109,7 @@ export class HookSet {
     return [...this.#byEvent.keys()]
   }
 
-  /** Whether some hook is asked about calls of a tool. */
+  /** True if some hook is asked about calls of the tool. */
   hasFor(event: 'before_tool_call' | 'after_tool_call', toolName: string): boolean {
     return this.#byEvent.get(event)?.some(({ tools }) => tools === undefined || tools.includes(toolName)) === true
   }
@@ -164,7 +164,7 @@ function failsClosed({ event, failMode }: Pick<Hook, 'event' | 'failMode'>): boo
 /** Thrown in place of the answer of a hook that had not ended when its run was aborted. */
 class LeftBehind extends Error {}
 
-/** What a hook answers, waited for as long as it and its run allow. */
+/** The answer of a hook, within the time that it and its run allow. */
 function patiently<Event extends HookEvent>(
   { handler, timeoutMs }: HookOf<Event>,
   context: HookContext<Event>,

@@ -23,8 +23,8 @@ export interface ModelCall {
 
 /**
  * Middleware around every request to a model, also of runs that calls start. `next` asks, with the call that it is given;
- * what is returned is the reply that the run records, and a replay does not come by here. What a further `next` costs is
- * not counted. What it throws is the end of the run.
+ * the returned reply is recorded; a replay does not call it. The cost of a further `next` is
+ * not counted. An error that it throws ends the run.
  */
 export type WrapModelCall = (call: ModelCall, next: (call: ModelCall) => Promise<ModelTurn>) => Promise<ModelTurn>
 
@@ -41,9 +41,9 @@ export interface ToolCall {
 }
 
 /**
- * Middleware around every call of a tool, also in runs that calls start. `next` runs the tool; what is returned, an outcome
- * or what a handler may return, is what the run records. A call that waits for a person passes by it. What it throws is a
- * failed result that is told and counted as a hook's, a `ModelRetry` asks the model to
+ * Middleware around every call of a tool, also in runs that calls start. `next` runs the tool; the returned value, an outcome
+ * or anything that a handler may return, is recorded. A call that waits for a person skips it. An error that it throws is a
+ * failed result, reported and counted like that of a hook; a `ModelRetry` asks the model to
  * try again.
  */
 export type WrapToolCall = (call: ToolCall, next: () => Promise<ToolOutcome>) => unknown
@@ -54,13 +54,13 @@ export interface Wraps {
   readonly tool: readonly WrapToolCall[]
 }
 
-/** A reply to `call`, by way of the middleware. */
+/** The reply to `call`, through the middleware. */
 export async function wrappedTurn(
   { model }: Wraps,
   call: ModelCall,
   ask: (call: ModelCall) => Promise<ModelTurn>,
 ): Promise<ModelTurn> {
-  /** What asking failed with: not the middleware's own. */
+  /** Errors of the request itself, not of the middleware. */
   const failures = new Set<unknown>()
   const innermost = (asked: ModelCall): Promise<ModelTurn> =>
     ask(asked).catch((error: unknown) => {
@@ -79,7 +79,7 @@ export async function wrappedTurn(
   }
 }
 
-/** What a call comes to, by way of the middleware. */
+/** The outcome of a call, through the middleware. */
 export async function wrappedCall(
   { tool: wraps }: Wraps,
   hookFailed: (name: string, message: string) => Promise<void>,

@@ -47,11 +47,11 @@ function turnOptions(
     generation,
     ...(withoutTools && { toolChoice: 'none' }),
     ...(maxOutputTokens !== null && { maxOutputTokens }),
-    ...(reader !== null && { onDelta: reader.tell }),
+    ...(reader !== null && { onDelta: reader.emit }),
     onRetry: (retry) => {
-      context.tell('transport_retry', retry)
+      context.emitLive('transport_retry', retry)
       if (!retry.withdrawn) return
-      context.tell('deltas_withdrawn', { attempt: retry.attempt })
+      context.emitLive('deltas_withdrawn', { attempt: retry.attempt })
       reader?.withdraw()
     },
     onCacheBust: (bust) => void context.emit('cache_bust', bust).catch(ignore),

@@ -18,7 +18,7 @@ import { retryBudget } from '../machine/rules.js'
 import { lengthWhenClosed } from '../machine/closing.js'
 import type { BatchCall } from '../machine/batch-call.js'
 
-/** What a run came to, before it is a result. */
+/** The end of a run, before it is a result. */
 export interface Ending {
   readonly text: string
   readonly output: unknown
@@ -86,7 +86,7 @@ export class TurnDriver {
           await this.#effects.endOthers()
           break
         case 'wait':
-          // What can go on without people does so first.
+          // Other runs that need no answer continue first.
           if (await this.#effects.takeReports('all')) break
           return { text: this.#lastText(), output: null, pending: command.items }
         case 'fail':
@@ -163,7 +163,7 @@ export class TurnDriver {
     }
   }
 
-  /** What was said to the running model goes before its answer, where the budget allows one more request. */
+  /** Steering messages come before the answer, if the budget allows one more request. */
   async #steer(): Promise<boolean> {
     const { input } = this.#frozen
     if (input === null || input.waiting === 0) return false
@@ -173,7 +173,7 @@ export class TurnDriver {
     return true
   }
 
-  /** The answer as the caller's schema parses it; of a reply that came before the run went on here, it is parsed again. */
+  /** The answer as the caller's schema parses it; the answer of a reply from before the run was continued is parsed again. */
   async #answer(): Promise<unknown> {
     if (this.#value !== NOT_PARSED) return this.#value
     const { phase } = this.#context.state

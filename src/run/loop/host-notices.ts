@@ -7,7 +7,7 @@ import { extensionContext } from '../core/extension-context.js'
 import type { Notice } from '../extension/notice.js'
 import { untilAborted } from './until-aborted.js'
 
-/** The notices that changed since the model last read them, or that it cannot see any more. */
+/** The notices that changed since the model last read them, or that it no longer sees. */
 export async function hostNotices(context: RunContext): Promise<HostNotices | null> {
   const { hostNotices: known = {} } = context.state
   const changed: { readonly name: string; readonly digest: string; readonly text: string }[] = []

@@ -5,12 +5,12 @@ import type { Prices } from '../../money/prices.js'
 import type { TokenUsage } from '../../contracts/entry.js'
 import type { DurableEvent, RunEvent } from '../machine/events.js'
 
-/** What a recorded run would have cost on a model. */
+/** The cost of a recorded run on a model. */
 export interface RunPrice {
   /** US dollars, exact to the micro-dollar, of the replies whose tokens are known. */
   readonly costUsd: number
   readonly modelRequests: number
-  /** Replies of which the provider did not say how many tokens they had. */
+  /** Replies without usage from the provider. */
   readonly unreported: number
 }
 

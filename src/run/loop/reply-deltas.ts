@@ -3,11 +3,11 @@ import { FINAL_RESULT } from '../../output/format.js'
 import type { OutputFormat, PartialAnswer } from '../../output/format.js'
 import type { RunContext } from '../core/context.js'
 
-/** Tells the pieces of one reply as they arrive, and behind them what there is of the answer. */
+/** Emits the deltas of one reply as they arrive, and after them the partial answer. */
 export class ReplyDeltas {
   readonly #context: RunContext
   readonly #output: OutputFormat | null
-  /** What is followed is the first text of a reply, or its first call of `final_result`. */
+  /** The source of the partial answer: the first text of a reply, or its first call of `final_result`. */
   #followed: { readonly callId: string | null; readonly answer: PartialAnswer | null } | null = null
 
   /** Kind and number of the part that arrives: text after anything else is another part. */
@@ -18,20 +18,20 @@ export class ReplyDeltas {
     this.#output = output
   }
 
-  readonly tell = (delta: ModelDelta): void => {
+  readonly emit = (delta: ModelDelta): void => {
     const { kind, text, callId, toolName } = delta
     if (kind !== this.#part.kind) this.#part = { kind, number: this.#part.number + 1 }
     if (kind === 'tool_input_delta')
-      this.#context.tell(kind, { text, callId: callId ?? '', ...(toolName !== undefined && { toolName }) })
-    else this.#context.tell(kind, { text, partId: `${this.#context.state.seq}.${this.#part.number}` })
+      this.#context.emitLive(kind, { text, callId: callId ?? '', ...(toolName !== undefined && { toolName }) })
+    else this.#context.emitLive(kind, { text, partId: `${this.#context.state.seq}.${this.#part.number}` })
     if (this.#output === null || !isOfAnswer(delta, this.#output)) return
     this.#followed ??= { callId: callId ?? null, answer: this.#output.follow() }
     if (this.#followed.callId !== (callId ?? null)) return
     const output = this.#followed.answer?.push(text)
-    if (output !== undefined) this.#context.tell('output_delta', { output })
+    if (output !== undefined) this.#context.emitLive('output_delta', { output })
   }
 
-  /** What was told does not count: the reply begins anew. */
+  /** The emitted deltas do not count: the reply begins again. */
   withdraw(): void {
     this.#followed = null
     this.#part = { kind: '', number: this.#part.number }

@@ -7,7 +7,7 @@ import type { RunPlan } from '../core/plan.js'
 import type { RunRules } from '../machine/rules.js'
 import type { RunState } from '../machine/state.js'
 
-/** The money of a new run, or of one that continues from `state`; null if nobody asks for the costs. */
+/** The money of a new run, or of one that continues from `state`; null if costs are not counted. */
 export async function openSpending(
   { recording, outerPurse }: RunContext,
   { prices }: RunPlan,

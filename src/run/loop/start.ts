@@ -33,7 +33,7 @@ export interface Prepared {
   readonly model: Model
   readonly output: OutputFormat | null
   readonly rules: RunRules
-  /** Null if nobody asks for the costs. */
+  /** Null if costs are not counted. */
   readonly spending: Spending | null
 }
 

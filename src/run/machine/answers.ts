@@ -8,7 +8,7 @@ export interface ApprovalAnswer {
   readonly reason?: string
   /** Runs the call with these arguments in place of the model's; checked like any others. */
   readonly editedArguments?: JsonObject
-  /** Who answered, for the log. */
+  /** The person who answered, for the log. */
   readonly by?: string
 }
 
@@ -16,7 +16,7 @@ export interface ApprovalAnswer {
 export interface QuestionAnswer {
   readonly callId: string
   readonly answer: JsonValue
-  /** Who answered, for the log. */
+  /** The person who answered, for the log. */
   readonly by?: string
 }
 
@@ -26,12 +26,12 @@ export interface DeclinedAnswer {
   readonly declined: true
   /** Reported to the model. */
   readonly reason?: string
-  /** Who declined, for the log. */
+  /** The person who declined, for the log. */
   readonly by?: string
 }
 
 /**
- * What a person says, as the `answer` to an item of kind `unknown_outcome`: the call took effect, with this result; it
+ * The verdict of a person, as the `answer` to an item of kind `unknown_outcome`: the call took effect, with this result; it
  * did not, and is not to be run; it is to be run again.
  */
 export type Verdict =
@@ -39,7 +39,7 @@ export type Verdict =
   | { readonly outcome: 'did_not_happen' }
   | { readonly outcome: 'run_again' }
 
-/** What a person answers to a pending item of a paused run. */
+/** The answer of a person to a pending item of a paused run. */
 export type Answer = ApprovalAnswer | QuestionAnswer | DeclinedAnswer
 
 /** An answer as the call keeps it: with the key of its question, if that has one. */

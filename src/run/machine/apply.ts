@@ -25,7 +25,7 @@ import { withChanges } from './view.js'
 type Event<Kind extends DurableEvent['kind']> = DurableEvent & { kind: Kind }
 
 /**
- * The state after `event`: the only way that a run's state changes. It has no effects, asks nobody and depends on
+ * The state after `event`: the only way that a run's state changes. It has no effects and depends on
  * nothing but its arguments. It owns `state` and changes it in place, since a copied transcript at each event would
  * make a long run quadratic; to keep the old state, hand in a `structuredClone` of it.
  */
@@ -95,7 +95,7 @@ function change(state: RunState, event: DurableEvent): void {
     case 'extension_recorded':
       return changeByRecord(state, event)
     case 'run_started':
-      return changeByGoingOn(state, event)
+      return changeByContinuation(state, event)
     case 'approval_resumed':
     case 'limit_warning':
     case 'model_retry':
@@ -108,8 +108,8 @@ function change(state: RunState, event: DurableEvent): void {
   }
 }
 
-/** A run that goes on does so under the rules of the harness that it goes on with. */
-function changeByGoingOn(state: RunState, event: Event<'run_started'>): void {
+/** A run continues under the rules of the harness that continues it. */
+function changeByContinuation(state: RunState, event: Event<'run_started'>): void {
   const { root, provider, model, metadata, rules } = event
   Object.assign(state, { root, provider, model, metadata, rules, begunAt: event.at })
   if (event.begun === 'retried') reopen(state)
@@ -213,7 +213,7 @@ function changeByQuestions(state: RunState, event: Event<'approval_requested'>):
   }
   const call = callOf(state, callId)
   call.waiting = items
-  // Whether it happened is asked about a call that has all its answers.
+  // A call whose outcome is asked for has all its answers.
   if (items.some((item) => asksVerdict(call, item))) return
   // A decision on the call itself holds for each time that it is entered.
   call.answers = call.answers.filter((answer) => answer.callId === callId)

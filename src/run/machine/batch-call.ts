@@ -16,15 +16,15 @@ export interface BatchCall {
   readonly callId: string
   readonly name: string
   readonly arguments: string
-  /** Somebody began to perform it; unset when it may be begun anew. */
+  /** The call has started; false again if it may be started once more. */
   started: boolean
-  /** How often it was begun, with answers or anew. */
+  /** How often it was started. */
   entries: number
-  /** What people have to answer before it can go on: what it asks itself, and what runs that it started ask. */
+  /** The questions that people must answer before it can continue: its own, and those of runs that it started. */
   waiting: readonly PendingItem[]
-  /** What they have answered, also while it is performed with that. */
+  /** The answers so far; kept while the call runs with them. */
   answers: readonly KeptAnswer[]
-  /** What a person said about an outcome that is not known. */
+  /** A person's verdict on an unknown outcome. */
   verdict: Verdict | null
   /** Runs that it started, as they were when it had to wait: those that wait, and those that had ended. */
   children: readonly StoredChild[]
@@ -35,7 +35,7 @@ export interface BatchCall {
   holds?: readonly string[]
 }
 
-/** A call that people are asked about, and what they have said. */
+/** A call that people are asked about, and their answers. */
 export interface AskedCall {
   readonly callId: string
   readonly waiting: readonly PendingItem[]
@@ -43,14 +43,14 @@ export interface AskedCall {
   readonly verdict: Verdict | null
 }
 
-/** What of a call people have still to answer. */
+/** The questions of a call that have no answer yet. */
 export function unanswered(call: AskedCall): readonly PendingItem[] {
   return call.waiting.filter((item) =>
     asksVerdict(call, item) ? call.verdict === null : !call.answers.some((answer) => answers(answer, item)),
   )
 }
 
-/** Whether the item asks what became of the call itself. */
+/** True if the item asks for the outcome of the call itself. */
 export function asksVerdict({ callId }: AskedCall, item: PendingItem): boolean {
   return item.kind === 'unknown_outcome' && item.callId === callId
 }

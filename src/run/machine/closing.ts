@@ -32,12 +32,12 @@ export function closedTranscript(state: RunState): readonly TranscriptEntry[] {
   return closing.length === 0 ? state.transcript : [...state.transcript, ...closing]
 }
 
-/** What another run can continue: the closed transcript, as the model sees it. */
+/** The conversation that another run can continue: the closed transcript, as the model sees it. */
 export function conversationOf(state: RunState): Conversation {
   return { entries: closedTranscript(state), ...(state.view && { view: state.view }) }
 }
 
-/** The results of open calls and the reports of runs in the background: what the transcript of an ended run lacks. */
+/** The entries that the transcript of an ended run lacks: results of open calls, reports of runs in the background. */
 function closingEntries(state: RunState, at: string): readonly TranscriptEntry[] {
   const first = state.transcript.length
   return [...openResults(state, at), ...reportEntries(state)].map((entry, index) => {
@@ -58,7 +58,7 @@ function openResults(state: RunState, at: string): readonly Omit<ToolEntry, 'id'
   })
 }
 
-/** Where a run stands, or stood when it failed; undefined for a run that has its answer. */
+/** The position of a run, or its position when it failed; undefined for a run that has its answer. */
 function positionOf({ phase }: RunState): Position | undefined {
   return phase.at === 'ended' ? phase.position : phase
 }

@@ -3,10 +3,10 @@ import type { RequestConstants } from '../../contracts/model.js'
 import type { ToolSpec } from '../../tools/spec.js'
 import type { RunLimits } from './rules.js'
 
-/** What a run was configured with, as digests: enough to notice that a run goes on with something else. */
+/** The configuration of a run, as digests: enough to notice that a run continues with another one. */
 export interface ConfigDigest {
   readonly instructions: string
-  /** Of each tool, what the model is told of it. */
+  /** Of each tool, its definition as the model reads it. */
   readonly tools: Readonly<Record<string, string>>
   /** Of the form of the answer. */
   readonly output: string
@@ -14,15 +14,15 @@ export interface ConfigDigest {
 }
 
 /**
- * What a run may be configured with when it goes on: exactly what it had (`same`); anything, as long as the tools whose
- * calls are still to be run are what they were (`compatible`); anything at all (`any`).
+ * The configuration that a run may continue with: exactly its own (`same`); any, as long as the tools whose
+ * calls are still to be run have not changed (`compatible`); any at all (`any`).
  */
 export type ConfigPolicy = 'same' | 'compatible' | 'any'
 
-/** How the configuration that a run goes on with compares to the one it had. */
+/** The difference between the configuration that a run continues with and its earlier one. */
 export interface ConfigChange {
   readonly kind: 'same' | 'compatible' | 'breaking'
-  /** What is different, in plain words. */
+  /** The differences, in plain words. */
   readonly differences: readonly string[]
 }
 

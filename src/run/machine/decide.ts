@@ -9,7 +9,7 @@ import { areLimitsFar, batchBreach, closingBreach, mayPass, requestBreach, stall
 import type { Breach, Standing } from './limits.js'
 import type { Answered, Batch, RunState } from './state.js'
 
-/** What must happen next in a run. */
+/** The next thing that must happen in a run. */
 export type Command =
   | {
       readonly kind: 'ask'
@@ -35,7 +35,7 @@ export type Command =
   | { readonly kind: 'fail'; readonly failure: Failure }
   | { readonly kind: 'ended' }
 
-/** What to tell a model whose final answer does not fit; `callId` names the `final_result` call that it answers. */
+/** The message for a model whose final answer does not fit; `callId` names the `final_result` call that it answers. */
 export interface Correction {
   readonly message: string
   readonly callId: string | null
@@ -48,7 +48,7 @@ export type Failure =
   | { readonly kind: 'output'; readonly message: string; readonly retries: number }
   | { readonly kind: 'unexpected'; readonly message: string }
 
-/** What must happen next. Pure: the same state gives the same command, here and after a crash. */
+/** Returns what must happen next. Pure: the same state gives the same command, here and after a crash. */
 export function decide(state: RunState): Command {
   const { phase } = state
   switch (phase.at) {
@@ -65,7 +65,7 @@ export function decide(state: RunState): Command {
   }
 }
 
-/** What must happen when somebody says something to a model that has just given its answer. */
+/** Returns what must happen if a steering message arrives after the model has given its answer. */
 export function decideSteering(state: RunState): Command {
   return ask(state, 'steering')
 }
@@ -105,7 +105,7 @@ function isRunnable(call: BatchCall, open: readonly BatchCall[]): boolean {
   return !open.some(({ holds, callId }) => callId !== call.callId && holds?.includes(call.callId) === true)
 }
 
-/** A batch with a call that is not to begin yet is held whole, and so is one with a call of which nobody knows what it did. */
+/** A call that needs an approval holds the whole batch, and so does a call with an unknown outcome. */
 function holdsAll(call: BatchCall): boolean {
   const own = unanswered(call).filter(({ callId }) => callId === call.callId)
   return own.some(({ kind }) => kind !== 'question')

@@ -106,7 +106,7 @@ export interface DurablePayloads {
     readonly config?: ConfigDigest
     /** Why this request is the last one, without tools: a limit, or turns without progress. */
     readonly closing?: Breach
-    /** Notices of the host, which are in the last entry: the names, and digests of the texts. */
+    /** Notices of the host, which are in the last entry: the names, and digests of their texts. */
     readonly hostNotices?: readonly { readonly name: string; readonly digest: string }[]
   }
   limit_warning: { readonly limitKind: LimitKind; readonly remaining: number; readonly content: string }
@@ -190,7 +190,7 @@ export interface DurablePayloads {
     /** Estimated input tokens of the request; null if the policy gave no estimate. */
     readonly tokensBefore: number | null
     readonly tokensAfter: number | null
-    /** What preparing the changes used; null if no model was asked. */
+    /** Tokens used to prepare the changes; null if no model was asked. */
     readonly usage: TokenUsage | null
     /** In whole micro-dollars; null if unknown. */
     readonly cost: number | null

@@ -14,7 +14,7 @@ export interface LimitNotice extends Notice {
 }
 
 /**
- * What to tell the model with the next request as its budgets run out; nothing is told twice. `closing` is why
+ * The notices for the next request as budgets run out; each is given once. `closing` is the reason why
  * the request is the last one.
  */
 export function limitNotices(
@@ -127,7 +127,7 @@ function limitNotice(limitKind: LimitKind, remaining: number, content: string): 
   return { key: `limit_warning:${limitKind}:${remaining}`, kind: 'limit_warning', limitKind, remaining, content }
 }
 
-/** What the calls of a batch are answered with that is over the limit of tool calls. */
+/** The result of each call of a batch that is over the limit of tool calls. */
 export function refusedContent({ answersByTool, limits }: RunRules, calls: number, used: number): string {
   const left = Math.max(0, (limits.toolCalls ?? 0) - used)
   const what = `This call was not run: ${calls} ${calls === 1 ? 'call was' : 'calls were'} asked for, and ${left} of ${limits.toolCalls} remain.`

@@ -4,13 +4,13 @@ import type { LimitKind, RunRules } from './rules.js'
 /** A budget that is used up. */
 export interface Breach {
   readonly kind: LimitKind
-  /** What was allowed. */
+  /** The allowed amount. */
   readonly limit: number
-  /** What has been used, or would be. */
+  /** The amount that has been used, or would be. */
   readonly count: number
 }
 
-/** What forbids one more request, if anything does. */
+/** The limit that forbids one more request, if any does. */
 export function requestBreach(rules: RunRules, usage: RunUsage): Breach | undefined {
   const { modelRequests, inputTokens, outputTokens, costUsd } = rules.limits
   return (
@@ -21,7 +21,7 @@ export function requestBreach(rules: RunRules, usage: RunUsage): Breach | undefi
   )
 }
 
-/** What forbids a batch of `size` calls: it is run whole or not at all. */
+/** The limit that forbids a batch of `size` calls: a batch runs as a whole or not at all. */
 export function batchBreach(rules: RunRules, usage: RunUsage, size: number): Breach | undefined {
   const limit = rules.limits.toolCalls
   const count = usage.toolCalls + size
@@ -36,7 +36,7 @@ function breach(kind: LimitKind, limit: number | null, used: number): Breach | u
 export interface Standing {
   readonly rules: RunRules
   readonly usage: RunUsage
-  /** Since the run was begun, or gone on with, here. */
+  /** Time since the run began or was last continued, in ms. */
   readonly elapsedMs: number
   /** Of the last reply: the next request will have as many at least. */
   readonly lastInputTokens: number
@@ -69,7 +69,7 @@ export function areLimitsFar({ rules, usage, elapsedMs, lastInputTokens, refused
   )
 }
 
-/** Budgets of tokens, time and money of which a tenth is left, or too little for another request as long as the last one. */
+/** Budgets of tokens, time and money that have a tenth left, or too little for another request as long as the last one. */
 export function nearLimits({ rules, usage, elapsedMs, lastInputTokens }: Standing): readonly NearLimit[] {
   const { inputTokens, outputTokens, timeMs, costUsd } = rules.limits
   return [
@@ -80,7 +80,7 @@ export function nearLimits({ rules, usage, elapsedMs, lastInputTokens }: Standin
   ].filter((each) => each !== undefined)
 }
 
-/** A budget of which nothing has been used is not near its limit. */
+/** An unused budget is not near its limit. */
 function near(
   kind: LimitKind,
   limit: number | null,
@@ -92,7 +92,7 @@ function near(
 }
 
 /**
- * Why the next request is to be the last, without tools: the end of a budget, where the model is to answer then
+ * The reason why the next request is the last, without tools: the end of a budget, if the model is to answer then
  * (`onLimit: 'answer'`), or too many turns without news.
  */
 export function closingBreach(standing: Standing): Breach | undefined {
@@ -114,13 +114,13 @@ function lastRequest(limit: number | null, count: number): Breach | undefined {
   return limit !== null && count >= limit - 1 ? { kind: 'model_requests', limit, count } : undefined
 }
 
-/** What ends a run that has gone on too long without anything new. */
+/** The limit that ends a run after too many turns without anything new. */
 export function stallBreach({ rules, staleTurns }: Standing): Breach | undefined {
   const limit = rules.stall?.stopAfter ?? null
   return limit !== null && staleTurns >= limit ? { kind: 'stall', limit, count: staleTurns } : undefined
 }
 
-/** Limits that one last request may pass: of what it will use nobody knows beforehand, and it is not dear. */
+/** True for limits that one last request may pass: its use is unknown beforehand, and it is not expensive. */
 export function mayPass({ kind }: Breach): boolean {
   return kind === 'input_tokens' || kind === 'output_tokens'
 }

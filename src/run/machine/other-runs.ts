@@ -14,7 +14,7 @@ export interface LeftRun {
   readonly agent: string
   /** The beginning of its prompt. */
   readonly task: string
-  /** What the call's handler was entered with: with that it is entered again to start the run after a crash. JSON text. */
+  /** The arguments of the call's handler, as JSON text: it is entered again with them to start the run after a crash. */
   readonly arguments: string
   /** People's answers that the handler had, by key, if any. */
   readonly askedBefore?: Readonly<Record<string, JsonValue>>
@@ -22,18 +22,18 @@ export interface LeftRun {
 
 /** A run in the background whose report has not come yet. */
 export interface BackgroundRun extends LeftRun {
-  /** The call's id, `/` and the key: the beginning of the ids of what it asks people. */
+  /** The call's id, `/` and the key: the beginning of the ids of its questions. */
   readonly id: string
   readonly callId: string
   readonly toolName: string
   readonly waiting: readonly PendingItem[]
-  /** What people have answered since it waited. */
+  /** The answers of people since it paused. */
   readonly answers: readonly KeptAnswer[]
   /** Its state when it last waited. */
   readonly state: StoredChild | null
 }
 
-/** What is to be said to the model with the next request. */
+/** A message for the model, added to the next request. */
 export interface BackgroundReport {
   readonly callId: string
   readonly content: string
@@ -70,14 +70,14 @@ export function isAskedByOther(event?: { readonly kind: string; readonly backgro
 
 const NOTHING: Background = { runs: [], reports: [] }
 
-/** What people have still to answer to runs in the background. */
+/** The open questions of runs in the background. */
 export function askedInBackground({
   background = NOTHING,
 }: Pick<WithBackground, 'background'>): readonly PendingItem[] {
   return background.runs.flatMap(waitingOf)
 }
 
-/** Whether some run in the background goes on without anybody's answer. */
+/** True if some run in the background can continue without an answer. */
 export function worksInBackground({ background = NOTHING }: Pick<WithBackground, 'background'>): boolean {
   return background.runs.some((run) => waitingOf(run).length === 0)
 }
@@ -108,7 +108,7 @@ export function waitInBackground(
   changeRun(state, id, (run) => ({ ...run, waiting: items, answers: [], state: children[0] ?? null }))
 }
 
-/** Whether the answer was for a run in the background, which has it now. */
+/** Gives an answer to the run in the background that asked for it. True if there is one. */
 export function answerInBackground(state: WithBackground, answer: Answer): boolean {
   const run = state.background?.runs.find(({ waiting }) => waiting.some(({ callId }) => callId === answer.callId))
   if (run === undefined) return false
@@ -123,12 +123,12 @@ function changeRun(state: WithBackground, id: string, changed: (run: BackgroundR
   state.background = { runs: runs.map((run) => (run.id === id ? changed(run) : run)), reports }
 }
 
-/** A run in the background has ended: what it used counts, and what it came to is said with the next request. */
+/** A run in the background has ended: its usage counts, and its report is added to the next request. */
 export function reportFromBackground(
   state: WithBackground,
-  told: { callId: string; childRunId: string; content: string; source: ContentSource; childUsage: RunUsage },
+  report: { callId: string; childRunId: string; content: string; source: ContentSource; childUsage: RunUsage },
 ): void {
-  const { callId, childRunId, content, source, childUsage } = told
+  const { callId, childRunId, content, source, childUsage } = report
   const { runs, reports } = state.background ?? NOTHING
   const left = runs.filter((run) => run.childRunId !== childRunId)
   state.background = { runs: left, reports: [...reports, { callId, content, source }] }
@@ -136,14 +136,14 @@ export function reportFromBackground(
   state.staleTurns = 0
 }
 
-/** What has been reported is in the transcript now. */
+/** The reports are in the transcript now. */
 export function forgetReports(state: WithBackground): void {
   if (state.background === undefined) return
   if (state.background.runs.length === 0) delete state.background
   else state.background = { runs: state.background.runs, reports: [] }
 }
 
-/** What the model reads of runs in the background, in order. */
+/** The reports of runs in the background as entries, in order. */
 export function reportEntries({
   background = NOTHING,
 }: Pick<WithBackground, 'background'>): readonly Unstamped<UserEntry>[] {

@@ -14,7 +14,7 @@ export interface RunLimits {
 
 /** After how many turns in a row that brought nothing new a run is held up; `null` leaves the step out. */
 export interface StallRules {
-  /** The model is told. */
+  /** The model is warned. */
   readonly noticeAfter: number | null
   /** It is asked to answer without tools. */
   readonly answerAfter: number | null
@@ -24,7 +24,7 @@ export interface StallRules {
   readonly ignore: readonly string[]
 }
 
-/** What decides the course of a run, frozen when it starts. Plain JSON: it is in the log and in the state. */
+/** The rules of a run, frozen when it starts. Plain JSON: they are in the log and in the state. */
 export interface RunRules {
   readonly limits: RunLimits
   /** Corrective requests allowed after an output that does not fit. */
@@ -37,7 +37,7 @@ export interface RunRules {
   readonly answersByTool: boolean
   /** A limit that is reached ends the run only when the model has been asked for an answer without tools. */
   readonly onLimit?: 'answer'
-  /** Set where turns without news are counted. */
+  /** Set if turns without anything new are counted. */
   readonly stall?: StallRules
 }
 

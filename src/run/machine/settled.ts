@@ -19,7 +19,7 @@ export interface SettledCall {
 export interface EndedError {
   readonly code: HarnessErrorCode
   readonly message: string
-  /** HTTP status of the provider's answer, where that was what failed. */
+  /** HTTP status of the provider's answer, if the request failed. */
   readonly status?: number
   /** The same request may succeed later. */
   readonly retryable?: true
@@ -29,7 +29,7 @@ export function endedError({ code, message, status, retryable }: EndedError): En
   return { code, message, ...(status !== undefined && { status }), ...(retryable === true && { retryable }) }
 }
 
-/** What is to be said of a call beside its entry. */
+/** Facts about a call that are not in its entry. */
 export interface CallNote {
   readonly cancelled?: true
   readonly approval?: { readonly approved: boolean; readonly reason?: string }

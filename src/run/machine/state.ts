@@ -29,7 +29,7 @@ export interface RunState {
   /** The last durable event that is in here. */
   seq: number
   readonly startedAt: string
-  /** When it was last begun or gone on with, and the time of its last event: its clock. */
+  /** The time when it was last begun or continued, and the time of its last event: its clock. */
   begunAt: string
   updatedAt: string
   root: string
@@ -37,26 +37,26 @@ export interface RunState {
   model: string
   metadata: JsonObject
   rules: RunRules
-  /** What the run is configured with since its first request. */
+  /** The configuration of the run since its first request. */
   config: ConfigDigest | null
   readonly transcript: TranscriptEntry[]
   /** Index of the prompt in the transcript; the entries before it are the history of the run. */
   readonly firstEntry: number
   phase: Phase
   usage: RunUsage
-  /** Keys of the notices that the model has been told. */
+  /** Keys of the notices that the model has read. */
   readonly told: string[]
-  /** W3C `traceparent` of the run's first span, where somebody traced it. */
+  /** W3C `traceparent` of the run's first span, if it is traced. */
   readonly traceparent?: string
   /** Why the last request was to be answered without tools; null when it was like any other. */
   closing: Breach | null
-  /** Turns in a row whose calls brought nothing new, where that is counted. */
+  /** Turns in a row whose calls brought nothing new, if they are counted. */
   staleTurns: number
   /** Retryable failures in a row, by tool name. */
   streaks: Record<string, number>
-  /** What is to be said of a call beside its entry, by call id. */
+  /** Facts about calls that are not in their entries, by call id. */
   readonly notes: Record<string, CallNote>
-  /** Runs that ended calls have left behind, and what they have come to; absent while there is nothing of either. */
+  /** Runs in the background and their unread reports; absent if there are none. */
   background?: Background
   /** Which entries the model gets in another form; absent until that changes for the first time. */
   view?: View
@@ -74,10 +74,10 @@ export interface RunParent {
   readonly agentName: string
 }
 
-/** Where a run stands: the input of `decide`. */
+/** The position of a run, or its end: the input of `decide`. */
 export type Phase = Position | Ended
 
-/** Where a run stands that has not ended. */
+/** The position of a run that has not ended. */
 export type Position =
   | { readonly at: 'opening' }
   | { readonly at: 'asking'; readonly requestKind: RequestKind; readonly notices: readonly string[] }
@@ -91,15 +91,15 @@ export interface Answered {
   readonly retried?: true
 }
 
-/** What a run came to. */
+/** The end of a run. */
 export interface Ended {
   readonly at: 'ended'
   readonly stopReason: StopReason
-  /** The answer, where it is not the text of the last reply. */
+  /** The answer, if it is not the text of the last reply. */
   readonly output?: JsonValue
-  /** Why there is none. */
+  /** The reason why there is no answer. */
   readonly error?: EndedError
-  /** Where the run stood when it failed: a retry continues there. */
+  /** The position of the run when it failed: a retry continues there. */
   readonly position?: Position
 }
 

@@ -43,7 +43,7 @@ interface Growing {
 /** Views grow with their transcript: only new entries are added, and only a change builds the list again. */
 const growing = new WeakMap<Viewed, Growing>()
 
-/** The view of a run: its transcript itself while nothing is shown otherwise. */
+/** The view of a run: without changes, the transcript itself. */
 export function viewOf(state: Viewed): ShownTranscript {
   const { transcript, view = NO_VIEW } = state
   if (view.changes.length === 0) return { entries: transcript, generation: view.generation }
@@ -76,7 +76,7 @@ function entryOf(transcript: readonly TranscriptEntry[], { first, last }: Range,
   return { id: from === to ? from : `${from}-${to}`, at: end?.at ?? '', role: 'user', content, notice: true }
 }
 
-/** The view after further changes, each of which is disjoint from the earlier ones or contains them whole. */
+/** The view after further changes; each is disjoint from the earlier ones or contains them. */
 export function withChanges({ transcript, view = NO_VIEW }: Viewed, changes: readonly ViewChange[]): View {
   const added = changes.map((change) => ({ change, ...rangeOf(transcript, change) }))
   const kept = view.changes
@@ -86,7 +86,7 @@ export function withChanges({ transcript, view = NO_VIEW }: Viewed, changes: rea
   return { generation: view.generation + 1, changedAt: transcript.length, changes: all.map(({ change }) => change) }
 }
 
-/** Whether one of the changes hides an entry. */
+/** True if one of the changes hides the entry. */
 export function hides(transcript: readonly TranscriptEntry[], changes: readonly ViewChange[], id: string): boolean {
   const index = indexOf(transcript, id)
   return changes.some((change) => contains(rangeOf(transcript, change), { first: index, last: index }))

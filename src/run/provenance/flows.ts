@@ -10,13 +10,13 @@ import type { Fingerprint } from './overlap.js'
 
 const UNTRUSTED = ['web', 'server', 'agent'] as const
 
-/** What a run holds to: its rules, and the untrusted content that was with the runs above it. */
+/** The rules of a run, and the untrusted content of the runs above it. */
 export interface Provenance {
   readonly options: ProvenanceOptions
   readonly inherited: readonly SourcedEntry[]
 }
 
-/** The entries whose content is not trusted; those of the runs above come first. */
+/** The entries with untrusted content; those of the runs above come first. */
 function untrustedEntries(
   { options, inherited }: Provenance,
   transcript: readonly TranscriptEntry[],
@@ -26,7 +26,7 @@ function untrustedEntries(
 }
 
 /**
- * Which untrusted content a call would carry into arguments that nothing allows it to reach. Decided from the
+ * The untrusted content that a call would carry into arguments that no rule allows it to reach. Decided from the
  * transcript alone. One flow for each argument and source.
  */
 export function flowsInto(
@@ -85,7 +85,7 @@ function strongest(texts: readonly string[], source: Fingerprint): 'exact' | 'ne
   return found.find((match) => match === 'exact') ?? found.find((match) => match === 'near') ?? null
 }
 
-/** Every text in a value, names of members and numbers included. */
+/** Every string in a value, names of members and numbers included. */
 function textsIn(value: JsonValue): readonly string[] {
   if (typeof value === 'string') return [value]
   if (typeof value === 'number') return [String(value)]
@@ -103,7 +103,7 @@ function fingerprint(entry: SourcedEntry): Fingerprint {
   return known
 }
 
-/** What the model read, without the envelope around it. */
+/** The text that the model read, without the envelope around it. */
 function contentOf({ role, content }: SourcedEntry): string {
   const whole =
     typeof content === 'string' ? [content] : content.flatMap((part) => (part.type === 'text' ? [part.text] : []))
@@ -112,8 +112,8 @@ function contentOf({ role, content }: SourcedEntry): string {
   return texts
     .map((text) => {
       const parsed = parseJson(text)
-      const told = parsed.ok && isObject(parsed.value) ? parsed.value['content'] : undefined
-      return typeof told === 'string' ? told : text
+      const inner = parsed.ok && isObject(parsed.value) ? parsed.value['content'] : undefined
+      return typeof inner === 'string' ? inner : text
     })
     .join('\n')
 }

@@ -3,7 +3,7 @@ import { parse } from '../../contracts/parse.js'
 import { anything, list, object, oneOf, optional, partial, string, where } from '../../util/shape.js'
 import type { PartialFields } from '../../util/shape.js'
 
-/** Where untrusted content may flow, and what happens otherwise. */
+/** The places that untrusted content may reach, and the treatment of other calls. */
 export interface ProvenanceOptions {
   /**
    * Sources of untrusted content: a kind of source (`web`, `server`, `agent`, `command`, `workspace`, `person`), or one of
@@ -19,7 +19,7 @@ export interface ProvenanceOptions {
   readonly tools?: readonly string[]
   /** Exceptions: flows that are allowed. Default: none. */
   readonly allow?: readonly ProvenanceRule[]
-  /** What happens to a call that no rule allows: a person is asked (default), or it is refused. */
+  /** The treatment of a call that no rule allows: a person is asked (default), or it is refused. */
   readonly otherwise?: 'ask' | 'deny'
 }
 

@@ -1,9 +1,9 @@
-/** Letters and digits that two texts must have in common in a row to count as near: any run of twice as many is found. */
+/** Letters and digits that two strings must have in common in a row to count as near: any run of twice as many is found. */
 const BLOCK = 12
-/** A whole argument that is shorter says nothing of where it comes from. */
+/** A shorter argument says nothing about its source. */
 const SHORTEST = 4
 
-/** A text, ready to be compared with many. */
+/** A string, prepared to be compared with many. */
 export interface Fingerprint {
   readonly letters: string
   readonly blocks: ReadonlySet<string>
@@ -17,7 +17,7 @@ export function fingerprintOf(text: string): Fingerprint {
 }
 
 /**
- * Whether a text was taken from another: wholly (`exact`), or so that at least 23 letters and digits in a row are the
+ * Compares a string with another: it is contained in it (`exact`), or at least 23 letters and digits in a row are the
  * other's (`near`). Case, spaces and punctuation do not count. Linear in the length of both.
  */
 export function overlap(text: string, source: Fingerprint): 'exact' | 'near' | null {

@@ -4,7 +4,7 @@ import { isObject, parseJson } from '../../util/json.js'
 import type { CallMark } from '../core/call-mark.js'
 import type { RunRules } from '../machine/rules.js'
 
-/** A call and what the model was told of it. */
+/** A call and its result, as the model read it. */
 export interface JudgedCall {
   readonly name: string
   /** Raw JSON text. */
@@ -19,7 +19,7 @@ export function marksOf({ stall }: RunRules): readonly CallMark[] {
   return stall === undefined ? [] : [staleMark]
 }
 
-/** What a call that has ended is marked with: whether it brought nothing new. Calls of the same batch are not looked at. */
+/** Marks a call that brought nothing new. Calls of the same batch are not compared. */
 const staleMark: CallMark = ({ rules, transcript }, { name, arguments: text }, { output, parts, ok, readOnly }) => {
   if (rules.stall?.ignore.includes(name) !== false) return {}
   const content = outputOf(parts === undefined ? output : [{ type: 'text', text: output }, ...parts])
@@ -38,7 +38,7 @@ const ALIKE = 0.75
 const COMPARED = 2000
 
 /**
- * Whether a call brought nothing that an earlier one had not brought: the same call with the same result; a failure of the
+ * True if a call brought nothing new: the same call with the same result; a failure of the
  * same tool for almost the same arguments; and of a tool that only reads, the same result for almost the same arguments,
  * or the same long one for any. A tool that may write does something each time that it is asked for something else.
  */

@@ -1,13 +1,13 @@
 import type { ContentPart } from '../../contracts/entry.js'
 
-/** What one can say to a running model. */
+/** A message to a running model. */
 export type InputMessage = string | readonly ContentPart[]
 
 /** Steering messages for a run, taken at turn boundaries, in order. */
 export interface InputPort {
-  /** Says something to the running model. Throws once the port is closed. */
+  /** Sends a message to the running model. Throws once the port is closed. */
   send(message: InputMessage): void
-  /** No more is said; gives back what the run has not taken. */
+  /** Closes the port; returns the messages that the run has not taken. */
   close(): readonly InputMessage[]
   /** How many messages wait. */
   readonly waiting: number

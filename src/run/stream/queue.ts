@@ -7,7 +7,7 @@ const ROOM = 256
 export type Followers = ReadonlyMap<string, ReadonlySet<(event: StreamEvent) => void>>
 
 /**
- * What a run has told and its reader has not yet taken. Durable events are never dropped: when there are too many, the
+ * The events of a run that its reader has not taken yet. Durable events are never dropped: when there are too many, the
  * run waits for the reader. Deltas never make it wait: neighbouring ones of one part are joined instead, and of the
  * progress of one call only the latest is kept.
  */
@@ -15,7 +15,7 @@ export class EventQueue {
   #events: StreamEvent[] = []
   #readersWait: (() => void)[] = []
   #runWaits: (() => void)[] = []
-  /** What to do while nobody reads: `keep` for a reader to come, `wait` like for a slow one, `drop` everything. */
+  /** Without a reader: `keep` events for a later one, `wait` as for a slow one, or `drop` everything. */
   #unread: 'keep' | 'wait' | 'drop' = 'wait'
   #reading = false
   #runEnds = false
@@ -26,7 +26,7 @@ export class EventQueue {
     this.#followers = followers
   }
 
-  /** Somebody reads from now on. */
+  /** A reader reads from now on. */
   startReading(): void {
     this.#reading = true
   }
@@ -37,13 +37,13 @@ export class EventQueue {
     this.#letRunGo()
   }
 
-  /** The run ends now: what it has to tell is little, and it waits for no reader any more. */
+  /** The run ends now: it emits only a few more events, and waits for no reader. */
   stopWaiting(): void {
     this.#runEnds = true
     this.#letRunGo()
   }
 
-  /** Nobody will ever read. */
+  /** There will be no reader. */
   drop(): void {
     this.#unread = 'drop'
     this.#reading = false
@@ -56,7 +56,7 @@ export class EventQueue {
     if (this.#followers.size > 0) this.#passToFollowers(event)
     if (this.#closed || (!this.#reading && this.#unread === 'drop')) return undefined
     if (!event.durable) {
-      // The end of a run is for whoever comes to read, also where the log could not keep it.
+      // The end of a run is kept for a later reader, even if the log could not store it.
       const isEnd = event.kind === 'run_failed'
       const isWanted = isEnd || this.#reading || this.#unread === 'wait'
       if (isWanted && !(this.#events.length >= ROOM && this.#joins(event))) this.#add(event)
@@ -88,7 +88,7 @@ export class EventQueue {
 
   /**
    * Joins `event` to the last one of its part that waits, if nothing stands between the two that it may not overtake: a
-   * durable event, or a withdrawal, behind which deltas are new ones.
+   * durable event, or a withdrawal: later deltas belong to another attempt.
    */
   #joins(event: EphemeralEvent): boolean {
     if (!isJoinable(event)) return false

@@ -8,11 +8,11 @@ import type { EventQueue } from './queue.js'
 /**
  * The events of a run in progress. The run has begun when the stream exists. A reader that stops before the end cancels the
  * run by `break` in `for await`, `cancel()`, `close()` or `await using`. A slow reader slows the run down, unless `result`
- * is awaited: then the run never waits for its reader, and nobody needs to read.
+ * is awaited: then the run never waits for its reader, and no reader is needed.
  */
 export interface HarnessStream<Output = string> extends AsyncIterable<StreamEvent>, AsyncDisposable {
   readonly runId: string
-  /** What the run comes to; rejects with the `HarnessError` that also ends the iteration. */
+  /** The result of the run; rejects with the `HarnessError` that also ends the iteration. */
   readonly result: Promise<HarnessResult<Output>>
   /** The same events as the iteration, all that wait at once: for readers of many small deltas. */
   batches(): AsyncIterable<readonly StreamEvent[]>
@@ -24,7 +24,7 @@ export interface HarnessStream<Output = string> extends AsyncIterable<StreamEven
   close(): Promise<void>
 }
 
-/** What `openStream` needs of a run. */
+/** A run as `openStream` needs it. */
 export interface StreamedRun<Output> {
   readonly runId: string
   readonly queue: EventQueue
@@ -45,7 +45,7 @@ class RunStream<Output> implements HarnessStream<Output> {
   constructor(run: StreamedRun<Output>) {
     this.runId = run.runId
     this.#run = run
-    // Who only reads the events learns of a failure there; without this it would also be an unhandled rejection.
+    // A reader of the events alone learns of a failure there; without this it would also be an unhandled rejection.
     run.outcome.catch(() => undefined)
   }
 
