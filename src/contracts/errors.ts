@@ -1,3 +1,4 @@
+import { withoutCredentials } from '../util/address.js'
 import type { RunReport } from './result.js'
 
 /** Why a call of this library failed. The list is closed. */
@@ -47,7 +48,7 @@ export class HarnessError extends Error {
   readonly retryAfterMs: number | undefined
 
   constructor(code: HarnessErrorCode, message: string, details: HarnessErrorDetails = {}) {
-    super(message, 'cause' in details ? { cause: details.cause } : undefined)
+    super(withoutCredentials(message), 'cause' in details ? { cause: details.cause } : undefined)
     // What aborts is known everywhere by this name.
     this.name = code === 'cancelled' ? 'AbortError' : 'HarnessError'
     this.code = code
@@ -66,10 +67,11 @@ export class ModelRetry extends Error {
   override readonly name = 'ModelRetry'
 }
 
-/** The message of anything that was thrown. */
+/** The message of anything that was thrown, without passwords in addresses. */
 export function messageOf(thrown: unknown): string {
-  if (thrown instanceof Error) return thrown.message
-  return typeof thrown === 'string' ? thrown : 'unknown error'
+  return withoutCredentials(
+    thrown instanceof Error ? thrown.message : typeof thrown === 'string' ? thrown : 'unknown error',
+  )
 }
 
 /** The error for the abort of `signal`, with its reason as the cause. */

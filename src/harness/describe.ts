@@ -1,3 +1,4 @@
+import { withoutCredentials } from '../util/address.js'
 import type { Config } from './config.js'
 import type { Offer } from '../run/core/frozen.js'
 import type { RunLimits } from '../run/machine/rules.js'
@@ -54,7 +55,7 @@ export function describeHarness(
   const servers = sources.map(({ id, required }, index) => ({ id, required, tools: offer.servers[index] ?? [] }))
   const serverOf = new Map(servers.flatMap(({ id, tools }) => tools.map((tool) => [tool, id])))
   const described = {
-    model: model === null || typeof model === 'string' ? model : `${model.provider}:${model.id}`,
+    model: typeof model === 'string' ? withoutCredentials(model) : model && `${model.provider}:${model.id}`,
     root,
     tools: offer.tools.map((tool) => toolDescription(tool, serverOf.get(tool) ?? null, own.includes(tool))),
     servers: servers.map((server) => ({ ...server, tools: server.tools.length })),

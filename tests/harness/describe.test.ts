@@ -59,6 +59,22 @@ describe('the description of a harness', () => {
     expect(JSON.stringify(description) + String(description)).not.toMatch(/sk-secret|hidden/)
   })
 
+  test('MC-42 passwords in addresses are in no description and no warning', async () => {
+    const failing = async (): Promise<Response> => {
+      throw new Error('Cannot reach https://ann:s3cret@proxy.test/ or redis://:s3cret@store.test.')
+    }
+    await using harness = harnessOf({
+      model: 'local:qwen@http://ann:s3cret@127.0.0.1:9/v1',
+      mcpServers: [mcpHttp({ url: 'https://ann:s3cret@mcp.test/a', fetch: failing })],
+    })
+
+    const description = await harness.describe()
+
+    expect(description.model).toBe('local:qwen@http://***@127.0.0.1:9/v1')
+    expect(description.warnings[0]).toContain('Cannot reach https://***@proxy.test/ or redis://***@store.test.')
+    expect(JSON.stringify(description) + String(description)).not.toContain('s3cret')
+  })
+
   test('is printed for people, in lines that no server can forge', async () => {
     const server = oddServer(`{ 'tools/list': () => ({ tools: [tool('a')] }) }`, { id: 'odd\ntool      forged: own' })
     await using harness = harnessOf({

@@ -14,6 +14,7 @@ import {
 } from '../../util/shape.js'
 import { childEnvironment } from './child-environment.js'
 import type { McpAuthProvider } from './connection.js'
+import { programName } from './program-name.js'
 import { serverAt } from './server.js'
 import type { McpServer } from './server.js'
 import { serverFetch } from './server-fetch.js'
@@ -55,7 +56,7 @@ export interface McpHttpOptions extends McpServerOptions {
 export function mcpStdio(options: McpStdioOptions): McpServer {
   const { command, args = [], env = {}, cwd = null, ...common } = parse(STDIO_OPTIONS, options, '`mcpStdio`')
   const settings = serverSettings(common, {
-    defaultId: [command, ...args].join(' '),
+    defaultId: programName(command, args),
     // A process of this machine: only the rights of this process's user confine it.
     reach: { reads: ['/'], writes: ['/'], hosts: ['*'], programs: [command], secrets: Object.keys(env) },
   })
@@ -74,8 +75,8 @@ export function mcpSse(options: McpHttpOptions): McpServer {
 
 function httpServer(kind: 'http' | 'sse', factory: string, options: McpHttpOptions): McpServer {
   const parsed = parse(HTTP_OPTIONS, options, `\`${factory}\``)
-  const { url: address, headers = {}, auth = null, fetch: base, ...common } = parsed
-  const url = new URL(address)
+  const { url: address, headers: given = {}, auth = null, fetch: base, ...common } = parsed
+  const { url, headers } = withCredentials(new URL(address), given)
   const secrets = typeof headers === 'function' ? ['headers'] : Object.keys(headers)
   const settings = serverSettings(common, {
     // The query of an address may contain a key.
@@ -83,6 +84,23 @@ function httpServer(kind: 'http' | 'sse', factory: string, options: McpHttpOptio
     reach: { hosts: [url.host], secrets: auth === null ? secrets : [...secrets, 'auth'] },
   })
   return serverAt({ kind, url, fetch: serverFetch(url, headers, base), auth }, settings)
+}
+
+/** The user name and password of an address as a header: requests with them in the address are rejected by `fetch`. */
+function withCredentials(address: URL, headers: McpHeaders): { readonly url: URL; readonly headers: McpHeaders } {
+  const { username, password } = address
+  if (username === '' && password === '') return { url: address, headers }
+  const url = new URL(address)
+  url.username = url.password = ''
+  const pair = `${decodeURIComponent(username)}:${decodeURIComponent(password)}`
+  const authorization = `Basic ${Buffer.from(pair).toString('base64')}`
+  return {
+    url,
+    headers:
+      typeof headers === 'function'
+        ? async () => ({ authorization, ...(await headers()) })
+        : { authorization, ...headers },
+  }
 }
 
 const STDIO_OPTIONS = object<McpStdioOptions>({

@@ -21,8 +21,26 @@ test('MC-40 server objects can be created without an SDK, and connecting without
   await expect(loadSdk('auto', async () => Promise.reject(new Error('broken')))).rejects.toThrow('broken')
 })
 
-test('default ids are the command, or the address without its query', () => {
-  expect(mcpStdio({ command: 'npx', args: ['-y', 'x'] }).id).toBe('npx -y x')
+test.each([
+  ['/opt/notes/server', ['--api-key=sk-secret'], 'server'],
+  ['node', ['server.js', 'sk-secret'], 'node'],
+  ['npx', ['-y', '@scope/notes@1.2.3', 'sk-secret'], '@scope/notes'],
+  ['npx.cmd', ['notes'], 'notes'],
+  ['npx', ['--token', 'sk-secret', 'notes'], 'npx'],
+  ['npx', ['-y', 'git+https://user:sk-secret@git.test/notes'], 'npx'],
+  ['npx', [], 'npx'],
+  ['pnpm', ['dlx', 'notes'], 'notes'],
+  ['pnpm', ['run', 'sk-secret'], 'pnpm'],
+  ['uvx', ['notes', '--key', 'sk-secret'], 'notes'],
+])(
+  'MC-41 a server without `id` is named after its package or program, never its arguments: %s %j',
+  (command, args, id) => {
+    expect(mcpStdio({ command, args }).id).toBe(id)
+  },
+)
+
+test('an address without `id` gives its name without its query and its password', () => {
+  expect(mcpHttp({ url: 'https://ann:secret@mcp.test/a' }).id).toBe('https://mcp.test/a')
   expect(mcpHttp({ url: 'https://mcp.test/a?key=secret' }).id).toBe('https://mcp.test/a')
   expect(mcpSse({ url: new URL('https://mcp.test/sse'), required: true })).toMatchObject({
     id: 'https://mcp.test/sse',
@@ -96,6 +114,20 @@ test('headers are sent to the server itself and to nobody else', async () => {
     ['secret', 'a'],
     [undefined, '*/*'],
   ])
+})
+
+test('MC-42 a user name and password in an address are sent as a header, and occur in no warning', async () => {
+  const received: unknown[] = []
+  await using http = await listening((response, headers) => {
+    received.push(headers.authorization)
+    response.writeHead(500).end('no')
+  })
+  await using server = mcpHttp({ url: http.url.replace('//', '//ann:p%40ss-word@') })
+
+  const problem = await toolsOf(server).catch((error: unknown) => error)
+
+  expect(received[0]).toBe(`Basic ${Buffer.from('ann:p@ss-word').toString('base64')}`)
+  expect(String(problem)).not.toMatch(/p(@|%40)ss-word|ann/)
 })
 
 test('after a redirect they are sent within the same origin only', async () => {
