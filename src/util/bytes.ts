@@ -5,6 +5,6 @@ export function joinedBytes(pieces: readonly Uint8Array[]): Buffer {
 }
 
 /** The same bytes as a `Buffer`, not copied. */
-function bufferOf(bytes: Uint8Array): Buffer {
+export function bufferOf(bytes: Uint8Array): Buffer {
   return Buffer.isBuffer(bytes) ? bytes : Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength)
 }

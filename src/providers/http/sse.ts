@@ -1,11 +1,14 @@
+import { StringDecoder } from 'node:string_decoder'
 import { createParser } from 'eventsource-parser'
 import type { EventSourceParser } from 'eventsource-parser'
 import { errorFromBody, providerError } from './errors.js'
 import type { HarnessError } from '../../contracts/errors.js'
+import { bufferOf } from '../../util/bytes.js'
 import type { WireChunk } from './wire.js'
 
 /** Longest event, in characters. */
 const LONGEST_EVENT = 64 * 1024 * 1024
+const BYTE_ORDER_MARK = '\uFEFF'
 
 /**
  * Reads server-sent events with JSON data from bytes, however they are cut. All events that a piece of bytes completes are
@@ -16,8 +19,10 @@ export class EventReader {
   failure: HarnessError | null = null
   /** `[DONE]` was read. */
   isDone = false
-  readonly #decoder = new TextDecoder()
+  /** Several times as fast as a `TextDecoder` that is given one chunk at a time. */
+  readonly #decoder = new StringDecoder('utf8')
   readonly #parser: EventSourceParser
+  #hasBegun = false
   #hasEnded = false
   #events: WireChunk[] = []
 
@@ -33,23 +38,25 @@ export class EventReader {
   }
 
   push(bytes: Uint8Array): readonly WireChunk[] {
-    this.#feed(this.#decoder.decode(bytes, { stream: true }))
+    this.#feed(this.#decoder.write(bufferOf(bytes)))
     return this.#takeEvents()
   }
 
   /** The stream has ended. A complete last event counts even if its blank line is missing. */
   end(): readonly WireChunk[] {
     this.#hasEnded = true
-    this.#feed(`${this.#decoder.decode()}\n\n`)
+    this.#feed(`${this.#decoder.end()}\n\n`)
     return this.#takeEvents()
   }
 
   #feed(text: string): void {
-    if (this.failure === null) this.#parser.feed(text)
+    if (this.failure !== null || text === '') return
+    this.#parser.feed(this.#hasBegun || !text.startsWith(BYTE_ORDER_MARK) ? text : text.slice(1))
+    this.#hasBegun = true
   }
 
   #read(event: string | null, data: string): void {
-    if (this.failure !== null || data.trim() === '') return
+    if (this.failure !== null || !/\S/.test(data)) return
     if (data.startsWith('[DONE]')) {
       this.isDone = true
       this.#events.push({ event, data: null })
