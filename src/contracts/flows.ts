@@ -15,7 +15,7 @@ export interface ContentFlow {
 
 /** The untrusted content that a call would carry, for the person who is asked about the call. */
 export interface Flows {
-  readonly provenance?: readonly ContentFlow[]
+  readonly provenance?: readonly ContentFlow[] | undefined
 }
 
 /** The fields of `Flows`, for flows of this shape. */

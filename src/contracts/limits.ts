@@ -1,5 +1,5 @@
 import { boolean, either, integer, leaf, list, nullable, oneOf, optional, partial, string } from '../util/shape.js'
-import type { Fields, PartialFields } from '../util/shape.js'
+import type { Complete, Fields, PartialFields } from '../util/shape.js'
 import { LONGEST_TIMER_MS } from '../util/timeout.js'
 
 /** The limits of a run, and what happens when one is reached. */
@@ -20,32 +20,38 @@ export interface BudgetOptions {
 /** Budgets of a run; `null` or absent is no limit. */
 export interface Limits {
   /** Requests to the model. Default 64. */
-  readonly modelRequests?: number | null
-  /** Calls of tools. A batch that would pass it is not run. */
-  readonly toolCalls?: number | null
+  readonly modelRequests?: number | null | undefined
+  /** Calls of tools. A batch that would exceed it is not run. */
+  readonly toolCalls?: number | null | undefined
   /** Sum over all requests; checked before each. */
-  readonly inputTokens?: number | null
-  readonly outputTokens?: number | null
+  readonly inputTokens?: number | null | undefined
+  readonly outputTokens?: number | null | undefined
   /** Wall clock, in ms. */
-  readonly timeMs?: number | null
+  readonly timeMs?: number | null | undefined
   /**
-   * US dollars, for the run and the runs that it starts. What a request may cost at most is held before it, so that the
-   * limit is never passed; a reply is capped at what is left. A model without a known price is refused (see `prices`).
+   * US dollars, for the run and the runs that it starts. The most that a request may cost is held before it, so that the
+   * limit is never exceeded; a reply is capped at the rest. A model without a known price is refused (see `prices`).
    */
-  readonly costUsd?: number | null
+  readonly costUsd?: number | null | undefined
 }
 
-/** After how many turns in a row that brought nothing new a run is held up; `null` leaves a step out. */
+/** Limits of a run with their defaults; `null` is no limit. */
+export type RunLimits = Complete<Limits>
+
+/** Numbers of turns in a row that brought nothing new; `null` leaves a step out. */
 export interface StallOptions {
-  /** The model is told. Default 3. */
-  readonly noticeAfter?: number | null
-  /** It is asked to answer without tools. Default 5. */
-  readonly answerAfter?: number | null
-  /** The run ends with `limit_reached`. Default 8. */
-  readonly stopAfter?: number | null
+  /** Then the model receives a notice. Default 3. */
+  readonly noticeAfter?: number | null | undefined
+  /** Then it is asked to answer without tools. Default 5. */
+  readonly answerAfter?: number | null | undefined
+  /** Then the run ends with `limit_reached`. Default 8. */
+  readonly stopAfter?: number | null | undefined
   /** Tools whose calls always count as new, such as one that waits. Default: none. */
-  readonly ignore?: readonly string[]
+  readonly ignore?: readonly string[] | undefined
 }
+
+/** The options of loop detection with their defaults. */
+export type StallRules = Complete<StallOptions>
 
 const dollars = leaf<number>('US dollars from 0 up', (value) => Number.isFinite(value) && Number(value) >= 0)
 const count = nullable(integer(0))

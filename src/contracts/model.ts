@@ -53,15 +53,15 @@ export interface StructuredOutputRequest {
 /** Portable settings. They win over the defaults that a model was made with (`openai(id, { temperature })`). */
 export interface ModelSettings {
   /** Cap of one reply, in tokens. Default: the adapter's (16,384 where the provider demands one). */
-  readonly maxOutputTokens?: number
+  readonly maxOutputTokens?: number | undefined
   /** Sent only when set. */
-  readonly temperature?: number
+  readonly temperature?: number | undefined
   /** How much a reasoning model should think. Refused for a model that cannot. Default: the provider's. */
-  readonly reasoningEffort?: ReasoningEffort
+  readonly reasoningEffort?: ReasoningEffort | undefined
   /** Default `auto`. */
-  readonly toolChoice?: ToolChoice
+  readonly toolChoice?: ToolChoice | undefined
   /** Fields merged into the request body, by provider name; objects are merged deeply, other values replaced. */
-  readonly providerOptions?: Readonly<Record<string, JsonObject>>
+  readonly providerOptions?: Readonly<Record<string, JsonObject>> | undefined
 }
 
 export type ReasoningEffort = 'none' | 'minimal' | 'low' | 'medium' | 'high' | 'xhigh' | 'max'
@@ -75,28 +75,28 @@ export type StructuredOutputMode = 'native' | 'tool' | 'prompted' | 'text'
 /** What a model can do. A field that is left out has the default that its line names. */
 export interface ModelCapabilities {
   /** The provider enforces a JSON Schema on the reply. Default false. */
-  readonly supportsJsonSchemaOutput?: boolean
+  readonly supportsJsonSchemaOutput?: boolean | undefined
   /** Default true. */
-  readonly supportsTools?: boolean
+  readonly supportsTools?: boolean | undefined
   /**
    * Which schemas the provider can enforce: any that its API takes (`any`, the default), or only those without recursion,
    * maps and open objects (`closed`). For others mode `auto` is not `native`, and `native` is refused.
    */
-  readonly nativeSchemas?: 'any' | 'closed'
+  readonly nativeSchemas?: 'any' | 'closed' | undefined
   /** Mode `native` may be asked for although `supportsJsonSchemaOutput` is false; a refusal is the provider's. Default false. */
-  readonly permissiveNativeOverride?: boolean
+  readonly permissiveNativeOverride?: boolean | undefined
   /** Default `tool`. */
-  readonly defaultStructuredOutputMode?: StructuredOutputMode
+  readonly defaultStructuredOutputMode?: StructuredOutputMode | undefined
   /** Efforts that the model accepts; empty: it is no reasoning model. Default: unknown, anything is passed on. */
-  readonly reasoningEfforts?: readonly ReasoningEffort[]
+  readonly reasoningEfforts?: readonly ReasoningEffort[] | undefined
   /** Kinds of input beside text. Default: unknown, anything is passed on. */
-  readonly inputs?: readonly ('image' | 'file' | 'audio')[]
+  readonly inputs?: readonly ('image' | 'file' | 'audio')[] | undefined
   /** Cap of one reply, in tokens, where the settings name none. Default: unknown. */
-  readonly maxOutputTokens?: number
+  readonly maxOutputTokens?: number | undefined
   /** Tokens of input and output together. Default: unknown. */
-  readonly contextTokens?: number
+  readonly contextTokens?: number | undefined
   /** Whether prompts may be cached for an hour, for which a provider can charge more. Default: unknown, counted as true. */
-  readonly longCacheWrites?: boolean
+  readonly longCacheWrites?: boolean | undefined
 }
 
 export interface TurnOptions {

@@ -1,16 +1,17 @@
 import { HarnessError } from './errors.js'
 import { Mismatch } from '../util/mismatch.js'
 import { matching } from '../util/shape.js'
-import type { Shape } from '../util/shape.js'
+import type { Given, Shape } from '../util/shape.js'
 
 /**
  * The caller's options, read: a copy. `name` says in the message whose options they are: '`bash`'. Throws
  * `invalid_options`, naming the option, the expected value and the one that was given.
  */
-export function parse<T>(shape: Shape<T>, given: unknown, name: string): T {
+export function parse<T>(shape: Shape<T>, given: unknown, name: string): Given<T> {
   const read = shape.read(given)
   if (read instanceof Mismatch) throw invalidOptions(read.message(name, 'option'))
-  return read
+  // A shape leaves out the fields that are `undefined`.
+  return read as Given<T>
 }
 
 export const runId = matching(/^[\w.:-]{1,128}$/, '1 to 128 letters, digits, `_`, `-`, `.` or `:`')

@@ -3,9 +3,9 @@ import type { DurableEvent, RunLog } from '../index.js'
 
 export interface FollowOptions {
   /** Number of the last event that the reader has seen. Default 0: all events. */
-  readonly after?: number
+  readonly after?: number | undefined
   /** Stops waiting. */
-  readonly signal?: AbortSignal
+  readonly signal?: AbortSignal | undefined
 }
 
 /** How long is waited before the next look, in ms: the shorter after an event, the longer when long nothing has come. */

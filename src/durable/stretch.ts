@@ -19,8 +19,8 @@ export type StretchWork =
       readonly kind: 'begin'
       readonly runId: string
       readonly prompt: Prompt
-      readonly metadata?: JsonObject
-      readonly history?: History
+      readonly metadata?: JsonObject | undefined
+      readonly history?: History | undefined
     }
   | {
       readonly kind: 'answer'
@@ -43,7 +43,7 @@ export interface StretchMeans<Output> {
   /** Where the run is kept, and by whose claims only one process at a time has it in hand. */
   readonly log: LogStore
   /** Cancels the run. */
-  readonly signal?: AbortSignal
+  readonly signal?: AbortSignal | undefined
 }
 
 /** How long is waited between two looks at a run that is another's, in ms. */

@@ -1,6 +1,7 @@
-import type { BudgetOptions, StallOptions } from '../contracts/limits.js'
+import type { BudgetOptions, Limits, RunLimits, StallOptions, StallRules } from '../contracts/limits.js'
+import type { Given } from '../util/shape.js'
 import type { OutputFormat } from '../output/format.js'
-import type { RunLimits, RunRules, StallRules } from '../run/machine/rules.js'
+import type { RunRules } from '../run/machine/rules.js'
 import type { ToolSpec } from '../tools/spec.js'
 
 /** The limits of a run, and what happens when one is reached. */
@@ -26,7 +27,7 @@ const DEFAULTS: Budgets = {
 /** The budgets of parsed options, with those of `defaults` for what they leave out. */
 export function budgetsOf({ limits, onLimit, stall }: BudgetOptions, defaults = DEFAULTS): Budgets {
   return {
-    limits: { ...defaults.limits, ...limits },
+    limits: { ...defaults.limits, ...(limits as Given<Limits> | undefined) },
     onLimit: onLimit ?? defaults.onLimit,
     stall: stall === undefined ? defaults.stall : stallRules(stall),
   }
@@ -44,7 +45,7 @@ export function copyOfBudgets({ limits, stall }: BudgetOptions): BudgetOptions {
 function stallRules(stall: boolean | StallOptions): StallRules | null {
   if (stall === false) return null
   const steps = { noticeAfter: 3, answerAfter: 5, stopAfter: 8, ignore: [] }
-  return stall === true ? steps : { ...steps, ...stall }
+  return stall === true ? steps : { ...steps, ...(stall as Given<StallOptions>) }
 }
 
 /** The rules of a run that has these tools. */

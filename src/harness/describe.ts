@@ -1,7 +1,7 @@
 import { withoutCredentials } from '../util/address.js'
 import type { Config } from './config.js'
 import type { Offer } from '../run/core/frozen.js'
-import type { RunLimits } from '../run/machine/rules.js'
+import type { RunLimits } from '../contracts/limits.js'
 import type { ToolSource } from '../tools/source.js'
 import type { ToolAnnotations, ToolReach, ToolSpec } from '../tools/spec.js'
 

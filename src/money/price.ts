@@ -5,18 +5,18 @@ export interface Rates {
   readonly inputPerMillion: number
   readonly outputPerMillion: number
   /** Input that comes from the provider's cache. Default: as other input. */
-  readonly cacheReadPerMillion?: number
+  readonly cacheReadPerMillion?: number | undefined
   /** Input that is written to the cache. Default: as other input. */
-  readonly cacheWritePerMillion?: number
+  readonly cacheWritePerMillion?: number | undefined
   /** Input that is written to the cache to be kept for an hour. Default: as other input that is written to it. */
-  readonly longCacheWritePerMillion?: number
+  readonly longCacheWritePerMillion?: number | undefined
   /** Thoughts. Default: as other output. */
-  readonly reasoningPerMillion?: number
+  readonly reasoningPerMillion?: number | undefined
 }
 
 /** The price of a model. A tier holds for the whole of a request with more input tokens than it names. */
 export interface Price extends Rates {
-  readonly tiers?: readonly PriceTier[]
+  readonly tiers?: readonly PriceTier[] | undefined
 }
 
 export interface PriceTier extends Rates {

@@ -4,9 +4,9 @@ import type { Price, PriceTier, Rates } from './price.js'
 /** What models cost. Prices that are not given are those of `@pydantic/genai-prices`. */
 export interface Prices {
   /** By model, as `provider:model` or `model` alone; instead of known prices. */
-  readonly models?: Readonly<Record<string, Price>>
+  readonly models?: Readonly<Record<string, Price>> | undefined
   /** The price of models without a known price. Default: none. */
-  readonly unknown?: Price
+  readonly unknown?: Price | undefined
 }
 
 /** A model, as it is named in events. */

@@ -8,11 +8,11 @@ import type { Asking, ProbeCheckName } from './probe-checks.js'
 export type { ProbeCheckName } from './probe-checks.js'
 
 export interface ProbeOptions {
-  readonly signal?: AbortSignal
+  readonly signal?: AbortSignal | undefined
   /** Longest time of one check, in ms. Default 60,000: a local server may have to load its model first. */
-  readonly timeoutMs?: number
+  readonly timeoutMs?: number | undefined
   /** Limit of one reply, in tokens. Default 1,024, including reasoning. There are at most ten requests. */
-  readonly maxOutputTokens?: number
+  readonly maxOutputTokens?: number | undefined
 }
 
 const OPTIONS = partial<ProbeOptions>({

@@ -16,7 +16,7 @@ export interface FileLogOptions {
    * - `interval` (default): a crash of the machine loses at most the last second.
    * - `never`: a crash of the machine loses the events that the operating system had not yet written.
    */
-  readonly fsync?: Fsync
+  readonly fsync?: Fsync | undefined
 }
 
 const OPTIONS = partial<FileLogOptions>({ fsync: oneOf('always', 'interval', 'never') })

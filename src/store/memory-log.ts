@@ -17,7 +17,7 @@ import type { LogKind, LogRef } from '../run/log/ref.js'
 
 export interface MemoryLogOptions {
   /** How many ended runs are kept, the latest first; runs that another log refers to are not counted. Default: all. */
-  readonly keepEnded?: number
+  readonly keepEnded?: number | undefined
 }
 
 /** A log in memory: events are kept by reference for as long as the log lives. */

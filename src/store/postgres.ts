@@ -24,11 +24,11 @@ export type { PostgresPool } from './postgres-pool.js'
 
 /** One of `connectionString` and `pool`. */
 export interface PostgresLogOptions {
-  readonly connectionString?: string
+  readonly connectionString?: string | undefined
   /** A pool of the package `pg`. It remains the caller's: `close` does not end it. Listen to its `error` events. */
-  readonly pool?: PostgresPool
+  readonly pool?: PostgresPool | undefined
   /** The schema of the tables, which are created if they are missing. Default `thinharness`. */
-  readonly schema?: string
+  readonly schema?: string | undefined
 }
 
 export interface PostgresLog extends LogStore, AsyncDisposable {

@@ -23,7 +23,7 @@ export interface SqliteLogOptions {
    * - `full`: nor does a crash of the machine; every append waits for the disk.
    * - `normal` (default): a crash of the machine may lose the last appends.
    */
-  readonly synchronous?: 'normal' | 'full'
+  readonly synchronous?: 'normal' | 'full' | undefined
 }
 
 export interface SqliteLog extends LogStore, AsyncDisposable {

@@ -19,29 +19,29 @@ import type { ScriptMessage } from './conversation.js'
 /** The answer of a scripted model in one turn. */
 export interface Reply {
   /** The text in addition to its calls, or the whole answer. */
-  readonly text?: string
+  readonly text?: string | undefined
   /** The reasoning, before everything else. Empty: only its encrypted form is shown. */
-  readonly reasoning?: string
-  readonly calls?: readonly ScriptedCall[]
+  readonly reasoning?: string | undefined
+  readonly calls?: readonly ScriptedCall[] | undefined
   /** The explanation of a refusal. It is not part of the text. */
-  readonly refusal?: string
+  readonly refusal?: string | undefined
   /** In place of `text`, `reasoning`, `calls` and `refusal`: the pieces of the reply in any order. */
-  readonly parts?: readonly ReplyPart[]
+  readonly parts?: readonly ReplyPart[] | undefined
   /** Default: `refusal` if there is one, else `tool_calls` if there are calls, else `stop`. */
-  readonly finishReason?: FinishReason
+  readonly finishReason?: FinishReason | undefined
   /** The provider's own word. Default: the word of the API for `finishReason`; of a model, the same word. */
-  readonly nativeFinishReason?: string
+  readonly nativeFinishReason?: string | undefined
   /** Tokens of the reply; the missing ones have their default. `null`: the provider does not report any. */
-  readonly usage?: Partial<TokenUsage> | null
+  readonly usage?: Partial<TokenUsage> | null | undefined
 }
 
 /** One tool call of a reply. */
 export interface ScriptedCall {
   readonly name: string
   /** A string is sent unchanged, and may be invalid JSON. Default `{}`. */
-  readonly arguments?: JsonObject | string
+  readonly arguments?: JsonObject | string | undefined
   /** Default: a new id in the conversation. `null`: over HTTP, none is sent. */
-  readonly callId?: string | null
+  readonly callId?: string | null | undefined
 }
 
 /** A piece of a reply. `block` is one that the API has and this library does not know: over HTTP it is sent unchanged. */

@@ -22,11 +22,11 @@ import { isFault, Script } from './script.js'
 
 export interface ScriptedModelOptions {
   /** Default `scripted`. */
-  readonly provider?: string
+  readonly provider?: string | undefined
   /** Default `scripted-1`. */
-  readonly id?: string
+  readonly id?: string | undefined
   /** Default: none stated. */
-  readonly capabilities?: ModelCapabilities
+  readonly capabilities?: ModelCapabilities | undefined
 }
 
 /** A request as a function of the script sees it. */

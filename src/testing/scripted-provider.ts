@@ -23,14 +23,14 @@ export type ProviderApi = 'responses' | 'chat' | 'openrouter' | 'messages'
 
 export interface ScriptedProviderOptions {
   /** The pieces of streamed replies: single events, the whole reply, or a number of bytes. Default `event`. */
-  readonly chunks?: Chunks
+  readonly chunks?: Chunks | undefined
   /**
    * Keep every request in `requests`. Default true. Without it a constant `always` is answered with the same bytes
    * each time, its input tokens 0 unless it says otherwise, and requests are not even parsed: for a load server.
    */
-  readonly record?: boolean
+  readonly record?: boolean | undefined
   /** Default: a free port. */
-  readonly port?: number
+  readonly port?: number | undefined
 }
 
 /** A request as a function of the script sees it. */

@@ -10,14 +10,14 @@ export interface ToolResultFields {
   /** For the model: a string unchanged, anything else as JSON. */
   readonly content: unknown
   /** Data for the model and for hooks, in addition to the text; snake_case keys. Default: none. */
-  readonly metadata?: JsonObject
+  readonly metadata?: JsonObject | undefined
   /**
    * Default true. A failed result names its class in `metadata.error_type`; with `metadata.retry: true` it counts
    * against the tool's retry budget.
    */
-  readonly ok?: boolean
+  readonly ok?: boolean | undefined
   /** Images and files for the model, in addition to the text. */
-  readonly parts?: readonly ContentPart[]
+  readonly parts?: readonly ContentPart[] | undefined
 }
 
 /**

@@ -17,41 +17,42 @@ export interface ToolSpec<in Deps = unknown> {
   readonly description: string
   /** JSON Schema of the arguments, an object schema; arguments are checked against it before `call`. */
   readonly parameters: JsonSchema
-  readonly annotations?: ToolAnnotations
+  readonly annotations?: ToolAnnotations | undefined
   /** A barrier inside a batch: what comes before it ends first, what comes after it waits. Default false. */
-  readonly sequential?: boolean
+  readonly sequential?: boolean | undefined
   /** Whether a person must agree to a call; as a function, decided from the parsed arguments. Default false. */
-  readonly requiresApproval?: boolean | ((args: JsonObject, context: ApprovalContext) => boolean | Promise<boolean>)
+  readonly requiresApproval?:
+    boolean | ((args: JsonObject, context: ApprovalContext) => boolean | Promise<boolean>) | undefined
   /** What to do with a call that had started when the process ended. Default: `retry` if read-only or idempotent, else `report`. */
-  readonly onUnknownOutcome?: 'retry' | 'report' | 'pause'
+  readonly onUnknownOutcome?: 'retry' | 'report' | 'pause' | undefined
   /**
    * Asks the world whether a call that had started when the process ended took effect. Comes before `onUnknownOutcome`,
    * which decides what it leaves open.
    */
-  readonly reconcile?: (idempotencyKey: string, args: JsonObject) => Promise<Reconciliation>
+  readonly reconcile?: ((idempotencyKey: string, args: JsonObject) => Promise<Reconciliation>) | undefined
   /** What a person who must agree to a call is shown of it, beside its arguments. */
-  readonly preview?: (args: JsonObject, context: ApprovalContext) => JsonValue | Promise<JsonValue>
+  readonly preview?: ((args: JsonObject, context: ApprovalContext) => JsonValue | Promise<JsonValue>) | undefined
   /** Retryable failures in a row that the model may cause. Default: the harness's `toolRetries`. */
-  readonly maxRetries?: number
+  readonly maxRetries?: number | undefined
   /** Longest time a call may take, in ms; then it is aborted and the model is told. Default: none. */
-  readonly timeoutMs?: number
+  readonly timeoutMs?: number | undefined
   /** Longest text that the model gets of one result, in characters; the middle of a longer one is left out. Default 200,000. */
-  readonly maxOutputChars?: number
+  readonly maxOutputChars?: number | undefined
   /** Added to the system prompt while the tool is offered. */
-  readonly instructions?: string
+  readonly instructions?: string | undefined
   /** Other spellings of a field that models use: `{ file: 'path' }`. Applied only where the repaired call is valid. */
-  readonly aliases?: Readonly<Record<string, string>>
+  readonly aliases?: Readonly<Record<string, string>> | undefined
   /** Fields, at any depth, that hold a path: `[label](target)` and `<target>` around a whole value are removed. */
-  readonly pathFields?: readonly string[]
+  readonly pathFields?: readonly string[] | undefined
   /** What its code can touch, for `harness.describe()` and for where results come from. Default: not stated. */
-  readonly reach?: ToolReach
+  readonly reach?: ToolReach | undefined
   /** Data of the host; the harness never reads it. */
-  readonly metadata?: JsonObject
+  readonly metadata?: JsonObject | undefined
   /**
    * Checks arguments that the JSON Schema check let through, and gives the value that `call` gets: defaults filled in,
    * types parsed. Made by `defineTool` from a typed schema. Without it, `call` gets the JSON object itself.
    */
-  readonly validate?: Validate
+  readonly validate?: Validate | undefined
   /** Runs the tool. What it throws becomes a failed result, never the end of the run. */
   readonly call: (args: JsonObject, context: ToolContext<Deps>) => Promise<ToolOutcome>
 }
@@ -59,27 +60,27 @@ export interface ToolSpec<in Deps = unknown> {
 /** What a tool does to the world, in MCP's words. All hints default to unknown. */
 export interface ToolAnnotations {
   /** Changes nothing. */
-  readonly readOnly?: boolean
+  readonly readOnly?: boolean | undefined
   /** May destroy something. */
-  readonly destructive?: boolean
+  readonly destructive?: boolean | undefined
   /** Running it twice with the same arguments is as good as once. */
-  readonly idempotent?: boolean
+  readonly idempotent?: boolean | undefined
   /** Touches things outside the workspace. */
-  readonly openWorld?: boolean
+  readonly openWorld?: boolean | undefined
 }
 
 /** What a tool's code can touch, as its author states it: nothing holds the code to it. A kind left out: it touches none. */
 export interface ToolReach {
   /** Files and folders that it reads. Relative ones are in the workspace, `.` is the whole of it, `/` any file of the machine. */
-  readonly reads?: readonly string[]
+  readonly reads?: readonly string[] | undefined
   /** Files and folders that it changes, in the same form. */
-  readonly writes?: readonly string[]
+  readonly writes?: readonly string[] | undefined
   /** Hosts that it speaks to: `example.com`, `*.example.com`, `*` for any. */
-  readonly hosts?: readonly string[]
+  readonly hosts?: readonly string[] | undefined
   /** Programs that it starts; `*` for any. */
-  readonly programs?: readonly string[]
+  readonly programs?: readonly string[] | undefined
   /** Secrets that it is given, by name: variables of an environment, headers of requests. */
-  readonly secrets?: readonly string[]
+  readonly secrets?: readonly string[] | undefined
 }
 
 /** What became of a call whose ending is not known: it happened, with this result; it did not, so that it is run; nobody can say. */
@@ -144,46 +145,46 @@ export interface SpawnOptions<Output = string, in Deps = unknown> extends Budget
    * Tells the children of one call apart: the child's run id is made of the parent's, the call's and this. Default: `1`,
    * `2`, … in the order of spawning, which must then be the same whenever the handler is entered.
    */
-  readonly key?: string
+  readonly key?: string | undefined
   /** Name of the agent in events, hooks and traces. Default `default`. */
-  readonly agentName?: string
+  readonly agentName?: string | undefined
   /** Default: the parent's. */
-  readonly model?: ModelRef | Model
+  readonly model?: ModelRef | Model | undefined
   /** System prompt. Default: none. */
-  readonly instructions?: string
+  readonly instructions?: string | undefined
   /** `inherit`: the parent's. Default: none. */
-  readonly tools?: readonly ToolSpec<Deps>[] | 'inherit'
+  readonly tools?: readonly ToolSpec<Deps>[] | 'inherit' | undefined
   /** Names of inherited tools to leave out. Default: none. */
-  readonly withoutTools?: readonly string[]
+  readonly withoutTools?: readonly string[] | undefined
   /**
    * Begins with the parent's conversation, up to the reply that made this call: its calls are answered with a note, and
    * `prompt` comes behind them. The instructions, tools, settings, model and output type are the parent's, so that its
    * first request begins as the parent's last one did, byte for byte, and is read from the provider's cache; giving
    * others is refused. Default false.
    */
-  readonly fork?: boolean
+  readonly fork?: boolean | undefined
   /**
    * The call does not wait for the run: it begins when the call has succeeded, and what it comes to is told to the model as
    * a message at a later turn. It belongs to the parent run, which does not end before it. As an object: it also waits for
    * its turn there. After a crash or a pause the handler is entered again, up to where it has spawned the same, so its tool
    * must have `onUnknownOutcome: 'retry'`. Default false.
    */
-  readonly background?: boolean | BackgroundLine
+  readonly background?: boolean | BackgroundLine | undefined
   /** Schema of the answer, or several of which it may be any. Default: the answer is text. */
-  readonly outputType?: OutputType<Output>
-  readonly outputMode?: StructuredOutputMode | 'auto'
+  readonly outputType?: OutputType<Output> | undefined
+  readonly outputMode?: StructuredOutputMode | 'auto' | undefined
   /** Checks an answer that fits, of text too: throws `ModelRetry` to have it mended. Default: none. */
-  readonly outputValidator?: AgentOutputValidator<Output>
+  readonly outputValidator?: AgentOutputValidator<Output> | undefined
   /** Default: the parent's. */
-  readonly outputRetries?: number
+  readonly outputRetries?: number | undefined
   /** Default: the parent's `toolRetries`. */
-  readonly toolRetries?: number
+  readonly toolRetries?: number | undefined
   /** Default: the parent's. */
-  readonly settings?: ModelSettings
+  readonly settings?: ModelSettings | undefined
   /** Default: none. */
-  readonly metadata?: JsonObject
+  readonly metadata?: JsonObject | undefined
   /** Aborts the child alone; it ends with the call's own signal anyway. */
-  readonly signal?: AbortSignal
+  readonly signal?: AbortSignal | undefined
 }
 
 /** Where runs in the background wait until there is room for them. */

@@ -47,11 +47,11 @@ export interface SubagentSpec<Output = unknown> extends AgentRun<Output> {
    * `inherit`: the tools of the run that calls it, without `subagent` where no further run may be started. To be said, also
    * where there are none (`[]`), unless it is a `fork`.
    */
-  readonly tools?: NonNullable<SpawnOptions['tools']>
+  readonly tools?: NonNullable<SpawnOptions['tools']> | undefined
   /** Its runs under one calling run take turns: for agents that write to the same files. Default false. */
-  readonly exclusive?: boolean
+  readonly exclusive?: boolean | undefined
   /** A call does not wait for its run, whose answer comes to the calling run as a message. Default false. */
-  readonly background?: boolean
+  readonly background?: boolean | undefined
 }
 
 /** The agent of a call that names none: it has the tools of the run that calls it. */
@@ -60,13 +60,13 @@ export type DefaultSubagent = Omit<AgentRun<unknown>, 'tools'> & Pick<SubagentSp
 /** What `subagent` can be told. */
 export interface SubagentOptions {
   /** Default: none but the default agent. */
-  readonly agents?: readonly SubagentSpec[]
+  readonly agents?: readonly SubagentSpec[] | undefined
   /** How the default agent works; `false`: there is none, every call names an agent. */
-  readonly defaultAgent?: DefaultSubagent | false
+  readonly defaultAgent?: DefaultSubagent | false | undefined
   /** How deep subagents may start subagents: 1 (default), only the run at the top starts them. */
-  readonly maxDepth?: number
+  readonly maxDepth?: number | undefined
   /** How many runs one run may have under way at once; further calls wait. Default 8. */
-  readonly maxConcurrent?: number
+  readonly maxConcurrent?: number | undefined
 }
 
 const RUN_FIELDS: Fields<DefaultSubagent> = {

@@ -32,9 +32,10 @@ export interface ToolOptions<S extends Schema, Deps = unknown> extends SharedOpt
    */
   readonly parameters: S
   /** Whether a person must agree to a call; as a function, decided from the parsed arguments. Default false. */
-  readonly requiresApproval?: boolean | ((args: InferSchema<S>, context: ApprovalContext) => boolean | Promise<boolean>)
+  readonly requiresApproval?:
+    boolean | ((args: InferSchema<S>, context: ApprovalContext) => boolean | Promise<boolean>) | undefined
   /** Shown to a person who decides about the call, in addition to its arguments. */
-  readonly preview?: (args: InferSchema<S>, context: ApprovalContext) => JsonValue | Promise<JsonValue>
+  readonly preview?: ((args: InferSchema<S>, context: ApprovalContext) => JsonValue | Promise<JsonValue>) | undefined
   /**
    * Runs the tool. The model reads a returned string unchanged; a `ToolResult` has more fields; any other value becomes
    * JSON. A thrown error becomes a failed result; a `ModelRetry` asks the model to try again.

@@ -17,9 +17,9 @@ const MIB = 1024 * 1024
 /** Content is captured unless `captureContent` says otherwise: local traces are there to be read. */
 export interface LocalTracesOptions extends TraceOptions {
   /** Folder of all traces. Default `~/.thinharness/traces`. Below it each workspace has a folder of its own. */
-  readonly dir?: string
+  readonly dir?: string | undefined
   /** Bytes that the traces of one workspace may take; the oldest are deleted first. Default 256 MiB, least 1 MiB. */
-  readonly maxBytes?: number
+  readonly maxBytes?: number | undefined
 }
 
 const OPTIONS = partial<LocalTracesOptions>({ ...TRACE_OPTIONS, dir: filledString, maxBytes: integer(MIB) })

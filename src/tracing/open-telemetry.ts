@@ -13,9 +13,9 @@ import { having, partial } from '../util/shape.js'
 /** Content is captured only if `captureContent` asks for it. */
 export interface OpenTelemetryOptions extends TraceOptions {
   /** Receives the spans. Default: no spans. */
-  readonly tracer?: OtelTracer
+  readonly tracer?: OtelTracer | undefined
   /** Receives the metrics. Default: no metrics. */
-  readonly meter?: OtelMeter
+  readonly meter?: OtelMeter | undefined
 }
 
 const OPTIONS = partial<OpenTelemetryOptions>({

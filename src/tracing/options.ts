@@ -1,16 +1,16 @@
 import type { JsonValue } from '../index.js'
 import { parseJson } from '../util/json.js'
 import { boolean, either, functionOf, partial, string } from '../util/shape.js'
-import type { PartialFields } from '../util/shape.js'
+import type { Complete, PartialFields } from '../util/shape.js'
 
 /** Which content of a run a trace may contain. */
 export interface ContentKinds {
   /** Instructions, prompts, replies, and tool definitions. */
-  readonly messages?: boolean
+  readonly messages?: boolean | undefined
   /** Arguments of tool calls. */
-  readonly toolArguments?: boolean
+  readonly toolArguments?: boolean | undefined
   /** Results and errors of tools. */
-  readonly toolResults?: boolean
+  readonly toolResults?: boolean | undefined
 }
 
 /**
@@ -22,14 +22,14 @@ export type Redact = (text: string, attribute: string) => string
 /** Options of every kind of tracing. */
 export interface TraceOptions {
   /** Messages, tool arguments and tool results in the trace: all of them (`true`), none, or by kind. */
-  readonly captureContent?: boolean | ContentKinds
+  readonly captureContent?: boolean | ContentKinds | undefined
   /** Removes secrets from content and error messages. If it throws, the text is left out. */
-  readonly redact?: Redact
+  readonly redact?: Redact | undefined
   /** Name of the agent of runs that no other run started. Default `thinharness`. A child run is named `subagent.<name>`. */
-  readonly agentName?: string
-  readonly agentDescription?: string
+  readonly agentName?: string | undefined
+  readonly agentDescription?: string | undefined
   /** Default: the `conversation_id` in a run's metadata, if there is one. */
-  readonly conversationId?: string
+  readonly conversationId?: string | undefined
 }
 
 /** The options of every kind of tracing. */
@@ -64,7 +64,7 @@ export interface Identity {
 
 /** Content options, checked. */
 export interface Content {
-  readonly kinds: Required<ContentKinds>
+  readonly kinds: Complete<ContentKinds>
   /** The redacted text. */
   redact(text: string, attribute: string): string
   /** JSON text as the value that it holds; text that is not JSON stays text. */

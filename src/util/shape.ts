@@ -166,6 +166,17 @@ export type PartialFields<T> = {
   readonly [Key in keyof T]-?: IsOptional<T, Key> extends true ? Shape<Exclude<T[Key], undefined>> : never
 }
 
+/** Options without those that are `undefined`. */
+export type Given<T> = { readonly [Key in keyof T]: Exclude<T[Key], undefined> }
+
+/** A copy without the fields that are `undefined`, which would replace a default. */
+export function withoutUndefined<T extends object>(options: T): Given<T> {
+  return Object.fromEntries(Object.entries(options).filter(([, value]) => value !== undefined)) as Given<T>
+}
+
+/** Options with a value for each. */
+export type Complete<T> = Required<Given<T>>
+
 /** An object with these fields and no other. A field that is `undefined` counts as left out, and is not in the copy. */
 export function object<T>(fields: Fields<T>): Shape<T> {
   const members = new Map<string, Member>()

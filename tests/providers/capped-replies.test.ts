@@ -20,7 +20,7 @@ const MODELS = {
   anthropic: ({ messages }, options) => anthropic('claude-opus-4-5', { apiKey: 'any', baseUrl: messages, ...options }),
   openrouter: ({ openrouter: url }, options) =>
     openrouter('openai/gpt-5.5', { apiKey: 'any', baseUrl: url, ...options }),
-  local: ({ chat }, options) => openaiCompatible('qwen3', { apiKey: 'any', baseUrl: chat, ...options }),
+  local: ({ chat }, options) => openaiCompatible('qwen3', { apiKey: 'any', ...options, baseUrl: chat }),
   'AI SDK': ({ responses }, { maxOutputTokens } = {}) =>
     fromAiSdk(createOpenAI({ apiKey: 'any', baseURL: responses })('gpt-5.5'), {
       ...(maxOutputTokens !== undefined && { maxOutputTokens }),

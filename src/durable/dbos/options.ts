@@ -22,14 +22,14 @@ export interface DbosRunsOptions<Output = string> {
   /** Where the runs are kept, for all processes: `postgresLog`, best in the database of the engine. */
   readonly log: LogStore
   /** The host's `DBOS`, not launched yet. Default: that of the package `@dbos-inc/dbos-sdk`, loaded here. */
-  readonly dbos?: DbosEngine
+  readonly dbos?: DbosEngine | undefined
   /** Launches DBOS, where the host does not use it otherwise. Default: the host launches it, after `dbosRuns`. */
-  readonly launch?: DbosLaunch
+  readonly launch?: DbosLaunch | undefined
   /** Name of the workflow and of the queue: the same in all processes that share the work. Default `thinharness`. */
-  readonly name?: string
-  readonly queue?: RunQueue
+  readonly name?: string | undefined
+  readonly queue?: RunQueue | undefined
   /** How often is looked for runs whose process is gone, in ms; `false`: only `takeOver` looks. Default 15 000. */
-  readonly takeOverEveryMs?: number | false
+  readonly takeOverEveryMs?: number | false | undefined
 }
 
 export interface RunIdentity {
@@ -41,31 +41,31 @@ export interface DbosLaunch {
   /** Connection string of the PostgreSQL database; DBOS makes its tables there, in the schema `dbos`. */
   readonly databaseUrl: string
   /** What is queued goes to processes of the version that was new last. Default: the name of the runs and `-1`. */
-  readonly applicationVersion?: string
+  readonly applicationVersion?: string | undefined
 }
 
 /** Limits of the engine's queue; a run that waits for people takes no place. What is not given is unlimited. */
 export interface RunQueue {
   /** Runs under way at once, in all processes together. */
-  readonly concurrency?: number
+  readonly concurrency?: number | undefined
   /** Runs under way at once, in each process. */
-  readonly workerConcurrency?: number
+  readonly workerConcurrency?: number | undefined
   /** So many stretches are begun in a period, in ms, at most. */
-  readonly rateLimit?: { readonly limit: number; readonly periodMs: number }
+  readonly rateLimit?: { readonly limit: number; readonly periodMs: number } | undefined
   /** How often each process looks for work, in ms. Default 1000. */
-  readonly pollMs?: number
+  readonly pollMs?: number | undefined
 }
 
 /** Options of one run. */
 export interface StartOptions {
   /** Default: `run_` and 32 hex digits. */
-  readonly runId?: string
+  readonly runId?: string | undefined
   /** Data of the host, told to tools, hooks and the log; never to the model. */
-  readonly metadata?: JsonObject
+  readonly metadata?: JsonObject | undefined
   /** Goes on from an earlier run's conversation. */
-  readonly history?: History
+  readonly history?: History | undefined
   /** Runs of a smaller number go first. Default 0. */
-  readonly priority?: number
+  readonly priority?: number | undefined
 }
 
 const RUNS_OPTIONS = object<DbosRunsOptions<unknown>>({

@@ -11,9 +11,9 @@ const VARIABLE = /\$\{([A-Za-z_][A-Za-z0-9_]*)(?::-([^}]*))?\}/g
 
 export interface LoadMcpServersOptions extends Omit<McpServerOptions, 'id' | 'toolPrefix'> {
   /** Values for `${NAME}`. Default: the environment of this process. */
-  readonly env?: Readonly<Record<string, string | undefined>>
+  readonly env?: Readonly<Record<string, string | undefined>> | undefined
   /** Tools are called `<server>_<tool>`. Default true. */
-  readonly prefix?: boolean
+  readonly prefix?: boolean | undefined
 }
 
 /**

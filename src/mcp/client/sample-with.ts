@@ -6,9 +6,9 @@ import type { ContentPart, TranscriptEntry } from '../../contracts/entry.js'
 
 export interface SampleOptions {
   /** Most requests that are answered, over all servers. Default 20. */
-  readonly maxRequests?: number
+  readonly maxRequests?: number | undefined
   /** Most output tokens of one reply, whatever the server requests. Default 4,096. */
-  readonly maxOutputTokens?: number
+  readonly maxOutputTokens?: number | undefined
 }
 
 /**

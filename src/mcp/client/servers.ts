@@ -25,25 +25,25 @@ import type { McpServerOptions } from './server-options.js'
 export interface McpStdioOptions extends McpServerOptions {
   /** The server's program; started without a shell. */
   readonly command: string
-  readonly args?: readonly string[]
+  readonly args?: readonly string[] | undefined
   /**
    * Variables of the server's environment, including keys. In addition it gets the variables that any program needs (`PATH`, `HOME`, `TMPDIR`,
    * `LANG` and the like), and no others of the host.
    */
-  readonly env?: Readonly<Record<string, string>>
+  readonly env?: Readonly<Record<string, string>> | undefined
   /** Working directory of the process. Default: the host's. */
-  readonly cwd?: string
+  readonly cwd?: string | undefined
 }
 
 export interface McpHttpOptions extends McpServerOptions {
   /** Address of the server, `http` or `https`. */
   readonly url: string | URL
   /** Sent with every request to the server's origin. */
-  readonly headers?: McpHeaders
+  readonly headers?: McpHeaders | undefined
   /** OAuth, with the provider interface of the SDK. Default: none. */
-  readonly auth?: McpAuthProvider
+  readonly auth?: McpAuthProvider | undefined
   /** Default: the platform's. */
-  readonly fetch?: typeof fetch
+  readonly fetch?: typeof fetch | undefined
 }
 
 /**

@@ -29,16 +29,16 @@ export interface ServeMcpOptions {
    */
   readonly transport: 'stdio' | McpHttpTransport
   /** Name of the server for clients. Default `thinharness`. */
-  readonly name?: string
+  readonly name?: string | undefined
   /** Description of the tool `run`, for the model that calls it. Default: a general sentence. */
-  readonly description?: string
+  readonly description?: string | undefined
   /**
    * Offered in addition to `run`, in the harness's workspace. They are called outside a run: hooks, policies and provenance do
    * not apply, and a call that needs an approval or asks a question fails.
    */
-  readonly tools?: readonly ToolSpec[]
+  readonly tools?: readonly ToolSpec[] | undefined
   /** Most concurrent runs; further ones are rejected. Default 8. */
-  readonly maxRuns?: number
+  readonly maxRuns?: number | undefined
 }
 
 /**

@@ -1,13 +1,13 @@
 /** Address and access rules of a harness that is served over streamable HTTP, at the path `/mcp`. */
 export interface McpHttpTransport {
   /** Default 0: any free one. */
-  readonly port?: number
+  readonly port?: number | undefined
   /** Default `127.0.0.1`. An address that other machines can reach requires a `token`. */
-  readonly host?: string
+  readonly host?: string | undefined
   /** Clients must send `Authorization: Bearer <token>`. */
-  readonly token?: string
+  readonly token?: string | undefined
   /** Host names that clients may use, in addition to those of this machine (against DNS rebinding). */
-  readonly allowedHosts?: readonly string[]
+  readonly allowedHosts?: readonly string[] | undefined
 }
 
 /** A harness that is being served. */

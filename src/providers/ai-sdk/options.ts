@@ -9,19 +9,19 @@ export interface AiSdkOptions extends Pick<ProviderOptions, SharedOption> {
    * The AI SDK's provider options, by its names of providers: `{ openai: { serviceTier: 'flex' } }`. Those of the run's
    * settings (`settings.providerOptions`) take precedence.
    */
-  readonly providerOptions?: Readonly<Record<string, JsonObject>>
+  readonly providerOptions?: Readonly<Record<string, JsonObject>> | undefined
   /** Settings of the AI SDK without an equivalent in this library. */
-  readonly callOptions?: AiSdkCallOptions
+  readonly callOptions?: AiSdkCallOptions | undefined
 }
 
 /** As the AI SDK defines them. A provider ignores those that it does not have. */
 export interface AiSdkCallOptions {
-  readonly topP?: number
-  readonly topK?: number
-  readonly presencePenalty?: number
-  readonly frequencyPenalty?: number
-  readonly seed?: number
-  readonly stopSequences?: readonly string[]
+  readonly topP?: number | undefined
+  readonly topK?: number | undefined
+  readonly presencePenalty?: number | undefined
+  readonly frequencyPenalty?: number | undefined
+  readonly seed?: number | undefined
+  readonly stopSequences?: readonly string[] | undefined
 }
 
 type SharedOption =

@@ -15,7 +15,7 @@ export interface AnthropicOptions extends ProviderOptions {
    * Version of the API. Default `2023-06-01`: every model, key and host supports it, and it has everything that is used
    * here. `2026-10-21` rejects `temperature`, and older hosts reject it.
    */
-  readonly apiVersion?: AnthropicApiVersion
+  readonly apiVersion?: AnthropicApiVersion | undefined
 }
 
 const OPTIONS = partial<AnthropicOptions>({ ...PROVIDER_OPTIONS, apiVersion: oneOf('2023-06-01', '2026-10-21') })

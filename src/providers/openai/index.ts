@@ -13,7 +13,7 @@ export interface OpenAiOptions extends ProviderOptions {
    * that it continues. A resumed run sends its whole transcript once. Default false: nothing is stored, and every
    * request contains the whole conversation, including encrypted reasoning.
    */
-  readonly chain?: boolean
+  readonly chain?: boolean | undefined
 }
 
 const OPTIONS = partial<OpenAiOptions>({ ...PROVIDER_OPTIONS, chain: boolean })

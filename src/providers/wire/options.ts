@@ -21,12 +21,16 @@ import {
   string,
   where,
 } from '../../util/shape.js'
-import type { PartialFields, Shape } from '../../util/shape.js'
+import type { Given, PartialFields, Shape } from '../../util/shape.js'
 import { LONGEST_TIMER_MS } from '../../util/timeout.js'
 import type { ProviderOptions, Timeouts } from '../http/options.js'
 
 /** Parses the options of a model factory. Throws `invalid_options`, with the name of the option. */
-export function parseModelOptions<T extends ProviderOptions>(shape: Shape<T>, given: unknown, factory: string): T {
+export function parseModelOptions<T extends ProviderOptions>(
+  shape: Shape<T>,
+  given: unknown,
+  factory: string,
+): Given<T> {
   const parsed = parse(shape, given, `\`${factory}\``)
   checkConflicts(parsed)
   return parsed
@@ -78,7 +82,10 @@ export const PROVIDER_OPTIONS: PartialFields<ProviderOptions> = {
   reasoningEffort: effort,
   promptCache: either(
     boolean,
-    partial<{ readonly ttl?: '5m' | '1h'; readonly key?: string }>({ ttl: oneOf('5m', '1h'), key: filledString }),
+    partial<{ readonly ttl?: '5m' | '1h' | undefined; readonly key?: string | undefined }>({
+      ttl: oneOf('5m', '1h'),
+      key: filledString,
+    }),
   ),
   capabilities: partial<ModelCapabilities>({
     supportsJsonSchemaOutput: boolean,

@@ -19,24 +19,24 @@ export interface Extension<in Deps = unknown> {
   /** Unique among the extensions of a run. */
   readonly name: string
   /** Offered to the model after the harness's own; child runs do not get them. */
-  readonly tools?: readonly ToolSpec<Deps>[]
-  readonly hooks?: readonly Hook[]
-  readonly wrapModelCall?: WrapModelCall
-  readonly wrapToolCall?: WrapToolCall
+  readonly tools?: readonly ToolSpec<Deps>[] | undefined
+  readonly hooks?: readonly Hook[] | undefined
+  readonly wrapModelCall?: WrapModelCall | undefined
+  readonly wrapToolCall?: WrapToolCall | undefined
   /** Child runs have it too. */
-  readonly policy?: Policy<Deps>
-  readonly notices?: NoticeSource<Deps>
-  readonly view?: ViewPolicy<Deps>
+  readonly policy?: Policy<Deps> | undefined
+  readonly notices?: NoticeSource<Deps> | undefined
+  readonly view?: ViewPolicy<Deps> | undefined
   /**
    * Removes secrets from an event for readers of a stream and for traces; the log and the model get the event itself. Must
    * return an event, not change the one given. Child runs have it too.
    */
-  readonly redact?: (event: StreamEvent) => StreamEvent
-  readonly tracing?: Tracing
+  readonly redact?: ((event: StreamEvent) => StreamEvent) | undefined
+  readonly tracing?: Tracing | undefined
   /** State of one run. Called when a run begins or continues; the members that it returns replace those of the extension. */
-  readonly forRun?: (run: ExtensionRun<Deps>) => RunMembers<Deps>
+  readonly forRun?: ((run: ExtensionRun<Deps>) => RunMembers<Deps>) | undefined
   /** Called once, by `close()` of the harness whose `use` it is in. */
-  readonly close?: () => Promise<void>
+  readonly close?: (() => Promise<void>) | undefined
 }
 
 /** The members that an extension can have for one run. */

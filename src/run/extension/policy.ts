@@ -18,9 +18,9 @@ export type Decision =
   | (Flows & {
       readonly decision: DecisionKind
       /** The reason, for the model if the call is denied, and for the person who is asked. */
-      readonly reason?: string
+      readonly reason?: string | undefined
       /** Name of the rule that decided, for events. */
-      readonly rule?: string
+      readonly rule?: string | undefined
     })
 
 /** A call that is about to run: `arguments` is the raw JSON text, `args` are the arguments that the tool will get. */

@@ -1,4 +1,5 @@
 import { HarnessError, messageOf } from '../../contracts/errors.js'
+import { withoutUndefined } from '../../util/shape.js'
 import { HookSet } from '../hooks/hooks.js'
 import type { HookEvent } from '../hooks/hook-events.js'
 import { composeExtensions } from './compose.js'
@@ -93,7 +94,7 @@ function opened(extension: Extension, runFor: (extension: string) => ExtensionRu
   try {
     const members: unknown = extension.forRun(runFor(name))
     checkRunMembers(name, members)
-    return { ...extension, ...members }
+    return { ...extension, ...withoutUndefined(members) }
   } catch (cause) {
     if (cause instanceof HarnessError) throw cause
     const message = `\`forRun\` of extension \`${name}\` failed: ${messageOf(cause)}`

@@ -5,15 +5,15 @@ import type { LogKind, LogRef } from './ref.js'
 
 export interface ListOptions<Kind extends LogKind = LogKind> {
   /** Default: runs. */
-  readonly kind?: Kind
+  readonly kind?: Kind | undefined
   /** Only runs with this status, or one of these. Default: all. */
-  readonly status?: RunStatus | readonly RunStatus[]
+  readonly status?: RunStatus | readonly RunStatus[] | undefined
   /** Only runs that this one's tools started; null: only those at the top. Default: all. */
-  readonly parentRunId?: string | null
+  readonly parentRunId?: string | null | undefined
   /** Only runs with this `metadata.resourceId`, or threads with this `resourceId` in their digest. Default: all. */
-  readonly resourceId?: string
+  readonly resourceId?: string | undefined
   /** Only logs that come after this one in the list. Pass the last one of a page for the next page. */
-  readonly before?: ListPlaces[Kind]
+  readonly before?: ListPlaces[Kind] | undefined
 }
 
 /** The fields that give a run's place in a list. */
@@ -27,13 +27,13 @@ export interface ListPlaces {
 /** At least one of `olderThanMs`, `keep` and `only`. A run is removed if all of them allow it. */
 export interface PruneOptions {
   /** Only runs whose last event is older than this, in ms. */
-  readonly olderThanMs?: number
+  readonly olderThanMs?: number | undefined
   /** Keeps this many of the newest runs; runs that tools started are not counted. */
-  readonly keep?: number
+  readonly keep?: number | undefined
   /** Statuses that are removed in addition to those of ended runs. Default: none. A running run is never removed. */
-  readonly also?: readonly ('paused' | 'interrupted')[]
+  readonly also?: readonly ('paused' | 'interrupted')[] | undefined
   /** Only these logs, whatever their status, unless a process owns them. The only way to remove a thread. */
-  readonly only?: readonly LogRef[]
+  readonly only?: readonly LogRef[] | undefined
 }
 
 const STATUSES: readonly RunStatus[] = ['running', 'paused', 'interrupted', 'completed', 'failed', 'cancelled']

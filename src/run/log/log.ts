@@ -1,5 +1,6 @@
 import { HarnessError, messageOf } from '../../contracts/errors.js'
 import type { JsonObject, JsonValue } from '../../util/json.js'
+import { LONGEST_TIMER_MS } from '../../util/timeout.js'
 import type { DurableEvent } from '../machine/events.js'
 import type { LogSummaries, RunDigest } from './digest.js'
 import type { ListOptions, PruneOptions } from './listing.js'
@@ -139,7 +140,7 @@ export function checkClaim(owner: unknown, ttlMs: unknown): void {
   if (typeof owner !== 'string' || owner === '') {
     throw new HarnessError('invalid_options', 'Expected the owner of a claim to be a string that is not empty.')
   }
-  if (typeof ttlMs === 'number' && ttlMs >= 0 && ttlMs < 2 ** 31) return
+  if (typeof ttlMs === 'number' && ttlMs >= 0 && ttlMs <= LONGEST_TIMER_MS) return
   const message = `Expected the time of a claim to be a number of ms from 0 up, got \`${String(ttlMs)}\`.`
   throw new HarnessError('invalid_options', message)
 }

@@ -5,11 +5,11 @@ export interface ApprovalAnswer {
   readonly callId: string
   readonly approved: boolean
   /** Told to the model when the call is rejected. */
-  readonly reason?: string
+  readonly reason?: string | undefined
   /** Runs the call with these arguments in place of the model's; checked like any others. */
-  readonly editedArguments?: JsonObject
+  readonly editedArguments?: JsonObject | undefined
   /** The person who answered, for the log. */
-  readonly by?: string
+  readonly by?: string | undefined
 }
 
 /** A person's answer to a tool's question, or a verdict on a call whose outcome is unknown. */
@@ -17,7 +17,7 @@ export interface QuestionAnswer {
   readonly callId: string
   readonly answer: JsonValue
   /** The person who answered, for the log. */
-  readonly by?: string
+  readonly by?: string | undefined
 }
 
 /** Nobody answers the question: its call fails, and the model reads that the person declined. Not for an unknown outcome. */
@@ -25,9 +25,9 @@ export interface DeclinedAnswer {
   readonly callId: string
   readonly declined: true
   /** Reported to the model. */
-  readonly reason?: string
+  readonly reason?: string | undefined
   /** The person who declined, for the log. */
-  readonly by?: string
+  readonly by?: string | undefined
 }
 
 /**
@@ -35,7 +35,7 @@ export interface DeclinedAnswer {
  * did not, and is not to be run; it is to be run again.
  */
 export type Verdict =
-  | { readonly outcome: 'happened'; readonly result?: JsonValue }
+  | { readonly outcome: 'happened'; readonly result?: JsonValue | undefined }
   | { readonly outcome: 'did_not_happen' }
   | { readonly outcome: 'run_again' }
 

@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto'
 import type { RequestConstants } from '../../contracts/model.js'
 import type { ToolSpec } from '../../tools/spec.js'
-import type { RunLimits } from './rules.js'
+import type { RunLimits } from '../../contracts/limits.js'
 
 /** The configuration of a run, as digests: enough to notice that a run continues with another one. */
 export interface ConfigDigest {

@@ -1,5 +1,6 @@
 import { boolean, integer, list, nullable, number, object, oneOf, optional, record, string } from '../../util/shape.js'
-import type { RunLimits, RunRules, StallRules } from './rules.js'
+import type { RunLimits, StallRules } from '../../contracts/limits.js'
+import type { RunRules } from './rules.js'
 
 const count = integer(0)
 const amount = number(0)

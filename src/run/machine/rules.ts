@@ -1,28 +1,8 @@
+import type { RunLimits, StallRules } from '../../contracts/limits.js'
+
 /** A budget that can run out. */
 export type LimitKind =
   'model_requests' | 'tool_calls' | 'tool_retries' | 'input_tokens' | 'output_tokens' | 'time_ms' | 'cost_usd' | 'stall'
-
-/** Limits of one run; `null` is no limit. */
-export interface RunLimits {
-  readonly modelRequests: number | null
-  readonly toolCalls: number | null
-  readonly inputTokens: number | null
-  readonly outputTokens: number | null
-  readonly timeMs: number | null
-  readonly costUsd: number | null
-}
-
-/** After how many turns in a row that brought nothing new a run is held up; `null` leaves the step out. */
-export interface StallRules {
-  /** The model is warned. */
-  readonly noticeAfter: number | null
-  /** It is asked to answer without tools. */
-  readonly answerAfter: number | null
-  /** The run ends. */
-  readonly stopAfter: number | null
-  /** Tools whose calls are new each time, such as one that waits. */
-  readonly ignore: readonly string[]
-}
 
 /** The rules of a run, frozen when it starts. Plain JSON: they are in the log and in the state. */
 export interface RunRules {

@@ -9,18 +9,18 @@ export interface ProvenanceOptions {
    * Sources of untrusted content: a kind of source (`web`, `server`, `agent`, `command`, `workspace`, `person`), or one of
    * them by its name, such as `server:github` or `workspace:/work/inbox` (with everything below it). Default `web`, `server`, `agent`.
    */
-  readonly untrusted?: readonly string[]
+  readonly untrusted?: readonly string[] | undefined
   /**
    * `match` (default): an argument is tainted if it contains untrusted content, exactly or nearly. `taint`: every argument
    * after the first untrusted content is.
    */
-  readonly mode?: 'match' | 'taint'
+  readonly mode?: 'match' | 'taint' | undefined
   /** Tools whose arguments are checked. Default: all except those that, by their annotations, only read in the workspace. */
-  readonly tools?: readonly string[]
+  readonly tools?: readonly string[] | undefined
   /** Exceptions: flows that are allowed. Default: none. */
-  readonly allow?: readonly ProvenanceRule[]
+  readonly allow?: readonly ProvenanceRule[] | undefined
   /** The treatment of a call that no rule allows: a person is asked (default), or it is refused. */
-  readonly otherwise?: 'ask' | 'deny'
+  readonly otherwise?: 'ask' | 'deny' | undefined
 }
 
 /** Content of these sources may reach these arguments of these tools. */
@@ -29,7 +29,7 @@ export interface ProvenanceRule {
   readonly from: readonly string[]
   readonly tools: readonly string[]
   /** Top-level fields of a call's arguments. Default: all. */
-  readonly arguments?: readonly string[]
+  readonly arguments?: readonly string[] | undefined
 }
 
 const SOURCES = CONTENT_SOURCES.map((kind) => `\`${kind}\``).join(', ')

@@ -48,7 +48,7 @@ export interface ForkPoint {
   /** Behind which reply of the model, counted from 1 over the whole run; 0 is before the first. */
   readonly afterTurn: number
   /** What is said there. Default: nothing, the run goes on as it stood; needed where it had come to its answer. */
-  readonly prompt?: InputMessage
+  readonly prompt?: InputMessage | undefined
 }
 
 interface ForkedRun {
@@ -99,9 +99,9 @@ function conversationBefore(state: RunState): Conversation {
 /** What the tools of a fork do. */
 export interface ForkEffects {
   /** `live` (default): what they do. `dry`: those that are not read-only are not run; the model is told what they would have done. */
-  readonly effects?: 'live' | 'dry'
+  readonly effects?: 'live' | 'dry' | undefined
   /** In place of tools, by name; what they return or throw is treated like a handler's. */
-  readonly mocks?: Readonly<Record<string, (args: JsonObject, context: ToolContext) => unknown>>
+  readonly mocks?: Readonly<Record<string, (args: JsonObject, context: ToolContext) => unknown>> | undefined
 }
 
 export function withEffects(

@@ -26,13 +26,13 @@ export interface ConformanceOptions {
   /** The API of the model: a known one, or the server's side of your own. */
   readonly api: ProviderApi | ConformanceApi
   /** Laws that do not apply, such as `stable_prefix` if the server stores the conversation. Default: none. */
-  readonly without?: readonly LawName[]
+  readonly without?: readonly LawName[] | undefined
   /** Seed of the random cases, a whole number. Default: random. The error of a broken law contains it. */
-  readonly seed?: number
+  readonly seed?: number | undefined
   /** Number of cases for each law. Default 20. */
-  readonly cases?: number
+  readonly cases?: number | undefined
   /** Longest time of one turn, in ms. Default 5,000. */
-  readonly turnMs?: number
+  readonly turnMs?: number | undefined
 }
 
 /** A rule that every adapter must follow. */

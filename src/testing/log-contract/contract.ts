@@ -18,13 +18,13 @@ export interface LogContractOptions<Store extends RunLog> {
   /** Opens an empty log that shares nothing with earlier ones. */
   readonly open: () => Store | Promise<Store>
   /** Opens the same log again, like another process. Default: the same object, for a log in memory. */
-  readonly reopen?: (log: Store) => Store | Promise<Store>
+  readonly reopen?: ((log: Store) => Store | Promise<Store>) | undefined
   /** Breaks the resources of the log while it works, such as its connections. Default: nothing can break. */
-  readonly kill?: (log: Store) => Promise<void>
+  readonly kill?: ((log: Store) => Promise<void>) | undefined
   /** Is called with each log after its law was checked. */
-  readonly close?: (log: Store) => Promise<void>
+  readonly close?: ((log: Store) => Promise<void>) | undefined
   /** Laws that do not apply, such as those of missing methods. Default: none. */
-  readonly without?: readonly LogLawName[]
+  readonly without?: readonly LogLawName[] | undefined
 }
 
 /** A rule that every log must follow. */

@@ -1,6 +1,7 @@
 import { isAbsolute } from 'node:path'
 import { invalidOptions, parse } from '../../contracts/parse.js'
 import { boolean, filledString, integer, list, milliseconds, oneOf, partial, string, where } from '../../util/shape.js'
+import type { Complete } from '../../util/shape.js'
 import { expandHome } from '../workspace/path-text.js'
 import { namedVariables } from '../process/environment.js'
 import type { NamedVariables } from '../process/environment.js'
@@ -9,24 +10,24 @@ import { processGroupsProblem } from '../process/process-group.js'
 /** Options of the shell tool; all optional. */
 export interface BashOptions {
   /** Folder in which commands run; their `cwd` cannot leave it. Default: the harness's root. */
-  readonly root?: string
+  readonly root?: string | undefined
   /** Folder inside the root for the full text of outputs that are too long for a model. Default `.thinharness/outputs`. */
-  readonly outputDir?: string
+  readonly outputDir?: string | undefined
   /**
    * Variables for commands in addition to `PATH`, `HOME`, `USER`, `LOGNAME`, `LANG`, `LANGUAGE`, `LC_ALL`, `LC_CTYPE`, `TZ` and
    * `TMPDIR`. Nothing else of this process's environment is passed on. Default: none.
    */
-  readonly env?: NamedVariables
+  readonly env?: NamedVariables | undefined
   /** Time after which a command is asked to end unless its call sets another, in ms. Default 120,000. */
-  readonly timeoutMs?: number
+  readonly timeoutMs?: number | undefined
   /** Time after which any command is killed, in ms. Default 600,000. */
-  readonly hardTimeoutMs?: number
+  readonly hardTimeoutMs?: number | undefined
   /** Time between asking a command to end and killing it, in ms. Default 5,000. */
-  readonly graceMs?: number
+  readonly graceMs?: number | undefined
   /** Most characters of each stream that the model gets. Default 30,000. */
-  readonly maxOutputChars?: number
+  readonly maxOutputChars?: number | undefined
   /** Most bytes of each stream that are kept in memory and in its file: its beginning and its end. Default 10 MiB. */
-  readonly maxOutputBytes?: number
+  readonly maxOutputBytes?: number | undefined
   /**
    * Whether commands run in a sandbox of bubblewrap (`bwrap`, Linux). `off`: never; a command can do whatever the user of
    * this process can. `auto`: if it works; otherwise the result says that it does not. `required`: a command is refused
@@ -37,20 +38,20 @@ export interface BashOptions {
    * `/etc`), has an empty `/tmp` and home folder, sees no other process, has no privileges, and no network unless
    * `network` is set. It does not limit memory, processor time, the number of processes, or the size of files.
    */
-  readonly sandbox?: 'off' | 'auto' | 'required'
+  readonly sandbox?: 'off' | 'auto' | 'required' | undefined
   /** Whether commands in the sandbox may use the network, that of this machine included. Default false. */
-  readonly network?: boolean
+  readonly network?: boolean | undefined
   /** Absolute paths that commands in the sandbox may read, such as the folder of a tool chain in a home folder. Default none. */
-  readonly readPaths?: readonly string[]
+  readonly readPaths?: readonly string[] | undefined
   /** Absolute paths outside the root that commands in the sandbox may write. Default none. */
-  readonly writePaths?: readonly string[]
+  readonly writePaths?: readonly string[] | undefined
   /** The program of bubblewrap. Default: `bwrap` on the `PATH`. */
-  readonly bubblewrap?: string
+  readonly bubblewrap?: string | undefined
 }
 
 export type BashSettings = typeof DEFAULTS & Pick<BashOptions, 'root' | 'outputDir'>
 
-const DEFAULTS: Required<Omit<BashOptions, 'root' | 'outputDir'>> = {
+const DEFAULTS: Complete<Omit<BashOptions, 'root' | 'outputDir'>> = {
   env: {},
   timeoutMs: 120_000,
   hardTimeoutMs: 600_000,

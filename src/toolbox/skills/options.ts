@@ -21,19 +21,19 @@ export interface SkillsOptions {
    */
   readonly dirs: readonly string[]
   /** Only these skills, by name, in this order. Default: all. */
-  readonly selected?: readonly string[]
+  readonly selected?: readonly string[] | undefined
   /** Variables for scripts in addition to the usual ones (see `bash`). Nothing else of this process's environment is passed on. */
-  readonly env?: NamedVariables
+  readonly env?: NamedVariables | undefined
   /**
    * The program, with its first arguments, for files with an ending: `{ '.py': ['python3'] }`. Default: `.py` `uv run`, else
    * `python3`; `.sh`, `.bash` `bash`; `.js`, `.mjs`, `.cjs` `node`; `.ts`, `.mts`, `.cts` `node` if it supports
    * TypeScript, else `tsx` or `bun`; `.go` `go run`; any other file is executed directly.
    */
-  readonly runners?: Readonly<Record<string, readonly string[]>>
+  readonly runners?: Readonly<Record<string, readonly string[]>> | undefined
   /** The longest time limit that a call may set, in ms. Default 600,000. */
-  readonly maxTimeoutMs?: number
+  readonly maxTimeoutMs?: number | undefined
   /** Most bytes of a script's output that are kept: its beginning and its end. Default 10 MiB. */
-  readonly maxOutputBytes?: number
+  readonly maxOutputBytes?: number | undefined
 }
 
 const path = where(filledString, 'a string without NUL', (text) => !text.includes('\0'))

@@ -1,5 +1,6 @@
 import { parse } from '../../contracts/parse.js'
 import { boolean, either, functionOf, integer, matching, milliseconds, partial, string } from '../../util/shape.js'
+import type { Complete } from '../../util/shape.js'
 import { hosts } from './hosts.js'
 
 /** Finds the addresses of a name; rejects if it has none. */
@@ -16,35 +17,35 @@ export interface FetchUrlOptions {
    * Hosts that may be fetched: `example.com`, `*.example.com` for all names below it, an address. A host of a redirect
    * must be among them too. Default: all.
    */
-  readonly allowHosts?: readonly string[]
+  readonly allowHosts?: readonly string[] | undefined
   /** Hosts that may not be fetched, in the same form; they win over `allowHosts`. Default none. */
-  readonly denyHosts?: readonly string[]
+  readonly denyHosts?: readonly string[] | undefined
   /**
    * Whether addresses that are not public may be fetched: private, loopback, link-local and the like. As a list, only for
    * these hosts. Default false.
    */
-  readonly allowPrivate?: boolean | readonly string[]
+  readonly allowPrivate?: boolean | readonly string[] | undefined
   /** Most bytes of a body that are read, decompressed; the rest of a text is left out. Default 5 MiB. */
-  readonly maxBytes?: number
+  readonly maxBytes?: number | undefined
   /** Time for everything, redirects and conversion included, in ms. Default 30,000. */
-  readonly timeoutMs?: number
+  readonly timeoutMs?: number | undefined
   /** Redirects that are followed. Default 5. */
-  readonly maxRedirects?: number
+  readonly maxRedirects?: number | undefined
   /** Most characters that the model gets; a longer text is kept whole in a file. Default 40,000. */
-  readonly maxChars?: number
+  readonly maxChars?: number | undefined
   /** Default `thinharness`. */
-  readonly userAgent?: string
+  readonly userAgent?: string | undefined
   /** Folder for texts that are too long, inside `root`. Default `.thinharness/outputs`. */
-  readonly outputDir?: string
+  readonly outputDir?: string | undefined
   /** The folder that contains `outputDir`. Default: the harness's root. */
-  readonly root?: string
+  readonly root?: string | undefined
   /** Finds the addresses of a name. Default: the system's resolver. */
-  readonly lookup?: Lookup
+  readonly lookup?: Lookup | undefined
 }
 
 export type FetchSettings = FetchUrlOptions & typeof DEFAULTS
 
-const DEFAULTS: Required<Omit<FetchUrlOptions, 'allowHosts' | 'outputDir' | 'root'>> = {
+const DEFAULTS: Complete<Omit<FetchUrlOptions, 'allowHosts' | 'outputDir' | 'root'>> = {
   denyHosts: [],
   allowPrivate: false,
   maxBytes: 5_242_880,

@@ -1,6 +1,7 @@
 import { normalize } from 'node:path'
 import { invalidOptions, parse } from '../../contracts/parse.js'
 import { either, filledString, integer, list, milliseconds, oneOf, partial, string } from '../../util/shape.js'
+import type { Complete, Given } from '../../util/shape.js'
 import { PathValidationError } from './failure.js'
 import { globProblem } from './glob-pattern.js'
 import { pathProblem, shownPath } from './path-text.js'
@@ -8,34 +9,34 @@ import { pathProblem, shownPath } from './path-text.js'
 /** Options of the file tools; all optional. */
 export interface FileToolOptions {
   /** Folder that the tools cannot leave; created if absent, `~` is the home folder. Default: the harness's root. */
-  readonly root?: string
+  readonly root?: string | undefined
   /** Files and folders that may be read, inside the root. Default: all of it. */
-  readonly readPaths?: readonly string[]
+  readonly readPaths?: readonly string[] | undefined
   /** Files and folders that may be written, inside the root. Default: all of it except the harness's own folder. */
-  readonly writePaths?: readonly string[]
+  readonly writePaths?: readonly string[] | undefined
   /** Folder inside the root for the full text of results that are too long for a model. Default `.thinharness/outputs`. */
-  readonly outputDir?: string
+  readonly outputDir?: string | undefined
   /** Most files in `outputDir`; the oldest is removed first. Default 1,000. */
-  readonly maxOutputFiles?: number
+  readonly maxOutputFiles?: number | undefined
   /** Longest result of `read`, in characters. Default 40,000. */
-  readonly maxReadChars?: number
+  readonly maxReadChars?: number | undefined
   /** Largest file that `read` shows without a `limit`, in bytes. Default 1,000,000. */
-  readonly maxReadBytes?: number
+  readonly maxReadBytes?: number | undefined
   /** Longest result of a search tool, in characters. Default 40,000. */
-  readonly maxToolChars?: number
+  readonly maxToolChars?: number | undefined
   /** Longest line that `search` shows, in characters. Default 180. */
-  readonly maxSearchLineChars?: number
+  readonly maxSearchLineChars?: number | undefined
   /** Longest time that one search may take, in ms. Default 30,000. */
-  readonly searchTimeoutMs?: number
+  readonly searchTimeoutMs?: number | undefined
   /** Relative globs that `search` skips. Default: none. */
-  readonly excludeGlobs?: readonly string[]
+  readonly excludeGlobs?: readonly string[] | undefined
   /** The ripgrep program for `search`; `false` for the built-in engine. Default: the one that is installed. */
-  readonly ripgrep?: string | false
+  readonly ripgrep?: string | false | undefined
 }
 
 export type FileToolLimits = FileToolOptions & typeof DEFAULTS
 
-const DEFAULTS: Required<Omit<FileToolOptions, 'root' | 'readPaths' | 'writePaths' | 'outputDir' | 'ripgrep'>> = {
+const DEFAULTS: Complete<Omit<FileToolOptions, 'root' | 'readPaths' | 'writePaths' | 'outputDir' | 'ripgrep'>> = {
   maxOutputFiles: 1_000,
   maxReadChars: 40_000,
   maxReadBytes: 1_000_000,
@@ -71,7 +72,7 @@ export function fileToolLimits(options: FileToolOptions): FileToolLimits {
  * A copy of the options without those that are `undefined`. Throws `invalid_options`, naming the option, the expected and the
  * given value, and `PathValidationError` for paths that leave any root.
  */
-export function parseFileToolOptions(options: unknown): FileToolOptions {
+export function parseFileToolOptions(options: unknown): Given<FileToolOptions> {
   const given = parse(OPTIONS, options, 'the file tools')
   for (const glob of given.excludeGlobs ?? []) checkExclusion(glob)
   checkAllowList('read paths', given.readPaths)

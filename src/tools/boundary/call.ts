@@ -1,6 +1,7 @@
 import { HarnessError } from '../../contracts/errors.js'
 import type { JsonInput, JsonObject, JsonValue } from '../../util/json.js'
 import { plainJson } from '../../util/plain-json.js'
+import { withoutUndefined } from '../../util/shape.js'
 import { askWith, FIRST_KEY } from '../ask.js'
 import { checkArguments } from './arguments.js'
 import { envelopeOf } from './envelope.js'
@@ -9,16 +10,18 @@ import type { ToolOutcome } from '../outcome.js'
 import type { ToolContext, ToolSpec } from '../spec.js'
 
 /** Options of `callTool`: what the handler finds in its context. */
-export interface CallToolOptions<Deps = unknown> extends Partial<
-  Omit<ToolContext, 'ask' | 'deps' | 'metadata' | 'spawn'>
-> {
+export interface CallToolOptions<Deps = unknown> extends GivenContext {
   /** The handler's dependencies. */
-  readonly deps?: Deps
+  readonly deps?: Deps | undefined
   /** Default: `{}`. */
   readonly metadata?: object | undefined
   /** The answer to the handler's question; with several questions, the answers by key in `answers`. Default: none. */
   readonly answer?: JsonInput | undefined
   readonly answers?: Readonly<Record<string, JsonInput>> | undefined
+}
+
+type GivenContext = {
+  readonly [Key in Exclude<keyof ToolContext, 'ask' | 'deps' | 'metadata' | 'spawn'>]?: ToolContext[Key] | undefined
 }
 
 /** The result of a call outside a run. */
@@ -75,7 +78,7 @@ function contextOutside<Deps>(
     idempotencyKey: 'outside_a_run:call_1',
     signal: new AbortController().signal,
     progress: () => undefined,
-    ...given,
+    ...withoutUndefined(given),
     // A tool that needs dependencies and is given none finds none: its type says so.
     deps: deps as Deps,
     metadata: plainJson(metadata) as JsonObject,

@@ -105,6 +105,13 @@ describe('extensions', () => {
 })
 
 describe('forRun', () => {
+  test('a member that it returns as undefined replaces none', async () => {
+    const guard: Extension = { name: 'guard', policy: () => 'deny', forRun: () => ({ policy: undefined }) }
+    const model = new ScriptedModel().calls('t', {}).says('Done.')
+    const events = await eventsOf(harnessOf({ model, tools: [tool('t')], use: [guard] }).stream('Go.'))
+    expect(ofKind(events, 'tool_call_completed')).toMatchObject([{ ok: false }])
+  })
+
   /** Counts the calls of a run, and says so with each. */
   const counter = defineExtension({
     name: 'counter',

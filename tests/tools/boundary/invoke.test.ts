@@ -200,7 +200,8 @@ describe('callTool', () => {
       metadata: {},
       aborted: false,
     })
-    expect((await callTool(spec, {}, { metadata: { user: 'u' } })).value).toMatchObject({
+    expect((await callTool(spec, {}, { callId: undefined, metadata: { user: 'u' } })).value).toMatchObject({
+      callId: 'call_1',
       metadata: { user: 'u' },
     })
   })

@@ -16,25 +16,25 @@ export interface ParallelLlmOptions<Output = unknown> extends Pick<
   'root' | 'readPaths' | 'writePaths'
 > {
   /** The model that answers. Default: the model of the calling run. */
-  readonly model?: ModelRef | Model
+  readonly model?: ModelRef | Model | undefined
   /** Default: those of the calling run. */
-  readonly settings?: ModelSettings
+  readonly settings?: ModelSettings | undefined
   /** Default `parallel_llm`. */
-  readonly name?: string
-  readonly description?: string
+  readonly name?: string | undefined
+  readonly description?: string | undefined
   /** Added to the system prompt while the tool is offered. */
-  readonly instructions?: string
+  readonly instructions?: string | undefined
   /** Most prompts of one call. Default 100. */
-  readonly maxPrompts?: number
+  readonly maxPrompts?: number | undefined
   /** Most runs of one prompt, 1 to 10, each with the retries of the model's transport. Default 4. */
-  readonly maxAttempts?: number
+  readonly maxAttempts?: number | undefined
   /** The type of each answer; if there are several, the first that it fits. Default: the answers are text. */
-  readonly outputType?: OutputType<Output>
+  readonly outputType?: OutputType<Output> | undefined
   /** Checks each answer that fits, also plain text: throws `ModelRetry` to have it corrected. Default: none. */
-  readonly outputValidator?: AgentOutputValidator<Output>
-  readonly outputMode?: Exclude<StructuredOutputMode, 'text'> | 'auto'
+  readonly outputValidator?: AgentOutputValidator<Output> | undefined
+  readonly outputMode?: Exclude<StructuredOutputMode, 'text'> | 'auto' | undefined
   /** Corrective requests after an answer that does not fit. Default 1. */
-  readonly outputRetries?: number
+  readonly outputRetries?: number | undefined
 }
 
 /** Creates the tool; `outputType` determines the type of `outputValidator`. */
