@@ -65,6 +65,11 @@ export function decide(state: RunState): Command {
   }
 }
 
+/** True if runs that calls left behind are at work, or their reports have not been read. */
+export function hasOtherRuns({ background }: RunState): boolean {
+  return background !== undefined
+}
+
 /** Returns what must happen if a steering message arrives after the model has given its answer. */
 export function decideSteering(state: RunState): Command {
   return ask(state, 'steering')

@@ -53,11 +53,6 @@ interface WithBackground {
   staleTurns: number
 }
 
-/** True if runs that calls left behind are at work, or their reports have not been read. */
-export function hasOtherRuns({ background }: Pick<WithBackground, 'background'>): boolean {
-  return background !== undefined
-}
-
 /** The ids of the runs in the background. */
 export function otherRunIds({ background = NOTHING }: Pick<WithBackground, 'background'>): readonly string[] {
   return background.runs.map(({ childRunId }) => childRunId)

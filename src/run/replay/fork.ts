@@ -15,7 +15,7 @@ import { apply } from '../machine/apply.js'
 import { conversationOf } from '../machine/closing.js'
 import type { Conversation } from '../machine/history.js'
 import type { RunState } from '../machine/state.js'
-import { hasOtherRuns } from '../machine/other-runs.js'
+import { hasOtherRuns } from '../machine/decide.js'
 
 /**
  * The state of a recorded run after its reply number `afterTurn`, with the results of the calls that the reply made, also

@@ -3,7 +3,7 @@ import type { PendingItem, ResumeState } from '../../contracts/result.js'
 import { toolCallsOf } from '../../contracts/entry.js'
 import { isObject, parseJson } from '../../util/json.js'
 import { parseAs } from '../../util/shape.js'
-import { decide } from '../machine/decide.js'
+import { decide, hasOtherRuns } from '../machine/decide.js'
 import { batchBreach } from '../machine/limits.js'
 import { checkSignature } from '../core/signature.js'
 import type { SigningKey } from '../core/signature.js'
@@ -11,7 +11,6 @@ import { FORMAT_VERSION } from '../machine/events.js'
 import type { RunParent, RunState } from '../machine/state.js'
 import { stateInCurrentFormat } from './format-1.js'
 import { runStateShape } from './stored-shape.js'
-import { hasOtherRuns } from '../machine/other-runs.js'
 
 /** A parsed stored state: the run's state, and the raw replies that were stored with it. */
 export interface StoredState {
