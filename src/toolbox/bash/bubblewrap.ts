@@ -4,11 +4,12 @@ import type { Shell } from './shell.js'
 import { findProgram } from '../process/find-program.js'
 import { environmentOf } from '../process/environment.js'
 import { runProcess } from '../process/run-process.js'
+import { isInside } from '../workspace/paths.js'
 
 /** The rules of the sandbox. Paths are absolute. */
 export interface SandboxRules {
   readonly root: string
-  /** Inside the root; read-only. */
+  /** Inside the root; read-only. A plain folder: the target of a link would be visible in the sandbox. */
   readonly ownFolder: string
   readonly readPaths: readonly string[]
   readonly writePaths: readonly string[]
@@ -38,18 +39,24 @@ const PROBE_MS = 5_000
 export function bubblewrapArguments(rules: SandboxRules, cwd: string): string[] {
   const { root, ownFolder, readPaths, writePaths, network } = rules
   return [
-    '--unshare-all',
+    ...['--unshare-all', '--die-with-parent'],
     ...(network ? ['--share-net'] : []),
     ...['--cap-drop', 'ALL'],
     ...SYSTEM.flatMap((path) => ['--ro-bind-try', path, path]),
     ...['--proc', '/proc', '--dev', '/dev', '--tmpfs', '/tmp'],
-    ...readPaths.flatMap((path) => ['--ro-bind-try', path, path]),
-    ...writePaths.flatMap((path) => ['--bind-try', path, path]),
+    ...unwritable(readPaths, rules).flatMap((path) => ['--ro-bind-try', path, path]),
+    ...unwritable(writePaths, rules).flatMap((path) => ['--bind-try', path, path]),
     ...['--bind', root, root],
-    ...['--ro-bind-try', ownFolder, ownFolder],
+    ...['--ro-bind', ownFolder, ownFolder],
     ...['--chdir', cwd],
     '--',
   ]
+}
+
+/** Without the paths below writable folders, which are visible with these: a command could replace such a path by a link. */
+function unwritable(paths: readonly string[], { root, writePaths }: SandboxRules): readonly string[] {
+  const writable = [root, ...writePaths]
+  return paths.filter((path) => !writable.some((folder) => isInside(folder, path)))
 }
 
 /** Runs an empty command in a sandbox with these rules: containers often forbid the features that it needs. */

@@ -1,4 +1,4 @@
-import { isAbsolute } from 'node:path'
+import { isAbsolute, resolve } from 'node:path'
 import { invalidOptions, parse } from '../../contracts/parse.js'
 import { boolean, filledString, integer, list, milliseconds, oneOf, partial, string, where } from '../../util/shape.js'
 import type { Complete } from '../../util/shape.js'
@@ -98,7 +98,8 @@ export function bashSettings(options: BashOptions): BashSettings {
     )
   }
   const { readPaths, writePaths } = settings
-  return { ...settings, readPaths: readPaths.map(expandHome), writePaths: writePaths.map(expandHome) }
+  const absolute = (path: string): string => resolve(expandHome(path))
+  return { ...settings, readPaths: readPaths.map(absolute), writePaths: writePaths.map(absolute) }
 }
 
 function isAbsolutePath(path: string): boolean {

@@ -1,8 +1,8 @@
-import { stat } from 'node:fs/promises'
+import { lstat, mkdir, stat } from 'node:fs/promises'
 import { join } from 'node:path'
 import type { ToolOutcome } from '../../tools/outcome.js'
 import type { ToolContext } from '../../tools/spec.js'
-import { FileFailure, invalidInput, isMissing } from '../workspace/failure.js'
+import { FileFailure, invalidInput, isMissing, isSystemError } from '../workspace/failure.js'
 import { shownPath } from '../workspace/path-text.js'
 import { environmentOf } from '../process/environment.js'
 import type { Environment } from '../process/environment.js'
@@ -117,6 +117,7 @@ export class ShellRunner {
   async #sandboxFor(workspace: Workspace, shell: Shell): Promise<SandboxState | undefined> {
     const { sandbox, bubblewrap } = this.#settings
     if (sandbox === 'off') return undefined
+    await requireOwnFolder(workspace)
     const probe = this.#probes.get(workspace) ?? probeSandbox(bubblewrap, this.#rules(workspace), shell)
     this.#probes.set(workspace, probe)
     return probe
@@ -132,6 +133,20 @@ async function folderAt(workspace: Workspace, raw: string): Promise<string> {
   })
   if (!stats.isDirectory()) throw new FileFailure('NotADirectory', `path is not a directory: ${shownPath(raw)}`)
   return path
+}
+
+/**
+ * The harness's own folder exists, so that no command can create it, and is no link, whose target would be visible in the sandbox.
+ * @throws FileFailure `PathTypeError`
+ */
+async function requireOwnFolder({ root }: Workspace): Promise<void> {
+  const path = join(root, OWN_FOLDER)
+  await mkdir(path).catch((error: unknown) => {
+    if (!isSystemError(error, 'EEXIST')) throw error
+  })
+  if ((await lstat(path)).isDirectory()) return
+  const message = `The command was not executed: \`${OWN_FOLDER}\` in the workspace root is not a plain folder, and a person must remove it.`
+  throw new FileFailure('PathTypeError', message)
 }
 
 function withoutSandbox(reason: string): ToolOutcome {

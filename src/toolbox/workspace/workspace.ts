@@ -92,7 +92,8 @@ function createWorkspace(options: FileToolOptions, rawRoot: string): Workspace {
     readPolicy: new PathPolicy(root, options.readPaths, { label: 'read paths' }),
     writePolicy: new PathPolicy(root, options.writePaths, { label: 'write paths', reserved: own }),
     rootPolicy: new PathPolicy(root, undefined, { label: 'root' }),
-    outputDir: containedPath(root, options.outputDir ?? `${OWN_FOLDER}/outputs`),
+    // A link in the place of the own folder prevents saving, and nothing else.
+    outputDir: options.outputDir === undefined ? join(own, 'outputs') : containedPath(root, options.outputDir),
     limits,
     display: (path) => displayPath(root, path),
     isOwn: (path) => path === own || isInside(own, path),

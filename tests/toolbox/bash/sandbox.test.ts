@@ -1,4 +1,4 @@
-import { chmod, readFile, writeFile } from 'node:fs/promises'
+import { chmod, lstat, readFile, symlink, writeFile } from 'node:fs/promises'
 import { createServer } from 'node:net'
 import { join } from 'node:path'
 import { describe, expect, onTestFinished, test } from 'vitest'
@@ -50,6 +50,62 @@ describe('the sandbox', () => {
     const tool = bash({ root, sandbox: 'auto', bubblewrap: await fakeBubblewrap(`echo >> ${probes}; exit 1`) })
     await Promise.all([1, 2, 3].map(() => call(tool, { command: ':' })))
     expect(await readFile(probes, 'utf8')).toBe('\n')
+  })
+})
+
+describe("the harness's own folder in a sandbox", () => {
+  /** A `bwrap` that records its arguments, and runs the command without a sandbox. */
+  async function recorder(): Promise<{ readonly program: string; readonly calls: () => Promise<string> }> {
+    const file = join(await folderWith({ calls: '' }), 'calls')
+    const script = `echo "$*" >> ${file}; while [ "$1" != -- ]; do shift; done; shift; exec "$@"`
+    return { program: await fakeBubblewrap(script), calls: () => readFile(file, 'utf8') }
+  }
+
+  test('BA-15 exists before the first command and is always bound, so that no command can make it a link', async () => {
+    const root = await folderWith()
+    const { program, calls } = await recorder()
+
+    const made = await call(bash({ root, sandbox: 'required', bubblewrap: program }), {
+      command: 'ln -s .. .thinharness',
+    })
+
+    const own = join(root, '.thinharness')
+    expect(made.metadata).toMatchObject({ sandbox: 'bubblewrap' })
+    expect((await lstat(own)).isDirectory()).toBe(true)
+    expect((await calls()).split('\n').slice(0, -1)).toEqual(
+      [1, 2].map(() => expect.stringContaining(`--bind ${root} ${root} --ro-bind ${own} ${own} `) as unknown),
+    )
+  })
+
+  test.each([
+    ['a link', { 'aim/a.txt': 'a' }, 'aim'],
+    ['a link out of the root', {}, '..'],
+    ['a link to nothing', {}, 'nothing'],
+    ['a file', { '.thinharness': 'a file' }, null],
+  ])('BA-16 a sandboxed command does not run if it is not a plain folder: %s', async (_case, files, target) => {
+    const root = await folderWith(files)
+    if (target !== null) await symlink(target, join(root, '.thinharness'))
+    const { program, calls } = await recorder()
+    const tool = bash({ root, outputDir: 'out', sandbox: 'required', bubblewrap: program })
+
+    const result = await call(tool, { command: 'touch made' })
+
+    expect(result).toMatchObject({ ok: false, metadata: { error_type: 'PathTypeError' } })
+    expect(result.content).toContain('`.thinharness` in the workspace root is not a plain folder')
+    expect(await calls()).toBe('')
+  })
+
+  test('BA-17 a sandboxed command ends with the host, and a path below a writable one is not bound by itself', async () => {
+    const [root, shared] = [await folderWith(), await folderWith()]
+    const { program, calls } = await recorder()
+    const rules = { readPaths: [`${shared}/a`, '/data', `${root}/b`], writePaths: [shared, `${shared}/x/../c`] }
+    const tool = bash({ root, sandbox: 'required', bubblewrap: program, ...rules })
+
+    await call(tool, { command: ':' })
+
+    const made = await calls()
+    expect(made).toContain('--die-with-parent')
+    expect(made).toContain(`--ro-bind-try /data /data --bind-try ${shared} ${shared} --bind ${root} ${root}`)
   })
 })
 

@@ -24,6 +24,22 @@ describe('long results', () => {
     expect(await readdir(root)).toEqual([])
   })
 
+  test.each(['..', 'aim', 'nothing'])(
+    'FT-77 a link to `%s` in the place of the own folder stops no tool: long results are not saved',
+    async (target) => {
+      const root = await folderWith({ 'a.txt': TEXT, 'aim/outputs/b.txt': 'b' })
+      await symlink(target, join(root, '.thinharness'))
+      const around = await readdir(join(root, '..'))
+
+      const short = await call(readTool({ root }), { path: 'a.txt', limit: 1 })
+      const long = await spill(workspaceIn(root), { text: TEXT, prefix: 'read', limit: 5 })
+
+      expect(short.content).toContain('row 1')
+      expect(long.content).toContain('The full text could not be saved: ')
+      expect([await readdir(join(root, '..')), await readdir(join(root, 'aim/outputs'))]).toEqual([around, ['b.txt']])
+    },
+  )
+
   test('FT-67 a longer result is saved whole in a file; its beginning and end are shown, with instructions for reading it', async () => {
     const root = await folderWith()
     const text = `😀${'a'.repeat(50)}${'b'.repeat(50)}😀`
