@@ -8,13 +8,13 @@ export interface FollowOptions {
   readonly signal?: AbortSignal | undefined
 }
 
-/** How long is waited before the next look, in ms: the shorter after an event, the longer when long nothing has come. */
+/** The time before the log is read again, in ms: shorter after an event, longer while nothing happens. */
 const SHORT_WAIT_MS = 200
 const LONG_WAIT_MS = 2000
 
 /**
  * The durable events of a run as they are stored, in whatever process it runs. Ends after the run's end; and after a
- * pause, or if there are no events, once `isIdle` says that no process is going to continue the run.
+ * pause, or if there are no events, once `isIdle` resolves to true: no process is going to continue the run.
  */
 export async function* followRun(
   log: RunLog,
@@ -24,7 +24,7 @@ export async function* followRun(
   let seen = after
   let waitMs = SHORT_WAIT_MS
   while (signal?.aborted !== true) {
-    // Asked before reading: events that are stored until the run is idle are read.
+    // Asked before reading, so that all events stored before the run became idle are read.
     const idle = waitMs > SHORT_WAIT_MS && (await isIdle())
     let last: DurableEvent | undefined
     for await (const event of log.read({ kind: 'run', id: runId }, { after: seen })) {
@@ -39,7 +39,7 @@ export async function* followRun(
   }
 }
 
-/** That nothing follows this event. */
+/** True if no event follows this one. */
 function isEnd(event: DurableEvent): boolean {
   return event.kind === 'run_failed' || (event.kind === 'run_completed' && event.pending.length === 0)
 }

@@ -13,7 +13,7 @@ import type {
   RunLog,
 } from '../index.js'
 
-/** What a run is to do next, as plain JSON: to begin, or to go on behind a pause with people's answers. */
+/** The next step of a run, as plain JSON: to begin, or to continue after a pause with people's answers. */
 export type StretchWork =
   | {
       readonly kind: 'begin'
@@ -31,8 +31,8 @@ export type StretchWork =
     }
 
 /**
- * What came of a stretch, as plain JSON. `ended`: the run has ended or waits for people, and `seq` is the event that says
- * so. `refused`: nothing was done, or the run cannot go on from where its log stands.
+ * The outcome of a stretch, as plain JSON. `ended`: the run has ended or waits for people, since event `seq`. `refused`:
+ * nothing was done, or the run cannot continue from its log.
  */
 export type StretchEnding =
   | { readonly kind: 'ended'; readonly seq: number }
@@ -40,38 +40,37 @@ export type StretchEnding =
 
 export interface StretchMeans<Output> {
   readonly harness: Harness<Output>
-  /** Where the run is kept, and by whose claims only one process at a time has it in hand. */
+  /** The log of the run. Its claims ensure that one process at a time executes the run. */
   readonly log: LogStore
   /** Cancels the run. */
   readonly signal?: AbortSignal | undefined
 }
 
-/** How long is waited between two looks at a run that is another's, in ms. */
+/** The time between two looks at a run that another process owns, in ms. */
 const LOOK_MS = 500
-/** How often a run whose log could not be reached is tried again, and how long is waited before the first time, in ms. */
+/** How often a run whose log could not be reached is tried again, and the time before the first attempt, in ms. */
 const STORE_RETRIES = 6
 const STORE_RETRY_MS = 1000
-/** An attempt that lasted so long, in ms, makes the earlier failures forgotten. */
+/** After an attempt that lasted this long, in ms, earlier failures do not count. */
 const LONG_ATTEMPT_MS = 60_000
-/** How often a run is recovered without getting further: its process may end because of it. */
+/** How often a run is recovered without progress: it may be the cause of the crashes. */
 const MOST_RECOVERIES = 10
-/** How often a run may pause before it has taken its answers: once for each time that it was interrupted just then. */
+/** How often a run may pause before it has taken its answers: once for each interruption at that moment. */
 const ROUNDS = 20
 
 /**
- * Takes a run to its next pause or to its end: the one function that a durable engine has to call, as often as it likes.
- * What was done before, here or in another process, is found in the log and not done again; calls that were under way are
- * settled by their tools' `reconcile` and `onUnknownOutcome`. While the run is in another's hands it waits, until that
- * one has ended it or is gone. Never rejects.
+ * Executes a run until its next pause or its end: the only function that a durable engine has to call, any number of times.
+ * Work that was done before, in any process, is found in the log and not repeated; calls that were in progress are resolved
+ * by their tools' `reconcile` and `onUnknownOutcome`. Waits while another process executes the run. Never rejects.
  */
 export async function performStretch<Output>(work: StretchWork, means: StretchMeans<Output>): Promise<StretchEnding> {
   let failures = 0
   for (let round = 0; round < ROUNDS && means.signal?.aborted !== true;) {
     const began = Date.now()
     try {
-      const came = await carryOn(work, means)
-      if (typeof came === 'number') return { kind: 'ended', seq: came }
-      if (came === 'paused') round += 1
+      const end = await execute(work, means)
+      if (typeof end === 'number') return { kind: 'ended', seq: end }
+      if (end === 'paused') round += 1
       else await untilFree(work.runId, means)
     } catch (error) {
       const { code, message } = error instanceof HarnessError ? error : unexpected(error)
@@ -85,8 +84,8 @@ export async function performStretch<Output>(work: StretchWork, means: StretchMe
 }
 
 /**
- * The number of the event that ended a stretch: the run's end, or the first pause behind its answers. Null while the run
- * goes on. Reads the stretch.
+ * The number of the event that ended a stretch: the run's end, or the first pause after its answers. Null while the run is
+ * in progress. Reads the stretch.
  */
 export async function endOfStretch(log: RunLog, work: StretchWork): Promise<number | null> {
   return (await progressOf(log, work)).end
@@ -94,7 +93,7 @@ export async function endOfStretch(log: RunLog, work: StretchWork): Promise<numb
 
 interface Progress {
   readonly end: number | null
-  /** How often the run was recovered since it last got further. */
+  /** How often the run was recovered since its last progress. */
   readonly recoveries: number
 }
 
@@ -117,8 +116,8 @@ async function progressOf(log: RunLog, work: StretchWork): Promise<Progress> {
 const FURTHER: ReadonlySet<string> = new Set(['model_message', 'tool_call_completed', 'answer_received'])
 
 /**
- * What a run came to with its event number `seq`, from the log alone: the result, typed and whole, or the rejection that
- * the run ended in. Needs no claim and changes nothing, also when the run has gone on since.
+ * The outcome of a run as of its event `seq`, from the log alone: the result, or the rejection with which the run ended.
+ * Claims and changes nothing, even if the run has continued since.
  */
 export function endingOf<Output>(
   { harness, log }: Pick<StretchMeans<Output>, 'harness' | 'log'>,
@@ -128,7 +127,7 @@ export function endingOf<Output>(
   return harness.recover(runId, { log: upTo(log, seq) })
 }
 
-/** The log as it stood behind event `seq`. It takes no claims: the past is nobody's. */
+/** The log as of event `seq`. It has no claims. */
 function upTo(log: RunLog, seq: number): RunLog {
   return {
     append: ({ id }) =>
@@ -142,14 +141,14 @@ function upTo(log: RunLog, seq: number): RunLog {
   }
 }
 
-/** Where the stretch has ended; `paused`: the run has paused, and not taken its answers; `owned`: it is another's. */
-async function carryOn<Output>(work: StretchWork, means: StretchMeans<Output>): Promise<number | 'paused' | 'owned'> {
+/** The event that ended the stretch; `paused`: the run has not taken its answers; `owned`: another process has it. */
+async function execute<Output>(work: StretchWork, means: StretchMeans<Output>): Promise<number | 'paused' | 'owned'> {
   const { log } = means
   const earlier = await progressOf(log, work)
   if (earlier.end !== null) return earlier.end
   if (earlier.recoveries >= MOST_RECOVERIES) throw hopeless(work.runId)
   try {
-    await goOn(work, means)
+    await continueRun(work, means)
   } catch (error) {
     const end = await endOfStretch(log, work)
     if (end !== null) return end
@@ -161,12 +160,12 @@ async function carryOn<Output>(work: StretchWork, means: StretchMeans<Output>): 
   return end ?? 'paused'
 }
 
-async function goOn<Output>(work: StretchWork, { harness, log, signal }: StretchMeans<Output>): Promise<void> {
+async function continueRun<Output>(work: StretchWork, { harness, log, signal }: StretchMeans<Output>): Promise<void> {
   const { runId } = work
   const given = { log, ...(signal !== undefined && { signal }) }
   const known = await log.inspect({ kind: 'run', id: runId })
   if (known === null) {
-    if (work.kind === 'answer') throw new HarnessError('run_not_found', `The log knows no run \`${runId}\`.`)
+    if (work.kind === 'answer') throw new HarnessError('run_not_found', `The log has no run \`${runId}\`.`)
     const { prompt, metadata, history } = work
     const options = { ...(metadata !== undefined && { metadata }), ...(history !== undefined && { history }) }
     await harness.run(prompt, { runId, ...options, ...given })
@@ -177,14 +176,14 @@ async function goOn<Output>(work: StretchWork, { harness, log, signal }: Stretch
   }
 }
 
-/** It is not begun again: its calls may have had their effects. */
+/** The run is not begun again: its calls may have had effects. */
 function lost(runId: string): HarnessError {
-  return new HarnessError('run_not_found', `Run \`${runId}\` has ended, and its log does not say how any more.`)
+  return new HarnessError('run_not_found', `Run \`${runId}\` has ended, and its log is gone.`)
 }
 
-/** It stays as it is: `harness.recover` tries it once more. */
+/** The run is left as it is: `harness.recover` tries again. */
 function hopeless(runId: string): HarnessError {
-  const message = `Run \`${runId}\` was interrupted ${MOST_RECOVERIES} times without getting further: it is not tried again.`
+  const message = `Run \`${runId}\` was interrupted ${MOST_RECOVERIES} times without progress: it is not tried again.`
   return new HarnessError('error', message)
 }
 
@@ -196,7 +195,7 @@ function isOwnedElsewhere(error: unknown): boolean {
   return error instanceof HarnessError && (error.code === 'run_owned' || error.code === 'run_exists')
 }
 
-/** Waits while somebody has the run in hand. */
+/** Waits while another process executes the run. */
 async function untilFree<Output>(runId: string, { log, signal }: StretchMeans<Output>): Promise<void> {
   do await wait(LOOK_MS, signal)
   while (signal?.aborted !== true && (await log.inspect({ kind: 'run', id: runId }))?.status === 'running')

@@ -4,7 +4,7 @@ import type { OutputFormat } from '../output/format.js'
 import type { RunRules } from '../run/machine/rules.js'
 import type { ToolSpec } from '../tools/spec.js'
 
-/** The limits of a run, and what happens when one is reached. */
+/** The limits of a run, and the effect of reaching one. */
 export interface Budgets {
   readonly limits: RunLimits
   readonly onLimit: 'fail' | 'answer'
@@ -24,7 +24,7 @@ const DEFAULTS: Budgets = {
   stall: null,
 }
 
-/** The budgets of parsed options, with those of `defaults` for what they leave out. */
+/** The budgets of parsed options, with defaults from `defaults`. */
 export function budgetsOf({ limits, onLimit, stall }: BudgetOptions, defaults = DEFAULTS): Budgets {
   return {
     limits: { ...defaults.limits, ...(limits as Given<Limits> | undefined) },

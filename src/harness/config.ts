@@ -56,7 +56,7 @@ export interface Config<Output> extends Budgets {
   readonly signingKey: SigningKey | null
 }
 
-/** Ended runs that a harness without a log of its own remembers, so that `recover` can tell how they ended. */
+/** Ended runs that a harness without a log of its own keeps for `recover`. */
 const REMEMBERED_RUNS = 16
 
 const FILE_INSTRUCTIONS = `You are an agent that works on the files of one workspace.
@@ -93,7 +93,7 @@ export function resolveConfig<Output>(given: HarnessOptions<Output>): Config<Out
     packaged,
     outputType,
     outputMode,
-    // What it is given is what the output type has parsed.
+    // It receives the parsed answer.
     outputValidator: (options.outputValidator ?? null) as OutputValidator<unknown> | null,
     outputRetries: options.outputRetries ?? 1,
     ...budgetsOf(options),

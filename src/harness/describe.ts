@@ -5,7 +5,7 @@ import type { RunLimits } from '../contracts/limits.js'
 import type { ToolSource } from '../tools/source.js'
 import type { ToolAnnotations, ToolReach, ToolSpec } from '../tools/spec.js'
 
-/** What a run of a harness can do, as data; `String(description)` is the same for people. Holds no secret, only their names. */
+/** The runs of a harness, as data; `String(description)` is the same for people. Contains names of secrets, no secrets. */
 export interface HarnessDescription {
   /** `provider:id`, or the reference; null where none was chosen. */
   readonly model: string | null
@@ -18,7 +18,7 @@ export interface HarnessDescription {
   /** Events that hooks are asked at: they may refuse and change calls. */
   readonly hooks: readonly string[]
   readonly budgets: RunLimits & { readonly toolRetries: number; readonly outputRetries: number }
-  /** What went wrong while this was found out, such as a server that could not be reached. */
+  /** Problems that were found, such as a server that could not be reached. */
   readonly warnings: readonly string[]
   toString(): string
 }
@@ -30,10 +30,10 @@ export interface ToolDescription {
   readonly from: 'package' | 'own' | 'server'
   /** Id of the server that offers it; null for others. */
   readonly server: string | null
-  /** Whether a person must agree to a call; `by_arguments`: decided for each. */
+  /** The approval of a call by a person; `by_arguments`: decided for each call. */
   readonly approval: 'never' | 'always' | 'by_arguments'
   readonly annotations: ToolAnnotations
-  /** What its code can touch, as its author states it; null where nothing is stated: then it may be anything. */
+  /** What its code can touch, as its author states; null if nothing is stated: it may be anything. */
   readonly reach: ToolReach | null
   readonly timeoutMs: number | null
 }
@@ -45,7 +45,7 @@ export interface ServerDescription {
   readonly tools: number
 }
 
-/** Describes what runs are offered that begin now. */
+/** Describes the runs that begin now. */
 export function describeHarness(
   config: Config<unknown>,
   own: readonly ToolSpec[],
@@ -67,7 +67,7 @@ export function describeHarness(
     budgets: { ...limits, toolRetries, outputRetries },
     warnings,
   }
-  // For people, and not among what is compared or stored.
+  // For people; not compared or stored.
   Object.defineProperty(described, 'toString', { value: () => textOf(described), enumerable: false })
   return described
 }
@@ -126,7 +126,7 @@ function reachLines({ reach }: ToolDescription): readonly string[] {
   )
 }
 
-/** On one line: what a server calls its tools writes no lines of its own. */
+/** On one line: a tool name of a server cannot add lines. */
 function printable(text: string): string {
   return text.replace(/\p{C}+|\s+/gu, ' ')
 }

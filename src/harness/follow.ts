@@ -196,7 +196,7 @@ function isAborted(signal: AbortSignal | undefined): boolean {
   return signal?.aborted === true
 }
 
-/** Whether nothing follows this event, unless the run is retried. */
+/** True if no event follows this one, unless the run is retried. */
 function isEnd(event: RunEvent): boolean {
   return event.kind === 'run_failed' || (event.kind === 'run_completed' && event.pending.length === 0)
 }

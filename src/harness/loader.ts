@@ -11,13 +11,13 @@ import type { ToolSource, ToolSourceHost } from '../tools/source.js'
 import type { ToolSpec } from '../tools/spec.js'
 
 /**
- * What a harness loads when it is first needed, shared by all its runs, and its to close: adapters, built-in tools, skills,
- * and the connections of its servers.
+ * The parts of a harness that are loaded when first needed, shared by all its runs and closed with it: adapters, built-in
+ * tools, skills, and the connections of its servers.
  */
 export class Parts {
   readonly #config: Config<unknown>
   readonly #host: ToolSourceHost
-  /** One set for all runs, so that they share what they know of the workspace. */
+  /** One set for all runs, so that they share their knowledge of the workspace. */
   #builtinTools: Promise<readonly ToolSpec[]> | null = null
   #skills: Promise<LoadedSkills> | null = null
   /** Models made from references, by reference. */
@@ -25,25 +25,25 @@ export class Parts {
 
   /** The servers, each once and under an id of its own. */
   readonly sources: readonly ToolSource[]
-  /** What went wrong while there was nobody to be told. */
-  readonly #untold: string[] = []
+  /** Warnings from a time without runs. */
+  readonly #waiting: string[] = []
 
-  /** Tells the runs under way, or the next one. */
+  /** Reports a warning to the runs in progress, or to the next one. */
   readonly warn: (message: string) => void
 
-  /** `warn` is told what goes wrong with skills and servers that a run can do without; false: nobody heard it. */
+  /** `warn` reports problems with optional skills and servers; it returns false if there was no run to report to. */
   constructor(config: Config<unknown>, warn: (message: string) => boolean) {
     this.#config = config
     this.sources = withUniqueIds(config.mcpServers)
     this.warn = (message) => {
-      if (!warn(message) && this.#untold.length < MOST_UNTOLD) this.#untold.push(message)
+      if (!warn(message) && this.#waiting.length < MOST_WAITING) this.#waiting.push(message)
     }
     this.#host = { roots: [config.root], warn: this.warn }
   }
 
-  /** Warnings that the next run is to tell. */
-  takeUntold(): readonly string[] {
-    return this.#untold.splice(0)
+  /** Warnings for the next run to emit. */
+  takeWarnings(): readonly string[] {
+    return this.#waiting.splice(0)
   }
 
   builtinTools(): Promise<readonly ToolSpec[]> {
@@ -53,7 +53,7 @@ export class Parts {
     return this.#builtinTools
   }
 
-  /** Null where none were configured. */
+  /** Null if none are configured. */
   skills(): Promise<LoadedSkills | null> {
     const { skills, root } = this.#config
     if (skills === null) return Promise.resolve(null)
@@ -62,14 +62,14 @@ export class Parts {
       for (const warning of loaded.warnings) this.#host.warn(warning)
       return loaded
     })
-    // What could not be loaded is tried again by the next run.
+    // The next run tries again.
     this.#skills.catch(() => (this.#skills = null))
     return this.#skills
   }
 
   /**
-   * The tools that each server offers now; the very same lists while nothing has changed. Of a server that fails `warn` is
-   * told: then it offers what it did `before`, at first nothing; one that is required must not fail at first.
+   * The tools that each server offers now; the same lists while nothing has changed. The failure of a server is reported to
+   * `warn`, and it keeps the tools that it had `before`, at first none. Rejects if a required server fails at first.
    */
   serverTools(
     signal: AbortSignal,
@@ -84,7 +84,7 @@ export class Parts {
           signal.throwIfAborted()
           const known = before?.[index]
           if (source.required && known === undefined) throw failedSource(source, error)
-          const left = known === undefined || known.length === 0 ? 'is left out' : 'cannot tell what it offers now'
+          const left = known === undefined || known.length === 0 ? 'is left out' : 'cannot list its tools now'
           warn(`\`${source.id}\` ${left}: ${messageOf(error)}`)
           return known ?? NO_TOOLS
         }
@@ -99,13 +99,13 @@ export class Parts {
     if (loading === undefined) {
       loading = import('../providers/infer.js').then(({ inferModel }) => inferModel(model))
       this.#models.set(model, loading)
-      // What could not be loaded is tried again by the next run.
+      // The next run tries again.
       loading.catch(() => this.#models.delete(model))
     }
     return loading
   }
 
-  /** Says of a quotation whether it stands where it is said to. */
+  /** Checks that a quotation is in its source. */
   async evidenceCheck(sources: EvidenceSources): Promise<CheckEvidence> {
     const { evidenceCheck } = await import('../toolbox/evidence/index.js')
     return evidenceCheck(sources)
@@ -118,9 +118,9 @@ export class Parts {
   }
 }
 
-const MOST_UNTOLD = 20
+const MOST_WAITING = 20
 
-/** The same list each time: nothing has changed. */
+/** The same list each time, which means that nothing has changed. */
 const NO_TOOLS: readonly ToolSpec[] = []
 
 function failedSource({ id }: ToolSource, cause: unknown): HarnessError {

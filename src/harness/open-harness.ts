@@ -34,7 +34,7 @@ import type { ToolSpec } from '../tools/spec.js'
 import type { ContentPart } from '../contracts/entry.js'
 import { systemClock } from '../util/clock.js'
 
-/** What a run is asked: text, or parts with images and files among them. */
+/** A prompt: a string, or parts, which can be images and files. */
 export type Prompt = string | readonly ContentPart[]
 
 /** Everything that runs need. */
@@ -115,7 +115,7 @@ export class OpenHarness<Output = string, Deps = unknown> implements AsyncDispos
     return resultOf(this.#beginStored(runId, options as ResumeOptions, { begun: 'recovered', streamed: false }))
   }
 
-  /** `recover` as a stream of what is new. */
+  /** `recover` as a stream of the new events. */
   streamRecover(runId: string, options: ResumeOptions<Deps> = {}): HarnessStream<Output> {
     return openStream(this.#beginStored(runId, options as ResumeOptions, { begun: 'recovered', streamed: true }))
   }
@@ -130,7 +130,7 @@ export class OpenHarness<Output = string, Deps = unknown> implements AsyncDispos
     return resultOf(this.#beginStored(runId, options as ResumeOptions, { begun: 'retried', streamed: false }))
   }
 
-  /** `retry` as a stream of what is new. */
+  /** `retry` as a stream of the new events. */
   streamRetry(runId: string, options: ResumeOptions<Deps> = {}): HarnessStream<Output> {
     return openStream(this.#beginStored(runId, options as ResumeOptions, { begun: 'retried', streamed: true }))
   }
@@ -211,7 +211,7 @@ export class OpenHarness<Output = string, Deps = unknown> implements AsyncDispos
     return redact.length === 0 ? events : redactedEvents(redact, events)
   }
 
-  /** Offers one tool more, to runs that begin from now on. Throws when its name is taken. */
+  /** Adds a tool for runs that begin after the call. Throws if its name is taken. */
   addTool(tool: ToolSpec<Deps>): void {
     const { packaged, outputType } = this.#config
     checkToolNames([...packaged, ...this.#tools.map(({ name }) => name), tool.name], outputType)
@@ -219,7 +219,7 @@ export class OpenHarness<Output = string, Deps = unknown> implements AsyncDispos
   }
 
   /**
-   * Loads what the first run would load: the model's adapter, the built-in tools, skills, and the tools of servers. Sends
+   * Loads everything that the first run would load: the model's adapter, the built-in tools, skills, and the tools of servers. Sends
    * nothing to a model.
    */
   async connect(): Promise<void> {
@@ -230,8 +230,8 @@ export class OpenHarness<Output = string, Deps = unknown> implements AsyncDispos
   }
 
   /**
-   * What runs can do that begin now: their tools with what each can touch, approvals, servers, budgets; as data, and with
-   * `String(description)` for people. Loads what the first run would, but for the model.
+   * Describes the runs that begin now: their tools and the reach of each, approvals, servers, budgets; as data, and with
+   * `String(description)` for people. Loads everything that the first run would, except the model.
    */
   async describe(): Promise<HarnessDescription> {
     this.#assertOpen()
@@ -242,7 +242,7 @@ export class OpenHarness<Output = string, Deps = unknown> implements AsyncDispos
     return machine.describeHarness(this.#config, this.#tools, { offer, sources, warnings })
   }
 
-  /** Cancels the runs under way, waits for them, and closes what the harness opened. May be called more than once. */
+  /** Cancels the runs in progress, waits for them, and closes everything that the harness opened. May be called repeatedly. */
   async close(): Promise<void> {
     this.#closing ??= this.#close()
     await this.#closing
@@ -252,7 +252,7 @@ export class OpenHarness<Output = string, Deps = unknown> implements AsyncDispos
     return this.close()
   }
 
-  /** What a run would be offered that began now. */
+  /** The offer of a run that begins now. */
   async #offer(warn: (message: string) => void): Promise<Offer> {
     const { machine } = await this.#load()
     const own = (): readonly ToolSpec[] => [...this.#tools, ...this.#config.seams.seams.tools]
@@ -345,11 +345,12 @@ export class OpenHarness<Output = string, Deps = unknown> implements AsyncDispos
   }
 
   #assertOpen(): void {
-    if (this.#closing !== null) throw new HarnessError('closed', 'The harness is closed: make a new one to run again.')
+    if (this.#closing !== null)
+      throw new HarnessError('closed', 'The harness is closed: create a new one to run again.')
   }
 }
 
-/** Nobody reads the events of a run whose result alone was asked for. */
+/** The events of a run are dropped if only its result is used. */
 function resultOf<Output>({ queue, outcome }: StreamedRun<Output>): Promise<HarnessResult<Output>> {
   queue.drop()
   return outcome

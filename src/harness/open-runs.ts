@@ -13,7 +13,7 @@ import { copyOfBudgets } from './budgets.js'
 /** A run at the top, from the call that begins it to its end. */
 export interface OpenRun {
   readonly runId: string
-  /** A copy: what the caller does with its objects afterwards is for the next run. */
+  /** A copy: later changes by the caller apply to the next run. */
   readonly options: RunOptions
   readonly log: RunLog
   readonly queue: EventQueue
@@ -26,16 +26,16 @@ export interface OpenRun {
 interface Opened {
   readonly runId: string
   readonly log: RunLog
-  /** Somebody reads its events: with deltas, unless the options say otherwise. */
+  /** Its events are read: with deltas, unless the options disable them. */
   readonly streamed: boolean
 }
 
-/** The runs of a harness that are in progress, and who follows them. */
+/** The runs of a harness that are in progress, and their followers. */
 export class OpenRuns {
   readonly #outcomes = new Map<OpenRun, Promise<unknown>>()
   /** Runs that have begun can report warnings. */
   readonly #warnings = new Map<OpenRun, (message: string) => void>()
-  /** Who follows a run, by run id. */
+  /** The followers of a run, by run id. */
   readonly #followers = new Map<string, Set<(event: RunEvent) => void>>()
 
   /** Opens a run and begins it with `begin`. */
@@ -67,7 +67,7 @@ export class OpenRuns {
     return new EventQueue(this.#followers)
   }
 
-  /** The same, that nobody reads. */
+  /** A queue that only followers read. */
   unreadQueue(): EventQueue {
     const queue = this.queue()
     queue.drop()

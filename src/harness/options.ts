@@ -34,7 +34,7 @@ export type DepsOption<Deps> = unknown extends Deps
   ? { readonly deps?: DepsFactory<Deps> | undefined }
   : { readonly deps: DepsFactory<Deps> }
 
-/** All optional. What is wrong in here is thrown by the constructor, as `invalid_options`. */
+/** All optional. The constructor throws `invalid_options` for invalid ones. */
 export interface HarnessOptions<Output = string, Deps = unknown> extends BudgetOptions, FlowOptions {
   /** Default: `$THINHARNESS_MODEL`. A run without either fails with `missing_model`. */
   readonly model?: ModelRef | Model | undefined
@@ -44,7 +44,7 @@ export interface HarnessOptions<Output = string, Deps = unknown> extends BudgetO
   readonly instructions?: string | undefined
   /** Built-in tools by name, loaded when first used. Default: `read`, `write`, `edit`, `search`, `list`, `glob`. */
   readonly builtinTools?: readonly BuiltinToolName[] | undefined
-  /** Tools of your own, behind the built-in ones. */
+  /** Your own tools, after the built-in ones. */
   readonly tools?: readonly ToolSpec<Deps>[] | undefined
   /**
    * Creates the dependencies of tools, hooks and policies, as `context.deps`, whenever a run begins or continues; child runs
@@ -53,7 +53,7 @@ export interface HarnessOptions<Output = string, Deps = unknown> extends BudgetO
   readonly deps?: DepsFactory<Deps> | undefined
   /** Servers whose tools are offered too, made by `mcpStdio` and the like of `thinharness/mcp`. Connected when first needed. */
   readonly mcpServers?: readonly ToolSource[] | undefined
-  /** Skills in the Agent Skills format: told to the model by name, read and run by it when it needs them. */
+  /** Skills in the Agent Skills format: listed to the model by name, read and run by it when it needs them. */
   readonly skills?: SkillsOptions | undefined
   /**
    * Agents that the model can hand tasks to, with the tool `subagent`; `[]` for the default agent alone. For more than
@@ -61,22 +61,22 @@ export interface HarnessOptions<Output = string, Deps = unknown> extends BudgetO
    */
   readonly subagents?: readonly SubagentSpec[] | undefined
   /**
-   * Schema of the final answer, or several of which it may be any: `result.output` is what it parses. Default: the answer
-   * is text.
+   * Schema of the final answer, or several schemas, one of which the answer fits: `result.output` is the parsed answer.
+   * Default: the answer is text.
    */
   readonly outputType?: OutputType<Output> | undefined
-  /** How the answer is asked for. Default `auto`: what the model does best. */
+  /** How the answer is requested. Default `auto`: the best way that the model supports. */
   readonly outputMode?: StructuredOutputMode | 'auto' | undefined
-  /** Checks an answer that fits: throws `ModelRetry` to have it mended. Of text too. Default: none. */
+  /** Checks an answer that fits its schema, or a text: throws `ModelRetry` to have it corrected. Default: none. */
   readonly outputValidator?: OutputValidator<Output> | undefined
-  /** Corrective requests after an answer that does not fit. Default 1. */
+  /** Corrective requests after an invalid answer. Default 1. */
   readonly outputRetries?: number | undefined
   /**
-   * What models cost, beside what is known. Runs are priced when this is given, `{}` too, or `limits.costUsd`:
+   * Prices of models, in addition to the known ones. Runs are priced if this or `limits.costUsd` is given, `{}` included:
    * `usage.costUsd`.
    */
   readonly prices?: Prices | undefined
-  /** Retryable failures in a row that the model may cause with one tool. Default 1. */
+  /** Retryable failures in a row that are allowed for one tool. Default 1. */
   readonly toolRetries?: number | undefined
   /** `sequential`: every batch runs one call at a time. Default `auto`. */
   readonly toolExecution?: 'auto' | 'sequential' | undefined
@@ -90,19 +90,19 @@ export interface HarnessOptions<Output = string, Deps = unknown> extends BudgetO
   readonly wrapModelCall?: readonly WrapModelCall[] | undefined
   /** Middleware around every call of a tool; the first is the outermost. Default: none. */
   readonly wrapToolCall?: readonly WrapToolCall[] | undefined
-  /** Where durable events go. Default: memory, for as long as a run lasts. */
+  /** The log of the runs. Default: memory. */
   readonly log?: RunLog | undefined
-  /** Who traces the runs, children included: `openTelemetry` and `localTraces` of `thinharness/tracing`. Default: nobody. */
+  /** Tracers of the runs, children included: `openTelemetry` and `localTraces` of `thinharness/tracing`. Default: none. */
   readonly tracing?: readonly Tracing[] | undefined
   readonly settings?: ModelSettings | undefined
   /**
-   * Signs stored states (HMAC-SHA256) and refuses those that are not: for states that go through other hands. At least 16
-   * bytes. Default: none.
+   * Signs stored states (HMAC-SHA256) and rejects unsigned ones: for states that untrusted clients hold. At least 16 bytes.
+   * Default: none.
    */
   readonly signingKey?: SigningKey | undefined
 }
 
-/** Options of one run; each stands in place of the harness's own. Limits are merged over those of the harness. */
+/** Options of one run; each replaces that of the harness. Limits are merged over those of the harness. */
 export interface RunOptions<Deps = unknown> extends BudgetOptions {
   /**
    * The conversation that the run continues: transcript entries, the `resumeState` of a run that has ended, or `{ runId,
@@ -113,13 +113,13 @@ export interface RunOptions<Deps = unknown> extends BudgetOptions {
   readonly runId?: string | undefined
   /** Extensions for this run alone, outside all others. `close` of these is not called. Default: none. */
   readonly use?: readonly Extension<never>[] | undefined
-  /** Data of the host, told to tools, hooks and the log; never to the model. */
+  /** Data of the host, passed to tools, hooks and the log; never to the model. */
   readonly metadata?: JsonObject | undefined
   /** Cancels the run. */
   readonly signal?: AbortSignal | undefined
-  /** Text, reasoning and argument deltas are among the events. Default: true for streams, else false. */
+  /** The events include deltas of text, reasoning and arguments. Default: true for streams, else false. */
   readonly deltas?: boolean | undefined
-  /** The events of runs that calls start are in the stream too, each under its own `runId`. Default true. */
+  /** The stream includes the events of child runs, under their own `runId`. Default true. */
   readonly includeSubagents?: boolean | undefined
   readonly model?: ModelRef | Model | undefined
   readonly instructions?: string | undefined
@@ -132,17 +132,17 @@ export interface RunOptions<Deps = unknown> extends BudgetOptions {
   readonly input?: InputPort | undefined
 }
 
-/** Options of a run that goes on where it was left. */
+/** Options of a run that continues. */
 export interface ResumeOptions<Deps = unknown> extends Omit<RunOptions<Deps>, 'history' | 'runId'> {
   /**
-   * What the run may be configured with now: exactly what it had (`same`); anything, as long as the tools whose calls are
-   * still to be run are what they were (`compatible`, the default); anything at all (`any`).
+   * The configuration with which the run may continue: the same one (`same`); any in which the tools of open calls are
+   * unchanged (`compatible`, the default); any (`any`).
    */
   readonly configPolicy?: ConfigPolicy | undefined
 }
 
-/** What was given to a recorded run alone, and is needed to run it again. */
+/** Options that a recorded run was given itself, and that its replay needs. */
 export type ReplayOptions<Deps = unknown> = Pick<RunOptions<Deps>, 'tools' | 'instructions' | 'use'>
 
-/** Options of a run that goes on from a recorded one. */
+/** Options of a run that continues a recorded one. */
 export interface ForkOptions<Deps = unknown> extends Omit<RunOptions<Deps>, 'history'>, ForkEffects {}

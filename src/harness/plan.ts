@@ -22,12 +22,12 @@ import type { SpawnOptions, ToolSpec } from '../tools/spec.js'
 
 type StartChild = RunPlan['startChild']
 
-/** A run at the top, as it is begun. */
+/** A run at the top. */
 interface PlannedRun extends Pick<OffersSetup, 'effects' | 'asksServers' | 'warn'> {
   readonly opening: Opening
   readonly options: RunOptions
   readonly model: ModelRef | Model
-  /** The tools of extensions that every run has, and of those that this one has once it has begun. */
+  /** The tools of the extensions that every run has, and of those that this run has once it has begun. */
   readonly extensionTools: { readonly given: readonly ToolSpec[]; readonly ofRun: () => readonly ToolSpec[] }
 }
 
@@ -41,7 +41,7 @@ interface Means {
 /** The plan of a run at the top. */
 export function planOf(
   means: Means & { readonly tools: readonly ToolSpec[] },
-  { opening, options, model, extensionTools, ...beside }: PlannedRun,
+  { opening, options, model, extensionTools, ...offering }: PlannedRun,
 ): RunPlan {
   const { config, parts, tools } = means
   const { root, flowRules, settings, sequential, outputType, outputMode, packaged } = config
@@ -49,7 +49,7 @@ export function planOf(
   const own = (): readonly ToolSpec[] => [...named, ...extensionTools.ofRun()]
   checkToolNames([...packaged, ...[...named, ...extensionTools.given].map((tool) => tool.name)], outputType)
   const budgets = budgetsOf(options, config)
-  const offers = new RunOffers({ config, parts, own, ...beside })
+  const offers = new RunOffers({ config, parts, own, ...offering })
   return {
     ...basePlan(means, { opening, model }),
     ...answersAs({ type: outputType, mode: outputMode, validate: config.outputValidator }, parts, model),
@@ -60,7 +60,7 @@ export function planOf(
     input: options.input ?? null,
     deltas: options.deltas ?? false,
     loadOffer: (signal) => {
-      parts.takeUntold().forEach(beside.warn)
+      parts.takeWarnings().forEach(offering.warn)
       return offers.load(signal)
     },
     refreshOffer: config.mcpServers.length === 0 ? null : (signal, before) => offers.refresh(signal, before),
@@ -69,13 +69,13 @@ export function planOf(
   }
 }
 
-/** A run under a call, as its tool starts it. */
+/** A child run, as its tool starts it. */
 interface PlannedChild extends Pick<RunPlan, 'opening' | 'policies'> {
   readonly options: SpawnOptions<unknown>
   readonly parent: Frozen
 }
 
-/** The plan of a run under a call: as its tool says, else as its parent. */
+/** The plan of a child run: the options of its tool, else those of its parent. */
 export function childPlanOf(means: Means, { opening, options, parent, policies }: PlannedChild): RunPlan {
   const { config, parts } = means
   const { root, sequential, deltas } = parent
@@ -125,7 +125,7 @@ function basePlan(
   }
 }
 
-/** What a child can call. */
+/** The tools of a child. */
 export function toolsOfChild(
   { tools = [], withoutTools = [], fork = false }: SpawnOptions<unknown>,
   inherited: ReadonlyMap<string, ToolSpec>,
@@ -134,7 +134,7 @@ export function toolsOfChild(
   return [...inherited.values()].filter(({ name }) => !withoutTools.includes(name))
 }
 
-/** The system prompt: what was configured, the workspace, and what each tool has to say. */
+/** The system prompt: the configured one, the workspace, and the instructions of each tool. */
 function instructionsOf(config: Config<unknown>, instructions: string, { tools, skills }: Offer): string {
   const root = config.namesRoot ? `Workspace root: ${config.root}` : ''
   return withToolInstructions([instructions, root, skills], tools)
@@ -155,7 +155,7 @@ function answersAs(
   const asked = { ...how, type: type ?? anyText, checkEvidence: type === null ? null : evidenceOf(type, parts) }
   const outputFor = ({ capabilities }: Model): OutputFormat | null =>
     hasAnswer ? outputFormat(asked, capabilities) : null
-  // A model that cannot give such an answer is refused at once where it is known already.
+  // A model that is loaded and cannot give such an answer is rejected immediately.
   const format = typeof model === 'string' ? undefined : outputFor(model)
   return {
     outputFor: (loaded) => (format === undefined ? outputFor(loaded) : format),
@@ -163,15 +163,12 @@ function answersAs(
       if (type === null) return json
       const parsed = await parseAnswer(type, json)
       if (parsed.ok) return parsed.value
-      throw new HarnessError(
-        'output_validation_failed',
-        'The answer that was kept does not fit the `outputType` any more.',
-      )
+      throw new HarnessError('output_validation_failed', 'The stored answer does not fit the `outputType` any more.')
     },
   }
 }
 
-/** The check of what a type demands as evidence; null where it demands none. */
+/** The check of the evidence that a type demands; null if it demands none. */
 function evidenceOf(type: AskedOutput['type'], parts: Parts): NonNullable<AskedOutput['checkEvidence']> | null {
   const schema = outputSchemaOf(type)
   if (!demandsEvidence(schema)) return null

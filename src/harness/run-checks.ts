@@ -37,7 +37,7 @@ export function depsOf(
   throw new HarnessError('invalid_options', 'This harness was created by `withDeps`: pass `deps` to it, or to the run.')
 }
 
-/** Refuses what a harness cannot run with: no model, a model that cannot give its answer, and tools of one name. */
+/** Rejects a run without a model, with a model that cannot give its answer, and with two tools of one name. */
 export function checkRun(options: RunOptions, config: Config<unknown>, own: readonly ToolSpec[]): void {
   chosenModel(options, config)
   depsOf(options, config)
@@ -66,7 +66,7 @@ export interface Resumed {
 }
 
 /**
- * Checks what `resume` was given, as far as that is possible without the log. Throws `invalid_options`, `invalid_state` and
+ * Checks the arguments of `resume`, as far as that is possible without the log. Throws `invalid_options`, `invalid_state` and
  * `invalid_answer`.
  */
 export function parseResumed(

@@ -8,7 +8,7 @@ import type { Parts } from './loader.js'
 import { childPlanOf, planOf, toolsOfChild } from './plan.js'
 import { chosenModel, depsOf } from './run-checks.js'
 import { RunAbort } from '../util/abort.js'
-import { askBeforeChild, toldAfterChild } from '../run/children/child-hooks.js'
+import { askBeforeChild, afterChild } from '../run/children/child-hooks.js'
 import { forkHistory } from '../run/children/fork-history.js'
 import { conduct } from '../run/loop/conduct.js'
 import type { ConfigPolicy } from '../run/machine/config-digest.js'
@@ -32,7 +32,7 @@ import type { JsonObject } from '../util/json.js'
 export interface Launch {
   readonly opening: Opening
   readonly metadata: JsonObject
-  /** What its tools do, in a fork. */
+  /** How its tools are run, in a fork. */
   readonly effects?: ForkEffects
 }
 
@@ -85,7 +85,7 @@ export class Launcher<Output> {
     return outcome
   }
 
-  /** A stretch of a recorded run, run again by what was recorded. */
+  /** Replays a stretch of a recorded run. */
   replay(
     { opening, started, recording, model, log, input }: Stretch,
     options: ReplayOptions,
@@ -140,7 +140,7 @@ export class Launcher<Output> {
     return { config: this.#config, parts: this.#parts, tools, startChild }
   }
 
-  /** A run under a call of another: found again where its log or the call's state has it, else begun. */
+  /** A child run: continued if the log or the call's state has it, else begun. */
   readonly startChild: RunPlan['startChild'] = (parent, frozen, { callId, start }) => {
     const { runId, stored, answers, signal, within, isKnown = false } = start
     const options = parseSpawnOptions(start.options)
@@ -184,7 +184,7 @@ export class Launcher<Output> {
     const plan = childPlanOf(this.#means([]), { opening, options, parent: frozen, policies })
     const conducted = (): ReturnType<typeof conduct<unknown>> => conduct<unknown>(context, plan)
     const outcome = within === undefined ? conducted() : within(abort.signal, conducted)
-    return { abort, outcome: toldAfterChild(parent, about, { child: context, outcome }) }
+    return { abort, outcome: afterChild(parent, about, { child: context, outcome }) }
   }
 
   #context(
@@ -215,7 +215,7 @@ function configPolicyOf(opening: Opening): ConfigPolicy {
 
 const NO_SEAMS = new SeamSet([])
 
-/** A queue for the events of a recorded run. */
+/** A queue whose events are dropped. */
 function unread(): EventQueue {
   const queue = new EventQueue()
   queue.drop()

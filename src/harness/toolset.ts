@@ -13,7 +13,7 @@ export interface OffersSetup {
   readonly parts: Parts
   /** The tools of the harness, of the run and of extensions. */
   readonly own: () => readonly ToolSpec[]
-  /** What the tools do, in a fork. */
+  /** How tools are run in a fork. */
   readonly effects: ForkEffects | null
   /** A recorded run asks no servers. */
   readonly asksServers: boolean
@@ -21,11 +21,11 @@ export interface OffersSetup {
   readonly warn: (message: string) => void
 }
 
-/** What one run is offered: the tools of its harness and its own, skills, and what servers have at its turn boundaries. */
+/** The offer of one run: the tools of its harness and its own, skills, and the tools of servers at its turn boundaries. */
 export class RunOffers {
   readonly #setup: OffersSetup
-  /** Each thing that goes wrong is told once a run. */
-  readonly #told = new Set<string>()
+  /** Warnings that were emitted: each is emitted once per run. */
+  readonly #warned = new Set<string>()
 
   constructor(setup: OffersSetup) {
     this.#setup = setup
@@ -36,8 +36,8 @@ export class RunOffers {
   }
 
   /**
-   * The same object while nothing has changed. What goes wrong with a server that the run began with does not end it: the
-   * run keeps what it had.
+   * The same object while nothing has changed. A server that fails later does not end the run, which
+   * keeps the tools that it had.
    */
   async refresh(signal: AbortSignal, before: Offer): Promise<Offer> {
     const servers = await this.#serverTools(signal, before.servers)
@@ -46,7 +46,7 @@ export class RunOffers {
       return await this.#offerOf(servers)
     } catch (error) {
       if (!(error instanceof HarnessError)) throw error
-      this.#warn(`What servers offer has changed and cannot be used: ${error.message}`)
+      this.#warn(`The tools of servers have changed and cannot be used: ${error.message}`)
       return before
     }
   }
@@ -71,7 +71,7 @@ export class RunOffers {
     }
   }
 
-  /** A server cannot know what others call their tools: whoever joins them can put them apart. */
+  /** Servers may use the same tool names: the caller who combines them can rename them. */
   #checkServerNames(ours: readonly ToolSpec[], servers: Offer['servers']): void {
     const { parts, config } = this.#setup
     const owners = new Map(ours.map(({ name }) => [name, 'a tool of the harness']))
@@ -87,8 +87,8 @@ export class RunOffers {
   }
 
   readonly #warn = (message: string): void => {
-    if (this.#told.has(message)) return
-    this.#told.add(message)
+    if (this.#warned.has(message)) return
+    this.#warned.add(message)
     this.#setup.warn(message)
   }
 }

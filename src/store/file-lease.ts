@@ -7,9 +7,9 @@ import { makeFolder } from './folder.js'
 import { mendTail } from './log-file.js'
 import type { LogRef } from '../run/log/ref.js'
 
-/** How long a lease is taken for held whose maker has not yet written what it says, in ms. */
+/** How long a lease file without content counts as a lease, in ms: its owner is about to write it. */
 const BEING_WRITTEN_MS = 5000
-/** How often a claim is tried again because somebody else was in the middle of one. */
+/** How often a claim is tried again because another process was claiming at the same time. */
 const ATTEMPTS = 20
 const COPY_BYTES = 1 << 20
 
@@ -19,9 +19,9 @@ interface LeaseText {
 }
 
 /**
- * A claim on a run's file: a numbered file in a folder beside it, which says whose it is and how long it lasts from its
- * time of change on. Who takes a run over makes the file of the next number, and removes the others. So a lease stands
- * as long as its file has a name, which one `fstat` shows and which nobody else's file can feign.
+ * A claim on a run's file: a numbered file in a folder next to it, which contains the owner and how long the claim lasts
+ * from its time of modification. A process that takes over a run creates the file with the next number, and removes the
+ * others. So a lease is valid as long as its file has a name, which one `fstat` shows and no other file can imitate.
  * See docs/decisions/0010-who-owns-a-run.md.
  */
 export class FileLease {
@@ -30,7 +30,7 @@ export class FileLease {
   readonly #name: string
   readonly #fd: number
   readonly #ttlMs: number
-  /** The file that is to become the log: made with the lease, so that it is gone with the lease. */
+  /** The file that will become the log: created with the lease, so that it is removed with it. */
   #copy: { readonly name: string; readonly fd: number } | null = null
 
   private constructor(folder: string, name: string, { owner, ttlMs }: LeaseText) {
@@ -41,7 +41,7 @@ export class FileLease {
     this.#fd = openSync(join(folder, name), 'wx+', 0o600)
   }
 
-  /** Takes the lease in `folder` on the log at `logPath`; null when it is another's. */
+  /** Takes the lease in `folder` on the log at `logPath`; null if another owner has it. */
   static take(folder: string, text: LeaseText, logPath: string): FileLease | null {
     for (let attempt = 0; attempt < ATTEMPTS; attempt++) {
       const seen = leasesIn(folder)
@@ -71,7 +71,7 @@ export class FileLease {
       return lease
     } catch (error) {
       const { code } = error as NodeJS.ErrnoException
-      // Somebody was quicker, or has just removed the folder.
+      // Another process was faster, or has just removed the folder.
       if (code === 'EEXIST' || code === 'ENOENT') return null
       throw error
     }
@@ -81,7 +81,7 @@ export class FileLease {
     return fstatSync(this.#fd).nlink > 0
   }
 
-  /** Makes it last `ttlMs` from now on. False when it has been taken over. */
+  /** Extends it to `ttlMs` from now. False if it has been taken over. */
   renew(ttlMs: number): boolean {
     const now = Date.now()
     futimesSync(this.#fd, now / 1000, (now + ttlMs - this.#ttlMs) / 1000)
@@ -89,8 +89,8 @@ export class FileLease {
   }
 
   /**
-   * Makes the log a file of its own, of the same whole records: who has the old one open, and was paused, writes into a
-   * file without a name. False when the run was taken over meanwhile: then the copy has no name either.
+   * Replaces the log's file by a copy of its complete records: a former owner that was suspended with the old file open
+   * then writes into a file without a name. False if the run was taken over in the meantime: then the copy has no name.
    */
   replaceLog(logPath: string, { ref, sync }: { readonly ref: LogRef; readonly sync: boolean }): boolean {
     if (this.#copy === null) return true
@@ -109,14 +109,14 @@ export class FileLease {
     }
   }
 
-  /** Gives it back. */
+  /** Releases it. */
   release(): void {
     this.#dropCopy()
     try {
       if (this.stands) removeIfThere(join(this.#folder, this.#name))
       rmdirSync(this.#folder)
     } catch {
-      // Somebody else has claimed it already, or left something there: the next claim takes that away.
+      // Another process has claimed it, or left a file there, which the next claim removes.
     } finally {
       closeSync(this.#fd)
     }
@@ -143,7 +143,7 @@ export class FileLease {
     this.#copy = null
   }
 
-  /** Who began before us may come later: whoever sees another then lets go. */
+  /** A process that began before this one may finish later: each gives up if it sees another. */
   #isAlone(): boolean {
     const others = leasesIn(this.#folder).filter(({ number }) => `${number}` !== this.#name)
     return !others.some((lease) => lease.owner !== this.owner && isHeld(lease))
@@ -155,7 +155,7 @@ export class FileLease {
   }
 }
 
-/** Whether anybody has claimed what the folder stands for, be it that the time of the claim is over. */
+/** True if the log of the folder has been claimed, even if that claim has expired. */
 export function isClaimed(folder: string): boolean {
   return statSync(folder, { throwIfNoEntry: false }) !== undefined && leasesIn(folder).length > 0
 }
@@ -205,7 +205,7 @@ function isHeld({ owner, ttlMs, sinceMs }: FoundLease): boolean {
   return sinceMs + ttlMs > Date.now() && !hasEnded(owner)
 }
 
-/** Copies what is in the file now; false when there is none. */
+/** Copies the content of a file; false if it does not exist. */
 function copyInto(target: number, path: string): boolean {
   if (!existsSync(path)) return false
   const source = openSync(path, 'r')

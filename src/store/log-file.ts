@@ -16,7 +16,7 @@ const TAIL_BYTES = 65_536
 const flush = promisify(fdatasync)
 
 export interface Writer {
-  /** An owner's file is its own: a claim of another process replaces it. Others share it with whoever claims the log. */
+  /** An owner's file is its own: a claim of another process replaces it. Other writers share it with the log's next owner. */
   readonly isOwner: boolean
   /** Throws if the writer may not write to the file `fd`, or no longer; null: before the file is open. */
   readonly check: (fd: number | null) => void
@@ -131,7 +131,7 @@ export class LogFile {
     try {
       if (bytes > 0) ftruncateSync(this.#fd, fstatSync(this.#fd).size - bytes)
     } catch {
-      // The next to open the file cuts off the torn one at least; the error of the write is the one to report.
+      // The next writer cuts off the torn one; the error of the write is reported.
     }
   }
 }
@@ -147,9 +147,9 @@ function openFile(path: string): number {
   }
 }
 
-/** Puts the names in a folder on the disk: without it a new file may be gone after a crash of the machine. */
+/** Syncs the names in a folder: without it, a new file may be lost in a crash of the machine. */
 async function syncFolder(path: string): Promise<void> {
-  // Windows opens no folders, and needs none of this.
+  // Windows cannot open folders, and does not need this.
   if (process.platform === 'win32') return
   const folder = await open(path)
   try {

@@ -60,7 +60,7 @@ class MemoryLog implements LogStore {
     const kept = known ?? this.#create(ref)
     if (kept.events.length === 0) this.#keepWithParent(kept, events[0])
     for (const event of events) kept.events.push(event)
-    // A run is folded when somebody asks: its digest would cost a copy of its state at each append.
+    // Runs are folded when they are inspected: a digest at each append would cost more.
     if (ref.kind === 'thread') kept.digest = (options.digest as JsonObject | undefined) ?? null
     for (const to of options.references ?? []) this.#refer(kept, to)
     this.#countEnded(kept)

@@ -68,7 +68,7 @@ export class OpenFileLog implements LogStore {
       await this.#close(ref).catch(() => undefined)
       throw storeFailure(`store an event of ${nameOf(ref)}`, error)
     }
-    // Of a run, the events say as much.
+    // The digest of a run is computed from its events.
     if (ref.kind === 'thread') this.#storeDigest(ref, events.at(-1)?.seq ?? 0, options)
     this.#settle(ref, owner)
     if (ends) await this.#close(ref)
@@ -177,7 +177,7 @@ export class OpenFileLog implements LogStore {
     await open?.file.close()
   }
 
-  /** Without a claim one may write while nobody has claimed the log; and not into a file that a claim has replaced. */
+  /** A writer without a claim may write while the log has no owner, and not into a file that a claim has replaced. */
   #writerOf(ref: LogRef, owner: string | undefined): Writer {
     const { lease: folder, log } = this.#pathsOf(ref)
     const lease = this.#leases.get(keyOf(ref))
@@ -276,7 +276,7 @@ export class OpenFileLog implements LogStore {
     yield* summaries.sort((left, right) => comparePlaces(placeOf(left), placeOf(right)))
   }
 
-  /** The logs of one kind, and when they begin. */
+  /** The logs of one kind, and the times of their first events. */
   async #places(kind: LogKind): Promise<FilePlace[]> {
     const names = (await namesIn(folderOf(this.#folder, kind))).filter((name) => name.endsWith('.jsonl'))
     const places: FilePlace[] = []
@@ -320,7 +320,7 @@ export class OpenFileLog implements LogStore {
 }
 
 interface FilePlace extends Place {
-  /** Of a run that a tool call started. */
+  /** Null for a run without a parent, and for a thread. */
   readonly parentRunId: string | null
 }
 

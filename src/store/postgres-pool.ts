@@ -1,6 +1,6 @@
 import { HarnessError } from '../contracts/errors.js'
 
-/** What is used of a pool of the package `pg`. */
+/** The methods of a pool of the package `pg` that are used here. */
 export interface PostgresPool {
   query(text: string, values?: unknown[]): Promise<{ readonly rows: unknown[]; readonly rowCount: number | null }>
 }
@@ -9,7 +9,7 @@ export interface OwnPool extends PostgresPool {
   end(): Promise<void>
 }
 
-/** How long connecting and a statement may take, in ms: nothing waits for a server that is gone. */
+/** How long connecting and a statement may take, in ms: so that nothing waits for a server that does not respond. */
 const CONNECT_MS = 10_000
 const QUERY_MS = 30_000
 
@@ -17,7 +17,7 @@ const QUERY_MS = 30_000
 const MARK = 'thinharness store 2'
 const MARK_1 = 'thinharness store 1'
 
-/** A pool of our own. Throws `missing_dependency` where `pg` is not installed. */
+/** A pool of our own. Throws `missing_dependency` if `pg` is not installed. */
 export async function openPool(connectionString: string): Promise<OwnPool> {
   const { Pool } = await loadPackage()
   const pool = new Pool({
@@ -42,7 +42,7 @@ async function loadPackage() {
 
 /** Creates schema and tables, or adds to those of version 1: in one transaction, by one process at a time. */
 export async function createTables(pool: PostgresPool, schema: string): Promise<void> {
-  if (await isThere(pool, schema)) return
+  if (await exist(pool, schema)) return
   await pool.query(`
     select pg_advisory_xact_lock(hashtext('thinharness'), hashtext('${schema}'));
     create schema if not exists "${schema}";
@@ -101,8 +101,8 @@ function tablesOf(
     );`
 }
 
-/** Whether the tables of this version are there. */
-async function isThere(pool: PostgresPool, schema: string): Promise<boolean> {
+/** True if the tables of this version exist. */
+async function exist(pool: PostgresPool, schema: string): Promise<boolean> {
   const sql = `select obj_description(to_regclass($1), 'pg_class') as mark, to_regclass($1) is not null as there`
   const [found] = (await pool.query(sql, [`"${schema}".runs`])).rows as { mark: string | null; there: boolean }[]
   if (found?.there === true && found.mark !== MARK && found.mark !== MARK_1) {

@@ -155,7 +155,7 @@ export class PostgresTables {
     return (await this.#rows(sql, [ref.id, owner, ttlMs, ended])).length > 0
   }
 
-  /** False if somebody else has claimed the log. */
+  /** False if another owner has claimed the log. */
   async release(ref: LogRef, owner: string): Promise<boolean> {
     const { logs, id } = this.#names[ref.kind]
     const sql = `

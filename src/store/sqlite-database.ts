@@ -2,7 +2,7 @@ import { mkdirSync } from 'node:fs'
 import { dirname } from 'node:path'
 import { HarnessError } from '../contracts/errors.js'
 
-/** What is used of a database of `node:sqlite`, and of what has the same form. */
+/** The methods of a database of `node:sqlite` that are used here. */
 export interface Database {
   exec(sql: string): void
   prepare(sql: string): Statement
@@ -89,7 +89,7 @@ create table posts (
   unique (kind, log_id, post_id)
 );`
 
-/** Opens the file, which it creates with its folder and tables. Throws `missing_dependency` where Node has no SQLite. */
+/** Opens the file, which it creates with its folder and tables. Throws `missing_dependency` if Node has no SQLite. */
 export async function openDatabase(path: string, synchronous: 'normal' | 'full'): Promise<Database> {
   const { DatabaseSync } = await loadDriver()
   if (path !== ':memory:') mkdirSync(dirname(path), { recursive: true })
@@ -106,7 +106,7 @@ export async function openDatabase(path: string, synchronous: 'normal' | 'full')
   }
 }
 
-/** Does `work` in one transaction that holds the right to write from its beginning; nothing of it when it throws. */
+/** Runs `work` in one transaction that has the write lock from its beginning. Rolls back if it throws. */
 export function transaction<T>(database: Database, work: () => T): T {
   database.exec('begin immediate')
   try {
@@ -123,12 +123,12 @@ function rollBack(database: Database): void {
   try {
     database.exec('rollback')
   } catch {
-    // A full disk, for one, has rolled it back already.
+    // It may have been rolled back already, such as by a full disk.
   }
 }
 
 async function loadDriver(): Promise<Driver> {
-  // Not imported by its name: bundlers take `node:` off it.
+  // Not imported by name: bundlers remove `node:`.
   const builtin: unknown = process.getBuiltinModule('node:sqlite')
   if (builtin !== undefined) return builtin as Driver
   try {
@@ -140,7 +140,7 @@ async function loadDriver(): Promise<Driver> {
   }
 }
 
-/** Changing the journal's mode does not wait for others by itself. */
+/** Changing the journal mode does not wait for other processes by itself. */
 async function untilFree(work: () => void): Promise<void> {
   for (const end = Date.now() + BUSY_MS; ;) {
     try {

@@ -150,7 +150,7 @@ describe.skipIf(database === null)('runs on DBOS', () => {
 
   test('DU-19 they start once under one id', async () => {
     await (await runs.start('plain', { runId: 'run_one' })).result()
-    const again = { code: 'run_exists', message: 'There is a run `run_one` already.' }
+    const again = { code: 'run_exists', message: 'Run `run_one` exists already.' }
     await expect(runs.start('plain', { runId: 'run_one' })).rejects.toMatchObject(again)
     const racing = await Promise.allSettled([1, 2, 3].map(() => runs.start('plain', { runId: 'run_two' })))
     expect(racing.filter(({ status }) => status === 'fulfilled')).toHaveLength(1)
@@ -213,7 +213,7 @@ describe.skipIf(database === null)('runs on DBOS', () => {
   })
 
   test('DU-25 an unknown run is not found', async () => {
-    const unknown = { code: 'run_not_found', message: 'Neither the engine nor the log knows a run `run_none`.' }
+    const unknown = { code: 'run_not_found', message: 'Neither the engine nor the log has a run `run_none`.' }
     await expect(runs.get('run_none')).rejects.toMatchObject(unknown)
     await expect(runs.pending('run_none')).rejects.toMatchObject(unknown)
     await expect(runs.answer('run_none', [])).rejects.toMatchObject(unknown)

@@ -44,7 +44,7 @@ describe.skipIf(database === null)('runs that launch DBOS themselves', () => {
     })
     await expect(runs.start('go')).rejects.toMatchObject({
       code: 'invalid_state',
-      message: 'DBOS is not launched: call `DBOS.launch()`, or give `launch` to `dbosRuns`.',
+      message: 'DBOS is not launched: call `DBOS.launch()`, or pass `launch` to `dbosRuns`.',
     })
     await runs.close()
   })

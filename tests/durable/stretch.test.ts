@@ -176,7 +176,7 @@ describe('a step of a run', () => {
     expect(await performStretch(begin('go'), { harness: harnessThat([]), log })).toEqual({
       kind: 'refused',
       code: 'error',
-      message: 'Run `run_a` was interrupted 10 times without getting further: it is not tried again.',
+      message: 'Run `run_a` was interrupted 10 times without progress: it is not tried again.',
     })
   })
 })

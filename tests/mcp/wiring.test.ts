@@ -293,7 +293,7 @@ describe('a changing list of tools', () => {
     ])
     expect(ofKind(events, 'warning').map(({ message }) => message)).toEqual([
       expect.stringMatching(/^MCP server `odd`: It has a new tool `own`/),
-      expect.stringMatching(/^What servers offer has changed and cannot be used: Server `odd` has a tool `own`/),
+      expect.stringMatching(/^The tools of servers have changed and cannot be used: Server `odd` has a tool `own`/),
     ])
     expect(kinds(events)).toMatch(/run_completed$/)
   })
@@ -309,9 +309,7 @@ describe('a changing list of tools', () => {
     const events = await eventsOf(harness.stream('Go.'))
 
     expect(toolNames(model)).toEqual([['fall'], ['fall'], ['fall']])
-    expect(ofKind(events, 'warning').map(({ message }) => message)[0]).toMatch(
-      /^`odd` cannot tell what it offers now: /,
-    )
+    expect(ofKind(events, 'warning').map(({ message }) => message)[0]).toMatch(/^`odd` cannot list its tools now: /)
     expect(kinds(events)).toMatch(/run_completed$/)
   })
 })

@@ -1,7 +1,7 @@
 import type { JsonObject } from '../../index.js'
 import type { StretchEnding, StretchWork } from '../index.js'
 
-/** What is used of the class `DBOS` of the package `@dbos-inc/dbos-sdk`. */
+/** The methods of the class `DBOS` of the package `@dbos-inc/dbos-sdk` that are used here. */
 export interface DbosEngine {
   readonly applicationVersion: string
   readonly workflowID: string | undefined
@@ -71,12 +71,12 @@ export interface DbosWorkflow {
   readonly executorId?: string
 }
 
-/** Whether the engine has still to do something for it. */
+/** True if the workflow has not ended. */
 export function isUnderWay({ status }: DbosWorkflow): boolean {
   return status === 'PENDING' || status === 'ENQUEUED' || status === 'DELAYED'
 }
 
-/** Whether a workflow was refused because there is one of its id. */
+/** True if a workflow was rejected because its id exists. */
 export function isIdInUse(error: unknown): boolean {
   return error instanceof Error && 'dbosErrorCode' in error && error.dbosErrorCode === WORKFLOW_ID_IN_USE
 }

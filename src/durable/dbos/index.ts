@@ -13,9 +13,9 @@ export type { DbosLaunch, DbosRunsOptions, RunIdentity, RunQueue, StartOptions }
 export type { DbosRun, DbosRuns } from './runs.js'
 
 /**
- * Runs on the durable engine DBOS: queued, limited and spread over processes by it, exact in their effects by the log.
- * Call it in each process that is to carry out runs, before `DBOS.launch()`: afterwards DBOS takes no workflows any more.
- * Throws `invalid_options`, and `missing_dependency` where DBOS is neither given nor installed.
+ * Runs on the durable engine DBOS, which queues and limits them and distributes them over processes; the log ensures that
+ * effects are not repeated. Call it in each process that executes runs, before `DBOS.launch()`: DBOS accepts no workflows
+ * after that. Rejects with `invalid_options`, and with `missing_dependency` if DBOS is neither passed nor installed.
  */
 export async function dbosRuns<Output = string>(given: DbosRunsOptions<Output>): Promise<DbosRuns<Output>> {
   const options = parseRunsOptions(given)

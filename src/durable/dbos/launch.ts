@@ -5,15 +5,15 @@ import { isObject } from '../../util/json.js'
 import type { DbosEngine } from './engine.js'
 import type { DbosLaunch } from './options.js'
 
-/** How often a launch that got into another's way is tried, and how long others are waited for at most, in ms. */
+/** How often a launch that collides with another one is tried, and the longest wait for others, in ms. */
 const LAUNCHES = 8
 const PATIENCE_MS = 60_000
 
-/** Launches the engine under an id of its own. Throws `store_failure`. */
+/** Launches the engine under a unique id. Rejects with `store_failure`. */
 export async function launchDbos(dbos: DbosEngine, name: string, launch: DbosLaunch): Promise<void> {
   const { databaseUrl, applicationVersion = `${name}-1` } = launch
-  // An id of its own, since DBOS takes what is in hand under the id of a process that is launched for left over by that
-  // one; and one by which others see whether the process is still there.
+  // A unique id: DBOS takes over the work of earlier processes with the same id. Others can tell from it if this process has
+  // ended.
   const identity = { name, executorID: newOwner(), applicationVersion, listenQueues: [name] }
   for (let attempt = 1; ; attempt++) {
     try {
@@ -33,9 +33,9 @@ export async function launchDbos(dbos: DbosEngine, name: string, launch: DbosLau
 }
 
 /**
- * One process at a time makes or changes the engine's tables: the engine itself does not see to that. The lock is asked for
- * again and again, since a statement that waits would hold up the indexes that the engine builds. Where there is no lock to
- * be had (the database is yet to be made, say), the launch goes on without.
+ * One process at a time creates or changes the engine's tables, which the engine does not ensure. The lock is polled, since
+ * a waiting statement would block the indexes that the engine builds. If the database does not exist yet, for example, the
+ * launch continues without a lock.
  */
 async function alone(databaseUrl: string, work: () => Promise<void>): Promise<void> {
   const client = await connected(databaseUrl)
@@ -66,7 +66,7 @@ async function hasLock(client: NonNullable<Awaited<ReturnType<typeof connected>>
   return (await client.query<{ locked: boolean }>(sql)).rows[0]?.locked === true
 }
 
-/** Hosts that launch DBOS themselves may make its tables at the same moment: one of them wins, the others find them. */
+/** Hosts that launch DBOS themselves may create its tables at the same time: one of them wins, the others find them. */
 function isClash(error: unknown): boolean {
   for (let cause = error; isObject(cause) || cause instanceof Error; cause = inner(cause)) {
     const { code } = cause as { readonly code?: unknown }
@@ -79,12 +79,12 @@ function whyOf(error: unknown): string {
   return error instanceof Error ? error.message : String(error)
 }
 
-/** DBOS has what went wrong in `error`. */
+/** DBOS has the cause in `error`. */
 function inner(error: object): unknown {
   return (error as { readonly error?: unknown }).error ?? (error as { readonly cause?: unknown }).cause
 }
 
-/** SQLSTATE: deadlock, and what is there already (a row, table, object, schema, column, function, database). */
+/** SQLSTATE: deadlock, and existing objects (row, table, object, schema, column, function, database). */
 const CLASHES: ReadonlySet<string> = new Set([
   ...['40P01', '23505', '42P07', '42710', '42P06'],
   ...['42701', '42723', '42P04'],

@@ -17,18 +17,18 @@ import {
 import type { DbosEngine, DbosQueueOptions } from './engine.js'
 
 export interface DbosRunsOptions<Output = string> {
-  /** What runs the runs; or which one does, by the run: told at every stretch, in whatever process it comes to be. */
+  /** The harness of the runs, or a function that returns that of a run: called for each stretch, in its process. */
   readonly harness: Harness<Output> | ((run: RunIdentity) => Harness<Output> | Promise<Harness<Output>>)
-  /** Where the runs are kept, for all processes: `postgresLog`, best in the database of the engine. */
+  /** The log of the runs, for all processes: `postgresLog`, ideally in the database of the engine. */
   readonly log: LogStore
-  /** The host's `DBOS`, not launched yet. Default: that of the package `@dbos-inc/dbos-sdk`, loaded here. */
+  /** The host's `DBOS`, not launched yet. Default: that of the package `@dbos-inc/dbos-sdk`. */
   readonly dbos?: DbosEngine | undefined
-  /** Launches DBOS, where the host does not use it otherwise. Default: the host launches it, after `dbosRuns`. */
+  /** Launches DBOS, for a host that does not use it otherwise. Default: the host launches it, after `dbosRuns`. */
   readonly launch?: DbosLaunch | undefined
   /** Name of the workflow and of the queue: the same in all processes that share the work. Default `thinharness`. */
   readonly name?: string | undefined
   readonly queue?: RunQueue | undefined
-  /** How often is looked for runs whose process is gone, in ms; `false`: only `takeOver` looks. Default 15 000. */
+  /** How often to look for runs whose process has ended, in ms; `false`: only `takeOver` looks. Default 15 000. */
   readonly takeOverEveryMs?: number | false | undefined
 }
 
@@ -38,19 +38,19 @@ export interface RunIdentity {
 }
 
 export interface DbosLaunch {
-  /** Connection string of the PostgreSQL database; DBOS makes its tables there, in the schema `dbos`. */
+  /** Connection string of the PostgreSQL database; DBOS creates its tables there, in the schema `dbos`. */
   readonly databaseUrl: string
-  /** What is queued goes to processes of the version that was new last. Default: the name of the runs and `-1`. */
+  /** Queued runs go to processes of the latest version. Default: the name of the runs and `-1`. */
   readonly applicationVersion?: string | undefined
 }
 
-/** Limits of the engine's queue; a run that waits for people takes no place. What is not given is unlimited. */
+/** Limits of the engine's queue; a run that waits for people does not count. Default: unlimited. */
 export interface RunQueue {
-  /** Runs under way at once, in all processes together. */
+  /** Concurrent runs in all processes together. */
   readonly concurrency?: number | undefined
-  /** Runs under way at once, in each process. */
+  /** Concurrent runs in each process. */
   readonly workerConcurrency?: number | undefined
-  /** So many stretches are begun in a period, in ms, at most. */
+  /** The most stretches that begin within a period, in ms. */
   readonly rateLimit?: { readonly limit: number; readonly periodMs: number } | undefined
   /** How often each process looks for work, in ms. Default 1000. */
   readonly pollMs?: number | undefined
@@ -60,11 +60,11 @@ export interface RunQueue {
 export interface StartOptions {
   /** Default: `run_` and 32 hex digits. */
   readonly runId?: string | undefined
-  /** Data of the host, told to tools, hooks and the log; never to the model. */
+  /** Data of the host, passed to tools, hooks and the log; never to the model. */
   readonly metadata?: JsonObject | undefined
-  /** Goes on from an earlier run's conversation. */
+  /** The conversation that the run continues. */
   readonly history?: History | undefined
-  /** Runs of a smaller number go first. Default 0. */
+  /** Runs with a smaller number begin first. Default 0. */
   readonly priority?: number | undefined
 }
 
@@ -98,12 +98,12 @@ const START_OPTIONS = partial<StartOptions>({
   priority: integer(0),
 })
 
-/** Throws `invalid_options`. Whatever the harness finds wrong fails the run's result. */
+/** Throws `invalid_options`. Problems that the harness finds reject the run's result. */
 export function parseStartOptions(options: StartOptions): StartOptions {
   return parse(START_OPTIONS, options, '`start`')
 }
 
-/** The same in the engine's terms. */
+/** The options of the engine's queue. */
 export function queueOptions({ concurrency, workerConcurrency, rateLimit, pollMs }: RunQueue): DbosQueueOptions {
   return {
     ...(concurrency !== undefined && { globalConcurrency: concurrency }),

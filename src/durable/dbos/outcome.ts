@@ -9,9 +9,9 @@ import type { EngineStretch } from './stretches.js'
 
 /** How often the engine is asked for the end of a stretch, in ms. */
 const POLL_MS = 500
-/** A stretch that is moved to another version is cancelled for a moment: how long is waited for that to pass, in ms. */
+/** How long to wait for a stretch that is moved to another version, in ms: it is cancelled for a moment. */
 const MOVE_MS = 2000
-/** How long a run that was cancelled may take to end, in ms, before its reader is told without what it had done. */
+/** How long to wait for the end of a cancelled run, in ms, before its result rejects without it. */
 const CANCEL_MS = 15_000
 
 interface OutcomeMeans<Output> {
@@ -20,7 +20,7 @@ interface OutcomeMeans<Output> {
   readonly harness: () => Promise<Harness<Output>>
 }
 
-/** What a stretch came to, when the engine has it: the run's result or its error, from the log. */
+/** The outcome of a stretch that the engine has ended: the run's result or its error, from the log. */
 export async function outcomeOf<Output>(
   stretch: EngineStretch,
   means: OutcomeMeans<Output>,
@@ -32,7 +32,7 @@ export async function outcomeOf<Output>(
   return endingOf({ harness: await means.harness(), log: means.log }, runId, seq)
 }
 
-/** Null when the stretch was cancelled. */
+/** Null if the stretch was cancelled. */
 async function awaitEnding<Output>(
   { workflowId, runId }: EngineStretch,
   { dbos, log }: OutcomeMeans<Output>,
@@ -54,19 +54,19 @@ async function awaitEnding<Output>(
   }
 }
 
-/** Where the run ended after it was cancelled. Throws `cancelled` when it does not say. */
+/** The number of the event that ended a cancelled run. Rejects with `cancelled` if there is none. */
 async function endAfterCancel({ runId, after }: EngineStretch, log: LogStore): Promise<number> {
-  const patientUntil = Date.now() + CANCEL_MS
+  const until = Date.now() + CANCEL_MS
   for (;;) {
     const status = (await log.inspect({ kind: 'run', id: runId }))?.status
-    const seq = status === 'running' ? null : await endBehind(log, runId, after)
+    const seq = status === 'running' ? null : await endAfter(log, runId, after)
     if (seq !== null) return seq
-    if (status !== 'running' || Date.now() > patientUntil) throw cancelled(runId, status === undefined)
+    if (status !== 'running' || Date.now() > until) throw cancelled(runId, status === undefined)
     await delay(POLL_MS)
   }
 }
 
-async function endBehind(log: LogStore, runId: string, after: number): Promise<number | null> {
+async function endAfter(log: LogStore, runId: string, after: number): Promise<number | null> {
   for await (const { kind, seq } of log.read({ kind: 'run', id: runId }, { after }))
     if (kind === 'run_completed' || kind === 'run_failed') return seq
   return null

@@ -22,39 +22,39 @@ import { attributesOf, stretchesOf, workflowIdOf } from './stretches.js'
 import type { EngineStretch } from './stretches.js'
 import { TakeOver } from './take-over.js'
 
-/** A run that the engine has, in whatever process it is. */
+/** A run of the engine, in any process. */
 export interface DbosRun<Output = string> {
   readonly runId: string
   /**
-   * Waits for the run's end, or its next pause, and gives it as `harness.run` does: typed, from the log. Rejects with the
-   * `HarnessError` that the run ended in.
+   * Waits for the run's end, or its next pause, and resolves to the same as `harness.run`, from the log. Rejects with the
+   * `HarnessError` with which the run ended.
    */
   result(): Promise<HarnessResult<Output>>
 }
 
-/** Runs on DBOS: begun anywhere, carried out by whichever process has a place, taken over when that one dies. */
+/** Runs on DBOS: started in any process, executed by one that has capacity, taken over by another if that one dies. */
 export interface DbosRuns<Output = string> extends AsyncDisposable {
-  /** Puts a run into the queue. Rejects with `run_exists` when there is one of its id. */
+  /** Puts a run into the queue. Rejects with `run_exists` if there is a run with its id. */
   start(prompt: Prompt, options?: StartOptions): Promise<DbosRun<Output>>
   /**
-   * Puts the answers to pending items into the queue; those that are missing leave the run waiting. Rejects with
-   * `invalid_answer` when nothing waits for one of them, and with `invalid_state` when the run does not wait, or other
-   * answers to the same pause are under way. What the harness finds wrong with them is told by `result`.
+   * Puts answers to pending items into the queue; items without an answer keep the run waiting. Rejects with
+   * `invalid_answer` for an answer to no pending item, and with `invalid_state` if the run does not wait, or if other answers
+   * to the same pause are in progress. `result` rejects for answers that the harness rejects.
    */
   answer(runId: string, answers: readonly Answer[]): Promise<DbosRun<Output>>
-  /** A run that was started here or elsewhere, as it stands. Rejects with `run_not_found`. */
+  /** A run that was started in any process. Rejects with `run_not_found`. */
   get(runId: string): Promise<DbosRun<Output>>
-  /** What people have to answer before the run goes on. Rejects with `run_not_found`. */
+  /** The items that people have to answer before the run continues. Rejects with `run_not_found`. */
   pending(runId: string): Promise<readonly PendingItem[]>
-  /** Cancels what is queued or under way, wherever it is, within about a second; false when there is nothing. */
+  /** Cancels a run that is queued or in progress, in any process, within about a second; false if there is none. */
   cancel(runId: string): Promise<boolean>
-  /** The run's durable events as they come, from any process; ends behind its end, and behind a pause. */
+  /** The run's durable events as they are stored, by any process; ends after the run's end, and after a pause. */
   events(runId: string, options?: FollowOptions): AsyncIterable<DurableEvent>
-  /** Looks now for work whose process is gone, and gives it back to the queue; the ids of those runs. */
+  /** Puts runs whose process has ended back into the queue; resolves to their ids. */
   takeOver(): Promise<readonly string[]>
   /**
-   * Stops looking for work, and shuts DBOS down where `dbosRuns` has launched it, waiting `waitMs` for runs under way.
-   * Those that have not ended by then are taken over by others once this process has ended.
+   * Stops looking for work, and shuts DBOS down if `dbosRuns` has launched it, after waiting `waitMs` for runs in progress.
+   * Runs that have not ended by then are taken over by other processes once this one has ended.
    */
   close(options?: { readonly waitMs?: number }): Promise<void>
 }
@@ -86,7 +86,7 @@ export class HarnessRuns<Output> implements DbosRuns<Output> {
     this.#takeOverEveryMs = takeOverEveryMs
   }
 
-  /** Tells the engine of the work; it begins when the engine is launched. */
+  /** Registers the workflow; work begins when the engine is launched. */
   register(): void {
     this.#dbos.registerWorkflow((work, metadata) => this.#carryOut(work, metadata), { name: this.#name })
     this.#dbos.registerLifecycleCallback({
@@ -127,7 +127,7 @@ export class HarnessRuns<Output> implements DbosRuns<Output> {
     if (stretch !== null) return this.#runOf(stretch)
     throw new HarnessError(
       'invalid_state',
-      `Run \`${runId}\` is taking other answers now: look at what is pending again.`,
+      `Run \`${runId}\` is taking other answers now: read its pending items again.`,
     )
   }
 
@@ -175,7 +175,7 @@ export class HarnessRuns<Output> implements DbosRuns<Output> {
     await this.#dbos.shutdown(waitMs > 0 ? { workflowCompletionTimeoutMS: waitMs } : {})
   }
 
-  /** The workflow: one step. The engine may do it again; what has been done is in the log. */
+  /** The workflow: one step. The engine may repeat it; completed work is in the log. */
   #carryOut(work: StretchWork, metadata: JsonObject): Promise<StretchEnding> {
     return this.#dbos.runStep(() => this.#perform(work, metadata), { name: 'stretch' })
   }
@@ -205,7 +205,7 @@ export class HarnessRuns<Output> implements DbosRuns<Output> {
     return { runId, result: () => outcomeOf(stretch, { dbos: this.#dbos, log: this.#log, harness }) }
   }
 
-  /** Null when the same is under way, or has just been put there by somebody else. */
+  /** Null if the same is in progress, or another process has just queued it. */
   async #enqueue(
     work: StretchWork,
     given: { readonly after: number; readonly metadata: JsonObject; readonly priority?: number | undefined },
@@ -248,12 +248,12 @@ export class HarnessRuns<Output> implements DbosRuns<Output> {
     if (this.#dbos.isInitialized()) return
     throw new HarnessError(
       'invalid_state',
-      'DBOS is not launched: call `DBOS.launch()`, or give `launch` to `dbosRuns`.',
+      'DBOS is not launched: call `DBOS.launch()`, or pass `launch` to `dbosRuns`.',
     )
   }
 }
 
-/** Refuses at once what can be seen to answer nothing. */
+/** Rejects answers to no pending item. */
 function checkCallIds(answers: unknown, pending: readonly PendingItem[]): void {
   const waiting = pending.map(({ callId }) => callId)
   const known = `Waiting: ${waiting.map((callId) => `\`${callId}\``).join(', ')}.`
@@ -261,15 +261,15 @@ function checkCallIds(answers: unknown, pending: readonly PendingItem[]): void {
     throw new HarnessError('invalid_answer', `Expected a list of answers. ${known}`)
   }
   const callIds = answers.map((answer: unknown) => (isObject(answer) ? answer['callId'] : undefined))
-  const stray = callIds.findIndex((callId) => !waiting.some((each) => each === callId))
-  if (stray === -1) return
-  throw new HarnessError('invalid_answer', `Nothing waits for an answer to \`${String(callIds[stray])}\`. ${known}`)
+  const unknown = callIds.findIndex((callId) => !waiting.some((each) => each === callId))
+  if (unknown === -1) return
+  throw new HarnessError('invalid_answer', `Nothing waits for an answer to \`${String(callIds[unknown])}\`. ${known}`)
 }
 
 function runExists(runId: string): HarnessError {
-  return new HarnessError('run_exists', `There is a run \`${runId}\` already.`)
+  return new HarnessError('run_exists', `Run \`${runId}\` exists already.`)
 }
 
 function runNotFound(runId: string): HarnessError {
-  return new HarnessError('run_not_found', `Neither the engine nor the log knows a run \`${runId}\`.`)
+  return new HarnessError('run_not_found', `Neither the engine nor the log has a run \`${runId}\`.`)
 }

@@ -5,31 +5,31 @@ import type { DbosEngine, DbosWorkflow } from './engine.js'
 export interface EngineStretch {
   readonly workflowId: string
   readonly runId: string
-  /** Number of the event that it goes on behind; 0 for the first. */
+  /** Number of the event after which it begins; 0 for the first. */
   readonly after: number
   readonly isUnderWay: boolean
 }
 
-/** Run ids have no `/`. `attempt` counts from 1: the next one is for when the last one was refused. */
+/** Run ids have no `/`. `attempt` counts from 1: the next one follows a refused one. */
 export function workflowIdOf(runId: string, after: number, attempt: number): string {
   return `${runId}/${after}.${attempt}`
 }
 
-/** The stretch that a workflow is; null for one whose id we have not made. */
+/** The stretch of a workflow; null for another id. */
 export function stretchOf(workflow: DbosWorkflow): EngineStretch | null {
   const [, runId, after] = /^([^/]+)\/(\d+)\.\d+$/.exec(workflow.workflowID) ?? []
   if (runId === undefined) return null
   return { workflowId: workflow.workflowID, runId, after: Number(after), isUnderWay: isUnderWay(workflow) }
 }
 
-/** Those of a run that the engine knows, the last one last. */
+/** The stretches of a run, in order. */
 export async function stretchesOf(dbos: DbosEngine, name: string, runId: string): Promise<readonly EngineStretch[]> {
   const query = { workflowName: name, attributes: attributesOf(runId), loadInput: false, loadOutput: false } as const
   const found = [...(await dbos.listWorkflows(query))].sort((one, other) => one.createdAt - other.createdAt)
   return found.map(stretchOf).filter((stretch) => stretch !== null)
 }
 
-/** By what the stretches of a run are found: the engine has an index of attributes. */
+/** The attributes by which the stretches of a run are found: the engine has an index of them. */
 export function attributesOf(runId: string): Record<string, unknown> {
   return { thinharnessRun: runId }
 }

@@ -4,17 +4,17 @@ import type { DbosEngine, DbosWorkflow } from './engine.js'
 import { stretchOf } from './stretches.js'
 
 /**
- * How long ago the engine must have given a stretch to a process that has not begun it, or has ended it without telling
- * the engine, before that process counts as gone, in ms. By the clocks of the database and of this machine.
+ * The time, in ms, after which a process counts as ended that was given a stretch and has not begun it, or has ended it
+ * without reporting that to the engine. By the clocks of the database and of this machine.
  */
 const BEGUN_OR_GONE_MS = 60_000
 
-/** Gives work back to the queue whose process is gone, by the claims in the log. */
+/** Puts runs whose process has ended back into the queue, by the claims in the log. */
 export class TakeOver {
   readonly #dbos: DbosEngine
   readonly #log: LogStore
   readonly #name: string
-  /** Workflows under way in this process. */
+  /** Workflows in progress in this process. */
   readonly #here: ReadonlySet<string>
   #timer: NodeJS.Timeout | undefined
 
@@ -34,7 +34,7 @@ export class TakeOver {
     const look = (): void => {
       if (looking) return
       looking = true
-      // A database that cannot be reached now is asked again.
+      // If the database cannot be reached, the next round tries again.
       this.once()
         .catch(() => undefined)
         .finally(() => (looking = false))
@@ -46,7 +46,7 @@ export class TakeOver {
     clearInterval(this.#timer)
   }
 
-  /** The runs that were given back. */
+  /** The runs that were put back. */
   async once(): Promise<readonly string[]> {
     const given: string[] = []
     for (const workflow of await this.#candidates()) {
@@ -61,8 +61,8 @@ export class TakeOver {
   }
 
   /**
-   * What processes of this version have in hand; where this is the latest one, also what is tied to earlier versions:
-   * nobody else might be left to do it.
+   * The workflows of this version; if it is the latest one, also those of earlier versions, which may have no other
+   * process left.
    */
   async #candidates(): Promise<readonly DbosWorkflow[]> {
     const { applicationVersion: own } = this.#dbos
@@ -85,18 +85,18 @@ export class TakeOver {
       await this.#dbos.resumeWorkflow(workflowID, { queueName })
       return
     }
-    // A resumed workflow stays with its version; only one that has been ended can be moved to another.
+    // A resumed workflow keeps its version; only one that has been ended can be moved to another.
     await this.#dbos.cancelWorkflow(workflowID)
     await this.#dbos.rewindWorkflow(workflowID, { queueName, applicationVersion })
   }
 }
 
-/** Versions further back are not looked at. */
+/** Earlier versions are ignored. */
 const MOST_VERSIONS = 100
 
 /**
- * Who has a run in hand has claimed it, so that `interrupted` says enough. Of a process that `dbosRuns` has launched its
- * id tells whether it is there.
+ * A process that executes a run has claimed it, so the status `interrupted` is sufficient. The id of a process that
+ * `dbosRuns` has launched shows if it has ended.
  */
 function isGone(workflow: DbosWorkflow, status: RunStatus | null): boolean {
   const { status: engineStatus, executorId = '', dequeuedAt, updatedAt, createdAt } = workflow

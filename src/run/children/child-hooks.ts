@@ -4,13 +4,10 @@ import type { HarnessResult } from '../../contracts/result.js'
 import type { RunContext } from '../core/context.js'
 import type { HookContexts } from '../hooks/hook-events.js'
 
-/** What the hooks are told of a run under a call. */
+/** The fields about a child run that its hooks receive. */
 export type AboutChild = HookContexts['before_subagent_run']
 
-/**
- * Asks the `before_subagent_run` hooks of the run that starts a child; rejects with `cancelled_by_hook` when one does not
- * let it begin.
- */
+/** Asks the `before_subagent_run` hooks of the parent. Rejects with `cancelled_by_hook` if one of them blocks the child. */
 export async function askBeforeChild(parent: RunContext, about: AboutChild): Promise<void> {
   if (!parent.hooks.has('before_subagent_run')) return
   let cancel: string | true | undefined
@@ -25,22 +22,22 @@ export async function askBeforeChild(parent: RunContext, about: AboutChild): Pro
 }
 
 /**
- * What a child came to, once the `after_subagent_run` hooks of its parent have been told. They are told of a run that
- * went on here and has ended, not of one that pauses, was not let begin, or had ended before.
+ * The outcome of a child, after the `after_subagent_run` hooks of its parent. They are asked about a run that ended in this
+ * process, not about one that pauses, was blocked, or had ended before.
  */
-export async function toldAfterChild<Output>(
+export async function afterChild<Output>(
   parent: RunContext,
   about: AboutChild,
   { child, outcome }: { readonly child: RunContext; readonly outcome: Promise<HarnessResult<Output>> },
 ): Promise<HarnessResult<Output>> {
   const [settled] = await Promise.allSettled([outcome])
   const isOver = settled.status === 'rejected' || settled.value.pending.length === 0
-  if (isOver && child.hasBegun && parent.hooks.has('after_subagent_run')) await tellAfterChild(parent, about, settled)
+  if (isOver && child.hasBegun && parent.hooks.has('after_subagent_run')) await askAfterChild(parent, about, settled)
   if (settled.status === 'rejected') throw settled.reason
   return settled.value
 }
 
-async function tellAfterChild(
+async function askAfterChild(
   parent: RunContext,
   about: AboutChild,
   settled: PromiseSettledResult<HarnessResult<unknown>>,
@@ -55,7 +52,7 @@ async function tellAfterChild(
   )
 }
 
-/** A hook that fails in strict mode is the end of the run that asks it, not of the child alone. */
+/** A hook that fails closed ends the run that asks it, not the child alone. */
 async function failingParent(parent: RunContext, asked: Promise<void>): Promise<void> {
   try {
     await asked

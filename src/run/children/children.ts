@@ -26,7 +26,7 @@ interface Child {
 interface ChildEnd {
   readonly usage: RunUsage
   readonly pending: readonly PendingItem[]
-  /** With which the call finds it again; null for a run that never began. */
+  /** Null for a run that never began. */
   readonly state: () => ResumeState | null
 }
 
@@ -36,7 +36,7 @@ export type UsedRuns = Pick<DurablePayloads['tool_call_completed'], 'childUsage'
 /** The call whose runs they are. */
 export type ParentCall = Pick<BatchCall, 'callId' | 'name' | 'children' | 'answers'>
 
-/** The runs that one call starts: what they use, and what they ask of people, is the call's, but for those in the background. */
+/** The runs that one call starts. Their usage and their questions belong to the call, except those of background runs. */
 export class CallChildren {
   readonly #context: RunContext
   readonly #frozen: Frozen
@@ -45,7 +45,7 @@ export class CallChildren {
   readonly #left = new Map<string, LeftChild>()
   readonly #isAgain: boolean
 
-  /** `isAgain`: the call has ended before, so that whatever it waited for then is known. */
+  /** `isAgain`: the call has ended before; its runs exist. */
   constructor(
     context: RunContext,
     frozen: Frozen,
@@ -78,7 +78,7 @@ export class CallChildren {
     const child: Child = { runId, started, end: null }
     this.#children.set(runId, child)
     const result = this.#watch(child, `${this.#call.callId}/${key}/`)
-    // A handler that does not look at it learns of it by the run's events.
+    // A handler may ignore it.
     result.catch(ignore)
     return { runId, result: result as Promise<HarnessResult<Output>> }
   }
@@ -88,7 +88,7 @@ export class CallChildren {
     key: string,
     start: Pick<ChildStart, 'options' | 'signal' | 'within' | 'isKnown'>,
   ): StartedChild {
-    // In front of the call ids of a child, in what its parent asks of people.
+    // Before the call ids of a child, in the pending items of its parent.
     const prefix = `${this.#call.callId}/${key}/`
     const stored = this.#call.children.find((child) => child.runId === runId) ?? null
     const answers = this.#call.answers
@@ -97,7 +97,7 @@ export class CallChildren {
     return this.#frozen.startChild(this.#context, this.#call.callId, { runId, stored, answers, ...start })
   }
 
-  /** Its options are checked now; it begins when the call has ended well. */
+  /** Checks its options now; it begins when the call has succeeded. */
   #leave<Output>(runId: string, key: string, options: SpawnOptions<Output>): ChildRun<Output> {
     const line = typeof options.background === 'object' ? options.background : null
     const spec = this.#frozen.tools.get(this.#call.name)
@@ -114,28 +114,28 @@ export class CallChildren {
       shut(new HarnessError('cancelled', 'The call that would have left this run in the background did not succeed.'))
     }
     const { agentName: agent = 'default', prompt } = options
-    const said =
+    const text =
       typeof prompt === 'string' ? prompt : prompt.map((part) => (part.type === 'text' ? part.text : '')).join(' ')
-    const task = wholeStart(said, LONGEST_TASK)
+    const task = wholeStart(text, LONGEST_TASK)
     this.#left.set(runId, { key, childRunId: runId, agent, task, started, begin: open, drop })
     const result = Promise.reject<HarnessResult<Output>>(notWaitedFor(runId))
     result.catch(ignore)
     return { runId, result }
   }
 
-  /** Those for the background. */
+  /** The background runs. */
   get left(): readonly LeftChild[] {
     return [...this.#left.values()]
   }
 
-  /** Those for the background, to be begun now. */
+  /** The background runs, to be begun now. */
   takeLeft(): readonly LeftChild[] {
     const { left } = this
     this.#left.clear()
     return left
   }
 
-  /** Those for the background that have not been taken never begin. */
+  /** Background runs that have not been taken never begin. */
   dropLeft(): void {
     for (const child of this.takeLeft()) child.drop()
   }
@@ -151,12 +151,12 @@ export class CallChildren {
     return { ...used, background }
   }
 
-  /** Resolves when all have come to a pause or an end. */
+  /** Resolves when all have paused or ended. */
   async settled(): Promise<void> {
     await Promise.all([...this.#children.values()].map(({ started }) => started.outcome.then(ignore, ignore)))
   }
 
-  /** The call has ended: those that it has not waited for, or was stopped under, end with it. */
+  /** The call has ended: the runs that it has not waited for end with it. */
   async end(): Promise<void> {
     for (const { started, end } of this.#children.values()) {
       if (end === null) started.abort.abort(new HarnessError('cancelled', 'The call that started this run has ended.'))
@@ -169,7 +169,7 @@ export class CallChildren {
     return this.waiting.length > 0
   }
 
-  /** What the children that have paused ask, as items of the run that their call is in. */
+  /** The pending items of the children that have paused, as items of the run of their call. */
   get waiting(): readonly PendingItem[] {
     return [...this.#children.values()].flatMap(({ end }) => end?.pending ?? [])
   }
@@ -180,7 +180,7 @@ export class CallChildren {
     return documents.map((document) => this.#context.children.refer(document))
   }
 
-  /** What they have used; null when there are none. */
+  /** Their usage; null if there are none. */
   get usage(): RunUsage | null {
     if (this.#children.size === 0) return null
     return [...this.#children.values()].reduce(
@@ -204,20 +204,20 @@ export class CallChildren {
   }
 }
 
-/** Characters of a task that are told with its report. */
+/** Characters of a task that are stored with its report. */
 const LONGEST_TASK = 200
 
 function notEnteredAgain(toolName: string): HarnessError {
   return new HarnessError(
     'invalid_options',
-    `After a crash a run in the background is found by entering its tool again: give \`${toolName}\` \`onUnknownOutcome: 'retry'\`.`,
+    `After a crash, a background run is found by entering its tool again: give \`${toolName}\` \`onUnknownOutcome: 'retry'\`.`,
   )
 }
 
 function notWaitedFor(runId: string): HarnessError {
   return new HarnessError(
     'invalid_state',
-    `Run \`${runId}\` works in the background: it begins when the call has ended, and its report comes as a message.`,
+    `Run \`${runId}\` is a background run: it begins when the call has ended, and its report is a message.`,
   )
 }
 
@@ -228,7 +228,7 @@ function gate(): { opened: Promise<void>; open: () => void; shut: (reason: Error
   return { opened, open, shut }
 }
 
-/** The same whenever the call comes to this child, so that a recovered parent finds it again. */
+/** The same for every entry of the call, so that a recovered parent finds its child. */
 export function childRunId(parentRunId: string, callId: string, key: string): string {
   const digest = createHash('sha256')
     .update(JSON.stringify([parentRunId, callId, key]))

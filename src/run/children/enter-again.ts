@@ -10,16 +10,17 @@ import type { LeftChild } from './left-child.js'
 import { toolContext, toolSurroundings } from '../core/tool-context.js'
 
 /**
- * Enters the handler of a call that has ended once more, up to where it has spawned `runs`, which it left in the
- * background before a crash or a pause: what they are made of is in its code alone. Those that it does not spawn any more
- * are missing from what this gives.
+ * Enters the handler of an ended call again, until it has spawned `runs`, the background runs that it started before a crash
+ * or a pause: only its code knows their options. Runs that it no longer spawns are missing from the result.
  */
 export async function enterAgain(
   context: RunContext,
   frozen: Frozen,
-  runs: readonly [BackgroundRun, ...BackgroundRun[]],
+  runs: readonly BackgroundRun[],
 ): Promise<readonly LeftChild[]> {
-  const { callId, toolName: name, arguments: text, askedBefore = {} } = runs[0]
+  const [first] = runs
+  if (first === undefined) return []
+  const { callId, toolName: name, arguments: text, askedBefore = {} } = first
   const spec = frozen.tools.get(name)
   const checked = spec === undefined ? null : await checkArguments(spec, text)
   if (spec === undefined || checked?.ok !== true) return []
@@ -55,11 +56,11 @@ export async function enterAgain(
   return found()
 }
 
-/** Thrown to a handler that has done what it was entered for. */
+/** Thrown to a handler once it has spawned its runs. */
 class EnteredAgain extends Error {
   override readonly name = 'EnteredAgain'
 
   constructor() {
-    super('The call has ended before, and its runs are found again: a handler must not catch this.')
+    super('The call has ended before, and its runs have been found: a handler must not catch this.')
   }
 }

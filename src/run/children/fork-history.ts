@@ -5,7 +5,7 @@ import type { RunState } from '../machine/state.js'
 
 /**
  * The conversation that a fork under call `callId` begins with: the run's own up to the reply that made the call, with an
- * answer to each call of that reply. What the other calls come to is left out, since it depends on who is first: the same
+ * answer to each call of that reply. The outcomes of the other calls are left out, since they depend on the order of execution: the same
  * call always gives the same conversation.
  */
 export function forkHistory({ transcript }: RunState, callId: string, at: string): readonly TranscriptEntry[] {

@@ -4,8 +4,8 @@ import type { ToolReach, ToolSpec } from '../../tools/spec.js'
 
 /**
  * Refuses a child run that could do more than its parent. Of a tool that the parent has, a child may have another one, but
- * not get rid of the approval. Another tool may touch, by what its author states, only what a tool of the parent touches
- * under no more approval. A tool that states nothing may touch anything: so may the child of a run that has one.
+ * not one with less approval. Any other tool may reach, as its author states, only what a tool of the parent reaches
+ * with no more approval. A tool that states nothing may reach anything; so may the child of a run that has such a tool.
  * @throws HarnessError `invalid_options`.
  */
 export function checkGrants(
@@ -33,12 +33,12 @@ export function checkGrants(
   }
 }
 
-/** Whether a tool asks a person wherever another does. */
+/** True if a tool asks a person whenever the other does. */
 function asksEnough({ requiresApproval = false }: ToolSpec, { requiresApproval: rule = false }: ToolSpec): boolean {
   return rule === false || requiresApproval === true || requiresApproval === rule
 }
 
-/** What a tool can touch that none of the others can. */
+/** The part of a tool's reach that none of the others has. */
 function beyond({ reach }: ToolSpec, others: readonly ToolSpec[], root: string): string | undefined {
   const given = others.map((other) => other.reach)
   if (given.includes(undefined)) return undefined

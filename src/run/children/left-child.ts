@@ -1,14 +1,14 @@
 import type { StartedChild } from '../core/started-child.js'
 
-/** A run for the background: it begins once the call that leaves it has ended well. */
+/** A background run: it begins once its call has succeeded. */
 export interface LeftChild {
   readonly key: string
   readonly childRunId: string
   readonly agent: string
   readonly task: string
   readonly started: StartedChild
-  /** It may begin. */
+  /** Lets it begin. */
   readonly begin: () => void
-  /** It never will. */
+  /** It will not begin. */
   readonly drop: () => void
 }

@@ -16,30 +16,26 @@ import type { Frozen } from '../core/frozen.js'
 import type { InputPort } from '../stream/input.js'
 import type { LeftChild } from './left-child.js'
 
-/** What a run in the background has come to. */
-type Came =
-  | { readonly kind: 'ended'; readonly outcome: ToolOutcome; readonly usage: RunUsage }
-  | {
-      readonly kind: 'paused'
-      readonly items: readonly PendingItem[]
-      readonly state: ResumeState | null
-      readonly usage: RunUsage
-    }
+/** The outcome of a background run, or its pause. */
+type Settlement = (
+  | { readonly kind: 'ended'; readonly outcome: ToolOutcome }
+  | { readonly kind: 'paused'; readonly items: readonly PendingItem[]; readonly state: ResumeState }
+) & { readonly usage: RunUsage }
 
-interface Known {
-  /** Null where it could not be started again. */
+interface KnownRun {
+  /** Null if it could not be started again. */
   readonly child: LeftChild | null
-  /** Null while it is at work. */
-  came: Came | null
-  isTold: boolean
+  /** Null while it is in progress. */
+  settlement: Settlement | null
+  isReported: boolean
 }
 
-/** The runs in the background of one run, in this process. */
+/** The background runs of one run, in this process. */
 export class OtherRuns {
   readonly #context: RunContext
   readonly #frozen: Frozen
-  /** By the id of the run among those of its parent. */
-  readonly #known = new Map<string, Known>()
+  /** By the id of the background run. */
+  readonly #known = new Map<string, KnownRun>()
   #wake: () => void = ignore
 
   constructor(context: RunContext, frozen: Frozen) {
@@ -54,85 +50,85 @@ export class OtherRuns {
   /** Reports the runs that have ended, or that ask people. True if there are any. */
   async report(until: Until, input: InputPort | null): Promise<boolean> {
     await this.#findAgain()
-    for (let told = false; ;) {
-      told = (await this.#tellSettled()) || told
-      const isAtWork = [...this.#known.values()].some(({ came }) => came === null)
-      const isEnough = until === 'now' || (until === 'next' && (told || (input?.waiting ?? 0) > 0))
-      if (!isAtWork || isEnough) return told
+    for (let hasReported = false; ;) {
+      hasReported = (await this.#reportSettled()) || hasReported
+      const isEnough = until === 'now' || (until === 'next' && (hasReported || (input?.waiting ?? 0) > 0))
+      if (!this.#isInProgress || isEnough) return hasReported
       await this.#change(until === 'next' ? input : null)
     }
   }
 
   async end(): Promise<void> {
-    for (const { child, came } of this.#known.values()) if (came === null) child?.started.abort.abort(endedWithParent())
-    while ([...this.#known.values()].some(({ came }) => came === null)) await this.#change(null)
+    for (const { child, settlement } of this.#known.values())
+      if (settlement === null) child?.started.abort.abort(new HarnessError('cancelled', PARENT_ENDED))
+    while (this.#isInProgress) await this.#change(null)
     for (const run of this.#runs) {
-      const came = this.#known.get(run.id)?.came ?? null
-      await this.#report(run, came?.kind === 'ended' ? came : { outcome: CANCELLED, usage: came?.usage ?? NO_USAGE })
+      const settlement = this.#known.get(run.id)?.settlement ?? null
+      const cancelled = { outcome: CANCELLED, usage: settlement?.usage ?? NO_USAGE }
+      await this.#report(run, settlement?.kind === 'ended' ? settlement : cancelled)
     }
     this.#known.clear()
   }
 
-  /** Those of which nothing has been reported yet. */
+  get #isInProgress(): boolean {
+    return [...this.#known.values()].some(({ settlement }) => settlement === null)
+  }
+
+  /** The background runs without a report. */
   get #runs(): readonly BackgroundRun[] {
     return this.#context.state.background?.runs ?? []
   }
 
   #begin(id: string, child: LeftChild): void {
-    const known: Known = { child, came: null, isTold: false }
+    const known: KnownRun = { child, settlement: null, isReported: false }
     this.#known.set(id, known)
     child.started.outcome
       .then(
-        (result) => (known.came = this.#cameTo(result, id)),
-        (error: unknown) => (known.came = failed(error)),
+        (result) => (known.settlement = this.#settlementOf(result, id)),
+        (error: unknown) => (known.settlement = failed(error)),
       )
       .finally(() => this.#wake())
       .catch(ignore)
     child.begin()
   }
 
-  /** Those that were left behind in an earlier process, or before a pause. */
+  /** Starts the runs of an earlier process, or from before a pause. */
   async #findAgain(): Promise<void> {
     const missing = this.#runs.filter(({ id }) => !this.#known.has(id))
-    const byCall = new Map<string, [BackgroundRun, ...BackgroundRun[]]>()
-    for (const run of missing) {
-      const same = byCall.get(run.callId)
-      if (same === undefined) byCall.set(run.callId, [run])
-      else same.push(run)
-    }
     await Promise.all(
-      [...byCall.values()].map(async (runs) => {
+      [...new Set(missing.map(({ callId }) => callId))].map(async (callId) => {
+        const runs = missing.filter((run) => run.callId === callId)
         const found = await enterAgain(this.#context, this.#frozen, runs)
         for (const { id, key } of runs) {
           const child = found.find((each) => each.key === key)
-          if (child === undefined) this.#known.set(id, { child: null, came: LOST, isTold: false })
+          if (child === undefined) this.#known.set(id, { child: null, settlement: LOST, isReported: false })
           else this.#begin(id, child)
         }
       }),
     )
   }
 
-  async #tellSettled(): Promise<boolean> {
-    let told = false
+  async #reportSettled(): Promise<boolean> {
+    let hasReported = false
     for (const run of this.#runs) {
       const known = this.#known.get(run.id)
-      if (known === undefined || known.came === null || known.isTold) continue
-      known.isTold = true
-      told = (await this.#tell(run, known.came)) || told
+      if (known === undefined || known.settlement === null || known.isReported) continue
+      known.isReported = true
+      hasReported = (await this.#emit(run, known.settlement)) || hasReported
     }
-    return told
+    return hasReported
   }
 
-  async #tell(run: BackgroundRun, came: Came): Promise<boolean> {
-    if (came.kind === 'ended') {
+  /** False if its questions have been emitted before. */
+  async #emit(run: BackgroundRun, settlement: Settlement): Promise<boolean> {
+    if (settlement.kind === 'ended') {
       this.#known.delete(run.id)
-      await this.#report(run, came)
+      await this.#report(run, settlement)
       return true
     }
-    const { items, state } = came
-    const isKnown = run.answers.length === 0 && JSON.stringify(run.waiting) === JSON.stringify(items)
-    if (isKnown) return false
-    const children = state === null ? [] : [this.#context.children.refer(state)]
+    const { items, state } = settlement
+    if (run.answers.length === 0 && JSON.stringify(run.waiting) === JSON.stringify(items)) return false
+    const children = [this.#context.children.refer(state)]
     await this.#context.emit('approval_requested', { items, background: run.id, children })
     return true
   }
@@ -146,14 +142,14 @@ export class OtherRuns {
     await this.#context.emit('background_reported', {
       ...{ callId, toolName, childRunId, agent, ok },
       errorType: outcome.kind === 'failed' ? outcome.errorType : null,
-      // Still JSON, and no text in it can end the notice.
+      // No string in it can end the notice; it remains JSON.
       content: renderNotice({ kind: 'background_report', content: text.replaceAll('</', '<\\/') }),
       source: { kind: 'agent', name: agent },
       childUsage: usage,
     })
   }
 
-  #cameTo(result: HarnessResult<unknown>, id: string): Came {
+  #settlementOf(result: HarnessResult<unknown>, id: string): Settlement {
     const { usage, text } = result
     if (result.status === 'paused') {
       const items = itemsWithin(result.pending, `${id}/`, this.#context.runId)
@@ -164,7 +160,7 @@ export class OtherRuns {
     return { kind: 'ended', outcome: { kind: 'succeeded', content }, usage }
   }
 
-  /** Resolves when one of them has come to something, or somebody says something to the run. */
+  /** Resolves when one of them has ended or paused, or the run receives a message. */
   async #change(input: InputPort | null): Promise<void> {
     let stopListening: (() => void) | undefined
     await new Promise<void>((resolve) => {
@@ -175,7 +171,7 @@ export class OtherRuns {
   }
 }
 
-/** In a fork, the runs in the background begin again under the new run. */
+/** In a fork, background runs begin again as child runs of the new run. */
 export function otherRunsOfFork({ background }: RunState, runId: string): Pick<RunState, 'background'> {
   if (background === undefined) return {}
   const runs = background.runs.map((run) => {
@@ -185,25 +181,17 @@ export function otherRunsOfFork({ background }: RunState, runId: string): Pick<R
   return { background: { ...background, runs } }
 }
 
-function failed(error: unknown): Came {
+function failed(error: unknown): Settlement {
   const { code, message, run } =
     error instanceof HarnessError ? error : new HarnessError('cancelled', 'The run was cancelled before it began.')
   const outcome = { kind: 'failed', errorType: code, content: message, retry: false } as const
   return { kind: 'ended', outcome, usage: run?.usage ?? NO_USAGE }
 }
 
-function endedWithParent(): HarnessError {
-  return new HarnessError('cancelled', 'The run that this one worked for has ended.')
-}
+const PARENT_ENDED = 'The run that this one worked for has ended.'
+const CANCELLED: ToolOutcome = { kind: 'failed', errorType: 'cancelled', content: PARENT_ENDED, retry: false }
 
-const CANCELLED: ToolOutcome = {
-  kind: 'failed',
-  errorType: 'cancelled',
-  content: 'The run that this one worked for has ended.',
-  retry: false,
-}
-
-const LOST: Came = {
+const LOST: Settlement = {
   kind: 'ended',
   outcome: {
     kind: 'failed',

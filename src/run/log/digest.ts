@@ -11,7 +11,7 @@ import { unanswered } from '../machine/batch-call.js'
  */
 export type RunStatus = 'running' | 'paused' | 'interrupted' | 'completed' | 'failed' | 'cancelled'
 
-/** A run in short. */
+/** The summary of a run. */
 export interface RunSummary {
   readonly runId: string
   readonly status: RunStatus
@@ -26,7 +26,7 @@ export interface RunSummary {
   readonly model: string | null
   readonly metadata: JsonObject
   readonly usage: RunUsage
-  /** Items that people have to answer, those of its child runs included. */
+  /** Items that people have to answer, including those of its child runs. */
   readonly pending: readonly PendingItem[]
   /** The run and the call that started it; null at the top. */
   readonly parent: RunParent | null
@@ -35,7 +35,7 @@ export interface RunSummary {
   readonly lastSeq: number
 }
 
-/** A thread in short. */
+/** The summary of a thread. */
 export interface ThreadSummary {
   readonly threadId: string
   /** Times of the first and the last event: ISO 8601 in UTC. */
@@ -43,9 +43,9 @@ export interface ThreadSummary {
   readonly updatedAt: string
   /** Number of the last event. */
   readonly lastSeq: number
-  /** Who has claimed it; null if nobody has, or its process has ended. */
+  /** The owner; null if there is none, or its process has ended. */
   readonly owner: string | null
-  /** What its writer passed with the last events; null if that was nothing. */
+  /** The digest that its writer passed with the last events; null if there was none. */
   readonly digest: JsonObject | null
 }
 
@@ -55,7 +55,7 @@ export interface LogSummaries {
   readonly thread: ThreadSummary
 }
 
-/** What a log stores of a run in addition to its events: its summary, whoever owns it. */
+/** The summary of a run that a log stores in addition to the events; without its owner. */
 export interface RunDigest extends Omit<RunSummary, 'status'> {
   readonly phase: 'open' | 'paused' | 'completed' | 'failed' | 'cancelled'
 }

@@ -5,14 +5,14 @@ import { runRef } from './ref.js'
 import type { RunLog } from './log.js'
 import { newOwner } from './owner.js'
 
-/** How long a run stays its owner's without a sign of life, in ms, and how often there is one. */
+/** How long a claim lasts, in ms, and how often it is renewed. */
 const LEASE_MS = 60_000
 const RENEW_MS = 20_000
-/** How often a run below another asks again for itself, in ms, and for how long: its owner ended with that of the other. */
+/** How often a child run tries to claim its log, in ms, and for how long: its last owner ended with that of its parent. */
 const ASK_AGAIN_MS = 250
 const PATIENCE_MS = LEASE_MS + 10_000
 
-/** That a run is ours, in a log that knows owners: others are refused, and we are once it is theirs. */
+/** The claim of this process on a run. Without effect in a log that has no claims. */
 export class Lease {
   readonly owner: string | undefined
   readonly #log: RunLog
@@ -31,8 +31,8 @@ export class Lease {
   }
 
   /**
-   * Claims the run. When it is another's, throws `run_owned`, or `run_exists` for a run that would begin; aborts the run
-   * when it is lost later. A run below another (`waits`) is asked for until the time of its last owner is over.
+   * Claims the run. Rejects with `run_owned`, or `run_exists` for a run that would begin, if another process owns it. Aborts
+   * the run if the claim is lost later. For a child run (`waits`), waits until the claim of its last owner has expired.
    */
   static async take(
     log: RunLog,
@@ -52,14 +52,14 @@ export class Lease {
     const renew = (): void => {
       log.claim?.(runRef(runId), owner, LEASE_MS).then(
         (ours) => ours || abort.abort(lost(runId)),
-        // A log that cannot be reached now is asked again; what must be kept is refused by its append.
+        // The next renewal tries again; without a valid claim, an append is rejected.
         () => undefined,
       )
     }
     return new Lease(log, runId, { owner, timer: setInterval(renew, RENEW_MS).unref() })
   }
 
-  /** Gives the run back, so that it can be resumed or recovered at once. Never rejects: who cannot give back lets it lapse. */
+  /** Releases the run, so that it can be continued immediately. Never rejects: a claim that cannot be released expires. */
   async release(): Promise<void> {
     clearInterval(this.#timer)
     if (this.owner !== undefined) await this.#log.claim?.(runRef(this.#runId), this.owner, 0).catch(() => false)
@@ -69,7 +69,7 @@ export class Lease {
 function ownedElsewhere(runId: string, begins: boolean): HarnessError {
   return new HarnessError(
     begins ? 'run_exists' : 'run_owned',
-    `Run \`${runId}\` is under way elsewhere: it has an owner whose time is not over.`,
+    `Run \`${runId}\` is in progress elsewhere: it has an owner whose claim has not expired.`,
   )
 }
 

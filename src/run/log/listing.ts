@@ -73,12 +73,12 @@ export function listQuery(options: ListOptions = {}): ListQuery {
 function statusesOf(status: ListOptions['status']): readonly RunStatus[] | undefined {
   if (status === undefined) return undefined
   const statuses = typeof status === 'string' ? [status] : status
-  const strange = statuses.find((each) => !STATUSES.includes(each))
-  if (strange === undefined) return statuses
-  throw invalid('status', 'list', [`one of ${STATUSES.join(', ')}`, strange])
+  const invalidValue = statuses.find((each) => !STATUSES.includes(each))
+  if (invalidValue === undefined) return statuses
+  throw invalid('status', 'list', [`one of ${STATUSES.join(', ')}`, invalidValue])
 }
 
-/** Whether a summary belongs in the list. */
+/** True if a summary belongs in the list. */
 export function isListed(query: ListQuery, summary: LogSummaries[LogKind]): boolean {
   if (query.resourceId !== undefined && resourceIdOf(summary) !== query.resourceId) return false
   if (query.before !== null && comparePlaces(query.before, placeOf(summary)) >= 0) return false
@@ -126,8 +126,8 @@ export function checkPruneOptions(options: PruneOptions): void {
   if (keep !== undefined && (!Number.isSafeInteger(keep) || keep < 0)) {
     throw invalid('keep', 'prune', ['a whole number from 0 up', keep])
   }
-  const strange = also.find((status: string) => status !== 'paused' && status !== 'interrupted')
-  if (strange !== undefined) throw invalid('also', 'prune', ['`paused` and `interrupted`', strange])
+  const invalidValue = also.find((status: string) => status !== 'paused' && status !== 'interrupted')
+  if (invalidValue !== undefined) throw invalid('also', 'prune', ['`paused` and `interrupted`', invalidValue])
 }
 
 function invalid(name: string, method: string, [expected, got]: readonly [string, unknown]): HarnessError {

@@ -16,13 +16,13 @@ export interface LogEvent {
   readonly at: string
 }
 
-/** A log in short, as its writer sees it. Of a thread, `resourceId` is what lists can be filtered by. */
+/** The summary of a log, as its writer sees it. Lists of threads can be filtered by its `resourceId`. */
 export type LogDigest = RunDigest | JsonObject
 
 export interface AppendOptions {
   /** Name under which the writer has claimed the log. */
   readonly owner?: string | undefined
-  /** The log in short after these events. A getter computes it: only a log that stores digests reads it, once. */
+  /** The summary of the log after these events. A getter computes it: only a log that stores digests reads it. */
   readonly digest?: LogDigest | undefined
   /** Logs that these events refer to. They are kept for as long as this one. */
   readonly references?: readonly LogRef[] | undefined
@@ -40,16 +40,16 @@ export interface ReadOptions {
 export interface RunLog {
   /**
    * Resolves when the events are stored. Must reject, and store nothing, if `events` do not follow the last stored one,
-   * and with `run_owned` if somebody other than `owner` has claimed the log, or nobody has and there is an `owner`. A
+   * and with `run_owned` if another owner than `owner` has claimed the log, or none has and there is an `owner`. A
    * writer that loses its claim during an append may be rejected although the events were stored.
    */
   append(ref: LogRef, events: readonly DurableEvent[], options?: AppendOptions): Promise<void>
   /** The events numbered above `after`, in order; none for an unknown log. */
   read(ref: LogRef, options?: ReadOptions): AsyncIterable<DurableEvent>
   /**
-   * Makes `owner` the only one who may append, for `ttlMs` from now; called again to extend that. False if somebody else
+   * Makes `owner` the only one who may append, for `ttlMs` from now; called again to extend that. False if another owner
    * has claimed the log, that claim has not expired, and its process is not known to have ended. 0 ms releases the log.
-   * An expired claim stays valid until somebody else claims the log.
+   * An expired claim stays valid until another owner claims the log.
    */
   claim?(ref: LogRef, owner: string, ttlMs: number): Promise<boolean>
 }
@@ -77,17 +77,17 @@ export interface LogStore {
   /** Puts a message into the log's inbox. Does nothing if it has or had a post with this id. */
   post(ref: LogRef, post: Post): Promise<void>
   /**
-   * The posts that nobody has taken, in the order of their arrival. Rejects with `run_owned` unless `owner` has claimed
+   * The posts that have not been taken, in the order of their arrival. Rejects with `run_owned` unless `owner` has claimed
    * the log. A post is taken once: only if its owner loses the claim before it has stored another event, or its process
    * ends before that, the next owner gets the post as well.
    */
   takePosts(ref: LogRef, owner: string): Promise<readonly Post[]>
   /** The events numbered above `after`: first the stored ones, then each as it is stored, by whatever process. */
   follow?<Event extends LogEvent = DurableEvent>(ref: LogRef, options?: FollowOptions): AsyncIterable<Event>
-  /** A log in short; null if it is unknown. Changes nothing. */
+  /** The summary of a log; null if it is unknown. Changes nothing. */
   inspect<Kind extends LogKind>(ref: LogRef<Kind>): Promise<LogSummaries[Kind] | null>
   /**
-   * Logs of one kind in short. Runs: the most recently started first, then by id. Threads: the most recently written
+   * Summaries of the logs of one kind. Runs: the most recently started first, then by id. Threads: the most recently written
    * first, then by id. Changes nothing.
    */
   list<Kind extends LogKind = 'run'>(options?: ListOptions<Kind>): AsyncIterable<LogSummaries[Kind]>
@@ -97,7 +97,7 @@ export interface LogStore {
   prune(options: PruneOptions): Promise<number>
   /** The events of a run with the conversations that it refers to in them: a log that stands alone. */
   export(runId: string): AsyncIterable<DurableEvent>
-  /** Whether the logs outlive the process. */
+  /** True if the logs outlive the process. */
   readonly outlives: boolean
 }
 
@@ -120,7 +120,7 @@ function doesNotFollow(ref: LogRef, lastSeq: number, seq: number): HarnessError 
   return new HarnessError(seq === 1 && ref.kind === 'run' ? 'run_exists' : 'store_failure', message)
 }
 
-/** The rejection of an append by anybody but the log's owner. */
+/** The rejection of an append by another process than the log's owner. */
 export function ownedByAnother(ref: LogRef, owner: string | undefined): HarnessError {
   const message =
     owner === undefined

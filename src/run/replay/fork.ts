@@ -27,7 +27,7 @@ async function stateAfterTurn(
   resolve: ResolveHistory,
 ): Promise<RunState> {
   const [first, ...rest] = events
-  if (first === undefined) throw new HarnessError('invalid_log', 'There is no event in the log that was given.')
+  if (first === undefined) throw new HarnessError('invalid_log', 'The log has no events.')
   const { state } = await opened(first, resolve)
   let turns = state.usage.modelRequests
   for (const event of rest) {
@@ -43,11 +43,11 @@ async function stateAfterTurn(
   )
 }
 
-/** Where a new run begins in a recorded one. */
+/** The point of a recorded run at which a new run begins. */
 export interface ForkPoint {
-  /** Behind which reply of the model, counted from 1 over the whole run; 0 is before the first. */
+  /** Number of the model's reply after which the fork begins, counted from 1 over the whole run; 0: before the first. */
   readonly afterTurn: number
-  /** What is said there. Default: nothing, the run goes on as it stood; needed where it had come to its answer. */
+  /** The next prompt. Default: none, the run continues as it was; required if it had its answer. */
   readonly prompt?: InputMessage | undefined
 }
 
@@ -58,7 +58,7 @@ interface ForkedRun {
   readonly resolve: ResolveHistory
 }
 
-/** How a run begins that goes on from a point of a recorded one. */
+/** The opening of a run that continues a recorded one from one of its turns. */
 export function forkOpening(
   recorded: Promise<readonly DurableEvent[]>,
   { afterTurn, prompt, runId, resolve }: ForkedRun,
@@ -81,26 +81,29 @@ export function forkOpening(
   }
 }
 
-/** The state that a new run goes on from where another stood. Throws `invalid_options` where there is nothing to go on with. */
+/** The state with which a fork begins. Throws `invalid_options` if the run had its answer. */
 function forkedState(state: RunState, runId: string): RunState {
   const { phase } = state
   if (phase.at === 'answered' && phase.resolution.kind === 'final' && !hasOtherRuns(state)) {
-    throw new HarnessError('invalid_options', 'The run had its answer in this turn: give `prompt` to go on from there.')
+    throw new HarnessError(
+      'invalid_options',
+      'The run had its answer in this turn: give `prompt` to continue from there.',
+    )
   }
   return { ...state, runId, parent: null, usage: NO_USAGE, ...otherRunsOfFork(state, runId) }
 }
 
-/** The conversation up to where a run stood, to continue with another prompt: in place of its own, if that was not sent. */
+/** The conversation of a run so far, to be continued with another prompt. A prompt that was not sent is left out. */
 function conversationBefore(state: RunState): Conversation {
   const { entries, ...view } = conversationOf(state)
   return { entries: state.phase.at === 'opening' ? entries.slice(0, state.firstEntry) : entries, ...view }
 }
 
-/** What the tools of a fork do. */
+/** How the tools of a fork are run. */
 export interface ForkEffects {
-  /** `live` (default): what they do. `dry`: those that are not read-only are not run; the model is told what they would have done. */
+  /** `live` (default): as usual. `dry`: only read-only tools run; the model reads what the others would have done. */
   readonly effects?: 'live' | 'dry' | undefined
-  /** In place of tools, by name; what they return or throw is treated like a handler's. */
+  /** Handlers that replace those of tools, by name. */
   readonly mocks?: Readonly<Record<string, (args: JsonObject, context: ToolContext) => unknown>> | undefined
 }
 

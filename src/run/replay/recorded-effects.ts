@@ -9,7 +9,7 @@ import { RecordingCut, recordedFailure } from '../core/recording.js'
 import type { Recording } from '../core/recording.js'
 import { isAskedByOther, otherRunIds } from '../machine/other-runs.js'
 
-/** What tools and people did in a batch. */
+/** Events of tools and people in a batch. */
 const OF_BATCHES: ReadonlySet<DurableEvent['kind']> = new Set([
   'call_prepared',
   'tool_call_started',
@@ -20,7 +20,7 @@ const OF_BATCHES: ReadonlySet<DurableEvent['kind']> = new Set([
   'extension_recorded',
 ])
 
-/** Gives what was recorded: no model is asked, and no tool is run. */
+/** Effects from a recording: no model is asked, and no tool is run. */
 export class RecordedEffects implements Effects {
   readonly #context: RunContext
   readonly #frozen: Frozen
@@ -32,7 +32,7 @@ export class RecordedEffects implements Effects {
     this.#recording = recording
   }
 
-  /** What servers offered then is as it was recorded: they are not asked again. */
+  /** The tools of servers are taken from the recording. */
   configure(): Promise<ConfigDigest> {
     this.#context.replayGiven()
     const { config, refresh } = this.#frozen
@@ -43,7 +43,7 @@ export class RecordedEffects implements Effects {
     return Promise.resolve({ ...config, instructions, tools: { ...tools, ...config.tools } })
   }
 
-  /** They are in the recorded request. */
+  /** The notices are in the recorded request. */
   hostNotices(): Promise<null> {
     return Promise.resolve(null)
   }
@@ -70,7 +70,7 @@ export class RecordedEffects implements Effects {
     this.#replayBatch()
   }
 
-  /** What it came to is in the recording, in its place. */
+  /** The outcome is in the recording. */
   takeReports(until: Until): Promise<boolean> {
     const { seq } = this.#context.state
     this.#context.replayGiven()

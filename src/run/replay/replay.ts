@@ -15,15 +15,15 @@ import { readState } from '../resume/stored-state.js'
 
 type Started = DurableEvent & { kind: 'run_started' }
 
-/** A stretch of a recorded run, from where one process began with it to where it ended or gave it up. */
+/** A stretch of a recorded run: from the event with which a process began it to its end in that process. */
 export interface Stretch {
   readonly opening: Opening
   readonly started: Started
   readonly recording: Recording
   readonly model: Model
-  /** It is in a log already. */
+  /** Stores nothing: the events are in a log already. */
   readonly log: RunLog
-  /** What people said to the run while it was under way. */
+  /** The recorded steering messages. */
   readonly input: InputPort
 }
 
@@ -34,9 +34,9 @@ export interface ReplayedStretch<Output> {
 }
 
 /**
- * Runs a recorded run again, by what was recorded: no model is asked and no tool is run. Every event that the loop tells
- * must be the one that was recorded; the first that is not rejects with `replay_mismatch`. Else it comes to what the run
- * came to, its error included.
+ * Runs a recorded run again: no model is asked and no tool is run. Each event that the loop emits must equal the recorded
+ * one; the first difference rejects with `replay_mismatch`. Otherwise the outcome is that of the recorded run, including its
+ * error.
  */
 export async function replayRun<Output>(
   events: readonly DurableEvent[],
@@ -59,7 +59,7 @@ export async function replayRun<Output>(
     const cancelled = isPaused ? takeCancellation(recording, context) : null
     if (cancelled !== null && recording.next === undefined) throw cancelled
     const { last, next } = recording
-    // It did not begin: its history was not found.
+    // The history was not found.
     if (next === started && outcome.status === 'rejected') throw outcome.reason
     if (next !== undefined && next.kind !== 'run_started') throw recording.differs(next, { kind: 'nothing more' }, '')
     if (next !== undefined) continue
@@ -77,7 +77,7 @@ function takeCancellation(recording: Recording, context: RunContext): HarnessErr
   return toHarnessError(recordedFailure(next), context.report(next.stopReason))
 }
 
-/** The durable events of the run that comes first; those of the runs that it started are not needed. */
+/** The durable events of the first run; those of its child runs are not needed. */
 export async function recordedEvents(
   log: Iterable<RunEvent> | AsyncIterable<RunEvent>,
 ): Promise<readonly DurableEvent[]> {
@@ -86,11 +86,11 @@ export async function recordedEvents(
   for await (const event of log) {
     if (event.durable && event.runId === (events[0]?.runId ?? event.runId)) events.push(current(event))
   }
-  if (events[0] === undefined) throw new HarnessError('invalid_log', 'There is no event in the log that was given.')
+  if (events[0] === undefined) throw new HarnessError('invalid_log', 'The log has no events.')
   return events
 }
 
-/** Steering as it was recorded: that something waited at the end, and what it was is in the recorded request. */
+/** Steering as it was recorded. The messages themselves are in the recorded request. */
 function recordedInput(recording: Recording): InputPort {
   return {
     get waiting() {
@@ -103,11 +103,11 @@ function recordedInput(recording: Recording): InputPort {
   }
 }
 
-/** A log for a run that is in one already. */
+/** A log that stores nothing, for a run that is in a log already. */
 const noLog: RunLog = {
   append: () => Promise.resolve(),
   read: async function* () {
-    // Nothing is kept.
+    // Empty.
   },
 }
 
@@ -142,7 +142,7 @@ function startHistory({ history, view }: Started): OpenHistory['start'] {
   return { history, ...(view && { view }) }
 }
 
-/** The model as far as a run can tell it from another without asking it. */
+/** The model of the recorded run, as far as it can be known without a request. */
 function recordedModel({ provider, model, rules }: Started, events: readonly DurableEvent[]): Model {
   const settled = events.find((event) => event.kind === 'model_message' && event.finalizedOutputMode !== null)
   const mode = settled?.kind === 'model_message' ? settled.finalizedOutputMode : null
@@ -151,11 +151,11 @@ function recordedModel({ provider, model, rules }: Started, events: readonly Dur
     supportsJsonSchemaOutput: true,
     defaultStructuredOutputMode: rules.answersByTool ? 'tool' : mode === 'native' ? 'native' : 'prompted',
   }
-  const turn = (): Promise<never> => Promise.reject(new RangeError('A recorded run asks no model.'))
+  const turn = (): Promise<never> => Promise.reject(new RangeError('A recorded run does not ask its model.'))
   return { provider, id: model, capabilities, openSession: () => ({ turn }) }
 }
 
 function interrupted(last: DurableEvent | null): HarnessError {
-  const where = last === null ? 'It holds no run' : `Run \`${last.runId}\` was interrupted behind event ${last.seq}`
-  return new HarnessError('invalid_log', `The log has no ending to come to. ${where}.`)
+  const where = last === null ? 'It holds no run' : `Run \`${last.runId}\` was interrupted after event ${last.seq}`
+  return new HarnessError('invalid_log', `The log has no ending. ${where}.`)
 }

@@ -6,7 +6,7 @@ import type { RunParent, RunState } from '../machine/state.js'
 import { belowAnother } from './stored-state.js'
 import { otherRunIds } from '../machine/other-runs.js'
 
-/** The log of the runs, and what makes the context of one. */
+/** The log of the runs, and a factory of contexts. */
 export interface CancelMeans {
   readonly log: RunLog
   readonly contextOf: (run: { readonly runId: string; readonly parent: RunParent | null }) => RunContext

@@ -8,7 +8,7 @@ import { hasFlows } from '../../contracts/flows.js'
 
 /**
  * Refuses to continue with a configuration that the policy forbids, and with a tool that no longer needs the approval that its
- * call waits for. A call that needs an approval and has none is put to a person again.
+ * call waits for. A call that needs an approval and has none is shown to a person again.
  */
 export function checkConfig(state: RunState, { config, tools }: Frozen, policy: ConfigPolicy): void {
   const open = state.phase.at === 'batch' ? state.phase.calls.filter(({ settled }) => settled === null) : []
@@ -22,7 +22,7 @@ export function checkConfig(state: RunState, { config, tools }: Frozen, policy: 
     if (refused) throw changed(state.runId, change.kind, change.differences)
   }
   const free = open.find((call) => tools.get(call.name)?.requiresApproval === false && isHeldByTool(call))
-  if (free !== undefined) throw heldFor(free)
+  if (free !== undefined) throw needlessApproval(free)
 }
 
 /** The call waits for an approval that its tool asked for, not a policy. */
@@ -32,11 +32,11 @@ function isHeldByTool({ callId, entries, waiting }: BatchCall): boolean {
 }
 
 function changed(runId: string, kind: string, differences: readonly string[]): HarnessError {
-  const message = `Run \`${runId}\` cannot go on: its configuration has changed (${kind}: ${differences.join(', ')}). Give it the old one, or \`configPolicy\`.`
+  const message = `Run \`${runId}\` cannot continue: its configuration has changed (${kind}: ${differences.join(', ')}). Pass the old configuration, or \`configPolicy\`.`
   return new HarnessError('invalid_state', message)
 }
 
-function heldFor({ callId, name }: BatchCall): HarnessError {
-  const message = `Call \`${callId}\` of \`${name}\` was held for an approval that it does not need: the state or the tool was changed.`
+function needlessApproval({ callId, name }: BatchCall): HarnessError {
+  const message = `Call \`${callId}\` of \`${name}\` waits for an approval that it does not need: the state or the tool was changed.`
   return new HarnessError('invalid_state', message)
 }

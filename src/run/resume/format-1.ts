@@ -16,9 +16,9 @@ export function currentFormat(): (stored: DurableEvent) => DurableEvent {
     if (!isOld) return stored
     if (stored.kind === 'run_started') prompt = promptIn(stored) ?? prompt
     if (stored.kind !== 'model_request_started' || prompt === null) return fromFormat1(stored)
-    const said = prompt
+    const first = prompt
     prompt = null
-    return withoutPrompt(stored, said)
+    return withoutPrompt(stored, first)
   }
 }
 
@@ -55,10 +55,10 @@ function promptIn({ prompt, state }: DurableEvent & { kind: 'run_started' }): Pr
 function withoutPrompt(event: DurableEvent & { kind: 'model_request_started' }, prompt: Prompt): DurableEvent {
   const [first, ...entries] = event.entries
   if (first?.role !== 'user') return event
-  const said = contentOf(prompt)
-  const [last, sent] = [said.at(-1), first.content.at(said.length - 1)]
+  const content = contentOf(prompt)
+  const [last, sent] = [content.at(-1), first.content.at(content.length - 1)]
   const begins = last?.type === 'text' && sent?.type === 'text' && sent.text.startsWith(`${last.text}\n\n`)
-  const more = first.content.slice(said.length).map((part) => (part.type === 'text' ? part.text : ''))
+  const more = first.content.slice(content.length).map((part) => (part.type === 'text' ? part.text : ''))
   const added = [...(begins ? [sent.text.slice(last.text.length + 2)] : []), ...more].join('\n\n')
   return { ...event, entries, ...(added !== '' && { promptAddition: added }) }
 }

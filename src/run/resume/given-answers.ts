@@ -8,7 +8,7 @@ import { didYouMean } from '../../util/suggest.js'
 import type { Answer } from '../machine/answers.js'
 import { approvalAnswer, declinedAnswer, questionAnswer, verdictAnswer } from './stored-shape.js'
 
-/** A copy of the answers: objects with a `callId`, each of which is there once. Throws `invalid_answer`. */
+/** A copy of the answers: objects with a `callId` that is unique among them. Throws `invalid_answer`. */
 export function readAnswers(given: unknown): readonly Answer[] {
   if (!Array.isArray(given)) throw invalidAnswer(`Expected the answers to be a list, got ${shown(given)}.`)
   const seen = new Set<string>()
@@ -74,7 +74,7 @@ function problemOf(parsed: Parsed<Answer>): string | undefined {
 
 function waiting(pending: readonly PendingItem[]): string {
   const items = pending.map(({ callId, toolName }) => `\`${callId}\` (${toolName})`)
-  return items.length === 0 ? 'The run is not waiting for anybody.' : `Waiting: ${items.slice(0, 20).join(', ')}.`
+  return items.length === 0 ? 'The run is not waiting for answers.' : `Waiting: ${items.slice(0, 20).join(', ')}.`
 }
 
 export function invalidAnswer(message: string): HarnessError {

@@ -12,7 +12,7 @@ import { rememberConversation } from './recent-conversations.js'
 import { isSameState } from './state-digest.js'
 import type { StoredState } from './stored-state.js'
 
-/** Finds the conversation of a history. What the log of the new run holds becomes a reference. */
+/** Finds the conversation of a history. A conversation that the log holds becomes a reference. */
 export async function findHistory(given: GivenHistory, log: RunLog): Promise<OpenHistory> {
   if (given.kind === 'entries') return inline(given)
   return given.kind === 'run' ? ofRun(log, given) : ofState(log, given.stored)

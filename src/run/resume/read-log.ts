@@ -17,10 +17,10 @@ export interface FoldedRun extends StoredState {
   readonly last: DurableEvent
 }
 
-/** Where to stop, and who wants to see the events on the way. */
 export interface FoldOptions {
   /** The last event. Default: all. */
   readonly upTo?: number
+  /** Called with each event. */
   readonly onEvent?: (event: DurableEvent) => void
 }
 
@@ -42,7 +42,7 @@ export async function foldLog(
   return found === null || last === null ? null : { ...found, last }
 }
 
-/** What `run_started` says of the conversation that the run continues. */
+/** The conversation that a run continues, as its `run_started` has it. */
 export type StartHistory = Pick<DurablePayloads['run_started'], 'history' | 'view'>
 
 /** Finds the conversation that a run continues. */

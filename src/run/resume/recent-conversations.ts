@@ -5,8 +5,8 @@ import type { Conversation, HistoryRef } from '../machine/history.js'
 const MOST = 16
 
 /**
- * The conversations that runs of this process have continued last: what a log has stored does not change, and the next run
- * of a conversation does not read all those before it again.
+ * The conversations that runs of this process have continued last. Stored events do not change, so the next run of a
+ * conversation does not have to read all earlier ones.
  */
 const byLog = new WeakMap<RunLog, Map<string, Conversation>>()
 

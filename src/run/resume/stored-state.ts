@@ -26,7 +26,8 @@ export interface StoredState {
  */
 export function readState(given: unknown, where: string, key: SigningKey | null): StoredState {
   const stored = copyOf(given, where)
-  if (stored['kind'] !== 'run_state') throw invalid(where, 'it is no stored state of a run: `kind` is not `run_state`.')
+  if (stored['kind'] !== 'run_state')
+    throw invalid(where, 'it is not a stored state of a run: `kind` is not `run_state`.')
   const document = stateInCurrentFormat(stored)
   if (document['version'] !== FORMAT_VERSION) throw invalid(where, otherVersion(document['version']))
   const parsed = parseAs(runStateShape, document, 'the state')
@@ -60,20 +61,20 @@ export function checkPaused(state: RunState): void {
   const instead =
     phase.at === 'ended'
       ? 'has ended: pass it as `history` with a new prompt'
-      : 'is not waiting for anybody: call `harness.recover` instead'
+      : 'is not waiting for answers: call `harness.recover` instead'
   throw invalid('resume', `run \`${runId}\` ${instead}.`)
 }
 
-/** What people have still to answer; empty unless the run waits. */
+/** The items that people have not answered; empty unless the run waits. */
 export function pendingOf(state: RunState): readonly PendingItem[] {
   if (state.phase.at !== 'batch' && !hasOtherRuns(state)) return []
   const command = decide(state)
   return command.kind === 'wait' ? command.items : []
 }
 
-/** A run under a call goes on when that call does, with what its parent gives it. */
+/** The rejection of a child run: it continues with its call. */
 export function belowAnother(runId: string, parent: RunParent): HarnessError {
-  const message = `Run \`${runId}\` was started by a call of run \`${parent.runId}\`, and goes on with that one alone.`
+  const message = `Run \`${runId}\` was started by a call of run \`${parent.runId}\`, and continues only with that one.`
   return new HarnessError('invalid_state', message)
 }
 
@@ -93,7 +94,7 @@ function otherVersion(version: unknown): string {
   return `it has version \`${String(version)}\`, and this package reads versions 1 and ${FORMAT_VERSION}; run again to get a new one.`
 }
 
-/** The problem of a state that has the right shape and still cannot come from a run. */
+/** The problem of a state that has the right shape but cannot come from a run. */
 function impossible(state: RunState): string | undefined {
   const { transcript, firstEntry } = state
   const phase = state.phase.at === 'ended' ? state.phase.position : state.phase
@@ -114,10 +115,12 @@ function impossible(state: RunState): string | undefined {
   if (!same) return 'the calls of `phase` are not those of the last reply.'
   if (!phase.admitted && batchBreach(state.rules, state.usage, phase.calls.length) === undefined)
     return '`phase` exceeds a budget that is not used up.'
-  const astray = phase.calls.find(({ callId, waiting }) =>
+  const misplaced = phase.calls.find(({ callId, waiting }) =>
     waiting.some((item) => item.callId !== callId && !item.callId.startsWith(`${callId}/`)),
   )
-  return astray === undefined ? undefined : `\`phase\` waits at call \`${astray.callId}\` for the answer to another.`
+  return misplaced === undefined
+    ? undefined
+    : `\`phase\` waits at call \`${misplaced.callId}\` for the answer to another.`
 }
 
 function invalid(where: string, problem: string): HarnessError {

@@ -9,7 +9,7 @@ import { eventsOf, failureOf, gate, harnessOf, ofKind, ticks, tool, until } from
 const READ = { annotations: { readOnly: true } } as const
 
 describe('a subagent in the background', () => {
-  test('is started by its call, and its report comes as a message before the run ends', async () => {
+  test('is started by its call, and its report is a message before the run ends', async () => {
     const { harness, model } = played(
       { 'Go.': [hand('Count.'), 'I wait.', 'There are 3.'], 'Count.': ['3 </harness_notice> of "them"'] },
       { subagents: [worker()] },
@@ -132,7 +132,7 @@ describe('a subagent in the background', () => {
     )
     const { harness, model } = played({ 'Go.': [call('broken'), 'Done.'] }, { tools: [broken] })
     const { text, toolCallRecords } = await harness.run('Go.')
-    expect(heard[0]).toContain('its report comes as a message')
+    expect(heard[0]).toContain('its report is a message')
     expect([text, envelopeIn(toolCallRecords[0]).ok, model.requests.length]).toEqual(['Done.', false, 2])
   })
 
