@@ -121,3 +121,34 @@ describe('a Responses stream that sends only complete pieces', () => {
     expect([textOf(turn.entry.parts), deltas.map(({ text }) => text)]).toEqual(['Hello.', ['Hel', 'lo.']])
   })
 })
+
+describe('a Responses stream that counts from elsewhere', () => {
+  const item = { type: 'message', id: 'm', role: 'assistant' }
+  const block = (text: string): unknown => ({ type: 'output_text', text, annotations: [] })
+  const delta = (text: string, content_index: number, output_index = 0): unknown => ({
+    ...{ type: 'response.output_text.delta', delta: text, content_index, output_index },
+  })
+  const end = (output: unknown): unknown => ({
+    ...{ type: 'response.completed', response: { id: 'r', status: 'completed', output } },
+  })
+  const whole = (...texts: string[]): unknown => ({ ...item, status: 'completed', content: texts.map(block) })
+  const done = (...texts: string[]): unknown => {
+    return { type: 'response.output_item.done', output_index: 0, item: whole(...texts) }
+  }
+  const textDone = { type: 'response.output_text.done', output_index: 0, content_index: 0, text: 'Hello.' }
+  const moved = { type: 'message', role: 'assistant', id: 'other', content: [block('Hello.')] }
+
+  test.each<[string, unknown[], string]>([
+    ['the first text has the index 1', [delta('Hel', 1), delta('lo.', 1), done('Hello.'), end([])], 'Hello.'],
+    ['only the final response is whole', [delta('Hello.', 1), end([whole('Hello.')])], 'Hello.'],
+    ['the whole text has another index', [delta('Hello.', 1), textDone, done('Hello.'), end([])], 'Hello.'],
+    ['the last piece is missing', [delta('Hel', 1), done('Hello.'), end([])], 'Hello.'],
+    ['two texts', [delta('One, ', 1), delta('two.', 2), done('One, ', 'two.'), end([])], 'One, two.'],
+    ['the second of two texts has no deltas', [delta('One, ', 1), done('One, ', 'two.'), end([])], 'One, two.'],
+    ['the item has another index and id at the end', [delta('Hello.', 0, 1), end([moved])], 'Hello.'],
+  ])('PR-30 a text is emitted and stored once: %s', async (_how, events, text) => {
+    const { turn, deltas } = await turnOf(responses, events)
+
+    expect([textOf(turn.entry.parts), deltas.map((each) => each.text).join('')]).toEqual([text, text])
+  })
+})

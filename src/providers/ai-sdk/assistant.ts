@@ -69,9 +69,10 @@ function foreignPart(part: AssistantPart): JsonObject | null {
   return text === '' ? null : textPart(text)
 }
 
-/** Parts of the provider itself that can be sent back: its own calls and their results, files, its own blocks. */
+/** Parts of the provider itself that can be sent back: its own calls and their results, files, summaries, its own blocks. */
 function opaquePart(own: JsonObject, metadata: JsonObject, version: Version): JsonObject | null {
   const { type, toolCallId, toolName, mediaType } = own
+  if (type === 'compaction') return { ...textPart(stringIn(own['content'])), ...metadata }
   if (typeof type !== 'string' || !version.replayable.has(type)) return null
   switch (type) {
     case 'tool-call':

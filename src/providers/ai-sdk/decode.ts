@@ -5,10 +5,10 @@ import { providerError } from '../http/errors.js'
 import { argumentsText, ReplyCallIds } from '../wire/calls.js'
 import { listIn, objectsIn, stringIn } from '../wire/read.js'
 import type { Fields } from '../wire/read.js'
-import { finishOf } from './finish.js'
+import { endedInError, finishOf } from './finish.js'
 import type { ProviderTraits } from './traits.js'
 import { tokenUsage } from './usage.js'
-import { nativeForm } from './wire.js'
+import { isCompaction, nativeForm } from './wire.js'
 import type { AiSdkReply } from './wire.js'
 
 interface DecodeRules {
@@ -36,8 +36,10 @@ export function generatedReply(result: unknown, { callIdFor }: Pick<FoldOptions,
   }
 }
 
-/** A reply whose calls have their final ids. */
+/** A reply whose calls have their final ids. Throws `provider_error` if the provider ended it in an error. */
 export function decodeReply(reply: AiSdkReply, rules: DecodeRules): DecodedReply {
+  const failure = endedInError(reply.finishReason)
+  if (failure !== null) throw failure
   const parts = reply.content.map((part) => partOf(part, rules.provider)).filter((part) => part !== null)
   const hasCalls = parts.some((part) => part.type === 'tool_call')
   return {
@@ -62,6 +64,7 @@ function partOf(part: Fields, provider: string): AssistantPart | null {
   const own = metadata === null ? {} : nativeForm(provider, metadata)
   switch (type) {
     case 'text':
+      if (isCompaction(providerMetadata)) return compactionPart(part, provider)
       return text === '' && metadata === null ? null : { type, text: stringIn(text), ...own }
     case 'reasoning':
       return { type, text: stringIn(text), ...nativeForm(provider, metadata ?? {}) }
@@ -75,4 +78,12 @@ function partOf(part: Fields, provider: string): AssistantPart | null {
       if (part['preliminary'] === true) return null
   }
   return { type: 'opaque', ...nativeForm(provider, part) }
+}
+
+/**
+ * A summary in place of the conversation so far, which the AI SDK gives as text. It is no part of the answer, and only this
+ * provider gets it back.
+ */
+function compactionPart({ text, providerMetadata }: Fields, provider: string): AssistantPart {
+  return { type: 'opaque', ...nativeForm(provider, { type: 'compaction', content: text, providerMetadata }) }
 }

@@ -1,5 +1,7 @@
 import type { FinishReason } from '../../contracts/entry.js'
+import type { HarnessError } from '../../contracts/errors.js'
 import { isObject } from '../../util/json.js'
+import { providerError } from '../http/errors.js'
 import { stringIn } from '../wire/read.js'
 
 interface Finish {
@@ -26,6 +28,18 @@ export function finishOf(given: unknown, hasCalls: boolean, filterWord?: string)
 }
 
 /**
+ * The error of a reply that the provider ended in an error; null for any other reply. Providers of the AI SDK give words
+ * that they do not know as `other`, such as `error` of a gateway.
+ */
+export function endedInError(given: unknown): HarnessError | null {
+  const { word, native } = wordsOf(given)
+  if (word !== 'error' && !ERROR_WORDS.test(native)) return null
+  return providerError(`The provider ended the reply with an error (\`${native || word}\`).`, { retryable: true })
+}
+
+const ERROR_WORDS = /^(error|failed|abort|aborted|cancelled|network_error|insufficient_system_resource)$/i
+
+/**
  * True if a stream ended without the provider's finish reason: it was cut. Some providers close it as if it were
  * complete, with `other`, `unknown` or `interrupted`, and no reason of the API.
  */
@@ -49,7 +63,6 @@ const WORDS: ReadonlyMap<string, FinishReason> = new Map([
   ['length', 'length'],
   ['tool-calls', 'tool_calls'],
   ['content-filter', 'content_filter'],
-  ['error', 'error'],
 ])
 
 const NATIVE_WORDS: ReadonlyMap<string, FinishReason> = new Map([

@@ -9,6 +9,7 @@ import type { Fields } from '../wire/read.js'
 import { isOwnCall } from './decode.js'
 import { aiSdkError } from './error.js'
 import { finishOf, isCut } from './finish.js'
+import { isCompaction } from './wire.js'
 import type { AiSdkReply } from './wire.js'
 
 /** A text or reasoning block in progress. */
@@ -91,6 +92,7 @@ export class StreamFold {
     if (providerMetadata !== undefined) addMetadata(block, providerMetadata)
     if (typeof delta !== 'string' || delta === '') return
     block.text += delta
+    if (isCompaction(block.providerMetadata)) return
     this.#onDelta?.({ kind: kind === 'text' ? 'text_delta' : 'reasoning_delta', text: delta })
   }
 

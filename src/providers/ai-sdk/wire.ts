@@ -22,6 +22,12 @@ export function nativeForm(provider: string, data: Fields): { readonly native: N
   return { native: { provider, data: plainJson(data) } }
 }
 
+/** True for the metadata of a text that is a summary of the conversation, made by the provider itself. */
+export function isCompaction(providerMetadata: unknown): boolean {
+  const spaces: readonly unknown[] = isObject(providerMetadata) ? Object.values(providerMetadata) : []
+  return spaces.some((space) => isObject(space) && space['type'] === 'compaction')
+}
+
 /** The data of this provider in a part; null for a part of another provider. */
 export function nativeData(part: { readonly native?: NativePart }, provider: string): JsonObject | null {
   const { native } = part

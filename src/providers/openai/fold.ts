@@ -122,11 +122,18 @@ export class ResponseFold implements ReplyFold {
   /** The parts of all items, including those of the final response only, in the order of the output. */
   #parts(output: readonly Fields[]): readonly AssistantPart[] {
     const rest = new Map(output.entries())
+    const places = new Map<OutputItem, number>()
+    for (const find of [placeOf, placeByOrder]) {
+      for (const item of this.#items) {
+        const place = places.has(item) ? undefined : find(item, rest)
+        if (place === undefined) continue
+        places.set(item, place)
+        rest.delete(place)
+      }
+    }
     const placed = this.#items.map((item) => {
-      const place = placeOf(item, rest) ?? -1
-      const final = rest.get(place)
-      rest.delete(place)
-      return { index: place < 0 ? item.index : place, parts: item.parts(final) }
+      const place = places.get(item)
+      return { index: place ?? item.index, parts: item.parts(place === undefined ? undefined : output[place]) }
     })
     for (const [index, final] of rest) {
       placed.push({ index, parts: new OutputItem(index, {}, { ids: this.#ids, onDelta: this.#onDelta }).parts(final) })
@@ -167,6 +174,11 @@ function placeOf({ index, item }: OutputItem, output: ReadonlyMap<number, Fields
   if (there !== undefined && (item['type'] === undefined || there['type'] === item['type'])) return index
   const id = stringIn(item['id'])
   return id === '' ? undefined : [...output].find(([, each]) => each['id'] === id)?.[0]
+}
+
+/** For a server with other indices and ids in the final output: the first item of the same type that is left. */
+function placeByOrder({ type }: OutputItem, output: ReadonlyMap<number, Fields>): number | undefined {
+  return [...output].find(([, each]) => each['type'] === type)?.[0]
 }
 
 function responseOf(data: Fields): Fields {

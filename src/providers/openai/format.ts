@@ -61,9 +61,12 @@ const RULES: readonly (readonly [RegExp, boolean])[] = [
   [named('(gpt-[1-4]|chatgpt-|davinci|babbage)'), false],
 ]
 
-/** A name with this beginning, after the prefixes of gateways (`openai/gpt-5`) and of fine-tuned models (`ft:gpt-4.1:…`). */
+/**
+ * A name with this beginning, after the prefixes of gateways (`openai/gpt-5`), of Bedrock (`us.openai.gpt-oss-20b-1:0`) and of
+ * fine-tuned models (`ft:gpt-4.1:…`).
+ */
 function named(start: string): RegExp {
-  return new RegExp(`^(.*/)?(ft:)?${start}`, 'i')
+  return new RegExp(`^(.*/)?([a-z-]+\\.)*(ft:)?${start}`, 'i')
 }
 
 interface HeadRules {

@@ -65,6 +65,11 @@ export class OutputItem {
     return this.#done ?? this.#announced
   }
 
+  /** Its type, according to its events if it was not announced. */
+  get type(): unknown {
+    return this.#folded()['type']
+  }
+
   get isDone(): boolean {
     return this.#done !== null
   }
@@ -79,7 +84,7 @@ export class OutputItem {
     const isInput = kind === 'arguments' || kind === 'input'
     const isKnown = isInput
       ? this.#input !== null
-      : this.#blocks.some((block) => block.kind === kind && block.index === index)
+      : this.#blocks.some((block) => block.kind === kind && (block.index === index || block.text === text))
     if (!isKnown && !this.isDone) this.grow(kind, index, text)
   }
 
@@ -139,16 +144,31 @@ export class OutputItem {
       const text = reasoningText(item)
       if (text !== '' && !this.#blocks.some(isReasoning)) this.#growBlock('summary', 0, text)
     } else if (item['type'] === 'message') {
-      for (const [index, block] of blocksOf(item).entries()) {
-        if (isText(block)) this.#catchUpText(index, stringIn(block['text']))
-      }
+      const blocks = blocksOf(item).filter(isText)
+      this.#catchUpTexts(blocks.map((block) => stringIn(block['text'])))
     }
   }
 
-  #catchUpText(index: number, whole: string): void {
-    const known = this.#blockOf('text', index).text
-    if (whole.length > known.length && whole.startsWith(known))
-      this.#growBlock('text', index, whole.slice(known.length))
+  /** Texts are matched by their order: not every server counts the blocks of a message from 0. */
+  #catchUpTexts(texts: readonly string[]): void {
+    const known = this.#blocks.filter(({ kind }) => kind === 'text').sort(byIndex)
+    let unknown = texts.length - known.length
+    for (const text of texts) {
+      const [block] = known
+      const isContinued = block !== undefined && text.startsWith(block.text)
+      if (unknown > 0 && !isContinued) {
+        unknown -= 1
+        if (text !== '') this.#growBlock('text', this.#freeIndex(), text)
+        continue
+      }
+      known.shift()
+      const rest = isContinued ? text.slice(block.text.length) : ''
+      if (rest !== '') this.#growBlock('text', block?.index ?? 0, rest)
+    }
+  }
+
+  #freeIndex(): number {
+    return Math.max(-1, ...this.#blocks.map(({ index }) => index)) + 1
   }
 
   #idOf(item: Fields): string {
@@ -183,9 +203,13 @@ export class OutputItem {
   #wireBlocks(...kinds: readonly Block['kind'][]): readonly Fields[] {
     return this.#blocks
       .filter(({ kind, text }) => kinds.includes(kind) && text !== '')
-      .sort((left, right) => left.index - right.index)
+      .sort(byIndex)
       .map(({ kind, text }) => BLOCKS[kind](text))
   }
+}
+
+function byIndex(left: Block, right: Block): number {
+  return left.index - right.index
 }
 
 function isReasoning({ kind }: Block): boolean {

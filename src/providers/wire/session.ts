@@ -100,7 +100,14 @@ export class WireSession implements ModelSession {
     const entries = transcript.length
     const carried = format.carried?.(transcript, constants) ?? {}
     const ask = this.#ask.bind(this, { entries, carried }, options)
-    const reply = await withRetries(ask, { maxRetries, signal: options.signal, onRetry: options.onRetry })
+    const retries = { maxRetries, signal: options.signal, onRetry: options.onRetry }
+    const reply = await withRetries(ask, retries).catch((error: unknown) => {
+      if (this.#chainEnd === null || !isForgotten(error)) throw error
+      const { message: reason, status = null } = error
+      options.onRetry?.({ attempt: 1, delayMs: 0, reason, status, withdrawn: false })
+      this.#restartChain(transcript, constants, options)
+      return withRetries(ask, retries)
+    })
     const { parts, finishReason, usage, native, ...rest } = reply
     const { responseId } = rest
     this.#chainEnd = chain && responseId !== null ? { responseId, entries } : null
@@ -195,6 +202,12 @@ export class WireSession implements ModelSession {
     this.#messages.open(opening.head, [...opening.messages, ...format.encode(entries, opening.constants)])
   }
 
+  /** Everything is sent once: the server no longer has the conversation. */
+  #restartChain(transcript: readonly TranscriptEntry[], constants: RequestConstants, options: TurnOptions): void {
+    this.#chainEnd = null
+    this.#open(this.#opening ?? this.#openingFor(constants), transcript, options)
+  }
+
   /** The entries after the stored reply; null if none is stored, or if another model has replied since. */
   #unknownToServer(transcript: readonly TranscriptEntry[]): readonly TranscriptEntry[] | null {
     if (this.#chainEnd === null) return null
@@ -225,6 +238,11 @@ export class WireSession implements ModelSession {
     signal.throwIfAborted()
     return reply
   }
+}
+
+/** True if the server does not know the response that a request continues: it has expired, or was never stored. */
+function isForgotten(error: unknown): error is HarnessError {
+  return error instanceof HarnessError && /previous[_ ]response.*not[_ ]found/is.test(error.message)
 }
 
 /** The only place where a turn looks at the whole conversation: a plain loop, a nanosecond for each entry. */

@@ -1,7 +1,8 @@
 import { describe, expect, test } from 'vitest'
-import { toolCallsOf } from 'thinharness'
+import { Harness, toolCallsOf } from 'thinharness'
+import { fromAiSdk } from 'thinharness/providers'
 import type { AssistantPart, FinishReason, TokenUsage } from '#contracts/entry.js'
-import { errorOf, finished, own, reply, text, turnOf, VERSION_NAMES } from './support.js'
+import { errorOf, FakeLanguageModel, finished, own, reply, text, turnOf, VERSION_NAMES } from './support.js'
 import type { VersionName } from './support.js'
 
 const lookup = { type: 'tool-call', toolCallId: 'c1', toolName: 'lookup', input: '{"a":1}' }
@@ -103,7 +104,6 @@ describe('the finish reason', () => {
     [{ unified: 'content-filter', raw: 'refusal' }, 'refusal', 'refusal'],
     [{ unified: 'stop', raw: 'pause_turn' }, 'pause', 'pause_turn'],
     [{ unified: 'other', raw: 'compaction' }, 'pause', 'compaction'],
-    [{ unified: 'error', raw: undefined }, 'error', null],
     [{ unified: 'other', raw: 'new' }, 'other', 'new'],
     [{ unified: 'brand-new', raw: undefined }, 'other', null],
     ['stop', 'stop', null],
@@ -113,6 +113,22 @@ describe('the finish reason', () => {
   ])('%j is %s', async (finish, finishReason, nativeFinishReason) => {
     const { turn } = await turnOf({ ...reply([text('Hm.')]), finishReason: finish })
     expect(turn).toMatchObject({ nativeFinishReason, entry: { finishReason } })
+  })
+
+  test.each<[unknown]>([
+    [{ unified: 'error', raw: undefined }],
+    [{ unified: 'other', raw: 'error' }],
+    [{ unified: 'other', raw: 'failed' }],
+    ['error'],
+  ])('PR-28 a reply that the provider ended in an error is an error, with calls and without: %j', async (finish) => {
+    for (const content of [[text('Hm.')], [lookup]]) {
+      const error = await errorOf(turnOf({ ...reply(content), finishReason: finish }))
+      expect(error).toMatchObject({ code: 'provider_error', retryable: true })
+    }
+    const stream = [{ type: 'text-delta', id: '0', delta: 'Hm.' }, finished(finish)]
+    const model = fromAiSdk(new FakeLanguageModel([stream]), { maxRetries: 0 })
+    const run = new Harness({ model, builtinTools: [] }).stream('Go.')
+    await expect(run.result).rejects.toMatchObject({ code: 'provider_error' })
   })
 
   test('a reply with tool calls has the finish reason for calls, whatever the label', async () => {
@@ -261,4 +277,43 @@ test('parts after the finish of a stream are still read, and the last finish cou
     { streamed: true },
   )
   expect(turn).toMatchObject({ entry: { parts: [{ text: 'Hm.' }], finishReason: 'stop' } })
+})
+
+describe('a summary that the provider made of the conversation', () => {
+  const providerMetadata = { anthropic: { type: 'compaction' } }
+  const whole = reply([{ type: 'text', text: 'So far: hello.', providerMetadata }, text('Done.')])
+  const streamed = [
+    { type: 'text-start', id: '0', providerMetadata },
+    { type: 'text-delta', id: '0', delta: 'So far: hello.' },
+    { type: 'text-end', id: '0' },
+    { type: 'text-delta', id: '1', delta: 'Done.' },
+    finished(),
+  ]
+  const provider = 'anthropic.messages'
+
+  test.each([
+    ['whole', whole],
+    ['streamed', streamed],
+  ])('PR-29 it is not part of the answer, and is sent back to the provider as it was (%s)', async (how, answer) => {
+    const model = new FakeLanguageModel([answer, reply([text('More.')])], { provider })
+    const harness = new Harness({ model: fromAiSdk(model), builtinTools: [] })
+    const run = harness.stream('Go.', { deltas: how === 'streamed' })
+    const shown: string[] = []
+    for await (const event of run) if (event.kind === 'text_delta') shown.push(event.text)
+    const { text: answered, resumeState } = await run.result
+    await harness.run('And?', { history: resumeState! })
+
+    expect(answered).toBe('Done.')
+    if (how === 'streamed') expect(shown.join('')).toBe('Done.')
+    expect(model.calls[1]).toMatchObject({
+      prompt: [
+        { role: 'user' },
+        {
+          role: 'assistant',
+          content: [{ type: 'text', text: 'So far: hello.', providerOptions: providerMetadata }, { text: 'Done.' }],
+        },
+        { role: 'user' },
+      ],
+    })
+  })
 })
