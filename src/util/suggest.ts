@@ -1,4 +1,4 @@
-/** The known name that is nearest to `given`, if one is near enough to be what was meant. */
+/** The known name that is nearest to `given`, if one is near enough for a misspelling. */
 export function nearestName(given: string, known: Iterable<string>): string | undefined {
   const wanted = given.toLowerCase()
   let best: string | undefined
@@ -10,10 +10,16 @@ export function nearestName(given: string, known: Iterable<string>): string | un
   return best
 }
 
-/** ` Did you mean `x`?`, or nothing: to be appended to a message about an unknown name. */
+/** ` Did you mean `x`?`, or an empty string: the end of a message about an unknown name. */
 export function didYouMean(given: string, known: Iterable<string>): string {
   const name = nearestName(given, known)
   return name === undefined ? '' : ` Did you mean \`${name}\`?`
+}
+
+/** A message about the first unknown key of `given`, or nothing. `what` names the object: `option of \`Harness\``. */
+export function unknownKey(given: object, known: readonly string[], what: string): string | undefined {
+  const key = Object.keys(given).find((name) => !known.includes(name))
+  return key === undefined ? undefined : `Unknown ${what}: \`${key}\`.${didYouMean(key, known)}`
 }
 
 function editDistance(left: string, right: string): number {

@@ -1,5 +1,5 @@
 import { HarnessError } from '../../contracts/errors.js'
-import { unknownKey } from '../../util/unknown-key.js'
+import { unknownKey } from '../../util/suggest.js'
 import type { LogSummaries, RunStatus, RunSummary, ThreadSummary } from './digest.js'
 import type { LogKind, LogRef } from './ref.js'
 
