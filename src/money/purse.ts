@@ -1,4 +1,4 @@
-import { listenToAbort } from '../util/listen-to-abort.js'
+import { listenToAbort } from '../util/abort.js'
 
 /** Why an amount cannot be held. All amounts are whole micro-dollars. */
 export interface Shortage {

@@ -1,7 +1,7 @@
 import type { TranscriptEntry, AssistantPart, ContentPart, TokenUsage } from '../contracts/entry.js'
 import { HarnessError } from '../contracts/errors.js'
 import type { ModelTurn, RequestConstants } from '../contracts/model.js'
-import { listenToAbort } from '../util/listen-to-abort.js'
+import { listenToAbort } from '../util/abort.js'
 import { affordableOutput, costBound, costOf, withoutLongCaching } from './price.js'
 import type { Price } from './price.js'
 import type { Hold, Purse, Shortage } from './purse.js'

@@ -1,4 +1,4 @@
-import { listenToAbort } from './listen-to-abort.js'
+import { listenToAbort } from './abort.js'
 
 /** Resolves after so many ms; rejects with the reason of `signal` as soon as that is aborted. */
 export function sleep(ms: number, signal: AbortSignal): Promise<void> {
