@@ -1,14 +1,20 @@
-import { constants } from 'node:fs'
+import { constants, renameSync } from 'node:fs'
 import type { BigIntStats } from 'node:fs'
-import { rename, unlink } from 'node:fs/promises'
+import { unlink } from 'node:fs/promises'
 import type { FileHandle } from 'node:fs/promises'
 import { basename, dirname } from 'node:path'
 import { Slots } from '../../util/slots.js'
 import { FileFailure } from './failure.js'
 import { openFolder, openIn, requireRegular, statIn } from './safe-open.js'
 import type { Folder, Ground } from './safe-open.js'
+import { sweepTemporaryFiles, temporaryName } from './temporary-files.js'
 
 const NEW_FILE_MODE = 0o666
+/** Until a copy has the permissions of its original, nobody else may read it. */
+const PRIVATE_MODE = 0o600
+/** Without the bits by which a program gets the rights of the file's owner. */
+const PERMISSIONS = 0o777n
+const SET_ID_BITS = 0o6000n
 const COPY_BYTES = 262_144
 
 /** A regular file in a verified folder; need not exist. */
@@ -65,21 +71,22 @@ export async function writableStats({ folder, name, shown }: Target): Promise<Bi
 
 /**
  * Replaces a file in one step: readers see the old text or the new one, also after a crash. Permissions and owner of the old
- * file are kept; a hard link to it elsewhere keeps the old text.
- * @param requireUnchanged Called just before the step; if it throws, the old file stays.
+ * file are kept, set-user-ID bits are not; a hard link to it elsewhere keeps the old text.
+ * @param requireUnchanged Called in the same tick as the step, just before it; if it throws, the old file stays.
  */
 export async function replaceFile(
   target: Target,
   old: BigIntStats | undefined,
   {
     write,
-    requireUnchanged = () => Promise.resolve(),
-  }: { readonly write: (file: FileHandle) => Promise<void>; readonly requireUnchanged?: () => Promise<void> },
+    requireUnchanged = () => undefined,
+  }: { readonly write: (file: FileHandle) => Promise<void>; readonly requireUnchanged?: () => void },
 ): Promise<void> {
   const { folder, name, signal } = target
-  const temporary = `.thinharness-${globalThis.crypto.randomUUID()}.tmp`
+  await sweepTemporaryFiles(folder)
+  const temporary = temporaryName()
   const flags = constants.O_WRONLY | constants.O_CREAT | constants.O_EXCL
-  const file = await openIn(folder, temporary, { flags, mode: NEW_FILE_MODE })
+  const file = await openIn(folder, temporary, { flags, mode: old === undefined ? NEW_FILE_MODE : PRIVATE_MODE })
   try {
     try {
       await write(file)
@@ -88,9 +95,9 @@ export async function replaceFile(
       await file.close()
     }
     signal.throwIfAborted()
-    await requireUnchanged()
     await folder.confirm()
-    await rename(folder.at(temporary), folder.at(name))
+    requireUnchanged()
+    renameSync(folder.at(temporary), folder.at(name))
   } catch (error) {
     await unlink(folder.at(temporary)).catch(() => undefined)
     throw error
@@ -110,8 +117,10 @@ export async function appendToFile(target: Target, bytes: Buffer): Promise<void>
     requireRegular(stats, shown)
     await folder.confirm()
     // The file may have another name anywhere: that one keeps its content.
-    if (stats.nlink === 1n) await file.appendFile(bytes)
-    else {
+    if (stats.nlink === 1n) {
+      if ((stats.mode & SET_ID_BITS) !== 0n) await file.chmod(Number(stats.mode & PERMISSIONS))
+      await file.appendFile(bytes)
+    } else {
       await replaceFile(target, old ?? stats, {
         write: async (copy) => {
           await copyFile(file, copy, target.signal)
@@ -128,7 +137,7 @@ export async function appendToFile(target: Target, bytes: Buffer): Promise<void>
 async function keepOwnerAndMode(file: FileHandle, old: BigIntStats): Promise<void> {
   const { uid, gid } = await file.stat({ bigint: true })
   if (uid !== old.uid || gid !== old.gid) await file.chown(Number(old.uid), Number(old.gid)).catch(() => undefined)
-  await file.chmod(Number(old.mode & 0o7777n))
+  await file.chmod(Number(old.mode & PERMISSIONS))
 }
 
 async function copyFile(from: FileHandle, to: FileHandle, signal: AbortSignal): Promise<void> {

@@ -157,6 +157,15 @@ export async function openIn(
   return openUnlinked(folder.at(name), flags, mode)
 }
 
+/** As `openIn`, for reading, in the same tick; returns a descriptor. */
+export function openSyncIn(folder: Folder, name: string): number {
+  try {
+    return openSync(folder.at(name), constants.O_RDONLY | flag('O_NOFOLLOW') | flag('O_NONBLOCK'))
+  } catch (error) {
+    return rejectLink(error)
+  }
+}
+
 /** An entry of a verified folder; `undefined` if there is none. */
 export async function statIn(folder: Folder, name: string): Promise<BigIntStats | undefined> {
   try {

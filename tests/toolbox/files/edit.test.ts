@@ -224,6 +224,15 @@ describe('edit', () => {
     expect(result).toMatchObject({ ok: false, metadata: { results: [{ error, error_type: 'InvalidInput' }] } })
   })
 
+  test('FT-82 a call with more than 200 edits is rejected as a whole, with a short message', async () => {
+    const root = await folderWith({ 'a.txt': 'one' })
+    const edits = Array.from({ length: 20_000 }, () => edit('a.txt', 'none', 'two'))
+    const result = await call(editTool({ root }), { edits: [edit('a.txt', 'one', 'two'), ...edits] })
+    expect(result).toMatchObject({ ok: false, metadata: { error_type: 'ValidationError', retry: true } })
+    expect(result.content.length).toBeLessThan(1_000)
+    expect(await textOf(root, 'a.txt')).toBe('one')
+  })
+
   test('two calls that edit one file at once both count', async () => {
     const root = await folderWith({ 'a.txt': Array.from({ length: 20 }, (_, index) => `<${index}>`).join('\n') })
     const tool = editTool({ root })

@@ -1,10 +1,10 @@
-import { constants } from 'node:fs'
+import { closeSync, constants, fstatSync, readFileSync } from 'node:fs'
 import type { BigIntStats } from 'node:fs'
 import { FileFailure, invalidInput, notFound } from '../../workspace/failure.js'
 import { readLineRange } from '../../workspace/lines.js'
 import { replaceFile, withTarget, writableStats } from '../../workspace/replace-file.js'
 import type { Target } from '../../workspace/replace-file.js'
-import { openIn, statIn } from '../../workspace/safe-open.js'
+import { openIn, openSyncIn, statIn } from '../../workspace/safe-open.js'
 import type { Workspace } from '../../workspace/workspace.js'
 import { changedLines, lineNumbers, nearestLines, smallDiff } from './line-places.js'
 import { replaceText } from './replace-text.js'
@@ -47,9 +47,7 @@ export async function editFile(workspace: Workspace, edit: FileEdit): Promise<Fi
     const after = Buffer.from(result.text)
     await replaceFile(target, old, {
       write: (file) => file.writeFile(after),
-      requireUnchanged: async () => {
-        if (!(await readBytes(target)).equals(before)) throw conflict(shown)
-      },
+      requireUnchanged: () => requireSame(target, before),
     })
     return {
       replacements: result.count,
@@ -81,6 +79,17 @@ async function readBytes({ folder, name, shown, signal }: Target): Promise<Buffe
     throw rejection(`${shown} has more than the ${MAX_EDIT_BYTES} bytes that can be edited`)
   } finally {
     await file.close()
+  }
+}
+
+/** Reads at once: between this look and the replacement nothing else of this process runs. */
+function requireSame({ folder, name, shown }: Target, before: Buffer): void {
+  const file = openSyncIn(folder, name)
+  try {
+    const stats = fstatSync(file)
+    if (!stats.isFile() || stats.size !== before.length || !readFileSync(file).equals(before)) throw conflict(shown)
+  } finally {
+    closeSync(file)
   }
 }
 

@@ -14,6 +14,8 @@ import type { FileEdited } from './edit-file.js'
 
 /** Most characters of all diffs of one call. */
 const MAX_DIFF_CHARS = 4_000
+/** Of one call: bounds its time and its result. */
+const MOST_EDITS = 200
 
 interface EditArguments {
   readonly edits: readonly EditOperation[]
@@ -42,7 +44,7 @@ export function editTool(options: FileToolOptions = {}): ToolSpec {
     ].join('\n'),
     parameters: {
       type: 'object',
-      properties: { edits: { type: 'array', minItems: 1, items: OPERATION } },
+      properties: { edits: { type: 'array', minItems: 1, maxItems: MOST_EDITS, items: OPERATION } },
       required: ['edits'],
       additionalProperties: false,
     },
