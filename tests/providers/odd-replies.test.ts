@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest'
-import { textOf, toolCallsOf } from 'thinharness'
+import { defineTool, Harness, textOf, toolCallsOf } from 'thinharness'
 import type { HarnessError, Model, ModelDelta, ModelTurn } from 'thinharness'
 import { anthropic, openai, openaiCompatible } from 'thinharness/providers'
 import { errorOf } from './support.js'
@@ -150,5 +150,46 @@ describe('a Responses stream that counts from elsewhere', () => {
     const { turn, deltas } = await turnOf(responses, events)
 
     expect([textOf(turn.entry.parts), deltas.map((each) => each.text).join('')]).toEqual([text, text])
+  })
+})
+
+describe('a Responses reply that waits for the client', () => {
+  const items: readonly Record<string, unknown>[] = [
+    { type: 'computer_call', id: 'x', call_id: 'c', action: { type: 'screenshot' }, pending_safety_checks: [] },
+    { type: 'shell_call', id: 'x', call_id: 'c', action: { commands: ['ls'] } },
+    { type: 'local_shell_call', id: 'x', call_id: 'c', action: { type: 'exec', command: ['ls'], env: {} } },
+    { type: 'apply_patch_call', id: 'x', call_id: 'c', operation: { type: 'delete_file', path: 'a' } },
+    { type: 'mcp_approval_request', id: 'x', name: 'delete', arguments: '{}', server_label: 's' },
+    { type: 'tool_search_call', id: 'x', call_id: 'c', execution: 'client', arguments: {} },
+  ].map((item) => ({ ...item, status: 'completed' }))
+  const call = { type: 'function_call', id: 'f', call_id: 'f', name: 'look', arguments: '{}', status: 'completed' }
+  const reply = (...output: unknown[]): object => ({ id: 'r', status: 'completed', output })
+  const streamed = (response: object): unknown[] => [{ type: 'response.completed', response }]
+
+  test.each(items.map((item) => [item['type'], item] as const))(
+    'PR-32 it ends the run with an error that names the item, and no call runs: %s',
+    async (type, item) => {
+      for (const body of [reply(item), reply(call, item), streamed(reply(item))]) {
+        const error = await errorOf(turnOf(responses, body))
+        expect(error).toMatchObject({ code: 'unexpected_model_behavior', retryable: false })
+        expect(error.message).toContain(`\`${String(type)}\``)
+      }
+      let hasRun = false
+      const parameters = { type: 'object' } as const
+      const handler = (): string => String((hasRun = true))
+      const look = defineTool({ name: 'look', description: 'Looks.', parameters, handler })
+      const model = responses(async () => Response.json(reply(call, item)))
+      const run = new Harness({ model, tools: [look], builtinTools: [] }).run('Go.')
+      await expect(run).rejects.toMatchObject({ code: 'unexpected_model_behavior' })
+      expect(hasRun).toBe(false)
+    },
+  )
+
+  test('PR-32 a call that the server has answered itself does not wait', async () => {
+    const [, shell] = items
+    const output = { type: 'shell_call_output', id: 'o', call_id: 'c', output: [] }
+    const message = { type: 'message', id: 'm', role: 'assistant', content: [{ type: 'output_text', text: 'Done.' }] }
+    const { turn } = await turnOf(responses, reply(shell, output, message))
+    expect(textOf(turn.entry.parts)).toBe('Done.')
   })
 })

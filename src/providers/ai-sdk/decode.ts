@@ -3,6 +3,7 @@ import { isObject } from '../../util/json.js'
 import type { DecodedReply, FoldOptions } from '../http/wire.js'
 import { providerError } from '../http/errors.js'
 import { argumentsText, ReplyCallIds } from '../wire/calls.js'
+import { waitsForClient } from '../wire/client-items.js'
 import { listIn, objectsIn, stringIn } from '../wire/read.js'
 import type { Fields } from '../wire/read.js'
 import { endedInError, finishOf } from './finish.js'
@@ -40,6 +41,7 @@ export function generatedReply(result: unknown, { callIdFor }: Pick<FoldOptions,
 export function decodeReply(reply: AiSdkReply, rules: DecodeRules): DecodedReply {
   const failure = endedInError(reply.finishReason)
   if (failure !== null) throw failure
+  if (reply.content.some(({ type }) => type === APPROVAL)) throw waitsForClient([APPROVAL])
   const parts = reply.content.map((part) => partOf(part, rules.provider)).filter((part) => part !== null)
   const hasCalls = parts.some((part) => part.type === 'tool_call')
   return {
@@ -51,6 +53,9 @@ export function decodeReply(reply: AiSdkReply, rules: DecodeRules): DecodedReply
     raw: reply,
   }
 }
+
+/** A call of the provider's own tool that a person has to approve. */
+const APPROVAL = 'tool-approval-request'
 
 /** True for a call of a tool of the harness, false for one that the provider executes itself. */
 export function isOwnCall(part: Fields): boolean {

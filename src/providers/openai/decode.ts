@@ -5,10 +5,11 @@ import { isObject } from '../../util/json.js'
 import { errorFromBody } from '../http/errors.js'
 import type { DecodedReply, FoldOptions } from '../http/wire.js'
 import { ReplyCallIds } from '../wire/calls.js'
+import { waitsForClient } from '../wire/client-items.js'
 import { countIn, objectsIn, stringIn } from '../wire/read.js'
 import type { Fields } from '../wire/read.js'
 import { nativeDataOf } from './native.js'
-import { callIdOf, partsOf } from './parts.js'
+import { callIdOf, clientItems, partsOf } from './parts.js'
 
 /**
  * A whole reply. A refusal has the finish reason `refusal`; its text is in `refusal` and in an opaque part, not in a text
@@ -23,8 +24,10 @@ export function decodeReply(reply: unknown, { callIdFor }: Pick<FoldOptions, 'ca
   return decodedReply(response, parts)
 }
 
-/** A response that did not fail, whose output is `parts`. */
+/** A response that did not fail, whose output is `parts`. Throws `unexpected_model_behavior` if it waits for the client. */
 export function decodedReply(response: Fields, parts: readonly AssistantPart[]): DecodedReply {
+  const waiting = clientItems(parts)
+  if (waiting.length > 0) throw waitsForClient(waiting)
   const all = withOutputText(parts, response)
   const refusals = all.map(refusalIn).filter((refusal) => refusal !== undefined)
   const refusal = refusals.join('')

@@ -3,7 +3,7 @@ import type { JsonObject } from '../../util/json.js'
 import { argumentsText, customArguments } from '../wire/calls.js'
 import { objectsIn, stringIn, without } from '../wire/read.js'
 import type { Fields } from '../wire/read.js'
-import { nativeOf } from './native.js'
+import { nativeDataOf, nativeOf } from './native.js'
 
 /**
  * The parts of one item of a reply's output, in order: one for each block of a message, one for any other item. Unknown
@@ -25,6 +25,35 @@ export function partsOf(item: Fields, callId: () => string): readonly AssistantP
 export function isCall({ type }: Fields): boolean {
   return type === 'function_call' || type === 'tool_call' || type === 'custom_tool_call'
 }
+
+/**
+ * The types of items that wait for the client: calls of tools that the client executes, without their output, and requests
+ * for approval.
+ */
+export function clientItems(parts: readonly AssistantPart[]): readonly string[] {
+  const items = parts.flatMap((part) => {
+    const native = part.type === 'opaque' ? nativeDataOf(part) : undefined
+    return native?.kind === 'item' ? [native.item] : []
+  })
+  const answered = new Set(items.filter(isOutput).map(({ call_id: callId }) => callId))
+  return items.filter((item) => isOfClient(item) && !answered.has(item['call_id'])).map(({ type }) => stringIn(type))
+}
+
+function isOutput({ type }: Fields): boolean {
+  return stringIn(type).endsWith('_output')
+}
+
+function isOfClient({ type, execution }: Fields): boolean {
+  return CLIENT_ITEMS.has(stringIn(type)) || (type === 'tool_search_call' && execution === 'client')
+}
+
+const CLIENT_ITEMS: ReadonlySet<string> = new Set([
+  'computer_call',
+  'shell_call',
+  'local_shell_call',
+  'apply_patch_call',
+  'mcp_approval_request',
+])
 
 /** The text of a reasoning item: its summaries, then its content, as far as the provider shows it. */
 export function reasoningText(item: Fields): string {

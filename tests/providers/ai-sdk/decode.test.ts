@@ -90,6 +90,13 @@ describe('the parts of a reply', () => {
     expect(turn.raw).toEqual(rest)
   })
 
+  test('PR-32 a request to approve a call of the provider is an error that names it', async () => {
+    const asking = reply([{ type: 'tool-approval-request', approvalId: 'a', toolCallId: 'c' }])
+    const error = await errorOf(turnOf(asking))
+    expect(error).toMatchObject({ code: 'unexpected_model_behavior', retryable: false })
+    expect(error.message).toContain('`tool-approval-request`')
+  })
+
   test('an invalid reply is an error', async () => {
     expect(await errorOf(turnOf({ text: 'Hm.' }))).toMatchObject({ code: 'provider_error', retryable: false })
   })
