@@ -27,3 +27,14 @@ export async function* exportRun(log: LogStore, runId: string): AsyncGenerator<D
   const { selfContained } = await import('../run/resume/self-contained.js')
   yield* selfContained(log, log.read(runRef(runId)))
 }
+
+/** Null in place of a log that is damaged, or that has been removed in the meantime. */
+export async function unlessDamaged<T>(reading: Promise<T>): Promise<T | null> {
+  try {
+    return await reading
+  } catch (error) {
+    const isDamaged = error instanceof HarnessError && error.code === 'invalid_log'
+    if (isDamaged || (error as NodeJS.ErrnoException).code === 'ENOENT') return null
+    throw error
+  }
+}

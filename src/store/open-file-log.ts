@@ -20,12 +20,11 @@ import { FileLease, isClaimed, ownerIn } from './file-lease.js'
 import { namesIn } from './folder.js'
 import { folderOf, pathsOf, runIdOf } from './file-paths.js'
 import { addReference, referencesIn, referencesTo } from './file-references.js'
-import { exportRun, foldRun } from './fold-run.js'
+import { exportRun, foldRun, unlessDamaged } from './fold-run.js'
 import { Followers } from './followers.js'
 import { LogFile } from './log-file.js'
 import type { Writer } from './log-file.js'
 import { LogTail, readEvents, readFirst } from './read-file.js'
-import { unlessDamaged } from './rows.js'
 import { TakenPosts } from './taken-posts.js'
 
 /** When events are written to the disk; see `FileLogOptions`. */

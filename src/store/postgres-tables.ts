@@ -2,20 +2,14 @@ import type { Post } from '../run/log/log.js'
 import { hasEnded } from '../run/log/owner.js'
 import type { Reference, Removal } from '../run/log/pruning.js'
 import type { PostgresPool } from './postgres-pool.js'
-import { PAGE_ROWS } from './rows.js'
-import type { DigestColumns, LogRow, PageQuery } from './rows.js'
+import { PAGE_ROWS } from './sql-log.js'
+import type { ClaimedRow, DigestColumns, LogRow, PageQuery, SqlTables, StoredEvent } from './sql-log.js'
 import type { LogKind, LogRef } from '../run/log/ref.js'
 
-/** The row of a log, with its version and its claim, whether that has expired or not. */
-export interface VersionedRow extends LogRow {
+/** The row of a log, with its version. */
+export interface VersionedRow extends ClaimedRow {
   /** Changes with each append and each new owner: an append is for one version. */
   readonly version: number
-  readonly claimant: string | null
-}
-
-export interface StoredEvent {
-  readonly seq: number
-  readonly event: string
 }
 
 /** An append to a log of one version. */
@@ -50,7 +44,7 @@ interface Names {
 }
 
 /** The statements: each is a transaction of its own. */
-export class PostgresTables {
+export class PostgresTables implements SqlTables {
   readonly #pool: PostgresPool
   readonly #names: Readonly<Record<LogKind, Names>>
   readonly #references: string

@@ -1,24 +1,18 @@
 import { HarnessError } from '../contracts/errors.js'
-import type { ListOptions, PruneOptions } from '../run/log/listing.js'
-import { checkClaim, checkPost, lastSeqOf, ownedByAnother, storeFailure } from '../run/log/log.js'
-import { checkRef, keyOf, nameOf } from '../run/log/ref.js'
-import type { AppendOptions, LogEvent, LogStore } from '../run/log/log.js'
-import type { LogKind, LogRef } from '../run/log/ref.js'
-import type { LogSummaries } from '../run/log/digest.js'
-import type { FollowOptions, Post, ReadOptions } from '../run/log/log.js'
-import { hasEnded } from '../run/log/owner.js'
 import { invalidOptions, parse } from '../contracts/parse.js'
-import { having, matching, partial, secret, string } from '../util/shape.js'
+import type { PruneOptions } from '../run/log/listing.js'
+import { checkClaim, lastSeqOf, ownedByAnother } from '../run/log/log.js'
+import type { AppendOptions, LogEvent, LogStore } from '../run/log/log.js'
+import { hasEnded } from '../run/log/owner.js'
 import { prunables, removable } from '../run/log/pruning.js'
-import type { DurableEvent } from '../run/machine/events.js'
-import { exportRun } from './fold-run.js'
-import { Followers } from './followers.js'
+import { checkRef, keyOf, nameOf } from '../run/log/ref.js'
+import type { LogKind, LogRef } from '../run/log/ref.js'
+import { having, matching, partial, secret, string } from '../util/shape.js'
 import { createTables, openPool } from './postgres-pool.js'
 import type { OwnPool, PostgresPool } from './postgres-pool.js'
 import { PostgresTables } from './postgres-tables.js'
 import type { VersionedAppend, VersionedRow } from './postgres-tables.js'
-import { columnsOf, listPages, PAGE_ROWS, readPages, summaryOfRow } from './rows.js'
-import { TakenPosts } from './taken-posts.js'
+import { columnsOf, SqlLog } from './sql-log.js'
 
 export type { PostgresPool } from './postgres-pool.js'
 
@@ -59,29 +53,26 @@ export function postgresLog(options: PostgresLogOptions): PostgresLog {
 const REMEMBERED_LOGS = 5000
 /** How often an append is tried again because the log was claimed at the same moment. */
 const ATTEMPTS = 5
-/** The longest time until a follower sees an event of another process, in ms. */
-const FOLLOW_MS = 1000
 /** The time before each attempt to look up an append whose connection was lost, in ms. */
 const LOOK_AFTER_MS = [0, 100, 300, 1000, 3000]
 
-class PostgresLogStore implements PostgresLog {
+class PostgresLogStore extends SqlLog<PostgresTables> implements PostgresLog {
   readonly outlives = true
+  protected readonly followMs = 1000
   readonly #options: PostgresLogOptions
   readonly #remembered = new Map<string, VersionedRow>()
-  readonly #taken = new TakenPosts()
-  readonly #followers = new Followers()
   #ownPool: OwnPool | null = null
-  #opening: Promise<PostgresTables> | null = null
 
   constructor(options: PostgresLogOptions) {
+    super()
     this.#options = options
   }
 
   append(ref: LogRef, events: readonly LogEvent[], options: AppendOptions = {}): Promise<void> {
-    return this.#use(`store an event of ${nameOf(ref)}`, async (tables) => {
+    return this.use(`store an event of ${nameOf(ref)}`, async (tables) => {
       checkRef(ref)
       const { owner, references = [] } = options
-      const leaving = this.#taken.of(ref, owner)
+      const leaving = this.taken.of(ref, owner)
       const texts = events.map((event) => ({ seq: event.seq, event: JSON.stringify(event) }))
       for (let attempt = 0; attempt < ATTEMPTS; attempt++) {
         const row = await this.#rowFor(tables, ref, { events, owner })
@@ -96,26 +87,16 @@ class PostgresLogStore implements PostgresLog {
         this.#remembered.delete(keyOf(ref))
         if (next === null) continue
         this.#remember(ref, { ...row, version: next, lastSeq: columns.lastSeq })
-        this.#taken.forget(ref, leaving)
-        this.#followers.wake(ref)
+        this.taken.forget(ref, leaving)
+        this.followers.wake(ref)
         return
       }
       throw new HarnessError('store_failure', `The log of ${nameOf(ref)} is being changed by other processes.`)
     })
   }
 
-  async *read<Event extends LogEvent = DurableEvent>(
-    ref: LogRef,
-    { after = 0 }: ReadOptions = {},
-  ): AsyncGenerator<Event> {
-    checkRef(ref)
-    yield* readPages<Event>(ref, after, (start) =>
-      this.#use(`read ${nameOf(ref)}`, (tables) => tables.events(ref, start, PAGE_ROWS)),
-    )
-  }
-
   claim(ref: LogRef, owner: string, ttlMs: number): Promise<boolean> {
-    return this.#use(`claim ${nameOf(ref)}`, async (tables) => {
+    return this.use(`claim ${nameOf(ref)}`, async (tables) => {
       checkRef(ref)
       checkClaim(owner, ttlMs)
       if (ttlMs === 0) {
@@ -129,72 +110,14 @@ class PostgresLogStore implements PostgresLog {
     })
   }
 
-  post(ref: LogRef, post: Post): Promise<void> {
-    return this.#use(`take a post to ${nameOf(ref)}`, (tables) => {
-      checkPost(ref, post)
-      return tables.post(ref, post)
-    })
-  }
-
-  takePosts(ref: LogRef, owner: string): Promise<readonly Post[]> {
-    return this.#use(`give the posts to ${nameOf(ref)}`, async (tables) => {
-      checkRef(ref)
-      if ((await tables.log(ref))?.claimant !== owner) throw ownedByAnother(ref, owner)
-      return this.#taken.take(ref, owner, await tables.posts(ref))
-    })
-  }
-
-  follow<Event extends LogEvent = DurableEvent>(ref: LogRef, options: FollowOptions = {}): AsyncIterable<Event> {
-    checkRef(ref)
-    const read = (from: ReadOptions): AsyncIterable<Event> => this.read<Event>(ref, from)
-    return this.#followers.follow<Event>(ref, options, { read, longestMs: FOLLOW_MS })
-  }
-
-  inspect<Kind extends LogKind>(ref: LogRef<Kind>): Promise<LogSummaries[Kind] | null> {
-    return this.#use(`read ${nameOf(ref)}`, async (tables) => {
-      checkRef(ref)
-      const row = await tables.log(ref)
-      if (row === null || row.lastSeq === 0) return null
-      return (await summaryOfRow(ref.kind, row, this)) as LogSummaries[Kind] | null
-    })
-  }
-
-  list<Kind extends LogKind = 'run'>(options?: ListOptions<Kind>): AsyncIterable<LogSummaries[Kind]> {
-    return listPages(options, (query) => this.#use('list its logs', (tables) => tables.page(query)), this)
-  }
-
-  export(runId: string): AsyncIterable<DurableEvent> {
-    return exportRun(this, runId)
-  }
-
-  referrers(ref: LogRef): Promise<readonly LogRef[]> {
-    return this.#use(`read the references to ${nameOf(ref)}`, (tables) => {
-      checkRef(ref)
-      return tables.referrers(ref)
-    })
-  }
-
   async prune(options: PruneOptions): Promise<number> {
     const runs = await prunables(this.list())
-    return this.#use('remove logs', async (tables) => {
+    return this.use('remove logs', async (tables) => {
       const removals = removable({ runs, references: await tables.references() }, options, Date.now())
       const ofKind = (kind: LogKind) => removals.filter(({ ref }) => ref.kind === kind)
       // Threads first: they refer to runs.
       return (await tables.remove('thread', ofKind('thread'))) + (await tables.remove('run', ofKind('run')))
     })
-  }
-
-  async close(): Promise<void> {
-    const opening = this.#opening
-    this.#opening = null
-    await opening?.catch(() => undefined)
-    const pool = this.#ownPool
-    this.#ownPool = null
-    await pool?.end()
-  }
-
-  [Symbol.asyncDispose](): Promise<void> {
-    return this.close()
   }
 
   /** The row of the log, if `owner` may append `events` to it. A remembered row may be out of date. */
@@ -219,32 +142,23 @@ class PostgresLogStore implements PostgresLog {
 
   /** The posts that the owner has taken leave the inbox. */
   async #settle(tables: PostgresTables, ref: LogRef, owner: string): Promise<void> {
-    const leaving = this.#taken.of(ref, owner)
+    const leaving = this.taken.of(ref, owner)
     if (leaving.length === 0) return
     await tables.emptyPosts(ref, leaving)
-    this.#taken.forget(ref, leaving)
+    this.taken.forget(ref, leaving)
   }
 
-  async #use<T>(act: string, work: (tables: PostgresTables) => Promise<T>): Promise<T> {
-    try {
-      this.#opening ??= this.#open()
-      return await work(await this.#opening.catch((error: unknown) => this.#notOpened(error)))
-    } catch (error) {
-      throw storeFailure(act, error)
-    }
-  }
-
-  async #open(): Promise<PostgresTables> {
+  protected async openTables(): Promise<PostgresTables> {
     const { connectionString = '', schema = 'thinharness', pool } = this.#options
     const used = pool ?? (this.#ownPool ??= await openPool(connectionString))
     await createTables(used, schema)
     return new PostgresTables(used, schema)
   }
 
-  /** The next use tries to open it again. */
-  #notOpened(error: unknown): never {
-    this.#opening = null
-    throw error
+  protected async closeTables(): Promise<void> {
+    const pool = this.#ownPool
+    this.#ownPool = null
+    await pool?.end()
   }
 }
 

@@ -2,8 +2,8 @@ import type { LogKind, LogRef } from '../run/log/ref.js'
 import type { Post } from '../run/log/log.js'
 import { hasEnded } from '../run/log/owner.js'
 import type { Reference, Removal } from '../run/log/pruning.js'
-import { PAGE_ROWS } from './rows.js'
-import type { DigestColumns, LogRow, PageQuery } from './rows.js'
+import { PAGE_ROWS } from './sql-log.js'
+import type { ClaimedRow, DigestColumns, LogRow, PageQuery, SqlTables, StoredEvent } from './sql-log.js'
 import { transaction } from './sqlite-database.js'
 import type { Database, Statement, Value } from './sqlite-database.js'
 
@@ -23,13 +23,8 @@ interface RawRow {
   readonly owned_until: number
 }
 
-/** A log's row with its claim, whether that has expired or not. */
-export interface ClaimedRow extends LogRow {
-  readonly claimant: string | null
-}
-
 /** The statements, prepared once. */
-export class SqliteTables {
+export class SqliteTables implements SqlTables {
   readonly #database: Database
   readonly #logs: Readonly<Record<LogKind, LogStatements>>
   readonly #addReference: Statement
@@ -65,12 +60,12 @@ export class SqliteTables {
     return transaction(this.#database, work)
   }
 
-  log(ref: LogRef): ClaimedRow | undefined {
+  log(ref: LogRef): ClaimedRow | null {
     return this.#logs[ref.kind].get(ref.id)
   }
 
-  events({ kind, id }: LogRef, after: number): { seq: number; event: string }[] {
-    return this.#logs[kind].events.all(id, after, PAGE_ROWS) as { seq: number; event: string }[]
+  events({ kind, id }: LogRef, after: number, limit: number): StoredEvent[] {
+    return this.#logs[kind].events.all(id, after, limit) as StoredEvent[]
   }
 
   insertEvent({ kind, id }: LogRef, seq: number, event: string): void {
@@ -130,7 +125,7 @@ export class SqliteTables {
   remove({ ref, lastSeq }: Removal): boolean {
     const { kind, id } = ref
     const row = this.log(ref)
-    if (row === undefined || row.owner !== null || (lastSeq !== null && row.lastSeq !== lastSeq)) return false
+    if (row === null || row.owner !== null || (lastSeq !== null && row.lastSeq !== lastSeq)) return false
     this.#logs[kind].deleteLog.run(id)
     this.#logs[kind].deleteEvents.run(id)
     this.#dropReferences.run(kind, id)
@@ -183,9 +178,9 @@ class LogStatements {
     this.deleteEvents = prepare(`delete from ${events} where ${id} = ?`)
   }
 
-  get(id: string): ClaimedRow | undefined {
+  get(id: string): ClaimedRow | null {
     const row = this.#log.get(id) as RawRow | undefined
-    return row === undefined ? undefined : rowOf(row)
+    return row === undefined ? null : rowOf(row)
   }
 
   page({ phases, parentRunId, resourceId, before }: PageQuery): LogRow[] {

@@ -2,12 +2,17 @@ import { HarnessError } from '../contracts/errors.js'
 import { summaryOf } from '../run/log/digest.js'
 import type { LogSummaries, RunDigest, RunStatus, RunSummary, ThreadSummary } from '../run/log/digest.js'
 import { isListed, listQuery } from '../run/log/listing.js'
-import type { ListOptions, ListQuery, Place } from '../run/log/listing.js'
-import type { AppendOptions, LogEvent, LogStore } from '../run/log/log.js'
+import type { ListOptions, ListQuery, Place, PruneOptions } from '../run/log/listing.js'
+import { checkPost, ownedByAnother, storeFailure } from '../run/log/log.js'
+import type { AppendOptions, FollowOptions, LogEvent, LogStore, Post, ReadOptions } from '../run/log/log.js'
+import { checkRef, nameOf } from '../run/log/ref.js'
 import type { LogKind, LogRef } from '../run/log/ref.js'
+import type { DurableEvent } from '../run/machine/events.js'
 import { isObject, parseJson } from '../util/json.js'
 import type { JsonObject } from '../util/json.js'
-import { foldRun } from './fold-run.js'
+import { exportRun, foldRun, unlessDamaged } from './fold-run.js'
+import { Followers } from './followers.js'
+import { TakenPosts } from './taken-posts.js'
 
 /** Rows that are fetched together. */
 export const PAGE_ROWS = 100
@@ -88,8 +93,128 @@ export interface LogRow {
   readonly owner: string | null
 }
 
+/** A stored event: its number and its JSON. */
+export interface StoredEvent {
+  readonly seq: number
+  readonly event: string
+}
+
+/** The row of a log, and the owner that has claimed it, even if that claim has expired. */
+export interface ClaimedRow extends LogRow {
+  readonly claimant: string | null
+}
+
+/** The queries of a database. */
+export interface SqlTables {
+  log(ref: LogRef): MaybePromise<ClaimedRow | null>
+  events(ref: LogRef, after: number, limit: number): MaybePromise<readonly StoredEvent[]>
+  page(query: PageQuery): MaybePromise<readonly LogRow[]>
+  referrers(ref: LogRef): MaybePromise<readonly LogRef[]>
+  post(ref: LogRef, post: Post): MaybePromise<void>
+  posts(ref: LogRef): MaybePromise<readonly Post[]>
+}
+
+type MaybePromise<T> = T | Promise<T>
+
+/** The methods of a log that are the same in every SQL database. It is opened when it is first used. */
+export abstract class SqlLog<Tables extends SqlTables> implements LogStore, AsyncDisposable {
+  abstract readonly outlives: boolean
+  /** The longest time until a follower sees an event of another process, in ms; null if there are no others. */
+  protected abstract readonly followMs: number | null
+  protected readonly taken = new TakenPosts()
+  protected readonly followers = new Followers()
+  #opening: Promise<Tables> | null = null
+
+  abstract append(ref: LogRef, events: readonly LogEvent[], options?: AppendOptions): Promise<void>
+  abstract claim(ref: LogRef, owner: string, ttlMs: number): Promise<boolean>
+  abstract prune(options: PruneOptions): Promise<number>
+  protected abstract openTables(): Promise<Tables>
+  protected abstract closeTables(): void | Promise<void>
+
+  async *read<Event extends LogEvent = DurableEvent>(
+    ref: LogRef,
+    { after = 0 }: ReadOptions = {},
+  ): AsyncGenerator<Event> {
+    checkRef(ref)
+    yield* readPages<Event>(ref, after, (start) =>
+      this.use(`read ${nameOf(ref)}`, (tables) => tables.events(ref, start, PAGE_ROWS)),
+    )
+  }
+
+  post(ref: LogRef, post: Post): Promise<void> {
+    return this.use(`take a post to ${nameOf(ref)}`, (tables) => {
+      checkPost(ref, post)
+      return tables.post(ref, post)
+    })
+  }
+
+  takePosts(ref: LogRef, owner: string): Promise<readonly Post[]> {
+    return this.use(`give the posts to ${nameOf(ref)}`, async (tables) => {
+      checkRef(ref)
+      if ((await tables.log(ref))?.claimant !== owner) throw ownedByAnother(ref, owner)
+      return this.taken.take(ref, owner, await tables.posts(ref))
+    })
+  }
+
+  follow<Event extends LogEvent = DurableEvent>(ref: LogRef, options: FollowOptions = {}): AsyncIterable<Event> {
+    checkRef(ref)
+    const read = (from: ReadOptions): AsyncIterable<Event> => this.read<Event>(ref, from)
+    return this.followers.follow<Event>(ref, options, { read, longestMs: this.followMs })
+  }
+
+  inspect<Kind extends LogKind>(ref: LogRef<Kind>): Promise<LogSummaries[Kind] | null> {
+    return this.use(`read ${nameOf(ref)}`, async (tables) => {
+      checkRef(ref)
+      const row = await tables.log(ref)
+      if (row === null || row.lastSeq === 0) return null
+      return (await summaryOfRow(ref.kind, row, this)) as LogSummaries[Kind] | null
+    })
+  }
+
+  list<Kind extends LogKind = 'run'>(options?: ListOptions<Kind>): AsyncIterable<LogSummaries[Kind]> {
+    return listPages(options, (query) => this.use('list its logs', (tables) => tables.page(query)), this)
+  }
+
+  export(runId: string): AsyncIterable<DurableEvent> {
+    return exportRun(this, runId)
+  }
+
+  referrers(ref: LogRef): Promise<readonly LogRef[]> {
+    return this.use(`read the references to ${nameOf(ref)}`, (tables) => {
+      checkRef(ref)
+      return tables.referrers(ref)
+    })
+  }
+
+  async close(): Promise<void> {
+    const opening = this.#opening
+    this.#opening = null
+    await opening?.catch(() => undefined)
+    await this.closeTables()
+  }
+
+  [Symbol.asyncDispose](): Promise<void> {
+    return this.close()
+  }
+
+  /** Rejects with `store_failure`, which names the `act`. If the database cannot be opened, the next use tries again. */
+  protected async use<T>(act: string, work: (tables: Tables) => MaybePromise<T>): Promise<T> {
+    try {
+      this.#opening ??= this.openTables()
+      return await work(await this.#opening.catch((error: unknown) => this.#notOpened(error)))
+    } catch (error) {
+      throw storeFailure(act, error)
+    }
+  }
+
+  #notOpened(error: unknown): never {
+    this.#opening = null
+    throw error
+  }
+}
+
 /** The summaries of a list that is fetched page by page. A run without a digest that cannot be read is left out. */
-export async function* listPages<Kind extends LogKind = 'run'>(
+async function* listPages<Kind extends LogKind = 'run'>(
   options: ListOptions<Kind> | undefined,
   fetchPage: (query: PageQuery) => Promise<readonly LogRow[]>,
   log: LogStore,
@@ -117,11 +242,7 @@ function phasesOf({ statuses }: ListQuery): readonly RunDigest['phase'][] | null
 }
 
 /** The summary of a log; of a run without a digest by folding its events. */
-export async function summaryOfRow(
-  kind: LogKind,
-  row: LogRow,
-  log: LogStore,
-): Promise<RunSummary | ThreadSummary | null> {
+async function summaryOfRow(kind: LogKind, row: LogRow, log: LogStore): Promise<RunSummary | ThreadSummary | null> {
   const { id, lastSeq, startedAt, updatedAt, owner } = row
   const digest = row.digest === null ? null : (JSON.parse(row.digest) as JsonObject)
   if (kind === 'thread') return { threadId: id, createdAt: startedAt, updatedAt, lastSeq, owner, digest }
@@ -129,22 +250,11 @@ export async function summaryOfRow(
   return known === null ? null : summaryOf(known, owner !== null)
 }
 
-/** Null in place of a log that is damaged, or that has been removed in the meantime. */
-export async function unlessDamaged<T>(reading: Promise<T>): Promise<T | null> {
-  try {
-    return await reading
-  } catch (error) {
-    const isDamaged = error instanceof HarnessError && error.code === 'invalid_log'
-    if (isDamaged || (error as NodeJS.ErrnoException).code === 'ENOENT') return null
-    throw error
-  }
-}
-
 /** Reads the events of a log page by page, and checks that none is missing. */
-export async function* readPages<Event extends LogEvent>(
+async function* readPages<Event extends LogEvent>(
   ref: LogRef,
   after: number,
-  fetchPage: (after: number) => Promise<readonly { readonly seq: number; readonly event: string }[]>,
+  fetchPage: (after: number) => Promise<readonly StoredEvent[]>,
 ): AsyncGenerator<Event> {
   let last: number | null = null
   for (;;) {
