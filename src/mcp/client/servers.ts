@@ -12,9 +12,8 @@ import {
   secret,
   string,
 } from '../../util/shape.js'
-import { childEnvironment } from './child-environment.js'
+import { childEnvironment, programName } from './child-process.js'
 import type { McpAuthProvider } from './connection.js'
-import { programName } from './program-name.js'
 import { serverAt } from './server.js'
 import type { McpServer } from './server.js'
 import { serverFetch } from './server-fetch.js'
