@@ -9,7 +9,8 @@ import type { McpConnection, McpEndpoint, McpSdk } from './connection.js'
 import { outcomeOfResult } from './content.js'
 import { loadSdk } from '../sdk/sdk.js'
 import { OpenCalls } from './open-calls.js'
-import { Pins } from './pins.js'
+import { INSTRUCTIONS, Pins } from './pins.js'
+import type { Pinned } from './pins.js'
 import { promptsOf } from './prompts.js'
 import type { McpPrompts } from './prompts.js'
 import { resourcesOf } from './resources.js'
@@ -17,7 +18,7 @@ import type { McpResources } from './resources.js'
 import { serverAsks } from './server-asks.js'
 import type { ServerSettings } from './server-options.js'
 import { McpSession } from './session.js'
-import { listTools } from './tool-list.js'
+import { digestOf, listTools } from './tool-list.js'
 import type { McpTool } from './tool-list.js'
 import { sourceOf, toolSpecOf } from './tool-spec.js'
 
@@ -32,7 +33,10 @@ export interface McpServer extends ToolSource, AsyncDisposable {
   readonly prompts: McpPrompts
   /** The server's words on itself for a model; may be empty. Text of the server, not to be trusted more than it is. */
   instructions(): Promise<string>
-  /** Digests of the definitions of all wanted tools, as they are now, by the server's names: for `pins` and `pin`. */
+  /**
+   * Digests of the definitions of all wanted tools, as they are now, by the server's names, and of the instructions if they are
+   * used: for `pins` and `pin`.
+   */
   digests(): Promise<Readonly<Record<string, string>>>
   /** Trusts these definitions from now on. */
   pin(digests: Readonly<Record<string, string>>): void
@@ -73,10 +77,10 @@ class ServerAtEndpoint implements McpServer {
   readonly #calls = new OpenCalls()
   readonly #hosts = new Set<ToolSourceHost>()
   readonly #pins: Pins
-  /** All selected tools. */
-  #listed: readonly McpTool[] = []
+  /** All selected tools, and the instructions if they are used. */
+  #listed: readonly Pinned[] = []
   /** Those that the pins admit. */
-  #offered: readonly McpTool[] = []
+  #offered: readonly Pinned[] = []
   #specs: readonly ToolSpec[] | null = null
   /** The tools may have changed since they were listed. */
   #stale = true
@@ -161,11 +165,12 @@ class ServerAtEndpoint implements McpServer {
     this.#stale = false
     try {
       const tools = await this.#list(connection)
-      const admitted = this.#pins.admitted(tools, (message) => this.#warn(message))
-      this.#listed = tools
-      if (this.#specs !== null && sameTools(admitted, this.#offered)) return this.#specs
+      const listed = [...tools, ...this.#pinnedInstructions(connection)]
+      const admitted = this.#pins.admitted(listed, (message) => this.#warn(message))
+      this.#listed = listed
+      if (this.#specs !== null && areSame(admitted, this.#offered)) return this.#specs
       this.#offered = admitted
-      this.#specs = this.#specsOf(admitted, connection)
+      this.#specs = this.#specsOf(tools, connection)
       return this.#specs
     } catch (error) {
       this.#stale = true
@@ -188,15 +193,22 @@ class ServerAtEndpoint implements McpServer {
     return new HarnessError('error', message, { cause: error, retryable: true })
   }
 
-  #specsOf(tools: readonly McpTool[], { offers, instructions }: McpConnection): readonly ToolSpec[] {
-    const { offer, useInstructions } = this.#settings
+  #pinnedInstructions({ instructions }: McpConnection): readonly Pinned[] {
+    if (!this.#settings.useInstructions || instructions === '') return []
+    return [{ name: INSTRUCTIONS, digest: digestOf(instructions) }]
+  }
+
+  /** Of the tools and instructions that are offered. */
+  #specsOf(all: readonly McpTool[], { offers, instructions }: McpConnection): readonly ToolSpec[] {
+    const { offer } = this.#settings
+    const tools = all.filter((tool) => this.#offered.includes(tool))
     const specs = [
       ...tools.map((tool) => toolSpecOf(tool, this.#settings, (args, context) => this.#call(tool, args, context))),
       ...(offers.resources && offer.includes('resources') ? this.resources.asTools() : []),
       ...(offers.prompts && offer.includes('prompts') ? this.prompts.asTools() : []),
     ]
     const [first, ...others] = specs
-    if (!useInstructions || instructions === '' || first === undefined) return specs
+    if (first === undefined || !this.#offered.some(({ name }) => name === INSTRUCTIONS)) return specs
     return [{ ...first, instructions: instructions.slice(0, LONGEST_INSTRUCTIONS) }, ...others]
   }
 
@@ -269,7 +281,7 @@ type Sent = { readonly ok: true; readonly result: unknown } | { readonly ok: fal
 /** Most characters of a server's instructions that are added to the system prompt. */
 const LONGEST_INSTRUCTIONS = 4_000
 
-function sameTools(left: readonly McpTool[], right: readonly McpTool[]): boolean {
+function areSame(left: readonly Pinned[], right: readonly Pinned[]): boolean {
   return (
     left.length === right.length &&
     left.every(({ name, digest }, index) => name === right[index]?.name && digest === right[index].digest)

@@ -100,7 +100,12 @@ export function publicToolName(name: string, prefix: string): string {
 /** Digest of everything in a tool definition that a model reads or a host decides by. Independent of key order. */
 function definitionDigest({ name, title, description, inputSchema, outputSchema, annotations }: JsonObject): string {
   const definition = { name, title, description, inputSchema, outputSchema, annotations }
-  return `sha256:${createHash('sha256').update(sortedJson(definition)).digest('hex')}`
+  return digestOf(definition)
+}
+
+/** Digest of a JSON value, independent of key order. */
+export function digestOf(value: unknown): string {
+  return `sha256:${createHash('sha256').update(sortedJson(value)).digest('hex')}`
 }
 
 function sortedJson(value: unknown): string {
