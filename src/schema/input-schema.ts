@@ -1,15 +1,33 @@
 import { isObject } from '../util/json.js'
 import type { JsonObject, JsonSchema, JsonValue } from '../util/json.js'
 import { modernSchema } from './modern-schema.js'
+import { repairedSchema } from './repair.js'
 
 /**
- * A tool's schema as APIs take it: an object at its root, with no `oneOf`, `anyOf`, `allOf`, `not` or `enum` there, which
+ * The schema of the tool `name` as APIs take it: an object at its root, with no `oneOf`, `anyOf`, `allOf`, `not` or `enum` there, which
  * OpenAI's and Anthropic's refuse. Alternatives at
  * the root become one object with the properties of all of them, required where all require them: more is let through
- * than the schema says, and the tool boundary checks the arguments by the schema itself.
+ * than the schema says, and the tool boundary checks the arguments by the schema itself. Other parts that APIs refuse are
+ * repaired; a reference that leads nowhere is reported as a warning of the process, once for each schema.
  */
-export function inputSchema(given: JsonSchema): JsonObject & { readonly type: 'object' } {
-  const schema = modernSchema(given)
+export function inputSchema(given: JsonSchema, name: string): InputSchema {
+  const known = made.get(given)
+  if (known !== undefined) return known
+  const dangling = new Set<string>()
+  const schema = repairedSchema(objectSchema(modernSchema(given)), (reference) => dangling.add(reference))
+  for (const reference of dangling) {
+    const message = `The schema of tool \`${name}\` has the reference \`${reference}\`, which leads nowhere: providers are sent {} in its place.`
+    process.emitWarning(message, 'SchemaWarning')
+  }
+  made.set(given, schema)
+  return schema
+}
+
+type InputSchema = JsonObject & { readonly type: 'object' }
+
+const made = new WeakMap<JsonSchema, InputSchema>()
+
+function objectSchema(schema: JsonSchema): InputSchema {
   const { $ref, anyOf, oneOf, allOf, not, enum: options, const: constant, ...rest } = schema
   if ($ref === undefined && anyOf === undefined && oneOf === undefined && allOf === undefined) {
     return { ...rest, type: 'object', ...(rest['properties'] === undefined && { properties: {} }) }

@@ -137,11 +137,20 @@ function mayTakeLong(schema: JsonSchema): boolean {
   return false
 }
 
-function draftOf({ $schema }: JsonSchema): SchemaDraft {
-  if (typeof $schema !== 'string') return '2020-12'
+function draftOf(schema: JsonSchema): SchemaDraft {
+  const { $schema } = schema
+  if (typeof $schema !== 'string') return hasLimitsOfDraft4(schema) ? '4' : '2020-12'
   if (/draft-0[67]/.test($schema)) return '7'
   if ($schema.includes('draft-04')) return '4'
   return $schema.includes('2019-09') ? '2019-09' : '2020-12'
+}
+
+/** True for `exclusiveMinimum: true`, which many servers send without naming the draft. */
+function hasLimitsOfDraft4(schema: JsonSchema): boolean {
+  for (const { exclusiveMinimum, exclusiveMaximum } of schemasIn(schema)) {
+    if (typeof exclusiveMinimum === 'boolean' || typeof exclusiveMaximum === 'boolean') return true
+  }
+  return false
 }
 
 /** Runs work that cannot be trusted to end. */

@@ -1,8 +1,8 @@
 import { createOpenAI } from '@ai-sdk/openai'
 import OpenAI from 'openai'
-import { describe, expect, test } from 'vitest'
-import { defineTool, Harness } from 'thinharness'
-import type { Model, TranscriptEntry } from 'thinharness'
+import { describe, expect, test, vi } from 'vitest'
+import { callTool, defineTool, Harness } from 'thinharness'
+import type { JsonSchema, Model, TranscriptEntry } from 'thinharness'
 import { anthropic, fromAiSdk, openai, openaiChat, openaiCompatible, openrouter } from 'thinharness/providers'
 import type { ProviderOptions } from 'thinharness/providers'
 import type { JsonObject } from '#util/json.js'
@@ -153,6 +153,67 @@ describe('tools of a caller’s own fields', () => {
 
     await expect(harness.run('Go.')).rejects.toMatchObject({ code: 'invalid_options' })
     expect(bodies).toEqual([])
+  })
+})
+
+describe('schemas of tools that providers reject', () => {
+  const draft4 = { type: 'number', minimum: 0, exclusiveMinimum: true } as const
+  const parameters: JsonSchema = {
+    type: 'object',
+    properties: {
+      list: { type: 'array' },
+      maybe: { type: ['array', 'null'], description: 'Maybe.' },
+      nested: { type: 'object', properties: { deep: { type: 'array', items: { type: 'array' } } } },
+      pair: { type: 'array', prefixItems: [{ type: 'string' }] },
+      gone: { $ref: '#/$defs/gone', description: 'Gone.' },
+      far: { anyOf: [{ $ref: 'https://schemas.invalid/x.json' }, { type: 'null' }] },
+      kept: { $ref: '#/$defs/kept' },
+      amount: draft4,
+    },
+    $defs: { kept: { type: 'array' } },
+  }
+
+  test.each([...CASES, ...OTHERS])(
+    'PR-33 lists without `items`, references that lead nowhere and limits of draft 4 are repaired ($name)',
+    async ({ make, reply }) => {
+      const { fetch, bodies } = recorder(reply)
+      const tool = defineTool({ ...LOOK, parameters: structuredClone(parameters) })
+      const warnings: string[] = []
+      const onWarning = vi.spyOn(process, 'emitWarning').mockImplementation((text) => void warnings.push(String(text)))
+
+      const harness = new Harness({ model: make(fetch), tools: [tool], builtinTools: [] })
+      await harness.run('Go.')
+      await harness.run('Go.')
+      onWarning.mockRestore()
+
+      const { tools } = JSON.parse(bodies[0] ?? '') as { tools: Record<string, unknown>[] }
+      const [{ function: declared, ...rest } = {}] = tools
+      const sent = { ...rest, ...(declared as object | undefined) } as Record<string, unknown>
+      expect(sent['parameters'] ?? sent['input_schema']).toMatchObject({
+        properties: {
+          list: { type: 'array', items: {} },
+          maybe: { type: ['array', 'null'], items: {} },
+          nested: { properties: { deep: { items: { type: 'array', items: {} } } } },
+          pair: { prefixItems: [{ type: 'string' }] },
+          gone: { description: 'Gone.' },
+          far: { anyOf: [{}, { type: 'null' }] },
+          kept: { $ref: '#/$defs/kept' },
+          amount: { exclusiveMinimum: 0 },
+        },
+        $defs: { kept: { type: 'array', items: {} } },
+      })
+      expect(bodies[0]).not.toMatch(/"\$ref":"(?!#\/\$defs\/kept)|exclusiveMinimum":true/)
+      expect(warnings).toEqual([
+        expect.stringMatching(/`look`.*`#\/\$defs\/gone`/),
+        expect.stringMatching(/`look`.*`https:/),
+      ])
+    },
+  )
+
+  test('PR-33 arguments are validated by the original schema', async () => {
+    const strict = defineTool({ ...LOOK, parameters: { type: 'object', properties: { amount: draft4 } } })
+    expect(await callTool(strict, { amount: 1 })).toMatchObject({ ok: true })
+    expect(await callTool(strict, { amount: 0 })).toMatchObject({ ok: false })
   })
 })
 

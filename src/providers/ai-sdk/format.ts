@@ -84,7 +84,7 @@ function functionTool({ name, description, parameters }: ToolDefinition, { loose
     type: 'function',
     name,
     ...(description !== '' && { description }),
-    inputSchema: inputSchema(parameters),
+    inputSchema: inputSchema(parameters, name),
     ...(looseTools === true && { strict: false }),
   }
 }

@@ -146,7 +146,7 @@ function wireTools(tools: readonly ToolDefinition[], cacheControl: JsonObject | 
     ...({
       name,
       ...(description !== '' && { description }),
-      input_schema: inputSchema(parameters),
+      input_schema: inputSchema(parameters, name),
     } satisfies Tool),
     ...(cacheControl !== null && index === tools.length - 1 && { cache_control: cacheControl }),
   }))

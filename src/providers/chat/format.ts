@@ -87,7 +87,7 @@ function wireToolChoice(choice: ToolChoice): JsonValue {
 function wireTool({ name, description, parameters }: ToolDefinition): JsonObject {
   return {
     type: 'function',
-    function: { name, ...(description !== '' && { description }), parameters: inputSchema(parameters) },
+    function: { name, ...(description !== '' && { description }), parameters: inputSchema(parameters, name) },
   }
 }
 

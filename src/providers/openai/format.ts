@@ -113,7 +113,7 @@ function requestTail({ streamed, toolChoice, maxOutputTokens, previousResponseId
  * checks arguments anyway.
  */
 function wireTool({ name, description, parameters }: ToolDefinition): JsonObject {
-  return { type: 'function', name, description, parameters: inputSchema(parameters), strict: false }
+  return { type: 'function', name, description, parameters: inputSchema(parameters, name), strict: false }
 }
 
 function wireToolChoice(choice: ToolChoice): JsonValue {

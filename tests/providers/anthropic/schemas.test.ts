@@ -69,7 +69,7 @@ test.each<[string, JsonSchema, JsonSchema]>([
     { type: 'object', properties: {} },
   ],
 ])('a tool’s schema, %s', (_name, schema, wanted) => {
-  expect(inputSchema(schema)).toEqual(wanted)
+  expect(inputSchema(schema, 'look')).toEqual(wanted)
 })
 
 test('a tool’s schema that refers to itself many times over is read once', () => {
@@ -77,7 +77,7 @@ test('a tool’s schema that refers to itself many times over is read once', () 
   const twice = (name: string): JsonSchema => ({ allOf: [{ $ref: `#/$defs/${name}` }, { $ref: `#/$defs/${name}` }] })
   const $defs = Object.fromEntries(names.map((name, index) => [name, twice(names[index + 1] ?? 'leaf')]))
 
-  const schema = inputSchema({ $ref: '#/$defs/d0', $defs: { ...$defs, leaf: { properties: { a: text } } } })
+  const schema = inputSchema({ $ref: '#/$defs/d0', $defs: { ...$defs, leaf: { properties: { a: text } } } }, 'look')
 
   expect(schema['properties']).toEqual({ a: text })
 })
