@@ -1,3 +1,4 @@
+import { CONTENT_SOURCES } from '../../contracts/entry.js'
 import type { ContentSource } from '../../contracts/entry.js'
 import { envelopeOf, renderEnvelope } from '../../tools/boundary/envelope.js'
 import type { Envelope } from '../../tools/boundary/envelope.js'
@@ -73,14 +74,18 @@ function contentSourceOf(
     const tool = textIn(metadata, 'mcp_tool_name')
     return { kind: 'server', ...named(textIn(metadata, 'mcp_server_id')), ...(tool !== undefined && { tool }) }
   }
+  // A saved output keeps the source of the call that saved it.
+  const saved = CONTENT_SOURCES.find((kind) => kind === metadata['content_source'])
+  if (saved !== undefined && saved !== 'workspace') return { kind: saved }
   if (startedRuns) return { kind: 'agent', ...named(textIn(metadata, 'agent')) }
   for (const answer of answers) if ('answer' in answer) return { kind: 'person' }
   if (spec?.reach === undefined) return undefined
   const { programs = [], hosts = [], reads = [], writes = [] } = spec.reach
   if (programs.length > 0) return { kind: 'command' }
   if (hosts.length > 0) return { kind: 'web', ...named(textIn(metadata, 'final_url') ?? textIn(metadata, 'url')) }
-  if (reads.length > 0 || writes.length > 0) return { kind: 'workspace', ...named(textIn(metadata, 'path')) }
-  return undefined
+  if (reads.length === 0 && writes.length === 0) return undefined
+  // A saved result of a search has the content of many files.
+  return { kind: 'workspace', ...(saved === undefined && named(textIn(metadata, 'path'))) }
 }
 
 function textIn(metadata: JsonObject, key: string): string | undefined {

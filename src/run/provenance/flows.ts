@@ -22,7 +22,7 @@ function untrustedEntries(
   transcript: readonly TranscriptEntry[],
 ): readonly SourcedEntry[] {
   const { untrusted = UNTRUSTED } = options
-  return [...inherited, ...transcript.filter(isSourced)].filter(({ source }) => isAmong(source, untrusted))
+  return [...inherited, ...transcript.filter(isSourced)].filter(({ source }) => isAmong(source, untrusted, true))
 }
 
 /**
@@ -67,17 +67,29 @@ function isAllowed(
 ): boolean {
   return rules.some(
     ({ from, tools, arguments: names }) =>
-      tools.includes(tool) && isAmong(source, from) && (names === undefined || names.includes(argument)),
+      tools.includes(tool) && isAmong(source, from, false) && (names === undefined || names.includes(argument)),
   )
 }
 
-function isAmong({ kind, name }: ContentSource, wanted: readonly string[]): boolean {
+/** `nameless`: a source without a name may be any of its kind, and is among those of each name. */
+function isAmong({ kind, name }: ContentSource, wanted: readonly string[], nameless: boolean): boolean {
   return wanted.some((each) => {
     if (each === kind) return true
-    if (name === undefined || !each.startsWith(`${kind}:`)) return false
-    const below = each.slice(kind.length + 1)
-    return name === below || name.startsWith(below.endsWith('/') ? below : `${below}/`)
+    if (!each.startsWith(`${kind}:`)) return false
+    return name === undefined ? nameless : isBelow(plainName(kind, name), plainName(kind, each.slice(kind.length + 1)))
   })
+}
+
+function isBelow(name: string, above: string): boolean {
+  return name === above || name.startsWith(above.endsWith('/') ? above : `${above}/`)
+}
+
+/** One form of each name: `https://Evil.test./a` is `https://evil.test/a`. */
+function plainName(kind: ContentSource['kind'], name: string): string {
+  if (kind !== 'web' || !URL.canParse(name)) return name
+  const url = new URL(name)
+  url.hostname = url.hostname.replace(/\.$/, '')
+  return url.href
 }
 
 function strongest(texts: readonly string[], source: Fingerprint): 'exact' | 'near' | null {

@@ -12,7 +12,7 @@ import type { FileToolOptions } from '../workspace/options.js'
 import { shownPath } from '../workspace/path-text.js'
 import { openFile, withResolved } from '../workspace/safe-open.js'
 import type { OpenedFile } from '../workspace/safe-open.js'
-import { isArtifact, mayBeArtifact, spill } from '../workspace/spill.js'
+import { artifactSource, isArtifact, mayBeArtifact, spill } from '../workspace/spill.js'
 import type { Workspace } from '../workspace/workspace.js'
 
 interface ReadArguments {
@@ -106,12 +106,13 @@ async function readOrdinary(reading: Reading): Promise<ToolOutcome> {
 
 /** A saved output is never saved again: as many whole lines as fit, and the offset of the next one. */
 async function readArtifact(reading: Reading): Promise<ToolOutcome> {
+  const source = { content_source: artifactSource(reading.file.path) }
   const text = await wholeText(reading)
   if (text !== undefined) {
     const result = wholeResult(reading, splitLines(text))
-    if (!isLonger(result.content, reading.maxChars)) return outcomeOf(reading, result)
+    if (!isLonger(result.content, reading.maxChars)) return outcomeOf(reading, result, source)
   }
-  return outcomeOf(reading, await pageResult(reading))
+  return outcomeOf(reading, await pageResult(reading), source)
 }
 
 interface ReadResult {

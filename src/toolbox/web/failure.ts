@@ -1,3 +1,4 @@
+import { withoutCredentials } from '../../util/address.js'
 import { cutText } from '../../util/characters.js'
 import { FileFailure } from '../workspace/failure.js'
 import { escapeControls } from '../workspace/path-text.js'
@@ -7,7 +8,14 @@ export function fetchFailure(errorType: string, message: string): FileFailure {
   return new FileFailure(errorType, escapeControls(message))
 }
 
-/** An address for a message: bounded. */
+/** A failure with the address of the page that it is about, which its message may quote. */
+export function failureAt(url: URL, thrown: unknown): unknown {
+  if (!(thrown instanceof FileFailure)) return thrown
+  const { errorType, message, retry, metadata } = thrown
+  return new FileFailure(errorType, message, { retry, metadata: { ...metadata, final_url: url.href } })
+}
+
+/** An address for a message: bounded, without a password. */
 export function shownUrl(url: string): string {
-  return cutText(url, 300)
+  return cutText(withoutCredentials(url), 300)
 }

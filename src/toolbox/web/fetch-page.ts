@@ -6,7 +6,7 @@ import type { Body } from './body.js'
 import { contentTypeOf, decodeText, kindOf, kindOfType, refuseBinary } from './content.js'
 import type { ContentKind, ContentType } from './content.js'
 import { convert, HTML_TO_MARKDOWN, PDF_TO_TEXT } from './convert.js'
-import { fetchFailure, shownUrl } from './failure.js'
+import { failureAt, fetchFailure, shownUrl } from './failure.js'
 import type { FetchSettings } from './options.js'
 import { requestPage } from './request.js'
 import { parseUrl, targetOf } from './target.js'
@@ -33,7 +33,20 @@ const MAX_ERROR_BYTES = 65_536
  * @throws FileFailure; the signal's reason.
  */
 export async function fetchPage(text: string, settings: FetchSettings, signal: AbortSignal): Promise<Page> {
-  const { url, response } = await followRedirects(parseUrl(text), settings, signal)
+  const answer = await followRedirects(parseUrl(text), settings, signal)
+  try {
+    return await pageOf(answer, settings, signal)
+  } catch (error) {
+    throw failureAt(answer.url, error)
+  }
+}
+
+interface Answer {
+  readonly url: URL
+  readonly response: IncomingMessage
+}
+
+async function pageOf({ url, response }: Answer, settings: FetchSettings, signal: AbortSignal): Promise<Page> {
   const type = contentTypeOf(response.headers['content-type'])
   const status = response.statusCode ?? 0
   if (status < 200 || status > 299) throw await httpFailure(url, response, { type, signal })
@@ -47,11 +60,7 @@ export async function fetchPage(text: string, settings: FetchSettings, signal: A
   return { url: url.href, status, contentType: type.mediaType, bytes: body.bytes.length, cut: body.cut, ...read }
 }
 
-async function followRedirects(
-  first: URL,
-  settings: FetchSettings,
-  signal: AbortSignal,
-): Promise<{ readonly url: URL; readonly response: IncomingMessage }> {
+async function followRedirects(first: URL, settings: FetchSettings, signal: AbortSignal): Promise<Answer> {
   let url = first
   for (let redirects = 0; redirects <= settings.maxRedirects; redirects++) {
     // A lookup cannot be stopped: it is abandoned.

@@ -4,7 +4,7 @@ import { failedOutcome } from '../workspace/failure.js'
 import type { FileToolOptions } from '../workspace/options.js'
 import { spill } from '../workspace/spill.js'
 import { sharedOptions, workspaceOf } from '../workspace/workspace.js'
-import { fetchFailure } from './failure.js'
+import { fetchFailure, shownUrl } from './failure.js'
 import type { Page } from './fetch-page.js'
 import { fetchSettings } from './options.js'
 import type { FetchSettings, FetchUrlOptions } from './options.js'
@@ -40,7 +40,8 @@ export function fetchUrl(options: FetchUrlOptions = {}): ToolSpec {
         return await outcomeOf({ page, requested: url, limit, files, context })
       } catch (error) {
         context.signal.throwIfAborted()
-        return failedOutcome(error)
+        const outcome = failedOutcome(error)
+        return { ...outcome, metadata: { url: shownUrl(url), ...('metadata' in outcome && outcome.metadata) } }
       }
     },
   }

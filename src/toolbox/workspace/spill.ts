@@ -3,6 +3,7 @@ import { constants } from 'node:fs'
 import { readdir, unlink } from 'node:fs/promises'
 import type { FileHandle } from 'node:fs/promises'
 import { basename, dirname, join } from 'node:path'
+import type { ContentSource } from '../../contracts/entry.js'
 import type { JsonObject } from '../../util/json.js'
 import { characterCount, firstCharacters, isLonger, lastCharacters } from '../../util/characters.js'
 import { fileFailureOf, isSystemError } from './failure.js'
@@ -57,6 +58,13 @@ export async function spill(workspace: Workspace, { text, prefix, limit }: Spill
 /** True if a path has the folder and the name of an artifact; `isArtifact` checks its content. */
 export function mayBeArtifact(workspace: Workspace, path: string): boolean {
   return dirname(path) === workspace.outputDir && ARTIFACT_NAME.test(basename(path))
+}
+
+/** The source of a saved output: that of the tool that saved it, by the prefix of its name. */
+export function artifactSource(path: string): ContentSource['kind'] {
+  const [, prefix = ''] = ARTIFACT_NAME.exec(basename(path)) ?? []
+  if (prefix === 'fetch_url') return 'web'
+  return prefix.startsWith('bash_') ? 'command' : 'workspace'
 }
 
 /**

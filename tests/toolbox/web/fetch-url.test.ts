@@ -122,7 +122,7 @@ describe('fetch_url', () => {
     expect(await fetched({ url })).toEqual({
       ok: false,
       content: `${url} answered 404 Not Found. Its message: no such\\u000apage`,
-      metadata: { error_type: 'HttpError' },
+      metadata: { error_type: 'HttpError', url, final_url: url },
     })
   })
 
@@ -196,11 +196,12 @@ describe('fetch_url and hostile servers', () => {
     ['stops in its head', 'HTTP/1.1 200 OK\r\ncontent-type: text/'],
     ['stops in its body', 'HTTP/1.1 200 OK\r\ncontent-type: text/plain\r\ncontent-length: 100\r\n\r\nsome'],
   ])('one that %s is abandoned after the time limit', async (_name, answer) => {
-    const result = await fetched({ url: await rawServer(answer, true) }, { timeoutMs: 300 })
-    expect(result).toEqual({
+    const url = await rawServer(answer, true)
+    const result = await fetched({ url }, { timeoutMs: 300 })
+    expect(result).toMatchObject({
       ok: false,
       content: 'The page could not be fetched and read within 300 ms.',
-      metadata: { error_type: 'Timeout' },
+      metadata: { error_type: 'Timeout', url },
     })
   })
 
