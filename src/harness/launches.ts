@@ -1,3 +1,4 @@
+import type { Parsed } from './option-shapes.js'
 import type { ForkOptions, ResumeOptions } from './options.js'
 import type { Resumed } from './run-checks.js'
 import type { Launch } from './runs.js'
@@ -26,7 +27,11 @@ export function freshLaunch(
 }
 
 /** A paused run with people's answers. */
-export function resumedLaunch({ runId, stored, answers }: Resumed, options: ResumeOptions, log: RunLog): Launch {
+export function resumedLaunch(
+  { runId, stored, answers }: Resumed,
+  options: Parsed<ResumeOptions>,
+  log: RunLog,
+): Launch {
   const check = (state: RunState): void => {
     checkPaused(state)
     matchAnswers(answers, pendingOf(state))
@@ -39,7 +44,7 @@ export function resumedLaunch({ runId, stored, answers }: Resumed, options: Resu
 /** A run that the log has. */
 export function storedLaunch(
   runId: string,
-  { begun, options }: { readonly begun: 'recovered' | 'retried'; readonly options: ResumeOptions },
+  { begun, options }: { readonly begun: 'recovered' | 'retried'; readonly options: Parsed<ResumeOptions> },
   log: RunLog,
 ): Launch {
   const load = (): Promise<LoadedRun | null> => (begun === 'retried' ? loadRetried(log, runId) : loadRun(log, runId))
@@ -50,7 +55,7 @@ export function storedLaunch(
 export function forkLaunch(
   events: Iterable<RunEvent> | AsyncIterable<RunEvent>,
   point: { readonly afterTurn: number; readonly prompt: InputMessage | null; readonly runId: string },
-  { log, options }: { readonly log: RunLog; readonly options: ForkOptions },
+  { log, options }: { readonly log: RunLog; readonly options: Parsed<ForkOptions> },
 ): Launch {
   const { effects, mocks } = options
   const metadata = options.metadata ?? null
@@ -61,7 +66,7 @@ export function forkLaunch(
 
 function continuedLaunch(
   found: Pick<GoOnOpening, 'begun' | 'answers' | 'load'>,
-  { configPolicy = 'compatible', metadata: given }: ResumeOptions,
+  { configPolicy = 'compatible', metadata: given }: Parsed<ResumeOptions>,
 ): Launch {
   const metadata = given ?? null
   const opening = { kind: 'go_on', ...found, configPolicy, metadata, otherwise: null } as const

@@ -71,11 +71,11 @@ const settings = partial<ModelSettings>({
 })
 
 /** A copy as plain JSON. */
-const metadata: Shape<JsonObject> = {
+const metadata: Shape<object> = {
   expected: 'an object of plain JSON',
   read: (given) => {
     const copy = jsonCopy(given)
-    return isObject(copy) ? (copy as JsonObject) : mismatch('an object of plain JSON', given)
+    return isObject(copy) ? copy : mismatch('an object of plain JSON', given)
   },
 }
 
@@ -166,18 +166,21 @@ const FORK_POINT = object<ForkPoint>({ afterTurn: integer(0), prompt: optional(a
 const REPLAY = partial<ReplayOptions>({ tools, instructions: string, use })
 const FOLLOW = partial<FollowOptions>({ after: integer(0), signal: abortSignal })
 
-/** A copy of the options of a run, with its metadata as plain JSON. Throws `invalid_options`. */
-export function parseRunOptions(given: RunOptions): RunOptions {
-  return checkReference(parse(RUN, given, 'a run'))
+/** Options with their metadata as plain JSON. */
+export type Parsed<Options> = Omit<Options, 'metadata'> & { readonly metadata?: JsonObject }
+
+/** A copy of the options of a run. Throws `invalid_options`. */
+export function parseRunOptions(given: RunOptions): Parsed<RunOptions> {
+  return checkReference(parse(RUN, given, 'a run')) as Parsed<RunOptions>
 }
 
 /** The same for a run that continues. */
-export function parseResumeOptions(given: ResumeOptions): ResumeOptions {
-  return checkReference(parse(RESUME, given, 'a run that continues'))
+export function parseResumeOptions(given: ResumeOptions): Parsed<ResumeOptions> {
+  return checkReference(parse(RESUME, given, 'a run that continues')) as Parsed<ResumeOptions>
 }
 
-export function parseForkOptions(given: ForkOptions): ForkOptions {
-  return checkReference(parse(FORK, given, 'a fork'))
+export function parseForkOptions(given: ForkOptions): Parsed<ForkOptions> {
+  return checkReference(parse(FORK, given, 'a fork')) as Parsed<ForkOptions>
 }
 
 export function parseForkPoint(given: ForkPoint): ForkPoint {
@@ -218,8 +221,8 @@ const SPAWN = object<SpawnOptions<unknown>>({
 })
 
 /** A copy of the options with which a tool starts a run. Throws `invalid_options`. */
-export function parseSpawnOptions(given: SpawnOptions<unknown>): SpawnOptions<unknown> {
-  const options = checkReference(parse(SPAWN, given, '`spawn`'))
+export function parseSpawnOptions(given: SpawnOptions<unknown>): Parsed<SpawnOptions<unknown>> {
+  const options = checkReference(parse(SPAWN, given, '`spawn`')) as Parsed<SpawnOptions<unknown>>
   const names = Object.keys(OF_THE_PARENT) as (keyof typeof OF_THE_PARENT)[]
   const changed = options.fork === true ? names.find((name) => options[name] !== undefined) : undefined
   if (changed === undefined) return options

@@ -114,7 +114,7 @@ export interface RunOptions<Deps = unknown> extends BudgetOptions {
   /** Extensions for this run alone, outside all others. `close` of these is not called. Default: none. */
   readonly use?: readonly Extension<never>[] | undefined
   /** Data of the host, passed to tools, hooks and the log; never to the model. */
-  readonly metadata?: JsonObject | undefined
+  readonly metadata?: object | undefined
   /** Cancels the run. */
   readonly signal?: AbortSignal | undefined
   /** The events include deltas of text, reasoning and arguments. Default: true for streams, else false. */

@@ -2,7 +2,7 @@ import type { ContentPart } from '../contracts/entry.js'
 import { isObject } from '../util/json.js'
 import type { JsonObject, JsonValue } from '../util/json.js'
 import { parse } from '../contracts/parse.js'
-import { boolean, jsonObject, leaf, list, object, optional } from '../util/shape.js'
+import { boolean, leaf, list, object, optional } from '../util/shape.js'
 import type { ToolOutcome } from './outcome.js'
 import { plainJson, plainJsonText } from '../util/plain-json.js'
 
@@ -10,7 +10,7 @@ export interface ToolResultFields {
   /** For the model: a string unchanged, anything else as JSON. */
   readonly content: unknown
   /** Data for the model and for hooks, in addition to the text; snake_case keys. Default: none. */
-  readonly metadata?: JsonObject | undefined
+  readonly metadata?: object | undefined
   /**
    * Default true. A failed result names its class in `metadata.error_type`; with `metadata.retry: true` it counts
    * against the tool's retry budget.
@@ -79,7 +79,7 @@ function valueOf(returned: unknown): { readonly value?: JsonValue } {
 }
 
 /** Metadata are JSON by their type; the values of a handler are not always. */
-function plainObject(value: JsonObject = {}): JsonObject {
+function plainObject(value: object = {}): JsonObject {
   const plain = plainJson(value)
   return isObject(plain) ? plain : {}
 }
@@ -119,7 +119,7 @@ const part = leaf<ContentPart>(
 
 const FIELDS = object<ToolResultFields>({
   content: leaf<unknown>('anything', () => true),
-  metadata: optional(jsonObject),
+  metadata: optional(leaf<object>('an object', isObject)),
   ok: optional(boolean),
   parts: optional(list(part, 'a list of content parts')),
 })

@@ -3,7 +3,7 @@ import type { Model, ModelSettings, StructuredOutputMode } from '../contracts/mo
 import type { ModelRef } from '../contracts/model-reference.js'
 import type { HarnessResult } from '../contracts/result.js'
 import type { ContentPart } from '../contracts/entry.js'
-import type { JsonObject, JsonSchema, JsonValue } from '../util/json.js'
+import type { JsonInput, JsonObject, JsonSchema, JsonValue } from '../util/json.js'
 import type { Ask } from './ask.js'
 import type { ToolOutcome } from './outcome.js'
 import type { AgentOutputValidator, InferOutput, OutputType } from './output-type.js'
@@ -111,8 +111,8 @@ export interface ToolContext<out Deps = unknown> {
   readonly deps: Deps
   /** Aborted when the run is cancelled or the tool's time is up. */
   readonly signal: AbortSignal
-  /** Tells listeners of the stream how far the work is; never stored. */
-  readonly progress: (update: JsonValue) => void
+  /** Reports the progress of the call, as plain JSON, to readers of the stream; never stored. */
+  readonly progress: (update: JsonInput) => void
   /**
    * Asks a person. The first time, the handler exits: the run pauses, with `payload` among its pending items. Once somebody
    * has answered with a value that fits the schema, the handler is entered again from its top, and `ask` resolves with the
@@ -181,8 +181,8 @@ export interface SpawnOptions<Output = string, in Deps = unknown> extends Budget
   readonly toolRetries?: number | undefined
   /** Default: the parent's. */
   readonly settings?: ModelSettings | undefined
-  /** Default: none. */
-  readonly metadata?: JsonObject | undefined
+  /** An object of plain JSON. Default: none. */
+  readonly metadata?: object | undefined
   /** Aborts the child alone; it ends with the call's own signal anyway. */
   readonly signal?: AbortSignal | undefined
 }

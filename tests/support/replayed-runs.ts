@@ -59,7 +59,7 @@ async function replay({ launch, events, history: before, end }: RecordedRun): Pr
   const isWhole = first?.kind === 'run_started' && (first.seq === 1 || first.state !== undefined)
   // A run that continues an earlier stretch, was not stored, or had ended before has no whole recording here.
   // A reader of redacted events does not have the recording either.
-  if (options.metadata?.['redacted'] === true) return
+  if ((options.metadata as { readonly redacted?: boolean } | undefined)?.redacted === true) return
   if (!isWhole || (last?.kind !== 'run_completed' && last?.kind !== 'run_failed')) return
   const json = JSON.parse(JSON.stringify(events)) as DurableEvent[]
   const { instructions, tools, use } = options

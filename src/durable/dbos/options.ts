@@ -61,7 +61,7 @@ export interface StartOptions {
   /** Default: `run_` and 32 hex digits. */
   readonly runId?: string | undefined
   /** Data of the host, passed to tools, hooks and the log; never to the model. */
-  readonly metadata?: JsonObject | undefined
+  readonly metadata?: object | undefined
   /** The conversation that the run continues. */
   readonly history?: History | undefined
   /** Runs with a smaller number begin first. Default 0. */
@@ -98,9 +98,12 @@ const START_OPTIONS = partial<StartOptions>({
   priority: integer(0),
 })
 
+/** The harness checks that the metadata is plain JSON. */
+type ParsedStart = Omit<StartOptions, 'metadata'> & { readonly metadata?: JsonObject }
+
 /** Throws `invalid_options`. Problems that the harness finds reject the run's result. */
-export function parseStartOptions(options: StartOptions): StartOptions {
-  return parse(START_OPTIONS, options, '`start`')
+export function parseStartOptions(options: StartOptions): ParsedStart {
+  return parse(START_OPTIONS, options, '`start`') as ParsedStart
 }
 
 /** The options of the engine's queue. */

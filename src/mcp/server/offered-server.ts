@@ -5,7 +5,8 @@ import type { ToolOutcome } from '../../tools/outcome.js'
 import type { ToolAnnotations, ToolContext, ToolSpec } from '../../tools/spec.js'
 import type { ContentPart } from '../../contracts/entry.js'
 import { isObject } from '../../util/json.js'
-import type { JsonObject, JsonValue } from '../../util/json.js'
+import type { JsonInput, JsonObject, JsonValue } from '../../util/json.js'
+import { plainJson } from '../../util/plain-json.js'
 import { didYouMean } from '../../util/suggest.js'
 import { abortable } from '../../util/abort.js'
 import { CLIENT_INFO } from '../sdk/connect.js'
@@ -67,7 +68,7 @@ async function resultOf(
   }
   const limit = spec.timeoutMs === undefined ? [] : [AbortSignal.timeout(spec.timeoutMs)]
   const signal = AbortSignal.any([mcpReq.signal, closing, ...limit])
-  const context = { root, signal, progress: (update: JsonValue) => notifyProgress(mcpReq, update) }
+  const context = { root, signal, progress: (update: JsonInput) => notifyProgress(mcpReq, plainJson(update)) }
   try {
     const { ok, content, metadata } = await abortable(callTool({ ...spec, call }, args, context), signal)
     const parts = outcome?.kind === 'succeeded' || outcome?.kind === 'failed' ? (outcome.parts ?? []) : []

@@ -3,7 +3,7 @@ import { NO_USAGE } from '../../contracts/result.js'
 import type { HarnessResult, RunReport, StopReason } from '../../contracts/result.js'
 import type { Purse } from '../../money/purse.js'
 import type { Clock } from '../../util/clock.js'
-import type { JsonObject, JsonValue } from '../../util/json.js'
+import type { JsonInput, JsonObject } from '../../util/json.js'
 import { plainJson } from '../../util/plain-json.js'
 import type { ConfigPolicy } from '../machine/config-digest.js'
 import type {
@@ -178,7 +178,7 @@ export class RunContext {
 
   #runFor(extension: string, state: RunState | null): ExtensionRun {
     const recorded = [...(state?.recorded?.[extension] ?? [])]
-    const record = async (value: JsonValue): Promise<void> => {
+    const record = async (value: JsonInput): Promise<void> => {
       // A replay takes the recorded values.
       if (this.recording !== null) return
       const reason = 'it can be called from hooks, policies and the other members that `forRun` returns'

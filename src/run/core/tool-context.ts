@@ -3,6 +3,7 @@ import { askWith, FIRST_KEY } from '../../tools/ask.js'
 import type { Ask } from '../../tools/ask.js'
 import type { ChildRun, SpawnOptions, ToolContext, ToolSpec } from '../../tools/spec.js'
 import type { JsonValue } from '../../util/json.js'
+import { plainJson } from '../../util/plain-json.js'
 import type { BatchCall } from '../machine/batch-call.js'
 import type { RunContext } from './context.js'
 import type { Frozen } from './frozen.js'
@@ -46,7 +47,8 @@ export function toolContext(
     idempotencyKey: `${runId}:${callId}`,
     signal,
     progress: (update) => {
-      if (!signal.aborted && !hasEnded()) context.emitLive('tool_progress', { callId, toolName, update })
+      if (!signal.aborted && !hasEnded())
+        context.emitLive('tool_progress', { callId, toolName, update: plainJson(update) })
     },
     get ask() {
       return (ask ??= askWith(answers(), toolName))

@@ -1,7 +1,7 @@
 import { HarnessError } from '../../contracts/errors.js'
 import type { ToolSpec } from '../../tools/spec.js'
 import { isObject } from '../../util/json.js'
-import type { JsonValue } from '../../util/json.js'
+import type { JsonInput, JsonValue } from '../../util/json.js'
 import { unknownKey } from '../../util/suggest.js'
 import type { Hook } from '../hooks/hooks.js'
 import type { WrapModelCall, WrapToolCall } from '../hooks/wraps.js'
@@ -52,7 +52,7 @@ export interface ExtensionRun<out Deps = unknown> {
    * Stores a value in the log of the run, as the event `extension_recorded`. Resolves when it is stored. To be called from
    * the members that `forRun` returns, not before the run has begun.
    */
-  readonly record: (value: JsonValue) => Promise<void>
+  readonly record: (value: JsonInput) => Promise<void>
 }
 
 type Kind = 'function' | 'list' | 'object' | 'string'

@@ -8,7 +8,7 @@ import type { BashOptions } from '#toolbox/bash/options.js'
 import { bashSettings } from '#toolbox/bash/options.js'
 import { ShellRunner } from '#toolbox/bash/run-command.js'
 import { isObject } from '#util/json.js'
-import type { JsonValue } from '#util/json.js'
+import type { JsonInput } from '#util/json.js'
 import { call, folderWith, workspaceIn } from '../support.js'
 
 const anyNumber = expect.any(Number) as number
@@ -172,7 +172,7 @@ describe('bash', () => {
   test('BA-08 154 output over the limit keeps its beginning and its end, is marked as truncated, and is saved whole in a file', async () => {
     const root = await folderWith()
     const spec = bash({ root, maxOutputChars: 100 })
-    const lines: JsonValue[] = []
+    const lines: JsonInput[] = []
     const command = 'for i in $(seq 1 20000); do echo "line $i of a megabyte or more, padded to be long enough"; done'
     const { content, metadata } = await call(spec, { command }, { progress: (update) => lines.push(update) })
     const path = metadata['stdout_file'] as string
@@ -251,7 +251,7 @@ describe('bash', () => {
   })
 })
 
-function isOutput(value: JsonValue): value is { kind: 'shell_output'; output: string } {
+function isOutput(value: JsonInput): value is { kind: 'shell_output'; output: string } {
   return isObject(value) && value['kind'] === 'shell_output'
 }
 

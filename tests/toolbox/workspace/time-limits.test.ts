@@ -1,7 +1,7 @@
 import { chmod, mkdir, readFile, writeFile } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
 import { beforeAll, describe, expect, test, vi } from 'vitest'
-import type { JsonObject, JsonValue, ToolSpec } from 'thinharness'
+import type { JsonInput, JsonObject, ToolSpec } from 'thinharness'
 import { SearchProgress } from '#toolbox/workspace/search-progress.js'
 import { globTool } from '#toolbox/files/glob.js'
 import { jsonlSearch } from '#toolbox/jsonl/index.js'
@@ -84,7 +84,7 @@ describe.skipIf(process.platform === 'win32')('the process of ripgrep', () => {
 
 test('a long search reports its progress, first after a while and then at intervals', async () => {
   const root = await folderWith()
-  const updates: JsonValue[] = []
+  const updates: JsonInput[] = []
   vi.useFakeTimers({ toFake: ['Date'] })
   try {
     const progress = new SearchProgress({

@@ -79,3 +79,21 @@ test('an option may be undefined where it may be absent', () => {
   expectTypeOf<Refusing<OptionTypes[number]>>().toEqualTypeOf<never>()
   expectTypeOf<Refusing<{ readonly a?: string; readonly b?: string | undefined }>>().toEqualTypeOf<'a'>()
 })
+
+interface Customer {
+  readonly tenant: string
+  readonly limits: { readonly perDay?: number }
+}
+
+test('JSON may be of an interface without an index signature', () => {
+  expectTypeOf<Customer>().toExtend<NonNullable<core.RunOptions['metadata']>>()
+  expectTypeOf<Customer>().toExtend<NonNullable<core.ResumeOptions['metadata']>>()
+  expectTypeOf<Customer>().toExtend<NonNullable<core.ForkOptions['metadata']>>()
+  expectTypeOf<Customer>().toExtend<NonNullable<core.SpawnOptions['metadata']>>()
+  expectTypeOf<Customer>().toExtend<NonNullable<core.CallToolOptions['metadata']>>()
+  expectTypeOf<Customer>().toExtend<NonNullable<core.ToolResultFields['metadata']>>()
+  expectTypeOf<Customer>().toExtend<NonNullable<dbos.StartOptions['metadata']>>()
+  expectTypeOf<Customer>().toExtend<Parameters<core.ToolContext['progress']>[0]>()
+  expectTypeOf<Customer>().toExtend<Parameters<core.ToolContext['ask']>[0]>()
+  expectTypeOf<Customer>().toExtend<Parameters<core.ExtensionRun['record']>[0]>()
+})
