@@ -29,7 +29,8 @@ export type AnthropicApiVersion = '2023-06-01' | '2026-10-21'
 /** The options that all requests to one model share. */
 export interface RequestOptions {
   readonly id: string
-  readonly version: AnthropicApiVersion
+  /** Null: that of the client, which is not known. */
+  readonly version: AnthropicApiVersion | null
   readonly defaults: RequestDefaults
   /** The host accepts a top-level `cache_control`, which marks the last block of the conversation. */
   readonly automaticCaching: boolean
@@ -122,8 +123,8 @@ function requestHead(constants: RequestConstants, options: RequestOptions, field
 }
 
 /** Throws `invalid_options` if the API has no `temperature`. */
-export function rejectTemperature(version: AnthropicApiVersion): void {
-  if (version === '2023-06-01') return
+export function rejectTemperature(version: AnthropicApiVersion | null): void {
+  if (version !== '2026-10-21') return
   throw new HarnessError(
     'invalid_options',
     `Version ${version} of Anthropic's API does not support \`temperature\`: omit it, or choose \`apiVersion: '2023-06-01'\`.`,

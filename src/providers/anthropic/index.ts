@@ -12,8 +12,8 @@ export type { AnthropicApiVersion } from './format.js'
 
 export interface AnthropicOptions extends ProviderOptions {
   /**
-   * Version of the API. Default `2023-06-01`: every model, key and host supports it, and it has everything that is used
-   * here. `2026-10-21` rejects `temperature`, and older hosts reject it.
+   * Version of the API. Default: that of the `client`, or else `2023-06-01`, which every model, key and host supports and
+   * which has everything that is used here. `2026-10-21` rejects `temperature`, and older hosts reject it.
    */
   readonly apiVersion?: AnthropicApiVersion | undefined
 }
@@ -26,14 +26,15 @@ const OPTIONS = partial<AnthropicOptions>({ ...PROVIDER_OPTIONS, apiVersion: one
  * `@anthropic-ai/sdk` or a variant of it (Bedrock, Vertex). Throws `invalid_options`.
  */
 export function anthropic(id: string, options: AnthropicOptions = {}): Model {
-  const { apiVersion = '2023-06-01', ...defaults } = parseModelOptions(OPTIONS, options, 'anthropic')
-  if (defaults.temperature !== undefined) rejectTemperature(apiVersion)
+  const { apiVersion, ...defaults } = parseModelOptions(OPTIONS, options, 'anthropic')
+  const version = apiVersion ?? (defaults.client === undefined ? '2023-06-01' : null)
+  if (defaults.temperature !== undefined) rejectTemperature(version)
   return wireModel({
     provider: PROVIDER,
     id,
     options: defaults,
-    format: messagesFormat({ id, version: apiVersion, defaults, automaticCaching: supportsAutomaticCaching(defaults) }),
-    headers: { 'anthropic-version': apiVersion },
+    format: messagesFormat({ id, version, defaults, automaticCaching: supportsAutomaticCaching(defaults) }),
+    headers: version === null ? {} : { 'anthropic-version': version },
     defaultBaseUrl: 'https://api.anthropic.com',
     baseUrlVariable: 'ANTHROPIC_BASE_URL',
     apiKeyVariable: 'ANTHROPIC_API_KEY',

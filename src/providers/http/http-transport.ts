@@ -36,6 +36,11 @@ export class Endpoint {
       .filter((secret) => secret.length >= SHORTEST_SECRET)
   }
 
+  /** True for a server on this machine or in a private network, which charges nothing. */
+  get isLocal(): boolean {
+    return LOCAL_HOST.test(this.#base.hostname)
+  }
+
   urlOf(path: string): URL {
     let url = this.#urls.get(path)
     if (url === undefined) {
@@ -51,6 +56,10 @@ export class Endpoint {
     return this.#secrets.reduce((clean, secret) => clean.replaceAll(secret, '***'), text)
   }
 }
+
+/** Loopback and private addresses, names of the local network, and names without a dot, such as those of containers. */
+const LOCAL_HOST =
+  /^(?:(?:127|10)\.\d+\.\d+\.\d+|192\.168\.\d+\.\d+|172\.(?:1[6-9]|2\d|3[01])\.\d+\.\d+|\[(?:::1|f[cd].*)\]|[^.:[\]]+)$|\.(?:localhost|local|internal)$/
 
 /** Shorter values, such as the `x` that a local server is given, protect nothing and occur in any word. */
 const SHORTEST_SECRET = 6
@@ -109,6 +118,7 @@ export class HttpTransport implements Transport {
   async #post(request: WireRequest, headers: PostRequest['headers'], guard: RequestGuard): Promise<Answer> {
     guard.throwIfFailed()
     const endpoint = this.#endpoint()
+    if (endpoint.isLocal) guard.markAsFree()
     const answer = await this.#exchange.post(
       {
         url: endpoint.urlOf(request.path),

@@ -32,7 +32,10 @@ export interface ProviderOptions {
   readonly extraBody?: JsonObject | undefined
 }
 
-/** Longest time of each phase of a request, in ms. `null`: no limit. */
+/**
+ * Longest time of each phase of a request, in ms. `null`: no limit. A request that timed out after it was sent is not
+ * repeated, except by a local server: the provider may charge for it.
+ */
 export interface Timeouts {
   /** To an open connection, TLS included. Default 10,000. Part of `firstByteMs` with a `client`, `fetch` or `dispatcher`. */
   readonly connectMs?: number | null | undefined

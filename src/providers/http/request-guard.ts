@@ -28,6 +28,7 @@ export class RequestGuard {
   #timer: NodeJS.Timeout | undefined
   #timerEnd = Infinity
   #isReleased = false
+  #isFree = false
   #failure: { readonly reason: Error } | null = null
   #reject: ((reason: Error) => void) | null = null
   #stop: (() => void) | null = null
@@ -84,6 +85,11 @@ export class RequestGuard {
     this.#arm(now)
   }
 
+  /** The server charges nothing: a request that timed out may be repeated. */
+  markAsFree(): void {
+    this.#isFree = true
+  }
+
   /** The reply is complete: the rest may take no longer than `idleMs`. */
   hurry(idleMs: number): void {
     this.#limits = { ...this.#limits, idleMs: Math.min(this.#limits.idleMs ?? Infinity, idleMs) }
@@ -121,13 +127,27 @@ export class RequestGuard {
     this.#timer = setTimeout(this.#check, Math.max(1, end - now))
   }
 
+  #timeOut(limit: keyof Limits): void {
+    const error = timeoutError(limit, this.#limits)
+    if (this.#phase !== 'connectMs' && !this.#isFree) charged.add(error)
+    this.#fail(error)
+  }
+
   readonly #check = (): void => {
     this.#timerEnd = Infinity
     const now = performance.now()
-    if (now >= this.#totalEnd) return this.#fail(timeoutError('totalMs', this.#limits))
-    if (this.#phase !== null && now >= this.#phaseEnd) return this.#fail(timeoutError(this.#phase, this.#limits))
+    if (now >= this.#totalEnd) return this.#timeOut('totalMs')
+    if (this.#phase !== null && now >= this.#phaseEnd) return this.#timeOut(this.#phase)
     this.#arm(now)
   }
+}
+
+/** Timeouts of requests that had been sent: the provider may have worked on them, and may charge for that. */
+const charged = new WeakSet<Error>()
+
+/** True if `error` is the timeout of a request that the provider may charge for. It is left to the caller to repeat it. */
+export function mayBeCharged(error: Error): boolean {
+  return charged.has(error)
 }
 
 /** The reason of an abort, passed on unchanged. */

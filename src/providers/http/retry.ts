@@ -1,6 +1,7 @@
 import { HarnessError } from '../../contracts/errors.js'
 import type { TransportRetry } from '../../contracts/model.js'
 import { sleep } from '../../util/sleep.js'
+import { mayBeCharged } from './request-guard.js'
 
 interface RetryOptions {
   /** Retries allowed. */
@@ -24,7 +25,7 @@ const LONGEST_RETRY_AFTER_MS = 120_000
  * Asks until an attempt succeeds, fails for good, or `maxRetries` retries have failed. Waits as long as the server asks
  * (`Retry-After`) plus up to a tenth; otherwise 500 ms, doubled each time up to 30 s, plus up to a quarter, so that
  * runs that failed together do not retry together. Each retry is reported first, with `withdrawn` if the failed attempt
- * had emitted deltas. Rejects with the last error, or with the reason of `signal`.
+ * had emitted deltas. A request that timed out after it was sent is repeated only if that is free. Rejects with the last error, or with the reason of `signal`.
  */
 export async function withRetries<T>(ask: (attempt: Attempt) => Promise<T>, options: RetryOptions): Promise<T> {
   const { maxRetries, signal, onRetry } = options
@@ -35,6 +36,7 @@ export async function withRetries<T>(ask: (attempt: Attempt) => Promise<T>, opti
     } catch (error) {
       signal.throwIfAborted()
       if (!(error instanceof HarnessError) || !error.retryable || failed > maxRetries) throw error
+      if (mayBeCharged(error)) throw error
       if ((error.retryAfterMs ?? 0) > LONGEST_RETRY_AFTER_MS) throw error
       const delayMs = delayAfter(failed, error.retryAfterMs)
       const { message: reason, status = null } = error

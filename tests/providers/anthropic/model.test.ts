@@ -244,7 +244,7 @@ describe('the request', () => {
 })
 
 describe('a handed-in client', () => {
-  test('sends the same request, in the version that it was written for', async () => {
+  test('sends the same request, in its own version', async () => {
     const server = new Server(says('Hi.'), says('Ho.'))
     const client = new Anthropic({ apiKey: 'sk-client', fetch: server.fetch })
     const conversation = new Conversation(anthropic('claude-sonnet-5', { client }))
@@ -253,7 +253,7 @@ describe('a handed-in client', () => {
     const streamed = await conversation.say([user('Ho')], CONSTANTS, { onDelta: () => undefined })
 
     expect([textOf(whole.entry.parts), textOf(streamed.entry.parts)]).toEqual(['Hi.', 'Ho.'])
-    expect(server.heard.map(({ headers }) => headers['anthropic-version'])).toEqual(['2023-06-01', '2023-06-01'])
+    expect(server.heard.map(({ headers }) => headers['anthropic-version'])).toEqual(['2026-10-21', '2026-10-21'])
     expect(server.bodies[0]).toHaveProperty('cache_control')
   })
 
