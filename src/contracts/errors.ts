@@ -31,7 +31,7 @@ export interface HarnessErrorDetails {
   readonly run?: RunReport
   /** HTTP status of the provider's answer, where there was one. */
   readonly status?: number
-  /** Whether asking again later could succeed. */
+  /** True if asking again later could succeed. */
   readonly retryable?: boolean
   /** How long the provider asks to wait, in ms. */
   readonly retryAfterMs?: number

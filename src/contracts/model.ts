@@ -45,7 +45,7 @@ export interface ToolDefinition {
 export interface StructuredOutputRequest {
   readonly name: string
   readonly schema: JsonSchema
-  /** Whether the provider's strict mode can take the schema. */
+  /** True if the provider's strict mode can take the schema. */
   readonly strict: boolean
   readonly description?: string
 }
@@ -66,7 +66,7 @@ export interface ModelSettings {
 
 export type ReasoningEffort = 'none' | 'minimal' | 'low' | 'medium' | 'high' | 'xhigh' | 'max'
 
-/** Whether the model may, must not or must call tools, or must call this one. */
+/** True if the model may, must not or must call tools, or must call this one. */
 export type ToolChoice = 'auto' | 'none' | 'required' | { readonly tool: string }
 
 /** How a final answer of a schema is asked for. */
@@ -95,7 +95,7 @@ export interface ModelCapabilities {
   readonly maxOutputTokens?: number | undefined
   /** Tokens of input and output together. Default: unknown. */
   readonly contextTokens?: number | undefined
-  /** Whether prompts may be cached for an hour, for which a provider can charge more. Default: unknown, counted as true. */
+  /** True if prompts may be cached for an hour, for which a provider can charge more. Default: unknown, counted as true. */
   readonly longCacheWrites?: boolean | undefined
 }
 

@@ -21,7 +21,7 @@ export function toldAsEvidence(schema: JsonSchema): JsonSchema {
 const WORDS =
   'Evidence: `quote` must be copied word for word from the place that is named, and is compared with what stands there.'
 
-/** Whether any field of a schema demands evidence. */
+/** True if any field of a schema demands evidence. */
 export function demandsEvidence(schema: JsonSchema): boolean {
   for (const each of schemasIn(schema)) if (each[EVIDENCE_MARK] === true) return true
   return false

@@ -87,7 +87,7 @@ function itemsAt(schemas: readonly JsonSchema[], index: number): JsonSchema[] {
   })
 }
 
-/** Whether a schema lets null through, as far as is known without validation. */
+/** True if a schema lets null through, as far as is known without validation. */
 function takesNull(root: JsonSchema, schema: JsonSchema): boolean {
   const open = new Set([schema])
   for (const { $ref, type, enum: options, const: constant, anyOf, oneOf, allOf } of open) {

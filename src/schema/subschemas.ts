@@ -44,7 +44,7 @@ export function withoutKeywords(schema: JsonSchema, keywords: readonly string[])
   return Object.fromEntries(Object.entries(schema).filter(([keyword]) => !keywords.includes(keyword)))
 }
 
-/** Whether a JSON value is a schema that is an object. */
+/** True if a JSON value is a schema that is an object. */
 export function isSchema(value: JsonValue | undefined): value is JsonSchema {
   return isObject(value)
 }

@@ -3,7 +3,7 @@ import type { JsonObject } from '../util/json.js'
 /** Checks arguments that a JSON Schema let through, and gives what they become. */
 export type Validate = (args: JsonObject) => Validation | Promise<Validation>
 
-/** Whether arguments fit, and what they became. */
+/** True if arguments fit, and what they became. */
 export type Validation =
   { readonly ok: true; readonly value: JsonObject } | { readonly ok: false; readonly issues: readonly ArgumentIssue[] }
 

@@ -6,7 +6,7 @@ import type { ToolSpec } from './spec.js'
 export interface ToolSource {
   /** Unique within a harness; told in warnings and errors. */
   readonly id: string
-  /** Whether a source that fails, fails the run. Otherwise the failure is told and its tools are left out. */
+  /** True if a source that fails, fails the run. Otherwise the failure is told and its tools are left out. */
   readonly required: boolean
   /**
    * Connects when needed; gives the tools on offer now. Meant to be called at every turn boundary: cheap, and the same

@@ -31,7 +31,7 @@ export interface ToolOptions<S extends Schema, Deps = unknown> extends SharedOpt
    * which is passed on unchanged. An object at the root.
    */
   readonly parameters: S
-  /** Whether a person must agree to a call; as a function, decided from the parsed arguments. Default false. */
+  /** True if a person must agree to a call; as a function, decided from the parsed arguments. Default false. */
   readonly requiresApproval?:
     boolean | ((args: InferSchema<S>, context: ApprovalContext) => boolean | Promise<boolean>) | undefined
   /** Shown to a person who decides about the call, in addition to its arguments. */

@@ -21,7 +21,7 @@ export function lastCharacters(text: string, count: number): string {
   return text.slice(at)
 }
 
-/** Whether `text` has more than `limit` characters. */
+/** True if `text` has more than `limit` characters. */
 export function isLonger(text: string, limit: number): boolean {
   return text.length > limit && characterCount(text) > limit
 }
@@ -31,7 +31,7 @@ export function cutText(text: string, maxChars: number, mark = '…'): string {
   return isLonger(text, maxChars) ? firstCharacters(text, maxChars) + mark : text
 }
 
-/** Whether half of a surrogate pair stands alone somewhere: such text has no UTF-8 form. */
+/** True if half of a surrogate pair stands alone somewhere: such text has no UTF-8 form. */
 export function hasLoneSurrogate(text: string): boolean {
   return /\p{Surrogate}/u.test(text)
 }

@@ -12,7 +12,7 @@ export type JsonInput = string | number | boolean | null | object
 /** A JSON Schema document: an object, or `true` and `false` in the places where JSON Schema allows them. */
 export type JsonSchema = JsonObject
 
-/** Whether `value` is an object with keys, neither `null` nor an array. */
+/** True if `value` is an object with keys, neither `null` nor an array. */
 export function isObject(value: unknown): value is Readonly<Record<string, unknown>> {
   return typeof value === 'object' && value !== null && !Array.isArray(value)
 }

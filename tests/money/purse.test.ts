@@ -131,7 +131,7 @@ async function spendAll({ limit, settings, requests, lengths, ownLimit }: Childr
           }
           charged += costOf(PRICE, usage) ?? 0
           expect(charged).toBeLessThanOrEqual(limit)
-          return { usage, entry: { role: 'assistant' } } as never
+          return { entry: { role: 'assistant', usage } } as never
         },
       })
     }

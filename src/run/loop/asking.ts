@@ -7,6 +7,7 @@ import type { RunContext } from '../core/context.js'
 import type { Frozen } from '../core/frozen.js'
 import { wrappedTurn } from '../hooks/wraps.js'
 import type { RequestKind } from '../machine/events.js'
+import { checkTurn } from './read-turn.js'
 import { ReplyDeltas } from './reply-deltas.js'
 
 /** A request to the model. */
@@ -64,12 +65,16 @@ function ignore(): void {
   return undefined
 }
 
-function priced({ spending }: Frozen): readonly Wrap<Request, Reply>[] {
+function priced({ spending, model }: Frozen): readonly Wrap<Request, Reply>[] {
   if (spending === null) return []
   return [
     (request, next) => {
       const ask = (maxOutputTokens: number | null): Promise<ModelTurn> =>
-        next({ ...request, maxOutputTokens }).then(({ turn }) => turn)
+        next({ ...request, maxOutputTokens }).then(({ turn }) => {
+          // Before its usage is read: a failure settles the reserved amount.
+          checkTurn(turn, model)
+          return turn
+        })
       return spending.pay({ ...request, ask })
     },
   ]

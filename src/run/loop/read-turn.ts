@@ -22,12 +22,10 @@ export interface ReadTurn extends ReceivedTurn {
  */
 export async function readTurn(
   turn: ModelTurn,
-  { provider, id }: Pick<Model, 'provider' | 'id'>,
+  model: Pick<Model, 'provider' | 'id'>,
   { tools, ids }: { readonly tools: ReadonlyMap<string, ToolSpec>; readonly ids: CallIds },
 ): Promise<ReadTurn> {
-  const problem = problemOf(turn)
-  if (problem !== undefined)
-    throw new HarnessError('provider_error', `Model \`${provider}:${id}\` returned an invalid turn: ${problem}.`)
+  checkTurn(turn, model)
   const { entry } = turn
   // Copies: the run freezes its entries, and the model's own objects stay its own. A spread would be slower to freeze.
   const parts: AssistantPart[] = []
@@ -47,6 +45,13 @@ export async function readTurn(
     parts.push(Object.assign({}, part, { callId, arguments: result?.text ?? previewArguments(text) }))
   }
   return { turn: { ...turn, entry: { ...entry, parts, usage: Object.assign({}, entry.usage) } }, calls, checked }
+}
+
+/** Throws `provider_error` if a custom model returned something else than a turn. */
+export function checkTurn(turn: unknown, { provider, id }: Pick<Model, 'provider' | 'id'>): asserts turn is ModelTurn {
+  const problem = problemOf(turn)
+  if (problem !== undefined)
+    throw new HarnessError('provider_error', `Model \`${provider}:${id}\` returned an invalid turn: ${problem}.`)
 }
 
 /** The first member of a turn that has an invalid value, in words. */

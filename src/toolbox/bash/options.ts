@@ -29,7 +29,7 @@ export interface BashOptions {
   /** Most bytes of each stream that are kept in memory and in its file: its beginning and its end. Default 10 MiB. */
   readonly maxOutputBytes?: number | undefined
   /**
-   * Whether commands run in a sandbox of bubblewrap (`bwrap`, Linux). `off`: never; a command can do whatever the user of
+   * True if commands run in a sandbox of bubblewrap (`bwrap`, Linux). `off`: never; a command can do whatever the user of
    * this process can. `auto`: if it works; otherwise the result says that it does not. `required`: a command is refused
    * if it does not work. Default `off`.
    *
@@ -39,7 +39,7 @@ export interface BashOptions {
    * `network` is set. It does not limit memory, processor time, the number of processes, or the size of files.
    */
   readonly sandbox?: 'off' | 'auto' | 'required' | undefined
-  /** Whether commands in the sandbox may use the network, that of this machine included. Default false. */
+  /** True if commands in the sandbox may use the network, that of this machine included. Default false. */
   readonly network?: boolean | undefined
   /** Absolute paths that commands in the sandbox may read, such as the folder of a tool chain in a home folder. Default none. */
   readonly readPaths?: readonly string[] | undefined

@@ -21,7 +21,7 @@ export interface FetchUrlOptions {
   /** Hosts that may not be fetched, in the same form; they win over `allowHosts`. Default none. */
   readonly denyHosts?: readonly string[] | undefined
   /**
-   * Whether addresses that are not public may be fetched: private, loopback, link-local and the like. As a list, only for
+   * True if addresses that are not public may be fetched: private, loopback, link-local and the like. As a list, only for
    * these hosts. Default false.
    */
   readonly allowPrivate?: boolean | readonly string[] | undefined

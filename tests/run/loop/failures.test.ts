@@ -62,6 +62,12 @@ describe('the error of a failed run', () => {
       code: 'provider_error',
       message: 'Model `p:m` returned an invalid turn: expected an object, got `undefined`.',
     })
+    const priced = { prices: { 'p:m': { inputPerMillion: 1, outputPerMillion: 1 } }, limits: { costUsd: 1 } }
+    const unpaid = modelOf(() => Promise.resolve({ entry: { role: 'assistant', parts: [], finishReason: 'stop' } }))
+    expect(await failureOf(harnessOf({ model: unpaid, ...priced }).run('Go.'))).toMatchObject({
+      code: 'provider_error',
+      message: 'Model `p:m` returned an invalid turn: `entry.usage` must be an object.',
+    })
     const thrown = new RangeError('At once.')
     const throwing = modelOf(() => {
       throw thrown
