@@ -62,7 +62,8 @@ describe('the error of a failed run', () => {
       code: 'provider_error',
       message: 'Model `p:m` returned an invalid turn: expected an object, got `undefined`.',
     })
-    const priced = { prices: { 'p:m': { inputPerMillion: 1, outputPerMillion: 1 } }, limits: { costUsd: 1 } }
+    const price = { inputPerMillion: 1, outputPerMillion: 1 }
+    const priced = { prices: { models: { 'p:m': price } }, limits: { costUsd: 1 } }
     const unpaid = modelOf(() => Promise.resolve({ entry: { role: 'assistant', parts: [], finishReason: 'stop' } }))
     expect(await failureOf(harnessOf({ model: unpaid, ...priced }).run('Go.'))).toMatchObject({
       code: 'provider_error',
