@@ -1,6 +1,7 @@
 import { messageOf } from '../../contracts/errors.js'
 import { clipped } from '../../tools/boundary/summaries.js'
 import { isObject } from '../../util/json.js'
+import { withoutTerminalCodes } from '../../util/terminal.js'
 
 /** Why a request to a server failed, by the SDK's errors. */
 export interface CallFailure {
@@ -29,7 +30,11 @@ export function callFailure(error: unknown, timeoutMs: number, lastProblem: stri
   }
   const unseen = code === 'NOT_CONNECTED' || statusOf(error) === NOT_FOUND
   const answered = isProtocolError(error) || code === 'INVALID_RESULT' || code === 'CAPABILITY_NOT_SUPPORTED'
-  return { message: clipped(messageWithCause(error), LONGEST_MESSAGE), lost: unseen || !answered, unseen }
+  return {
+    message: clipped(withoutTerminalCodes(messageWithCause(error)), LONGEST_MESSAGE),
+    lost: unseen || !answered,
+    unseen,
+  }
 }
 
 /** True if a person must authorize us first. */

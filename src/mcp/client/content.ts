@@ -3,6 +3,7 @@ import type { ToolOutcome } from '../../tools/outcome.js'
 import type { ContentPart } from '../../contracts/entry.js'
 import { isObject } from '../../util/json.js'
 import type { JsonObject } from '../../util/json.js'
+import { withoutTerminalCodes } from '../../util/terminal.js'
 
 /**
  * The result of `tools/call` as an outcome: structured content as JSON, else the text of all blocks; images, audio and files
@@ -11,12 +12,12 @@ import type { JsonObject } from '../../util/json.js'
  */
 export function outcomeOfResult(result: unknown, metadata: JsonObject, retryErrors: boolean): ToolOutcome {
   const { content: list, structuredContent, isError } = isObject(result) ? result : {}
-  const blocks = Array.isArray(list) ? list.map(readBlock) : []
+  const blocks = Array.isArray(list) ? list.map(plainBlock) : []
   const parts = blocks.flatMap(({ part }) => (part === undefined ? [] : [part]))
   const links = blocks.flatMap(({ link }) => (link === undefined ? [] : [link])).slice(0, MOST_LINKS)
   const text = blocks.map((block) => block.text).join('\n')
   const rest = {
-    content: structuredContent === undefined ? text || EMPTY : plainJsonText(structuredContent),
+    content: structuredContent === undefined ? text || EMPTY : withoutTerminalCodes(plainJsonText(structuredContent)),
     metadata: { ...metadata, ...(links.length > 0 && { resource_links: links }) },
     ...(parts.length > 0 && { parts }),
   }
@@ -31,7 +32,7 @@ export function stringOf(value: unknown): string {
 
 /** Content of a prompt or a message, as parts for a model. */
 export function partsOf(content: unknown): ContentPart[] {
-  const blocks = (Array.isArray(content) ? content : [content]).map(readBlock)
+  const blocks = (Array.isArray(content) ? content : [content]).map(plainBlock)
   return blocks.map(({ text, part }) => part ?? { type: 'text', text })
 }
 
@@ -45,6 +46,11 @@ interface ReadBlock {
   readonly text: string
   readonly part?: ContentPart
   readonly link?: JsonObject
+}
+
+function plainBlock(block: unknown): ReadBlock {
+  const { text, ...rest } = readBlock(block)
+  return { ...rest, text: withoutTerminalCodes(text) }
 }
 
 function readBlock(block: unknown): ReadBlock {

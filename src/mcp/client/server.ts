@@ -3,6 +3,7 @@ import type { ToolOutcome } from '../../tools/outcome.js'
 import type { ToolSource, ToolSourceHost } from '../../tools/source.js'
 import type { ToolContext, ToolSpec } from '../../tools/spec.js'
 import type { JsonObject } from '../../util/json.js'
+import { withoutTerminalCodes } from '../../util/terminal.js'
 import { abortable } from '../../util/abort.js'
 import { callFailure } from './call-failure.js'
 import type { McpConnection, McpEndpoint, McpSdk } from './connection.js'
@@ -221,7 +222,8 @@ class ServerAtEndpoint implements McpServer {
       connection.callTool(tool.definition, args, {
         signal,
         timeoutMs: this.#settings.callMs,
-        onProgress: (progress) => context.progress({ ...progress }),
+        onProgress: ({ message, ...progress }) =>
+          context.progress({ ...progress, ...(message !== undefined && { message: withoutTerminalCodes(message) }) }),
       }),
     )
     return sent.ok

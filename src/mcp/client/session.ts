@@ -1,4 +1,5 @@
 import { HarnessError, messageOf } from '../../contracts/errors.js'
+import { withoutTerminalCodes } from '../../util/terminal.js'
 import { isUnauthorized } from './call-failure.js'
 import type { ConnectionSetup, McpConnection, McpSdk } from './connection.js'
 
@@ -73,7 +74,7 @@ export class McpSession {
           if (this.#connection === opened) this.#connection = null
         },
         onStderr: (text) => (this.#lastStderr = (this.#lastStderr + text).slice(-LONGEST_STDERR)),
-        onProblem: (problem) => (this.#lastProblem = problem.slice(0, 200)),
+        onProblem: (problem) => (this.#lastProblem = withoutTerminalCodes(problem).slice(0, 200)),
       })
       if (hasClosed()) throw new Error('It exited immediately.')
       opened = connection
@@ -101,7 +102,7 @@ export class McpSession {
       const message = `${name} requires authorization: pass \`auth\`, and call \`finishAuth\` with the parameters of the callback.`
       return new HarnessError('error', message, { cause: error, retryable: false })
     }
-    const wrote = this.#lastStderr.trim()
+    const wrote = withoutTerminalCodes(this.#lastStderr).trim()
     const output = wrote === '' ? '' : ` It wrote: ${wrote}`
     const message = `${name} could not be reached: ${messageOf(error)}${output}`
     return new HarnessError('error', message, { cause: error, retryable: true })

@@ -24,8 +24,6 @@ const LARGE_BYTES = 4 << 20
 export const builtinEngine: SearchEngine = {
   name: 'the built-in search',
 
-  command,
-
   async fileType(name) {
     throw invalidInput(
       `\`file_type\` (\`${name.slice(0, 40)}\`) needs ripgrep, which is not available here: leave it out, and narrow \`path\` instead`,
@@ -54,12 +52,8 @@ export const builtinEngine: SearchEngine = {
     }
     await concurrently(filesOf(request), FILES_AT_ONCE, (path) => unread.unless(path, () => searchOne(path)))
     const detail = unread.text
-    return { command: command(request), returncode: detail !== '' ? 2 : filesFound > 0 ? 0 : 1, detail }
+    return { returncode: detail !== '' ? 2 : filesFound > 0 ? 0 : 1, detail }
   },
-}
-
-function command({ query, workspace, starts }: SearchTask): readonly string[] {
-  return ['builtin-search', '--', query.text, ...starts.map((start) => workspace.display(start))]
 }
 
 /** True if a file below a start is to be searched; the starts themselves always are. */

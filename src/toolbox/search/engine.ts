@@ -9,8 +9,6 @@ import type { FileHits } from './hits.js'
 export interface SearchEngine {
   /** In messages. */
   readonly name: string
-  /** The command of a search, for the metadata of its result. */
-  command(task: SearchTask): readonly string[]
   /**
    * The type of files with this name.
    * @throws FileFailure `InvalidInput` if there is none, or if the engine knows no types.
@@ -56,8 +54,6 @@ export interface FileType {
 }
 
 export interface EngineEnd {
-  /** The command that was executed. */
-  readonly command: readonly string[]
   /** As ripgrep's: 0 if there are matches, 1 if there are none, 2 after a problem. */
   readonly returncode: number
   /** The problem. */

@@ -51,8 +51,7 @@ export async function runSearch(call: FileCall<SearchArguments>): Promise<ToolOu
   }
   if (starts.length === 0) return nothingFound(call, { returncode: 1 })
 
-  const metadata = { cmd: [...engine.command(task)] }
-  const limit = { label: engine.name, advice: 'narrow the path or the query', seconds: args.timeout, metadata }
+  const limit = { label: engine.name, advice: 'narrow the path or the query', seconds: args.timeout }
   return withinTime(call, limit, async (time) => {
     const request = { ...task, time }
     const progress = new SearchProgress(call)
@@ -115,7 +114,7 @@ async function outcomeOf(
 ): Promise<ToolOutcome> {
   const { workspace, args } = call
   const { returncode } = end
-  const metadata = { returncode, cmd: [...end.command], cwd: workspace.root }
+  const metadata = { returncode }
   const detail = cutText(end.detail, MAX_WARNING_CHARS, '...')
   const { totalFiles, totalMatches } = matches
   if (totalMatches === 0) {

@@ -1,6 +1,7 @@
 import type { IncomingMessage } from 'node:http'
 import { abortable } from '../../util/abort.js'
 import { firstCharacters } from '../../util/characters.js'
+import { withoutTerminalCodes } from '../../util/terminal.js'
 import { readBody } from './body.js'
 import type { Body } from './body.js'
 import { contentTypeOf, decodeText, kindOf, kindOfType, refuseBinary } from './content.js'
@@ -57,7 +58,15 @@ async function pageOf({ url, response }: Answer, settings: FetchSettings, signal
   const body = await readBody(response, settings.maxBytes, signal)
   const kind = kindOf(type, body.bytes)
   const read = await readable({ kind, type, body, url, signal })
-  return { url: url.href, status, contentType: type.mediaType, bytes: body.bytes.length, cut: body.cut, ...read }
+  return {
+    url: url.href,
+    status,
+    contentType: type.mediaType,
+    bytes: body.bytes.length,
+    cut: body.cut,
+    ...read,
+    text: withoutTerminalCodes(read.text),
+  }
 }
 
 async function followRedirects(first: URL, settings: FetchSettings, signal: AbortSignal): Promise<Answer> {

@@ -80,3 +80,12 @@ test('MC-04 an error result is a failure, which counts as a retry only with `ret
 function text(value: string): object {
   return { type: 'text', text: value }
 }
+
+test('MC-44 a result has no terminal escapes', () => {
+  const given = 'a\x1b[2J\x1b]0;title\x07\tb\x9b31m\r\nc'
+
+  expect(outcome({ content: [text(given)] })).toMatchObject({ content: 'a\tb\r\nc' })
+  expect(outcome({ content: [], structuredContent: { a: 'x\x9b31my' } })).toMatchObject({
+    content: expect.stringContaining('"xy"') as unknown,
+  })
+})

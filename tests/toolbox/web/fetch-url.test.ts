@@ -114,6 +114,11 @@ describe('fetch_url', () => {
     expect(less.content).toContain('xxxxx\n...\nxxxxx')
   })
 
+  test('FT-83 a page has no terminal escapes', async () => {
+    const url = await servePage('text/plain; charset=utf-8', 'a\x1b[2J\x1b]0;title\x07\tb\u009b31m\nc')
+    expect((await fetched({ url })).content).toBe(`fetched ${url}\n\na\tb\nc`)
+  })
+
   test('a missing page is a failure with its content', async () => {
     const port = await serve((_request, response) => {
       response.writeHead(404, { 'content-type': 'text/plain' }).end('no such\npage')

@@ -42,14 +42,13 @@ const TYPE_LIST_MS = 10_000
 export function ripgrepEngine(program: string, limits: RipgrepLimits = {}): SearchEngine {
   return {
     name: 'ripgrep',
-    command: (task) => [program, ...ripgrepArguments(task, false)],
     fileType: async (name) => fileTypeIn(await typeListOf(program), name),
     async search(request, onFile) {
       const parents = await parentsToUse(request)
       if (parents === 'impossible') return builtinEngine.search(request, onFile)
       const args = ripgrepArguments(request, parents === 'all')
       const run = new Run(request, limits, onFile)
-      return { command: [program, ...args], ...(await run.run(program, args)) }
+      return run.run(program, args)
     },
   }
 }
@@ -87,7 +86,7 @@ class Run {
     this.#files = new RipgrepFiles({ ...request, wantsLines })
   }
 
-  async run(program: string, args: readonly string[]): Promise<Omit<EngineEnd, 'command'>> {
+  async run(program: string, args: readonly string[]): Promise<EngineEnd> {
     const { time, workspace } = this.#request
     time.check()
     const child = spawn(program, args, {
@@ -170,7 +169,7 @@ class Run {
     return workspace.readPolicy.covers(path)
   }
 
-  #endOf({ code, signal }: Exit, errors: string, overflow: boolean): Omit<EngineEnd, 'command'> {
+  #endOf({ code, signal }: Exit, errors: string, overflow: boolean): EngineEnd {
     if (overflow) return { returncode: 2, detail: 'there was too much output: the counts are too low' }
     if (code === null) return { returncode: 2, detail: `the program was ended by ${signal ?? 'a signal'}` }
     if (code > 1) return { returncode: code, detail: errors }
