@@ -6,7 +6,7 @@ import type { JsonValue } from '../util/json.js'
  */
 export type TranscriptEntry = UserEntry | AssistantEntry | ToolEntry
 
-/** What the run gives each entry when it joins the transcript. */
+/** The fields that the run gives each entry of the transcript. */
 export interface EntryStamp {
   /** Unique within its transcript: `e` and the entry's place, counted from 1. */
   readonly id: string
@@ -14,7 +14,7 @@ export interface EntryStamp {
   readonly at: string
 }
 
-/** What a person, the host or the harness itself says to the model. */
+/** A message of a person, the host or the harness to the model. */
 export interface UserEntry extends EntryStamp {
   readonly role: 'user'
   readonly content: readonly ContentPart[]
@@ -35,7 +35,7 @@ export interface AssistantEntry extends EntryStamp {
   readonly model: string
   readonly finishReason: FinishReason
   readonly usage: TokenUsage
-  /** What the provider said of the reply as a whole and wants to hear again, such as the container of its programs. */
+  /** Data of the reply as a whole that the provider expects back, such as the container of its programs. */
   readonly native?: NativePart
 }
 
@@ -47,23 +47,23 @@ export interface ToolEntry extends EntryStamp {
   /** The envelope's JSON text; as parts when the tool also returned images or files (the envelope comes first). */
   readonly content: string | readonly ContentPart[]
   readonly isError: boolean
-  /** Where the content comes from, as far as the tool says. */
+  /** The source of the content, if the tool declares it. */
   readonly source?: ContentSource
 }
 
 export const CONTENT_SOURCES = ['workspace', 'web', 'server', 'command', 'agent', 'person'] as const
 
-/** Where the content of a tool's result comes from. */
+/** The source of the content of a tool's result. */
 export interface ContentSource {
   /** `workspace`: its files. `server`: an MCP server. `command`: a program. `agent`: runs that the call started. */
   readonly kind: (typeof CONTENT_SOURCES)[number]
-  /** The path of the file, the address, the server's id, the agent's name; where it is known. */
+  /** The path of the file, the address, the server's id or the agent's name, if known. */
   readonly name?: string
   /** The server's own name of its tool. */
   readonly tool?: string
 }
 
-/** An entry of which it is known where its content comes from. */
+/** An entry with a known source. */
 export type SourcedEntry = (ToolEntry | UserEntry) & { readonly callId: string; readonly source: ContentSource }
 
 export function isSourced(entry: TranscriptEntry): entry is SourcedEntry {
@@ -91,7 +91,7 @@ export interface TextPart {
   readonly text: string
 }
 
-/** What the model thought, as far as the provider shows it; may be empty when only an encrypted form came. */
+/** The reasoning of the model, as far as the provider shows it; may be empty if only an encrypted form was sent. */
 export interface ReasoningPart {
   readonly type: 'reasoning'
   readonly text: string
@@ -116,7 +116,7 @@ export interface OpaquePart {
  * encrypted reasoning, item ids, citations.
  */
 export interface NativePart {
-  /** Name of the provider whose form `data` is, as in `AssistantEntry.provider`. */
+  /** Name of the provider in the form of which `data` is, as in `AssistantEntry.provider`. */
   readonly provider: string
   readonly data: JsonValue
 }
@@ -137,13 +137,13 @@ export interface TokenUsage {
   readonly cacheReadTokens: number | null
   /** Part of `inputTokens`. */
   readonly cacheWriteTokens: number | null
-  /** Part of `cacheWriteTokens`: what is kept for an hour, where a provider charges more for that. */
+  /** Part of `cacheWriteTokens`: tokens cached for an hour, if the provider charges more for them. */
   readonly longCacheWriteTokens?: number
   /** Part of `outputTokens`. */
   readonly reasoningTokens: number | null
 }
 
-/** Usage of a reply whose provider reported none. */
+/** Usage of a reply if the provider reported none. */
 export const UNREPORTED_USAGE: TokenUsage = {
   inputTokens: null,
   outputTokens: null,

@@ -29,7 +29,7 @@ export type HarnessErrorCode =
 export interface HarnessErrorDetails {
   readonly cause?: unknown
   readonly run?: RunReport
-  /** HTTP status of the provider's answer, where there was one. */
+  /** HTTP status of the provider's answer, if there was one. */
   readonly status?: number
   /** True if asking again later could succeed. */
   readonly retryable?: boolean
@@ -37,11 +37,11 @@ export interface HarnessErrorDetails {
   readonly retryAfterMs?: number
 }
 
-/** The one error of this library: a code from a closed list, the cause, and what the run had done. */
+/** The only error of this library: a code from a closed list, the cause, and the run so far. */
 export class HarnessError extends Error {
   override readonly name: string
   readonly code: HarnessErrorCode
-  /** What the run had done when it failed; absent if none had begun. */
+  /** The run when it failed; absent if none had begun. */
   readonly run: RunReport | undefined
   readonly status: number | undefined
   readonly retryable: boolean
@@ -49,7 +49,7 @@ export class HarnessError extends Error {
 
   constructor(code: HarnessErrorCode, message: string, details: HarnessErrorDetails = {}) {
     super(withoutCredentials(message), 'cause' in details ? { cause: details.cause } : undefined)
-    // What aborts is known everywhere by this name.
+    // Errors of aborts have this name everywhere.
     this.name = code === 'cancelled' ? 'AbortError' : 'HarnessError'
     this.code = code
     this.run = details.run
@@ -60,14 +60,14 @@ export class HarnessError extends Error {
 }
 
 /**
- * Thrown by a tool's handler to let the model try again: `message` is what the model reads. Counts against the tool's
- * retry budget.
+ * Thrown by a tool's handler to let the model try again, with `message` for the model. Counts against the tool's retry
+ * budget.
  */
 export class ModelRetry extends Error {
   override readonly name = 'ModelRetry'
 }
 
-/** The message of anything that was thrown, without passwords in addresses. */
+/** The message of a thrown value, without passwords in addresses. */
 export function messageOf(thrown: unknown): string {
   return withoutCredentials(
     thrown instanceof Error ? thrown.message : typeof thrown === 'string' ? thrown : 'unknown error',

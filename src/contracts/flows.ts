@@ -7,7 +7,7 @@ export interface ContentFlow {
   /** Member of the call's arguments; empty if a call without arguments is held because of earlier content. */
   readonly argument: string
   readonly source: ContentSource
-  /** The call by whose result it came. */
+  /** The call that returned it. */
   readonly callId: string
   /** `exact`: all of the argument is in it; `near`: a part; `taint`: the content came earlier, whatever the argument is. */
   readonly match: 'exact' | 'near' | 'taint'

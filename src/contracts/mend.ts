@@ -13,8 +13,8 @@ export interface MendedHistory {
 }
 
 /**
- * A history that every provider accepts: each tool call has exactly one result, directly behind the reply that made it
- * and in the model's order, and no call id is there twice. Deterministic, and the very same array when nothing is wrong.
+ * A history that every provider accepts: each tool call has exactly one result, directly after the reply that made it and in
+ * the model's order, and no call id occurs twice. Deterministic; the same array if nothing has to change.
  */
 export function mendHistory(entries: readonly TranscriptEntry[]): MendedHistory {
   const repairs: TranscriptRepair[] = []
@@ -52,7 +52,7 @@ class Results {
     }
   }
 
-  /** The first result of this call behind the reply at `index`. */
+  /** The first result of this call after the reply at `index`. */
   take(callId: string, index: number): ToolEntry | undefined {
     const list = this.#byCall.get(callId) ?? []
     const at = list.findIndex((result) => result.index > index)

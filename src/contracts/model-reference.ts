@@ -16,7 +16,7 @@ export type ProviderName = (typeof PROVIDER_NAMES)[number]
 /** Providers that a reference can name. */
 const PROVIDER_NAMES = ['anthropic', 'local', 'openai', 'openrouter'] as const
 
-/** Splits at the first colon. Throws `invalid_options` for what is no reference to a known provider. */
+/** Splits at the first colon. Throws `invalid_options` unless it refers to a known provider. */
 export function parseModelRef(ref: ModelRef): ParsedModelRef {
   const colon = ref.indexOf(':')
   const [provider, id] = [ref.slice(0, colon), ref.slice(colon + 1)]

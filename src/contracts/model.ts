@@ -4,7 +4,7 @@ import type { JsonObject, JsonSchema } from '../util/json.js'
 
 /** A model that can be asked, by any number of runs at once. It holds no conversation. */
 export interface Model {
-  /** Name of the provider, such as `openai`; told in events, entries and traces. */
+  /** Name of the provider, such as `openai`, for events, entries and traces. */
   readonly provider: string
   /** The provider's name of the model, such as `gpt-5.5`. */
   readonly id: string
@@ -15,7 +15,7 @@ export interface Model {
   close?(): Promise<void>
 }
 
-/** What an adapter remembers within one run: the entries it has encoded, the chain's last response. Never the conversation. */
+/** The memory of an adapter within one run: the entries it has encoded, the chain's last response. Never the conversation. */
 export interface ModelSession {
   /**
    * Requests the next turn. `view` is the transcript as the model sees it: under one `options.generation` it only grows, and
@@ -25,7 +25,7 @@ export interface ModelSession {
   turn(view: readonly TranscriptEntry[], constants: RequestConstants, options: TurnOptions): Promise<ModelTurn>
 }
 
-/** What every request of a run shares; frozen when the run starts, so that a provider can cache the prefix. */
+/** The parts that all requests of a run share; frozen when the run starts, so that a provider can cache the prefix. */
 export interface RequestConstants {
   /** The system prompt; may be empty. */
   readonly instructions: string
@@ -52,7 +52,7 @@ export interface StructuredOutputRequest {
 
 /** Portable settings. They win over the defaults that a model was made with (`openai(id, { temperature })`). */
 export interface ModelSettings {
-  /** Cap of one reply, in tokens. Default: the adapter's (16,384 where the provider demands one). */
+  /** Cap of one reply, in tokens. Default: the adapter's (16,384 if the provider requires one). */
   readonly maxOutputTokens?: number | undefined
   /** Sent only when set. */
   readonly temperature?: number | undefined
@@ -72,7 +72,7 @@ export type ToolChoice = 'auto' | 'none' | 'required' | { readonly tool: string 
 /** How a final answer of a schema is asked for. */
 export type StructuredOutputMode = 'native' | 'tool' | 'prompted' | 'text'
 
-/** What a model can do. A field that is left out has the default that its line names. */
+/** The capabilities of a model. A field that is left out has the default that its line names. */
 export interface ModelCapabilities {
   /** The provider enforces a JSON Schema on the reply. Default false. */
   readonly supportsJsonSchemaOutput?: boolean | undefined
@@ -89,9 +89,9 @@ export interface ModelCapabilities {
   readonly defaultStructuredOutputMode?: StructuredOutputMode | undefined
   /** Efforts that the model accepts; empty: it is no reasoning model. Default: unknown, anything is passed on. */
   readonly reasoningEfforts?: readonly ReasoningEffort[] | undefined
-  /** Kinds of input beside text. Default: unknown, anything is passed on. */
+  /** Kinds of input in addition to text. Default: unknown, anything is passed on. */
   readonly inputs?: readonly ('image' | 'file' | 'audio')[] | undefined
-  /** Cap of one reply, in tokens, where the settings name none. Default: unknown. */
+  /** Cap of one reply, in tokens, unless the settings name one. Default: unknown. */
   readonly maxOutputTokens?: number | undefined
   /** Tokens of input and output together. Default: unknown. */
   readonly contextTokens?: number | undefined
@@ -103,7 +103,7 @@ export interface TurnOptions {
   readonly signal: AbortSignal
   /** Number of the view. Under one number it only grows; under another one, earlier entries may differ. */
   readonly generation: number
-  /** Somebody listens: the request is streamed, and each piece is told once, in order. Must not throw. */
+  /** If set, the request is streamed, and each piece is passed on once, in order. Must not throw. */
   readonly onDelta?: (delta: ModelDelta) => void
   /** Told before each repetition of a request. */
   readonly onRetry?: (retry: TransportRetry) => void
@@ -122,7 +122,7 @@ export interface ModelDelta {
   readonly kind: 'text_delta' | 'reasoning_delta' | 'tool_input_delta'
   readonly text: string
   readonly callId?: string
-  /** Left out while the provider has not said it. */
+  /** Absent until the provider has sent it. */
   readonly toolName?: string
 }
 
@@ -131,7 +131,7 @@ export interface TransportRetry {
   readonly attempt: number
   /** Wait before the next attempt, in ms. */
   readonly delayMs: number
-  /** What went wrong, as a sentence. */
+  /** The problem, as a sentence. */
   readonly reason: string
   readonly status: number | null
   /** Deltas of the failed attempt were emitted and are withdrawn; the next attempt starts over. */

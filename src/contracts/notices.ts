@@ -1,8 +1,8 @@
 import type { ContentPart } from './entry.js'
 
-/** Something that the harness tells the model beside the conversation. */
+/** A message from the harness to the model, in addition to the conversation. */
 export interface Notice {
-  /** What it is about; a notice of one key is told once a run. */
+  /** Its subject; a notice of one key is sent once per run. */
   readonly key: string
   readonly kind: 'limit_warning'
   readonly content: string
@@ -18,12 +18,12 @@ export function renderNotices(notices: readonly Notice[]): string {
   return notices.map(renderNotice).join('\n\n')
 }
 
-/** `content` with the notices behind it. */
+/** `content` followed by the notices. */
 export function withNotices(content: readonly ContentPart[], notices: readonly Notice[]): readonly ContentPart[] {
   return notices.length === 0 ? content : withText(content, renderNotices(notices))
 }
 
-/** `content` with `text` behind it: after a blank line in its last text part, where it ends in one. */
+/** `content` followed by `text`: after a blank line in its last text part, if it ends in one. */
 export function withText(content: readonly ContentPart[], text: string): readonly ContentPart[] {
   const last = content.at(-1)
   if (last?.type !== 'text') return [...content, { type: 'text', text }]

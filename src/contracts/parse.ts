@@ -4,8 +4,8 @@ import { matching } from '../util/shape.js'
 import type { Given, Shape } from '../util/shape.js'
 
 /**
- * The caller's options, read: a copy. `name` says in the message whose options they are: '`bash`'. Throws
- * `invalid_options`, naming the option, the expected value and the one that was given.
+ * A copy of the caller's options. `name` names their owner in the message: '`bash`'. Throws `invalid_options` with the option,
+ * the expected value and the given one.
  */
 export function parse<T>(shape: Shape<T>, given: unknown, name: string): Given<T> {
   const read = shape.read(given)

@@ -16,7 +16,7 @@ export type StopReason =
   | 'cancelled'
   | 'error'
 
-/** What a run has used up. Counts span the pauses of a run. */
+/** The use of a run. Counts span its pauses. */
 export interface RunUsage {
   /** Replies received from the model; failed requests are not counted. */
   readonly modelRequests: number
@@ -27,29 +27,26 @@ export interface RunUsage {
   readonly outputRetries: number
   /** Retryable failures seen, by tool name. */
   readonly toolRetries: Readonly<Record<string, number>>
-  /** Hooks that threw or ran out of time, and were passed over. */
+  /** Hooks that threw or timed out, and were skipped. */
   readonly hookFailures: number
-  /** What the runs did that its calls started, and theirs. Their requests and calls are not in the counts above. */
+  /** The use of its child runs and theirs. Their requests and calls are not in the counts above. */
   readonly children: { readonly modelRequests: number; readonly toolCalls: number }
-  /**
-   * Sums of what the provider reported, for the run and the runs that it started; a reply that reported nothing adds
-   * nothing.
-   */
+  /** Sums that the provider reported, for the run and its child runs; a reply without a report adds nothing. */
   readonly inputTokens: number
   readonly outputTokens: number
   readonly cacheReadTokens: number
   readonly cacheWriteTokens: number
   readonly reasoningTokens: number
   /**
-   * US dollars, exact to the micro-dollar, for the run and the runs that it started; null where a reply has no known price,
-   * and where nobody asked (`limits.costUsd`, `prices`).
+   * US dollars, exact to the micro-dollar, for the run and its child runs; null if a reply has no known price, and if no cost
+   * was requested (`limits.costUsd`, `prices`).
    */
   readonly costUsd: number | null
   /** The same by model, as `provider:model`. */
   readonly byModel: Readonly<Record<string, ModelUsage>>
 }
 
-/** What one model has used and cost. */
+/** The use and cost of one model. */
 export interface ModelUsage {
   readonly modelRequests: number
   readonly inputTokens: number
@@ -77,7 +74,7 @@ export const NO_USAGE: RunUsage = {
   byModel: {},
 }
 
-/** One reply: which model gave it, and what it cost in micro-dollars, where that is known. */
+/** One reply: its model, and its cost in micro-dollars, if known. */
 export interface CountedReply {
   readonly provider: string
   readonly model: string
@@ -136,7 +133,7 @@ function sumOf(one: ModelUsage, other: ModelUsage): ModelUsage {
   }
 }
 
-/** In whole micro-dollars, so that the sum is exact. What has asked nothing has cost nothing. */
+/** In whole micro-dollars, so that the sum is exact. No requests cost nothing. */
 function costTogether(one: ModelUsage, other: ModelUsage): number | null {
   if (one.modelRequests === 0) return other.costUsd
   if (other.modelRequests === 0) return one.costUsd
@@ -167,7 +164,7 @@ export function withUsage(usage: RunUsage, children: RunUsage): RunUsage {
   }
 }
 
-/** One tool call of a run and what the model was told of it, in model order. */
+/** One tool call of a run with its result for the model, in model order. */
 export interface ToolCallRecord {
   readonly call: { readonly id: string; readonly name: string; readonly arguments: string }
   /** The envelope's JSON text. */
@@ -177,15 +174,15 @@ export interface ToolCallRecord {
   readonly approval?: { readonly approved: boolean; readonly reason?: string }
 }
 
-/** What a person has to answer before a paused run goes on. */
+/** A question to a person, which must be answered before a paused run continues. */
 export interface PendingItem extends Flows {
   readonly kind: 'approval' | 'question' | 'unknown_outcome'
-  /** What an answer names. Of a run that a call started: that call's id and `/` before the id of its own call. */
+  /** The id that an answer names. In a child run: the id of the call that started it, `/`, and the id of its own call. */
   readonly callId: string
   readonly toolName: string
-  /** Raw JSON text: what the call will run with, after hooks. */
+  /** Raw JSON text of the arguments with which the call will run, after hooks. */
   readonly arguments: string
-  /** What the tool asks (a question) or shows (a preview). */
+  /** The question or the preview of the tool. */
   readonly payload?: JsonValue
   /** Which of the call's questions it is, if the call asks several. */
   readonly key?: string
@@ -197,10 +194,10 @@ export interface PendingItem extends Flows {
   readonly path: readonly string[]
 }
 
-/** What the policies of a run decided about a call. */
+/** The decision of the policies about a call. */
 export interface CallDecision {
   readonly decision: 'allow' | 'ask' | 'deny'
-  /** Name of the extension whose policy decided. */
+  /** Name of the extension with the deciding policy. */
   readonly extension: string
   /** Name of the rule that decided, if the policy gives one. */
   readonly rule: string | null
@@ -214,7 +211,7 @@ export interface ResumeState extends JsonObject {
   readonly runId: string
 }
 
-/** What a run had done when it ended without a result. */
+/** A run that ended without a result. */
 export interface RunReport {
   readonly runId: string
   readonly stopReason: StopReason
@@ -228,7 +225,7 @@ export interface RunReport {
   readonly resumeState: ResumeState | null
 }
 
-/** How a run ended, or where it waits: told apart by `status`. */
+/** The end of a run, or its pause: see `status`. */
 export type HarnessResult<Output = string> = CompletedResult<Output> | PausedResult
 
 /** A run that has ended with an answer. */
@@ -256,7 +253,7 @@ export interface PausedResult extends ResultReport {
 
 interface ResultReport {
   readonly runId: string
-  /** Text of the last reply, as the model wrote it; of a paused run, the text beside its tool calls. */
+  /** Text of the last reply, as the model wrote it; of a paused run, the text of the reply with the calls. */
   readonly text: string
   readonly usage: RunUsage
   readonly toolCallRecords: readonly ToolCallRecord[]

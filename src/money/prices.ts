@@ -1,7 +1,7 @@
 import type { ModelPrice, TieredPrices } from '@pydantic/genai-prices'
 import type { Price, PriceTier, Rates } from './price.js'
 
-/** What models cost. Prices that are not given are those of `@pydantic/genai-prices`. */
+/** The prices of models. Others come from `@pydantic/genai-prices`. */
 export interface Prices {
   /** By model, as `provider:model` or `model` alone; instead of known prices. */
   readonly models?: Readonly<Record<string, Price>> | undefined

@@ -1,16 +1,16 @@
 import { listenToAbort } from '../util/abort.js'
 
-/** Why an amount cannot be held. All amounts are whole micro-dollars. */
+/** The reason that an amount cannot be held. All amounts are whole micro-dollars. */
 export interface Shortage {
   readonly limit: number
-  /** What would have been spent with it, at least. */
+  /** The least that would have been spent with it. */
   readonly needed: number
 }
 
-/** Money that is set aside for a request. */
+/** Money that is reserved for a request. */
 export interface Hold {
   readonly amount: number
-  /** Gives it back, and counts what the request has cost in its place. Once. */
+  /** Returns it, and counts the actual cost of the request instead. Once. */
   settle(cost: number): void
 }
 
@@ -22,20 +22,20 @@ interface Waiter {
 }
 
 /**
- * Money of a run and of all runs below it, which spend from it at the same time: what a request may cost at most is held
- * before it and settled after it, so that together they never pass the limit. Amounts are whole micro-dollars.
+ * The money of a run and of all runs below it, which spend from it at the same time: the most that a request may cost is
+ * held before it and settled after it, so that together they never exceed the limit. Amounts are whole micro-dollars.
  */
 export class Purse {
   readonly #limit: number
   readonly #chain: readonly Purse[]
-  /** Those that wait for what others hold, in order; shared by all purses of a tree. */
+  /** Requests that wait for the holds of others, in order; shared by all purses of a tree. */
   readonly #waiters: Waiter[]
   #spent: number
   #held = 0
 
   /**
-   * `limit` null: as much as `outer`, the purse of the run above, has. `spent`: before, by this run; `outer` is charged
-   * with it apart.
+   * `limit` null: as much as `outer`, the purse of the run above, has. `spent`: by this run before; `outer` is charged with it
+   * separately.
    */
   constructor(limit: number | null, { outer = null, spent = 0 }: { outer?: Purse | null; spent?: number } = {}) {
     this.#limit = limit ?? Infinity
@@ -52,7 +52,7 @@ export class Purse {
     return this.#spent
   }
 
-  /** Counts what was spent without a hold. */
+  /** Counts an amount that was spent without a hold. */
   charge(amount: number): void {
     for (const purse of this.#chain) purse.#spent += amount
   }

@@ -6,7 +6,7 @@ import { affordableOutput, costBound, costOf, withoutLongCaching } from './price
 import type { Price } from './price.js'
 import type { Hold, Purse, Shortage } from './purse.js'
 
-/** Cap of a reply whose model names none, in tokens. */
+/** Cap of a reply if its model has none, in tokens. */
 const OUTPUT_CAP = 16_384
 /** A reply that may not be so long is not asked for: it would be cut off. In tokens. */
 const SHORTEST_CAP = 2048
@@ -28,7 +28,7 @@ export interface PaidReply<Turn> {
 export interface SpendingOptions {
   /** Null: the model has none, and nothing limits the purse. */
   readonly price: Price | null
-  /** Whether the model may cache prompts for an hour by itself, not asked to by the settings. */
+  /** The model may cache prompts for an hour without a setting. */
   readonly cachesLong: boolean
   /** Tokens of a reply where settings name none. */
   readonly modelCap: number | undefined
@@ -120,13 +120,13 @@ async function settledOnFailure<T>(hold: Hold, signal: AbortSignal, ask: () => P
   }
 }
 
-/** What providers add to a conversation by themselves, in tokens: words on tools, marks of roles and of ends. */
+/** The tokens that providers add to a conversation: descriptions of tools, marks of roles and ends. */
 const PER_REQUEST = 1024
 const PER_ENTRY = 32
 /** More than any provider counts for one image; a longer file can be more, by its bytes. */
 const PER_MEDIUM = 40_000
 
-/** At most so many input tokens are in a request: no token of a text is shorter than a byte. */
+/** The most input tokens that a request can have: no token of text is shorter than a byte. */
 function constantsBound({ instructions, tools, structuredOutput }: RequestConstants): number {
   const definitions = JSON.stringify([tools, structuredOutput])
   return PER_REQUEST + bytes(instructions) + bytes(definitions)

@@ -24,7 +24,7 @@ export interface OutputFormat {
 
 /** An answer that is still arriving. */
 export interface PartialAnswer {
-  /** What there is of the answer with the next piece of its text; `undefined` when that is nothing new. */
+  /** The answer so far, with the next piece of its text; `undefined` if the piece adds nothing. */
   push(text: string): JsonValue | undefined
 }
 

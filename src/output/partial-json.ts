@@ -10,21 +10,21 @@ type Expects =
   'value' | 'value_or_end' | 'key' | 'key_or_end' | 'colon' | 'comma_or_end' | 'string' | 'word' | 'nothing'
 
 /**
- * Reads JSON text piece by piece. What there is of the value at any time is a beginning of the whole one: lists and texts
- * are cut at their end, members of objects are missing, a number or a word is there when it is whole. Keeps its place, so
- * that reading is linear in the text.
+ * Reads JSON text piece by piece. The value so far is a beginning of the whole value: lists and strings are cut at their end,
+ * objects lack members, a number or a word appears when it is complete. Keeps its position, so that reading is linear in the
+ * text.
  */
 export class PartialJson {
   readonly #open: Open[] = []
   #expects: Expects = 'value'
-  /** The whole value, once it is. */
+  /** The complete value, at the end. */
   #whole: { readonly value: JsonValue } | null = null
-  /** The text of a string, without what may yet change; the raw text of a word. */
+  /** The text of a string, without the part that may still change; the raw text of a word. */
   #text = ''
   #isKey = false
-  /** An escape whose rest has not come. */
+  /** An incomplete escape. */
   #escape = ''
-  /** Half a pair of surrogates whose other half has not come. */
+  /** The first half of a surrogate pair. */
   #half = ''
   #isBroken = false
   #revision = 0

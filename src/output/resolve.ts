@@ -19,7 +19,7 @@ export interface FinalAnswer {
   readonly kind: 'final'
   /** The answer as JSON; absent if it is the text of the reply. */
   readonly output?: JsonValue
-  /** The mode of structured output that settled it; null where no schema was asked for. */
+  /** The mode of structured output; null if no schema was requested. */
   readonly mode: string | null
   /** The `final_result` call that gave it. */
   readonly callId: string | null

@@ -107,7 +107,7 @@ function jsonReader(asked: AskedOutput, { isWrapped, strictOf }: Written): Reade
   }
 }
 
-/** Text fits as it is; only what the caller checks can be wrong with it. */
+/** Any text fits; only the caller's check can reject it. */
 function textReader(asked: AskedOutput): Reader {
   const read = async (text: string, context: OutputContext): Promise<ParsedOutput> => {
     const result = asked.type === anyText ? { ok: true as const, value: text } : await parseAnswer(asked.type, text)
@@ -144,7 +144,7 @@ function problemOf(issues: readonly ArgumentIssue[]): string {
 
 /** Most characters of the problem of one field. */
 const LONGEST_MESSAGE = 300
-/** Characters of what the caller's own check says. */
+/** Characters of a message of the caller's check. */
 const LONGEST_PROBLEM = 4_000
 
 /** The inside of one Markdown code fence around the whole text. */

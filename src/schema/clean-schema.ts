@@ -2,9 +2,9 @@ import { isSchema, mapSubschemas, resolveReference, schemasIn, withoutKeywords }
 import type { JsonSchema, JsonValue } from '../util/json.js'
 
 /**
- * A schema as a library emitted it → the same for a model: references are inlined, except recursive
- * ones, whose targets stay under `$defs`; titles, `$schema` and discriminator hints are gone; an object at the root is
- * closed unless it says otherwise. Throws a `RangeError` for a reference that leads nowhere.
+ * A schema that a library emitted, for a model: references are inlined, except recursive ones, whose targets stay under
+ * `$defs`; titles, `$schema` and discriminator hints are removed; an object at the root is closed unless it states
+ * otherwise. Throws a `RangeError` for a reference without a target.
  */
 export function cleanSchema(emitted: JsonSchema): JsonSchema {
   return closedAtRoot(inlinedSchema(emitted))

@@ -4,13 +4,12 @@ import type { JsonSchema } from '../util/json.js'
 export const EVIDENCE_MARK = 'x-evidence'
 
 /**
- * Marks a field of an output schema as evidence: the answer must say there where a quotation stands, and the run checks
- * that it does. In zod `.meta(evidence)`, in a JSON Schema document `{ …, ...evidence }`; the field's value is an
- * `Evidence`.
+ * Marks a field of an output schema as evidence: the answer must name there the source of a quotation, and the run checks
+ * it. In zod `.meta(evidence)`, in a JSON Schema document `{ …, ...evidence }`; the field's value is an `Evidence`.
  */
 export const evidence = { [EVIDENCE_MARK]: true } as const
 
-/** `schema` with the mark put into words that a model reads. */
+/** `schema` with the mark as a description for a model. */
 export function toldAsEvidence(schema: JsonSchema): JsonSchema {
   const { [EVIDENCE_MARK]: mark, description, ...rest } = schema
   if (mark === undefined) return schema

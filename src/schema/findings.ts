@@ -67,7 +67,7 @@ export function valueAt(value: unknown, path: Path): unknown {
   return current
 }
 
-/** `at least 1 items` → `at least 1 item`: what a limit says of one thing. */
+/** `at least 1 items` → `at least 1 item`. */
 export function inNumber(message: string): string {
   return message.replace(/\b1 (character|item|field)s\b/, '1 $1')
 }
@@ -135,7 +135,7 @@ function typesAt(findings: readonly Finding[], path: Path): readonly string[] {
   return findings.flatMap((each) => (each.kind === 'type' && samePath(each.path, path) ? each.expected : []))
 }
 
-/** What shows that another alternative was meant: a wrong fixed value of the thing itself or of a field of it. */
+/** The sign that another alternative was meant: a wrong fixed value of the value itself or of one of its fields. */
 function labelOf(findings: readonly Finding[], path: Path): (Finding & { readonly kind: 'option' }) | undefined {
   return findings.find((each) => each.kind === 'option' && each.path.length <= path.length + 1) as
     (Finding & { readonly kind: 'option' }) | undefined

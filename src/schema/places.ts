@@ -133,7 +133,7 @@ class SchemaPlace implements Place {
   }
 }
 
-/** `schema` and the schemas that describe the same place: what it refers to, its alternatives and parts. */
+/** `schema` and the schemas that describe the same place: the target of its reference, its alternatives and parts. */
 function* forms(root: JsonSchema, schema: JsonSchema, seen = new Set<JsonSchema>()): Generator<JsonSchema> {
   if (seen.has(schema)) return
   seen.add(schema)

@@ -22,7 +22,7 @@ export interface StandardSchema<T = unknown> {
   }
 }
 
-/** The type of what a schema lets through; a JSON object for a JSON Schema document. */
+/** The type of the values that a schema accepts; a JSON object for a JSON Schema document. */
 export type InferSchema<S> = S extends StandardSchema<infer T> ? T : JsonObject
 
 /** The result of parsing a value. */
@@ -53,7 +53,7 @@ const cleaned = new WeakMap<StandardSchema, JsonSchema>()
 /** The `validate` of a tool whose parameters are typed; none for a JSON Schema document. */
 export function validatorOf(schema: Schema, parameters: JsonSchema): Validate | undefined {
   if (!isStandardSchema(schema)) return undefined
-  // A transform may make anything of the arguments; what it makes is between the schema and its handler.
+  // A transform can return any type: the handler expects what the schema returns.
   const validate: Validate = (args) => parseTyped(schema as StandardSchema<JsonObject>, parameters, args)
   covered.set(validate, parameters)
   return validate

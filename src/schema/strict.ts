@@ -4,10 +4,10 @@ import type { JsonSchema, JsonValue } from '../util/json.js'
 import { both } from './document.js'
 
 /**
- * A schema in the form that decoding by a schema takes (the rules of OpenAI's strict mode, the narrowest): each object
- * closed, all its properties required, those that may be absent `null` instead; constraints that are not enforced are
- * said in the description. It lets through all that `document` does but for those nulls, and sometimes more; an answer
- * is checked by its own schema in any case. Null for what cannot be said in it: maps, values of any kind, contradictions.
+ * A schema in the form that constrained decoding accepts (the rules of OpenAI's strict mode, the narrowest): each object
+ * closed, all its properties required, optional ones nullable instead; constraints that are not enforced are in the
+ * description. It accepts everything that `document` accepts except for those nulls, and sometimes more; an answer is
+ * checked by its own schema in any case. Null for schemas without such a form: maps, values of any kind, contradictions.
  */
 export function strictSchema(document: JsonSchema): JsonSchema | null {
   const { $defs, ...root } = document

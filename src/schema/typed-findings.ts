@@ -35,7 +35,7 @@ function otherFindings({ message }: StandardIssue, path: Path, value: unknown): 
 /** Texts that zod makes itself, in its default language. */
 const MADE_BY_ZOD = /^(?:Invalid|Too (?:small|big)|Unrecognized)\b/
 
-/** What is read of zod's issues, beyond what the standard promises. */
+/** The fields of zod's issues that are not part of the standard. */
 interface ZodIssue extends StandardIssue {
   readonly code?: unknown
   readonly expected?: unknown

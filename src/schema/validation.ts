@@ -1,6 +1,6 @@
 import type { JsonObject } from '../util/json.js'
 
-/** Checks arguments that a JSON Schema let through, and gives what they become. */
+/** Checks arguments that fit a JSON Schema, and returns the parsed value. */
 export type Validate = (args: JsonObject) => Validation | Promise<Validation>
 
 /** True if arguments fit, and what they became. */

@@ -69,7 +69,7 @@ export class Suspension extends Error {
   }
 }
 
-/** Thrown to a handler whose child run waits for a person, never seen outside. */
+/** Thrown to a handler if its child run waits for a person; internal. */
 export class ChildPaused extends Error {
   override readonly name = 'ChildPaused'
 

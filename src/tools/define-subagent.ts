@@ -13,8 +13,8 @@ export interface DefineSubagent {
 }
 
 /**
- * An agent for `subagents`, and for `subagent` of `thinharness/tools`. Not needed, but where it has an `outputValidator`.
- * @throws HarnessError `invalid_options`, naming what is wrong.
+ * An agent for `subagents`, and for `subagent` of `thinharness/tools`. Only needed to type an `outputValidator`.
+ * @throws HarnessError `invalid_options`, naming the problem.
  */
 export const defineSubagent: DefineSubagent = (agent: SubagentSpec): SubagentSpec => {
   parseSubagents([agent])

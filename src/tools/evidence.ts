@@ -1,4 +1,4 @@
-/** A quotation and where it stands, as the model gives it. */
+/** A quotation and its source, as the model gives them. */
 export type Evidence = FileEvidence | RowEvidence | CallEvidence
 
 /** Lines of a file of the workspace, counted from 1. Without `to_line` one line. */
@@ -17,11 +17,11 @@ export interface RowEvidence {
   readonly quote: string
 }
 
-/** What a tool call of the conversation gave. */
+/** The result of a tool call in the conversation. */
 export interface CallEvidence {
   readonly call_id: string
   readonly quote: string
 }
 
-/** Says what is wrong with a piece of evidence; `undefined` when it is true. */
+/** Resolves to the problem of a piece of evidence; `undefined` if it is correct. */
 export type CheckEvidence = (evidence: Evidence) => Promise<string | undefined>

@@ -6,10 +6,10 @@ export type ToolOutcome =
   | {
       readonly kind: 'succeeded'
       readonly content: string
-      /** The value whose JSON the content is; absent if the text is the value. */
+      /** The value of which the content is the JSON; absent if the text is the value. */
       readonly value?: JsonValue
       readonly metadata?: JsonObject
-      /** Images and files for the model, beside the text. */
+      /** Images and files for the model, in addition to the text. */
       readonly parts?: readonly ContentPart[]
     }
   | {

@@ -2,7 +2,7 @@ import type { TranscriptEntry } from '../contracts/entry.js'
 import type { JsonObject, JsonValue } from '../util/json.js'
 import type { Schema, StandardSchema } from '../schema/schema.js'
 
-/** What an answer may be: of one schema, or of one of several. */
+/** The schema of an answer, or several, one of which it must fit. */
 export type OutputType<Output = unknown> = Schema<Output> | readonly Schema<Output>[]
 
 /** The type of an answer of an `outputType`. */
@@ -10,10 +10,10 @@ export type InferOutput<Type> = Type extends readonly (infer One)[] ? InferOne<O
 
 type InferOne<One> = One extends StandardSchema<infer T> ? T : JsonValue
 
-/** Where an answer was given: what those who check it may look at. */
+/** The context of an answer, for validators. */
 export interface OutputContext {
   readonly runId: string
-  /** What the host gave the run. */
+  /** The metadata of the run. */
   readonly metadata: JsonObject
   /** The workspace, an absolute path. */
   readonly root: string
@@ -24,12 +24,12 @@ export interface OutputContext {
 }
 
 /**
- * Checks an answer that fits its schema. Throws a `ModelRetry` to have the model mend it, by its message; that counts as
- * a corrective turn (`outputRetries`). Anything else that it throws ends the run.
+ * Checks an answer that fits its schema. Throws a `ModelRetry` to have the model correct it; that counts as a corrective turn
+ * (`outputRetries`). Any other error ends the run.
  */
 export type OutputValidator<Output> = (output: Output, context: OutputContext) => void | Promise<void>
 
-/** The same for one agent among others, whose answers are of types of their own: by its method it is one of `unknown` too. */
+/** The same for one agent of a list, whose answers have types of their own: as a method, it is also one of `unknown`. */
 export type AgentOutputValidator<Output> = {
   check(output: Output, context: OutputContext): void | Promise<void>
 }['check']

@@ -30,7 +30,7 @@ function renamed(source: ToolSource, id: string): ToolSource {
   }
 }
 
-/** Says `id` wherever the tool and its results say where they come from. */
+/** Names the source `id` in the metadata of the tool and of its results. */
 function relabelled(spec: ToolSpec, from: string, id: string): ToolSpec {
   const named = (metadata: JsonObject): JsonObject =>
     Object.fromEntries(

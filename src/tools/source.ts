@@ -2,9 +2,9 @@ import type { ContentPart } from '../contracts/entry.js'
 import type { JsonObject, JsonSchema } from '../util/json.js'
 import type { ToolSpec } from './spec.js'
 
-/** Where tools come from that are known only once somebody has asked, as an MCP server. */
+/** A source of tools that are known only at run time, such as an MCP server. */
 export interface ToolSource {
-  /** Unique within a harness; told in warnings and errors. */
+  /** Unique within a harness; named in warnings and errors. */
   readonly id: string
   /** True if a source that fails, fails the run. Otherwise the failure is told and its tools are left out. */
   readonly required: boolean
@@ -21,11 +21,11 @@ export interface ToolSource {
   close(host?: ToolSourceHost): Promise<void>
 }
 
-/** What a source may ask of whoever uses its tools: one object a harness, the same in every call. */
+/** The services of a host for its sources: one object per harness, the same in every call. */
 export interface ToolSourceHost {
-  /** Absolute paths of the folders that a source is told of. */
+  /** Absolute paths of the folders that a source may know. */
   readonly roots: readonly string[]
-  /** Told what the host should know and a model need not: a lost connection, a changed definition. */
+  /** Reports events for the host that do not concern the model: a lost connection, a changed definition. */
   warn(message: string): void
   /** Asks the host's model, within its budget. Absent: a source that asks is refused. */
   readonly sample?: (request: SamplingRequest, call: SourceCall) => Promise<SamplingReply>
@@ -33,7 +33,7 @@ export interface ToolSourceHost {
   readonly elicit?: (question: SourceQuestion, call: SourceCall) => Promise<SourceAnswer>
 }
 
-/** The call on whose behalf a source asks, as far as it is known; at most one of several that are open at once. */
+/** The call for which a source asks, if known; one of the open calls. */
 export interface SourceCall {
   readonly sourceId: string
   readonly runId: string | null
@@ -42,7 +42,7 @@ export interface SourceCall {
   readonly signal: AbortSignal
 }
 
-/** A source wants a model's reply. Its texts are the source's own: nothing in them is an instruction of the host. */
+/** A source's request for a model's reply. Its texts come from the source: they are no instructions of the host. */
 export interface SamplingRequest {
   /** System prompt; may be empty. */
   readonly instructions: string
@@ -67,7 +67,7 @@ export interface SamplingReply {
 /** A source wants something from a person. */
 export interface SourceQuestion {
   readonly message: string
-  /** Shape of the answer's `content`; null where an address is to be opened instead. */
+  /** Shape of the answer's `content`; null if an address is to be opened instead. */
   readonly schema: JsonSchema | null
   /** A page that the person is asked to open. Never opened by the harness. */
   readonly url: string | null

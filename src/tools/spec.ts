@@ -10,7 +10,7 @@ import type { AgentOutputValidator, InferOutput, OutputType } from './output-typ
 import type { Schema } from '../schema/schema.js'
 import type { Validate } from '../schema/validation.js'
 
-/** A tool: what the model is told of it, how the loop treats it, and what runs. Plain and immutable. */
+/** A tool: its description for the model, its options for the loop, and its code. Plain and immutable. */
 export interface ToolSpec<in Deps = unknown> {
   /** Unique within a harness; letters, digits, `_` and `-`, at most 64. */
   readonly name: string
@@ -23,28 +23,28 @@ export interface ToolSpec<in Deps = unknown> {
   /** True if a person must agree to a call; as a function, decided from the parsed arguments. Default false. */
   readonly requiresApproval?:
     boolean | ((args: JsonObject, context: ApprovalContext) => boolean | Promise<boolean>) | undefined
-  /** What to do with a call that had started when the process ended. Default: `retry` if read-only or idempotent, else `report`. */
+  /** For a call that had started when the process ended. Default: `retry` if read-only or idempotent, else `report`. */
   readonly onUnknownOutcome?: 'retry' | 'report' | 'pause' | undefined
   /**
-   * Asks the world whether a call that had started when the process ended took effect. Comes before `onUnknownOutcome`,
-   * which decides what it leaves open.
+   * Finds out if a call that had started when the process ended took effect. Comes before `onUnknownOutcome`, which applies
+   * if this leaves it open.
    */
   readonly reconcile?: ((idempotencyKey: string, args: JsonObject) => Promise<Reconciliation>) | undefined
-  /** What a person who must agree to a call is shown of it, beside its arguments. */
+  /** Shown to a person who decides about the call, in addition to its arguments. */
   readonly preview?: ((args: JsonObject, context: ApprovalContext) => JsonValue | Promise<JsonValue>) | undefined
   /** Retryable failures in a row that the model may cause. Default: the harness's `toolRetries`. */
   readonly maxRetries?: number | undefined
-  /** Longest time a call may take, in ms; then it is aborted and the model is told. Default: none. */
+  /** Longest time of a call, in ms; then it is aborted, and the model is informed. Default: none. */
   readonly timeoutMs?: number | undefined
   /** Longest text that the model gets of one result, in characters; the middle of a longer one is left out. Default 200,000. */
   readonly maxOutputChars?: number | undefined
   /** Added to the system prompt while the tool is offered. */
   readonly instructions?: string | undefined
-  /** Other spellings of a field that models use: `{ file: 'path' }`. Applied only where the repaired call is valid. */
+  /** Other spellings of a field that models use: `{ file: 'path' }`. Applied only if the repaired call is valid. */
   readonly aliases?: Readonly<Record<string, string>> | undefined
   /** Fields, at any depth, that hold a path: `[label](target)` and `<target>` around a whole value are removed. */
   readonly pathFields?: readonly string[] | undefined
-  /** What its code can touch, for `harness.describe()` and for where results come from. Default: not stated. */
+  /** The reach of its code, for `harness.describe()` and for the sources of results. Default: not stated. */
   readonly reach?: ToolReach | undefined
   /** Data of the host; the harness never reads it. */
   readonly metadata?: JsonObject | undefined
@@ -53,11 +53,11 @@ export interface ToolSpec<in Deps = unknown> {
    * types parsed. Made by `defineTool` from a typed schema. Without it, `call` gets the JSON object itself.
    */
   readonly validate?: Validate | undefined
-  /** Runs the tool. What it throws becomes a failed result, never the end of the run. */
+  /** Runs the tool. An error that it throws becomes a failed result and does not end the run. */
   readonly call: (args: JsonObject, context: ToolContext<Deps>) => Promise<ToolOutcome>
 }
 
-/** What a tool does to the world, in MCP's words. All hints default to unknown. */
+/** The effects of a tool, in MCP's terms. All hints default to unknown. */
 export interface ToolAnnotations {
   /** Changes nothing. */
   readonly readOnly?: boolean | undefined
@@ -69,7 +69,7 @@ export interface ToolAnnotations {
   readonly openWorld?: boolean | undefined
 }
 
-/** What a tool's code can touch, as its author states it: nothing holds the code to it. A kind left out: it touches none. */
+/** The reach of a tool's code, as its author declares it; it is not enforced. A kind that is left out: none. */
 export interface ToolReach {
   /** Files and folders that it reads. Relative ones are in the workspace, `.` is the whole of it, `/` any file of the machine. */
   readonly reads?: readonly string[] | undefined
@@ -83,18 +83,18 @@ export interface ToolReach {
   readonly secrets?: readonly string[] | undefined
 }
 
-/** What became of a call whose ending is not known: it happened, with this result; it did not, so that it is run; nobody can say. */
+/** The outcome of a call that was interrupted: it happened, with this result; it did not, so it is run; or it is unknown. */
 export type Reconciliation =
   { readonly outcome: 'happened'; readonly result: unknown } | { readonly outcome: 'did_not_happen' | 'unknown' }
 
-/** What a predicate of `requiresApproval`, and a `preview`, get beside the arguments. */
+/** The context of `requiresApproval` and `preview`. */
 export interface ApprovalContext {
   readonly runId: string
   readonly callId: string
   readonly metadata: JsonObject
 }
 
-/** What a tool's handler gets beside its arguments. */
+/** The context of a tool's handler. */
 export interface ToolContext<out Deps = unknown> {
   readonly runId: string
   readonly callId: string
@@ -114,17 +114,16 @@ export interface ToolContext<out Deps = unknown> {
   /** Reports the progress of the call, as plain JSON, to readers of the stream; never stored. */
   readonly progress: (update: JsonInput) => void
   /**
-   * Asks a person. The first time, the handler exits: the run pauses, with `payload` among its pending items. Once somebody
-   * has answered with a value that fits the schema, the handler is entered again from its top, and `ask` resolves with the
-   * parsed answer; work before it must be harmless to repeat. Several questions are told apart by `key` (default: `1`, `2`,
-   * … in the order of asking, which must then be the same whenever the handler is entered). It rejects with an error
-   * that the handler must not catch.
+   * Asks a person. The first time, the handler exits: the run pauses, with `payload` among its pending items. After an
+   * answer that fits the schema, the handler runs again from its beginning, and `ask` resolves with the parsed answer; work
+   * before it must be safe to repeat. Several questions are distinguished by `key` (default: `1`, `2`, … in the order of
+   * asking, which must then be the same each time). It rejects with an error that the handler must not catch.
    */
   readonly ask: Ask
   /**
-   * Starts a run of its own under this call: its events, usage, abort and pending items are nested in this run's. After
-   * a crash or a pause the same `spawn` finds it again, as far as it had come. A handler that spawns is entered again
-   * then: give its tool `onUnknownOutcome: 'retry'`.
+   * Starts a child run of this call: its events, usage, abort and pending items are nested in this run's. After a crash or a
+   * pause the same `spawn` finds it again and continues it. The handler runs again then: give its tool
+   * `onUnknownOutcome: 'retry'`.
    */
   readonly spawn: Spawn<Deps>
 }
@@ -157,23 +156,23 @@ export interface SpawnOptions<Output = string, in Deps = unknown> extends Budget
   /** Names of inherited tools to leave out. Default: none. */
   readonly withoutTools?: readonly string[] | undefined
   /**
-   * Begins with the parent's conversation, up to the reply that made this call: its calls are answered with a note, and
-   * `prompt` comes behind them. The instructions, tools, settings, model and output type are the parent's, so that its
-   * first request begins as the parent's last one did, byte for byte, and is read from the provider's cache; giving
-   * others is refused. Default false.
+   * Begins with the parent's conversation, up to the reply that made this call: its calls are answered with a note, followed
+   * by `prompt`. The instructions, tools, settings, model and output type are the parent's, so that its first request begins
+   * as the parent's last one did, byte for byte, and is read from the provider's cache; other values are refused. Default
+   * false.
    */
   readonly fork?: boolean | undefined
   /**
-   * The call does not wait for the run: it begins when the call has succeeded, and what it comes to is told to the model as
-   * a message at a later turn. It belongs to the parent run, which does not end before it. As an object: it also waits for
-   * its turn there. After a crash or a pause the handler is entered again, up to where it has spawned the same, so its tool
-   * must have `onUnknownOutcome: 'retry'`. Default false.
+   * The call does not wait for the run: it begins when the call has succeeded, and its outcome is reported to the model as a
+   * message at a later turn. It belongs to the parent run, which does not end before it. As an object: it also waits for its
+   * turn in that queue. After a crash or a pause the handler runs again, up to the same `spawn`, so its tool must have
+   * `onUnknownOutcome: 'retry'`. Default false.
    */
   readonly background?: boolean | BackgroundLine | undefined
-  /** Schema of the answer, or several of which it may be any. Default: the answer is text. */
+  /** Schema of the answer, or a list of schemas, one of which it must fit. Default: the answer is text. */
   readonly outputType?: OutputType<Output> | undefined
   readonly outputMode?: StructuredOutputMode | 'auto' | undefined
-  /** Checks an answer that fits, of text too: throws `ModelRetry` to have it mended. Default: none. */
+  /** Checks an answer that fits its schema, or text: throws `ModelRetry` to have it corrected. Default: none. */
   readonly outputValidator?: AgentOutputValidator<Output> | undefined
   /** Default: the parent's. */
   readonly outputRetries?: number | undefined
@@ -183,11 +182,11 @@ export interface SpawnOptions<Output = string, in Deps = unknown> extends Budget
   readonly settings?: ModelSettings | undefined
   /** An object of plain JSON. Default: none. */
   readonly metadata?: object | undefined
-  /** Aborts the child alone; it ends with the call's own signal anyway. */
+  /** Aborts the child only; it also ends with the call's signal. */
   readonly signal?: AbortSignal | undefined
 }
 
-/** Where runs in the background wait until there is room for them. */
+/** A queue for runs in the background, which start when there is room. */
 export interface BackgroundLine {
   /** Does `work` once there is room under the run `parentRunId`. Rejects when `signal` is aborted before. */
   within<T>(parentRunId: string, signal: AbortSignal, work: () => Promise<T>): Promise<T>
@@ -197,8 +196,8 @@ export interface BackgroundLine {
 export interface ChildRun<Output = string> {
   readonly runId: string
   /**
-   * What it comes to; rejects with its `HarnessError`. When it pauses, the call that started it pauses with it: then this
-   * rejects with what must not be caught. Of a run in the background it rejects at once: nobody waits for that.
+   * Its result; rejects with its `HarnessError`. If it pauses, the call that started it pauses as well: then this rejects
+   * with an error that must not be caught. For a run in the background it rejects at once: its call does not wait.
    */
   readonly result: Promise<HarnessResult<Output>>
 }

@@ -21,7 +21,7 @@ import type { SpawnOptions, ToolSpec } from './spec.js'
 import { OPTIONAL_BUDGETS } from '../contracts/limits.js'
 import type { BudgetOptions } from '../contracts/limits.js'
 
-/** How a subagent works, as a child run is told it. */
+/** The options of a subagent that its child runs get. */
 type AgentRun<Output> = Pick<
   SpawnOptions<Output>,
   | 'instructions'
@@ -41,31 +41,31 @@ type AgentRun<Output> = Pick<
 export interface SubagentSpec<Output = unknown> extends AgentRun<Output> {
   /** 1 to 64 letters, digits, `_`, `-` or `.`; not `default`. */
   readonly name: string
-  /** What it is good for: one line, for the model that chooses. */
+  /** Its purpose: one line, for the model that chooses. */
   readonly description: string
   /**
-   * `inherit`: the tools of the run that calls it, without `subagent` where no further run may be started. To be said, also
-   * where there are none (`[]`), unless it is a `fork`.
+   * `inherit`: the tools of the run that calls it, without `subagent` if no further run may be started. Required, also for an
+   * agent without tools (`[]`), unless it is a `fork`.
    */
   readonly tools?: NonNullable<SpawnOptions['tools']> | undefined
   /** Its runs under one calling run take turns: for agents that write to the same files. Default false. */
   readonly exclusive?: boolean | undefined
-  /** A call does not wait for its run, whose answer comes to the calling run as a message. Default false. */
+  /** A call does not wait for its run; the answer is sent to the calling run as a message. Default false. */
   readonly background?: boolean | undefined
 }
 
-/** The agent of a call that names none: it has the tools of the run that calls it. */
+/** The agent of calls without a name: it has the tools of the run that calls it. */
 export type DefaultSubagent = Omit<AgentRun<unknown>, 'tools'> & Pick<SubagentSpec, 'exclusive' | 'background'>
 
-/** What `subagent` can be told. */
+/** The options of `subagent`. */
 export interface SubagentOptions {
-  /** Default: none but the default agent. */
+  /** Default: only the default agent. */
   readonly agents?: readonly SubagentSpec[] | undefined
-  /** How the default agent works; `false`: there is none, every call names an agent. */
+  /** Options of the default agent; `false`: there is none, every call names an agent. */
   readonly defaultAgent?: DefaultSubagent | false | undefined
-  /** How deep subagents may start subagents: 1 (default), only the run at the top starts them. */
+  /** The depth to which subagents may start subagents: 1 (default), only the top run starts them. */
   readonly maxDepth?: number | undefined
-  /** How many runs one run may have under way at once; further calls wait. Default 8. */
+  /** Runs that one run may have in progress at once; further calls wait. Default 8. */
   readonly maxConcurrent?: number | undefined
 }
 

@@ -18,7 +18,7 @@ export class RunAbort {
     else if (outer !== undefined) this.#letGo = listenToAbort(outer, () => this.cancel(outer.reason))
   }
 
-  /** Whether the caller wanted it, not the run itself. */
+  /** True if the caller aborted it, not the run itself. */
   get byCaller(): boolean {
     return this.#byCaller
   }

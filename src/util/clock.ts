@@ -1,4 +1,4 @@
-/** Where a run gets its time, ids and randomness, so that a replay can give it the recorded ones. */
+/** The source of a run's time, ids and randomness; a replay provides the recorded ones. */
 export interface Clock {
   /** Milliseconds since 1970. */
   now(): number

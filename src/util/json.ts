@@ -1,4 +1,4 @@
-/** What survives a trip through JSON text unchanged. */
+/** A value that JSON text keeps unchanged. */
 export type JsonValue = string | number | boolean | null | readonly JsonValue[] | JsonObject
 
 /** A JSON object. Its keys may be absent, never `undefined` on the wire. */

@@ -8,7 +8,7 @@ export class Mismatch {
   readonly expected: string | null
   /** Completes 'got …'. */
   readonly got: string
-  /** A sentence about what may have been meant, with a space before it, or nothing. */
+  /** A suggestion as a sentence, with a space before it, or an empty string. */
   readonly hint: string
 
   constructor(part: Pick<Mismatch, 'path' | 'expected' | 'got' | 'hint'>) {
@@ -29,8 +29,8 @@ export class Mismatch {
   }
 
   /**
-   * One sentence: 'Expected `limits.toolCalls` of `Harness` to be a whole number from 0 up, got `-1`.' `noun` is the word
-   * for a key, `name` says whose it is. Without a noun `name` is the value itself.
+   * One sentence: 'Expected `limits.toolCalls` of `Harness` to be a whole number from 0 up, got `-1`.' `noun` is the word for a
+   * key, `name` names its owner. Without a noun `name` is the value itself.
    */
   message(name: string, noun?: string): string {
     const path = pathText(this.path)
@@ -50,7 +50,7 @@ function stepText(step: string | number): string {
   return /^[\w$-]+$/.test(step) ? `.${step}` : `['${step}']`
 }
 
-/** A value is not what was expected. */
+/** An unexpected value. */
 export function mismatch(expected: string, value: unknown, hint = ''): Mismatch {
   return new Mismatch({ path: [], expected, got: shown(value), hint })
 }

@@ -1,9 +1,9 @@
 import type { JsonValue } from './json.js'
 
 /**
- * Any value as plain JSON: what a handler returned, for a model. Never throws: what JSON has no form
- * for becomes a short text in its place (a bigint its digits, an error its name and message, a circle `[circular]`), a
- * `Map` an object or a list of pairs, a `Set` a list. Stops after 200,000 values, 60 million characters or 100 levels and says so.
+ * Any value as plain JSON, such as a handler's return value for a model. Never throws: a value without a JSON form becomes a
+ * short string (a bigint its digits, an error its name and message, a cycle `[circular]`), a `Map` an object or a list of
+ * pairs, a `Set` a list. Stops after 200,000 values, 60 million characters or 100 levels, with a note.
  */
 export function plainJson(value: unknown): JsonValue {
   return new Copier(false).copy(value) ?? null
@@ -24,7 +24,7 @@ export function errorText(error: unknown): string {
   return `${errorName(error)}: ${readable(error)}`
 }
 
-/** The name of an error; `Error` for what has none. */
+/** The name of an error; `Error` if it has none. */
 export function errorName(error: unknown): string {
   const name = error instanceof Error ? member(error, 'name') : undefined
   return typeof name === 'string' && name.trim() !== '' ? name.slice(0, 100) : 'Error'
@@ -44,7 +44,7 @@ class Copier {
     this.#sorted = sorted
   }
 
-  /** `undefined` for what an object leaves out. */
+  /** `undefined` for values that an object leaves out. */
   copy(value: unknown): JsonValue | undefined {
     switch (typeof value) {
       case 'string':

@@ -11,7 +11,7 @@ import { LONGEST_TIMER_MS } from './timeout.js'
 export interface Shape<in out T> {
   /** Completes 'Expected it to be …'. */
   readonly expected: string
-  /** The value as a `T`: objects and lists are copies, whatever a shape does not look into stays what it is. */
+  /** The value as a `T`: objects and lists are copies; values that a shape does not read are kept. */
   read(value: unknown): T | Mismatch
 }
 
@@ -19,7 +19,7 @@ export type Parsed<T> =
   | { readonly ok: true; readonly value: T }
   | { readonly ok: false; readonly problem: string; readonly path: readonly (string | number)[] }
 
-/** Reads a value; `name` says in a problem what it is: 'the answer'. */
+/** Reads a value; `name` names it in a problem: 'the answer'. */
 export function parseAs<T>(shape: Shape<T>, value: unknown, name: string): Parsed<T> {
   const read = shape.read(value)
   return read instanceof Mismatch
@@ -161,7 +161,7 @@ export type Fields<T> = {
   readonly [Key in keyof T]-?: IsOptional<T, Key> extends true ? Optional<Exclude<T[Key], undefined>> : Shape<T[Key]>
 }
 
-/** The same for an object whose fields may all be left out. */
+/** The same for an object with optional fields only. */
 export type PartialFields<T> = {
   readonly [Key in keyof T]-?: IsOptional<T, Key> extends true ? Shape<Exclude<T[Key], undefined>> : never
 }
@@ -224,7 +224,7 @@ function objectOf<T>(members: ReadonlyMap<string, Member>): Shape<T> {
   }
 }
 
-/** One of several kinds of objects, which say in the field `tag` what they are. */
+/** One of several kinds of objects, distinguished by the field `tag`. */
 export function union<T, Tag extends keyof T & string>(
   tag: Tag,
   members: { readonly [Name in T[Tag] & string]: Shape<Extract<T, Readonly<Record<Tag, Name>>>> },

@@ -20,16 +20,16 @@ type CallableTool = Omit<ToolSpec, 'call'>
 export type CheckedArguments =
   | {
       readonly ok: true
-      /** What `call` gets: parsed, defaults filled in. */
+      /** The arguments for `call`: parsed, with defaults. */
       readonly value: JsonObject
-      /** JSON text for the history: what came, or what the repairs made of it. */
+      /** JSON text for the history: as it was sent, or repaired. */
       readonly text: string
-      /** What was repaired, a sentence each; at most 12. */
+      /** The repairs, a sentence each; at most 12. */
       readonly repairs: readonly string[]
     }
   | {
       readonly ok: false
-      /** JSON text of an object for the history, never an empty object in place of what is not one. */
+      /** JSON text of an object for the history; never an empty object in place of another value. */
       readonly text: string
       readonly outcome: Refusal
     }
@@ -101,7 +101,7 @@ interface Sent {
 
 interface Readable {
   readonly kind: 'readable'
-  /** What was sent; absent when that was an object's text in quotes, and no object itself. */
+  /** The object that was sent; absent if its text was sent as a JSON string. */
   readonly original: JsonObject | undefined
   readonly repaired: Repaired
 }

@@ -9,7 +9,7 @@ import { invoke, noteRepairs } from './invoke.js'
 import type { ToolOutcome } from '../outcome.js'
 import type { ToolContext, ToolSpec } from '../spec.js'
 
-/** Options of `callTool`: what the handler finds in its context. */
+/** Options of `callTool`: the context of the handler. */
 export interface CallToolOptions<Deps = unknown> extends GivenContext {
   /** The handler's dependencies. */
   readonly deps?: Deps | undefined

@@ -2,7 +2,7 @@ import { isObject, parseJson } from '../../util/json.js'
 import type { JsonObject } from '../../util/json.js'
 import type { ToolOutcome } from '../outcome.js'
 
-/** What the model reads of a tool call: `{"ok","content","metadata"}`, the same in every API. */
+/** The result of a tool call for the model: `{"ok","content","metadata"}`, the same in every API. */
 export interface Envelope {
   readonly ok: boolean
   readonly content: string
@@ -14,7 +14,7 @@ export function renderEnvelope({ ok, content, metadata }: Envelope): string {
   return JSON.stringify({ ok, content, metadata })
 }
 
-/** What the model is told of an outcome. */
+/** The envelope of an outcome. */
 export function envelopeOf(outcome: ToolOutcome): Envelope {
   switch (outcome.kind) {
     case 'succeeded':
@@ -37,8 +37,8 @@ export function envelopeOf(outcome: ToolOutcome): Envelope {
 }
 
 /**
- * The envelope in a text, however it was made: what is no JSON object becomes a failed envelope around the text, and
- * each member that is missing or of the wrong type gets its default.
+ * The envelope in a string of any origin: a string that is no JSON object becomes the content of a failed envelope, and each
+ * member that is missing or of the wrong type gets its default.
  */
 export function parseEnvelope(text: string): Envelope {
   const parsed = parseJson(text)

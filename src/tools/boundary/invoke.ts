@@ -54,9 +54,9 @@ export function noteRepairs(outcome: ToolOutcome, repairs: readonly string[]): T
 }
 
 /**
- * An outcome whose text has at most `maxOutputChars` characters (UTF-16 units) and whose metadata is JSON of at most 20,000.
- * Of a longer text the start and the end are kept, around a line that says how much was left out; the metadata get
- * `truncated` and `chars`, the whole length. An outcome within its bounds is returned unchanged.
+ * An outcome with a text of at most `maxOutputChars` characters (UTF-16 units) and metadata of at most 20,000 as JSON. A longer
+ * text keeps its start and end, around a line with the number of characters left out; the metadata get `truncated` and
+ * `chars`, the whole length. An outcome within its bounds is returned unchanged.
  */
 export function withinBounds(
   { maxOutputChars: maxChars = DEFAULT_MAX_OUTPUT_CHARS }: Pick<ToolSpec, 'maxOutputChars'>,

@@ -7,13 +7,12 @@ import type { ToolSpec } from '../spec.js'
 import type { ArgumentIssue } from '../../schema/validation.js'
 import { clipped, dotted, inputAt, shownName, summaryOf } from './summaries.js'
 
-/** A call whose arguments cannot be used. */
+/** A call with arguments that cannot be used. */
 export type Refusal = ToolOutcome & { readonly kind: 'failed' }
 
 /**
- * What the model is told of arguments that do not fit: the tool, what is wrong line
- * by line, what was received in summary, what to do; at most 1,200 characters. `received` is what was sent, as far as it
- * was JSON.
+ * The message to the model about arguments that do not fit: the tool, one line per problem, a summary of the received
+ * arguments, the next step; at most 1,200 characters. `received`: the sent text, parsed as far as it was JSON.
  */
 export function refusal(
   spec: Omit<ToolSpec, 'call'>,
@@ -35,13 +34,13 @@ export function refusal(
   return { kind: 'failed', errorType, content: clipped(lines.join('\n'), LONGEST_MESSAGE), retry: true, metadata }
 }
 
-/** What was sent: the text's length in characters, and its value when it is JSON. */
+/** The sent text: its length in characters, and its value if it is JSON. */
 export interface Received {
   readonly chars: number
   readonly value?: JsonValue
 }
 
-/** A tool whose own schema cannot be used: nothing that a model sends can mend that. */
+/** The refusal of a tool with a broken schema, which the model cannot correct. */
 export function brokenSchema(spec: Omit<ToolSpec, 'call'>, message: string): Refusal {
   const problem = clipped(message.split('\n', 1)[0] ?? '', 300)
   const content = `\`${spec.name}\` was not run and cannot be used: the schema of its arguments is broken. ${problem}`
@@ -86,11 +85,11 @@ function advice(spec: Omit<ToolSpec, 'call'>): string {
 interface Fit {
   readonly chars: number
   readonly noun: string
-  /** There were more texts than were made. */
+  /** There are more items than were rendered. */
   readonly isCut?: boolean
 }
 
-/** As many texts as fit, at most 12, then how many are left out. */
+/** As many strings as fit, at most 12, then the number of those left out. */
 function fitting(texts: readonly string[], { chars, noun, isCut = false }: Fit): string[] {
   let left = chars
   const shown: string[] = []

@@ -10,7 +10,7 @@ export function summaryOf(name: string, value: unknown): string {
   return String(value)
 }
 
-/** What was found at a place, to be put in parentheses behind what is wrong with it: a text in quotes, else its kind. */
+/** The value at a place, for parentheses after its problem: a string in quotes, else the kind of the value. */
 export function inputAt(path: Path, value: unknown): string {
   const names = path.map(String)
   if (names.some(isSensitive)) return withoutValue(value)
@@ -29,27 +29,27 @@ export function shownName(name: string): string {
   return clipped(JSON.stringify(name).slice(1, -1), 60)
 }
 
-/** The first `most` characters (UTF-16 units) of a text; a longer one ends in `…`, and no surrogate pair is split. */
+/** The first `most` characters (UTF-16 units) of a string; a longer one ends in `…`, and no surrogate pair is split. */
 export function clipped(text: string, most: number): string {
   return text.length <= most ? text : `${wholeStart(text, most - 1)}…`
 }
 
-/** At most `most` UTF-16 units from the start of a text, without half a surrogate pair at the end. */
+/** At most `most` UTF-16 units from the start of a string, without half a surrogate pair at the end. */
 export function wholeStart(text: string, most: number): string {
   const last = text.charCodeAt(most - 1)
   return text.slice(0, last >= 0xd800 && last <= 0xdbff ? most - 1 : most)
 }
 
-/** At most `most` UTF-16 units from the end of a text, without half a surrogate pair at the start. */
+/** At most `most` UTF-16 units from the end of a string, without half a surrogate pair at the start. */
 export function wholeEnd(text: string, most: number): string {
   const from = text.length - most
   const first = text.charCodeAt(from)
   return text.slice(first >= 0xdc00 && first <= 0xdfff ? from + 1 : from)
 }
 
-/** Characters of a text that a message shows. */
+/** Characters of a string that a message shows. */
 const LONGEST_PREVIEW = 80
-/** Above this length, a field that holds a text as such is told by its length only. */
+/** Above this length, only the length of a field with content is shown. */
 const LONGEST_SHOWN = 200
 
 function textSummary(name: string, value: string): string {
