@@ -163,7 +163,7 @@ describe('ToolResult', () => {
   test('metadata becomes JSON, in its order', () => {
     const metadata = { z: 1, a: new Map([['b', 2n]]), f: () => 1 }
 
-    expect(JSON.stringify(new ToolResult({ content: '', metadata: metadata as never }).metadata)).toBe(
+    expect(JSON.stringify(new ToolResult({ content: '', metadata: metadata }).metadata)).toBe(
       '{"z":1,"a":{"b":"2"},"f":"[function]"}',
     )
   })

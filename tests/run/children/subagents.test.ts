@@ -71,7 +71,7 @@ describe('the options of subagents', () => {
     }
     expect(await offered({})).toEqual([])
     const [spec] = await offered({
-      subagents: [READER, { ...READER, name: 'b', fork: true, tools: undefined } as never],
+      subagents: [READER, { ...READER, name: 'b', fork: true, tools: undefined }],
     })
     expect(Object.keys((spec?.parameters['properties'] ?? {}) as object)).toEqual(['task', 'agent'])
     expect(spec?.parameters['required']).toEqual(['task'])

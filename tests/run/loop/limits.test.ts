@@ -138,7 +138,7 @@ describe('limits', () => {
     const harness = harnessOf({
       model,
       tools: [tool('a')],
-      limits: { toolCalls: 0, modelRequests: undefined } as unknown as Limits,
+      limits: { toolCalls: 0, modelRequests: undefined },
     })
     expect((await harness.run('Go.', { limits: { toolCalls: null } })).text).toBe('Done.')
     const error = await failureOf(harness.run('Go.', { limits: { toolCalls: undefined } as unknown as Limits }))
