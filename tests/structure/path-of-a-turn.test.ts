@@ -59,20 +59,16 @@ test('a request passes at most 14 frames from the beginning of its run to the tr
 test('a turn with one call executes at most 50 files and 180 functions', async () => {
   const session = new Session()
   session.connect()
-  // The first run compiles and fills caches; the second is measured.
+  // The first run compiles and fills caches. Of three more, the smallest counts: timers of an earlier run are not of the turn.
   await runOneCall(() => undefined)
   session.post('Debugger.enable')
   session.post('Profiler.enable')
   session.post('Profiler.startPreciseCoverage', { callCount: true, detailed: false })
-  const executed = new Map<string, Set<string>>()
-  const take = (isMeasured: boolean): void =>
-    session.post('Profiler.takePreciseCoverage', (_error, { result }) => {
-      if (isMeasured) for (const script of result) note(session, script, executed)
-    })
-  await runOneCall((count) => take(count === 2))
+  const runs = [await executedBy(session), await executedBy(session), await executedBy(session)]
   session.post('Profiler.stopPreciseCoverage')
   session.disconnect()
-  const functions = [...executed.values()].reduce((sum, names) => sum + names.size, 0)
+  const executed = runs.reduce((one, other) => (functionsIn(other) < functionsIn(one) ? other : one))
+  const functions = functionsIn(executed)
   const list = [...executed].map(([file, names]) => `${file}: ${[...names].join(', ')}`).sort()
   const shown = `${executed.size} files, ${functions} functions:\n${list.join('\n')}`
   expect(executed.size, shown).toBeGreaterThan(10)
@@ -80,15 +76,28 @@ test('a turn with one call executes at most 50 files and 180 functions', async (
   expect(functions, shown).toBeLessThanOrEqual(MOST_FUNCTIONS)
 })
 
+type Executed = Map<string, Set<string>>
+
+/** The functions that one turn executes, by file. */
+async function executedBy(session: Session): Promise<Executed> {
+  const executed: Executed = new Map()
+  const take = (isMeasured: boolean): void =>
+    session.post('Profiler.takePreciseCoverage', (_error, { result }) => {
+      if (isMeasured) for (const script of result) note(session, script, executed)
+    })
+  await runOneCall((count) => take(count === 2))
+  return executed
+}
+
+function functionsIn(executed: Executed): number {
+  return [...executed.values()].reduce((sum, names) => sum + names.size, 0)
+}
+
 /** What the test runner adds: an accessor for each export. */
 const EXPORTED = /^\(\) => \{ try \{ return [\w$]+;? \} catch \{\} \}$/
 
 /** The functions of the source that were called. */
-function note(
-  session: Session,
-  { scriptId, url, functions }: Profiler.ScriptCoverage,
-  executed: Map<string, Set<string>>,
-): void {
+function note(session: Session, { scriptId, url, functions }: Profiler.ScriptCoverage, executed: Executed): void {
   const file = /\/src\/(.*)\.ts/.exec(url)?.[1]
   if (file === undefined) return
   let source = ''
