@@ -3,7 +3,7 @@ import { CPU_A_TURN, meanStep } from './measures.js'
 import type { Measure } from './measures.js'
 import type { Scenario } from './scenarios.js'
 
-/** What one turn of the loop may take of the CPU, in µs. */
+/** The CPU time that one turn of the loop may take, in µs. */
 const MOST_A_TURN = 150
 /** Turns at the beginning and at the end of a long run that are compared. */
 const COMPARED = 200

@@ -3,7 +3,7 @@ import { scriptedProvider } from 'thinharness/testing'
 import type { ScriptedProvider } from 'thinharness/testing'
 import { temporaryFolder } from '../tests/support/folder.js'
 
-/** In this process, so that their runs are replayed behind each test as all others are. `mcp` starts a program that was built. */
+/** In this process, so that their runs are replayed after each test, like all others. `mcp` starts a program that was built. */
 const EXAMPLES = {
   approvals: [() => import('../examples/approvals/main.js'), () => import('../examples/approvals/script.js')],
   durable: [() => import('../examples/durable/main.js'), () => import('../examples/durable/script.js')],

@@ -48,7 +48,7 @@ test('the quickstart writes a report with the numbers of a plain script, and pri
   const told = (await readdir(runs)).filter((log) => stdout.includes(log))
   expect(told).toHaveLength(1)
 
-  // The run is a test from now on: it tells the same events again, with nobody asked and no tool run.
+  // The run is a test from now on: it emits the same events again, without a request and without running a tool.
   const builtinTools = ['read', 'write', 'edit', 'search', 'list', 'glob', 'jsonl_search'] as const
   await using harness = new Harness({ model: new ScriptedModel(), root: workspace, builtinTools, subagents: [reader] })
   const { result } = await replayTest(join(runs, told[0] ?? ''), harness)
@@ -103,7 +103,7 @@ function isSpan({ traceId, spanId, startTimeUnixNano: start, endTimeUnixNano: en
   return /^[0-9a-f]{32}$/.test(traceId) && /^[0-9a-f]{16}$/.test(spanId) && BigInt(start) <= BigInt(end)
 }
 
-/** What the logs of a folder hold, in the order of time; a parent before its children. */
+/** The content of the logs of a folder, by time; a parent before its children. */
 async function eventsIn(folder: string): Promise<DurableEvent[]> {
   const logs = (await readdir(folder)).filter((name) => name.endsWith('.jsonl'))
   const texts = await Promise.all(logs.map((name) => readFile(join(folder, name), 'utf8')))

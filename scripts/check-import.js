@@ -1,4 +1,4 @@
-// What an import loads: no package at all, and little of ours. Shown by importing the build in a folder that has no
+// The cost of an import: no package at all, and little of ours. Shown by importing the build in a folder that has no
 // packages, making a harness there, and running it on a model of its own.
 import { execFileSync } from 'node:child_process'
 import { cpSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'

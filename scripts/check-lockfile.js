@@ -1,4 +1,4 @@
-// The lockfile says which packages, and not where they came from: an address of a registry in it would bind everybody to
+// The lockfile says which packages, and no registry: an address of a registry in it would bind everybody to
 // that registry.
 import { readFileSync } from 'node:fs'
 

@@ -116,7 +116,7 @@ export interface OpaquePart {
  * encrypted reasoning, item ids, citations.
  */
 export interface NativePart {
-  /** Name of the provider in the form of which `data` is, as in `AssistantEntry.provider`. */
+  /** Name of the provider whose form `data` has, as in `AssistantEntry.provider`. */
   readonly provider: string
   readonly data: JsonValue
 }

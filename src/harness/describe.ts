@@ -7,7 +7,7 @@ import type { ToolAnnotations, ToolReach, ToolSpec } from '../tools/spec.js'
 
 /** The runs of a harness, as data; `String(description)` is the same for people. Contains names of secrets, no secrets. */
 export interface HarnessDescription {
-  /** `provider:id`, or the reference; null where none was chosen. */
+  /** `provider:id`, or the reference; null if none was chosen. */
   readonly model: string | null
   /** Absolute path of the workspace. */
   readonly root: string
@@ -33,7 +33,7 @@ export interface ToolDescription {
   /** The approval of a call by a person; `by_arguments`: decided for each call. */
   readonly approval: 'never' | 'always' | 'by_arguments'
   readonly annotations: ToolAnnotations
-  /** What its code can touch, as its author states; null if nothing is stated: it may be anything. */
+  /** The resources that its code can touch, as declared by its author; null if undeclared, which means anything. */
   readonly reach: ToolReach | null
   readonly timeoutMs: number | null
 }
@@ -120,7 +120,7 @@ const APPROVAL = {
 } as const
 
 function reachLines({ reach }: ToolDescription): readonly string[] {
-  if (reach === null) return ['          not stated what it can touch']
+  if (reach === null) return ['          reach: not declared']
   return Object.entries(reach).flatMap(([kind, names]: [string, readonly string[] | undefined]) =>
     names === undefined || names.length === 0 ? [] : [`          ${kind} ${names.map(printable).join(', ')}`],
   )

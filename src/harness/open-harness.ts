@@ -121,8 +121,8 @@ export class OpenHarness<Output = string, Deps = unknown> implements AsyncDispos
   }
 
   /**
-   * Continues a run that failed or was cancelled, in its own log: from where it stood, with new budgets for failures in a
-   * row. Calls that had started are resolved as after a crash; child runs that were cancelled with it are continued when
+   * Continues a run that failed or was cancelled, in its own log, from its last position, with new budgets for consecutive
+   * failures. Calls that had started are resolved as after a crash; child runs that were cancelled with it are continued when
    * their call is. Any other run is treated as by `recover`. Rejects with `run_not_found`, and with `invalid_state` for a
    * child run and for a run whose conversation another run of the log continues.
    */

@@ -61,7 +61,7 @@ export interface HarnessOptions<Output = string, Deps = unknown> extends BudgetO
    */
   readonly subagents?: readonly SubagentSpec[] | undefined
   /**
-   * Schema of the final answer, or several schemas, one of which the answer fits: `result.output` is the parsed answer.
+   * Schema of the final answer, or several schemas, one of which must match: `result.output` is the parsed answer.
    * Default: the answer is text.
    */
   readonly outputType?: OutputType<Output> | undefined

@@ -58,7 +58,7 @@ export async function resolveTurn(
     const message = correction(parsed.problem, output.mode === 'text' ? ANSWER_AGAIN : ONLY_JSON)
     return { resolution: { kind: 'retry_user_message', message } }
   }
-  // The text of a reply is kept once: only what a schema makes of it is made again from an answer of its own.
+  // The text of a reply is stored once; only a value that a schema parsed from it is stored as an answer of its own.
   const isText = output.mode === 'text' && parsed.value === text
   return { resolution: { ...final(output.mode), ...(!isText && { output: parsed.json }) }, value: parsed.value }
 }

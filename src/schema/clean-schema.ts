@@ -58,7 +58,7 @@ class Inliner {
     if (known !== undefined) return known
     const name = freeName(reference, new Set(this.#names.values()))
     this.#names.set(reference, name)
-    // The place in the order is taken before the definition is made, since making it may come back here.
+    // The place in the order is taken first, because the definition may refer to itself.
     this.#definitions.set(name, {})
     this.#definitions.set(name, this.#expand(target(this.#root, reference)))
     return name

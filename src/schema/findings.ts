@@ -21,7 +21,7 @@ export type Finding = { readonly path: Path } & (
 /** More than this of one value is of no use to anyone. */
 export const MOST_FINDINGS = 50
 
-/** Findings in plain words, each place and kind once. `value` is what was checked against `schema`. */
+/** Findings in plain words, each place and kind once. `value` was checked against `schema`. */
 export function issuesOf(findings: readonly Finding[], value: unknown, schema: JsonSchema): ArgumentIssue[] {
   const reported = new Set<string>()
   const issues: ArgumentIssue[] = []

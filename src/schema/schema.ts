@@ -35,8 +35,8 @@ export function isStandardSchema(schema: unknown): schema is StandardSchema {
 }
 
 /**
- * The JSON Schema of `schema` for a model. Of a typed schema: what it takes as input, cleaned, closed
- * at an object root, frozen; made once a schema. A JSON Schema document is returned as it is. Throws a `HarnessError`
+ * The JSON Schema of `schema` for a model. Of a typed schema: its input, cleaned, closed at an
+ * object root, frozen; created once per schema. A JSON Schema document is returned as it is. Throws a `HarnessError`
  * of code `invalid_options` for what cannot be one; `where` begins its message, such as `` `parameters` of tool `x` ``.
  */
 export function jsonSchemaOf(schema: Schema, where: string): JsonSchema {

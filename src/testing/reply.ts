@@ -139,7 +139,7 @@ export function withCallIds(
   })
 }
 
-/** Cut where a model's tokens might be: at words, and after 12 characters. Never inside a surrogate pair. */
+/** Cut like a model's tokens: at words, and after 12 characters. Never inside a surrogate pair. */
 const PIECE = /\s*\S{1,12}|\s+/gu
 
 /** A text in the pieces in which it is streamed; joined they are the text. */

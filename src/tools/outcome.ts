@@ -6,7 +6,7 @@ export type ToolOutcome =
   | {
       readonly kind: 'succeeded'
       readonly content: string
-      /** The value of which the content is the JSON; absent if the text is the value. */
+      /** The value whose JSON is the content; absent if the text is the value. */
       readonly value?: JsonValue
       readonly metadata?: JsonObject
       /** Images and files for the model, in addition to the text. */

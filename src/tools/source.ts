@@ -6,7 +6,7 @@ import type { ToolSpec } from './spec.js'
 export interface ToolSource {
   /** Unique within a harness; named in warnings and errors. */
   readonly id: string
-  /** True if a source that fails, fails the run. Otherwise the failure is told and its tools are left out. */
+  /** True if a failure of the source fails the run. Otherwise a warning is emitted and its tools are omitted. */
   readonly required: boolean
   /**
    * Connects when needed; gives the tools on offer now. Meant to be called at every turn boundary: cheap, and the same
@@ -29,7 +29,7 @@ export interface ToolSourceHost {
   warn(message: string): void
   /** Asks the host's model, within its budget. Absent: a source that asks is refused. */
   readonly sample?: (request: SamplingRequest, call: SourceCall) => Promise<SamplingReply>
-  /** Asks a person while the call waits. Absent: the call is suspended where its run can be paused, else refused. */
+  /** Asks a person while the call waits. Absent: the call is suspended if its run can be paused, and refused otherwise. */
   readonly elicit?: (question: SourceQuestion, call: SourceCall) => Promise<SourceAnswer>
 }
 

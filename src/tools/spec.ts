@@ -141,7 +141,7 @@ export interface Spawn<out Deps = unknown> {
 export interface SpawnOptions<Output = string, in Deps = unknown> extends BudgetOptions {
   readonly prompt: string | readonly ContentPart[]
   /**
-   * Tells the children of one call apart: the child's run id is made of the parent's, the call's and this. Default: `1`,
+   * Distinguishes the children of one call: the child's run id consists of the parent's, the call's and this. Default: `1`,
    * `2`, … in the order of spawning, which must then be the same whenever the handler is entered.
    */
   readonly key?: string | undefined

@@ -28,7 +28,7 @@ const OPTIONS = partial<LocalTracesOptions>({ ...TRACE_OPTIONS, dir: filledStrin
  * Traces runs into files of this machine, to be read with `jq` or turned into OpenTelemetry's JSON with `otlpJson`: one
  * JSONL file a trace, one span (`TraceRecord`) a line, children before their parents. Files can be read by their owner
  * alone, and are written asynchronously every 200 ms, so that a trace never makes a run wait: a process that is
- * killed loses what it had not written yet. Traces contain messages unless `captureContent` is false: treat them like the
+ * killed loses the lines that it had not written yet. Traces contain messages unless `captureContent` is false: treat them like the
  * data that runs work on.
  *
  * Throws `invalid_options`.

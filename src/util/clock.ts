@@ -8,7 +8,7 @@ export interface Clock {
   id(): string
 }
 
-/** The machine's own clock. Texts are made once a millisecond, since streams ask thousands of times. */
+/** The machine's own clock. The text is created once per millisecond, because streams need it thousands of times. */
 export function systemClock(): Clock {
   let lastMs = -1
   let lastText = ''

@@ -95,7 +95,7 @@ describe('the description of a harness', () => {
       'tool      write: own, without approval, destructive',
       '          writes /data/out',
       'tool      own: own, without approval',
-      '          not stated what it can touch',
+      '          reach: not declared',
       'tool      a: server odd tool forged: own, without approval',
       '          reads /',
       '          writes /',

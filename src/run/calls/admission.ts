@@ -46,7 +46,7 @@ interface Admitting {
   readonly frozen: Frozen
 }
 
-/** Takes a call through its stages, up to where it can run. */
+/** Takes a call through the stages before its execution. */
 export type Admit = (
   call: BatchCall,
   how: { readonly toolIndex: number; readonly checked: CheckedArguments | undefined },

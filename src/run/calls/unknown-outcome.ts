@@ -12,7 +12,7 @@ import type { CallRun } from './complete.js'
 import { whenUnknown } from '../core/tool-context.js'
 
 /**
- * Settles a call that had started when the process that ran it ended. What its tool finds out by `reconcile` wins; else
+ * Settles a call that was in progress when its process ended. The result of the tool's `reconcile` wins; otherwise
  * `onUnknownOutcome` decides: run it again, report to the model that the outcome is unknown, or ask a person.
  */
 export async function settleUnknown(run: CallRun, call: BatchCall, toolIndex: number): Promise<void> {

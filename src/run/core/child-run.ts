@@ -12,11 +12,11 @@ export interface ChildStart {
   readonly stored: StoredChild | null
   /** The answers of people since then. */
   readonly answers: readonly Answer[]
-  /** Aborted with the call; of a run that the call leaves behind, with the run. */
+  /** Aborted with the call; for a background run, with the run. */
   readonly signal: AbortSignal
   /** When it may begin. Default: at once. */
   readonly within?: Within
-  /** It is not begun where nothing is known of it. */
+  /** If nothing is known of it, it is not begun. */
   readonly isKnown?: boolean
 }
 

@@ -21,11 +21,11 @@ export interface LoadedRun {
   readonly isLogged: boolean
   /** Call ids of the answers that it has had since it was stored: they are not given to it again. */
   readonly answered?: readonly string[]
-  /** A child run that was cancelled together with its call: it continues where it stood. */
+  /** A child run that was cancelled together with its call: it continues from its last position. */
   readonly isReopened?: boolean
 }
 
-/** Folds what the log has of a run; null when it has nothing. `storedSeq` is the last event of what was stored of it. */
+/** Folds the stored events of a run; null if there are none. `storedSeq` is the last event of its stored state. */
 export async function loadRun(log: RunLog, runId: string, storedSeq = 0): Promise<LoadedRun | null> {
   const answered: string[] = []
   const onEvent = (event: DurableEvent): void => {
@@ -50,7 +50,7 @@ export async function loadPaused(
 
 /**
  * The stored state of a run that waits. If the log has the run, the content of the log counts, and the state must be the
- * one that the log holds. What the pause itself has added since is no continuation: a `run_end` hook can be what stores it.
+ * one that the log holds. Events that the pause itself has added since are no continuation: a `run_end` hook can store the state.
  */
 export async function loadStored(log: RunLog, stored: StoredState): Promise<LoadedRun> {
   const { runId, seq } = stored.state

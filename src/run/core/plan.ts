@@ -30,7 +30,7 @@ export interface RunPlan {
   readonly sequential: boolean
   readonly loadModel: () => Promise<Model>
   readonly loadOffer: (signal: AbortSignal) => Promise<Offer>
-  /** What is offered now, to be asked at turn boundaries: `before` itself while nothing has changed. Null where nothing can. */
+  /** The current offer, requested at turn boundaries: `before` itself if nothing has changed. Null if nothing can change. */
   readonly refreshOffer: ((signal: AbortSignal, before: Offer) => Promise<Offer>) | null
   readonly instructionsFor: (offer: Offer) => string
   readonly outputFor: (model: Model) => OutputFormat | null

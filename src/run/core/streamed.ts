@@ -18,7 +18,7 @@ function withFrozenValue(event: DurableEvent & { kind: 'tool_call_completed' }, 
   return Object.freeze(copy)
 }
 
-/** A durable event as a stream yields it. What it has more than the stored one is not enumerable: not in its JSON. */
+/** A durable event as a stream yields it. Its additional members are not enumerable, and so not in its JSON. */
 export function streamed(event: DurableEvent, result: HarnessResult<unknown> | null): StreamEvent {
   if (event.kind === 'model_message')
     return Object.freeze(Object.assign(Object.create(REPLY) as object, event)) as unknown as StreamEvent

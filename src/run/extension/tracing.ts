@@ -15,7 +15,7 @@ export interface Tracing {
   load?(): Promise<void>
   /** A run begins or continues. Called within the caller's own (OpenTelemetry) context, after `load`. */
   startRun(run: TracedRun): RunTrace
-  /** Resolves when what was traced until now has been handed on. Called when a harness is closed. */
+  /** Resolves when everything traced so far has been exported. Called when a harness is closed. */
   flush?(): Promise<void>
 }
 

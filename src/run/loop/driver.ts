@@ -92,7 +92,7 @@ export class TurnDriver {
         case 'fail':
           throw new RunStopped(command.failure)
         case 'ended':
-          throw new HarnessError('invalid_state', `Run \`${this.#context.runId}\` has ended: it cannot go on.`)
+          throw new HarnessError('invalid_state', `Run \`${this.#context.runId}\` has ended and cannot continue.`)
       }
     }
   }

@@ -16,8 +16,8 @@ export interface RunPrice {
 
 /**
  * Prices a recorded run again, at the prices of `model` (`provider:model`): its tokens stay what they were, and so does what
- * came from a cache. Runs below it count too: reply by reply where their events are in `log` (a stream has them), else by the
- * sums in their calls, which do not say what was cached for an hour. Rejects with `invalid_options` when no price is known.
+ * came from a cache. Its children count too: reply by reply if their events are in `log` (a stream has them), otherwise by the
+ * sums in their calls, which do not include one-hour cache writes. Rejects with `invalid_options` when no price is known.
  */
 export async function priceRun(
   log: Iterable<RunEvent> | AsyncIterable<RunEvent>,

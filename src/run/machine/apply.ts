@@ -118,7 +118,7 @@ function changeByContinuation(state: RunState, event: Event<'run_started'>): voi
   admit(state, state.phase)
 }
 
-/** A run that failed or was cancelled stands again where it stood then, with new budgets for failures in a row. */
+/** Puts a failed or cancelled run back to its last position, with new budgets for consecutive failures. */
 function reopen(state: RunState): void {
   const { phase } = state
   if (phase.at !== 'ended' || phase.position === undefined)

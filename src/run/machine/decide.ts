@@ -41,7 +41,7 @@ export interface Correction {
   readonly callId: string | null
 }
 
-/** Why a run cannot go on, by its own rules. */
+/** Why a run cannot continue, by its own rules. */
 export type Failure =
   | { readonly kind: 'limit'; readonly breach: Breach }
   | { readonly kind: 'tool_retries'; readonly toolName: string; readonly budget: number; readonly count: number }
@@ -65,7 +65,7 @@ export function decide(state: RunState): Command {
   }
 }
 
-/** True if runs that calls left behind are at work, or their reports have not been read. */
+/** True if background runs are in progress, or their reports have not been read. */
 export function hasOtherRuns({ background }: RunState): boolean {
   return background !== undefined
 }
@@ -76,7 +76,7 @@ export function decideSteering(state: RunState): Command {
 }
 
 function decideBatch(state: RunState, batch: Batch): Command {
-  // Tools were asked for where there was to be an answer.
+  // The model called tools although it had to answer.
   if (state.closing !== null && state.closing.kind !== 'stall') {
     return overLimit(requestBreach(state.rules, state.usage) ?? state.closing)
   }
@@ -143,7 +143,7 @@ function decideAnswer(state: RunState, { resolution, retried }: Answered): Comma
   }
 }
 
-/** A run does not end while runs in the background work, and their reports go before its answer where the budget allows it. */
+/** A run does not end while background runs are in progress; their reports come before its answer if the budget allows it. */
 function decideFinal(state: RunState): Command {
   const { background, closing } = state
   if (background === undefined) return { kind: 'finish' }

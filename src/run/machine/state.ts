@@ -18,8 +18,8 @@ import type { CallNote, EndedError } from './settled.js'
 import type { View } from './view.js'
 
 /**
- * Everything that a run knows, as plain JSON: nothing alive is in it, and it is the only place where the conversation
- * is. It changes by `apply` alone.
+ * Everything that a run knows, as plain JSON without live objects, and the only copy of the conversation.
+ * Only `apply` changes it.
  */
 export interface RunState {
   readonly kind: 'run_state'

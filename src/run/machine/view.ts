@@ -18,7 +18,7 @@ export interface View {
   readonly changes: readonly ViewChange[]
 }
 
-/** The part of a run's state that a view is made from. */
+/** The part of a run's state that determines its view. */
 export interface Viewed {
   readonly transcript: readonly TranscriptEntry[]
   readonly view?: View

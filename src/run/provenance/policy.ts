@@ -4,7 +4,7 @@ import type { NamedPolicy } from '../extension/policy.js'
 import { flowsInto } from './flows.js'
 import type { Provenance } from './flows.js'
 
-/** Has a person asked about calls that would carry untrusted content where nothing allows it, or denies them. */
+/** Asks a person about calls that would carry untrusted content without a rule that allows it, or denies them. */
 export function provenancePolicy(provenance: Provenance): NamedPolicy {
   const decision = provenance.options.otherwise ?? 'ask'
   return {
@@ -23,6 +23,6 @@ function reasonOf([first]: readonly ContentFlow[]): string {
   const { argument = '', source } = first ?? {}
   const from = source === undefined ? 'a source' : [source.kind, source.name ?? ''].join(' ').trim().slice(0, 200)
   return argument === ''
-    ? `it comes behind content of an untrusted source (${from}).`
-    : `\`${argument}\` has content of an untrusted source (${from}), which may not get there.`
+    ? `it comes after content of an untrusted source (${from}).`
+    : `\`${argument}\` has content of an untrusted source (${from}), which must not get there.`
 }

@@ -51,7 +51,7 @@ export class EventQueue {
     this.#letRunGo()
   }
 
-  /** Resolves when the run may go on; `undefined` when it may at once. */
+  /** Resolves when the run may continue; `undefined` if it may continue immediately. */
   push(event: StreamEvent): Promise<void> | undefined {
     if (this.#followers.size > 0) this.#passToFollowers(event)
     if (this.#closed || (!this.#reading && this.#unread === 'drop')) return undefined

@@ -34,8 +34,8 @@ export interface Filter {
   readonly shown: string
   readonly isTyped: boolean
   /**
-   * Strings of which at least one occurs in the value's text, or equals it (`isWhole`), in every row that passes; `undefined`
-   * if none are known.
+   * In every row that passes, at least one of these strings occurs in the value's text, or equals it (`isWhole`);
+   * `undefined` if none are known.
    */
   readonly needs?: { readonly texts: readonly string[]; readonly isWhole: boolean } | undefined
   /** `onPause` is called before long work, and may throw. */

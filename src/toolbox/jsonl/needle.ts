@@ -1,7 +1,7 @@
 import type { Filter } from './filter.js'
 
 /**
- * Strings of which at least one occurs in every line that passes the filters. A JSON string may spell any character as
+ * At least one of these strings occurs in every line that passes the filters. A JSON string may spell any character as
  * `\u….`: a line with `marker` may contain such a string in escaped form, and must be parsed.
  */
 export interface Needle {

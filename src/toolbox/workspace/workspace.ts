@@ -49,7 +49,7 @@ export function workspaceOf(options: FileToolOptions, contextRoot: string): Work
 }
 
 /**
- * A checked copy of the options, for tools that share what is remembered of a root.
+ * A checked copy of the options, for tools that share a root's remembered state.
  * @throws HarnessError `invalid_options`; PathValidationError when an allow-list or the output folder leaves the root.
  */
 export function sharedOptions(options: {

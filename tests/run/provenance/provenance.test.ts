@@ -69,7 +69,7 @@ describe('untrusted content in the arguments of a call', () => {
         {
           ok: false,
           content:
-            'The call was not made: `to` has content of an untrusted source (web https://evil.example/a), which may not get there.',
+            'The call was not made: `to` has content of an untrusted source (web https://evil.example/a), which must not get there.',
           metadata: { error_type: 'UntrustedContent' },
         },
       ],
@@ -128,7 +128,7 @@ describe('untrusted content in the arguments of a call', () => {
       outputs: [
         {
           content:
-            'The call was not made: it comes behind content of an untrusted source (web https://evil.example/a).',
+            'The call was not made: it comes after content of an untrusted source (web https://evil.example/a).',
         },
       ],
     })

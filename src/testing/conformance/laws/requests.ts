@@ -146,7 +146,7 @@ async function checkMedium(talk: Talk, part: Medium, wanted: WantedMedium): Prom
     return
   }
   if (stage.refusal !== null) turnIn(outcome, stage)
-  expectSame('the requests sent for what is refused', stage.heard.length - sent, 0)
+  expectSame('the requests sent for refused input', stage.heard.length - sent, 0)
   const message = messageOf(outcome.error)
   if (message.includes(part.type) || message.includes(part.mediaType)) return
   throw new Error(`\`${part.mediaType}\` is refused without saying so: ${message}`)
