@@ -127,8 +127,7 @@ describe('untrusted content in the arguments of a call', () => {
     expect(denied.heard[2]).toMatchObject({
       outputs: [
         {
-          content:
-            'The call was not made: it comes after content of an untrusted source (web https://evil.example/a).',
+          content: 'The call was not made: it comes after content of an untrusted source (web https://evil.example/a).',
         },
       ],
     })
