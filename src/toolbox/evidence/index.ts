@@ -78,7 +78,7 @@ async function rowPassage({ file, row, path = '' }: RowEvidence, sources: Eviden
 /** Most bytes that are compared: a larger passage does not identify a place. */
 const MAX_BYTES = 4_000_000
 
-/** A check may read the whole root: it reveals only if a quotation is true. */
+/** A check may read the whole root except protected files: it reveals only if a quotation is true. */
 const OPTIONS = {}
 
 /** The lines of a file, as written. */
@@ -89,7 +89,7 @@ async function filePassage(
   if (last < first) return { problem: `\`to_line\` must be at least \`from_line\`, ${first}` }
   const workspace = workspaceOf(OPTIONS, root)
   const shown = shownPath(file)
-  return withFile(workspace, { policy: workspace.rootPolicy, path: file }, async ({ handle }) => {
+  return withFile(workspace, { policy: workspace.readPolicy, path: file }, async ({ handle }) => {
     const range = { offset: first, limit: last - first + 1, maxBytes: MAX_BYTES, signal }
     const { bytes, end } = await readLineRange(handle, range)
     const place = first === last ? `line ${first} of \`${shown}\`` : `lines ${first} to ${last} of \`${shown}\``

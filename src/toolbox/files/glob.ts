@@ -57,7 +57,7 @@ async function findFiles(call: FileCall<GlobArguments>): Promise<ToolOutcome> {
   const { workspace, args } = call
   workspace.readPolicy.checkGlob(args.pattern)
   const { path: raw = '.' } = args
-  const { path: start, isFolder } = await walkStart(workspace, raw)
+  const { path: start, isFolder } = await walkStart(workspace, raw, { names: true })
   if (!isFolder) throw new FileFailure('PathTypeError', `path is not a directory: ${shownPath(raw)}`)
 
   const entries = await withinTime(call, { label: 'glob', advice: LISTING_ADVICE }, (time) => newest(start, call, time))
@@ -75,7 +75,7 @@ async function newest(start: string, call: FileCall<GlobArguments>, time: CallTi
     for (const entry of await Promise.all(batch.map(datedEntry))) if (entry !== undefined) entries.add(entry)
     batch = []
   }
-  for await (const entry of walk(workspace, { start, glob: pattern, ...time })) {
+  for await (const entry of walk(workspace, { start, glob: pattern, names: true, ...time })) {
     if (entry.kind === 'folder' && !includeFolders) continue
     progress.add(entry.path)
     batch.push(entry)

@@ -53,13 +53,13 @@ async function listFolder(call: FileCall<ListArguments>): Promise<ToolOutcome> {
   const { workspace, args } = call
   const { path: raw = '.', glob = '', recursive = false, max_results: maxResults = DEFAULT_RESULTS } = args
   if (glob !== '') workspace.readPolicy.checkGlob(glob)
-  const { path: start, isFolder } = await walkStart(workspace, raw)
+  const { path: start, isFolder } = await walkStart(workspace, raw, { names: true })
 
   const entries = new FirstOf<Listed>(maxResults, compare)
   const pattern = selector(glob, recursive && isFolder)
   const progress = new SearchProgress(call)
   await withinTime(call, { label: 'list', advice: LISTING_ADVICE }, async (time) => {
-    for await (const { path, kind } of walk(workspace, { start, glob: pattern, ...time })) {
+    for await (const { path, kind } of walk(workspace, { start, glob: pattern, names: true, ...time })) {
       const shown = workspace.display(path)
       entries.add({ kind, shown, folded: shown.toLowerCase() })
       progress.add(path)

@@ -95,7 +95,7 @@ function requireRunnable(scriptArgs: readonly string[]): void {
 async function scriptAt({ folder }: Skill, script: string): Promise<string> {
   const workspace = workspaceOfSkill(folder)
   try {
-    return await withFile(workspace, { policy: workspace.rootPolicy, path: script }, async ({ path }) => path)
+    return await withFile(workspace, { policy: workspace.readPolicy, path: script }, async ({ path }) => path)
   } catch (error) {
     if (isMissing(error)) throw new FileFailure('NotFound', `script not found: ${shownPath(script)}`)
     throw error

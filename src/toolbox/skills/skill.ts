@@ -31,7 +31,7 @@ export function workspaceOfSkill(folder: string): Workspace {
  */
 export async function readSkillFile(folder: string, path: string): Promise<string> {
   const workspace = workspaceOfSkill(folder)
-  return withFile(workspace, { policy: workspace.rootPolicy, path }, async ({ handle, stats }) => {
+  return withFile(workspace, { policy: workspace.readPolicy, path }, async ({ handle, stats }) => {
     if (stats.size > MAX_FILE_BYTES) throw tooLarge(path, stats.size)
     const bytes = Buffer.alloc(Number(stats.size))
     const { bytesRead } = await handle.read(bytes, 0, bytes.length, 0)

@@ -5,6 +5,7 @@ import type { Complete, Given } from '../../util/shape.js'
 import { PathValidationError } from './failure.js'
 import { globProblem } from './glob-pattern.js'
 import { pathProblem, shownPath } from './path-text.js'
+import type { ProtectedFiles } from './protection.js'
 
 /** Options of the file tools; all optional. */
 export interface FileToolOptions {
@@ -14,6 +15,13 @@ export interface FileToolOptions {
   readonly readPaths?: readonly string[] | undefined
   /** Files and folders that may be written, inside the root. Default: all of it except the harness's own folder. */
   readonly writePaths?: readonly string[] | undefined
+  /**
+   * Files that may not be read, and files that may not be written, whatever the paths above say: globs in the syntax of
+   * `.gitignore`, from the root, with `!` for exceptions; names match whatever their case, and through links. Their names are
+   * listed. A list replaces the default one, `PROTECTED_FILES.read` or `.write`; `false` protects nothing. Default: files
+   * that contain secrets may be neither read nor written, and files that run programs later may not be written.
+   */
+  readonly protect?: Partial<ProtectedFiles> | false | undefined
   /** Folder inside the root for the full text of results that are too long for a model. Default `.thinharness/outputs`. */
   readonly outputDir?: string | undefined
   /** Most files in `outputDir`; the oldest is removed first. Default 1,000. */
@@ -36,7 +44,9 @@ export interface FileToolOptions {
 
 export type FileToolLimits = FileToolOptions & typeof DEFAULTS
 
-const DEFAULTS: Complete<Omit<FileToolOptions, 'root' | 'readPaths' | 'writePaths' | 'outputDir' | 'ripgrep'>> = {
+const DEFAULTS: Complete<
+  Omit<FileToolOptions, 'root' | 'readPaths' | 'writePaths' | 'protect' | 'outputDir' | 'ripgrep'>
+> = {
   maxOutputFiles: 1_000,
   maxReadChars: 40_000,
   maxReadBytes: 1_000_000,
@@ -48,10 +58,15 @@ const DEFAULTS: Complete<Omit<FileToolOptions, 'root' | 'readPaths' | 'writePath
 
 const paths = list(string, 'a list of paths')
 
+const globs = list(filledString, 'a list of globs')
+
+const PROTECT = either(oneOf(false), partial<Partial<ProtectedFiles>>({ read: globs, write: globs }))
+
 const OPTIONS = partial<FileToolOptions>({
   root: filledString,
   readPaths: paths,
   writePaths: paths,
+  protect: PROTECT,
   outputDir: filledString,
   maxOutputFiles: integer(1),
   maxReadChars: integer(1),
@@ -74,7 +89,8 @@ export function fileToolLimits(options: FileToolOptions): FileToolLimits {
  */
 export function parseFileToolOptions(options: unknown): Given<FileToolOptions> {
   const given = parse(OPTIONS, options, 'the file tools')
-  for (const glob of given.excludeGlobs ?? []) checkExclusion(glob)
+  for (const glob of given.excludeGlobs ?? []) checkGlob('excludeGlobs', glob, glob.replace(/^!/, ''))
+  checkProtect(given.protect)
   checkAllowList('read paths', given.readPaths)
   checkAllowList('write paths', given.writePaths)
   checkAllowList('output folder', given.outputDir === undefined ? undefined : [given.outputDir])
@@ -90,10 +106,17 @@ function checkAllowList(label: string, paths: readonly string[] | undefined): vo
   }
 }
 
-function checkExclusion(glob: string): void {
-  const problem = globProblem(glob.replace(/^!/, ''))
+/** A leading `/` stands for the root. Throws `invalid_options`. */
+function checkProtect(protect: FileToolOptions['protect']): void {
+  if (protect === undefined || protect === false) return
+  const globs = [...(protect.read ?? []), ...(protect.write ?? [])]
+  for (const glob of globs) checkGlob('protect', glob, glob.replace(/^!?\/?/, ''))
+}
+
+function checkGlob(option: string, glob: string, pattern: string): void {
+  const problem = globProblem(pattern)
   if (problem === undefined) return
   throw invalidOptions(
-    `Expected \`excludeGlobs\` of the file tools to be a list of relative globs, got \`${glob}\`: ${problem}.`,
+    `Expected \`${option}\` of the file tools to be a list of relative globs, got \`${glob}\`: ${problem}.`,
   )
 }

@@ -1,9 +1,10 @@
 import { realpathSync, readlinkSync, statSync } from 'node:fs'
 import { realpath, stat } from 'node:fs/promises'
-import { basename, dirname, isAbsolute, join, parse, resolve, sep } from 'node:path'
+import { basename, dirname, isAbsolute, join, normalize, parse, resolve, sep } from 'node:path'
 import { isMissing, isSystemError, PathValidationError } from './failure.js'
 import { globProblem } from './glob-pattern.js'
 import { expandHome, pathProblem, shownPath } from './path-text.js'
+import type { Protection } from './protection.js'
 
 const MAX_LINKS = 40
 
@@ -13,8 +14,18 @@ interface AllowedEntry {
   readonly isFile: boolean
 }
 
+/** What a policy adds to its allow-list. */
+export interface PathRules {
+  /** Name of the allow-list in messages, such as `read paths`. */
+  readonly label: string
+  /** A folder that is allowed only if an entry of the allow-list is inside it. */
+  readonly reserved?: string | undefined
+  /** Files that are not allowed, and their use in messages: `reading`. */
+  readonly protection?: { readonly against: string; readonly files: Protection } | undefined
+}
+
 /**
- * The paths that a tool may use: those inside `root` that the allow-list covers. Links and `..` are resolved before paths are
+ * The paths that a tool may use: those inside `root` that the allow-list covers and that are not protected. Links and `..` are resolved before paths are
  * compared. A resolved path can be changed before it is opened: `safe-open.ts` checks the opened file again.
  */
 export class PathPolicy {
@@ -22,29 +33,25 @@ export class PathPolicy {
   readonly #label: string
   readonly #entries: readonly AllowedEntry[]
   readonly #reserved: string | undefined
+  readonly #protection: PathRules['protection']
 
   /**
    * @param root Absolute, links resolved.
    * @param allowed Paths inside `root`, relative to it or absolute; without them everything inside `root` is allowed.
-   * @param label Name of the allow-list in messages, such as `read paths`.
-   * @param reserved A folder that is allowed only if an entry of `allowed` is inside it.
    * @throws PathValidationError if an entry is outside `root`, or the list is empty.
    */
-  constructor(
-    root: string,
-    allowed: readonly string[] | undefined,
-    { label, reserved }: { readonly label: string; readonly reserved?: string | undefined },
-  ) {
+  constructor(root: string, allowed: readonly string[] | undefined, { label, reserved, protection }: PathRules) {
     this.root = root
     this.#label = label
     if (allowed?.length === 0) throw new PathValidationError(`Expected \`${label}\` to have at least one path.`)
     this.#entries = (allowed ?? ['.']).map((entry) => entryOf(root, entry))
     this.#reserved = reserved
+    this.#protection = protection
   }
 
   /**
    * The absolute path of `raw`, links resolved; it need not exist.
-   * @throws PathValidationError if it is malformed, outside the root, or not covered by the allow-list.
+   * @throws PathValidationError if it is malformed, outside the root, not covered by the allow-list, or protected.
    */
   async resolve(raw: string): Promise<string> {
     const path = await this.#locate(raw)
@@ -52,20 +59,33 @@ export class PathPolicy {
     return path
   }
 
-  /** @throws PathValidationError, which names `raw`, if `covers(path)` is false. */
+  /** @throws PathValidationError, which names `raw` and the reason, if `covers(path)` is false, or a link is protected. */
   requireCovered(path: string, raw: string): void {
-    if (!this.covers(path)) throw new PathValidationError(`path is not in the ${this.#label}: ${shownPath(raw)}`)
+    this.#requireListed(path, raw)
+    this.#requireUnprotected(path, raw)
   }
 
   /** As `resolve`, for the start of a search: a folder above an allowed path is sufficient, each entry is checked itself. */
   async resolveScope(raw: string): Promise<string> {
+    const path = await this.resolveNames(raw)
+    this.#requireUnprotected(path, raw)
+    return path
+  }
+
+  /** As `resolveScope`, if only names are to be shown: those of protected files may be. */
+  async resolveNames(raw: string): Promise<string> {
     const path = await this.#locate(raw)
-    if (!this.leadsTo(path)) this.requireCovered(path, raw)
+    if (!this.leadsTo(path)) this.#requireListed(path, raw)
     return path
   }
 
   /** True if a path (absolute, links resolved) is allowed. Does no I/O. */
   covers(path: string): boolean {
+    return this.lists(path) && this.#ruleOf(path) === undefined
+  }
+
+  /** True if the name of a path (absolute, links resolved) may be shown: it is allowed, or would be if it were not protected. */
+  lists(path: string): boolean {
     return this.#entries.some(
       (entry) => includes(entry, path) && (!this.#isReserved(path) || this.#isReserved(entry.path)),
     )
@@ -76,9 +96,15 @@ export class PathPolicy {
     return this.#entries.some((entry) => isInside(folder, entry.path))
   }
 
-  /** The existing entries of the allow-list, absolute, without those below another one. */
+  /** Globs of protected files, in the syntax of gitignore and from the root; `covers` knows the others too. */
+  get exclusions(): readonly string[] {
+    return this.#protection?.files.exclusions ?? []
+  }
+
+  /** The existing entries of the allow-list, absolute, without those below another one and protected ones. */
   async existingRoots(): Promise<string[]> {
-    const paths = [...new Set(this.#entries.map(({ path }) => path))]
+    const open = this.#entries.filter(({ path }) => this.#ruleOf(path) === undefined)
+    const paths = [...new Set(open.map(({ path }) => path))]
     const outermost = paths.filter((path) => !paths.some((other) => isInside(other, path)))
     const existing = await Promise.all(outermost.map(exists))
     return outermost.filter((_, index) => existing[index])
@@ -92,6 +118,25 @@ export class PathPolicy {
 
   async #locate(raw: string): Promise<string> {
     return requireInside(this.root, await resolveLinks(absolutePath(this.root, raw), raw), raw)
+  }
+
+  #requireListed(path: string, raw: string): void {
+    if (!this.lists(path)) throw new PathValidationError(`path is not in the ${this.#label}: ${shownPath(raw)}`)
+  }
+
+  /** The path as written counts too: a protected name may be a link to a file with another one. */
+  #requireUnprotected(path: string, raw: string): void {
+    const rule = this.#ruleOf(path) ?? this.#ruleOf(normalize(absolutePath(this.root, raw)))
+    if (rule === undefined) return
+    const against = this.#protection?.against ?? ''
+    throw new PathValidationError(
+      `path is protected against ${against} by the rule \`${rule}\`: ${shownPath(raw)}. Only the host can open it, with the option \`protect\`.`,
+    )
+  }
+
+  #ruleOf(path: string): string | undefined {
+    if (this.#protection === undefined || !isInside(this.root, path)) return undefined
+    return this.#protection.files.ruleOf(path.slice(this.root.length).split(sep).filter(Boolean))
   }
 
   #isReserved(path: string): boolean {

@@ -28,8 +28,12 @@ export interface WalkStart {
  * The place in which a tool searches.
  * @throws PathValidationError; FileFailure `NotFound` if it does not exist.
  */
-export async function walkStart(workspace: Workspace, raw: string): Promise<WalkStart> {
-  const path = await workspace.readPolicy.resolveScope(raw)
+export async function walkStart(
+  { readPolicy }: Workspace,
+  raw: string,
+  { names = false }: Pick<WalkOptions, 'names'> = {},
+): Promise<WalkStart> {
+  const path = await (names ? readPolicy.resolveNames(raw) : readPolicy.resolveScope(raw))
   try {
     return { path, isFolder: (await lstat(path)).isDirectory() }
   } catch (error) {
@@ -45,6 +49,8 @@ export interface WalkOptions {
   readonly glob?: string
   /** Default false: a name that begins with a dot matches only a glob with a literal dot. */
   readonly includeHidden?: boolean
+  /** Only names are shown, so protected files and folders are included. Default false. */
+  readonly names?: boolean
   readonly signal: AbortSignal
   /** In ms since 1970. */
   readonly deadline?: number
@@ -78,7 +84,7 @@ export async function* walk(workspace: Workspace, options: WalkOptions): AsyncGe
   const stats = await lstat(start)
   if (!stats.isDirectory()) {
     const fits = matcher?.step(matcher.start, basename(start)).matched ?? true
-    if (!fits || !stats.isFile() || !workspace.readPolicy.covers(start)) return
+    if (!fits || !stats.isFile() || !isShown(workspace, start, options)) return
     yield { path: start, kind: 'file', link: false, target: start }
     return
   }
@@ -91,7 +97,7 @@ export async function* walk(workspace: Workspace, options: WalkOptions): AsyncGe
       if (++names % NAMES_BETWEEN_BREATHS === 0) await giveWay()
       requireTime(options)
       if (each.visit !== undefined) below.push(each.visit)
-      const entry = each.matched ? await entryOf(workspace, each) : undefined
+      const entry = each.matched ? await entryOf(workspace, each, options) : undefined
       if (entry !== undefined) yield entry
     }
     open.push(...below.reverse())
@@ -168,12 +174,9 @@ async function entriesOf(workspace: Workspace, visit: Visit, options: Matching):
 function folderEntry(
   workspace: Workspace,
   folder: Visit,
-  {
-    name,
-    type,
-    matching: { matcher, includeHidden = false },
-  }: { readonly name: string; readonly type: EntryType; readonly matching: Matching },
+  { name, type, matching }: { readonly name: string; readonly type: EntryType; readonly matching: Matching },
 ): FolderEntry | undefined {
+  const { matcher, includeHidden = false } = matching
   const path = join(folder.path, name)
   if (workspace.isOwn(path)) return undefined
   const isFolder = type === 'folder'
@@ -184,20 +187,23 @@ function folderEntry(
   const state = folder.state && matcher?.step(folder.state, name, mustBeNamed)
   if (verdict === 'ignored' && state?.named !== true) return undefined
 
-  const { readPolicy } = workspace
-  const covered = readPolicy.covers(path)
-  const enter = isFolder && (state?.open ?? true) && (covered || readPolicy.leadsTo(path))
+  const covered = isShown(workspace, path, matching)
+  const enter = isFolder && (state?.open ?? true) && (covered || workspace.readPolicy.leadsTo(path))
   const matched = covered && (state?.matched ?? true)
   if (!enter && !matched) return undefined
   const visit = enter ? { path, segments, scope: folder.scope, state, isStart: false } : undefined
   return { path, type, matched, visit }
 }
 
-async function entryOf(workspace: Workspace, { path, type }: FolderEntry): Promise<WalkEntry | undefined> {
+async function entryOf(
+  workspace: Workspace,
+  { path, type }: FolderEntry,
+  options: WalkOptions,
+): Promise<WalkEntry | undefined> {
   if (type !== 'link') return { path, kind: type, link: false, target: path }
   try {
     const target = await realpath(path)
-    if (!workspace.readPolicy.covers(target) || workspace.isOwn(target)) return undefined
+    if (!isShown(workspace, target, options) || workspace.isOwn(target)) return undefined
     const stats = await lstat(target)
     if (stats.isDirectory()) return { path, kind: 'folder', link: true, target }
     return stats.isFile() ? { path, kind: 'file', link: true, target } : undefined
@@ -205,6 +211,10 @@ async function entryOf(workspace: Workspace, { path, type }: FolderEntry): Promi
     if (isSystemError(error)) return undefined
     throw error
   }
+}
+
+function isShown({ readPolicy }: Workspace, path: string, { names = false }: WalkOptions): boolean {
+  return names ? readPolicy.lists(path) : readPolicy.covers(path)
 }
 
 function typeOf(entry: Dirent | Stats): EntryType | undefined {

@@ -5,6 +5,7 @@ import { fileToolLimits, parseFileToolOptions } from './options.js'
 import type { FileToolLimits, FileToolOptions } from './options.js'
 import { escapeControls, expandHome, shownPath } from './path-text.js'
 import { containedPath, isInside, PathPolicy } from './paths.js'
+import { PROTECTED_FILES, Protection } from './protection.js'
 import { descriptorsWork, openFile, withResolved } from './safe-open.js'
 import type { Ground, OpenedFile } from './safe-open.js'
 
@@ -18,7 +19,7 @@ const MAX_ROOTS = 64
 export interface Workspace extends Ground {
   readonly readPolicy: PathPolicy
   readonly writePolicy: PathPolicy
-  /** Everything in the root: for files of the tools themselves. */
+  /** Everything in the root, protected files included: for files of the tools themselves. */
   readonly rootPolicy: PathPolicy
   /** Absolute; created when it is first written to. */
   readonly outputDir: string
@@ -89,8 +90,15 @@ function createWorkspace(options: FileToolOptions, rawRoot: string): Workspace {
   return {
     root,
     descriptors: descriptorsWork(root),
-    readPolicy: new PathPolicy(root, options.readPaths, { label: 'read paths' }),
-    writePolicy: new PathPolicy(root, options.writePaths, { label: 'write paths', reserved: own }),
+    readPolicy: new PathPolicy(root, options.readPaths, {
+      label: 'read paths',
+      protection: { against: 'reading', files: protectedBy(options, 'read') },
+    }),
+    writePolicy: new PathPolicy(root, options.writePaths, {
+      label: 'write paths',
+      reserved: own,
+      protection: { against: 'writing', files: protectedBy(options, 'write') },
+    }),
     rootPolicy: new PathPolicy(root, undefined, { label: 'root' }),
     // A link in the place of the own folder prevents saving, and nothing else.
     outputDir: options.outputDir === undefined ? join(own, 'outputs') : containedPath(root, options.outputDir),
@@ -98,6 +106,17 @@ function createWorkspace(options: FileToolOptions, rawRoot: string): Workspace {
     display: (path) => displayPath(root, path),
     isOwn: (path) => path === own || isInside(own, path),
   }
+}
+
+/** Those of the defaults are the same for all workspaces. */
+const DEFAULT_PROTECTION = {
+  read: new Protection(PROTECTED_FILES.read),
+  write: new Protection(PROTECTED_FILES.write),
+}
+
+function protectedBy({ protect = {} }: FileToolOptions, list: 'read' | 'write'): Protection {
+  const globs = protect === false ? [] : protect[list]
+  return globs === undefined ? DEFAULT_PROTECTION[list] : new Protection(globs)
 }
 
 function createRoot(raw: string): string {

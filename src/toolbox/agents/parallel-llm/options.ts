@@ -13,7 +13,7 @@ import { sharedOptions } from '../../workspace/workspace.js'
 /** Options of `parallelLlm`; all optional. */
 export interface ParallelLlmOptions<Output = unknown> extends Pick<
   FileToolOptions,
-  'root' | 'readPaths' | 'writePaths'
+  'root' | 'readPaths' | 'writePaths' | 'protect'
 > {
   /** The model that answers. Default: the model of the calling run. */
   readonly model?: ModelRef | Model | undefined
@@ -64,6 +64,7 @@ const OPTIONS = partial<ParallelLlmOptions>({
   root: string,
   readPaths: anything(),
   writePaths: anything(),
+  protect: anything(),
   maxPrompts: integer(1),
   maxAttempts: integer(1, 10),
   outputType: anything(),
@@ -77,6 +78,6 @@ const DEFAULTS = { name: 'parallel_llm', maxPrompts: 100, maxAttempts: 4, output
 /** Throws `invalid_options`, naming the option, the expected and the given value. */
 export function parallelLlmSettings(options: ParallelLlmOptions): ParallelLlmSettings {
   const given = parse(OPTIONS, options, '`parallelLlm`')
-  const { root, readPaths, writePaths } = given
-  return { ...DEFAULTS, ...given, files: sharedOptions({ root, readPaths, writePaths }) }
+  const { root, readPaths, writePaths, protect } = given
+  return { ...DEFAULTS, ...given, files: sharedOptions({ root, readPaths, writePaths, protect }) }
 }

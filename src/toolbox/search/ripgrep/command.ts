@@ -26,6 +26,7 @@ export function ripgrepArguments(task: SearchTask, useParents: boolean): string[
     query.caseSensitive ? '--case-sensitive' : '--ignore-case',
     ...(fileType === undefined ? [] : [`--type=${fileType.name}`]),
     `--glob=!/${OWN_FOLDER}`,
+    ...workspace.readPolicy.exclusions.map((glob) => `--iglob=!${glob}`),
     ...exclusions.globs.map((glob) => `--glob=!${glob}`),
     '--',
     `(?:${query.literal ? escapeLiteral(query.text) : query.text})(?-u:.)*`,
