@@ -165,6 +165,7 @@ test('every snippet that is a program is run', () => {
     'tools/minimal.ts',
     'tools/result.ts',
     'tools/bounds.ts',
+    'tools/protect.ts',
     'tools/question.ts',
   ]
   expect(programs.sort()).toEqual([...Object.keys(PROGRAMS), ...tools].sort())
