@@ -98,7 +98,7 @@ export function resolveConfig<Output>(given: HarnessOptions<Output>): Config<Out
     outputRetries: options.outputRetries ?? 1,
     ...budgetsOf(options),
     prices: options.prices ?? null,
-    toolRetries: options.toolRetries ?? 1,
+    toolRetries: options.toolRetries ?? 3,
     sequential: options.toolExecution === 'sequential',
     seams,
     log: options.log ?? memoryLog({ keepEnded: REMEMBERED_RUNS }),

@@ -76,7 +76,10 @@ export interface HarnessOptions<Output = string, Deps = unknown> extends BudgetO
    * `usage.costUsd`.
    */
   readonly prices?: Prices | undefined
-  /** Retryable failures in a row that are allowed for one tool. Default 1. */
+  /**
+   * Turns in a row in which the retryable failures of one tool are allowed: invalid arguments and `ModelRetry`. Several
+   * failures of a tool in one turn count once. Default 3.
+   */
   readonly toolRetries?: number | undefined
   /** `sequential`: every batch runs one call at a time. Default `auto`. */
   readonly toolExecution?: 'auto' | 'sequential' | undefined

@@ -32,7 +32,7 @@ export interface ToolSpec<in Deps = unknown> {
   readonly reconcile?: ((idempotencyKey: string, args: JsonObject) => Promise<Reconciliation>) | undefined
   /** Shown to a person who decides about the call, in addition to its arguments. */
   readonly preview?: ((args: JsonObject, context: ApprovalContext) => JsonValue | Promise<JsonValue>) | undefined
-  /** Retryable failures in a row that the model may cause. Default: the harness's `toolRetries`. */
+  /** Turns in a row in which the model may cause retryable failures. Default: the harness's `toolRetries`. */
   readonly maxRetries?: number | undefined
   /** Longest time of a call, in ms; then it is aborted, and the model is informed. Default: none. */
   readonly timeoutMs?: number | undefined

@@ -38,7 +38,7 @@ describe('the description of a harness', () => {
       root,
       servers: [{ id: 'odd', required: false, tools: 1 }],
       hooks: ['before_tool_call'],
-      budgets: { modelRequests: 7, toolCalls: null, toolRetries: 1, outputRetries: 1 },
+      budgets: { modelRequests: 7, toolCalls: null, toolRetries: 3, outputRetries: 1 },
       warnings: [],
     })
     expect(description.tools.map(({ name, from, approval, reach }) => ({ name, from, approval, reach }))).toEqual([
@@ -87,7 +87,7 @@ describe('the description of a harness', () => {
     expect(String(await harness.describe()).split('\n')).toEqual([
       'model     anthropic:claude-sonnet-5',
       'root      /work/space',
-      expect.stringMatching(/^budgets {3}modelRequests 64, toolCalls unlimited, .*toolRetries 1, outputRetries 1$/),
+      expect.stringMatching(/^budgets {3}modelRequests 64, toolCalls unlimited, .*toolRetries 3, outputRetries 1$/),
       'hooks     none',
       'server    odd tool forged: own: 1 tools',
       'tool      read: own, without approval, readOnly, idempotent',

@@ -23,7 +23,7 @@ export function failureError(failure: Failure): { readonly error: HarnessError; 
     }
     case 'tool_retries': {
       const { toolName, budget, count } = failure
-      const message = `Tool \`${toolName}\` failed ${count} ${count === 1 ? 'time' : 'times'} in a row; its budget is ${budget} ${budget === 1 ? 'retry' : 'retries'}.`
+      const message = `Tool \`${toolName}\` failed in ${count} ${count === 1 ? 'turn' : 'turns in a row'}; its budget is ${budget} ${budget === 1 ? 'retry' : 'retries'}.`
       return {
         error: new HarnessError('tool_retries_exceeded', message),
         limit: { kind: 'tool_retries', limit: budget, count },

@@ -252,7 +252,10 @@ function changeByCompletion(state: RunState, event: Event<'tool_call_completed'>
   if (state.phase.at === 'batch') closeBatch(state, state.phase)
 }
 
-/** Once every call has ended, counts the failures of the batch, in model order: the order in which calls ended is random. */
+/**
+ * Once every call has ended, counts the failures of the batch, in model order: the order in which calls ended is random. The
+ * model has seen none of them before: those of one tool are one failure in a row.
+ */
 function closeBatch(state: RunState, batch: Batch): void {
   let isStale = state.rules.stall !== undefined
   for (const { settled } of batch.calls) {
@@ -261,14 +264,22 @@ function closeBatch(state: RunState, batch: Batch): void {
   }
   state.staleTurns = isStale ? state.staleTurns + 1 : 0
   const { rules, streaks } = state
+  const failing = new Set<string>()
   for (const { name, settled } of batch.calls) {
     if (settled === null || settled.cancelled) continue
-    if (settled.ok) streaks[name] = 0
+    if (settled.ok) {
+      streaks[name] = 0
+      failing.delete(name)
+    }
     if (settled.retryKind === null) continue
-    const count = (streaks[name] = countOf(streaks, name) + 1)
     const toolRetries = { ...state.usage.toolRetries, [name]: countOf(state.usage.toolRetries, name) + 1 }
     state.usage = { ...state.usage, toolRetries }
-    const budget = retryBudget(rules, name)
+    if (failing.has(name)) continue
+    failing.add(name)
+    streaks[name] = countOf(streaks, name) + 1
+  }
+  for (const name of failing) {
+    const [count, budget] = [countOf(streaks, name), retryBudget(rules, name)]
     if (count > budget) batch.exceeded ??= { toolName: name, budget, count }
   }
 }

@@ -9,7 +9,7 @@ export interface RunRules {
   readonly limits: RunLimits
   /** Corrective requests allowed after an output that does not fit. */
   readonly outputRetries: number
-  /** Retryable failures in a row allowed to a tool that names no budget of its own. */
+  /** Turns in a row with retryable failures that are allowed to a tool that names no budget of its own. */
   readonly toolRetries: number
   /** Budgets of the tools that name one. */
   readonly toolRetryBudgets: Readonly<Record<string, number>>

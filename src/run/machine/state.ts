@@ -52,7 +52,7 @@ export interface RunState {
   closing: Breach | null
   /** Turns in a row whose calls brought nothing new, if they are counted. */
   staleTurns: number
-  /** Retryable failures in a row, by tool name. */
+  /** Turns in a row with retryable failures, by tool name. */
   streaks: Record<string, number>
   /** Facts about calls that are not in their entries, by call id. */
   readonly notes: Record<string, CallNote>
@@ -103,7 +103,7 @@ export interface Ended {
   readonly position?: Position
 }
 
-/** A tool that failed more often in a row than its budget allows. */
+/** A tool that failed in more turns in a row than its budget allows. */
 export interface Exceeded {
   readonly toolName: string
   readonly budget: number

@@ -120,7 +120,7 @@ describe('a call that needs approval', () => {
   test('AP-11 a retryable failure of an approved call counts, and the next attempt waits for approval again', async () => {
     const pay = tool('pay', () => Promise.reject(new ModelRetry('Say the currency.')), { requiresApproval: true })
     const model = new ScriptedModel().calls('pay').calls('pay')
-    const harness = harnessOf({ model, tools: [pay] })
+    const harness = harnessOf({ model, tools: [pay], toolRetries: 1 })
     const again = await harness.resume(stored(await harness.run('Pay.')), [YES])
     expect(again).toMatchObject({
       stopReason: 'approval_required',

@@ -1,3 +1,5 @@
+import { writeFileSync } from 'node:fs'
+import { join } from 'node:path'
 import { describe, expect, test, vi } from 'vitest'
 import { z } from 'zod'
 import { defineTool, Harness, ModelRetry, ToolResult } from 'thinharness'
@@ -113,12 +115,12 @@ describe('the retry limit', () => {
       { event: 'run_end', handler: ({ stopReason, result }) => void fired.push([stopReason, result]) },
     ]
     using model = new ScriptedModel().calls('picky').calls('picky')
-    const stream = harnessOf({ model, tools: [picky(9)], hooks }).stream('Go.')
+    const stream = harnessOf({ model, tools: [picky(9)], hooks, toolRetries: 1 }).stream('Go.')
     const events = await eventsOf(stream)
     const error = await failureOf(stream.result)
     expect(error).toMatchObject({
       code: 'tool_retries_exceeded',
-      message: 'Tool `picky` failed 2 times in a row; its budget is 1 retry.',
+      message: 'Tool `picky` failed in 2 turns in a row; its budget is 1 retry.',
       run: {
         stopReason: 'tool_retries_exceeded',
         usage: { modelRequests: 2, toolCalls: 2, toolRetries: { picky: 2 } },
@@ -134,7 +136,7 @@ describe('the retry limit', () => {
   test('TR-08 a limit of 0 fails at the first failure', async () => {
     using model = new ScriptedModel().calls('picky')
     const error = await failureOf(harnessOf({ model, tools: [picky(9, { maxRetries: 0 })] }).run('Go.'))
-    expect(error.message).toBe('Tool `picky` failed 1 time in a row; its budget is 0 retries.')
+    expect(error.message).toBe('Tool `picky` failed in 1 turn; its budget is 0 retries.')
   })
 
   test('TR-09 a limit of a tool wins over that of the harness', async () => {
@@ -143,10 +145,53 @@ describe('the retry limit', () => {
     expect(result.text).toBe('Done.')
   })
 
-  test('TR-10 two failures in one batch share the limit, and the batch is not continued', async () => {
-    using model = new ScriptedModel().callsAll([{ name: 'picky' }, { name: 'picky' }])
-    const error = await failureOf(harnessOf({ model, tools: [picky(9)] }).run('Go.'))
-    expect(error.run.usage).toMatchObject({ modelRequests: 1, toolRetries: { picky: 2 } })
+  test('TR-10 the failures of a tool in one batch are one failure in a row: the model has seen none of them before', async () => {
+    const three = [{ name: 'picky' }, { name: 'picky' }, { name: 'picky' }]
+    using model = new ScriptedModel().callsAll(three).calls('picky').says('Done.')
+    const result = await harnessOf({ model, tools: [picky(3)], toolRetries: 1 }).run('Go.')
+    expect(result.usage).toMatchObject({ modelRequests: 3, toolRetries: { picky: 3 } })
+    using again = new ScriptedModel().callsAll(three).callsAll(three)
+    const error = await failureOf(harnessOf({ model: again, tools: [picky(9)], toolRetries: 1 }).run('Go.'))
+    expect(error.message).toBe('Tool `picky` failed in 2 turns in a row; its budget is 1 retry.')
+    expect(error.run.usage.toolRetries).toEqual({ picky: 6 })
+  })
+
+  test('TR-10 a batch in which the last call of a tool succeeds is no failure in a row', async () => {
+    using model = new ScriptedModel().callsAll([{ name: 'picky' }, { name: 'picky' }]).says('Done.')
+    const result = await harnessOf({ model, tools: [picky(1, { sequential: true })], toolRetries: 0 }).run('Go.')
+    expect(result.usage.toolRetries).toEqual({ picky: 1 })
+  })
+
+  test('TR-07 the default is three failed turns in a row; the fourth ends the run', async () => {
+    const failing = (times: number): ScriptedModel => {
+      const model = new ScriptedModel()
+      for (let turn = 0; turn < times; turn++) model.calls('picky')
+      return model
+    }
+    using model = failing(4).says('Done.')
+    expect((await harnessOf({ model, tools: [picky(3)] }).run('Go.')).text).toBe('Done.')
+    using other = failing(4)
+    const error = await failureOf(harnessOf({ model: other, tools: [picky(9)] }).run('Go.'))
+    expect(error).toMatchObject({ code: 'tool_retries_exceeded', run: { usage: { modelRequests: 4 } } })
+  })
+
+  test('TR-04 an `edit` whose text is not found or not unique is an ordinary failure, like a missing file', async () => {
+    const root = temporaryFolder()
+    writeFileSync(join(root, 'a.txt'), 'one\ntwo\ntwo\n')
+    const edit = (old_string: string, path = 'a.txt') => ({ edits: [{ path, old_string, new_string: 'x' }] })
+    using model = new ScriptedModel()
+      .calls('edit', edit('none'))
+      .calls('edit', edit('two'))
+      .calls('edit', edit('a', 'b.txt'))
+    const result = await new Harness({ model: model.says('Done.'), root, builtinTools: ['edit'], toolRetries: 0 }).run(
+      'Go.',
+    )
+    expect(result.usage.toolRetries).toEqual({})
+    expect(result.toolCallRecords.map(({ output }) => (JSON.parse(output) as { content: string }).content)).toEqual([
+      expect.stringMatching(/old_string not found in a\.txt\. The nearest lines are/),
+      expect.stringMatching(/old_string matches 2 times, in lines 2, 3/),
+      expect.stringMatching(/file not found: b\.txt/),
+    ])
   })
 
   test('TR-11 unknown tools and cancelled calls do not count', async () => {
@@ -210,7 +255,8 @@ describe('the retry limit', () => {
       handler: () => ({ envelope: { ok: false, content: 'x', metadata: { error_type: 'Mine', retry: true } } }),
     }
     using model = new ScriptedModel().callsAll([{ name: 'fine' }, { name: 'picky' }]).calls('picky')
-    const harness = harnessOf({ model, tools: [picky(9), tool('fine')], hooks: [garbage, forged] })
+    const hooks = [garbage, forged]
+    const harness = harnessOf({ model, tools: [picky(9), tool('fine')], hooks, toolRetries: 1 })
     const stream = harness.stream('Go.')
     const events = await eventsOf(stream)
     expect((await failureOf(stream.result)).run.usage.toolRetries).toEqual({ picky: 2 })

@@ -115,9 +115,10 @@ describe('a batch', () => {
   })
 
   test('TR-07 TR-10 it fails if a tool exceeded its consecutive failures, once the batch is complete', () => {
-    const story = batch('a', 'a', 'b').completes('call_1', failing).completes('call_2', failing)
-    expect(decide(story.state)).toMatchObject({ kind: 'run_tools', calls: [{ callId: 'call_3' }] })
-    story.completes('call_3')
+    const story = batch('a').completes('call_1', failing).asks()
+    story.replies(calls('a', 'b')).completes('call_1', failing)
+    expect(decide(story.state)).toMatchObject({ kind: 'run_tools', calls: [{ callId: 'call_2' }] })
+    story.completes('call_2')
     expect(decide(story.state)).toEqual({
       kind: 'fail',
       failure: { kind: 'tool_retries', toolName: 'a', budget: 1, count: 2 },

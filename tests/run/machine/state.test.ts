@@ -210,15 +210,15 @@ describe('the effect of each event', () => {
       { streaks: { a: 0 }, usage: { toolRetries: { a: 1 } } },
     ],
     [
-      'counts failures in a row',
+      'counts one failure in a row for a batch',
       [
         ['call_1', { ok: false, retryKind: 'ModelRetry' }],
         ['call_2', { ok: false, retryKind: 'ValidationError' }],
       ],
       {
-        streaks: { a: 2 },
+        streaks: { a: 1 },
         usage: { toolRetries: { a: 2 } },
-        phase: { exceeded: { toolName: 'a', budget: 1, count: 2 } },
+        phase: { exceeded: null },
       },
     ],
     [
@@ -239,9 +239,9 @@ describe('the effect of each event', () => {
     const rules = { ...RULES, toolRetryBudgets: { a: 2 } }
     const failing = { ok: false, retryKind: 'ModelRetry' } as const
     const story = new Story({ rules }).asks()
-    story.replies(calls('a', 'a')).completes('call_1', failing).completes('call_2', failing)
-    expect(story.state).toMatchObject({ streaks: { a: 2 }, phase: { exceeded: null } })
-    story.asks().replies(calls('a')).completes('call_1')
+    for (const _ of [1, 2]) story.replies(calls('a')).completes('call_1', failing).asks()
+    expect(story.state).toMatchObject({ streaks: { a: 2 } })
+    story.replies(calls('a')).completes('call_1')
     expect(story.state).toMatchObject({ streaks: { a: 0 }, usage: { toolRetries: { a: 2 } } })
   })
 

@@ -52,7 +52,7 @@ describe('the events of a stream', () => {
         maxModelRequests: 64,
         maxToolCalls: null,
         metadata: { tenant: 7 },
-        rules: { limits: NO_LIMITS, outputRetries: 1, toolRetries: 1, toolRetryBudgets: {}, answersByTool: false },
+        rules: { limits: NO_LIMITS, outputRetries: 1, toolRetries: 3, toolRetryBudgets: {}, answersByTool: false },
         history: [],
       },
     ])

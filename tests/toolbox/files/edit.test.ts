@@ -209,7 +209,7 @@ describe('edit', () => {
     expect(result).toMatchObject({
       ok: false,
       content: '1. FAILED a.txt: a.txt was changed meanwhile by another program: read it again',
-      metadata: { error_type: 'InvalidInput', retry: true },
+      metadata: { error_type: 'InvalidInput' },
     })
     expect([await readdir(root), await textOf(root, 'a.txt')]).toEqual([['a.txt'], `one ${writes % 10}`])
   })

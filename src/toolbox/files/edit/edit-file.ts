@@ -76,7 +76,7 @@ async function readBytes({ folder, name, shown, signal }: Target): Promise<Buffe
     const range = { offset: 1, limit: Infinity, maxBytes: MAX_EDIT_BYTES, signal }
     const { bytes, end } = await readLineRange(file, range)
     if (end === 'file') return bytes
-    throw rejection(`${shown} has more than the ${MAX_EDIT_BYTES} bytes that can be edited`)
+    throw mismatch(`${shown} has more than the ${MAX_EDIT_BYTES} bytes that can be edited`)
   } finally {
     await file.close()
   }
@@ -95,11 +95,11 @@ function requireSame({ folder, name, shown }: Target, before: Buffer): void {
 
 /** Only text can be written back unchanged, so other files are rejected. */
 function decode(bytes: Buffer, shown: string): string {
-  if (bytes.includes(0)) throw rejection(`${shown} is a binary file`)
+  if (bytes.includes(0)) throw mismatch(`${shown} is a binary file`)
   try {
     return new TextDecoder('utf-8', { fatal: true, ignoreBOM: true }).decode(bytes)
   } catch {
-    throw rejection(`${shown} is not UTF-8 text`)
+    throw mismatch(`${shown} is not UTF-8 text`)
   }
 }
 
@@ -115,19 +115,19 @@ type Refusal = Exclude<Replaced, { readonly kind: 'replaced' }>
 function refusal(result: Refusal, { text, shown, mayBeRead, replacement }: RefusalContext): FileFailure {
   switch (result.kind) {
     case 'equal':
-      return rejection('old_string and new_string are equal: there is nothing to change')
+      return invalidInput('old_string and new_string are equal: there is nothing to change')
     case 'not_found':
-      return rejection(`old_string not found in ${shown}.${mayBeRead ? nearest(text, replacement.oldText) : ''}`)
+      return mismatch(`old_string not found in ${shown}.${mayBeRead ? nearest(text, replacement.oldText) : ''}`)
     case 'unexpected_count':
-      return rejection(`expected ${result.expected} replacement(s), found ${result.count} match(es)`, result.count)
+      return mismatch(`expected ${result.expected} replacement(s), found ${result.count} match(es)`, result.count)
     case 'ambiguous': {
       const lines = lineNumbers(text, result.offsets).join(', ')
       const more = result.count > result.offsets.length ? ', …' : ''
       const advice = 'include more of the surrounding text, or set replace_all'
-      return rejection(`old_string matches ${result.count} times, in lines ${lines}${more}: ${advice}`, result.count)
+      return mismatch(`old_string matches ${result.count} times, in lines ${lines}${more}: ${advice}`, result.count)
     }
     case 'too_large':
-      return rejection(`${shown} would become too large`)
+      return invalidInput(`${shown} would become too large`)
   }
 }
 
@@ -139,9 +139,10 @@ function nearest(text: string, wanted: string): string {
 }
 
 function conflict(shown: string): FileFailure {
-  return rejection(`${shown} was changed meanwhile by another program: read it again`)
+  return mismatch(`${shown} was changed meanwhile by another program: read it again`)
 }
 
-function rejection(message: string, matches?: number): FileFailure {
-  return invalidInput(message, matches === undefined ? {} : { matches })
+/** The file is not as the model expects: an ordinary failure, like a missing file. */
+function mismatch(message: string, matches?: number): FileFailure {
+  return new FileFailure('InvalidInput', message, matches === undefined ? {} : { metadata: { matches } })
 }
