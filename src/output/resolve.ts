@@ -35,6 +35,8 @@ export interface Resolved {
 export interface ReceivedTurn {
   readonly turn: ModelTurn
   readonly calls: readonly ModelToolCall[]
+  /** No request can follow it: an answer counts, and the calls next to it do not run. Default false. */
+  readonly isLast?: boolean
 }
 
 /**
@@ -63,15 +65,17 @@ export async function resolveTurn(
   return { resolution: { ...final(output.mode), ...(!isText && { output: parsed.json }) }, value: parsed.value }
 }
 
+/** An answer next to other calls was given before their results were known: they run, and it is asked for again. */
 async function resolveCalls(
-  { turn, calls }: ReceivedTurn,
+  { turn, calls, isLast = false }: ReceivedTurn,
   output: OutputFormat,
   context: OutputContext,
 ): Promise<Resolved> {
-  const answer = calls.find((call) => call.name === FINAL_RESULT)
-  if (answer === undefined) return { resolution: { kind: 'continue' } }
-  if (calls.length > 1) {
-    const message = `The model called \`${FINAL_RESULT}\` together with other calls; it must be the only call of a reply.`
+  const [answer, another] = calls.filter((call) => call.name === FINAL_RESULT)
+  const hasOthers = calls.some((call) => call.name !== FINAL_RESULT)
+  if (answer === undefined || (hasOthers && !isLast)) return { resolution: { kind: 'continue' } }
+  if (another !== undefined) {
+    const message = `The model called \`${FINAL_RESULT}\` more than once in a reply.`
     return { resolution: { kind: 'unexpected', message } }
   }
   return resolveAnswer(turn, answer, await output.parseArguments(answer.arguments, context))

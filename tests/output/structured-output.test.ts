@@ -1,10 +1,11 @@
 import { describe, expect, expectTypeOf, test, vi } from 'vitest'
 import { z } from 'zod'
 import { fileLog, memoryLog } from 'thinharness'
-import type { Hook } from 'thinharness'
+import type { HarnessOptions, Hook } from 'thinharness'
 import { ScriptedModel } from 'thinharness/testing'
 import type { HeardRequest } from 'thinharness/testing'
-import { eventsOf, failureOf, harnessOf, kinds, output, tool } from '../harness/support.js'
+import { eventsIn, stored } from '../run/resume/pause-support.js'
+import { eventsOf, failureOf, harnessOf, kinds, ofKind, output, tool } from '../harness/support.js'
 import { temporaryFolder } from '../support/folder.js'
 import { eventsOfRun } from '../support/collect.js'
 
@@ -200,25 +201,79 @@ describe('limit notices', () => {
 })
 
 describe('final_result', () => {
-  test.each<[string, { name: string; arguments?: object }[]]>([
-    [
-      'SO-21 a final answer next to another call',
-      [{ name: 'final_result', arguments: { answer: 'yes' } }, { name: 'a' }],
-    ],
-    ['SO-23 two final answers', [1, 2].map((n) => ({ name: 'final_result', arguments: { answer: String(n) } }))],
-  ])('an ambiguous final answer is unexpected behavior, and runs neither tool nor hook: %s', async (_name, calls) => {
-    const ran = vi.fn()
-    const hook: Hook = { event: 'before_tool_call', handler: () => void ran('hook') }
-    using model = new ScriptedModel().callsAll(calls as [])
-    const harness = harnessOf({ model, tools: [tool('a', ran)], outputType: answer, hooks: [hook] })
-    const error = await failureOf(harness.run('Go.'))
+  const yes = { name: 'final_result', arguments: { answer: 'yes' } }
+  const no = { name: 'final_result', arguments: { answer: 'no' } }
+
+  test('SO-21 next to other calls it is not accepted: they run, and the answer is requested again', async () => {
+    const log = memoryLog()
+    using model = new ScriptedModel().callsAll([yes, { name: 'a' }]).calls('final_result', { answer: 'no' })
+    const harness = harnessOf({ model, tools: [tool('a')], outputType: answer, outputRetries: 0, log })
+    const result = await harness.run('Go.', { runId: 'run_1' })
+    expect(result.output).toEqual({ answer: 'no' })
+    expect(result.usage).toMatchObject({ modelRequests: 2, toolCalls: 1, outputRetries: 0, toolRetries: {} })
+    expect(result.toolCallRecords.map(({ call }) => call.name)).toEqual(['a'])
+    expect(model.heard[1]).toMatchObject({
+      kind: 'tool_outputs',
+      outputs: [
+        {
+          ok: false,
+          content: expect.stringMatching(/Read their results, then .* call `final_result` alone\./) as string,
+        },
+        { ok: true },
+      ],
+    })
+    const events = await eventsIn(log, 'run_1')
+    expect(ofKind(events, 'tool_call_started').map(({ toolName }) => toolName)).toEqual(['a'])
+    expect((await harness.replay(events)).output).toEqual({ answer: 'no' })
+    using other = new ScriptedModel().calls('final_result', { answer: 'forked' })
+    const forked = await harness.fork(events, { afterTurn: 1 }, { model: other })
+    expect(forked.output).toEqual({ answer: 'forked' })
+    expect(other.heard[0]).toMatchObject({ kind: 'tool_outputs', outputs: [{ ok: false }, { ok: true }] })
+  })
+
+  test('SO-21 the other calls may need an approval, and count against the limit without the answer', async () => {
+    const ran = vi.fn(() => 'ran')
+    using model = new ScriptedModel().callsAll([{ name: 'a' }, yes]).calls('final_result', { answer: 'no' })
+    const tools = [tool('a', ran, { requiresApproval: true })]
+    const harness = harnessOf({ model, tools, outputType: answer, limits: { toolCalls: 1 } })
+    const paused = await harness.run('Go.')
+    expect(paused.pending).toMatchObject([{ callId: 'call_1', toolName: 'a' }])
+    const result = await harness.resume(stored(paused), [{ callId: 'call_1', approved: true }])
+    expect(result.output).toEqual({ answer: 'no' })
+    expect(ran).toHaveBeenCalledTimes(1)
+  })
+
+  test.each<[string, Pick<HarnessOptions, 'limits' | 'onLimit'>]>([
+    ['the last request of the limit', { limits: { modelRequests: 1 } }],
+    ['the request that asks for an answer', { limits: { modelRequests: 2 }, onLimit: 'answer' }],
+  ])('SO-21 in %s it is accepted, and the other calls do not run', async (_name, budgets) => {
+    const ran = vi.fn(() => 'ran')
+    const model = new ScriptedModel()
+    if (budgets.onLimit !== undefined) model.calls('b')
+    using script = model.callsAll([yes, { name: 'a' }])
+    const tools = [tool('a', ran), tool('b')]
+    const harness = harnessOf({ model: script, tools, outputType: answer, ...budgets })
+    const result = await harness.run('Go.')
+    expect(result.output).toEqual({ answer: 'yes' })
+    expect(ran).not.toHaveBeenCalled()
+    expect(result.transcript.slice(-2)).toMatchObject([
+      { role: 'tool', name: 'final_result', isError: false },
+      { role: 'tool', name: 'a', isError: true },
+    ])
+  })
+
+  test('SO-23 two answers are unexpected behavior, unless other calls are made with them', async () => {
+    using model = new ScriptedModel().callsAll([yes, no])
+    const error = await failureOf(harnessOf({ model, outputType: answer }).run('Go.'))
     expect(error).toMatchObject({
       code: 'unexpected_model_behavior',
-      message: 'The model called `final_result` together with other calls; it must be the only call of a reply.',
+      message: 'The model called `final_result` more than once in a reply.',
       run: { usage: { modelRequests: 1, toolCalls: 0 } },
     })
-    expect(ran).not.toHaveBeenCalled()
     expect(error.run.transcript.map(({ role }) => role)).toEqual(['user', 'assistant', 'tool', 'tool'])
+    using again = new ScriptedModel().callsAll([yes, no, { name: 'a' }]).calls('final_result', { answer: 'no' })
+    const result = await harnessOf({ model: again, tools: [tool('a')], outputType: answer }).run('Go.')
+    expect(result.output).toEqual({ answer: 'no' })
   })
 
   test('SO-25 SO-26 it is rejected as a tool name if there is an output type, whenever it is added, and free otherwise', async () => {

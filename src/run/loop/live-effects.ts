@@ -16,7 +16,9 @@ import { hostNotices } from './host-notices.js'
 import { CallIds, readTurn } from './read-turn.js'
 import type { ReadTurn } from './read-turn.js'
 import { viewOf } from '../machine/view.js'
+import { sizeOf } from '../machine/batch-call.js'
 import type { BatchCall } from '../machine/batch-call.js'
+import { isLastReply } from '../machine/decide.js'
 import { ToolBatchExecutor } from '../calls/batch.js'
 import { OtherRuns } from '../children/other-runs.js'
 import type { Work } from '../../util/wrapped.js'
@@ -96,7 +98,7 @@ export class LiveEffects implements Effects {
   async refuseCalls(calls: readonly BatchCall[]): Promise<void> {
     const { rules, usage, phase } = this.#context.state
     const batch = phase.at === 'batch' ? phase.calls : calls
-    const content = refusedContent(rules, batch.length, usage.toolCalls)
+    const content = refusedContent(rules, sizeOf(rules, batch), usage.toolCalls)
     await this.#batches.refuse(calls, { kind: 'failed', errorType: 'LimitReached', content, retry: false })
   }
 
@@ -124,7 +126,9 @@ export class LiveEffects implements Effects {
     const asked = { requestKind, transcript, generation, constants, signal, maxOutputTokens: null }
     const { turn: reply, cost } = await this.#ask(asked)
     const read = await readTurn(reply, model, { tools, ids: this.#ids })
-    const resolved = await resolveTurn(read, output, { ...this.#outputContext, transcript: state.transcript })
+    const isLast = read.calls.length > 1 && output?.mode === 'tool' && isLastReply(state, reply.entry, cost)
+    const context = { ...this.#outputContext, transcript: state.transcript }
+    const resolved = await resolveTurn({ ...read, isLast }, output, context)
     const { resolution } = resolved
     const isEmptyAgain =
       requestKind === 'empty_retry' && resolution.kind === 'ask_again' && resolution.reason === 'empty'

@@ -9,12 +9,13 @@ import {
   reportFromBackground,
   waitInBackground,
 } from './other-runs.js'
-import { asksVerdict } from './batch-call.js'
+import { asksVerdict, isAnswerCall, sizeOf } from './batch-call.js'
 import type { BatchCall } from './batch-call.js'
 import { closeReply, complete, fail } from './closing.js'
 import type { DurableEvent } from './events.js'
 import { batchBreach } from './limits.js'
 import { retryBudget } from './rules.js'
+import { setAsideAnswer } from './settled.js'
 import type { CallNote } from './settled.js'
 import { forgetHidden, rememberNotices } from './host-notices.js'
 import type { Conversation } from './history.js'
@@ -163,7 +164,7 @@ function addToPrompt({ transcript, firstEntry }: RunState, addition: string | un
   transcript[firstEntry] = { ...prompt, content: withText(prompt.content, addition) }
 }
 
-function changeByReply(state: RunState, { entry, resolution, cost }: Event<'model_message'>): void {
+function changeByReply(state: RunState, { at, entry, resolution, cost }: Event<'model_message'>): void {
   if (state.phase.at === 'asking') state.told.push(...state.phase.notices)
   state.transcript.push(entry)
   const { provider, model, usage } = entry
@@ -176,8 +177,9 @@ function changeByReply(state: RunState, { entry, resolution, cost }: Event<'mode
   for (const part of entry.parts) {
     if (part.type !== 'tool_call') continue
     const { callId, name, arguments: text } = part
-    const fresh = { started: false, entries: 0, waiting: [], answers: [], verdict: null, children: [], settled: null }
-    calls.push({ callId, name, arguments: text, ...fresh })
+    const fresh = { started: false, entries: 0, waiting: [], answers: [], verdict: null, children: [] }
+    const settled = isAnswerCall(state.rules, part) ? setAsideAnswer(at) : null
+    calls.push({ callId, name, arguments: text, ...fresh, settled })
   }
   const batch: Batch = { at: 'batch', admitted: false, calls, resumed: false, exceeded: null }
   state.phase = batch
@@ -186,10 +188,10 @@ function changeByReply(state: RunState, { entry, resolution, cost }: Event<'mode
 
 /** Counts the calls of a batch that is within the budget. */
 function admit(state: RunState, batch: Batch): void {
-  const { length } = batch.calls
-  if (batch.admitted || batchBreach(state.rules, state.usage, length) !== undefined) return
+  const size = sizeOf(state.rules, batch.calls)
+  if (batch.admitted || batchBreach(state.rules, state.usage, size) !== undefined) return
   batch.admitted = true
-  state.usage = { ...state.usage, toolCalls: state.usage.toolCalls + length }
+  state.usage = { ...state.usage, toolCalls: state.usage.toolCalls + size }
 }
 
 function changeByPreparation(call: BatchCall, { arguments: text, cancelled }: Event<'call_prepared'>): void {
@@ -258,9 +260,9 @@ function changeByCompletion(state: RunState, event: Event<'tool_call_completed'>
  */
 function closeBatch(state: RunState, batch: Batch): void {
   let isStale = state.rules.stall !== undefined
-  for (const { settled } of batch.calls) {
-    if (settled === null) return
-    isStale &&= settled.stale === true
+  for (const call of batch.calls) {
+    if (call.settled === null) return
+    isStale &&= call.settled.stale === true || isAnswerCall(state.rules, call)
   }
   state.staleTurns = isStale ? state.staleTurns + 1 : 0
   const { rules, streaks } = state

@@ -1,7 +1,6 @@
 import type { StopReason } from '../../contracts/result.js'
 import { entryId, toolCallsOf } from '../../contracts/entry.js'
 import type { ToolEntry, TranscriptEntry } from '../../contracts/entry.js'
-import { FINAL_RESULT } from '../../output/format.js'
 import { reportEntries } from './other-runs.js'
 import { acceptedAnswer, cutOff, endedError } from './settled.js'
 import type { EndedError, SettledCall } from './settled.js'
@@ -80,10 +79,11 @@ function resultsBefore(state: RunState, at: string): readonly Omit<ToolEntry, 'i
     for (const call of phase.calls) if (call.settled !== null) results.push(resultEntry(call, call.settled))
     return results
   }
-  const callId = acceptedCall(phase)
-  if (callId !== null) return [resultEntry({ callId, name: FINAL_RESULT }, acceptedAnswer(at))]
-  // A reply that was cut off may have calls that were never run.
-  return phase.at === 'answered' && phase.resolution.kind === 'unexpected' ? openResults(state, at) : []
+  if (phase.at !== 'answered') return []
+  const { resolution } = phase
+  const corrected = resolution.kind === 'retry_tool_output' ? resolution.callId : null
+  // Calls next to the answer, or in a reply that was cut off, were never run.
+  return openResults(state, at).filter(({ callId }) => callId !== corrected)
 }
 
 /** The `final_result` call by which the final answer was given. */

@@ -1,6 +1,8 @@
+import type { AssistantEntry } from '../../contracts/entry.js'
+import { withTurn } from '../../contracts/result.js'
 import type { PendingItem } from '../../contracts/result.js'
 import { askedInBackground, worksInBackground } from './other-runs.js'
-import { unanswered } from './batch-call.js'
+import { sizeOf, unanswered } from './batch-call.js'
 import type { BatchCall } from './batch-call.js'
 import type { RequestKind } from './events.js'
 import { limitNotices } from './limit-notices.js'
@@ -65,6 +67,16 @@ export function decide(state: RunState): Command {
   }
 }
 
+/** True if no request can follow a reply: the model had to answer, or the reply uses up a budget of requests. */
+export function isLastReply(
+  { closing, rules, usage: before }: RunState,
+  { provider, model, usage }: Pick<AssistantEntry, 'provider' | 'model' | 'usage'>,
+  cost: number | null,
+): boolean {
+  if (closing !== null && closing.kind !== 'stall') return true
+  return requestBreach(rules, withTurn(before, { provider, model, usage, cost: cost ?? undefined })) !== undefined
+}
+
 /** True if background runs are in progress, or their reports have not been read. */
 export function hasOtherRuns({ background }: RunState): boolean {
   return background !== undefined
@@ -117,7 +129,7 @@ function holdsAll(call: BatchCall): boolean {
 }
 
 function overBudget(state: RunState, batch: Batch, open: readonly BatchCall[]): Command {
-  const breach = batchBreach(state.rules, state.usage, batch.calls.length)
+  const breach = batchBreach(state.rules, state.usage, sizeOf(state.rules, batch.calls))
   if (breach === undefined) throw new RangeError('Expected a batch that was not admitted to be over its budget.')
   if (state.rules.onLimit !== 'answer') return overLimit(breach)
   return open.length > 0 ? { kind: 'refuse_calls', calls: open } : ask(state, 'tool_outputs')
@@ -188,6 +200,6 @@ function standingOf(state: RunState): Standing {
     staleTurns,
     elapsedMs: rules.limits.timeMs === null ? 0 : Date.parse(updatedAt) - Date.parse(begunAt),
     lastInputTokens: reply?.role === 'assistant' ? (reply.usage.inputTokens ?? 0) : 0,
-    refusedCalls: phase.at === 'batch' && !phase.admitted ? phase.calls.length : null,
+    refusedCalls: phase.at === 'batch' && !phase.admitted ? sizeOf(rules, phase.calls) : null,
   }
 }

@@ -41,6 +41,17 @@ export function acceptedAnswer(at: string): SettledCall {
   return { at, output, parts: null, ok: true, cancelled: false, retryKind: null }
 }
 
+/** A `final_result` call next to other calls: the answer was given before their results were known. */
+export function setAsideAnswer(at: string): SettledCall {
+  const output = renderEnvelope({
+    ok: false,
+    content:
+      'The answer was not accepted yet, because other calls were made together with it. Read their results, then give the answer again: call `final_result` alone.',
+    metadata: { error_type: 'AnswerNotAlone', retry: true },
+  })
+  return { at, output, parts: null, ok: false, cancelled: false, retryKind: null }
+}
+
 /** A call that had not ended when its run did. */
 export function cutOff(started: boolean, at: string): SettledCall {
   const output = renderEnvelope({

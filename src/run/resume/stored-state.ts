@@ -4,6 +4,7 @@ import { toolCallsOf } from '../../contracts/entry.js'
 import { isObject, parseJson } from '../../util/json.js'
 import { parseAs } from '../../util/shape.js'
 import { decide, hasOtherRuns } from '../machine/decide.js'
+import { sizeOf } from '../machine/batch-call.js'
 import { batchBreach } from '../machine/limits.js'
 import { checkSignature } from '../core/signature.js'
 import type { SigningKey } from '../core/signature.js'
@@ -113,7 +114,7 @@ function impossible(state: RunState): string | undefined {
       return call?.callId === callId && call.name === name && call.arguments === text
     })
   if (!same) return 'the calls of `phase` are not those of the last reply.'
-  if (!phase.admitted && batchBreach(state.rules, state.usage, phase.calls.length) === undefined)
+  if (!phase.admitted && batchBreach(state.rules, state.usage, sizeOf(state.rules, phase.calls)) === undefined)
     return '`phase` exceeds a budget that is not used up.'
   const misplaced = phase.calls.find(({ callId, waiting }) =>
     waiting.some((item) => item.callId !== callId && !item.callId.startsWith(`${callId}/`)),

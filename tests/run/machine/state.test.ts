@@ -239,7 +239,7 @@ describe('the effect of each event', () => {
     const rules = { ...RULES, toolRetryBudgets: { a: 2 } }
     const failing = { ok: false, retryKind: 'ModelRetry' } as const
     const story = new Story({ rules }).asks()
-    for (const _ of [1, 2]) story.replies(calls('a')).completes('call_1', failing).asks()
+    for (let turn = 0; turn < 2; turn++) story.replies(calls('a')).completes('call_1', failing).asks()
     expect(story.state).toMatchObject({ streaks: { a: 2 } })
     story.replies(calls('a')).completes('call_1')
     expect(story.state).toMatchObject({ streaks: { a: 0 }, usage: { toolRetries: { a: 2 } } })
