@@ -16,7 +16,7 @@ const refund = defineTool({
   handler: ({ orderId, cents }) => `Refunded ${cents} cents of order ${orderId}.`,
 })
 
-await using harness = new Harness({ builtinTools: [], tools: [refund] })
+await using harness = new Harness({ tools: [refund] })
 const [answer] = process.argv.slice(2)
 const result =
   answer === undefined

@@ -20,7 +20,7 @@ const transfer = defineTool({
 })
 
 await using log = sqliteLog('runs.db')
-await using harness = new Harness({ builtinTools: [], tools: [transfer], log })
+await using harness = new Harness({ tools: [transfer], log })
 
 let transfers = 0
 const stream = (await hasStarted())

@@ -5,7 +5,6 @@ import { Harness } from 'thinharness'
 import { mcpStdio } from 'thinharness/mcp'
 
 await using harness = new Harness({
-  builtinTools: [],
   mcpServers: [
     mcpStdio({
       id: 'warehouse',

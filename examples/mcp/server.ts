@@ -5,7 +5,7 @@ import { warehouse } from './warehouse.js'
 
 console.error(`The warehouse uses the model ${process.env['THINHARNESS_MODEL'] ?? '(none)'}.`)
 
-await using harness = new Harness({ builtinTools: [], tools: [warehouse], limits: { modelRequests: 8 } })
+await using harness = new Harness({ tools: [warehouse], limits: { modelRequests: 8 } })
 const serving = await serveMcp(harness, {
   transport: 'stdio',
   name: 'warehouse',

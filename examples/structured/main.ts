@@ -19,7 +19,7 @@ const Verdict = z.object({
   letter: z.string().max(300).describe('The letter to the customer.'),
 })
 
-await using harness = new Harness({ builtinTools: [], tools: [lookupOrder], outputType: Verdict })
+await using harness = new Harness({ tools: [lookupOrder], outputType: Verdict })
 const { output, usage } = await harness.run('Is order 1042 late? Today is 2026-11-21.')
 
 // `output` has the type of `Verdict`. Invalid answers are sent back to the model, up to `outputRetries` times.

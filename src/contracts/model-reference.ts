@@ -1,4 +1,5 @@
 import { HarnessError } from './errors.js'
+import { OTHER_PROVIDERS } from './other-names.js'
 import { didYouMean } from '../util/suggest.js'
 
 /** `provider:model`, such as `anthropic:claude-sonnet-5`; for a local server `local:NAME@http://127.0.0.1:8080/v1`. */
@@ -27,10 +28,11 @@ export function parseModelRef(ref: ModelRef): ParsedModelRef {
     )
   }
   if (!isProviderName(provider)) {
+    const other = Object.hasOwn(OTHER_PROVIDERS, provider) ? ` ${OTHER_PROVIDERS[provider] ?? ''}` : undefined
     const known = PROVIDER_NAMES.map((name) => `\`${name}\``).join(', ')
     throw new HarnessError(
       'invalid_options',
-      `Unknown provider \`${provider}\` in the model \`${ref}\`.${didYouMean(provider, PROVIDER_NAMES)} Known: ${known}.`,
+      `Unknown provider \`${provider}\` in the model \`${ref}\`.${other ?? didYouMean(provider, PROVIDER_NAMES)} Known: ${known}.`,
     )
   }
   const at = provider === 'local' ? id.indexOf('@http') : -1

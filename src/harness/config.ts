@@ -68,7 +68,7 @@ End with a short statement of what you changed or found, and how you checked it.
 /** Parses the options of a harness and fills in their defaults. Does no I/O. Throws `invalid_options`. */
 export function resolveConfig<Output>(given: HarnessOptions<Output>): Config<Output> {
   const options = parseHarnessOptions(given)
-  const builtinTools = options.builtinTools ?? DEFAULT_TOOL_NAMES
+  const builtinTools = options.builtinTools ?? (options.root === undefined ? [] : DEFAULT_TOOL_NAMES)
   checkBuiltinTools(builtinTools)
   const tools = options.tools ?? []
   const outputType = options.outputType ?? null

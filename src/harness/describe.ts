@@ -90,7 +90,7 @@ function textOf(described: Omit<HarnessDescription, 'toString'>): string {
       return `server    ${printable(id)}: ${count} tools${required ? ', required' : ''}`
     }),
     ...warnings.map((warning) => `warning   ${printable(warning)}`),
-    ...tools.flatMap((tool) => toolLines(tool)),
+    ...(tools.length === 0 ? ['tools     none'] : tools.flatMap((tool) => toolLines(tool))),
     ...agents.flatMap(({ name, tools: own }) => [
       `agent     ${name}${own === null ? ': the tools of the run that calls it' : ''}`,
       ...(own ?? []).flatMap((tool) => toolLines(tool)),

@@ -5,6 +5,7 @@ import { invalidOptions, parse, runId } from '../contracts/parse.js'
 import type { ForkPoint } from '../run/replay/fork.js'
 import type { InputMessage } from '../run/stream/input.js'
 import { contentOf } from '../contracts/entry.js'
+import { HARNESS_NAMES, RUN_NAMES } from '../contracts/other-names.js'
 import type { Extension } from '../run/extension/extension.js'
 import type { SigningKey } from '../run/core/signature.js'
 import type { SkillsOptions } from '../toolbox/skills/options.js'
@@ -48,15 +49,28 @@ import { BUDGETS, OPTIONAL_BUDGETS } from '../contracts/limits.js'
 const model = leaf<ModelRef | Model>(
   'a reference such as `openai:gpt-5.5`, or an object with `openSession()`',
   (given) => typeof given === 'string' || (isObject(given) && typeof given['openSession'] === 'function'),
+  (given) =>
+    isObject(given) && 'specificationVersion' in given
+      ? 'This is a model of the AI SDK: use `fromAiSdk(model)` of `thinharness/providers`.'
+      : '',
 )
 
-const tools = list(
+const toolList = list(
   leaf<ToolSpec>(
     'a tool, made by `defineTool`',
     (given) => isObject(given) && typeof given['name'] === 'string' && typeof given['call'] === 'function',
   ),
-  'a list of tools',
 )
+
+/** Other libraries take an object with names as keys. */
+const tools: Shape<readonly ToolSpec[]> = {
+  expected: 'a list of tools',
+  read: (given) => {
+    if (Array.isArray(given)) return toolList.read(given)
+    const hint = isObject(given) ? ' Give a list, in which each tool, made by `defineTool`, has its `name`.' : ''
+    return mismatch('a list of tools', given, hint)
+  },
+}
 
 const names = list(string, 'a list of names')
 const log = having<NonNullable<RunOptions['log']>>("a log, such as `fileLog('./runs')`", 'append')
@@ -90,42 +104,45 @@ const signingKey = secret(
 const use = list(anything<Extension<never>>(), 'a list of extensions')
 const outputMode = oneOf('auto', 'native', 'tool', 'prompted', 'text')
 
-const HARNESS = partial<HarnessOptions<unknown>>({
-  ...BUDGETS,
-  use,
-  deps: functionOf(),
-  model,
-  settings,
-  signingKey,
-  prices,
-  tools,
-  log,
-  outputMode,
-  // The schema is read together with the mode.
-  outputType: anything(),
-  outputValidator: functionOf(),
-  outputRetries: integer(0),
-  toolRetries: integer(0),
-  toolExecution: oneOf('auto', 'sequential'),
-  root: string,
-  instructions: string,
-  builtinTools: list(
-    leaf<BuiltinToolName>('a name', (name) => typeof name === 'string'),
-    'a list of names',
-  ),
-  mcpServers: list(having('a server, made by `mcpStdio` and the like', 'tools'), 'a list of servers'),
-  // The rest is checked when they are loaded.
-  skills: leaf<SkillsOptions>(
-    'an object with `dirs`, a list of folders',
-    (given) => isObject(given) && Array.isArray(given['dirs']),
-  ),
-  ...FLOW_FIELDS,
-  subagents: anything(),
-  hooks: list(anything(), 'a list of hooks'),
-  wrapModelCall: list(functionOf(), 'a list of functions'),
-  wrapToolCall: list(functionOf(), 'a list of functions'),
-  tracing: list(having('a tracing'), 'a list of tracings'),
-})
+const HARNESS = partial<HarnessOptions<unknown>>(
+  {
+    ...BUDGETS,
+    use,
+    deps: functionOf(),
+    model,
+    settings,
+    signingKey,
+    prices,
+    tools,
+    log,
+    outputMode,
+    // The schema is read together with the mode.
+    outputType: anything(),
+    outputValidator: functionOf(),
+    outputRetries: integer(0),
+    toolRetries: integer(0),
+    toolExecution: oneOf('auto', 'sequential'),
+    root: string,
+    instructions: string,
+    builtinTools: list(
+      leaf<BuiltinToolName>('a name', (name) => typeof name === 'string'),
+      'a list of names',
+    ),
+    mcpServers: list(having('a server, made by `mcpStdio` and the like', 'tools'), 'a list of servers'),
+    // The rest is checked when they are loaded.
+    skills: leaf<SkillsOptions>(
+      'an object with `dirs`, a list of folders',
+      (given) => isObject(given) && Array.isArray(given['dirs']),
+    ),
+    ...FLOW_FIELDS,
+    subagents: anything(),
+    hooks: list(anything(), 'a list of hooks'),
+    wrapModelCall: list(functionOf(), 'a list of functions'),
+    wrapToolCall: list(functionOf(), 'a list of functions'),
+    tracing: list(having('a tracing'), 'a list of tracings'),
+  },
+  HARNESS_NAMES,
+)
 
 /** A copy of the options. Throws `invalid_options`. */
 export function parseHarnessOptions<Output>(given: HarnessOptions<Output>): HarnessOptions<Output> {
@@ -152,15 +169,18 @@ const SHARED: PartialFields<SharedOptions> = {
   input: having('an input port, made by `inputPort()`', 'send'),
 }
 
-const RUN = partial<RunOptions>({ ...SHARED, history: anything(), runId })
-const RESUME = partial<ResumeOptions>({ ...SHARED, configPolicy: oneOf('same', 'compatible', 'any') })
+const RUN = partial<RunOptions>({ ...SHARED, history: anything(), runId }, RUN_NAMES)
+const RESUME = partial<ResumeOptions>({ ...SHARED, configPolicy: oneOf('same', 'compatible', 'any') }, RUN_NAMES)
 
-const FORK = partial<ForkOptions>({
-  ...SHARED,
-  runId,
-  effects: oneOf('live', 'dry'),
-  mocks: record(functionOf()),
-})
+const FORK = partial<ForkOptions>(
+  {
+    ...SHARED,
+    runId,
+    effects: oneOf('live', 'dry'),
+    mocks: record(functionOf()),
+  },
+  RUN_NAMES,
+)
 
 const FORK_POINT = object<ForkPoint>({ afterTurn: integer(0), prompt: optional(anything()) })
 const REPLAY = partial<ReplayOptions>({ tools, instructions: string, use })
@@ -246,7 +266,7 @@ export function parsePrompt(prompt: InputMessage): InputMessage {
 /** Message arrays of other libraries resemble a prompt. */
 function messagesHint(prompt: unknown): string {
   const isMessages = Array.isArray(prompt) && prompt.some((part) => isObject(part) && 'role' in part)
-  return isMessages ? ' Pass an earlier conversation as `history`.' : ''
+  return isMessages ? ' Pass an earlier conversation as `history`: `fromMessages(messages)` makes one.' : ''
 }
 
 function hasParts(prompt: unknown): boolean {

@@ -38,11 +38,17 @@ export type DepsOption<Deps> = unknown extends Deps
 export interface HarnessOptions<Output = string, Deps = unknown> extends BudgetOptions, FlowOptions {
   /** Default: `$THINHARNESS_MODEL`. A run without either fails with `missing_model`. */
   readonly model?: ModelRef | Model | undefined
-  /** Workspace of the file tools. Default: the current folder. Created when a file tool first needs it. */
+  /**
+   * Workspace of the tools, such as the file tools, which a harness with a root has by default. Created when a file tool first
+   * needs it. Default: the current folder, and no file tools.
+   */
   readonly root?: string | undefined
   /** The system prompt. Default: a short one for work on files when there are built-in tools, else none. */
   readonly instructions?: string | undefined
-  /** Built-in tools by name, loaded when first used. Default: `read`, `write`, `edit`, `search`, `list`, `glob`. */
+  /**
+   * Built-in tools by name, loaded when first used. They work in `root`. Default: with a `root` the file tools `read`, `write`,
+   * `edit`, `search`, `list` and `glob`, otherwise none.
+   */
   readonly builtinTools?: readonly BuiltinToolName[] | undefined
   /** Your own tools, after the built-in ones. */
   readonly tools?: readonly ToolSpec<Deps>[] | undefined

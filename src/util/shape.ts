@@ -27,9 +27,17 @@ export function parseAs<T>(shape: Shape<T>, value: unknown, name: string): Parse
     : { ok: true, value: read }
 }
 
-/** A value that is kept as it is if it fits. */
-export function leaf<T>(expected: string, fits: (value: unknown) => boolean): Shape<T> {
-  return { expected, read: (value) => (fits(value) ? (value as T) : mismatch(expected, value)) }
+/** A value that is kept as it is if it fits. `hint` is a sentence about one that does not, or an empty string. */
+export function leaf<T>(expected: string, fits: (value: unknown) => boolean, hint = noHint): Shape<T> {
+  return { expected, read: (value) => (fits(value) ? (value as T) : mismatch(expected, value, spaced(hint(value)))) }
+}
+
+function noHint(_value: unknown): string {
+  return ''
+}
+
+function spaced(sentence: string): string {
+  return sentence === '' ? '' : ` ${sentence}`
 }
 
 export const string: Shape<string> = leaf('a string', (value) => typeof value === 'string')
@@ -177,19 +185,22 @@ export function withoutUndefined<T extends object>(options: T): Given<T> {
 /** Options with a value for each. */
 export type Complete<T> = Required<Given<T>>
 
+/** Sentences about unknown fields, by name. */
+export type Hints = Readonly<Record<string, string>>
+
 /** An object with these fields and no other. A field that is `undefined` counts as left out, and is not in the copy. */
-export function object<T>(fields: Fields<T>): Shape<T> {
+export function object<T>(fields: Fields<T>, hints: Hints = {}): Shape<T> {
   const members = new Map<string, Member>()
   for (const [key, field] of Object.entries(fields as Readonly<Record<string, Reader | OptionalReader>>)) {
     members.set(key, 'optional' in field ? [field.optional, true] : [field, false])
   }
-  return objectOf(members)
+  return objectOf(members, hints)
 }
 
 /** An object with any of these fields and no other. */
-export function partial<T>(fields: PartialFields<T>): Shape<T> {
+export function partial<T>(fields: PartialFields<T>, hints: Hints = {}): Shape<T> {
   const members = Object.entries(fields as Readonly<Record<string, Reader>>)
-  return objectOf(new Map(members.map(([key, shape]) => [key, [shape, true]])))
+  return objectOf(new Map(members.map(([key, shape]) => [key, [shape, true]])), hints)
 }
 
 interface Reader {
@@ -203,14 +214,14 @@ interface OptionalReader {
 
 type Member = readonly [shape: Reader, isOptional: boolean]
 
-function objectOf<T>(members: ReadonlyMap<string, Member>): Shape<T> {
+function objectOf<T>(members: ReadonlyMap<string, Member>, hints: Hints): Shape<T> {
   const expected = 'an object'
   return {
     expected,
     read: (value) => {
       if (!isObject(value)) return mismatch(expected, value)
       const strange = Object.keys(value).find((key) => !members.has(key))
-      if (strange !== undefined) return unknownKey(strange, members.keys())
+      if (strange !== undefined) return unknownKey(strange, members.keys(), hints)
       const copy: Record<string, unknown> = {}
       for (const [key, [shape, isOptional]] of members) {
         const given = value[key]
@@ -289,8 +300,9 @@ function strangeKey(expected: string, key: string): Mismatch {
   return new Mismatch({ path: [], expected: `an object with ${expected} as keys`, got: `\`${key}\``, hint: '' })
 }
 
-function unknownKey(key: string, known: Iterable<string>): Mismatch {
-  return new Mismatch({ path: [key], expected: null, got: '', hint: didYouMean(key, known) })
+function unknownKey(key: string, known: Iterable<string>, hints: Hints): Mismatch {
+  const hint = Object.hasOwn(hints, key) ? spaced(hints[key] ?? '') : didYouMean(key, known)
+  return new Mismatch({ path: [key], expected: null, got: '', hint })
 }
 
 function isWithin(value: unknown, least: number, most: number): boolean {

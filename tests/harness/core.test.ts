@@ -105,7 +105,7 @@ describe('tools of a harness', () => {
     const harness = harnessOf({ model: new ScriptedModel(), tools: [tool('a')] })
     expect(() => harness.addTool(tool('a'))).toThrow(expect.objectContaining(twice))
     expect(() => harness.stream('Go.', { tools: [tool('a')] })).toThrow(expect.objectContaining(twice))
-    expect(() => new Harness({ tools: [tool('read')] })).toThrow('Two tools have the name `read`')
+    expect(() => new Harness({ root: '.', tools: [tool('read')] })).toThrow('Two tools have the name `read`')
   })
 
   test('HC-33 the `after_tool_call` hook sees a handler that throws, with its error type', async () => {

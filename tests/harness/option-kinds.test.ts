@@ -15,7 +15,11 @@ test.each<[string, unknown, string]>([
     { instructions: ['Be kind.'] },
     'Expected `instructions` of `Harness` to be a string, got a list.',
   ],
-  ['one tool', { tools: {} }, 'Expected `tools` of `Harness` to be a list of tools, got an object.'],
+  [
+    'one tool',
+    { tools: {} },
+    'Expected `tools` of `Harness` to be a list of tools, got an object. Give a list, in which each tool, made by `defineTool`, has its `name`.',
+  ],
   [
     'a function as a tool',
     { tools: [() => 1] },

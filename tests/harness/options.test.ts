@@ -104,3 +104,24 @@ describe('built-in tools', () => {
     expect(model.requests[0]?.constants).toMatchObject({ tools: [], instructions: '' })
   })
 })
+
+describe('file tools by default', () => {
+  const toolsOf = async (options: HarnessOptions) => {
+    await using harness = new Harness({ model: new ScriptedModel(), ...options })
+    const description = await harness.describe()
+    return { names: description.tools.map(({ name }) => name), text: String(description) }
+  }
+
+  test('a harness without `root` and `builtinTools` has no file tools', async () => {
+    const { names, text } = await toolsOf({})
+    expect(names).toEqual([])
+    expect(text).toContain('\ntools     none')
+  })
+
+  test('a `root` brings the six file tools, and `builtinTools` names them without one', async () => {
+    const six = ['read', 'write', 'edit', 'search', 'list', 'glob']
+    expect((await toolsOf({ root: temporaryFolder() })).names).toEqual(six)
+    expect((await toolsOf({ builtinTools: ['read'] })).names).toEqual(['read'])
+    expect((await toolsOf({ root: temporaryFolder(), builtinTools: [] })).names).toEqual([])
+  })
+})

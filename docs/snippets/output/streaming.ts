@@ -3,7 +3,7 @@ import { z } from 'zod'
 
 const outputType = z.object({ title: z.string(), steps: z.array(z.string()) })
 
-await using harness = new Harness({ model: 'openai:gpt-5.5', builtinTools: [], outputType })
+await using harness = new Harness({ model: 'openai:gpt-5.5', outputType })
 const stream = harness.stream('How is tea made?', { deltas: true })
 
 let latest = ''

@@ -5,7 +5,6 @@ const known = new Set(['order-7', 'order-9'])
 
 await using harness = new Harness({
   model: 'openai:gpt-5.5',
-  builtinTools: [],
   outputType: z.object({ order: z.string() }),
   outputValidator({ order }) {
     if (!known.has(order)) throw new ModelRetry(`There is no ${order}. Known orders: ${[...known].join(', ')}.`)

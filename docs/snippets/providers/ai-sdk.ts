@@ -4,5 +4,5 @@ import { fromAiSdk } from 'thinharness/providers'
 
 const provider = createOpenAI()
 const model = fromAiSdk(provider('gpt-5.5'), { reasoningEffort: 'low' })
-await using harness = new Harness({ model, builtinTools: [] })
+await using harness = new Harness({ model })
 console.log((await harness.run('Name three rivers in Kenya.')).text)

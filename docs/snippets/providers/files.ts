@@ -1,7 +1,7 @@
 import { readFile } from 'node:fs/promises'
 import { Harness } from 'thinharness'
 
-await using harness = new Harness({ model: 'anthropic:claude-sonnet-5', builtinTools: [] })
+await using harness = new Harness({ model: 'anthropic:claude-sonnet-5' })
 const { text } = await harness.run([
   { type: 'text', text: 'Does the drawing match the contract?' },
   { type: 'image', data: await readFile('drawing.png', 'base64'), mediaType: 'image/png' },

@@ -8,5 +8,5 @@ for (const [name, check] of Object.entries(checks)) {
   console.log(`${name}: ${check.found}${check.found === 'yes' ? '' : ` (${check.because})`}`)
 }
 
-await using harness = new Harness({ model: openaiCompatible('qwen3', { baseUrl, capabilities }), builtinTools: [] })
+await using harness = new Harness({ model: openaiCompatible('qwen3', { baseUrl, capabilities }) })
 console.log((await harness.run('Name three rivers in Kenya.')).text)

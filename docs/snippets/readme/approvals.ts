@@ -10,7 +10,7 @@ const refund = defineTool({
   handler: ({ orderId, cents }) => `Refunded ${cents} cents of order ${orderId}.`,
 })
 
-await using harness = new Harness({ model: 'anthropic:claude-sonnet-5', builtinTools: [], tools: [refund] })
+await using harness = new Harness({ model: 'anthropic:claude-sonnet-5', tools: [refund] })
 let result = await harness.run('Order 1042 arrived broken. It cost 64.50 euros. Please refund it.')
 
 while (result.stopReason === 'approval_required') {

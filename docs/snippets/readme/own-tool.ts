@@ -4,7 +4,6 @@ import { lookupOrder } from './lookup-order.js'
 
 await using harness = new Harness({
   model: 'anthropic:claude-sonnet-5',
-  builtinTools: [],
   tools: [lookupOrder],
   outputType: z.object({ late: z.boolean(), reason: z.string() }),
 })

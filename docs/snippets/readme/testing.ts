@@ -4,7 +4,7 @@ import { ScriptedModel } from 'thinharness/testing'
 import { lookupOrder } from './lookup-order.js'
 
 const model = new ScriptedModel().calls('lookup_order', { id: '1042' }).says('It is in transit.')
-await using harness = new Harness({ model, builtinTools: [], tools: [lookupOrder] })
+await using harness = new Harness({ model, tools: [lookupOrder] })
 
 const result = await harness.run('Where is order 1042?')
 

@@ -2,7 +2,7 @@ import { fileLog, Harness } from 'thinharness'
 import { lookupOrder } from '../readme/lookup-order.js'
 
 const log = fileLog('./runs')
-await using harness = new Harness({ model: 'openai:gpt-5.5', builtinTools: [], tools: [lookupOrder], log })
+await using harness = new Harness({ model: 'openai:gpt-5.5', tools: [lookupOrder], log })
 
 await harness.run('Why is order 1042 late?', { runId: 'run_1042' })
 const fork = await harness.fork(

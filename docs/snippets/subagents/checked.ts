@@ -16,6 +16,6 @@ const clerk = defineSubagent({
   onLimit: 'answer',
 })
 
-await using harness = new Harness({ model: 'anthropic:claude-sonnet-5', builtinTools: [], subagents: [clerk] })
+await using harness = new Harness({ model: 'anthropic:claude-sonnet-5', subagents: [clerk] })
 const { text, toolCallRecords } = await harness.run('Do we have the thing that gives light?')
 console.log(text, `(${toolCallRecords.length} task delegated)`)
