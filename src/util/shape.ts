@@ -28,12 +28,12 @@ export function parseAs<T>(shape: Shape<T>, value: unknown, name: string): Parse
 }
 
 /** A value that is kept as it is if it fits. `hint` is a sentence about one that does not, or an empty string. */
-export function leaf<T>(expected: string, fits: (value: unknown) => boolean, hint = noHint): Shape<T> {
+export function leaf<T>(
+  expected: string,
+  fits: (value: unknown) => boolean,
+  hint: (value: unknown) => string = () => '',
+): Shape<T> {
   return { expected, read: (value) => (fits(value) ? (value as T) : mismatch(expected, value, spaced(hint(value)))) }
-}
-
-function noHint(_value: unknown): string {
-  return ''
 }
 
 function spaced(sentence: string): string {
