@@ -127,12 +127,13 @@ export type {
   TurnOptions,
 } from './contracts/model.js'
 export type { ModelRef } from './contracts/model-reference.js'
-export { textOf, toolCallsOf } from './contracts/entry.js'
+export { resultForModel, textOf, toolCallsOf } from './contracts/entry.js'
 export type {
   AssistantEntry,
   AssistantPart,
   ContentPart,
   ContentSource,
+  FailureMark,
   FinishReason,
   NativePart,
   OpaquePart,

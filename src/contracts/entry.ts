@@ -1,4 +1,5 @@
-import type { JsonValue } from '../util/json.js'
+import { isObject, parseJson } from '../util/json.js'
+import type { JsonObject, JsonValue } from '../util/json.js'
 
 /**
  * One line of a conversation, neutral between providers. Entries are only ever appended: they are never edited and
@@ -44,7 +45,10 @@ export interface ToolEntry extends EntryStamp {
   readonly role: 'tool'
   readonly callId: string
   readonly name: string
-  /** The envelope's JSON text; as parts when the tool also returned images or files (the envelope comes first). */
+  /**
+   * The envelope's JSON text; as parts when the tool also returned images or files (the envelope comes first). The model reads
+   * the content of the envelope: `resultForModel`.
+   */
   readonly content: string | readonly ContentPart[]
   readonly isError: boolean
   /** The source of the content, if the tool declares it. */
@@ -174,4 +178,49 @@ export function toolCallsOf(parts: readonly AssistantPart[]): ToolCallPart[] {
   const calls: ToolCallPart[] = []
   for (const part of parts) if (part.type === 'tool_call') calls.push(part)
   return calls
+}
+
+/** How an API marks a failed result: a flag of its own, or the prefix `Error: ` for an API without one. */
+export type FailureMark = 'flag' | 'prefix'
+
+/**
+ * A tool's result as the model reads it: the content of its envelope and its parts. Of the metadata, it says in words that a
+ * failure can be corrected and that a person edited the arguments; the rest is for hooks and hosts. Text that is not exactly an
+ * envelope, such as a result from another library's history or in a view, is unchanged.
+ */
+export function resultForModel(
+  { content, isError }: Pick<ToolEntry, 'content' | 'isError'>,
+  mark: FailureMark,
+): string | readonly ContentPart[] {
+  const [first, ...others] = typeof content === 'string' ? [{ type: 'text' as const, text: content }] : content
+  const envelope = first?.type === 'text' ? envelopeIn(first.text) : null
+  if (envelope === null) return content
+  const text = wordsOf(envelope, isError ? mark : null)
+  if (typeof content === 'string') return text
+  return text === '' ? others : [{ type: 'text', text }, ...others]
+}
+
+interface EnvelopeRead {
+  readonly content: string
+  readonly metadata: JsonObject
+}
+
+function envelopeIn(text: string): EnvelopeRead | null {
+  if (!text.startsWith('{')) return null
+  const parsed = parseJson(text)
+  if (!parsed.ok || !isObject(parsed.value) || Object.keys(parsed.value).length !== 3) return null
+  const { ok, content, metadata } = parsed.value
+  return typeof ok === 'boolean' && typeof content === 'string' && isObject(metadata) ? { content, metadata } : null
+}
+
+const SAYS_AGAIN = /\b(?:again|retry)\b/i
+
+/** `failed`: how a failure is marked; null for a success. */
+function wordsOf({ content, metadata }: EnvelopeRead, failed: FailureMark | null): string {
+  const { edited_arguments: edited, retry } = metadata
+  const lines = edited === undefined ? [] : [`[A person changed the arguments of this call to ${JSON.stringify(edited)}]`]
+  lines.push(content)
+  if (failed !== null && retry === true && !SAYS_AGAIN.test(content)) lines.push('Correct this and call the tool again.')
+  const text = lines.join('\n')
+  return failed === 'prefix' && !text.startsWith('Error: ') ? `Error: ${text}` : text
 }

@@ -1,5 +1,5 @@
-import { textOf, toolCallsOf } from '../index.js'
-import type { JsonObject, ModelToolCall, TranscriptEntry } from '../index.js'
+import { resultForModel, textOf, toolCallsOf } from '../index.js'
+import type { ModelToolCall, TranscriptEntry } from '../index.js'
 import { isObject } from '../util/json.js'
 
 /** One message of a conversation, in the same form for transcripts and every wire format. */
@@ -12,19 +12,25 @@ export type ScriptMessage =
       readonly notice?: true
     }
   | { readonly role: 'assistant'; readonly text: string; readonly calls: readonly HeardCall[] }
-  | { readonly role: 'tool'; readonly callId: string; readonly content: MessageContent }
+  | {
+      readonly role: 'tool'
+      readonly callId: string
+      readonly content: MessageContent
+      /** Absent for an API without a flag for failures. */
+      readonly isError?: boolean
+    }
 
 export type MessageContent = string | readonly unknown[]
 
 /** A tool call of an earlier reply. */
 export type HeardCall = ModelToolCall
 
-/** The result of a tool call: the envelope that the harness sends, and images or files after it. */
+/** The result of a tool call as the model reads it: its text, and images or files after it. */
 export interface HeardOutput {
   readonly callId: string
+  /** False for a failure, by the flag of the API or, if it has none, by the prefix `Error: `. */
   readonly ok: boolean
   readonly content: string
-  readonly metadata: JsonObject
   readonly parts?: readonly unknown[]
 }
 
@@ -82,16 +88,15 @@ function joined(contents: readonly MessageContent[]): MessageContent {
   return contents.flatMap((content) => (typeof content === 'string' ? [{ type: 'text', text: content }] : content))
 }
 
-function heardOutput({ callId, content }: ScriptMessage & { role: 'tool' }): HeardOutput {
+const FAILURE = /^Error: /
+
+function heardOutput({ callId, content, isError }: ScriptMessage & { role: 'tool' }): HeardOutput {
   const [first, ...others] = typeof content === 'string' ? [content] : content
-  const text = textIn(first) ?? ''
-  const envelope = parsedOf(text)
-  const parts = others.length === 0 ? {} : { parts: others }
-  if (!isObject(envelope) || typeof envelope['content'] !== 'string') {
-    return { callId, ok: false, content: text, metadata: {}, ...parts }
-  }
-  const metadata = isObject(envelope['metadata']) ? (envelope['metadata'] as JsonObject) : {}
-  return { callId, ok: envelope['ok'] === true, content: envelope['content'], metadata, ...parts }
+  const text = textIn(first)
+  // A result may have no text.
+  const parts = text === undefined && first !== undefined ? [first, ...others] : others
+  const failed = isError ?? FAILURE.test(text ?? '')
+  return { callId, ok: !failed, content: text ?? '', ...(parts.length > 0 && { parts }) }
 }
 
 /** An entry of a transcript as a message. */
@@ -100,7 +105,12 @@ export function messageOf(entry: TranscriptEntry): ScriptMessage {
     case 'user':
       return { role: 'user', content: contentOf(entry.content), ...(entry.notice && { notice: true }) }
     case 'tool':
-      return { role: 'tool', callId: entry.callId, content: entry.content }
+      return {
+        role: 'tool',
+        callId: entry.callId,
+        content: resultForModel(entry, 'flag'),
+        isError: entry.isError,
+      }
     case 'assistant': {
       const calls = toolCallsOf(entry.parts)
       return { role: 'assistant', text: textOf(entry.parts), calls: calls.map(withoutNative) }

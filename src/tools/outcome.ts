@@ -1,7 +1,7 @@
 import type { ContentPart } from '../contracts/entry.js'
 import type { JsonObject, JsonValue } from '../util/json.js'
 
-/** How one tool call ended, for the loop. The model reads its envelope. */
+/** How one tool call ended, for the loop. Its envelope is recorded, and the model reads the content. */
 export type ToolOutcome =
   | {
       readonly kind: 'succeeded'

@@ -4,16 +4,16 @@ import type { JsonObject, JsonValue } from '../util/json.js'
 import { parse } from '../contracts/parse.js'
 import { boolean, leaf, list, object, optional } from '../util/shape.js'
 import type { ToolOutcome } from './outcome.js'
-import { plainJson, plainJsonText } from '../util/plain-json.js'
+import { compactText, plainJson } from '../util/plain-json.js'
 
 export interface ToolResultFields {
-  /** For the model: a string unchanged, anything else as JSON. */
+  /** For the model: a string unchanged, anything else as compact JSON. */
   readonly content: unknown
-  /** Data for the model and for hooks, in addition to the text; snake_case keys. Default: none. */
+  /** Data for hooks and hosts, which the model does not read; snake_case keys. Default: none. */
   readonly metadata?: object | undefined
   /**
-   * Default true. A failed result names its class in `metadata.error_type`; with `metadata.retry: true` it counts
-   * against the tool's retry budget.
+   * Default true. A failed result names its class in `metadata.error_type`; with `metadata.retry: true` the model is asked to
+   * correct the call, and it counts against the tool's retry budget.
    */
   readonly ok?: boolean | undefined
   /** Images and files for the model, in addition to the text. */
@@ -38,8 +38,9 @@ export class ToolResult {
   constructor(fields: ToolResultFields) {
     const { content, metadata, ok = true, parts = [] } = parse(FIELDS, fields, '`ToolResult`')
     this.ok = ok
-    this.content = contentOf(content)
-    Object.assign(this, valueOf(content))
+    const { content: text, value } = rendered(content)
+    this.content = text
+    if (value !== undefined) this.value = value
     this.metadata = plainObject(metadata)
     this.parts = parts
   }
@@ -47,13 +48,13 @@ export class ToolResult {
 
 /**
  * The outcome of a handler's return value: the fields of a `ToolResult` or of a succeeded or failed `ToolOutcome`, a
- * string unchanged, any other value as key-sorted JSON. Never throws.
+ * string unchanged, any other value as compact JSON. Never throws.
  */
 export function outcomeOf(returned: unknown): ToolOutcome {
   if (typeof returned === 'string') return { kind: 'succeeded', content: returned }
   if (returned instanceof ToolResult) return outcomeOfResult(returned)
   if (isGivenOutcome(returned)) return returned
-  return { kind: 'succeeded', content: contentOf(returned), ...valueOf(returned) }
+  return { kind: 'succeeded', ...rendered(returned) }
 }
 
 /** True for a well-formed outcome of any kind. */
@@ -68,14 +69,12 @@ export function isOutcome(value: unknown): value is ToolOutcome {
 /** For the model, if a tool returns nothing. */
 const NOTHING = 'The tool ran and returned nothing.'
 
-function contentOf(value: unknown): string {
-  if (typeof value === 'string') return value
-  return value === undefined ? NOTHING : plainJsonText(value)
-}
-
-/** A copy of a value that is no string. */
-function valueOf(returned: unknown): { readonly value?: JsonValue } {
-  return typeof returned === 'string' || returned === undefined ? {} : { value: plainJson(returned) }
+/** The text of a value for the model, and a copy of the value if it is no string. */
+function rendered(returned: unknown): { readonly content: string; readonly value?: JsonValue } {
+  if (typeof returned === 'string') return { content: returned }
+  if (returned === undefined) return { content: NOTHING }
+  const value = plainJson(returned)
+  return { content: compactText(value), value }
 }
 
 /** Metadata are JSON by their type; the values of a handler are not always. */

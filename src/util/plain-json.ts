@@ -6,15 +6,19 @@ import type { JsonValue } from './json.js'
  * pairs, a `Set` a list. Stops after 200,000 values, 60 million characters or 100 levels, with a note.
  */
 export function plainJson(value: unknown): JsonValue {
-  return new Copier(false).copy(value) ?? null
+  return new Copier().copy(value) ?? null
 }
 
-/** The same as text, with an indent of 2 and the keys of objects sorted. */
+/** The same as compact JSON text. */
 export function plainJsonText(value: unknown): string {
+  return compactText(plainJson(value))
+}
+
+/** Compact JSON text; a note if it would be longer than the longest string. */
+export function compactText(value: JsonValue): string {
   try {
-    return JSON.stringify(new Copier(true).copy(value) ?? null, null, 2)
+    return JSON.stringify(value)
   } catch (error) {
-    // The longest string that there can be is not long enough.
     return `[a result that is too large to be shown: ${readable(error)}]`
   }
 }
@@ -35,14 +39,9 @@ const MOST_CHARS = 60_000_000
 const MOST_LEVELS = 100
 
 class Copier {
-  readonly #sorted: boolean
   readonly #above = new Set<object>()
   #values = 0
   #chars = 0
-
-  constructor(sorted: boolean) {
-    this.#sorted = sorted
-  }
 
   /** `undefined` for values that an object leaves out. */
   copy(value: unknown): JsonValue | undefined {
@@ -107,7 +106,6 @@ class Copier {
 
   #entries(entries: [string, () => unknown][]): JsonValue {
     const copies: [string, JsonValue | undefined][] = []
-    if (this.#sorted) entries.sort(([left], [right]) => (left < right ? -1 : 1))
     for (const [key, read] of entries) {
       if (this.#isFull()) {
         copies.push(['[more]', '[more was left out]'])

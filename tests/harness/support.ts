@@ -28,12 +28,8 @@ export function tool(
 }
 
 /** What a model hears of a call. */
-export function output(
-  callId: string,
-  content: string,
-  { ok = true, ...metadata }: JsonObject & { ok?: boolean } = {},
-): HeardOutput {
-  return { callId, ok, content, metadata }
+export function output(callId: string, content: string, { ok = true }: { ok?: boolean } = {}): HeardOutput {
+  return { callId, ok, content }
 }
 
 /** All events of a stream; its failure is thrown behind them, so it is given back here. */

@@ -1,3 +1,4 @@
+import { resultForModel } from '../../contracts/entry.js'
 import type { ToolEntry, TranscriptEntry } from '../../contracts/entry.js'
 import type { JsonObject } from '../../util/json.js'
 import { acceptedName } from '../wire/calls.js'
@@ -62,9 +63,11 @@ interface Output {
 }
 
 /** A single text unless the result contains a file: in a list of parts, the specification has no mark for an error. */
-function outputOf({ content, isError }: ToolEntry, rules: EncodeRules): Output {
+function outputOf(entry: ToolEntry, rules: EncodeRules): Output {
   const { traits, version } = rules
-  const type = isError && traits.plainErrors !== true ? 'error-text' : 'text'
+  const isFlagged = traits.errorFlag === true && typeof entry.content === 'string'
+  const content = resultForModel(entry, isFlagged ? 'flag' : 'prefix')
+  const type = entry.isError && traits.plainErrors !== true ? 'error-text' : 'text'
   if (typeof content === 'string') return { output: { type, value: content }, files: [] }
   const texts: string[] = []
   const inside: JsonObject[] = []

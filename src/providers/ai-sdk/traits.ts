@@ -24,6 +24,8 @@ export interface ProviderTraits {
   readonly callIds?: RegExp
   /** Its API has no mark for a failed result, and the provider would write one into the text. */
   readonly plainErrors?: true
+  /** Its API has a mark for a failed result, which the provider sets. */
+  readonly errorFlag?: true
   /** Media types that it accepts within a tool's result. */
   readonly resultMedia?: RegExp
   /** Fields of provider metadata; reasoning needs one of them to be sent back. */
@@ -71,6 +73,7 @@ const ANTHROPIC_ELSEWHERE: ProviderTraits = {
   optionKeys: ['anthropic'],
   effort: anthropicThinking,
   callIds: /^[a-zA-Z0-9_-]+$/,
+  errorFlag: true,
   resultMedia: IMAGES_AND_PDF,
   seals: ['signature', 'redactedData'],
   capabilities: { supportsJsonSchemaOutput: true },

@@ -8,6 +8,7 @@ import type {
   TranscriptEntry,
   UserEntry,
 } from '../../contracts/entry.js'
+import { resultForModel } from '../../contracts/entry.js'
 import { isObject } from '../../util/json.js'
 import type { JsonObject, JsonValue } from '../../util/json.js'
 import { acceptedCallId, acceptedName, argumentsObject } from '../wire/calls.js'
@@ -49,7 +50,9 @@ interface Batch {
 }
 
 /** A result that is an error may contain text only. */
-function addResult({ results, media }: Batch, { callId, content, isError }: ToolEntry): void {
+function addResult({ results, media }: Batch, entry: ToolEntry): void {
+  const { callId, isError } = entry
+  const content = resultForModel(entry, 'flag')
   const blocks = typeof content === 'string' ? [] : resultBlocks(content)
   const inside = typeof content === 'string' ? content : isError ? blocks.filter(isText) : blocks
   if (isError) media.push(...blocks.filter((block) => !isText(block)))

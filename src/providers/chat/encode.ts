@@ -1,3 +1,4 @@
+import { resultForModel } from '../../contracts/entry.js'
 import type { ToolEntry, TranscriptEntry } from '../../contracts/entry.js'
 import type { JsonObject } from '../../util/json.js'
 import { assistantMessage } from './assistant.js'
@@ -40,7 +41,8 @@ interface EncodedResult {
   readonly shown: readonly JsonObject[]
 }
 
-function encodeResult({ name, content }: ToolEntry, id: string, rules: ContentRules): EncodedResult {
+function encodeResult(entry: ToolEntry, id: string, rules: ContentRules): EncodedResult {
+  const content = resultForModel(entry, 'prefix')
   const message = (text: string): JsonObject => ({ role: 'tool', tool_call_id: id, content: text })
   if (typeof content === 'string') return { message: message(content), shown: [] }
   const texts: string[] = []
@@ -52,6 +54,6 @@ function encodeResult({ name, content }: ToolEntry, id: string, rules: ContentRu
     else media.push(form.part)
   }
   if (media.length === 0) return { message: message(texts.join('\n\n')), shown: [] }
-  const origin = textPart(`From the result of the call \`${id}\` of \`${name}\`:`)
+  const origin = textPart(`From the result of the call \`${id}\` of \`${entry.name}\`:`)
   return { message: message(texts.join('\n\n')), shown: [origin, ...media] }
 }

@@ -1,3 +1,4 @@
+import { resultForModel } from '../../contracts/entry.js'
 import type { AssistantEntry, AssistantPart, ToolCallPart, ToolEntry, TranscriptEntry } from '../../contracts/entry.js'
 import { isObject } from '../../util/json.js'
 import type { JsonObject } from '../../util/json.js'
@@ -150,7 +151,7 @@ function encodeCall(part: ToolCallPart, item: JsonObject | undefined): JsonObjec
 function encodeResult(entry: ToolEntry, inputs: Inputs, native: NativeData | undefined): JsonObject {
   const item = native?.kind === 'item' ? native.item : undefined
   const type = isCustom(item) ? 'custom_tool_call_output' : 'function_call_output'
-  const output = toolOutput(entry.content, inputs)
+  const output = toolOutput(resultForModel(entry, 'prefix'), inputs)
   // The result of a call by a program of the model goes back to that program.
   const caller = isObject(item?.['caller']) ? { caller: item['caller'] } : {}
   return { type, call_id: acceptedCallId(entry.callId, CALL_ID), output, ...caller }

@@ -154,7 +154,7 @@ export interface DurablePayloads {
     readonly message: string | null
     /** From start to outcome, in ms. */
     readonly durationMs: number
-    /** The envelope's JSON text, as the model reads it. */
+    /** The envelope's JSON text; the model reads its content. */
     readonly output: string
     /** The value that the tool returned, as JSON; absent if its text is the value, was shortened, or was replaced by a hook. */
     readonly value?: JsonValue
