@@ -208,9 +208,11 @@ interface EnvelopeRead {
 function envelopeIn(text: string): EnvelopeRead | null {
   if (!text.startsWith('{')) return null
   const parsed = parseJson(text)
-  if (!parsed.ok || !isObject(parsed.value) || Object.keys(parsed.value).length !== 3) return null
-  const { ok, content, metadata } = parsed.value
-  return typeof ok === 'boolean' && typeof content === 'string' && isObject(metadata) ? { content, metadata } : null
+  if (!parsed.ok || !isObject(parsed.value)) return null
+  // A hook may have left out the metadata.
+  const { ok, content, metadata = {}, ...others } = parsed.value
+  const isEnvelope = typeof ok === 'boolean' && typeof content === 'string' && Object.keys(others).length === 0
+  return isEnvelope && isObject(metadata) ? { content, metadata } : null
 }
 
 const SAYS_AGAIN = /\b(?:again|retry)\b/i
@@ -218,9 +220,11 @@ const SAYS_AGAIN = /\b(?:again|retry)\b/i
 /** `failed`: how a failure is marked; null for a success. */
 function wordsOf({ content, metadata }: EnvelopeRead, failed: FailureMark | null): string {
   const { edited_arguments: edited, retry } = metadata
-  const lines = edited === undefined ? [] : [`[A person changed the arguments of this call to ${JSON.stringify(edited)}]`]
+  const lines =
+    edited === undefined ? [] : [`[A person changed the arguments of this call to ${JSON.stringify(edited)}]`]
   lines.push(content)
-  if (failed !== null && retry === true && !SAYS_AGAIN.test(content)) lines.push('Correct this and call the tool again.')
+  if (failed !== null && retry === true && !SAYS_AGAIN.test(content))
+    lines.push('Correct this and call the tool again.')
   const text = lines.join('\n')
   return failed === 'prefix' && !text.startsWith('Error: ') ? `Error: ${text}` : text
 }

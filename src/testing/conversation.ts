@@ -1,5 +1,5 @@
 import { resultForModel, textOf, toolCallsOf } from '../index.js'
-import type { ModelToolCall, TranscriptEntry } from '../index.js'
+import type { FailureMark, ModelToolCall, TranscriptEntry } from '../index.js'
 import { isObject } from '../util/json.js'
 
 /** One message of a conversation, in the same form for transcripts and every wire format. */
@@ -99,8 +99,8 @@ function heardOutput({ callId, content, isError }: ScriptMessage & { role: 'tool
   return { callId, ok: !failed, content: text ?? '', ...(parts.length > 0 && { parts }) }
 }
 
-/** An entry of a transcript as a message. */
-export function messageOf(entry: TranscriptEntry): ScriptMessage {
+/** An entry of a transcript as a message of an API that marks failures so. */
+export function messageOf(entry: TranscriptEntry, mark: FailureMark = 'flag'): ScriptMessage {
   switch (entry.role) {
     case 'user':
       return { role: 'user', content: contentOf(entry.content), ...(entry.notice && { notice: true }) }
@@ -108,8 +108,8 @@ export function messageOf(entry: TranscriptEntry): ScriptMessage {
       return {
         role: 'tool',
         callId: entry.callId,
-        content: resultForModel(entry, 'flag'),
-        isError: entry.isError,
+        content: resultForModel(entry, mark),
+        ...(mark === 'flag' && { isError: entry.isError }),
       }
     case 'assistant': {
       const calls = toolCallsOf(entry.parts)

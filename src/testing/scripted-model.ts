@@ -182,7 +182,11 @@ function modelRequest(
   options: TurnOptions,
 ): ModelRequest {
   const tools = constants.tools.map((tool) => tool.name)
-  const request = scriptRequest(transcript.map(messageOf), constants.instructions, tools)
+  const request = scriptRequest(
+    transcript.map((entry) => messageOf(entry)),
+    constants.instructions,
+    tools,
+  )
   return { ...request, transcript, constants, options }
 }
 

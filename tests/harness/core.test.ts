@@ -31,7 +31,7 @@ describe('the request of a run', () => {
     expect(model.requests[0]?.constants.tools).toEqual([{ name: 'double', description: 'Doubles.', parameters }])
     expect(model.heard[1]).toEqual({
       kind: 'tool_outputs',
-      outputs: [output('call_1', '{\n  "given": 4,\n  "twice": 8\n}')],
+      outputs: [output('call_1', '{"given":4,"twice":8}')],
     })
   })
 
@@ -53,7 +53,7 @@ describe('the request of a run', () => {
     })
     expect(seen).toEqual([{ n: 2, unit: 'cm' }])
     expect(model.heard[1]).toMatchObject({
-      outputs: [{ ok: false, metadata: { error_type: 'ValidationError', retry: true, tool: 'take' } }],
+      outputs: [{ ok: false, content: expect.stringContaining('Correct this and call `take` again') as string }],
     })
   })
 
@@ -61,7 +61,7 @@ describe('the request of a run', () => {
     using model = new ScriptedModel().calls('take', '{"n": 1').says('Done.')
     await harnessOf({ model, tools: [tool('take')] }).run('Take.')
     expect(model.heard[1]).toMatchObject({
-      outputs: [{ callId: 'call_1', ok: false, metadata: { error_type: 'InvalidArguments', retry: true } }],
+      outputs: [{ callId: 'call_1', ok: false, content: expect.stringContaining('again') as string }],
     })
   })
 
@@ -149,7 +149,7 @@ describe('tools of a harness', () => {
     await harnessOf({ model, tools: [tool('bad', () => Promise.reject(new TypeError('No.')))] }).run('Go.')
     expect(model.heard[1]).toEqual({
       kind: 'tool_outputs',
-      outputs: [output('call_1', 'TypeError: No.', { ok: false, error_type: 'TypeError' })],
+      outputs: [output('call_1', 'TypeError: No.', { ok: false })],
     })
   })
 
@@ -192,7 +192,9 @@ describe('tools of a harness', () => {
     const harness = harnessOf({ model, tools: [adding] })
     await harness.run('Go.')
     expect(added).not.toHaveBeenCalled()
-    expect(model.heard[2]).toMatchObject({ outputs: [{ ok: false, metadata: { error_type: 'NotFound' } }] })
+    expect(model.heard[2]).toMatchObject({
+      outputs: [{ ok: false, content: expect.stringContaining('unknown tool') as string }],
+    })
     await harness.run('Go.')
     expect(added).toHaveBeenCalledTimes(1)
     expect(model.heard[4]).toEqual({ kind: 'tool_outputs', outputs: [output('x', 'late')] })

@@ -32,7 +32,7 @@ describe('a run with a provider', () => {
     expect(first).not.toHaveProperty('previous_response_id')
     expect(second).toMatchObject({
       previous_response_id: expect.stringMatching(/^resp/) as string,
-      input: [{ type: 'function_call_output', call_id: 'call_a', output: '{"ok":true,"content":"2","metadata":{}}' }],
+      input: [{ type: 'function_call_output', call_id: 'call_a', output: '2' }],
     })
     expect(JSON.stringify(provider.requests)).not.toContain('acme-7')
   })

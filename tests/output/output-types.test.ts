@@ -103,7 +103,7 @@ describe('a validator of the caller', () => {
     expect([result.output, result.usage.outputRetries]).toEqual([{ answer: 'yes' }, 1])
     const content = `${FAILED}\n\nSay yes.\n\nCall \`final_result\` again with valid arguments.`
     expect(model.heard[2]).toMatchObject({
-      outputs: [output('call_2', content, { ok: false, error_type: 'ValidationError', retry: true })],
+      outputs: [output('call_2', content, { ok: false })],
     })
     const [, context] = seen[0]!
     expect(seen.map(([said]) => said)).toEqual(['no', 'yes'])

@@ -96,7 +96,7 @@ describe('an invalid answer', () => {
     const content = `${FAILED}\n\n- answer: expected a string, got a number\n\nCall \`final_result\` again with valid arguments.`
     expect(model.heard[1]).toEqual({
       kind: 'tool_outputs',
-      outputs: [output('call_1', content, { ok: false, error_type: 'ValidationError', retry: true })],
+      outputs: [output('call_1', content, { ok: false })],
     })
   })
 

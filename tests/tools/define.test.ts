@@ -53,7 +53,7 @@ describe('defineTool', () => {
     })
     expect(await callTool(tool, { number: 3, name: 'x' })).toEqual({
       ok: true,
-      content: '{\n  "name": "X",\n  "number": 3,\n  "size": 20\n}',
+      content: '{"name":"X","number":3,"size":20}',
       metadata: {},
       value: { name: 'X', number: 3, size: 20 },
     })

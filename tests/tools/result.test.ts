@@ -30,38 +30,34 @@ describe('the result of a handler', () => {
     ['a number', 1.5, '1.5'],
     ['a boolean', false, 'false'],
     [
-      'an object with its keys sorted, in depth',
+      'an object as compact JSON, in the order of its keys',
       { b: [{ z: 1, a: 'é' }], a: null },
-      '{\n  "a": null,\n  "b": [\n    {\n      "a": "é",\n      "z": 1\n    }\n  ]\n}',
+      '{"b":[{"z":1,"a":"é"}],"a":null}',
     ],
     ['an empty list', [], '[]'],
-    ['fields without a value left out, items kept', { a: undefined, b: [undefined] }, '{\n  "b": [\n    null\n  ]\n}'],
+    ['fields without a value left out, items kept', { a: undefined, b: [undefined] }, '{"b":[null]}'],
     [
       'what has a JSON form in that form',
       [new Date(0), new Money(), new URL('http://a/')],
-      '[\n  "1970-01-01T00:00:00.000Z",\n  {\n    "amount": 0.05,\n    "currency": "EUR"\n  },\n  "http://a/"\n]',
+      '["1970-01-01T00:00:00.000Z",{"amount":0.05,"currency":"EUR"},"http://a/"]',
     ],
-    [
-      'numbers that JSON lacks as text',
-      [NaN, -Infinity, 10n ** 20n],
-      '[\n  "NaN",\n  "-Infinity",\n  "100000000000000000000"\n]',
-    ],
+    ['numbers that JSON lacks as text', [NaN, -Infinity, 10n ** 20n], '["NaN","-Infinity","100000000000000000000"]'],
     ['a bigint', 5n, '"5"'],
-    ['what is no data by its name', [() => 1, Symbol('s'), /a+/g], '[\n  "[function]",\n  "Symbol(s)",\n  "/a+/g"\n]'],
+    ['what is no data by its name', [() => 1, Symbol('s'), /a+/g], '["[function]","Symbol(s)","/a+/g"]'],
     ['a function', function named() {}, '"[function]"'],
-    ['a circle cut', circular, '{\n  "name": "a",\n  "self": "[circular]"\n}'],
-    ['what is there twice, twice', [shared, shared], '[\n  {\n    "n": 1\n  },\n  {\n    "n": 1\n  }\n]'],
+    ['a circle cut', circular, '{"name":"a","self":"[circular]"}'],
+    ['what is there twice, twice', [shared, shared], '[{"n":1},{"n":1}]'],
     [
       'a map of names as an object',
       new Map([
         ['b', 1],
         ['a', 2],
       ]),
-      '{\n  "a": 2,\n  "b": 1\n}',
+      '{"b":1,"a":2}',
     ],
-    ['another map as pairs', new Map([[1, 'a']]), '[\n  [\n    1,\n    "a"\n  ]\n]'],
-    ['a set as a list', new Set(['a']), '[\n  "a"\n]'],
-    ['an error by name and message', { error: new RangeError('too far') }, '{\n  "error": "RangeError: too far"\n}'],
+    ['another map as pairs', new Map([[1, 'a']]), '[[1,"a"]]'],
+    ['a set as a list', new Set(['a']), '["a"]'],
+    ['an error by name and message', { error: new RangeError('too far') }, '{"error":"RangeError: too far"}'],
     ['bytes by their number', Buffer.from('hello'), '"[5 bytes of binary data]"'],
     [
       'a getter that throws in its place',
@@ -71,7 +67,7 @@ describe('the result of a handler', () => {
         },
         b: 1,
       },
-      '{\n  "a": "[unreadable: no]",\n  "b": 1\n}',
+      '{"a":"[unreadable: no]","b":1}',
     ],
     [
       'a JSON form that throws in its place',
@@ -82,7 +78,7 @@ describe('the result of a handler', () => {
           },
         },
       },
-      '{\n  "a": "[unreadable: no]"\n}',
+      '{"a":"[unreadable: no]"}',
     ],
     [
       'a JSON form without end',
@@ -93,12 +89,8 @@ describe('the result of a handler', () => {
       '"[nested too deeply to be shown]"',
     ],
     ['an object that cannot be looked at', [revoked.proxy], expect.stringContaining('[unreadable: ') as string],
-    [
-      'a field named like a prototype',
-      JSON.parse('{"__proto__": {"a": 1}}'),
-      '{\n  "__proto__": {\n    "a": 1\n  }\n}',
-    ],
-    ['an object without a prototype', Object.assign(Object.create(null) as object, { a: 1 }), '{\n  "a": 1\n}'],
+    ['a field named like a prototype', JSON.parse('{"__proto__": {"a": 1}}'), '{"__proto__":{"a":1}}'],
+    ['an object without a prototype', Object.assign(Object.create(null) as object, { a: 1 }), '{"a":1}'],
   ])('%s', (_name, returned, content) => {
     expect(outcomeOf(returned)).toMatchObject(succeeded(content))
   })
@@ -138,7 +130,7 @@ describe('ToolResult', () => {
   })
 
   test('content that is not a string becomes JSON', () => {
-    expect(new ToolResult({ content: { b: 1, a: 2 } }).content).toBe('{\n  "a": 2,\n  "b": 1\n}')
+    expect(new ToolResult({ content: { b: 1, a: 2 } }).content).toBe('{"a":2,"b":1}')
   })
 
   test('a failure names its class, and may ask for a retry', () => {

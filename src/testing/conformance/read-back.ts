@@ -1,7 +1,8 @@
-import type { AssistantEntry, RequestConstants, TranscriptEntry } from '../../index.js'
+import { resultForModel } from '../../index.js'
+import type { AssistantEntry, FailureMark, RequestConstants, ToolEntry, TranscriptEntry } from '../../index.js'
 import { isObject } from '../../util/json.js'
 import { contentIn, messageOf, parsedOf, textContent } from '../conversation.js'
-import type { ScriptMessage } from '../conversation.js'
+import type { MessageContent, ScriptMessage } from '../conversation.js'
 import { different, expectSame, shown } from '../expect.js'
 import type { HeardRequest } from './stage.js'
 
@@ -21,7 +22,7 @@ export function checkSaid(
     [...read.tools],
     constants.tools.map((tool) => tool.name),
   )
-  const wanted = merged(transcript.map(saidIn))
+  const wanted = merged(transcript.map((entry) => saidIn(entry, markIn(request))))
   const given = merged(read.messages)
   const roles = (messages: readonly Said[]): string => messages.map(({ role }) => role).join(' ')
   expectSame('the order of messages', roles(given), roles(wanted))
@@ -34,9 +35,9 @@ export function checkSaid(
 /** A reply with reasoning may have it in its text. */
 type Said = ScriptMessage & { readonly reasons?: boolean }
 
-function saidIn(entry: TranscriptEntry): Said {
+function saidIn(entry: TranscriptEntry, mark: FailureMark): Said {
   const isReasoned = entry.role === 'assistant' && entry.parts.some((part) => part.type === 'reasoning')
-  return { ...messageOf(entry), ...(isReasoned && { reasons: true }) }
+  return { ...messageOf(entry, mark), ...(isReasoned && { reasons: true }) }
 }
 
 /** Consecutive messages of a person may be sent as one. */
@@ -79,6 +80,7 @@ function checkMessage(
   if (wanted.role === 'tool' && given.role === 'tool') {
     expectSame(`${place}, whose result it is`, given.callId, ids.theirs(wanted.callId) ?? wanted.callId)
     expectSame(`${place}, the result`, given.content, contentIn(wanted.content))
+    expectSame(`${place}, the flag of a failure`, given.isError, wanted.isError)
   }
   if (wanted.role !== 'assistant' || given.role !== 'assistant') return
   if (wanted.reasons !== true) expectSame(`${place}, the text`, given.text, wanted.text)
@@ -120,6 +122,15 @@ export function resultsIn({ read }: HeardRequest): (ScriptMessage & { role: 'too
   const idsOf = (each: readonly { readonly callId: string }[]): readonly string[] => each.map(({ callId }) => callId)
   expectSame('the ids of the results', idsOf(results), idsOf(calls))
   return results
+}
+
+/** The content of each result, as a request of this API has it. */
+export function contentsOf(entries: readonly ToolEntry[], request: HeardRequest): readonly MessageContent[] {
+  return entries.map((entry) => contentIn(resultForModel(entry, markIn(request))))
+}
+
+function markIn({ read }: HeardRequest): FailureMark {
+  return read.messages.some((message) => message.role === 'tool' && message.isError === undefined) ? 'prefix' : 'flag'
 }
 
 /** All texts in a JSON value. */

@@ -72,7 +72,12 @@ function readUser(blocks: readonly WireBody[], index: number, open: readonly Hea
       throw new WireRefusal(`${place}: ${problem}`)
     }
     answered.add(id)
-    return { role: 'tool', callId: id, content: resultContent(block['content'], place), isError: block['is_error'] === true }
+    return {
+      role: 'tool',
+      callId: id,
+      content: resultContent(block['content'], place),
+      isError: block['is_error'] === true,
+    }
   })
   const unanswered = open.filter((call) => !answered.has(call.callId))
   checkAnswered(unanswered, index)

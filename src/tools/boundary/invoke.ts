@@ -82,7 +82,7 @@ export function withinBounds(
   }
 }
 
-const DEFAULT_MAX_OUTPUT_CHARS = 200_000
+const DEFAULT_MAX_OUTPUT_CHARS = 40_000
 
 /** A value is logged only if the model reads all of it. */
 function withoutValue(outcome: ToolOutcome & { kind: 'succeeded' | 'failed' }): typeof outcome {

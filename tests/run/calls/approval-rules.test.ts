@@ -97,7 +97,10 @@ describe('edited arguments', () => {
     const result = await harnessOf({ model, tools: [pay] }).resume(state, [answer])
     expect(ran).toEqual([{ amount: 3 }])
     expect(model.heard).toEqual([
-      { kind: 'tool_outputs', outputs: [output('call_1', 'paid', { edited_arguments: { amount: 3 } })] },
+      {
+        kind: 'tool_outputs',
+        outputs: [output('call_1', '[A person changed the arguments of this call to {"amount":3}]\npaid')],
+      },
     ])
     expect(result.toolCallRecords).toMatchObject([
       { call: { arguments: '{"amount":5}' }, approval: { approved: true } },

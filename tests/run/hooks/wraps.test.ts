@@ -103,7 +103,7 @@ describe('wrapToolCall', () => {
 
   test('may answer in place of the tool, as a handler would, or ask for a retry', async () => {
     const kept = await run([() => ({ from: 'cache' })])
-    expect('text' in kept.result && envelopeIn(kept.result.toolCallRecords[0]).content).toBe('{\n  "from": "cache"\n}')
+    expect('text' in kept.result && envelopeIn(kept.result.toolCallRecords[0]).content).toBe('{"from":"cache"}')
     const retry: WrapToolCall = () => {
       throw new ModelRetry('Otherwise.')
     }

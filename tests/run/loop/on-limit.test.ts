@@ -53,7 +53,7 @@ describe("limits that ask for an answer (`onLimit: 'answer'`)", () => {
     const result = await stream.result
     expect([result.text, result.stopReason, ran]).toEqual(['What I have.', 'end_turn', ['a']])
     expect(result.usage).toMatchObject({ modelRequests: 3, toolCalls: 1 })
-    const refusal = { ok: false, error_type: 'LimitReached' }
+    const refusal = { ok: false }
     expect(model.heard[2]).toMatchObject({
       kind: 'tool_outputs',
       outputs: [output('call_2', REFUSED(1), refusal), output('call_3', REFUSED(1), refusal)],

@@ -198,7 +198,7 @@ describe('replies that are not answers', () => {
           output(
             'call_1',
             `\`a\` was not run: ${why}, so the call may be incomplete. Call it again, with less at once.`,
-            { ok: false, error_type: 'IncompleteCall', retry: true },
+            { ok: false },
           ),
         ],
       })

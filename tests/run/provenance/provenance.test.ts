@@ -70,7 +70,6 @@ describe('untrusted content in the arguments of a call', () => {
           ok: false,
           content:
             'The call was not made: `to` has content of an untrusted source (web https://evil.example/a), which must not get there.',
-          metadata: { error_type: 'UntrustedContent' },
         },
       ],
     })

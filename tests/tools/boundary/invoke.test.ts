@@ -124,7 +124,7 @@ describe('invoke', () => {
         {},
         context,
       ),
-    ).toEqual({ kind: 'succeeded', value: { kind: 'failed' }, content: '{\n  "kind": "failed"\n}' })
+    ).toEqual({ kind: 'succeeded', value: { kind: 'failed' }, content: '{"kind":"failed"}' })
   })
 })
 
@@ -139,7 +139,7 @@ describe('callTool', () => {
 
     expect(await callTool(spec, '{"z":1}')).toEqual({
       ok: true,
-      content: '{\n  "a": {\n    "z": 1\n  },\n  "b": "é"\n}',
+      content: '{"a":{"z":1},"b":"é"}',
       value: { b: 'é', a: { z: 1 } },
       metadata: {},
     })

@@ -293,7 +293,7 @@ describe('the intended spelling', () => {
   test('the model learns of the repairs in addition to the result', async () => {
     expect(await callTool(raw, { filePath: 'a' })).toEqual({
       ok: true,
-      content: '{\n  "path": "a"\n}',
+      content: '{"path":"a"}',
       metadata: { repairs: ['`filePath` was read as `path`'] },
       value: { path: 'a' },
     })

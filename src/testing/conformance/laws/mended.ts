@@ -1,7 +1,7 @@
 import type { ToolEntry, TranscriptEntry, TranscriptRepair } from '../../../index.js'
 import { expectSame } from '../../expect.js'
 import type { Chance } from '../chance.js'
-import { resultsIn } from '../read-back.js'
+import { contentsOf, resultsIn } from '../read-back.js'
 import { turnIn } from '../talk.js'
 import type { LawText, Talk } from '../talk.js'
 
@@ -86,8 +86,8 @@ function withIdTwice(
 /** Every call has one result, and the content of every result is kept. */
 function checkAnswers({ request }: Talk, entries: readonly TranscriptEntry[]): void {
   const results = entries.filter((entry) => entry.role === 'tool')
-  const contents = new Set(results.map(({ content }) => content))
-  const kept = resultsIn(request).filter(({ content }) => contents.has(content as string)).length
+  const contents = new Set(contentsOf(results, request))
+  const kept = resultsIn(request).filter(({ content }) => contents.has(content)).length
   const wanted = results.filter(({ id }) => id !== 'again' && id !== 'stray').length
   expectSame('the results whose content was kept', kept, wanted)
 }

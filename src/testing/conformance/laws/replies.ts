@@ -4,7 +4,7 @@ import { parsedOf } from '../../conversation.js'
 import { expectSame } from '../../expect.js'
 import { atRandom, byteByByte } from '../chance.js'
 import type { GivenReply } from '../generate.js'
-import { resultsIn, textsIn } from '../read-back.js'
+import { contentsOf, resultsIn, textsIn } from '../read-back.js'
 import { turnIn } from '../talk.js'
 import type { LawText } from '../talk.js'
 
@@ -115,7 +115,10 @@ export const replyLaws = {
       if (all.includes('')) throw new Error('A call has an empty id.')
       expectSame('the ids of all calls, without repetitions', [...new Set(all)], all)
       await talk.turn()
-      const contents = talk.transcript.flatMap((entry) => (entry.role === 'tool' ? [entry.content] : []))
+      const contents = contentsOf(
+        talk.transcript.filter((entry) => entry.role === 'tool'),
+        talk.request,
+      )
       const results = resultsIn(talk.request).map(({ content }) => content)
       expectSame('the results', results, contents)
     },
