@@ -36,7 +36,7 @@ export interface ToolSpec<in Deps = unknown> {
   readonly maxRetries?: number | undefined
   /** Longest time of a call, in ms; then it is aborted, and the model is informed. Default: none. */
   readonly timeoutMs?: number | undefined
-  /** Longest text that the model gets of one result, in characters; the middle of a longer one is left out. Default 200,000. */
+  /** Longest text that the model gets of one result, in characters; the middle of a longer one is left out. Default 40,000. */
   readonly maxOutputChars?: number | undefined
   /** Added to the system prompt while the tool is offered. */
   readonly instructions?: string | undefined

@@ -31,7 +31,7 @@ describe('the request of a run', () => {
     expect(model.requests[0]?.constants.tools).toEqual([{ name: 'double', description: 'Doubles.', parameters }])
     expect(model.heard[1]).toEqual({
       kind: 'tool_outputs',
-      outputs: [output('call_1', '{"given":4,"twice":8}')],
+      outputs: [output('call_1', '{"twice":8,"given":4}')],
     })
   })
 
@@ -118,7 +118,10 @@ describe('tools of a harness', () => {
     await harnessOf({ model, tools: [bad], hooks: [hook] }).run('Go.')
     const envelope = { ok: false, content: 'RangeError: Too far.', metadata: { error_type: 'RangeError' } }
     expect(seen).toEqual([envelope])
-    expect(model.heard[1]).toEqual({ kind: 'tool_outputs', outputs: [{ callId: 'call_1', ...envelope }] })
+    expect(model.heard[1]).toEqual({
+      kind: 'tool_outputs',
+      outputs: [output('call_1', 'RangeError: Too far.', { ok: false })],
+    })
   })
 
   class Counting {

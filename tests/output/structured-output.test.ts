@@ -111,7 +111,9 @@ describe('an invalid answer', () => {
     const result = await harnessOf<unknown>({ model, outputType }).run('Go.')
     expect(result.output).toEqual(good)
     expect(result.usage.outputRetries).toBe(1)
-    expect(model.heard[1]).toMatchObject({ outputs: [{ ok: false, metadata: { error_type: 'ValidationError' } }] })
+    expect(model.heard[1]).toMatchObject({
+      outputs: [{ ok: false, content: expect.stringContaining('Call `final_result` again') as string }],
+    })
     expect(result.transcript[1]).toMatchObject({ parts: [{ arguments: JSON.stringify({ invalid_arguments: args }) }] })
   })
 

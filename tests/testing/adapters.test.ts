@@ -116,7 +116,7 @@ describe('a harness', () => {
     expect(result.text).toBe('Done.')
     expect(model.heard).toEqual([
       { kind: 'start', prompt: 'Look into a.' },
-      { kind: 'tool_outputs', outputs: [{ callId: 'call_1', ok: true, content: 'This is a.', metadata: {} }] },
+      { kind: 'tool_outputs', outputs: [{ callId: 'call_1', ok: true, content: 'This is a.' }] },
     ])
   })
 

@@ -178,8 +178,8 @@ describe('recorded requests', () => {
       {
         kind: 'tool_outputs',
         outputs: [
-          { callId: 'call_1', ok: true, content: 'A', metadata: {} },
-          { callId: 'call_9', ok: false, content: 'plain', metadata: {}, parts: [image] },
+          { callId: 'call_1', ok: true, content: 'A' },
+          { callId: 'call_9', ok: false, content: 'plain', parts: [image] },
         ],
         prompt: 'Notice.',
       },
@@ -219,7 +219,8 @@ describe('a function as a line', () => {
         {
           role: 'tool',
           callId: 'call_1',
-          content: JSON.stringify({ ok: true, content: '{"heard":"start"}', metadata: {} }),
+          content: '{"heard":"start"}',
+          isError: false,
         },
       ],
       tools: ['read'],

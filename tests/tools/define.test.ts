@@ -53,7 +53,7 @@ describe('defineTool', () => {
     })
     expect(await callTool(tool, { number: 3, name: 'x' })).toEqual({
       ok: true,
-      content: '{"name":"X","number":3,"size":20}',
+      content: '{"number":3,"size":20,"name":"X"}',
       metadata: {},
       value: { name: 'X', number: 3, size: 20 },
     })

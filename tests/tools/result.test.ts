@@ -130,7 +130,7 @@ describe('ToolResult', () => {
   })
 
   test('content that is not a string becomes JSON', () => {
-    expect(new ToolResult({ content: { b: 1, a: 2 } }).content).toBe('{"a":2,"b":1}')
+    expect(new ToolResult({ content: { b: 1, a: 2 } }).content).toBe('{"b":1,"a":2}')
   })
 
   test('a failure names its class, and may ask for a retry', () => {
@@ -209,7 +209,7 @@ describe('an outcome returned by a handler', () => {
   ])('%s is data', (_name, data) => {
     expect(outcomeOf(data)).toMatchObject({
       kind: 'succeeded',
-      content: expect.stringContaining('"kind": "') as string,
+      content: expect.stringContaining('"kind":"') as string,
     })
   })
 })

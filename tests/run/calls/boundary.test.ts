@@ -20,7 +20,7 @@ describe('the history of a run', () => {
     handler: (args) => args,
   })
 
-  test('149 it holds the repaired arguments, which the events and the model see too', async () => {
+  test('149 it holds the repaired arguments, which the model sees too; hooks and hosts see the list of repairs', async () => {
     using model = new ScriptedModel().calls('edit', { file: 'a.txt', replaceAll: 'true' }).says('Done.')
     const result = await harnessOf({ model, tools: [edit] }).run('Go.')
     const repaired = '{"path":"a.txt","replace_all":true}'
@@ -32,7 +32,9 @@ describe('the history of a run', () => {
       '`replaceAll` was read as `replace_all`',
       'the text in `replaceAll` was read as true or false',
     ]
-    expect(model.heard[1]).toMatchObject({ outputs: [{ ok: true, metadata: { repairs } }] })
+    const envelope = JSON.parse(result.toolCallRecords[0]?.output ?? '') as unknown
+    expect(envelope).toMatchObject({ ok: true, metadata: { repairs } })
+    expect(model.heard[1]).toMatchObject({ outputs: [{ ok: true }] })
   })
 
   test.each(['{"path":', '[1]', '5', 'not json', ''])(

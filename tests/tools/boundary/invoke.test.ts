@@ -92,12 +92,12 @@ describe('invoke', () => {
     expect(outcome).toMatchObject({ kind: 'failed', errorType: 'ZodError', retry: false })
   })
 
-  test("a result is bounded by the tool's limit, or by 200,000 characters", async () => {
+  test("a result is bounded by the tool's limit, or by 40,000 characters", async () => {
     const spec = tool(() => 'x'.repeat(300_000))
     const outcome = await invoke(spec, {}, context)
 
     expect(outcome).toMatchObject({ kind: 'succeeded', metadata: { truncated: true, chars: 300_000 } })
-    expect(outcome.kind === 'succeeded' && outcome.content).toMatch(/^x{99978}\n\[… 100044 of 300000 .*\n+x{99978}$/)
+    expect(outcome.kind === 'succeeded' && outcome.content).toMatch(/^x{19978}\n\[… 260044 of 300000 .*\n+x{19978}$/)
     expect(await invoke({ ...spec, maxOutputChars: 10 }, {}, context)).toMatchObject({ content: 'x'.repeat(10) })
   })
 
@@ -139,7 +139,7 @@ describe('callTool', () => {
 
     expect(await callTool(spec, '{"z":1}')).toEqual({
       ok: true,
-      content: '{"a":{"z":1},"b":"é"}',
+      content: '{"b":"é","a":{"z":1}}',
       value: { b: 'é', a: { z: 1 } },
       metadata: {},
     })
