@@ -1,5 +1,5 @@
 import { isObject, parseJson } from '../util/json.js'
-import type { JsonObject, JsonValue } from '../util/json.js'
+import type { JsonValue } from '../util/json.js'
 
 /**
  * One line of a conversation, neutral between providers. Entries are only ever appended: they are never edited and
@@ -192,33 +192,23 @@ export function resultForModel(
   { content, isError }: Pick<ToolEntry, 'content' | 'isError'>,
   mark: FailureMark,
 ): string | readonly ContentPart[] {
-  const [first, ...others] = typeof content === 'string' ? [{ type: 'text' as const, text: content }] : content
-  const envelope = first?.type === 'text' ? envelopeIn(first.text) : null
-  if (envelope === null) return content
-  const text = wordsOf(envelope, isError ? mark : null)
-  if (typeof content === 'string') return text
-  return text === '' ? others : [{ type: 'text', text }, ...others]
-}
-
-interface EnvelopeRead {
-  readonly content: string
-  readonly metadata: JsonObject
-}
-
-function envelopeIn(text: string): EnvelopeRead | null {
-  if (!text.startsWith('{')) return null
-  const parsed = parseJson(text)
-  if (!parsed.ok || !isObject(parsed.value)) return null
+  const first = typeof content === 'string' ? content : content[0]?.type === 'text' ? content[0].text : ''
+  const parsed = first.startsWith('{') ? parseJson(first) : null
+  if (parsed?.ok !== true || !isObject(parsed.value)) return content
   // A hook may have left out the metadata.
-  const { ok, content, metadata = {}, ...others } = parsed.value
-  const isEnvelope = typeof ok === 'boolean' && typeof content === 'string' && Object.keys(others).length === 0
-  return isEnvelope && isObject(metadata) ? { content, metadata } : null
+  const { ok, content: said, metadata = {}, ...others } = parsed.value
+  const isEnvelope = typeof ok === 'boolean' && typeof said === 'string' && Object.keys(others).length === 0
+  if (!isEnvelope || !isObject(metadata)) return content
+  const isPlain = !isError && metadata['edited_arguments'] === undefined
+  const text = isPlain ? said : inWords(said, metadata, isError ? mark : null)
+  if (typeof content === 'string') return text
+  return text === '' ? content.slice(1) : [{ type: 'text', text }, ...content.slice(1)]
 }
 
 const SAYS_AGAIN = /\b(?:again|retry)\b/i
 
-/** `failed`: how a failure is marked; null for a success. */
-function wordsOf({ content, metadata }: EnvelopeRead, failed: FailureMark | null): string {
+/** A failure, or a result of edited arguments. `failed` is null for a success. */
+function inWords(content: string, metadata: Readonly<Record<string, unknown>>, failed: FailureMark | null): string {
   const { edited_arguments: edited, retry } = metadata
   const lines =
     edited === undefined ? [] : [`[A person changed the arguments of this call to ${JSON.stringify(edited)}]`]

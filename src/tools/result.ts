@@ -108,7 +108,8 @@ function isGivenOutcome(value: unknown): value is ToolOutcome {
   const isFailed = kind === 'failed' && typeof errorType === 'string' && typeof retry === 'boolean'
   if (!isFailed && kind !== 'succeeded') return false
   const fields = isFailed ? FAILED : SUCCEEDED
-  return Object.keys(value).every((key) => fields.includes(key))
+  for (const key of Object.keys(value)) if (!fields.includes(key)) return false
+  return true
 }
 
 const part = leaf<ContentPart>(

@@ -13,7 +13,7 @@ assert.deepEqual(model.heard, [
   { kind: 'start', prompt: 'Where is order 1042?' },
   {
     kind: 'tool_outputs',
-    outputs: [{ callId: 'call_1', ok: true, content: 'in transit, promised for 2026-11-18', metadata: {} }],
+    outputs: [{ callId: 'call_1', ok: true, content: 'in transit, promised for 2026-11-18' }],
   },
 ])
 model.assertDone()
