@@ -43,7 +43,7 @@ describe.each(reached)('server-everything over %s', (_name, make) => {
       metadata: metadata('echo'),
     })
     expect(await outcome('get-structured-content', { location: 'Chicago' })).toMatchObject({
-      content: JSON.stringify({ conditions: 'Light rain / drizzle', humidity: 82, temperature: 36 }, null, 2),
+      content: JSON.stringify({ temperature: 36, conditions: 'Light rain / drizzle', humidity: 82 }),
     })
     expect(await outcome('get-tiny-image')).toMatchObject({
       content: "Here's the image you requested:\n[image: image/png]\nThe image above is the MCP logo.",

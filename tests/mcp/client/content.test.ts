@@ -15,7 +15,7 @@ test.each<[string, unknown, Partial<ToolOutcome & { kind: 'succeeded' }>]>([
   [
     'structured content is given as JSON, in place of the texts',
     { content: [text('{"n":1}')], structuredContent: { n: 1, a: [true] } },
-    { content: '{"a":[true],"n":1}' },
+    { content: '{"n":1,"a":[true]}' },
   ],
   [
     'an image is a marker in the text, and a part',

@@ -136,7 +136,10 @@ describe.each<[string, (fault: Fault) => Promise<AsyncDisposable & { readonly se
       const [failed, done] = model.heard.flatMap((heard) => (heard.kind === 'tool_outputs' ? heard.outputs : []))
       expect(done).toMatchObject({ ok: true, content: 'done' })
       if (fault === 'no result') expect(failed).toMatchObject({ content: expect.stringMatching(/\w/) as unknown })
-      else expect(failed).toMatchObject({ ok: false, metadata: { error_type: 'MCPError', mcp_server_id: 'odd' } })
+      else expect(failed).toMatchObject({ ok: false })
+      const envelope = JSON.parse(toolCallRecords[0]?.output ?? '') as unknown
+      const metadata = { mcp_server_id: 'odd', ...(fault !== 'no result' && { error_type: 'MCPError' }) }
+      expect(envelope).toMatchObject({ metadata })
       expect(toolCallRecords[0]?.output.length).toBeLessThan(2_000)
       expect(toolCallRecords[0]?.output).not.toMatch(/\n\s+at |node:internal/)
     },

@@ -164,7 +164,6 @@ describe.each([
         {
           ok: false,
           content: 'The server requires a person to authorize it again. The call had no effect.',
-          metadata: { error_type: 'MCPError' },
         },
       ],
     })
