@@ -12,6 +12,7 @@ export type {
   HarnessOptions,
   ReplayOptions,
   ResumeOptions,
+  CloseOptions,
   RunOptions,
 } from './harness/options.js'
 export type { ContentFlow } from './contracts/flows.js'

@@ -17,6 +17,7 @@ export type HarnessErrorCode =
   | 'unexpected_model_behavior'
   | 'cancelled_by_hook'
   | 'cancelled'
+  | 'interrupted'
   | 'hook_failed'
   | 'store_failure'
   | 'invalid_log'

@@ -2,7 +2,10 @@ import type { TokenUsage, TranscriptEntry } from './entry.js'
 import type { JsonObject, JsonSchema, JsonValue } from '../util/json.js'
 import type { Flows } from './flows.js'
 
-/** How a run ended. The first three come with a result, the others with an error. */
+/**
+ * How a run ended. The first three come with a result, the others with an error. A run with `interrupted` has not ended: it
+ * was left, and can be recovered.
+ */
 export type StopReason =
   | 'end_turn'
   | 'approval_required'
@@ -14,6 +17,7 @@ export type StopReason =
   | 'unexpected_model_behavior'
   | 'cancelled_by_hook'
   | 'cancelled'
+  | 'interrupted'
   | 'error'
 
 /** The use of a run. Counts span its pauses. */

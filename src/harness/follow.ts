@@ -196,8 +196,9 @@ function isAborted(signal: AbortSignal | undefined): boolean {
   return signal?.aborted === true
 }
 
-/** True if no event follows this one, unless the run is retried. */
+/** True if no event follows this one in this process, unless the run is retried. */
 function isEnd(event: RunEvent): boolean {
+  if (event.kind === 'run_left') return true
   return event.kind === 'run_failed' || (event.kind === 'run_completed' && event.pending.length === 0)
 }
 

@@ -1,6 +1,7 @@
 import { checkToolNames, resolveConfig } from './config.js'
 import {
   checkRunId,
+  parseCloseOptions,
   parseFollowOptions,
   parseForkOptions,
   parseForkPoint,
@@ -19,7 +20,7 @@ import type * as MachineModule from './machine.js'
 import { OpenRuns } from './open-runs.js'
 import { checkRecorded, checkRun, parseResumed } from './run-checks.js'
 import type { Launch, Launcher } from './runs.js'
-import type { ForkOptions, HarnessOptions, ReplayOptions, ResumeOptions, RunOptions } from './options.js'
+import type { CloseOptions, ForkOptions, HarnessOptions, ReplayOptions, ResumeOptions, RunOptions } from './options.js'
 import type { HarnessResult, ResumeState } from '../contracts/result.js'
 import type { Answer } from '../run/machine/answers.js'
 import type { RunEvent } from '../run/machine/events.js'
@@ -242,9 +243,13 @@ export class OpenHarness<Output = string, Deps = unknown> implements AsyncDispos
     return machine.describeHarness(this.#config, this.#tools, { offer, sources, warnings })
   }
 
-  /** Cancels the runs in progress, waits for them, and closes everything that the harness opened. May be called repeatedly. */
-  async close(): Promise<void> {
-    this.#closing ??= this.#close()
+  /**
+   * Leaves or cancels the runs in progress, waits for them, and closes everything that the harness opened. Runs whose log
+   * outlives the process are left by default: `recover` continues them. May be called repeatedly; the first call counts.
+   */
+  async close(options: CloseOptions = {}): Promise<void> {
+    const parsed = parseCloseOptions(options)
+    this.#closing ??= this.#close(parsed)
     await this.#closing
   }
 
@@ -336,8 +341,8 @@ export class OpenHarness<Output = string, Deps = unknown> implements AsyncDispos
     return `run_${this.#clock.id()}`
   }
 
-  async #close(): Promise<void> {
-    await this.#runs.cancelAll(new HarnessError('closed', 'The harness was closed.'))
+  async #close(options: CloseOptions): Promise<void> {
+    await this.#runs.close(options)
     const { seams } = this.#config.seams
     await flushTracing(seams.tracing)
     await this.#parts.close()

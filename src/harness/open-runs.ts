@@ -1,14 +1,18 @@
-import type { HarnessError } from '../contracts/errors.js'
+import { HarnessError } from '../contracts/errors.js'
 import type { HarnessResult } from '../contracts/result.js'
-import type { RunLog } from '../run/log/log.js'
+import type { LogStore, RunLog } from '../run/log/log.js'
 import type { RunEvent } from '../run/machine/events.js'
 import { inputPort } from '../run/stream/input.js'
 import type { InputPort } from '../run/stream/input.js'
 import { EventQueue } from '../run/stream/queue.js'
 import type { StreamedRun } from '../run/stream/stream.js'
 import { RunAbort } from '../util/abort.js'
-import type { RunOptions } from './options.js'
+import { sleep } from '../util/sleep.js'
+import type { CloseOptions, RunOptions } from './options.js'
 import { copyOfBudgets } from './budgets.js'
+
+/** How long tool calls in progress may take when their run is left, in ms. */
+const GRACE_MS = 10_000
 
 /** A run at the top, from the call that begins it to its end. */
 export interface OpenRun {
@@ -50,6 +54,9 @@ export class OpenRuns {
     const queue = this.queue()
     const abort = new RunAbort(options.signal)
     abort.onAbort(() => queue.stopWaiting())
+    abort.onLeave(() => {
+      queue.stopWaiting()
+    })
     const childQueue = options.includeSubagents === false ? this.unreadQueue() : queue
     const run = { runId, options, log, queue, childQueue, abort }
     const outcome = begin(run).finally(() => {
@@ -110,11 +117,30 @@ export class OpenRuns {
     return false
   }
 
-  /** Cancels the runs in progress and waits for them. */
-  async cancelAll(reason: HarnessError): Promise<void> {
-    for (const { abort } of this.#outcomes.keys()) abort.cancel(reason)
-    await Promise.allSettled(this.#outcomes.values())
+  /** Waits for the runs in progress, which are finished, left or cancelled. */
+  async close({ runs, timeoutMs }: CloseOptions): Promise<void> {
+    const outcomes = [...this.#outcomes.values()]
+    if (runs === 'finish') await settled(outcomes, timeoutMs)
+    const graceMs = runs === 'finish' ? 0 : (timeoutMs ?? GRACE_MS)
+    for (const { log, abort } of this.#outcomes.keys()) {
+      const isLeft = runs === 'leave' || (runs !== 'cancel' && (log as Partial<LogStore>).outlives === true)
+      if (isLeft) abort.leave({ reason: left(), graceMs })
+      else abort.cancel(new HarnessError('closed', 'The harness was closed.'))
+    }
+    await Promise.allSettled(outcomes)
   }
+}
+
+/** Resolves when all have settled, or the time is over. */
+async function settled(outcomes: readonly Promise<unknown>[], timeoutMs: number | undefined): Promise<void> {
+  const over = new AbortController()
+  const all = Promise.allSettled(outcomes).finally(() => over.abort())
+  if (timeoutMs === undefined) await all
+  else await sleep(timeoutMs, over.signal).catch(() => undefined)
+}
+
+function left(): HarnessError {
+  return new HarnessError('interrupted', 'The harness was closed and has left the run: `recover` continues it.')
 }
 
 function copyOf(options: RunOptions): RunOptions {

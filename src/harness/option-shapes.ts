@@ -32,11 +32,13 @@ import {
   secret,
   string,
 } from '../util/shape.js'
+import { LONGEST_TIMER_MS } from '../util/timeout.js'
 import type { PartialFields, Shape } from '../util/shape.js'
 import { prices } from './price-shape.js'
 import type { FollowOptions } from '../run/log/log.js'
 import type {
   BuiltinToolName,
+  CloseOptions,
   ForkOptions,
   HarnessOptions,
   ReplayOptions,
@@ -184,6 +186,10 @@ const FORK = partial<ForkOptions>(
 
 const FORK_POINT = object<ForkPoint>({ afterTurn: integer(0), prompt: optional(anything()) })
 const REPLAY = partial<ReplayOptions>({ tools, instructions: string, use })
+const CLOSE = partial<CloseOptions>({
+  runs: oneOf('leave', 'cancel', 'finish'),
+  timeoutMs: integer(0, LONGEST_TIMER_MS),
+})
 const FOLLOW = partial<FollowOptions>({ after: integer(0), signal: abortSignal })
 
 /** Options with their metadata as plain JSON. */
@@ -209,6 +215,10 @@ export function parseForkPoint(given: ForkPoint): ForkPoint {
 
 export function parseReplayOptions(given: ReplayOptions): ReplayOptions {
   return parse(REPLAY, given, '`replay`')
+}
+
+export function parseCloseOptions(given: CloseOptions): CloseOptions {
+  return parse(CLOSE, given, '`close`')
 }
 
 export function parseFollowOptions(given: FollowOptions): FollowOptions {

@@ -150,6 +150,25 @@ export interface ResumeOptions<Deps = unknown> extends Omit<RunOptions<Deps>, 'h
   readonly configPolicy?: ConfigPolicy | undefined
 }
 
+/** How a harness is closed. */
+export interface CloseOptions {
+  /**
+   * What happens to runs in progress:
+   * - `leave`: they stop and are not ended, so that `recover` continues them, also in another process. Their tool calls get
+   *   `timeoutMs` to end; nothing else begins. Their results reject with `interrupted`.
+   * - `cancel`: they end as `cancelled`.
+   * - `finish`: they run to their end or their next pause.
+   *
+   * Default: `leave` for runs whose log outlives the process, `cancel` for others.
+   */
+  readonly runs?: 'leave' | 'cancel' | 'finish' | undefined
+  /**
+   * With `leave`: how long tool calls in progress may take, in ms, before their signal is aborted; default 10,000. With
+   * `finish`: how long the runs may take; those that are still in progress are then treated as by default. Default: any time.
+   */
+  readonly timeoutMs?: number | undefined
+}
+
 /** Options that a recorded run was given itself, and that its replay needs. */
 export type ReplayOptions<Deps = unknown> = Pick<RunOptions<Deps>, 'tools' | 'instructions' | 'use'>
 

@@ -146,7 +146,8 @@ export class Launcher<Output> {
     const options = parseSpawnOptions(start.options)
     const { log, childQueue: queue } = parent
     const agentName = options.agentName ?? 'default'
-    const abort = new RunAbort(options.signal === undefined ? signal : AbortSignal.any([signal, options.signal]))
+    const outer = options.signal === undefined ? signal : AbortSignal.any([signal, options.signal])
+    const abort = new RunAbort(outer, parent.abort)
     const from = { runId: parent.runId, callId, agentName }
     const metadata = options.metadata ?? {}
     const depth = parent.depth + 1

@@ -43,6 +43,7 @@ export function markOf(event: RunEvent, content: Content): SpanEvent | null {
     case 'tool_call_completed':
     case 'run_completed':
     case 'run_failed':
+    case 'run_left':
     case 'call_prepared':
     case 'approval_requested':
     case 'approval_resumed':

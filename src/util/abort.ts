@@ -3,19 +3,42 @@ import { setMaxListeners } from 'node:events'
 /** How long a tool may take to clean up after its signal was aborted, before the run continues without it, in ms. */
 const GRACE_MS = 250
 
+/** How a run is left: it stops without an end, so that it can be continued later. */
+export interface Leave {
+  /** The reason of the abort. */
+  readonly reason: Error
+  /** How long the work that holds the run may take, in ms. */
+  readonly graceMs: number
+}
+
+/** Called when a run is to be left. The run waits for the work that it returns, as long as `graceMs` allows. */
+type OnLeave = (leave: Leave) => Promise<unknown> | undefined
+
 /** The abort of one run: one listener on the caller's signal, however many calls and runs are under way. */
 export class RunAbort {
   readonly #controller = new AbortController()
   readonly signal: AbortSignal = this.#controller.signal
   readonly #listeners = new Set<() => void>()
-  readonly #letGo: (() => void) | undefined
+  readonly #leaveListeners = new Set<OnLeave>()
+  readonly #letGo: (() => void)[] = []
+  /** True if the run is to be left: nothing new begins. */
+  isLeaving = false
   #byCaller = false
+  #leave: Leave | null = null
+  #leaveTimer: NodeJS.Timeout | undefined
 
-  constructor(outer: AbortSignal | undefined) {
+  /** A child run is left together with its `parent`. */
+  constructor(outer: AbortSignal | undefined, parent: RunAbort | null = null) {
     // All calls of a batch may listen, each more than once: this is not a leak, but the platform would warn about one.
     setMaxListeners(0, this.signal)
+    if (parent !== null) {
+      const follow: OnLeave = (leave) => {
+        this.leave(leave)
+      }
+      this.#letGo.push(parent.onLeave(follow))
+    }
     if (outer?.aborted === true) this.cancel(outer.reason)
-    else if (outer !== undefined) this.#letGo = listenToAbort(outer, () => this.cancel(outer.reason))
+    else if (outer !== undefined) this.#letGo.push(listenToAbort(outer, () => this.cancel(outer.reason)))
   }
 
   /** True if the caller aborted it, not the run itself. */
@@ -23,8 +46,14 @@ export class RunAbort {
     return this.#byCaller
   }
 
-  /** The caller wants the run to end. */
+  /** True if the run was left: it is aborted, and must not end. */
+  get isLeft(): boolean {
+    return this.#leave !== null && this.signal.reason === this.#leave.reason
+  }
+
+  /** The caller wants the run to end. A run that is being left is not cancelled any more, but left at once. */
   cancel(reason: unknown): void {
+    if (this.#leave !== null) return this.abort(this.#leave.reason)
     this.#byCaller ||= !this.signal.aborted
     this.abort(reason)
   }
@@ -32,8 +61,24 @@ export class RunAbort {
   /** Aborts the run with `reason`. */
   abort(reason: unknown): void {
     if (this.signal.aborted) return
+    clearTimeout(this.#leaveTimer)
     this.#controller.abort(reason)
     for (const listener of [...this.#listeners]) listener()
+  }
+
+  /** Leaves the run, and its child runs, as soon as work that may end has ended. */
+  leave(leave: Leave): void {
+    if (this.signal.aborted || this.isLeaving) return
+    this.#leave = leave
+    this.isLeaving = true
+    const finish = (): void => this.abort(leave.reason)
+    const working = [...this.#leaveListeners].flatMap((listener) => listener(leave) ?? [])
+    if (working.length === 0) {
+      finish()
+      return
+    }
+    this.#leaveTimer = setTimeout(finish, leave.graceMs)
+    void Promise.allSettled(working).then(finish)
   }
 
   /** Calls `listener` when the run is aborted; returns how to stop listening. */
@@ -43,10 +88,24 @@ export class RunAbort {
     return () => this.#listeners.delete(listener)
   }
 
+  /** Resolves when the run is aborted. */
+  aborted(): Promise<void> {
+    return new Promise((resolve) => void this.onAbort(resolve))
+  }
+
+  /** Calls `listener` when the run is to be left; returns how to stop listening. */
+  onLeave(listener: OnLeave): () => void {
+    if (this.#leave !== null) void listener(this.#leave)
+    else this.#leaveListeners.add(listener)
+    return () => this.#leaveListeners.delete(listener)
+  }
+
   /** The run is over: lets go of the caller's signal. */
   release(): void {
-    this.#letGo?.()
+    clearTimeout(this.#leaveTimer)
+    for (const letGo of this.#letGo) letGo()
     this.#listeners.clear()
+    this.#leaveListeners.clear()
   }
 }
 
@@ -109,6 +168,35 @@ export function untilStopped<T>(
       resolve(working as Promise<never>)
       finish(undefined)
     })
+  })
+}
+
+/**
+ * Waits for `working`, which cannot be stopped: when the run has been aborted for `graceMs`, rejects with `late`, and
+ * `working` is left alone.
+ */
+export function inGrace<T>(
+  working: Promise<T>,
+  abort: RunAbort,
+  { graceMs, late }: { readonly graceMs: number; readonly late: () => Error },
+): Promise<T> {
+  return new Promise((resolve, reject) => {
+    let timer: NodeJS.Timeout | undefined
+    const stopListening = abort.onAbort(() => (timer = setTimeout(() => reject(late()), graceMs)))
+    const finish = (): void => {
+      clearTimeout(timer)
+      stopListening()
+    }
+    working.then(
+      (value) => {
+        finish()
+        resolve(value)
+      },
+      () => {
+        finish()
+        resolve(working)
+      },
+    )
   })
 }
 

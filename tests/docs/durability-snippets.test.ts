@@ -6,6 +6,7 @@ import type { LogStore } from 'thinharness'
 import { ScriptedModel } from 'thinharness/testing'
 import { answerTo } from '../../docs/snippets/durability/answers.js'
 import { research } from '../../docs/snippets/durability/child-run.js'
+import { closeOnSignal, runOnce, wasLeft } from '../../docs/snippets/durability/deploy.js'
 import { recoverAll } from '../../docs/snippets/durability/recover-all.js'
 import { transferTool } from '../../docs/snippets/durability/safe-tool.js'
 import { resumeRun, savePausedRun } from '../../docs/snippets/durability/store-and-resume.js'
@@ -59,6 +60,24 @@ test('recover-all.ts and safe-tool.ts: interrupted runs are recovered once', asy
   expect(result?.toolCallRecords[0]?.output).toContain('5 to Ann')
   expect(ours.done.size).toBe(1)
   expect(await recoverAll(transferring(log, ours), log)).toEqual([])
+})
+
+test('deploy.ts: a run that a closed harness has left is continued by the next one', async () => {
+  const log = fileLog('runs')
+  const never = new Promise<never>(() => undefined)
+  const first = new Harness({ builtinTools: [], model: new ScriptedModel().replies(() => never), log })
+  let stop = (): void => undefined
+  const stopped = new Promise<void>((resolve) => (stop = resolve))
+  closeOnSignal(first, () => stopped)
+  const [handler] = process.listeners('SIGTERM').slice(-1)
+  process.removeListener('SIGTERM', handler!)
+  const run = runOnce(first, log, 'run_job', 'Go.')
+  await first.close({ runs: 'leave' })
+  stop()
+  expect(wasLeft(await run.catch((error: unknown) => error))).toBe(true)
+  const next = new Harness({ builtinTools: [], model: new ScriptedModel().says('Done.'), log })
+  expect((await runOnce(next, log, 'run_job', 'Go.')).text).toBe('Done.')
+  expect((await runOnce(next, log, 'run_job', 'Go.')).text).toBe('Done.')
 })
 
 test('child-run.ts: questions are researched in parallel', async () => {

@@ -19,12 +19,16 @@ const AT_ONCE = 16
 export class ToolBatchExecutor {
   readonly #calls: Calls
   readonly #admit: Admit
+  /** The calls in progress. */
+  #workers: readonly Promise<void>[] = []
 
   /** `begin` begins the other runs that a call has left. */
   constructor(context: RunContext, frozen: Frozen, begin: (callId: string, left: readonly LeftChild[]) => void) {
     this.#admit = admissionOf(context, frozen)
     const enter = enteringOf(context, frozen)
     const asksAfter = context.hooks.has('after_tool_call')
+    // A run that is left waits for its calls in progress, so that their outcomes are stored.
+    context.abort.onLeave(() => (this.#workers.length === 0 ? undefined : Promise.all(this.#workers)))
     this.#calls = { context, frozen, enter, asksAfter, begin, holds: (call) => this.#heldBy(call) }
   }
 
@@ -97,7 +101,7 @@ export class ToolBatchExecutor {
     const failures: unknown[] = []
     const work = async (): Promise<void> => {
       for (const next of waiting) {
-        if (context.signal.aborted) return
+        if (context.signal.aborted || context.abort.isLeaving) return
         try {
           await performCall(this.#calls, next)
         } catch (error) {
@@ -108,7 +112,9 @@ export class ToolBatchExecutor {
     }
     const workers: Promise<void>[] = []
     while (workers.length < Math.min(AT_ONCE, admissions.length)) workers.push(work())
+    this.#workers = workers
     await Promise.all(workers)
+    this.#workers = []
     if (failures.length > 0) throw failures[0]
     context.signal.throwIfAborted()
   }

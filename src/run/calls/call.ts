@@ -102,6 +102,8 @@ export async function performCall(calls: Calls, admission: Admission): Promise<v
   }
   try {
     const outcome = admission.outcome ?? (await run(calls, admission, spawned))
+    // The call has no outcome: it is resolved as after a crash when the run continues.
+    if (outcome === null) return
     if (outcome.kind === 'suspended') {
       await suspend(calls, call, { suspended: outcome, runs: spawned.runs })
       return
@@ -137,8 +139,8 @@ async function suspend(
   await context.emit('approval_requested', { items, callId, children: runs?.states ?? [], ...later })
 }
 
-/** The result of the handler, or the reason why there is none. */
-async function run({ context, enter }: Calls, admission: Admission, spawned: Spawned): Promise<Handled> {
+/** The result of the handler, or the reason why there is none; null if a run that it has started was left. */
+async function run({ context, enter }: Calls, admission: Admission, spawned: Spawned): Promise<Handled | null> {
   const { spec, checked, call, edited } = admission
   // Nothing starts after an abort.
   if (context.signal.aborted || spec === undefined || checked?.ok !== true) return CANCELLED
@@ -152,6 +154,7 @@ async function run({ context, enter }: Calls, admission: Admission, spawned: Spa
   const { stopped, value } = await settle(work, { abort: context.abort, timeoutMs: spec.timeoutMs })
   ended = true
   await spawned.runs?.end()
+  if (spawned.runs?.isLeft === true) return null
   if (stopped === null && spawned.runs?.isWaiting === true) return WAITS_FOR_CHILDREN
   if (stopped === null && value?.kind === 'suspended') return value
   const hasOutcome = value !== undefined && value.kind !== 'suspended'

@@ -23,7 +23,7 @@ export async function askBeforeChild(parent: RunContext, about: AboutChild): Pro
 
 /**
  * The outcome of a child, after the `after_subagent_run` hooks of its parent. They are asked about a run that ended in this
- * process, not about one that pauses, was blocked, or had ended before.
+ * process, not about one that pauses, was blocked or left, or had ended before.
  */
 export async function afterChild<Output>(
   parent: RunContext,
@@ -31,7 +31,7 @@ export async function afterChild<Output>(
   { child, outcome }: { readonly child: RunContext; readonly outcome: Promise<HarnessResult<Output>> },
 ): Promise<HarnessResult<Output>> {
   const [settled] = await Promise.allSettled([outcome])
-  const isOver = settled.status === 'rejected' || settled.value.pending.length === 0
+  const isOver = settled.status === 'rejected' ? !child.abort.isLeft : settled.value.pending.length === 0
   if (isOver && child.hasBegun && parent.hooks.has('after_subagent_run')) await askAfterChild(parent, about, settled)
   if (settled.status === 'rejected') throw settled.reason
   return settled.value

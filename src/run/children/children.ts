@@ -158,10 +158,16 @@ export class CallChildren {
 
   /** The call has ended: the runs that it has not waited for end with it. */
   async end(): Promise<void> {
+    if (this.isLeft) return this.settled()
     for (const { started, end } of this.#children.values()) {
       if (end === null) started.abort.abort(new HarnessError('cancelled', 'The call that started this run has ended.'))
     }
     await this.settled()
+  }
+
+  /** Some child was left: its outcome is not known here. */
+  get isLeft(): boolean {
+    return [...this.#children.values()].some(({ started }) => started.abort.isLeft)
   }
 
   /** Some child has paused. */

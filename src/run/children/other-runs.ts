@@ -20,6 +20,7 @@ import type { LeftChild } from './left-child.js'
 type Settlement = (
   | { readonly kind: 'ended'; readonly outcome: ToolOutcome }
   | { readonly kind: 'paused'; readonly items: readonly PendingItem[]; readonly state: ResumeState }
+  | { readonly kind: 'left' }
 ) & { readonly usage: RunUsage }
 
 interface KnownRun {
@@ -41,6 +42,12 @@ export class OtherRuns {
   constructor(context: RunContext, frozen: Frozen) {
     this.#context = context
     this.#frozen = frozen
+    // A run that is left waits for its background runs, which are left too.
+    context.abort.onLeave(() => {
+      const open = [...this.#known.values()].filter(({ settlement }) => settlement === null)
+      const outcomes = open.flatMap(({ child }) => child?.started.outcome ?? [])
+      return outcomes.length === 0 ? undefined : Promise.allSettled(outcomes)
+    })
   }
 
   begin(callId: string, left: readonly LeftChild[]): void {
@@ -53,15 +60,19 @@ export class OtherRuns {
     for (let hasReported = false; ;) {
       hasReported = (await this.#reportSettled()) || hasReported
       const isEnough = until === 'now' || (until === 'next' && (hasReported || (input?.waiting ?? 0) > 0))
+      // Left together with its background runs, whose outcomes are not known here.
+      if (this.#context.abort.isLeft) this.#context.signal.throwIfAborted()
       if (!this.#isInProgress || isEnough) return hasReported
       await this.#change(until === 'next' ? input : null)
     }
   }
 
   async end(): Promise<void> {
+    const { isLeft } = this.#context.abort
     for (const { child, settlement } of this.#known.values())
-      if (settlement === null) child?.started.abort.abort(new HarnessError('cancelled', PARENT_ENDED))
+      if (settlement === null && !isLeft) child?.started.abort.abort(new HarnessError('cancelled', PARENT_ENDED))
     while (this.#isInProgress) await this.#change(null)
+    if (isLeft) return
     for (const run of this.#runs) {
       const settlement = this.#known.get(run.id)?.settlement ?? null
       const cancelled = { outcome: CANCELLED, usage: settlement?.usage ?? NO_USAGE }
@@ -85,7 +96,7 @@ export class OtherRuns {
     child.started.outcome
       .then(
         (result) => (known.settlement = this.#settlementOf(result, id)),
-        (error: unknown) => (known.settlement = failed(error)),
+        (error: unknown) => (known.settlement = child.started.abort.isLeft ? LEFT : failed(error)),
       )
       .finally(() => this.#wake())
       .catch(ignore)
@@ -112,15 +123,16 @@ export class OtherRuns {
     let hasReported = false
     for (const run of this.#runs) {
       const known = this.#known.get(run.id)
-      if (known === undefined || known.settlement === null || known.isReported) continue
+      const settlement = known?.settlement ?? null
+      if (known === undefined || settlement === null || settlement.kind === 'left' || known.isReported) continue
       known.isReported = true
-      hasReported = (await this.#emit(run, known.settlement)) || hasReported
+      hasReported = (await this.#emit(run, settlement)) || hasReported
     }
     return hasReported
   }
 
   /** False if its questions have been emitted before. */
-  async #emit(run: BackgroundRun, settlement: Settlement): Promise<boolean> {
+  async #emit(run: BackgroundRun, settlement: Exclude<Settlement, { kind: 'left' }>): Promise<boolean> {
     if (settlement.kind === 'ended') {
       this.#known.delete(run.id)
       await this.#report(run, settlement)
@@ -190,6 +202,8 @@ function failed(error: unknown): Settlement {
 
 const PARENT_ENDED = 'The run that this one worked for has ended.'
 const CANCELLED: ToolOutcome = { kind: 'failed', errorType: 'cancelled', content: PARENT_ENDED, retry: false }
+
+const LEFT: Settlement = { kind: 'left', usage: NO_USAGE }
 
 const LOST: Settlement = {
   kind: 'ended',

@@ -12,7 +12,7 @@ export interface ChildStart {
   readonly stored: StoredChild | null
   /** The answers of people since then. */
   readonly answers: readonly Answer[]
-  /** Aborted with the call; for a background run, with the run. */
+  /** Aborted with the call, or with the run if that goes on after its call. */
   readonly signal: AbortSignal
   /** When it may begin. Default: at once. */
   readonly within?: Within

@@ -1,4 +1,4 @@
-import { HarnessError, messageOf } from '../../contracts/errors.js'
+import { HarnessError } from '../../contracts/errors.js'
 import { NO_USAGE } from '../../contracts/result.js'
 import type { HarnessResult, RunReport, StopReason } from '../../contracts/result.js'
 import type { Purse } from '../../money/purse.js'
@@ -20,11 +20,9 @@ import type { Seams } from '../extension/compose.js'
 import type { ExtensionRun } from '../extension/extension.js'
 import { redactedEvent } from '../extension/redact.js'
 import type { SeamSet } from '../extension/seam-set.js'
-import { Lease } from '../log/lease.js'
 import { DigestFold } from '../log/digest-fold.js'
-import { runRef } from '../log/ref.js'
-import type { LogRef } from '../log/ref.js'
-import { RunAppend } from '../log/run-append.js'
+import { RunWriter } from '../log/run-writer.js'
+import { storeFailure } from '../log/log.js'
 import type { RunLog } from '../log/log.js'
 import type { EventQueue } from '../stream/queue.js'
 import type { Recording } from './recording.js'
@@ -85,7 +83,7 @@ export class RunContext {
   readonly children: ChildDocuments
   /** The provider's raw replies. They are not in the state, since no event contains them. */
   readonly responses: unknown[] = []
-  readonly #ref: LogRef<'run'>
+  readonly #writer: RunWriter
   readonly #depsFor: NonNullable<RunSurroundings['depsFor']>
   readonly #origin: Pick<EventBase, 'parentRunId' | 'parentToolCallId' | 'agentName'>
   #deps: { readonly value: unknown } | null = null
@@ -94,14 +92,14 @@ export class RunContext {
   readonly #allSeams: SeamSet
   #seams: SeamSet
   #hooks: HookSet
-  #lease: Lease | null = null
   #state: RunState | null = null
   #lastSeq = 0
   readonly #digests = new DigestFold()
   /** Events that are appended together, and the promise of that append. */
   #gathering: { readonly events: DurableEvent[]; readonly kept: Promise<void> } | null = null
   #lastAppend: Promise<void> = Promise.resolve()
-  #storeFailure: HarnessError | null = null
+  /** Nothing more is stored, for this reason. */
+  #refusal: Error | null = null
   /** The last event of the run has been emitted: later reports of an abandoned model or tool are ignored. */
   #isOver = false
   #hadEnded = false
@@ -125,7 +123,7 @@ export class RunContext {
     this.#hooks = surroundings.seams.hooksOf(surroundings.parent?.agentName ?? null)
     this.abort = surroundings.abort
     this.signal = surroundings.abort.signal
-    this.#ref = runRef(surroundings.runId)
+    this.#writer = new RunWriter(surroundings.log, surroundings.runId, surroundings.abort)
     this.#depsFor = surroundings.depsFor ?? (() => undefined)
     this.signingKey = surroundings.signingKey
     this.recording = surroundings.recording ?? null
@@ -137,14 +135,19 @@ export class RunContext {
 
   /** Claims the run for this process, if its log has owners. Rejects if another process owns it. */
   async claim(begins: boolean): Promise<void> {
-    this.#lease = await Lease.take(this.log, this.runId, {
-      abort: this.abort,
-      options: { begins, waits: this.parent !== null },
+    this.abort.onAbort(() => {
+      if (this.abort.isLeft) this.#refusal = this.signal.reason as Error
     })
+    await this.#writer.claim({ begins, waits: this.parent !== null })
   }
 
-  async release(): Promise<void> {
-    await this.#lease?.release()
+  release(): Promise<void> {
+    return this.#writer.release()
+  }
+
+  /** The answer of the log. A log that does not answer is abandoned soon after the run was aborted. */
+  fromLog<T>(answer: Promise<T>): Promise<T> {
+    return this.#writer.answer(answer)
   }
 
   /** The conversation before a new run. */
@@ -221,13 +224,19 @@ export class RunContext {
    * store it, and from then on for every event.
    */
   emit<Kind extends keyof DurablePayloads>(kind: Kind, payload: DurablePayloads[Kind]): Promise<void> {
-    if (this.#storeFailure !== null) return Promise.reject(this.#storeFailure)
+    if (this.#refusal !== null) return Promise.reject(this.#refusal)
     if (this.#isOver) return Promise.reject(new RangeError(`Run \`${this.runId}\` is over: it emits nothing more.`))
     this.#lastSeq += 1
     const event = frozenEvent(Object.assign(this.#base(kind, this.#lastSeq, true), payload) as unknown as DurableEvent)
     if (this.recording !== null) return this.#replayMatching(event, this.recording)
     this.#isOver = kind === 'run_completed' || kind === 'run_failed'
-    this.#gathering ??= this.#gather()
+    if (this.#gathering === null) {
+      const events: DurableEvent[] = []
+      const kept = this.#keep(events)
+      this.#gathering = { events, kept }
+      // The next append waits for this one, however it ends.
+      this.#lastAppend = kept.catch(() => undefined)
+    }
     this.#gathering.events.push(event)
     return this.#gathering.kept
   }
@@ -283,6 +292,16 @@ export class RunContext {
     void this.#publish(streamed(ending, result), false)
   }
 
+  /** Emits that the run was left, once all events so far have been stored. Nothing is stored after that. */
+  async emitLeft({ code, message }: HarnessError): Promise<void> {
+    await this.#lastAppend
+    const usage = this.#state?.usage ?? NO_USAGE
+    this.emitLive('run_left', { usage })
+    this.#isOver = true
+    const failure = { code, message, stopReason: 'interrupted', errorType: 'Interrupted' } as const
+    this.tracer?.event({ ...this.#base('run_failed', this.#lastSeq, false), durable: false, ...failure, usage })
+  }
+
   /** Emits an event that is never stored. */
   emitLive<Kind extends keyof EphemeralPayloads>(kind: Kind, payload: EphemeralPayloads[Kind]): void {
     if (this.#isOver && kind !== 'run_failed') return
@@ -331,31 +350,18 @@ export class RunContext {
     return { kind, runId: this.runId, seq, at, durable, parentRunId, parentToolCallId, agentName }
   }
 
-  #gather(): { readonly events: DurableEvent[]; readonly kept: Promise<void> } {
-    const events: DurableEvent[] = []
-    const kept = this.#lastAppend.then(() => {
-      this.#gathering = null
-      return this.#keep(events)
-    })
-    // The next append waits for this one, however it ends.
-    this.#lastAppend = kept.catch(() => undefined)
-    return { events, kept }
-  }
-
   async #keep(events: readonly DurableEvent[]): Promise<void> {
-    if (this.#storeFailure !== null) throw this.#storeFailure
+    await this.#lastAppend
+    this.#gathering = null
+    if (this.#refusal !== null) throw this.#refusal
     const [state, history, digests] = [this.#state, this.#history, this.#digests]
     try {
-      await this.log.append(
-        this.#ref,
-        events,
-        new RunAppend(this.#lease?.owner, events, () => digests.after(state, events, history)),
-      )
+      await this.#writer.append(events, () => digests.after(state, events, history))
     } catch (cause) {
-      this.#storeFailure = storeFailure(this.runId, cause)
+      this.#refusal = storeFailure(`store an event of run \`${this.runId}\``, cause)
       // Stops the work in progress; nothing more begins.
-      this.abort.abort(this.#storeFailure)
-      throw this.#storeFailure
+      this.abort.abort(this.#refusal)
+      throw this.#refusal
     }
     let room: Promise<void> | undefined
     for (const event of events) {
@@ -369,15 +375,4 @@ export class RunContext {
     if (this.#state !== null) apply(this.#state, event)
     else if (event.kind === 'run_started') this.#state = openState(event, this.#history)
   }
-}
-
-function storeFailure(runId: string, cause: unknown): HarnessError {
-  if (cause instanceof HarnessError) return cause
-  return new HarnessError(
-    'store_failure',
-    `The log could not store an event of run \`${runId}\`: ${messageOf(cause)}`,
-    {
-      cause,
-    },
-  )
 }

@@ -65,6 +65,7 @@ const STOP_REASONS = [
   'unexpected_model_behavior',
   'cancelled_by_hook',
   'cancelled',
+  'interrupted',
 ] as const satisfies readonly (StopReason & HarnessErrorCode)[]
 
 /** `thrown` as the error that the caller gets, with the report of the run. The original is its cause, or itself. */

@@ -20,6 +20,8 @@ import type { StartedChild } from './started-child.js'
 export interface RunPlan {
   readonly opening: Opening
   readonly root: string
+  /** How long the run may take, in ms; null: any time. */
+  readonly timeMs: number | null
   readonly policies: readonly NamedPolicy[]
   readonly marksFor: (rules: RunRules) => readonly CallMark[]
   readonly settings: ModelSettings

@@ -12,6 +12,20 @@ const RENEW_MS = 20_000
 const ASK_AGAIN_MS = 250
 const PATIENCE_MS = LEASE_MS + 10_000
 
+/** How long to wait for the release of a claim, in ms. */
+const RELEASE_MS = 2000
+
+/** How a run is claimed. */
+interface Taking {
+  readonly abort: RunAbort
+  /** Waits for an answer of the log, as long as the run allows. */
+  readonly patience: <T>(answer: Promise<T>) => Promise<T>
+  /** The run would begin. */
+  readonly begins: boolean
+  /** Waits until the claim of another owner has expired. */
+  readonly waits: boolean
+}
+
 /** The claim of this process on a run. Without effect in a log that has no claims. */
 export class Lease {
   readonly owner: string | undefined
@@ -34,18 +48,11 @@ export class Lease {
    * Claims the run. Rejects with `run_owned`, or `run_exists` for a run that would begin, if another process owns it. Aborts
    * the run if the claim is lost later. For a child run (`waits`), waits until the claim of its last owner has expired.
    */
-  static async take(
-    log: RunLog,
-    runId: string,
-    {
-      abort,
-      options: { begins, waits },
-    }: { readonly abort: RunAbort; readonly options: { readonly begins: boolean; readonly waits: boolean } },
-  ): Promise<Lease> {
+  static async take(log: RunLog, runId: string, { abort, patience, begins, waits }: Taking): Promise<Lease> {
     if (log.claim === undefined) return new Lease(log, runId)
     const owner = newOwner()
     const until = waits ? Date.now() + PATIENCE_MS : 0
-    while (!(await log.claim(runRef(runId), owner, LEASE_MS))) {
+    while (!(await claimed(log, { runId, owner, patience }))) {
       if (Date.now() >= until) throw ownedElsewhere(runId, begins)
       await sleep(ASK_AGAIN_MS, undefined, { signal: abort.signal })
     }
@@ -59,10 +66,34 @@ export class Lease {
     return new Lease(log, runId, { owner, timer: setInterval(renew, RENEW_MS).unref() })
   }
 
-  /** Releases the run, so that it can be continued immediately. Never rejects: a claim that cannot be released expires. */
-  async release(): Promise<void> {
+  /**
+   * Releases the run, so that it can be continued immediately. Never rejects: a claim that cannot be released expires. A log
+   * that is `abandoned` is not waited for, any other one for a limited time.
+   */
+  async release(abandoned: boolean): Promise<void> {
     clearInterval(this.#timer)
-    if (this.owner !== undefined) await this.#log.claim?.(runRef(this.#runId), this.owner, 0).catch(() => false)
+    if (this.owner === undefined) return
+    const released = this.#log.claim?.(runRef(this.#runId), this.owner, 0).catch(() => false)
+    if (abandoned) return
+    let timer: NodeJS.Timeout | undefined
+    const late = new Promise((resolve) => (timer = setTimeout(resolve, RELEASE_MS)))
+    await Promise.race([released, late])
+    clearTimeout(timer)
+  }
+}
+
+/** True if the run has been claimed. A claim that comes too late is released again. */
+async function claimed(
+  log: RunLog,
+  { runId, owner, patience }: { readonly runId: string; readonly owner: string } & Pick<Taking, 'patience'>,
+): Promise<boolean> {
+  const ref = runRef(runId)
+  const claiming = log.claim?.(ref, owner, LEASE_MS) ?? Promise.resolve(true)
+  try {
+    return await patience(claiming)
+  } catch (error) {
+    claiming.then((ours) => ours && log.claim?.(ref, owner, 0)).catch(() => false)
+    throw error
   }
 }
 

@@ -8,17 +8,19 @@ import { begin } from './begin.js'
 import { continueRun, storedEnding } from './continue.js'
 import type { Ending } from './driver.js'
 import { RunEnd } from './end.js'
+import { stopAfter } from './start.js'
 
 /** One run from its first event to its last: exactly one of `run_completed` and `run_failed`. */
 export async function conduct<Output>(context: RunContext, plan: RunPlan): Promise<HarnessResult<Output>> {
   const end = new RunEnd(context)
   const { opening } = plan
+  const timer = stopAfter(context, plan.timeMs)
   try {
     await context.tracer?.load()
     const read = await readEnding<Output>(context, plan)
     if (read !== null) return read
     await context.claim(opening.kind === 'fresh')
-    const found = opening.kind === 'go_on' ? await opening.load() : null
+    const found = opening.kind === 'go_on' ? await context.fromLog(opening.load()) : null
     // The cost of a child so far is not in its parent's usage yet.
     context.outerPurse?.charge(Math.round((found?.state.usage.costUsd ?? 0) * 1_000_000))
     const answers = newAnswers(opening, found)
@@ -28,16 +30,18 @@ export async function conduct<Output>(context: RunContext, plan: RunPlan): Promi
   } catch (thrown) {
     throw await end.fail(thrown)
   } finally {
+    clearTimeout(timer)
     context.abort.release()
     await context.release()
   }
 }
 
-/** To recover a run that has ended or is waiting is to read it: no claim, so that answers can arrive meanwhile. */
+/** To recover or retry a run that has ended or is waiting is to read it: no claim, so that answers can arrive meanwhile. */
 async function readEnding<Output>(context: RunContext, plan: RunPlan): Promise<HarnessResult<Output> | null> {
   const { opening } = plan
-  if (context.parent !== null || opening.kind === 'fresh' || opening.begun !== 'recovered') return null
-  const found = await opening.load()
+  if (context.parent !== null || opening.kind === 'fresh') return null
+  if (opening.begun !== 'recovered' && opening.begun !== 'retried') return null
+  const found = await context.fromLog(opening.load())
   return found === null ? null : storedEnding<Output>(context, plan, { found, answers: [] })
 }
 

@@ -16,7 +16,7 @@ import { belowAnother, pendingOf } from '../resume/stored-state.js'
 import type { InputMessage } from '../stream/input.js'
 import type { Ending } from './driver.js'
 import { freeze } from './freeze.js'
-import { addedByHooks, askStart, drive, prepare, startedBy, timed, tracedRun } from './start.js'
+import { addedByHooks, askStart, drive, prepare, startedBy, tracedRun } from './start.js'
 import type { Conducted } from './start.js'
 
 /** Continues a run from its state. Everything that can be refused is refused before the first event. */
@@ -38,12 +38,11 @@ export async function continueRun(run: Conducted, opening: GoOnOpening, found: L
   context.tracer?.open(() => tracedRun(context, plan, state))
   const started = startedBy(run, prepared)
   await context.emit('run_started', { begun: opening.begun, prompt: null, ...started, history: [], ...before })
-  return timed(run, prepared.rules, async () => {
-    await askStart(run, null, prepared.rules)
-    await takeAnswers(context, answers)
-    const addition = state.phase.at === 'opening' ? await addedByHooks(context, promptOf(state)) : ''
-    return drive(run, frozen, addition)
-  })
+  context.signal.throwIfAborted()
+  await askStart(run, null, prepared.rules)
+  await takeAnswers(context, answers)
+  const addition = state.phase.at === 'opening' ? await addedByHooks(context, promptOf(state)) : ''
+  return drive(run, frozen, addition)
 }
 
 /** The prompt of a run whose first request has not begun. */
@@ -69,7 +68,7 @@ export async function storedEnding<Output>(
   if (retries && phase.at === 'ended' && phase.error !== undefined) return null
   const pending = pendingOf(state)
   if (!isOver || (phase.at !== 'ended' && (pending.length === 0 || answers.length > 0))) return null
-  await context.children.load(state)
+  await context.fromLog(context.children.load(state))
   const announce = (result: HarnessResult<Output> | null): void => {
     if (context.parent === null && last !== null) context.emitStored(last, result)
   }

@@ -56,7 +56,10 @@ export class TurnDriver {
 
   /** Rejects with whatever ended the run before its time. */
   async drive(): Promise<Ending> {
+    const { abort } = this.#context
     for (;;) {
+      // Nothing begins in a run that is being left: it waits for work in progress.
+      if (abort.isLeaving) await abort.aborted()
       if (hasOtherRuns(this.#context.state)) await this.#effects.takeReports('now')
       this.#context.signal.throwIfAborted()
       const command = decide(this.#context.state)

@@ -1,6 +1,6 @@
 import { cancelledError } from '../../contracts/errors.js'
 import type { HarnessError } from '../../contracts/errors.js'
-import type { HarnessResult } from '../../contracts/result.js'
+import type { HarnessResult, StopReason } from '../../contracts/result.js'
 import type { RunContext } from '../core/context.js'
 import { RunStopped, failureError, stopReasonOf, toHarnessError } from '../core/failure.js'
 import { resultOf } from '../core/result.js'
@@ -13,9 +13,12 @@ export class RunEnd {
   readonly #context: RunContext
   #stop: () => Promise<void> = () => Promise.resolve()
   #isAsked = false
+  #ending: Promise<unknown> | undefined
 
   constructor(context: RunContext) {
     this.#context = context
+    // A run that is ending is left only if it does not end in time.
+    context.abort.onLeave(() => this.#ending)
   }
 
   /** `stop` ends other work of the run, before a run that fails ends. */
@@ -23,12 +26,18 @@ export class RunEnd {
     this.#stop = stop
   }
 
-  async complete<Output>(ending: Ending): Promise<HarnessResult<Output>> {
+  complete<Output>(ending: Ending): Promise<HarnessResult<Output>> {
+    const completing = this.#complete<Output>(ending)
+    this.#ending = completing
+    return completing
+  }
+
+  async #complete<Output>(ending: Ending): Promise<HarnessResult<Output>> {
     const context = this.#context
     const found = (): HarnessResult<Output> =>
       resultOf(context.state, ending as Ending & { output: Output }, context.documentMeans(context.responses))
     context.replayGiven()
-    await context.children.load(context.state)
+    await context.fromLog(context.children.load(context.state))
     const seen = found()
     await this.#askEnd({ result: seen, error: null, stopReason: seen.stopReason })
     // A hook that failed counts in the run's usage.
@@ -41,18 +50,37 @@ export class RunEnd {
    * Ends the run in an error: for its hooks, its log, its stream, and then its caller. The first error stays the run's
    * error, also if a hook fails after it.
    */
-  async fail(thrown: unknown): Promise<HarnessError> {
+  fail(thrown: unknown): Promise<HarnessError> {
+    const failing = this.#fail(thrown)
+    this.#ending = failing
+    return failing
+  }
+
+  async #fail(thrown: unknown): Promise<HarnessError> {
     const context = this.#context
     const { error, limit } = errorOf(context, thrown)
     const stopReason = stopReasonOf(error.code)
     if (context.hadEnded) return error
+    if (context.abort.isLeft) return this.#leave(error)
     await this.#stop().catch(ignore)
     context.replayGiven()
     // The run has failed already: a hook that fails now is reported, and changes nothing.
-    if (limit !== null) await askLimit(context, limit).catch(ignore)
+    if (limit !== null && context.hasBegun) await askLimit(context, limit).catch(ignore)
     await this.#askEnd({ result: null, error, stopReason }).catch(ignore)
     await context.emitFailure(error, stopReason)
-    if (context.hasBegun) await context.children.load(context.state).catch(ignore)
+    return this.#reported(error, stopReason)
+  }
+
+  /** The run stops without an end: whoever recovers it continues from its last stored event. */
+  async #leave(error: HarnessError): Promise<HarnessError> {
+    await this.#stop().catch(ignore)
+    await this.#context.emitLeft(error)
+    return this.#reported(error, 'interrupted')
+  }
+
+  async #reported(error: HarnessError, stopReason: StopReason): Promise<HarnessError> {
+    const context = this.#context
+    if (context.hasBegun) await context.fromLog(context.children.load(context.state)).catch(ignore)
     return toHarnessError(error, context.report(stopReason))
   }
 

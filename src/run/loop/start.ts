@@ -69,24 +69,9 @@ export function tracedRun(
   return { runId, parentRunId, parentToolCallId, agentName, metadata, root, at: clock.iso(), ...earlier }
 }
 
-/** Does `work` within the run's limit of time. */
-export async function timed(
-  { context }: Conducted,
-  { limits }: RunRules,
-  work: () => Promise<Ending>,
-): Promise<Ending> {
-  // A recording knows when the time was up.
-  const timer = stopAfter(context, context.recording === null ? limits.timeMs : null)
-  try {
-    context.signal.throwIfAborted()
-    return await work()
-  } finally {
-    clearTimeout(timer)
-  }
-}
-
-function stopAfter(context: RunContext, limit: number | null): NodeJS.Timeout | undefined {
-  if (limit === null) return undefined
+/** Stops the run when its time is up. A recording knows when that was. */
+export function stopAfter(context: RunContext, limit: number | null): NodeJS.Timeout | undefined {
+  if (limit === null || context.recording !== null) return undefined
   return setTimeout(() => {
     context.abort.abort(new RunStopped({ kind: 'limit', breach: { kind: 'time_ms', limit, count: limit } }))
   }, limit)

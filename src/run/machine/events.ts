@@ -281,6 +281,8 @@ export interface EphemeralPayloads {
   warning: { readonly message: string }
   /** The end of a run, if the log could not store it. */
   run_failed: DurablePayloads['run_failed']
+  /** The last event of a run that was left when its harness was closed: `recover` continues it. */
+  run_left: { readonly usage: RunUsage }
 }
 
 type EventOf<Payloads, Durable extends boolean> = {

@@ -57,7 +57,7 @@ export class EventQueue {
     if (this.#closed || (!this.#reading && this.#unread === 'drop')) return undefined
     if (!event.durable) {
       // The end of a run is kept for a later reader, even if the log could not store it.
-      const isEnd = event.kind === 'run_failed'
+      const isEnd = event.kind === 'run_failed' || event.kind === 'run_left'
       const isWanted = isEnd || this.#reading || this.#unread === 'wait'
       if (isWanted && !(this.#events.length >= ROOM && this.#joins(event))) this.#add(event)
       return undefined

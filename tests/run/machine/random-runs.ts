@@ -293,6 +293,7 @@ function planOf(
   return {
     opening: { kind: 'fresh', prompt: 'Go.', history: () => Promise.resolve(inline({ entries: [] })) },
     root,
+    timeMs: config.limits.timeMs,
     settings,
     prices: null,
     input,
