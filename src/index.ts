@@ -3,7 +3,7 @@ export { withDeps } from './harness/with-deps.js'
 export type { AppEntryPoints, AppHarnessConstructor } from './harness/with-deps.js'
 export type { HarnessConstructor } from './harness/harness.js'
 export type { Prompt } from './harness/open-harness.js'
-export type { HarnessDescription, ServerDescription, ToolDescription } from './harness/describe.js'
+export type { AgentDescription, HarnessDescription, ServerDescription, ToolDescription } from './harness/describe.js'
 export type {
   BuiltinToolName,
   DepsFactory,

@@ -3,6 +3,7 @@ import type { Config } from './config.js'
 import type { Offer } from '../run/core/frozen.js'
 import type { RunLimits } from '../contracts/limits.js'
 import type { ToolSource } from '../tools/source.js'
+import type { SubagentSpec } from '../tools/subagent-options.js'
 import type { ToolAnnotations, ToolReach, ToolSpec } from '../tools/spec.js'
 
 /** The runs of a harness, as data; `String(description)` is the same for people. Contains names of secrets, no secrets. */
@@ -13,14 +14,22 @@ export interface HarnessDescription {
   readonly root: string
   readonly tools: readonly ToolDescription[]
   readonly servers: readonly ServerDescription[]
-  /** Agents that tasks can be handed to, and the tools of each; null for those of the run that calls it. */
-  readonly agents: readonly { readonly name: string; readonly tools: readonly ToolDescription[] | null }[]
+  /** Agents that tasks can be handed to. */
+  readonly agents: readonly AgentDescription[]
   /** Events that hooks are asked at: they may refuse and change calls. */
   readonly hooks: readonly string[]
   readonly budgets: RunLimits & { readonly toolRetries: number; readonly outputRetries: number }
   /** Problems that were found, such as a server that could not be reached. */
   readonly warnings: readonly string[]
   toString(): string
+}
+
+export interface AgentDescription {
+  readonly name: string
+  /** Its tools, without those of its servers; null for those of the run that calls it. */
+  readonly tools: readonly ToolDescription[] | null
+  /** Ids of its own servers, which are connected when its first run needs them. */
+  readonly servers: readonly string[]
 }
 
 export interface ToolDescription {
@@ -59,10 +68,7 @@ export function describeHarness(
     root,
     tools: offer.tools.map((tool) => toolDescription(tool, serverOf.get(tool) ?? null, own.includes(tool))),
     servers: servers.map((server) => ({ ...server, tools: server.tools.length })),
-    agents: (config.subagents ?? []).map(({ name, tools = 'inherit' }) => ({
-      name,
-      tools: tools === 'inherit' ? null : tools.map((tool) => toolDescription(tool, null, true)),
-    })),
+    agents: (config.subagents ?? []).map(agentDescription),
     hooks: seams.hookEvents,
     budgets: { ...limits, toolRetries, outputRetries },
     warnings,
@@ -70,6 +76,14 @@ export function describeHarness(
   // For people; not compared or stored.
   Object.defineProperty(described, 'toString', { value: () => textOf(described), enumerable: false })
   return described
+}
+
+function agentDescription({ name, mcpServers, tools = mcpServers ? [] : 'inherit' }: SubagentSpec): AgentDescription {
+  return {
+    name,
+    tools: tools === 'inherit' ? null : tools.map((tool) => toolDescription(tool, null, true)),
+    servers: (mcpServers ?? []).map(({ id }) => id),
+  }
 }
 
 function toolDescription(tool: ToolSpec, server: string | null, isOwn: boolean): ToolDescription {
@@ -91,8 +105,9 @@ function textOf(described: Omit<HarnessDescription, 'toString'>): string {
     }),
     ...warnings.map((warning) => `warning   ${printable(warning)}`),
     ...(tools.length === 0 ? ['tools     none'] : tools.flatMap((tool) => toolLines(tool))),
-    ...agents.flatMap(({ name, tools: own }) => [
+    ...agents.flatMap(({ name, tools: own, servers: ownServers }) => [
       `agent     ${name}${own === null ? ': the tools of the run that calls it' : ''}`,
+      ...ownServers.map((id) => `server    ${printable(id)}: of this agent, connected by its first run`),
       ...(own ?? []).flatMap((tool) => toolLines(tool)),
     ]),
   ].join('\n')

@@ -23,7 +23,9 @@ export class Parts {
   /** Models made from references, by reference. */
   readonly #models = new Map<ModelRef, Promise<Model>>()
 
-  /** The servers, each once and under an id of its own. */
+  /** All servers of the harness and of its child runs, each under an id of its own. */
+  readonly #sources = new Map<ToolSource, ToolSource>()
+  /** The servers of the harness, each once. */
   readonly sources: readonly ToolSource[]
   /** Warnings from a time without runs. */
   readonly #waiting: string[] = []
@@ -34,7 +36,7 @@ export class Parts {
   /** `warn` reports problems with optional skills and servers; it returns false if there was no run to report to. */
   constructor(config: Config<unknown>, warn: (message: string) => boolean) {
     this.#config = config
-    this.sources = withUniqueIds(config.mcpServers)
+    this.sources = this.namedSources(config.mcpServers)
     this.warn = (message) => {
       if (!warn(message) && this.#waiting.length < MOST_WAITING) this.#waiting.push(message)
     }
@@ -67,17 +69,24 @@ export class Parts {
     return this.#skills
   }
 
+  /** Servers, each once and under an id that no other server of this harness has. */
+  namedSources(given: readonly ToolSource[]): readonly ToolSource[] {
+    return [...new Set(given)].map((source) => {
+      const known = this.#sources.get(source)
+      if (known !== undefined) return known
+      const named = withUniqueIds([...this.#sources.keys(), source]).at(-1) ?? source
+      this.#sources.set(source, named)
+      return named
+    })
+  }
+
   /**
    * The tools that each server offers now; the same lists while nothing has changed. The failure of a server is reported to
    * `warn`, and it keeps the tools that it had `before`, at first none. Rejects if a required server fails at first.
    */
-  serverTools(
-    signal: AbortSignal,
-    before: Offer['servers'] | null,
-    warn: (message: string) => void,
-  ): Promise<Offer['servers']> {
+  serverTools(sources: readonly ToolSource[], { signal, before, warn }: Asking): Promise<Offer['servers']> {
     return Promise.all(
-      this.sources.map(async (source, index) => {
+      sources.map(async (source, index) => {
         try {
           return await source.tools(this.#host, signal)
         } catch (error) {
@@ -112,10 +121,18 @@ export class Parts {
   }
 
   async close(): Promise<void> {
-    await Promise.all(this.sources.map((source) => source.close(this.#host)))
+    await Promise.all([...this.#sources.values()].map((source) => source.close(this.#host)))
     const closed = await Promise.allSettled([...this.#models.values()].map(closeLoaded))
     for (const result of closed) if (result.status === 'rejected') throw result.reason
   }
+}
+
+/** A run asks its servers. */
+interface Asking {
+  readonly signal: AbortSignal
+  /** The lists that it has; null at first. */
+  readonly before: Offer['servers'] | null
+  readonly warn: (message: string) => void
 }
 
 const MOST_WAITING = 20

@@ -9,6 +9,7 @@ import { HARNESS_NAMES, RUN_NAMES } from '../contracts/other-names.js'
 import type { Extension } from '../run/extension/extension.js'
 import type { SigningKey } from '../run/core/signature.js'
 import type { SkillsOptions } from '../toolbox/skills/options.js'
+import type { ToolSource } from '../tools/source.js'
 import type { BackgroundLine, SpawnOptions, ToolSpec } from '../tools/spec.js'
 import { isObject } from '../util/json.js'
 import type { JsonObject } from '../util/json.js'
@@ -74,6 +75,7 @@ const tools: Shape<readonly ToolSpec[]> = {
   },
 }
 
+const servers = list(having<ToolSource>('a server, made by `mcpStdio` and the like', 'tools'), 'a list of servers')
 const names = list(string, 'a list of names')
 const log = having<NonNullable<RunOptions['log']>>("a log, such as `fileLog('./runs')`", 'append')
 
@@ -130,7 +132,7 @@ const HARNESS = partial<HarnessOptions<unknown>>(
       leaf<BuiltinToolName>('a name', (name) => typeof name === 'string'),
       'a list of names',
     ),
-    mcpServers: list(having('a server, made by `mcpStdio` and the like', 'tools'), 'a list of servers'),
+    mcpServers: servers,
     // The rest is checked when they are loaded.
     skills: leaf<SkillsOptions>(
       'an object with `dirs`, a list of folders',
@@ -230,6 +232,7 @@ const OF_THE_PARENT = {
   instructions: optional(string),
   tools: optional(either(oneOf('inherit'), tools)),
   withoutTools: optional(names),
+  mcpServers: optional(servers),
   settings: optional(settings),
   outputType: optional(anything<NonNullable<SpawnOptions<unknown>['outputType']>>()),
   outputMode: optional(outputMode),

@@ -83,7 +83,6 @@ export function childPlanOf(means: Means, { opening, options, parent, policies }
   const { outputRetries = config.outputRetries, toolRetries = config.toolRetries } = options
   const { outputType = null, outputMode = 'auto', outputValidator = null } = options
   const model = options.model ?? parent.model
-  const inherits = options.tools === 'inherit' || options.fork === true
   const tools = toolsOfChild(options, parent.tools)
   checkToolNames(
     tools.map(({ name }) => name),
@@ -106,10 +105,45 @@ export function childPlanOf(means: Means, { opening, options, parent, policies }
     policies,
     input: null,
     deltas,
-    loadOffer: async () => ({ tools, servers: [], skills: inherits ? ((await parts.skills())?.summary ?? '') : '' }),
-    refreshOffer: null,
+    ...childOffers(parts, { options, parent, tools }),
     instructionsFor: (offer) => withToolInstructions([options.instructions ?? '', offer.skills], offer.tools),
     rulesFor: (output) => rulesOf({ outputRetries, toolRetries }, budgets, { tools, output }),
+  }
+}
+
+/** The offers of a child: its tools, and those of its own servers at its turn boundaries. */
+function childOffers(
+  parts: Parts,
+  { options, parent, tools }: Pick<PlannedChild, 'options' | 'parent'> & { readonly tools: readonly ToolSpec[] },
+): Pick<RunPlan, 'loadOffer' | 'refreshOffer'> {
+  const sources = parts.namedSources(options.mcpServers ?? [])
+  const serverTools = (signal: AbortSignal, before: Offer['servers'] | null): Promise<Offer['servers']> =>
+    parts.serverTools(sources, { signal, before, warn: parts.warn })
+  const offerOf = (servers: Offer['servers'], skills: string): Offer => {
+    // An inherited tool of the same server is the same tool.
+    const more = servers.flat().filter((tool) => !tools.includes(tool))
+    const all = [...tools, ...more]
+    checkToolNames(
+      all.map(({ name }) => name),
+      options.outputType ?? null,
+    )
+    checkGrants(more, parent)
+    return { tools: all, servers, skills }
+  }
+  return {
+    loadOffer: async (signal) => {
+      const inherits = options.tools === 'inherit' || options.fork === true
+      const skills = inherits ? ((await parts.skills())?.summary ?? '') : ''
+      return offerOf(await serverTools(signal, null), skills)
+    },
+    refreshOffer:
+      sources.length === 0
+        ? null
+        : async (signal, before) => {
+            const servers = await serverTools(signal, before.servers)
+            const isSame = servers.every((list, index) => list === before.servers[index])
+            return isSame ? before : offerOf(servers, before.skills)
+          },
   }
 }
 

@@ -53,7 +53,8 @@ export class RunOffers {
 
   #serverTools(signal: AbortSignal, before: Offer['servers'] | null): Promise<Offer['servers']> {
     const { parts, asksServers } = this.#setup
-    return asksServers ? parts.serverTools(signal, before, this.#warn) : Promise.resolve([])
+    if (!asksServers) return Promise.resolve([])
+    return parts.serverTools(parts.sources, { signal, before, warn: this.#warn })
   }
 
   async #offerOf(servers: Offer['servers']): Promise<Offer> {

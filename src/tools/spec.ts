@@ -8,6 +8,7 @@ import type { Ask } from './ask.js'
 import type { ToolOutcome } from './outcome.js'
 import type { AgentOutputValidator, InferOutput, OutputType } from './output-type.js'
 import type { Schema } from '../schema/schema.js'
+import type { ToolSource } from './source.js'
 import type { Validate } from '../schema/validation.js'
 
 /** A tool: its description for the model, its options for the loop, and its code. Plain and immutable. */
@@ -155,6 +156,11 @@ export interface SpawnOptions<Output = string, in Deps = unknown> extends Budget
   readonly tools?: readonly ToolSpec<Deps>[] | 'inherit' | undefined
   /** Names of inherited tools to leave out. Default: none. */
   readonly withoutTools?: readonly string[] | undefined
+  /**
+   * Servers whose tools the child has after those of `tools`. They are connected when the first child needs them, shared by
+   * all children of the harness, and closed with it. The parent has them only if it lists them itself. Default: none.
+   */
+  readonly mcpServers?: readonly ToolSource[] | undefined
   /**
    * Begins with the parent's conversation, up to the reply that made this call: its calls are answered with a note, followed
    * by `prompt`. The instructions, tools, settings, model and output type are the parent's, so that its first request begins

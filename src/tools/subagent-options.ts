@@ -17,6 +17,7 @@ import {
   string,
 } from '../util/shape.js'
 import type { Fields } from '../util/shape.js'
+import type { ToolSource } from './source.js'
 import type { SpawnOptions, ToolSpec } from './spec.js'
 import { OPTIONAL_BUDGETS } from '../contracts/limits.js'
 import type { BudgetOptions } from '../contracts/limits.js'
@@ -26,6 +27,7 @@ type AgentRun<Output> = Pick<
   SpawnOptions<Output>,
   | 'instructions'
   | 'tools'
+  | 'mcpServers'
   | 'fork'
   | 'model'
   | 'settings'
@@ -45,7 +47,7 @@ export interface SubagentSpec<Output = unknown> extends AgentRun<Output> {
   readonly description: string
   /**
    * `inherit`: the tools of the run that calls it, without `subagent` if no further run may be started. Required, also for an
-   * agent without tools (`[]`), unless it is a `fork`.
+   * agent without tools (`[]`), unless it is a `fork` or has `mcpServers`.
    */
   readonly tools?: NonNullable<SpawnOptions['tools']> | undefined
   /** Its runs under one calling run take turns: for agents that write to the same files. Default false. */
@@ -71,6 +73,9 @@ export interface SubagentOptions {
 
 const RUN_FIELDS: Fields<DefaultSubagent> = {
   instructions: optional(string),
+  mcpServers: optional(
+    list(having<ToolSource>('a server, made by `mcpStdio` and the like', 'tools'), 'a list of servers'),
+  ),
   fork: optional(boolean),
   model: optional(anything()),
   settings: optional(anything()),
@@ -126,10 +131,11 @@ function parseSubagent(given: unknown): SubagentSpec {
   const known = agentName.read(isObject(given) ? given['name'] : undefined)
   const label = known instanceof Mismatch ? 'a subagent' : `subagent \`${known}\``
   const agent = parse(AGENT, given, label)
-  const { name, tools, fork = false } = agent
+  const { name, tools, mcpServers, fork = false } = agent
   if (name === 'default') throw invalidOptions('`default` is the name of the agent that a call gets if it names none.')
+  if (fork && mcpServers !== undefined) throw invalidOptions(`With \`fork\` ${label} has its caller's servers.`)
   if (fork && tools !== undefined) throw invalidOptions(`With \`fork\` ${label} has its caller's tools.`)
-  if (!fork && tools === undefined) {
+  if (!fork && tools === undefined && mcpServers === undefined) {
     throw invalidOptions(`Expected \`tools\` of ${label} to be a list of tools or \`inherit\`, got nothing.`)
   }
   return agent

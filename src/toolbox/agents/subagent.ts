@@ -35,7 +35,7 @@ export function subagent(options: SubagentOptions = {}): ToolSpec {
     description: descriptionOf(agents, defaultAgent),
     parameters: parametersOf(defaultAgent !== false),
     onUnknownOutcome: 'retry',
-    ...reachOf(agents),
+    ...reachOf(defaultAgent === false ? agents : [...agents, defaultAgent]),
     async call(args, context) {
       const { task, agent: name = 'default' } = args as unknown as SubagentArguments
       const agent = named.get(name)
@@ -55,7 +55,9 @@ export function subagent(options: SubagentOptions = {}): ToolSpec {
 }
 
 /** The reach of the agents' own tools; undeclared if one of these tools declares none. */
-function reachOf(agents: readonly SubagentSpec[]): { readonly reach?: ToolReach } {
+function reachOf(agents: readonly Pick<SubagentSpec, 'tools' | 'mcpServers'>[]): { readonly reach?: ToolReach } {
+  // The tools of servers are not known yet.
+  if (agents.some(({ mcpServers = [] }) => mcpServers.length > 0)) return {}
   const own = agents.flatMap(({ tools = 'inherit' }) => (tools === 'inherit' ? [] : tools))
   if (own.some(({ reach }) => reach === undefined)) return {}
   const all = (kind: keyof ToolReach): readonly string[] => [
@@ -142,7 +144,7 @@ const INSTRUCTIONS = `You are a subagent: you work on one task for another agent
 Complete the task with the tools you have. You cannot ask questions. End with a short answer: what you found or changed.`
 
 function agentOf({ description: _, ...agent }: SubagentSpec): Agent {
-  return { ...agent, tools: agent.tools ?? 'inherit' }
+  return { ...agent, tools: agent.tools ?? (agent.mcpServers === undefined ? 'inherit' : []) }
 }
 
 function defaultOf(agent: DefaultSubagent): Agent {
