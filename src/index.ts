@@ -39,7 +39,7 @@ export type { CalledTool, CallToolOptions } from './tools/boundary/call.js'
 export type { Ask } from './tools/ask.js'
 export { defineTool } from './tools/define.js'
 export { ToolResult } from './tools/result.js'
-export type { ToolSource, ToolSourceHost } from './tools/source.js'
+export type { ToolSourceHost } from './tools/source.js'
 export type { ToolResultFields } from './tools/result.js'
 export type { ToolOptions } from './tools/tool-options.js'
 export type { ToolOutcome } from './tools/outcome.js'
@@ -54,6 +54,7 @@ export type {
   ToolAnnotations,
   ToolContext,
   ToolReach,
+  ToolSource,
   ToolSpec,
 } from './tools/spec.js'
 export type { ArgumentIssue, Validation } from './schema/validation.js'

@@ -19,8 +19,7 @@ import type { SkillsOptions } from '../toolbox/skills/options.js'
 import type { OutputType, OutputValidator } from '../tools/output-type.js'
 import { parseSubagents } from '../tools/subagent-options.js'
 import type { SubagentSpec } from '../tools/subagent-options.js'
-import type { ToolSource } from '../tools/source.js'
-import type { ToolSpec } from '../tools/spec.js'
+import type { ToolSource, ToolSpec } from '../tools/spec.js'
 import { didYouMean } from '../util/suggest.js'
 
 /** The parsed options of a harness, with their defaults. */

@@ -2,9 +2,8 @@ import { withoutCredentials } from '../util/address.js'
 import type { Config } from './config.js'
 import type { Offer } from '../run/core/frozen.js'
 import type { RunLimits } from '../contracts/limits.js'
-import type { ToolSource } from '../tools/source.js'
 import type { SubagentSpec } from '../tools/subagent-options.js'
-import type { ToolAnnotations, ToolReach, ToolSpec } from '../tools/spec.js'
+import type { ToolAnnotations, ToolReach, ToolSource, ToolSpec } from '../tools/spec.js'
 
 /** The runs of a harness, as data; `String(description)` is the same for people. Contains names of secrets, no secrets. */
 export interface HarnessDescription {

@@ -7,8 +7,8 @@ import type { EvidenceSources } from '../toolbox/evidence/sources.js'
 import type { LoadedSkills } from '../toolbox/skills/load-skills.js'
 import type { CheckEvidence } from '../tools/evidence.js'
 import { withUniqueIds } from '../tools/source-ids.js'
-import type { ToolSource, ToolSourceHost } from '../tools/source.js'
-import type { ToolSpec } from '../tools/spec.js'
+import type { ToolSourceHost } from '../tools/source.js'
+import type { ToolSource, ToolSpec } from '../tools/spec.js'
 
 /**
  * The parts of a harness that are loaded when first needed, shared by all its runs and closed with it: adapters, built-in

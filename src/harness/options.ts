@@ -16,8 +16,7 @@ import type { WrapModelCall, WrapToolCall } from '../run/hooks/wraps.js'
 import type { SkillsOptions } from '../toolbox/skills/options.js'
 import type { OutputType, OutputValidator } from '../tools/output-type.js'
 import type { SubagentSpec } from '../tools/subagent-options.js'
-import type { ToolSource } from '../tools/source.js'
-import type { ToolSpec } from '../tools/spec.js'
+import type { ToolSource, ToolSpec } from '../tools/spec.js'
 import type { JsonObject } from '../util/json.js'
 
 /** Tools that a harness can be given by name. */

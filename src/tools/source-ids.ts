@@ -1,7 +1,6 @@
 import type { JsonObject } from '../util/json.js'
 import type { ToolOutcome } from './outcome.js'
-import type { ToolSource } from './source.js'
-import type { ToolSpec } from './spec.js'
+import type { ToolSource, ToolSpec } from './spec.js'
 
 /** The sources, each once and under an id of its own: a second one of an id `x` is `x-2`. */
 export function withUniqueIds(sources: readonly ToolSource[]): readonly ToolSource[] {

@@ -1,25 +1,5 @@
 import type { ContentPart } from '../contracts/entry.js'
 import type { JsonObject, JsonSchema } from '../util/json.js'
-import type { ToolSpec } from './spec.js'
-
-/** A source of tools that are known only at run time, such as an MCP server. */
-export interface ToolSource {
-  /** Unique within a harness; named in warnings and errors. */
-  readonly id: string
-  /** True if a failure of the source fails the run. Otherwise a warning is emitted and its tools are omitted. */
-  readonly required: boolean
-  /**
-   * Connects when needed; gives the tools on offer now. Meant to be called at every turn boundary: cheap, and the same
-   * array, while nothing has changed. Rejects with a `HarnessError` when the source cannot be reached, or with the
-   * reason of `signal`.
-   */
-  tools(host: ToolSourceHost, signal: AbortSignal): Promise<readonly ToolSpec[]>
-  /**
-   * Lets go of one host, and closes the source with the last of those that have asked for its tools; without `host`,
-   * closes it at once. A source that is asked again afterwards opens again. Never rejects.
-   */
-  close(host?: ToolSourceHost): Promise<void>
-}
 
 /** The services of a host for its sources: one object per harness, the same in every call. */
 export interface ToolSourceHost {

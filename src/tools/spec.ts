@@ -8,7 +8,7 @@ import type { Ask } from './ask.js'
 import type { ToolOutcome } from './outcome.js'
 import type { AgentOutputValidator, InferOutput, OutputType } from './output-type.js'
 import type { Schema } from '../schema/schema.js'
-import type { ToolSource } from './source.js'
+import type { ToolSourceHost } from './source.js'
 import type { Validate } from '../schema/validation.js'
 
 /** A tool: its description for the model, its options for the loop, and its code. Plain and immutable. */
@@ -127,6 +127,25 @@ export interface ToolContext<out Deps = unknown> {
    * `onUnknownOutcome: 'retry'`.
    */
   readonly spawn: Spawn<Deps>
+}
+
+/** A source of tools that are known only at run time, such as an MCP server. */
+export interface ToolSource {
+  /** Unique within a harness; named in warnings and errors. */
+  readonly id: string
+  /** True if a failure of the source fails the run. Otherwise a warning is emitted and its tools are omitted. */
+  readonly required: boolean
+  /**
+   * Connects when needed; gives the tools on offer now. Meant to be called at every turn boundary: cheap, and the same
+   * array, while nothing has changed. Rejects with a `HarnessError` when the source cannot be reached, or with the
+   * reason of `signal`.
+   */
+  tools(host: ToolSourceHost, signal: AbortSignal): Promise<readonly ToolSpec[]>
+  /**
+   * Lets go of one host, and closes the source with the last of those that have asked for its tools; without `host`,
+   * closes it at once. A source that is asked again afterwards opens again. Never rejects.
+   */
+  close(host?: ToolSourceHost): Promise<void>
 }
 
 /** Starts child runs, typed by their `outputType`. */

@@ -17,8 +17,7 @@ import {
   string,
 } from '../util/shape.js'
 import type { Fields } from '../util/shape.js'
-import type { ToolSource } from './source.js'
-import type { SpawnOptions, ToolSpec } from './spec.js'
+import type { SpawnOptions, ToolSource, ToolSpec } from './spec.js'
 import { OPTIONAL_BUDGETS } from '../contracts/limits.js'
 import type { BudgetOptions } from '../contracts/limits.js'
 
