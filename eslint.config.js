@@ -6,13 +6,14 @@ const size = (functions) => ({
 })
 
 export default tseslint.config(
-  { ignores: ['dist/', '.build/', 'coverage/', 'node_modules/'] },
+  // The programs of bundlers are built elsewhere.
+  { ignores: ['dist/', '.build/', 'coverage/', 'node_modules/', 'e2e/bundlers/programs/'] },
   tseslint.configs.strictTypeChecked,
   {
     languageOptions: {
       parserOptions: {
         projectService: {
-          allowDefaultProject: ['*.js', '*.cjs', 'scripts/*.js'],
+          allowDefaultProject: ['*.js', '*.cjs', 'scripts/*.js', 'e2e/bundlers/*.js'],
         },
       },
     },
@@ -42,7 +43,7 @@ export default tseslint.config(
   },
   {
     // What speaks to a terminal.
-    files: ['examples/**', 'scripts/**', 'docs/**', 'bench/**', 'rigs/**', 'conformance/**'],
+    files: ['examples/**', 'scripts/**', 'e2e/bundlers/**', 'docs/**', 'bench/**', 'rigs/**', 'conformance/**'],
     rules: {
       'no-console': 'off',
       '@typescript-eslint/max-params': 'off',

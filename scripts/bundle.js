@@ -1,6 +1,7 @@
-// Bundles the compiled source into `dist`: a file for each import path, and chunks for the modules that several share. Node
+// Bundles the compiled source into `dist`, or into the folder that is given: a file for each import path, and chunks for the modules that several share. Node
 // takes longer to open a file than to read it, so that `import 'thinharness'` loads three files, not one for each set of
-// import paths that share modules.
+// import paths that share modules. Modules of Node are taken from the process: no bundler of a user follows them, and a program
+// for browsers can contain all of it.
 import { rmSync } from 'node:fs'
 import { resolve } from 'node:path'
 import { rollup } from 'rollup'
@@ -8,21 +9,25 @@ import { entries } from './entries.js'
 
 const paths = new Map(entries.map(({ name }) => [name, resolve(`.build/src/${name}.js`)]))
 const main = paths.get('index')
+const helper = resolve('.build/src/util/platform/node.js')
 
 const bundle = await rollup({
   input: Object.fromEntries(paths),
   // Packages and the modules of Node.
   external: (id) => !/^[./]/.test(id),
+  plugins: [{ name: 'modules-of-node', transform: withoutNodeImports, renderChunk: withoutEmptyImports }],
   treeshake: { moduleSideEffects: false },
   onLog: (_level, { message }) => {
     throw new Error(message)
   },
 })
-rmSync('dist', { recursive: true, force: true })
+const dir = process.argv[2] ?? 'dist'
+rmSync(dir, { recursive: true, force: true })
 let shared
 await bundle.write({
-  dir: 'dist',
+  dir,
   chunkFileNames: '[name]-[hash].js',
+  hoistTransitiveImports: false,
   manualChunks: (id, { getModuleInfo }) => {
     shared ??= sharedModules((each) => getModuleInfo(each).importedIds.filter((imported) => imported.startsWith('/')))
     return shared.get(id)
@@ -35,6 +40,23 @@ function sharedModules(importsOf) {
   const others = [...loaded.values()].filter((modules) => !modules.has(main))
   const own = [...loaded.get(main)].filter((id) => id !== main)
   return new Map(own.map((id) => [id, others.some((modules) => modules.has(id)) ? 'base' : 'core']))
+}
+
+/** `import { join as path } from 'node:path'` becomes `const { join: path } = moduleOrStub('node:path')`. */
+function withoutNodeImports(code, id) {
+  const written = code
+    .replace(
+      /^import \{([^}]*)\} from ("node:[\w/]+");$/gm,
+      (_, names, name) => `const {${names.replaceAll(' as ', ': ')}} = /* @__PURE__ */ moduleOrStub(${name});`,
+    )
+    .replace(/\bimport\(("node:[\w/]+")\)/g, (_, name) => `Promise.resolve(moduleOrStub(${name}))`)
+  if (/\b(import|from)\b[^;]*"node:/.test(written)) throw new Error(`${id} imports a module of Node in another form.`)
+  return written === code ? null : `import { moduleOrStub } from ${JSON.stringify(helper)};\n${written}`
+}
+
+/** A module without side effects that nothing is taken from: bundlers warn of such an import. */
+function withoutEmptyImports(code) {
+  return code.replace(/^import '\.[^']+';\n/gm, '')
 }
 
 function reachable(from, importsOf) {

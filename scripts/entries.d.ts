@@ -10,4 +10,7 @@ export interface PackageEntry {
 export declare const entries: readonly PackageEntry[]
 
 /** package.json, as far as builds ask. */
-export declare const manifest: { readonly optionalDependencies: Readonly<Record<string, string>> }
+export declare const manifest: {
+  readonly dependencies: Readonly<Record<string, string>>
+  readonly optionalDependencies: Readonly<Record<string, string>>
+}

@@ -1,4 +1,3 @@
-import { resolve } from 'node:path'
 import type { Model, ModelSettings, StructuredOutputMode } from '../contracts/model.js'
 import type { ModelRef } from '../contracts/model-reference.js'
 import { parseHarnessOptions } from './option-shapes.js'
@@ -21,6 +20,7 @@ import { parseSubagents } from '../tools/subagent-options.js'
 import type { SubagentSpec } from '../tools/subagent-options.js'
 import type { ToolSource, ToolSpec } from '../tools/spec.js'
 import { didYouMean } from '../util/suggest.js'
+import { absolutePath, environment } from '../util/platform/node.js'
 
 /** The parsed options of a harness, with their defaults. */
 export interface Config<Output> extends Budgets {
@@ -79,8 +79,8 @@ export function resolveConfig<Output>(given: HarnessOptions<Output>): Config<Out
   checkToolNames([...packaged, ...[...tools, ...seams.seams.tools].map((tool) => tool.name)], outputType)
   checkOutput(outputType, outputMode, options.model)
   return {
-    model: options.model ?? process.env['THINHARNESS_MODEL'] ?? null,
-    root: resolve(options.root ?? '.'),
+    model: options.model ?? environment('THINHARNESS_MODEL') ?? null,
+    root: absolutePath(options.root ?? '.'),
     flowRules: flowRulesOf(options),
     namesRoot: options.root !== undefined || builtinTools.length > 0,
     instructions: options.instructions ?? (builtinTools.length > 0 ? FILE_INSTRUCTIONS : ''),

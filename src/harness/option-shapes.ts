@@ -47,6 +47,7 @@ import type {
 } from './options.js'
 import { FLOW_FIELDS } from '../run/provenance/options.js'
 import { BUDGETS, OPTIONAL_BUDGETS } from '../contracts/limits.js'
+import { byteLength } from '../util/bytes.js'
 
 const model = leaf<ModelRef | Model>(
   'a reference such as `openai:gpt-5.5`, or an object with `openSession()`',
@@ -100,7 +101,7 @@ const metadata: Shape<object> = {
 const signingKey = secret(
   leaf<SigningKey>(
     'a string or bytes, at least 16 bytes long',
-    (key) => (typeof key === 'string' || key instanceof Uint8Array) && Buffer.byteLength(key) >= 16,
+    (key) => (typeof key === 'string' || key instanceof Uint8Array) && byteLength(key) >= 16,
   ),
 )
 

@@ -5,6 +5,7 @@ import { listenToAbort } from '../util/abort.js'
 import { affordableOutput, costBound, costOf, withoutLongCaching } from './price.js'
 import type { Price } from './price.js'
 import type { Hold, Purse, Shortage } from './purse.js'
+import { byteLength } from '../util/bytes.js'
 
 /** Cap of a reply if its model has none, in tokens. */
 const OUTPUT_CAP = 16_384
@@ -163,5 +164,5 @@ function partBound(part: AssistantPart): number {
 }
 
 function bytes(text: string): number {
-  return Buffer.byteLength(text)
+  return byteLength(text)
 }

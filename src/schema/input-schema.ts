@@ -2,6 +2,7 @@ import { isObject } from '../util/json.js'
 import type { JsonObject, JsonSchema, JsonValue } from '../util/json.js'
 import { modernSchema } from './modern-schema.js'
 import { repairedSchema } from './repair.js'
+import { warn } from '../util/platform/node.js'
 
 /**
  * The schema of the tool `name` as APIs take it: an object at its root, with no `oneOf`, `anyOf`, `allOf`, `not` or `enum` there, which
@@ -17,7 +18,7 @@ export function inputSchema(given: JsonSchema, name: string): InputSchema {
   const schema = repairedSchema(objectSchema(modernSchema(given)), (reference) => dangling.add(reference))
   for (const reference of dangling) {
     const message = `The schema of tool \`${name}\` has the reference \`${reference}\`, which leads nowhere: providers are sent {} in its place.`
-    process.emitWarning(message, 'SchemaWarning')
+    warn(message, 'SchemaWarning')
   }
   made.set(given, schema)
   return schema

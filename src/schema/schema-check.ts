@@ -1,3 +1,4 @@
+import type * as Vm from 'node:vm'
 import type { OutputUnit, SchemaDraft } from '@cfworker/json-schema'
 import { messageOf } from '../contracts/errors.js'
 import { isObject } from '../util/json.js'
@@ -163,7 +164,8 @@ class TimeBoxError extends Error {
 
 /**
  * Runs synchronous work that is stopped, regular expressions included, after a given time in ms. One use costs about
- * 0.1 ms. V8 stops the work between two of its own steps: a change that was half made stays half made.
+ * 0.1 ms. V8 stops the work between two of its own steps: a change that was half made stays half made. Browsers and workers
+ * cannot stop work: there it has no limit of time.
  */
 function openTimeBox(): Promise<TimeBox> {
   opened ??= makeTimeBox()
@@ -173,7 +175,14 @@ function openTimeBox(): Promise<TimeBox> {
 let opened: Promise<TimeBox> | undefined
 
 async function makeTimeBox(): Promise<TimeBox> {
-  const { createContext, Script } = await import('node:vm')
+  try {
+    return timeBox(await import('node:vm'))
+  } catch {
+    return (work) => work()
+  }
+}
+
+function timeBox({ createContext, Script }: typeof Vm): TimeBox {
   const inside: { work?: () => unknown } = {}
   const context = createContext(inside)
   const script = new Script('work()')

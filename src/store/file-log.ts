@@ -1,4 +1,4 @@
-import { resolve } from 'node:path'
+import { HarnessError } from '../contracts/errors.js'
 import { invalidOptions, parse } from '../contracts/parse.js'
 import type { LogSummaries } from '../run/log/digest.js'
 import type { ListOptions, PruneOptions } from '../run/log/listing.js'
@@ -6,6 +6,7 @@ import type { AppendOptions, FollowOptions, LogEvent, LogStore, Post, ReadOption
 import { checkRef } from '../run/log/ref.js'
 import type { LogKind, LogRef } from '../run/log/ref.js'
 import type { DurableEvent } from '../run/machine/events.js'
+import { absolutePath, nodeModule } from '../util/platform/node.js'
 import { oneOf, partial } from '../util/shape.js'
 import type { Fsync, OpenFileLog } from './open-file-log.js'
 
@@ -30,7 +31,9 @@ export function fileLog(folder: string, options: FileLogOptions = {}): LogStore 
   const { fsync = 'interval' } = parse(OPTIONS, options, '`fileLog`')
   if (typeof folder !== 'string' || folder === '')
     throw invalidOptions('Expected the folder of `fileLog` to be a path.')
-  return new FileLog(resolve(folder), fsync)
+  if (nodeModule('node:fs') === undefined)
+    throw new HarnessError('missing_dependency', '`fileLog` needs the file system of Node, Deno or Bun.')
+  return new FileLog(absolutePath(folder), fsync)
 }
 
 /** Loads the log on first use. */

@@ -13,7 +13,6 @@ import { makeFolder } from './folder.js'
 
 const SYNC_EVERY_MS = 1000
 const TAIL_BYTES = 65_536
-const flush = promisify(fdatasync)
 
 export interface Writer {
   /** An owner's file is its own: a claim of another process replaces it. Other writers share it with the log's next owner. */
@@ -120,7 +119,7 @@ export class LogFile {
   }
 
   async #sync(): Promise<void> {
-    await flush(this.#fd)
+    await promisify(fdatasync)(this.#fd)
     if (!this.#isNew) return
     this.#isNew = false
     await syncFolder(dirname(this.#path))

@@ -1,5 +1,6 @@
 import { mkdirSync } from 'node:fs'
 import { dirname } from 'node:path'
+import { importInstalled } from '../util/platform/node.js'
 import { HarnessError } from '../contracts/errors.js'
 
 /** The methods of a database of `node:sqlite` that are used here. */
@@ -132,7 +133,7 @@ async function loadDriver(): Promise<Driver> {
   const builtin: unknown = process.getBuiltinModule('node:sqlite')
   if (builtin !== undefined) return builtin as Driver
   try {
-    return await import('@photostructure/sqlite')
+    return (await importInstalled('@photostructure/sqlite')) as Driver
   } catch (cause) {
     const message =
       '`sqliteLog` needs SQLite: Node 22.13 or newer, or the package `@photostructure/sqlite` (npm install @photostructure/sqlite).'

@@ -1,4 +1,4 @@
-import { setMaxListeners } from 'node:events'
+import { nodeModule } from './platform/node.js'
 
 /** How long a tool may take to clean up after its signal was aborted, before the run continues without it, in ms. */
 const GRACE_MS = 250
@@ -30,7 +30,7 @@ export class RunAbort {
   /** A child run is left together with its `parent`. */
   constructor(outer: AbortSignal | undefined, parent: RunAbort | null = null) {
     // All calls of a batch may listen, each more than once: this is not a leak, but the platform would warn about one.
-    setMaxListeners(0, this.signal)
+    nodeModule('node:events')?.setMaxListeners(0, this.signal)
     if (parent !== null) {
       const follow: OnLeave = (leave) => {
         this.leave(leave)

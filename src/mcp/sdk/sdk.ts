@@ -1,14 +1,14 @@
 import type * as http from '@modelcontextprotocol/client'
-import type * as stdio from '@modelcontextprotocol/client/stdio'
+import type { StdioClientTransport } from '@modelcontextprotocol/client/stdio'
 import type { Client, ElicitResult, OAuthClientProvider, Transport } from '@modelcontextprotocol/client'
-import { HarnessError } from '../../contracts/errors.js'
+import { HarnessError, messageOf } from '../../contracts/errors.js'
 import { isObject } from '../../util/json.js'
 import type { JsonObject } from '../../util/json.js'
 import { LARGEST_MESSAGE, allPages } from '../client/connection.js'
 import type { ConnectionSetup, McpConnection, McpEndpoint, McpSdk, RequestOptions } from '../client/connection.js'
 import { CLIENT_INFO, clientCapabilities, connect, requestOptions } from './connect.js'
 
-type Packages = typeof http & typeof stdio
+type Sdk = typeof http
 type HttpTransport = Transport & { finishAuth(callback: URLSearchParams): Promise<void> }
 
 /** The negotiated revisions: all of them, or only those up to 2025-11-25. */
@@ -18,39 +18,47 @@ export type Revisions = 'auto' | 'legacy'
  * `@modelcontextprotocol/client`, which supports every revision of the protocol and negotiates it when connecting.
  * @throws HarnessError `missing_dependency` if the package is not installed.
  */
-export async function loadSdk(revisions: Revisions = 'auto', importPackages = importSdk): Promise<McpSdk> {
+export async function loadSdk(revisions: Revisions = 'auto', importSdk?: () => Promise<Sdk>): Promise<McpSdk> {
+  // Bundlers follow an `await import`; within `try` they accept that the package is not installed.
   try {
-    return sdkOf(await importPackages(), revisions)
+    return sdkOf(importSdk === undefined ? await import('@modelcontextprotocol/client') : await importSdk(), revisions)
   } catch (error) {
-    if (!isMissing(error)) throw error
-    throw new HarnessError(
-      'missing_dependency',
-      'MCP servers need `@modelcontextprotocol/client`, which is not installed. Run `npm install @modelcontextprotocol/client`.',
-    )
+    throw isMissing(error) ? missingSdk(error) : error
   }
+}
+
+/** Loaded for servers that are processes only: a worker has none. */
+async function importStdio(): Promise<new (...args: ConstructorParameters<typeof StdioClientTransport>) => Transport> {
+  try {
+    return (await import('@modelcontextprotocol/client/stdio')).StdioClientTransport
+  } catch (error) {
+    throw isMissing(error) ? missingSdk(error) : error
+  }
+}
+
+function missingSdk(cause: unknown): HarnessError {
+  return new HarnessError(
+    'missing_dependency',
+    'MCP servers need `@modelcontextprotocol/client`, which is not installed. Run `npm install @modelcontextprotocol/client`.',
+    { cause },
+  )
 }
 
 /** True if an import failed because the package is not installed, not because it is broken. */
 export function isMissing(error: unknown): boolean {
   const code = isObject(error) ? error['code'] : undefined
-  return code === 'ERR_MODULE_NOT_FOUND' || code === 'MODULE_NOT_FOUND'
+  if (code === 'ERR_MODULE_NOT_FOUND' || code === 'MODULE_NOT_FOUND') return true
+  // Of Vite and of workerd.
+  return /^Could not resolve "|^No such module "/.test(messageOf(error))
 }
 
-async function importSdk(): Promise<Packages> {
-  const [client, processes] = await Promise.all([
-    import('@modelcontextprotocol/client'),
-    import('@modelcontextprotocol/client/stdio'),
-  ])
-  return { ...client, ...processes }
-}
-
-function sdkOf(packages: Packages, revisions: Revisions): McpSdk {
+function sdkOf(sdk: Sdk, revisions: Revisions): McpSdk {
   const opened = new WeakMap<McpEndpoint, HttpTransport>()
   return {
     async open(setup) {
-      const transport = transportTo(setup.endpoint, packages)
+      const transport = await transportTo(setup.endpoint, sdk)
       if (acceptsAuth(transport)) opened.set(setup.endpoint, transport)
-      const client = new packages.Client(CLIENT_INFO, {
+      const client = new sdk.Client(CLIENT_INFO, {
         capabilities: clientCapabilities(setup.asks),
         versionNegotiation: { mode: revisions, probe: { timeoutMs: probeMs(setup) } },
         listChanged: { tools: { autoRefresh: false, debounceMs: 0, onChanged: setup.onToolsChanged } },
@@ -61,16 +69,17 @@ function sdkOf(packages: Packages, revisions: Revisions): McpSdk {
     },
     async finishAuth(endpoint, callback) {
       // The transport that the server refused knows how the server wants to be authorized.
-      const transport = opened.get(endpoint) ?? transportTo(endpoint, packages)
+      const transport = opened.get(endpoint) ?? (await transportTo(endpoint, sdk))
       if (acceptsAuth(transport)) await transport.finishAuth(callback)
     },
   }
 }
 
-function transportTo(endpoint: McpEndpoint, packages: Packages): Transport {
+async function transportTo(endpoint: McpEndpoint, sdk: Sdk): Promise<Transport> {
   if (endpoint.kind === 'stdio') {
     const { command, args, env, cwd } = endpoint
-    return new packages.StdioClientTransport({
+    const StdioTransport = await importStdio()
+    return new StdioTransport({
       command,
       args: [...args],
       env: { ...env },
@@ -82,14 +91,13 @@ function transportTo(endpoint: McpEndpoint, packages: Packages): Transport {
   const { url, fetch, auth } = endpoint
   // Our type of a provider names only the members that we check; the SDK reads the rest.
   const options = { fetch, ...(auth !== null && { authProvider: auth as OAuthClientProvider }) }
-  if (endpoint.kind === 'http') return new packages.StreamableHTTPClientTransport(url, options)
+  if (endpoint.kind === 'http') return new sdk.StreamableHTTPClientTransport(url, options)
   // The SDK calls SSE deprecated; servers still use it.
-  const { SSEClientTransport: SseTransport }: { SSEClientTransport: new (...args: SseArguments) => Transport } =
-    packages
+  const { SSEClientTransport: SseTransport }: { SSEClientTransport: new (...args: SseArguments) => Transport } = sdk
   return new SseTransport(url, options)
 }
 
-type SseArguments = ConstructorParameters<Packages['StreamableHTTPClientTransport']>
+type SseArguments = ConstructorParameters<Sdk['StreamableHTTPClientTransport']>
 
 function acceptsAuth(transport: Transport): transport is HttpTransport {
   return 'finishAuth' in transport

@@ -13,8 +13,8 @@ export class MessageList {
   readonly #field: string
   #head: JsonObject = {}
   #messages: JsonObject[] = []
-  #headBytes = NO_BYTES
-  #bytes = NO_BYTES
+  #headBytes = Buffer.alloc(0)
+  #bytes = Buffer.alloc(0)
   #length = 0
 
   constructor(form: Transport['bodies'], conversationField: string) {
@@ -32,7 +32,7 @@ export class MessageList {
     }
     this.#headBytes = this.#opening(head)
     // An earlier request may still be on its way: its bytes are not overwritten.
-    this.#bytes = NO_BYTES
+    this.#bytes = Buffer.alloc(0)
     this.#length = 0
     this.append(messages)
   }
@@ -79,4 +79,3 @@ export class MessageList {
 const COMMA = 0x2c
 /** Initial size of the buffer, in bytes. */
 const SMALLEST = 4096
-const NO_BYTES = Buffer.alloc(0)

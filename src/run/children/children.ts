@@ -1,4 +1,3 @@
-import { createHash } from 'node:crypto'
 import { HarnessError } from '../../contracts/errors.js'
 import { NO_USAGE, withUsage } from '../../contracts/result.js'
 import type { HarnessResult, PendingItem, ResumeState, RunUsage } from '../../contracts/result.js'
@@ -15,6 +14,7 @@ import type { ToolOutcome } from '../../tools/outcome.js'
 import type { StoredChild } from '../machine/child-state.js'
 import type { DurablePayloads } from '../machine/events.js'
 import type { LeftChild } from './left-child.js'
+import { sha256 } from '../../util/platform/sha256.js'
 
 interface Child {
   readonly runId: string
@@ -236,9 +236,7 @@ function gate(): { opened: Promise<void>; open: () => void; shut: (reason: Error
 
 /** The same for every entry of the call, so that a recovered parent finds its child. */
 export function childRunId(parentRunId: string, callId: string, key: string): string {
-  const digest = createHash('sha256')
-    .update(JSON.stringify([parentRunId, callId, key]))
-    .digest('hex')
+  const digest = sha256(JSON.stringify([parentRunId, callId, key]))
   return `run_${digest.slice(0, 32)}`
 }
 

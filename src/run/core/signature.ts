@@ -2,6 +2,7 @@ import type * as Crypto from 'node:crypto'
 import { HarnessError } from '../../contracts/errors.js'
 import type { ResumeState } from '../../contracts/result.js'
 import { canonicalJson } from '../../util/canonical-json.js'
+import { moduleOrStub } from '../../util/platform/node.js'
 
 /** The key that states are signed with. The host keeps it secret from everyone who carries a state. At least 16 bytes. */
 export type SigningKey = string | Uint8Array
@@ -33,5 +34,5 @@ function macOf(state: ResumeState, key: SigningKey): string {
 
 /** Loaded by the first signature: most hosts sign nothing. */
 function crypto(): typeof Crypto {
-  return process.getBuiltinModule('node:crypto')
+  return moduleOrStub('node:crypto')
 }

@@ -2,6 +2,7 @@ import { messageOf } from '../../contracts/errors.js'
 import type { RequestConstants } from '../../contracts/model.js'
 import type { JsonObject } from '../../util/json.js'
 import type { RequestKind, RunEvent } from '../machine/events.js'
+import { warn } from '../../util/platform/node.js'
 
 /**
  * Traces runs. A reader of the log: it changes nothing, and an error that it throws never ends a run.
@@ -182,5 +183,5 @@ const reported = new WeakSet<Tracing>()
 function tellOnce(tracing: Tracing, thrown: unknown): void {
   if (reported.has(tracing)) return
   reported.add(tracing)
-  process.emitWarning(`Tracing failed, and the run continues without it: ${messageOf(thrown)}`, 'TracingWarning')
+  warn(`Tracing failed, and the run continues without it: ${messageOf(thrown)}`, 'TracingWarning')
 }

@@ -1,9 +1,10 @@
-import { setTimeout as sleep } from 'node:timers/promises'
 import { HarnessError } from '../../contracts/errors.js'
 import type { RunAbort } from '../../util/abort.js'
 import { runRef } from './ref.js'
 import type { RunLog } from './log.js'
 import { newOwner } from './owner.js'
+import { unref } from '../../util/platform/node.js'
+import { sleep } from '../../util/sleep.js'
 
 /** How long a claim lasts, in ms, and how often it is renewed. */
 const LEASE_MS = 60_000
@@ -54,7 +55,7 @@ export class Lease {
     const until = waits ? Date.now() + PATIENCE_MS : 0
     while (!(await claimed(log, { runId, owner, patience }))) {
       if (Date.now() >= until) throw ownedElsewhere(runId, begins)
-      await sleep(ASK_AGAIN_MS, undefined, { signal: abort.signal })
+      await sleep(ASK_AGAIN_MS, abort.signal)
     }
     const renew = (): void => {
       log.claim?.(runRef(runId), owner, LEASE_MS).then(
@@ -63,7 +64,9 @@ export class Lease {
         () => undefined,
       )
     }
-    return new Lease(log, runId, { owner, timer: setInterval(renew, RENEW_MS).unref() })
+    const timer = setInterval(renew, RENEW_MS)
+    unref(timer)
+    return new Lease(log, runId, { owner, timer })
   }
 
   /**

@@ -1,9 +1,14 @@
+import { hostProcess, moduleOrStub } from '../../util/platform/node.js'
+
 /**
  * A unique name under which a run can be claimed: the place, the process and its start, and a random part. Others at the
  * same place can read from it if the process still exists (`hasEnded`).
  */
 export function newOwner(): string {
-  self ??= [thisPlace(), process.pid, startOf(process.pid) ?? Math.round(performance.timeOrigin)].join('/')
+  if (self === undefined) {
+    const { pid = 0 } = hostProcess()
+    self = [thisPlace(), pid, startOf(pid) ?? Math.round(performance.timeOrigin)].join('/')
+  }
   return `${self}/${globalThis.crypto.randomUUID().replaceAll('-', '')}`
 }
 
@@ -16,7 +21,7 @@ export function hasEnded(owner: string): boolean {
   const pid = Number(pidText)
   if (random === undefined || more !== undefined || !Number.isInteger(pid) || pid < 1) return false
   here ??= thisPlace()
-  if (place !== here || pid === process.pid) return false
+  if (place !== here || pid === hostProcess().pid) return false
   if (!isThere(pid)) return true
   const startNow = startOf(pid)
   return startNow !== undefined && startNow !== start
@@ -30,19 +35,24 @@ let self: string | undefined
 
 function thisPlace(): string {
   try {
-    const { readFileSync, readlinkSync } = process.getBuiltinModule('node:fs')
+    const { readFileSync, readlinkSync } = moduleOrStub('node:fs')
     const boot = readFileSync('/proc/sys/kernel/random/boot_id', 'utf8').trim()
     const [namespace] = /\d+/.exec(readlinkSync('/proc/self/ns/pid')) ?? []
     if (boot !== '' && namespace !== undefined) return `boot:${boot}:${namespace}`
   } catch {
     // Not Linux, or a container that hides it.
   }
-  return `host:${encodeURIComponent(process.getBuiltinModule('node:os').hostname())}`
+  try {
+    return `host:${encodeURIComponent(moduleOrStub('node:os').hostname())}`
+  } catch {
+    // Deno without `--allow-sys`, and browsers: nobody can find out whether this process has ended, so its claims expire.
+    return `unknown:${globalThis.crypto.randomUUID()}`
+  }
 }
 
 function isThere(pid: number): boolean {
   try {
-    process.kill(pid, 0)
+    hostProcess().kill?.(pid, 0)
     return true
   } catch (error) {
     return (error as NodeJS.ErrnoException).code !== 'ESRCH'
@@ -52,7 +62,7 @@ function isThere(pid: number): boolean {
 /** The start of a process of this machine, in the kernel's clock ticks; `ended` for a zombie. */
 function startOf(pid: number): string | undefined {
   try {
-    const stat = process.getBuiltinModule('node:fs').readFileSync(`/proc/${pid}/stat`, 'utf8')
+    const stat = moduleOrStub('node:fs').readFileSync(`/proc/${pid}/stat`, 'utf8')
     // The second field is a name in parentheses, which may contain anything.
     const fields = stat.slice(stat.lastIndexOf(')') + 2).split(' ')
     return fields[0] === 'Z' || fields[0] === 'X' ? 'ended' : fields[19]

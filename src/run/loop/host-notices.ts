@@ -1,4 +1,3 @@
-import { createHash } from 'node:crypto'
 import { messageOf } from '../../contracts/errors.js'
 import { isObject } from '../../util/json.js'
 import type { RunContext } from '../core/context.js'
@@ -6,6 +5,7 @@ import type { HostNotices } from '../core/effects.js'
 import { extensionContext } from '../core/extension-context.js'
 import type { Notice } from '../extension/notice.js'
 import { untilAborted } from './until-aborted.js'
+import { sha256 } from '../../util/platform/sha256.js'
 
 /** The notices that changed since the model last read them, or that it no longer sees. */
 export async function hostNotices(context: RunContext): Promise<HostNotices | null> {
@@ -13,7 +13,7 @@ export async function hostNotices(context: RunContext): Promise<HostNotices | nu
   const changed: { readonly name: string; readonly digest: string; readonly text: string }[] = []
   for (const { extension, member } of context.seams.notices) {
     for (const { name, text } of await noticesOf(context, extension, member)) {
-      const digest = createHash('sha256').update(text).digest('hex').slice(0, 16)
+      const digest = sha256(text).slice(0, 16)
       const key = `${extension}/${name}`
       if (known[key]?.digest !== digest) changed.push({ name: key, digest, text: rendered(name, text) })
     }

@@ -1,7 +1,7 @@
-import { createHash } from 'node:crypto'
 import type { RequestConstants } from '../../contracts/model.js'
 import type { ToolSpec } from '../../tools/spec.js'
 import type { RunLimits } from '../../contracts/limits.js'
+import { sha256 } from '../../util/platform/sha256.js'
 
 /** The configuration of a run, as digests: enough to notice that a run continues with another one. */
 export interface ConfigDigest {
@@ -76,5 +76,5 @@ function toolDigest(spec: ToolSpec): string {
 
 /** 96 bits: enough to tell two configurations apart. */
 function digestOf(value: unknown): string {
-  return createHash('sha256').update(JSON.stringify(value)).digest('hex').slice(0, 24)
+  return sha256(JSON.stringify(value)).slice(0, 24)
 }

@@ -1,4 +1,3 @@
-import { createHash } from 'node:crypto'
 import type { ResumeState } from '../../contracts/result.js'
 import { canonicalJson } from '../../util/canonical-json.js'
 import { isChildReference } from '../machine/child-state.js'
@@ -7,6 +6,7 @@ import { complete } from '../machine/closing.js'
 import { withChildren } from '../machine/nested-states.js'
 import type { RunState } from '../machine/state.js'
 import type { StoredState } from './stored-state.js'
+import { sha256 } from '../../util/platform/sha256.js'
 
 /**
  * True if a stored state is the one that the log holds at its event. Documents of format 1 are identified by their number:
@@ -35,7 +35,5 @@ function asDocument({ phase }: RunState, logged: RunState): RunState {
 
 /** A child run counts by its reference, whether it is in the state or not. */
 function digestOf(state: RunState): string {
-  return createHash('sha256')
-    .update(canonicalJson(withChildren(state, referenceTo)))
-    .digest('hex')
+  return sha256(canonicalJson(withChildren(state, referenceTo)))
 }

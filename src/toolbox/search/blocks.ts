@@ -63,9 +63,9 @@ function enlarge(buffer: Buffer, capacity: number): Buffer<ArrayBuffer> {
 /** A larger file in UTF-16 is not converted, and counts as binary. In bytes. */
 const MAX_CONVERTED_BYTES = 64 << 20
 const BYTE_ORDER_MARKS = [
-  ['utf-8', Buffer.from([0xef, 0xbb, 0xbf])],
-  ['utf-16le', Buffer.from([0xff, 0xfe])],
-  ['utf-16be', Buffer.from([0xfe, 0xff])],
+  ['utf-8', Uint8Array.of(0xef, 0xbb, 0xbf)],
+  ['utf-16le', Uint8Array.of(0xff, 0xfe)],
+  ['utf-16be', Uint8Array.of(0xfe, 0xff)],
 ] as const
 const MARK_BYTES = 3
 

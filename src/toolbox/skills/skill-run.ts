@@ -141,8 +141,8 @@ function failure(errorType: string, content: string, metadata: JsonObject): Tool
 export type Runner = readonly string[]
 
 const PYTHON = [['uv', 'run'], ['python3'], ['python']]
-const JAVASCRIPT = [['node'], [process.execPath]]
-const TYPESCRIPT = [...(knowsTypeScript() ? [[process.execPath]] : []), ['tsx'], ['bun']]
+const javascript = (): readonly Runner[] => [['node'], [process.execPath]]
+const typescript = (): readonly Runner[] => [...(knowsTypeScript() ? [[process.execPath]] : []), ['tsx'], ['bun']]
 
 /** From Node 22.18. */
 function knowsTypeScript(): boolean {
@@ -150,17 +150,17 @@ function knowsTypeScript(): boolean {
 }
 
 /** The first available runner is determined for each call. */
-const RUNNERS: ReadonlyMap<string, readonly Runner[]> = new Map([
-  ['.py', PYTHON],
-  ['.sh', [['bash'], ['sh']]],
-  ['.bash', [['bash']]],
-  ['.js', JAVASCRIPT],
-  ['.mjs', JAVASCRIPT],
-  ['.cjs', JAVASCRIPT],
-  ['.ts', TYPESCRIPT],
-  ['.mts', TYPESCRIPT],
-  ['.cts', TYPESCRIPT],
-  ['.go', [['go', 'run']]],
+const RUNNERS: ReadonlyMap<string, () => readonly Runner[]> = new Map([
+  ['.py', () => PYTHON],
+  ['.sh', () => [['bash'], ['sh']]],
+  ['.bash', () => [['bash']]],
+  ['.js', javascript],
+  ['.mjs', javascript],
+  ['.cjs', javascript],
+  ['.ts', typescript],
+  ['.mts', typescript],
+  ['.cts', typescript],
+  ['.go', () => [['go', 'run']]],
 ])
 
 /**
@@ -173,7 +173,7 @@ export async function runnerFor(
   environment: Environment,
 ): Promise<Runner> {
   const extension = extname(script).toLowerCase()
-  const candidates = own?.[extension] === undefined ? (RUNNERS.get(extension) ?? []) : [own[extension]]
+  const candidates = own?.[extension] === undefined ? (RUNNERS.get(extension)?.() ?? []) : [own[extension]]
   for (const [name = '', ...first] of candidates) {
     const program = await findProgram(name, environment['PATH'] ?? '')
     if (program !== undefined) return [program, ...first]

@@ -121,14 +121,14 @@ export async function openListed(ground: Ground, path: string): Promise<ListedFi
     return { size: Number(stats.size), read: (into, place) => handle.read(into, place), close: () => handle.close() }
   }
   const flags = constants.O_RDONLY | flag('O_NOFOLLOW') | flag('O_NONBLOCK')
-  const descriptor = await openDescriptor(path, flags).catch(rejectLink)
+  const descriptor = await promisify(openCallback)(path, flags).catch(rejectLink)
   try {
     if (readlinkSync(`${DESCRIPTORS}/${descriptor}`) !== path) throw new PathChanged()
     const stats = fstatSync(descriptor)
     requireRegular(stats, basename(path))
     return {
       size: stats.size,
-      read: (into, place) => readDescriptor(descriptor, { buffer: into, ...place }),
+      read: (into, place) => promisify(read)(descriptor, { buffer: into, ...place }),
       close: () => closeSync(descriptor),
     }
   } catch (error) {
@@ -136,9 +136,6 @@ export async function openListed(ground: Ground, path: string): Promise<ListedFi
     throw error
   }
 }
-
-const openDescriptor = promisify(openCallback)
-const readDescriptor = promisify(read)
 
 /**
  * Opens a folder; with `create`, missing folders are created. To be called within `withResolved`.

@@ -8,6 +8,7 @@ import { envelopeOf } from './envelope.js'
 import { invoke, noteRepairs } from './invoke.js'
 import type { ToolOutcome } from '../outcome.js'
 import type { ToolContext, ToolSpec } from '../spec.js'
+import { absolutePath } from '../../util/platform/node.js'
 
 /** Options of `callTool`: the context of the handler. */
 export interface CallToolOptions<Deps = unknown> extends GivenContext {
@@ -73,7 +74,7 @@ function contextOutside<Deps>(
     runId: 'outside_a_run',
     callId: 'call_1',
     toolName: name,
-    root: process.cwd(),
+    root: absolutePath('.'),
     depth: 0,
     idempotencyKey: 'outside_a_run:call_1',
     signal: new AbortController().signal,

@@ -106,7 +106,7 @@ function leftOut(count: number, of: number): string {
 
 /** A copy: a slice would keep the whole string in memory as long as the transcript. */
 function detached(text: string): string {
-  return Buffer.from(text, 'utf16le').toString('utf16le')
+  return structuredClone(text)
 }
 
 const LONGEST_METADATA = 20_000

@@ -29,7 +29,7 @@ const BEGIN = '{"type":"begin","data":{"path":{"text":'
 const END = '{"type":"end","data":{"path":{"text":'
 const BEGIN_CLOSED = '}}}'.length
 /** In the record of a file that is not binary. No name can contain it: in JSON, its quotes would have a backslash. */
-const AFTER_NAME = Buffer.from('},"binary_offset":null,')
+const AFTER_NAME = '},"binary_offset":null,'
 
 /** A record of the output; `undefined` for other kinds, and for paths that are not UTF-8. */
 export function parseRecord(bytes: Buffer): RipgrepRecord | undefined {

@@ -1,0 +1,3 @@
+import { ask } from './agent.js'
+
+globalThis.answer = ask()

@@ -1,0 +1,7 @@
+import { ask } from './agent.js'
+
+export default {
+  async fetch() {
+    return new Response(await ask())
+  },
+}
