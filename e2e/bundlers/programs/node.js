@@ -18,20 +18,30 @@ async function search() {
   const model = new ScriptedModel()
     .calls('search', { query: 'storm' })
     .replies(({ heard }) => (heard.outputs[0].content.includes('The storm was on Monday.') ? 'Monday.' : 'Not found.'))
-  await using harness = new Harness({ model, root })
-  return (await harness.run('When was the storm?')).text
+  return answerOf(new Harness({ model, root }), 'When was the storm?')
 }
 
 /** A harness as a server, and its tool called by another one. */
 async function useMcp() {
   const served = new Harness({ model: new ScriptedModel().says('Tuesday.'), builtinTools: [] })
-  await using serving = await serveMcp(served, { transport: { port: 0 } })
-  await using server = mcpHttp({ url: serving.url, id: 'other' })
+  const serving = await serveMcp(served, { transport: { port: 0 } })
+  const server = mcpHttp({ url: serving.url, id: 'other' })
   const model = new ScriptedModel()
     .calls('run', { prompt: 'Which day?' })
     .replies(({ heard }) =>
       heard.outputs[0].content.includes('Tuesday.') ? 'Tuesday, by MCP.' : heard.outputs[0].content,
     )
-  await using harness = new Harness({ model, builtinTools: [], mcpServers: [server] })
-  return (await harness.run('Which day?')).text
+  try {
+    return await answerOf(new Harness({ model, builtinTools: [], mcpServers: [server] }), 'Which day?')
+  } finally {
+    await serving.close()
+  }
+}
+
+async function answerOf(harness, prompt) {
+  try {
+    return (await harness.run(prompt)).text
+  } finally {
+    await harness.close()
+  }
 }

@@ -11,7 +11,8 @@ export async function GET() {
   const root = mkdtempSync(join(tmpdir(), 'thinharness-next-'))
   writeFileSync(join(root, 'note.md'), 'The storm was on Monday.\n')
   const model = new ScriptedModel().calls('search', { query: 'storm' }).says('Monday.')
-  await using harness = new Harness({ model, root })
+  const harness = new Harness({ model, root })
   const { text } = await harness.run('When was the storm?')
+  await harness.close()
   return new Response(`${await ask()}\n${text}`)
 }
