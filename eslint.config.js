@@ -6,8 +6,7 @@ const size = (functions) => ({
 })
 
 export default tseslint.config(
-  // The programs of bundlers are built elsewhere.
-  { ignores: ['dist/', '.build/', 'coverage/', 'node_modules/', 'e2e/bundlers/programs/'] },
+  { ignores: ['dist/', '.build/', 'coverage/', 'node_modules/'] },
   tseslint.configs.strictTypeChecked,
   {
     languageOptions: {
@@ -52,4 +51,9 @@ export default tseslint.config(
     },
   },
   { files: ['**/*.js', '**/*.cjs'], extends: [tseslint.configs.disableTypeChecked] },
+  {
+    // Built elsewhere, by bundlers.
+    files: ['e2e/bundlers/programs/**'],
+    languageOptions: { parserOptions: { ecmaFeatures: { jsx: true } } },
+  },
 )
