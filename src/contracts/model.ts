@@ -1,5 +1,5 @@
 import type { TranscriptRepair } from './mend.js'
-import type { AssistantEntry, TranscriptEntry, Unstamped } from './entry.js'
+import type { AssistantEntry, TokenUsage, TranscriptEntry, Unstamped } from './entry.js'
 import type { JsonObject, JsonSchema } from '../util/json.js'
 
 /** A model that can be asked, by any number of runs at once. It holds no conversation. */
@@ -105,6 +105,8 @@ export interface TurnOptions {
   readonly generation: number
   /** If set, the request is streamed, and each piece is passed on once, in order. Must not throw. */
   readonly onDelta?: (delta: ModelDelta) => void
+  /** Called before the turn rejects because of `signal`, with the usage that the provider has reported of the reply so far. */
+  readonly onUsage?: (usage: TokenUsage) => void
   /** Told before each repetition of a request. */
   readonly onRetry?: (retry: TransportRetry) => void
   /** For this turn only, in place of `settings.toolChoice`. */

@@ -44,6 +44,9 @@ export class Spending {
   /** Length of the conversation by the last reply, in tokens. */
   #measured: { readonly constants: RequestConstants; readonly entries: number; readonly tokens: number } | null = null
 
+  /** The amount that is reserved for the last request; null if nothing limits the purse. */
+  #hold: Hold | null = null
+
   constructor(purse: Purse, options: SpendingOptions) {
     this.purse = purse
     this.#options = options
@@ -65,6 +68,7 @@ export class Spending {
     const amounts = { most: costBound(highest, input, most), least: costBound(highest, input, least) }
     const hold = await this.purse.hold(amounts, request.signal)
     if ('needed' in hold) throw stop(hold)
+    this.#hold = hold
     const cap = Math.min(most, affordableOutput(highest, input, hold.amount))
     const turn = await settledOnFailure(hold, request.signal, () => request.ask(cap))
     // A reply without usage is charged its maximum cost.
@@ -72,6 +76,17 @@ export class Spending {
     hold.settle(cost)
     this.#measure(request, turn.entry.usage)
     return { turn, cost }
+  }
+
+  /**
+   * The cost of the last request, whose reply was cut off after it had this usage, in micro-dollars; null if it is unknown.
+   * A reserved amount has been charged as a whole.
+   */
+  cutOff(usage: TokenUsage): number | null {
+    if (this.#hold !== null) return this.#hold.amount
+    const cost = this.#options.price === null ? null : costOf(this.#options.price, usage)
+    this.purse.charge(cost ?? 0)
+    return cost
   }
 
   /** Caching for an hour costs most: it is assumed only if it is requested. */

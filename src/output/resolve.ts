@@ -11,8 +11,8 @@ export type Resolution =
   | FinalAnswer
   | { readonly kind: 'retry_tool_output'; readonly callId: string; readonly message: string }
   | { readonly kind: 'retry_user_message'; readonly message: string }
-  /** The reply is no end: the provider paused it, or it was empty. Ask again. */
-  | { readonly kind: 'ask_again'; readonly reason: 'pause' | 'empty' }
+  /** The reply is no end: the provider paused it, it was empty, or the run was aborted before its end. Ask again. */
+  | { readonly kind: 'ask_again'; readonly reason: 'pause' | 'empty' | 'aborted' }
   | { readonly kind: 'unexpected'; readonly message: string }
 
 export interface FinalAnswer {

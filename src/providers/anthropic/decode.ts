@@ -119,7 +119,7 @@ const FINISH_REASONS = new Map<string, FinishReason>([
  * The API's `usage` as token counts. Its `input_tokens` exclude tokens read from and written to the cache, so the three
  * are added up. Missing or invalid counts are null (PR-18, PR-21).
  */
-function tokenUsage(usage: unknown): TokenUsage {
+export function tokenUsage(usage: unknown): TokenUsage {
   if (!isObject(usage)) return UNREPORTED_USAGE
   const { output_tokens_details: details, cache_creation: creation } = usage
   const fresh = countIn(usage['input_tokens'])

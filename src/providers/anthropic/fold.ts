@@ -1,12 +1,12 @@
 import { HarnessError } from '../../contracts/errors.js'
-import type { AssistantPart } from '../../contracts/entry.js'
+import type { AssistantPart, TokenUsage } from '../../contracts/entry.js'
 import { isObject } from '../../util/json.js'
 import { errorFromBody } from '../http/errors.js'
 import type { DecodedReply, FoldOptions, ReplyFold, WireChunk } from '../http/wire.js'
 import { ReplyCallIds } from '../wire/calls.js'
 import type { Fields } from '../wire/read.js'
 import { BlockFold } from './block-fold.js'
-import { isError, partOf, replyOf } from './decode.js'
+import { isError, partOf, replyOf, tokenUsage } from './decode.js'
 
 /** Adds up a streamed message, and decodes the result like a whole one. */
 export class MessageFold implements ReplyFold {
@@ -22,6 +22,10 @@ export class MessageFold implements ReplyFold {
   constructor({ callIdFor, onDelta }: FoldOptions) {
     this.#onDelta = onDelta
     this.#ids = new ReplyCallIds(callIdFor)
+  }
+
+  get usage(): TokenUsage {
+    return tokenUsage(this.#usage)
   }
 
   add({ event, data }: WireChunk): void {

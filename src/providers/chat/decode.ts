@@ -182,7 +182,7 @@ const ANSWER_FIELDS: ReadonlySet<string> = new Set([
 ])
 
 /** A server's usage object as token counts. Input tokens include tokens read from and written to a cache (PR-20, PR-21). */
-function usageOf(usage: unknown): TokenUsage {
+export function usageOf(usage: unknown): TokenUsage {
   if (!isObject(usage)) return UNREPORTED_USAGE
   const input = isObject(usage['prompt_tokens_details']) ? usage['prompt_tokens_details'] : {}
   const output = isObject(usage['completion_tokens_details']) ? usage['completion_tokens_details'] : {}

@@ -1,3 +1,4 @@
+import type { TokenUsage } from '../../contracts/entry.js'
 import type { ModelDelta } from '../../contracts/model.js'
 import { isObject } from '../../util/json.js'
 import { errorFromBody } from '../http/errors.js'
@@ -6,7 +7,7 @@ import { isFilled, objectsIn, stringIn, without } from '../wire/read.js'
 import type { Fields } from '../wire/read.js'
 import { CallsFold } from './calls-fold.js'
 import { ContentFold } from './content-fold.js'
-import { cutReply, decodeReply, rejectError, rejectErrorIn } from './decode.js'
+import { cutReply, decodeReply, rejectError, rejectErrorIn, usageOf } from './decode.js'
 import { mergedPieces } from './merge-pieces.js'
 import { ReasoningFold } from './reasoning-fold.js'
 
@@ -37,6 +38,10 @@ export class ChatFold implements ReplyFold {
     this.#reasoning = new ReasoningFold(emit('reasoning_delta'))
     this.#calls = new CallsFold(callIdFor, emitCall)
     this.#oldCall = new CallsFold(callIdFor, emitCall)
+  }
+
+  get usage(): TokenUsage {
+    return usageOf(this.#usage)
   }
 
   add({ event, data }: WireChunk): void {

@@ -48,6 +48,8 @@ export interface FoldOptions {
 
 /** Adds up a streamed reply, to the same `DecodedReply` as the whole reply would give. */
 export interface ReplyFold {
+  /** Usage that was reported so far; absent if the API reports it at the end only. */
+  readonly usage?: TokenUsage
   /** Ignores unknown chunks. Throws `provider_error` for an error inside the stream. */
   add(chunk: WireChunk): void
   /** Throws `provider_error` if the stream stopped before its terminal event. */

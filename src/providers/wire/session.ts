@@ -234,7 +234,7 @@ export class WireSession implements ModelSession {
       attempt.hasEmitted = true
       onDelta(this.#callIds.inDelta(delta))
     }
-    const reply = await streamedReply(transport.stream(request), format, { callIdFor, onDelta: emit })
+    const reply = await streamedReply(transport.stream(request), format, { callIdFor, onDelta: emit, options })
     signal.throwIfAborted()
     return reply
   }
@@ -251,23 +251,32 @@ function isPrefix(encoded: readonly TranscriptEntry[], transcript: readonly Tran
   return true
 }
 
+interface StreamOptions extends FoldOptions {
+  readonly options: Pick<TurnOptions, 'signal' | 'onUsage'>
+}
+
 /** Adds up a stream. If the server sent a whole reply instead, its parts are emitted at once. */
 async function streamedReply(
   stream: AsyncIterable<readonly WireChunk[]>,
   format: WireFormat,
-  options: FoldOptions,
+  { options: { signal, onUsage }, ...options }: StreamOptions,
 ): Promise<DecodedReply> {
   const fold = format.fold(options)
-  for await (const chunks of stream) {
-    const [first] = chunks
-    if (first?.event === WHOLE_REPLY) {
-      const reply = format.decode(first.data, options)
-      for (const part of reply.parts) emitPart(part, options)
-      return reply
+  try {
+    for await (const chunks of stream) {
+      const [first] = chunks
+      if (first?.event === WHOLE_REPLY) {
+        const reply = format.decode(first.data, options)
+        for (const part of reply.parts) emitPart(part, options)
+        return reply
+      }
+      for (const chunk of chunks) fold.add(chunk)
     }
-    for (const chunk of chunks) fold.add(chunk)
+    return fold.end()
+  } catch (error) {
+    if (signal.aborted && fold.usage !== undefined) onUsage?.(fold.usage)
+    throw error
   }
-  return fold.end()
 }
 
 function emitPart(part: AssistantPart, { onDelta }: FoldOptions): void {

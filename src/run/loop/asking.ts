@@ -25,30 +25,39 @@ export interface Request {
 
 type Reply = PaidReply<ModelTurn>
 
-/** Everything that surrounds each request of a run, composed once: price, trace, middleware. Without them, the session itself. */
-export function askingOf(context: RunContext, frozen: Frozen): Work<Request, Reply> {
-  const { session } = frozen
+/**
+ * Everything that surrounds each request of a run, composed once: price, trace, middleware. Without them, the session itself.
+ * `onReader` gets the reader of each reply that is streamed.
+ */
+export function askingOf(
+  context: RunContext,
+  frozen: Frozen,
+  onReader: (reader: ReplyDeltas) => void,
+): Work<Request, Reply> {
+  const { session, deltas, output } = frozen
   return wrapped([...priced(frozen), ...traced(context), ...middleware(context)], async (request) => {
     const { transcript, constants } = request
-    return { turn: await session.turn(transcript, constants, turnOptions(context, frozen, request)), cost: null }
+    const reader = deltas ? new ReplyDeltas(context, output) : null
+    if (reader !== null) onReader(reader)
+    const options = turnOptions(context, request, { reader, hasTools: frozen.constants.tools.length > 0 })
+    return { turn: await session.turn(transcript, constants, options), cost: null }
   })
 }
 
 function turnOptions(
   context: RunContext,
-  { deltas, output, constants }: Frozen,
   { signal, generation, maxOutputTokens }: Request,
+  { reader, hasTools }: { readonly reader: ReplyDeltas | null; readonly hasTools: boolean },
 ): TurnOptions {
-  const reader = deltas ? new ReplyDeltas(context, output) : null
   const { closing, rules } = context.state
   // Models that think would refuse a forced call of `final_result`: for them the notice must be enough.
-  const withoutTools = closing !== null && !rules.answersByTool && constants.tools.length > 0
+  const withoutTools = closing !== null && !rules.answersByTool && hasTools
   return {
     signal,
     generation,
     ...(withoutTools && { toolChoice: 'none' }),
     ...(maxOutputTokens !== null && { maxOutputTokens }),
-    ...(reader !== null && { onDelta: reader.emit }),
+    ...(reader !== null && { onDelta: reader.emit, onUsage: reader.count }),
     onRetry: (retry) => {
       context.emitLive('transport_retry', retry)
       if (!retry.withdrawn) return

@@ -16,7 +16,7 @@ import { hostNotices } from './host-notices.js'
 import { CallIds, readTurn } from './read-turn.js'
 import type { ReadTurn } from './read-turn.js'
 import { viewOf } from '../machine/view.js'
-import { sizeOf } from '../machine/batch-call.js'
+import { sizeOf } from '../machine/limits.js'
 import type { BatchCall } from '../machine/batch-call.js'
 import { isLastReply } from '../machine/decide.js'
 import { ToolBatchExecutor } from '../calls/batch.js'
@@ -25,6 +25,7 @@ import type { Work } from '../../util/wrapped.js'
 import type { PaidReply } from '../../money/spending.js'
 import { askingOf } from './asking.js'
 import type { Request } from './asking.js'
+import type { ReplyDeltas } from './reply-deltas.js'
 
 /** A reply as the model gave it and as it is recorded, and its meaning. */
 interface Answered extends ReadTurn, Resolved {
@@ -42,13 +43,15 @@ export class LiveEffects implements Effects {
   readonly #others: OtherRuns
   readonly #hasViews: boolean
   readonly #outputContext: Omit<OutputContext, 'transcript'>
+  /** Of the reply that is arriving, if it is streamed. */
+  #reader: ReplyDeltas | null = null
   /** The checked arguments of the calls in the last reply, by call id. */
   #checked: ReadonlyMap<string, CheckedArguments> = new Map()
 
   constructor(context: RunContext, frozen: Frozen) {
     this.#context = context
     this.#frozen = frozen
-    this.#ask = askingOf(context, frozen)
+    this.#ask = askingOf(context, frozen, (reader) => (this.#reader = reader))
     this.#others = new OtherRuns(context, frozen)
     this.#batches = new ToolBatchExecutor(context, frozen, (callId, left) => this.#others.begin(callId, left))
     this.#ids = new CallIds(context.state.transcript)
@@ -67,28 +70,46 @@ export class LiveEffects implements Effects {
   }
 
   async ask(requestKind: RequestKind): Promise<Reply> {
-    const { abort, state, clock, responses, signal } = this.#context
+    const { abort, responses, signal } = this.#context
+    this.#reader = null
     if (this.#hasViews) await changeView(this.#context, this.#frozen.model)
     signal.throwIfAborted()
     // A model or a schema that ignores its signal is abandoned when the run is aborted.
-    const { stopped, value: answered } = await untilStopped(this.#answered(requestKind), abort)
-    signal.throwIfAborted()
-    if (answered === undefined) throw new RangeError(`Expected a reply of the model, got nothing (${stopped}).`)
+    const answering = this.#answered(requestKind)
+    const { value: answered } = await untilStopped(answering, abort).catch((error: unknown) => {
+      if (!signal.aborted) throw error
+      return { value: undefined }
+    })
+    if (signal.aborted || answered === undefined) return this.#cutOff(answered)
     const { reply, cost, turn, checked, resolution, value } = answered
     responses.push(reply.raw)
     this.#checked = checked
+    return { value, message: this.#message(turn, resolution, cost) }
+  }
+
+  #message(turn: ModelTurn, resolution: Resolution, cost: number | null): Reply['message'] {
+    const { state, clock } = this.#context
     return {
-      value,
-      message: {
-        finalizedOutputMode: resolution.kind === 'final' ? resolution.mode : null,
-        entry: Object.assign({}, turn.entry, { id: entryId(state.transcript.length), at: clock.iso() }),
-        resolution,
-        nativeFinishReason: turn.nativeFinishReason ?? null,
-        responseId: turn.responseId ?? null,
-        responseModel: turn.responseModel ?? null,
-        ...(cost !== null && { cost }),
-      },
+      finalizedOutputMode: resolution.kind === 'final' ? resolution.mode : null,
+      entry: Object.assign({}, turn.entry, { id: entryId(state.transcript.length), at: clock.iso() }),
+      resolution,
+      nativeFinishReason: turn.nativeFinishReason ?? null,
+      responseId: turn.responseId ?? null,
+      responseModel: turn.responseModel ?? null,
+      ...(cost !== null && { cost }),
     }
+  }
+
+  /** The run was aborted during a reply: the text that has arrived is kept, without calls. Throws if there is none. */
+  #cutOff(answered: Answered | undefined): Reply {
+    const { model, spending } = this.#frozen
+    const entry = this.#reader?.cutOff(model, answered?.reply.entry.usage) ?? null
+    if (entry === null) {
+      this.#context.signal.throwIfAborted()
+      throw new RangeError('Expected a reply of the model, got nothing.')
+    }
+    const cost = answered?.cost ?? spending?.cutOff(entry.usage) ?? null
+    return { value: undefined, message: this.#message({ entry }, { kind: 'ask_again', reason: 'aborted' }, cost) }
   }
 
   runTools(calls: readonly BatchCall[]): Promise<void> {

@@ -1,4 +1,6 @@
-import type { ModelDelta } from '../../contracts/model.js'
+import { UNREPORTED_USAGE } from '../../contracts/entry.js'
+import type { AssistantEntry, TokenUsage, Unstamped } from '../../contracts/entry.js'
+import type { Model, ModelDelta } from '../../contracts/model.js'
 import { FINAL_RESULT } from '../../output/format.js'
 import type { OutputFormat, PartialAnswer } from '../../output/format.js'
 import type { RunContext } from '../core/context.js'
@@ -13,6 +15,10 @@ export class ReplyDeltas {
   /** Kind and number of the part that arrives: text after anything else is another part. */
   #part = { kind: '', number: 0 }
 
+  /** The text of the reply so far, by part. */
+  readonly #texts: { readonly number: number; text: string }[] = []
+  #usage: TokenUsage = UNREPORTED_USAGE
+
   constructor(context: RunContext, output: OutputFormat | null) {
     this.#context = context
     this.#output = output
@@ -21,6 +27,7 @@ export class ReplyDeltas {
   readonly emit = (delta: ModelDelta): void => {
     const { kind, text, callId, toolName } = delta
     if (kind !== this.#part.kind) this.#part = { kind, number: this.#part.number + 1 }
+    if (kind === 'text_delta') this.#keep(text)
     if (kind === 'tool_input_delta')
       this.#context.emitLive(kind, { text, callId: callId ?? '', ...(toolName !== undefined && { toolName }) })
     else this.#context.emitLive(kind, { text, partId: `${this.#context.state.seq}.${this.#part.number}` })
@@ -31,9 +38,37 @@ export class ReplyDeltas {
     if (output !== undefined) this.#context.emitLive('output_delta', { output })
   }
 
+  readonly count = (usage: TokenUsage): void => {
+    this.#usage = usage
+  }
+
+  /**
+   * The reply as far as it has arrived, for a run that was aborted: its text, without calls; null if there is none. `usage`
+   * is that of the reply if it has ended.
+   */
+  cutOff(
+    { provider, id: model }: Pick<Model, 'provider' | 'id'>,
+    usage: TokenUsage = this.#usage,
+  ): Unstamped<AssistantEntry> | null {
+    // A provider takes no empty text. The last character may be half of a pair.
+    const parts = this.#texts.flatMap(({ text }) => {
+      const whole = text.replace(/[\uD800-\uDBFF]$/, '')
+      return whole.trim() === '' ? [] : [{ type: 'text' as const, text: whole }]
+    })
+    if (parts.length === 0) return null
+    return { role: 'assistant', parts, provider, model, finishReason: 'cancelled', usage }
+  }
+
+  #keep(text: string): void {
+    const last = this.#texts.at(-1)
+    if (last?.number === this.#part.number) last.text += text
+    else this.#texts.push({ number: this.#part.number, text })
+  }
+
   /** The emitted deltas do not count: the reply begins again. */
   withdraw(): void {
     this.#followed = null
+    this.#texts.length = 0
     this.#part = { kind: '', number: this.#part.number }
   }
 }

@@ -9,11 +9,11 @@ import {
   reportFromBackground,
   waitInBackground,
 } from './other-runs.js'
-import { asksVerdict, isAnswerCall, sizeOf } from './batch-call.js'
+import { asksVerdict } from './batch-call.js'
 import type { BatchCall } from './batch-call.js'
 import { closeReply, complete, fail } from './closing.js'
 import type { DurableEvent } from './events.js'
-import { batchBreach } from './limits.js'
+import { batchBreach, isAnswerCall, sizeOf } from './limits.js'
 import { retryBudget } from './rules.js'
 import { setAsideAnswer } from './settled.js'
 import type { CallNote } from './settled.js'
@@ -138,8 +138,11 @@ function changeByRequest(state: RunState, event: Event<'model_request_started'>)
   for (const entry of event.entries) state.transcript.push(entry)
   if (event.hostNotices !== undefined) rememberNotices(state, event.hostNotices)
   if (state.background !== undefined) forgetReports(state)
+  const { phase, usage } = state
+  // A reply that was cut off is continued by a correction too.
+  const isRefused = phase.at === 'answered' && phase.resolution.kind !== 'ask_again'
   const retrying = event.requestKind === 'correction' || event.requestKind === 'output_retry_tool'
-  if (retrying) state.usage = { ...state.usage, outputRetries: state.usage.outputRetries + 1 }
+  if (retrying && isRefused) state.usage = { ...usage, outputRetries: usage.outputRetries + 1 }
   state.closing = event.closing ?? null
   state.phase = { at: 'asking', requestKind: event.requestKind, notices: event.notices }
 }

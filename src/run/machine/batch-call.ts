@@ -1,8 +1,6 @@
 import type { PendingItem } from '../../contracts/result.js'
-import { FINAL_RESULT } from '../../output/format.js'
 import type { KeptAnswer, Verdict } from './answers.js'
 import type { StoredChild } from './child-state.js'
-import type { RunRules } from './rules.js'
 import type { SettledCall } from './settled.js'
 
 /** The answers of the hooks before a call. */
@@ -35,16 +33,6 @@ export interface BatchCall {
   prepared?: PreparedCall
   /** Calls of the batch that wait until this one has ended. */
   holds?: readonly string[]
-}
-
-/** True for the call by which a model gives its answer, which is no tool call. */
-export function isAnswerCall({ answersByTool }: RunRules, { name }: Pick<BatchCall, 'name'>): boolean {
-  return answersByTool && name === FINAL_RESULT
-}
-
-/** How many tool calls a batch has. */
-export function sizeOf(rules: RunRules, calls: readonly BatchCall[]): number {
-  return rules.answersByTool ? calls.filter((call) => !isAnswerCall(rules, call)).length : calls.length
 }
 
 /** A call that people are asked about, and their answers. */

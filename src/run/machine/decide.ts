@@ -2,12 +2,12 @@ import type { AssistantEntry } from '../../contracts/entry.js'
 import { withTurn } from '../../contracts/result.js'
 import type { PendingItem } from '../../contracts/result.js'
 import { askedInBackground, worksInBackground } from './other-runs.js'
-import { sizeOf, unanswered } from './batch-call.js'
+import { unanswered } from './batch-call.js'
 import type { BatchCall } from './batch-call.js'
 import type { RequestKind } from './events.js'
 import { limitNotices } from './limit-notices.js'
 import type { LimitNotice } from './limit-notices.js'
-import { areLimitsFar, batchBreach, closingBreach, mayPass, requestBreach, stallBreach } from './limits.js'
+import { areLimitsFar, batchBreach, closingBreach, mayPass, requestBreach, sizeOf, stallBreach } from './limits.js'
 import type { Breach, Standing } from './limits.js'
 import type { Answered, Batch, RunState } from './state.js'
 
@@ -144,6 +144,7 @@ function decideAnswer(state: RunState, { resolution, retried }: Answered): Comma
     case 'final':
       return decideFinal(state)
     case 'ask_again':
+      if (resolution.reason === 'aborted') return ask(state, 'correction', { message: CUT_OFF, callId: null })
       return ask(state, resolution.reason === 'pause' ? 'pause_continuation' : 'empty_retry')
     case 'unexpected':
       if (retried === true) return ask(state, 'correction', { message: resolution.message, callId: null })
@@ -154,6 +155,9 @@ function decideAnswer(state: RunState, { resolution, retried }: Answered): Comma
       return correct(state, 'correction', { message: resolution.message, callId: null })
   }
 }
+
+/** The message for a model whose reply was cut off, if the run is continued. */
+const CUT_OFF = 'Your last reply was cut off before its end. Continue, and give the final answer as a whole.'
 
 /** A run does not end while background runs are in progress; their reports come before its answer if the budget allows it. */
 function decideFinal(state: RunState): Command {

@@ -1,4 +1,6 @@
 import type { RunUsage } from '../../contracts/result.js'
+import { FINAL_RESULT } from '../../output/format.js'
+import type { BatchCall } from './batch-call.js'
 import type { LimitKind, RunRules } from './rules.js'
 
 /** A budget that is used up. */
@@ -30,6 +32,16 @@ export function batchBreach(rules: RunRules, usage: RunUsage, size: number): Bre
 
 function breach(kind: LimitKind, limit: number | null, used: number): Breach | undefined {
   return limit !== null && used >= limit ? { kind, limit, count: used } : undefined
+}
+
+/** True for the call by which a model gives its answer, which is no tool call. */
+export function isAnswerCall({ answersByTool }: RunRules, { name }: Pick<BatchCall, 'name'>): boolean {
+  return answersByTool && name === FINAL_RESULT
+}
+
+/** How many tool calls a batch has. */
+export function sizeOf(rules: RunRules, calls: readonly BatchCall[]): number {
+  return rules.answersByTool ? calls.filter((call) => !isAnswerCall(rules, call)).length : calls.length
 }
 
 /** How far a run has come with its budgets. */

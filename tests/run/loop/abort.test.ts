@@ -307,7 +307,7 @@ describe('work that ignores the signal', () => {
     bust()
     expect(ofKind(await reading, 'text_delta').map(({ text }) => text)).toEqual(['heard'])
     const kept = await eventsOfRun(log, stream.runId)
-    expect(kinds(kept)).toBe('run_started model_request_started run_failed')
+    expect(kinds(kept)).toBe('run_started model_request_started model_message run_failed')
   })
 })
 
