@@ -70,7 +70,7 @@ export class LiveEffects implements Effects {
   }
 
   async ask(requestKind: RequestKind): Promise<Reply> {
-    const { abort, responses, signal } = this.#context
+    const { abort, state, clock, responses, signal } = this.#context
     this.#reader = null
     if (this.#hasViews) await changeView(this.#context, this.#frozen.model)
     signal.throwIfAborted()
@@ -80,36 +80,35 @@ export class LiveEffects implements Effects {
       if (!signal.aborted) throw error
       return { value: undefined }
     })
-    if (signal.aborted || answered === undefined) return this.#cutOff(answered)
-    const { reply, cost, turn, checked, resolution, value } = answered
-    responses.push(reply.raw)
-    this.#checked = checked
-    return { value, message: this.#message(turn, resolution, cost) }
-  }
-
-  #message(turn: ModelTurn, resolution: Resolution, cost: number | null): Reply['message'] {
-    const { state, clock } = this.#context
+    const isCut = signal.aborted || answered === undefined
+    if (!isCut) responses.push(answered.reply.raw)
+    this.#checked = isCut ? new Map() : answered.checked
+    const { turn, resolution, value, cost } = isCut ? this.#cutOff(answered) : answered
     return {
-      finalizedOutputMode: resolution.kind === 'final' ? resolution.mode : null,
-      entry: Object.assign({}, turn.entry, { id: entryId(state.transcript.length), at: clock.iso() }),
-      resolution,
-      nativeFinishReason: turn.nativeFinishReason ?? null,
-      responseId: turn.responseId ?? null,
-      responseModel: turn.responseModel ?? null,
-      ...(cost !== null && { cost }),
+      value,
+      message: {
+        finalizedOutputMode: resolution.kind === 'final' ? resolution.mode : null,
+        entry: Object.assign({}, turn.entry, { id: entryId(state.transcript.length), at: clock.iso() }),
+        resolution,
+        nativeFinishReason: turn.nativeFinishReason ?? null,
+        responseId: turn.responseId ?? null,
+        responseModel: turn.responseModel ?? null,
+        ...(cost !== null && { cost }),
+      },
     }
   }
 
   /** The run was aborted during a reply: the text that has arrived is kept, without calls. Throws if there is none. */
-  #cutOff(answered: Answered | undefined): Reply {
+  #cutOff(answered: Answered | undefined): Resolved & Pick<Answered, 'turn' | 'cost'> {
     const { model, spending } = this.#frozen
-    const entry = this.#reader?.cutOff(model, answered?.reply.entry.usage) ?? null
+    const { abort, signal } = this.#context
+    const entry = abort.isLeft ? null : (this.#reader?.cutOff(model, answered?.reply.entry.usage) ?? null)
     if (entry === null) {
-      this.#context.signal.throwIfAborted()
+      signal.throwIfAborted()
       throw new RangeError('Expected a reply of the model, got nothing.')
     }
     const cost = answered?.cost ?? spending?.cutOff(entry.usage) ?? null
-    return { value: undefined, message: this.#message({ entry }, { kind: 'ask_again', reason: 'aborted' }, cost) }
+    return { turn: { entry }, cost, resolution: { kind: 'ask_again', reason: 'aborted' } }
   }
 
   runTools(calls: readonly BatchCall[]): Promise<void> {

@@ -1,5 +1,6 @@
 import { withTokens, withTurn, withUsage } from '../../contracts/result.js'
 import { withText } from '../../contracts/notices.js'
+import { FINAL_RESULT } from '../../output/format.js'
 import { verdictOf } from './answers.js'
 import type { Answer } from './answers.js'
 import {
@@ -13,7 +14,7 @@ import { asksVerdict } from './batch-call.js'
 import type { BatchCall } from './batch-call.js'
 import { closeReply, complete, fail } from './closing.js'
 import type { DurableEvent } from './events.js'
-import { batchBreach, isAnswerCall, sizeOf } from './limits.js'
+import { batchBreach, sizeOf } from './limits.js'
 import { retryBudget } from './rules.js'
 import { setAsideAnswer } from './settled.js'
 import type { CallNote } from './settled.js'
@@ -181,7 +182,7 @@ function changeByReply(state: RunState, { at, entry, resolution, cost }: Event<'
     if (part.type !== 'tool_call') continue
     const { callId, name, arguments: text } = part
     const fresh = { started: false, entries: 0, waiting: [], answers: [], verdict: null, children: [] }
-    const settled = isAnswerCall(state.rules, part) ? setAsideAnswer(at) : null
+    const settled = state.rules.answersByTool && name === FINAL_RESULT ? setAsideAnswer(at) : null
     calls.push({ callId, name, arguments: text, ...fresh, settled })
   }
   const batch: Batch = { at: 'batch', admitted: false, calls, resumed: false, exceeded: null }
@@ -191,7 +192,7 @@ function changeByReply(state: RunState, { at, entry, resolution, cost }: Event<'
 
 /** Counts the calls of a batch that is within the budget. */
 function admit(state: RunState, batch: Batch): void {
-  const size = sizeOf(state.rules, batch.calls)
+  const size = state.rules.answersByTool ? sizeOf(state.rules, batch.calls) : batch.calls.length
   if (batch.admitted || batchBreach(state.rules, state.usage, size) !== undefined) return
   batch.admitted = true
   state.usage = { ...state.usage, toolCalls: state.usage.toolCalls + size }
@@ -265,7 +266,7 @@ function closeBatch(state: RunState, batch: Batch): void {
   let isStale = state.rules.stall !== undefined
   for (const call of batch.calls) {
     if (call.settled === null) return
-    isStale &&= call.settled.stale === true || isAnswerCall(state.rules, call)
+    isStale &&= call.settled.stale === true || (state.rules.answersByTool && call.name === FINAL_RESULT)
   }
   state.staleTurns = isStale ? state.staleTurns + 1 : 0
   const { rules, streaks } = state

@@ -34,14 +34,9 @@ function breach(kind: LimitKind, limit: number | null, used: number): Breach | u
   return limit !== null && used >= limit ? { kind, limit, count: used } : undefined
 }
 
-/** True for the call by which a model gives its answer, which is no tool call. */
-export function isAnswerCall({ answersByTool }: RunRules, { name }: Pick<BatchCall, 'name'>): boolean {
-  return answersByTool && name === FINAL_RESULT
-}
-
-/** How many tool calls a batch has. */
-export function sizeOf(rules: RunRules, calls: readonly BatchCall[]): number {
-  return rules.answersByTool ? calls.filter((call) => !isAnswerCall(rules, call)).length : calls.length
+/** How many tool calls a batch has: the call by which a model gives its answer is none. */
+export function sizeOf({ answersByTool }: RunRules, calls: readonly Pick<BatchCall, 'name'>[]): number {
+  return answersByTool ? calls.filter(({ name }) => name !== FINAL_RESULT).length : calls.length
 }
 
 /** How far a run has come with its budgets. */
