@@ -170,7 +170,10 @@ const resolution = union<Resolution, 'kind'>('kind', {
     kind: oneOf('retry_user_message'),
     message: string,
   }),
-  ask_again: object<ResolutionOf<'ask_again'>>({ kind: oneOf('ask_again'), reason: oneOf('pause', 'empty', 'aborted') }),
+  ask_again: object<ResolutionOf<'ask_again'>>({
+    kind: oneOf('ask_again'),
+    reason: oneOf('pause', 'empty', 'aborted'),
+  }),
   unexpected: object<ResolutionOf<'unexpected'>>({ kind: oneOf('unexpected'), message: string }),
 })
 
