@@ -71,6 +71,7 @@ export type {
 export type { ConfigPolicy } from './run/machine/config-digest.js'
 export type { ForkEffects, ForkPoint } from './run/replay/fork.js'
 export type { SigningKey } from './run/core/signature.js'
+export { newOwner } from './run/log/owner.js'
 export { fileLog } from './store/file-log.js'
 export type { FileLogOptions } from './store/file-log.js'
 export type { Hook, HookContext } from './run/hooks/hooks.js'
@@ -78,7 +79,7 @@ export type { HookAnswers, HookContexts, HookEvent } from './run/hooks/hook-even
 export type { ChildReference, StoredChild } from './run/machine/child-state.js'
 export type { History, HistoryReference } from './run/resume/given-history.js'
 export { inputPort } from './run/stream/input.js'
-export type { InputMessage, InputPort } from './run/stream/input.js'
+export type { IdentifiedMessage, InputMessage, InputPort } from './run/stream/input.js'
 export type { ListOptions, ListPlace, PruneOptions } from './run/log/listing.js'
 export type {
   AppendOptions,

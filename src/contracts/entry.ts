@@ -21,6 +21,8 @@ export interface UserEntry extends EntryStamp {
   readonly content: readonly ContentPart[]
   /** Set when the harness wrote it (a limit notice, a correction, a report), not a person. */
   readonly notice?: true
+  /** The host's id of a steering message: that the run has taken it is a fact in its log. */
+  readonly messageId?: string
   /** Of the report of another run: the call that started it, and the source of its content. */
   readonly callId?: string
   readonly source?: ContentSource

@@ -2,6 +2,7 @@ import { checkToolNames, resolveConfig } from './config.js'
 import {
   checkRunId,
   parseCloseOptions,
+  parseCancelOptions,
   parseFollowOptions,
   parseForkOptions,
   parseForkPoint,
@@ -181,16 +182,17 @@ export class OpenHarness<Output = string, Deps = unknown> implements AsyncDispos
   /**
    * Ends a run, and its child runs, without running another tool: a run in progress in this harness, or one that the log has
    * and that is paused or was interrupted. True once it has ended as `cancelled`, false if it had ended before. Rejects with `run_not_found`, and
-   * with `run_owned` while another process executes the run.
+   * with `run_owned` while another process executes the run. `log`: that of the run. Default: the harness's.
    */
-  async cancel(runId: string): Promise<boolean> {
+  async cancel(runId: string, options: Pick<RunOptions, 'log'> = {}): Promise<boolean> {
     this.#assertOpen()
     checkRunId(runId)
+    const { log: given = this.#config.log } = parseCancelOptions(options)
     const reason = new HarnessError('cancelled', 'The run was cancelled by its id.')
     const log = this.#runs.logOf(runId)
     const isCancelled = await this.#runs.cancel(runId, reason)
     const { launcher } = await this.#load()
-    if (!isCancelled || log === undefined) return launcher.cancelStored(runId)
+    if (!isCancelled || log === undefined) return launcher.cancelStored(runId, given)
     await launcher.cancelChildren(runId, log)
     return true
   }

@@ -192,6 +192,7 @@ const CLOSE = partial<CloseOptions>({
   runs: oneOf('leave', 'cancel', 'finish'),
   timeoutMs: integer(0, LONGEST_TIMER_MS),
 })
+const CANCEL = partial<Pick<RunOptions, 'log'>>({ log })
 const FOLLOW = partial<FollowOptions>({ after: integer(0), signal: abortSignal })
 
 /** Options with their metadata as plain JSON. */
@@ -221,6 +222,10 @@ export function parseReplayOptions(given: ReplayOptions): ReplayOptions {
 
 export function parseCloseOptions(given: CloseOptions): CloseOptions {
   return parse(CLOSE, given, '`close`')
+}
+
+export function parseCancelOptions(given: Pick<RunOptions, 'log'>): Pick<RunOptions, 'log'> {
+  return parse(CANCEL, given, '`cancel`')
 }
 
 export function parseFollowOptions(given: FollowOptions): FollowOptions {

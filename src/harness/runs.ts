@@ -117,8 +117,8 @@ export class Launcher<Output> {
   }
 
   /** Cancels a run that the log has, and that is paused or was interrupted. False if it had ended. */
-  cancelStored(runId: string): Promise<boolean> {
-    return cancelStored(this.#cancelMeans(this.#config.log), runId)
+  cancelStored(runId: string, log: RunLog): Promise<boolean> {
+    return cancelStored(this.#cancelMeans(log), runId)
   }
 
   /** Cancels the child runs of a run that was cancelled, if they are paused or were interrupted. */

@@ -5,6 +5,7 @@ import type { PendingItem } from '../../contracts/result.js'
 import { renderEnvelope } from '../../tools/boundary/envelope.js'
 import { contentOf, entryId, textOf } from '../../contracts/entry.js'
 import type { ToolEntry, Unstamped, UserEntry } from '../../contracts/entry.js'
+import type { IdentifiedMessage, InputMessage } from '../stream/input.js'
 import { reportEntries } from '../machine/other-runs.js'
 import { isSameConfig } from '../machine/config-digest.js'
 import type { RunContext } from '../core/context.js'
@@ -140,7 +141,7 @@ export class TurnDriver {
     const said: Said[] = []
     if (correction !== null) said.push(correctionEntry(correction))
     if (hasOtherRuns(state)) said.push(...reportEntries(state))
-    for (const message of this.#frozen.input?.take() ?? []) said.push({ role: 'user', content: contentOf(message) })
+    for (const message of this.#frozen.input?.take() ?? []) said.push(steeringEntry(message))
     const isFirst = requestKind === 'start' || requestKind === 'resume'
     const inPrompt = isFirst && said.length === 0 ? notices : []
     if (inPrompt.length < notices.length) placeLast(said, notices)
@@ -188,6 +189,11 @@ export class TurnDriver {
     const last = this.#context.state.transcript.at(-1)
     return last?.role === 'assistant' ? textOf(last.parts) : ''
   }
+}
+
+function steeringEntry(message: InputMessage | IdentifiedMessage): Said {
+  if (typeof message === 'string' || !('messageId' in message)) return { role: 'user', content: contentOf(message) }
+  return { role: 'user', content: contentOf(message.content), messageId: message.messageId }
 }
 
 function correctionEntry({ message, callId }: Correction): Said {

@@ -83,6 +83,7 @@ const entry = union<TranscriptEntry, 'role'>('role', {
     role: oneOf('user'),
     content: parts,
     notice: optional(oneOf(true)),
+    messageId: optional(string),
     callId: optional(string),
     source: optional(source),
   }),

@@ -3,6 +3,12 @@ import type { ContentPart } from '../../contracts/entry.js'
 /** A message to a running model. */
 export type InputMessage = string | readonly ContentPart[]
 
+/** A message whose entry in the transcript keeps an id of the host. */
+export interface IdentifiedMessage {
+  readonly messageId: string
+  readonly content: InputMessage
+}
+
 /** Steering messages for a run, taken at turn boundaries, in order. */
 export interface InputPort {
   /** Sends a message to the running model. Throws once the port is closed. */
@@ -12,7 +18,7 @@ export interface InputPort {
   /** How many messages wait. */
   readonly waiting: number
   /** Takes everything that waits: for the run. */
-  take(): readonly InputMessage[]
+  take(): readonly (InputMessage | IdentifiedMessage)[]
   /** Calls `listener` at each message, also while the run waits for other runs; returns how to stop listening. */
   onSend?(listener: () => void): () => void
 }

@@ -1,0 +1,173 @@
+import { HarnessError } from '../index.js'
+import type { Answer, JsonObject } from '../index.js'
+import type { Conversation } from './conversation.js'
+import { SessionError } from './errors.js'
+import type { NewThreadEvent, QueueItem } from './thread-events.js'
+
+export type WhenBusy = 'queue' | 'steer' | 'decline' | 'reject'
+
+/** A message as it is stored. */
+export type SentItem = Omit<QueueItem, 'at'>
+
+export type SentStatus = 'started' | 'queued' | 'steered'
+
+/** What becomes of the queue when a run is cancelled. */
+export type CancelQueue = 'hold' | 'drop' | 'continue'
+
+export interface AnswerStatus {
+  readonly callId: string
+  /** `stale`: nothing waits for it; nothing has changed. */
+  readonly status: 'accepted' | 'stale'
+}
+
+/** The actions of a conversation's owner. Each is called within `conversation.exclusive`, after `own`. */
+export class Actions {
+  readonly #conversation: Conversation
+  readonly #maxQueued: number
+
+  constructor(conversation: Conversation, maxQueued: number) {
+    this.#conversation = conversation
+    this.#maxQueued = maxQueued
+  }
+
+  async send(item: SentItem, whenBusy: WhenBusy): Promise<SentStatus> {
+    const talk = this.#conversation
+    const { phase, state } = talk
+    if (talk.isKnown(item.messageId)) return this.#statusOf(item.messageId)
+    if (phase === 'idle') return this.#sendIdle(item)
+    if (phase === 'interrupted') {
+      await this.#giveToRun(item)
+      talk.recover()
+      return 'steered'
+    }
+    if (whenBusy === 'reject') throw new SessionError('busy', `Thread \`${state.threadId}\` is ${phase}.`)
+    if (phase === 'running' && whenBusy === 'steer') return this.steer(item)
+    if (phase === 'waiting' && whenBusy === 'steer') return this.steer(item)
+    if (phase === 'waiting' && whenBusy === 'decline' && !talk.pending.some(({ kind }) => kind === 'unknown_outcome')) {
+      await this.#giveToRun(item)
+      await talk.resume(talk.pending.map(declined))
+      return 'steered'
+    }
+    await this.#enqueue(item)
+    return 'queued'
+  }
+
+  /** Gives the message to the run; an idle thread begins one. */
+  async steer(item: SentItem): Promise<SentStatus> {
+    const talk = this.#conversation
+    if (talk.isKnown(item.messageId)) return this.#statusOf(item.messageId)
+    if (talk.phase === 'idle' || talk.phase === 'interrupted') return this.send(item, 'queue')
+    if (talk.phase === 'cancelling') {
+      await this.#enqueue(item)
+      return 'queued'
+    }
+    await this.#giveToRun(item)
+    return 'steered'
+  }
+
+  /** Begins with the message after an interrupted run has ended: before the queue, which continues after it. */
+  async interruptWith(item: SentItem): Promise<SentStatus> {
+    const talk = this.#conversation
+    if (talk.isKnown(item.messageId)) return this.#statusOf(item.messageId)
+    await talk.append({ kind: 'message_queued', ...item }, ...this.#releasing())
+    const queued = talk.state.queue.at(-1)
+    if (queued !== undefined) await talk.begin(queued)
+    return 'started'
+  }
+
+  /** Settles the items that wait; resolves when the answers are stored. */
+  async answer(answers: readonly Answer[]): Promise<readonly AnswerStatus[]> {
+    const talk = this.#conversation
+    const waiting = new Set(talk.pending.map(({ callId }) => callId))
+    const accepted = talk.phase === 'waiting' ? answers.filter(({ callId }) => waiting.has(callId)) : []
+    if (accepted.length > 0) {
+      try {
+        await talk.resume(accepted)
+      } catch (error) {
+        if (!(error instanceof HarnessError) || error.code !== 'invalid_state') throw error
+        // Another process was first.
+        await talk.load()
+        accepted.length = 0
+      }
+    }
+    return answers.map((answer) => ({
+      callId: answer.callId,
+      status: accepted.includes(answer) ? 'accepted' : 'stale',
+    }))
+  }
+
+  /** Removes messages from the queue; gives them. */
+  async remove(messageIds: readonly string[]): Promise<readonly QueueItem[]> {
+    const talk = this.#conversation
+    const removed = talk.state.queue.filter(({ messageId }) => messageIds.includes(messageId))
+    if (removed.length === 0) return removed
+    await talk.append(...removed.map(({ messageId }): NewThreadEvent => ({ kind: 'message_removed', messageId })))
+    for (const { messageId } of removed) talk.ends.settle(messageId, { status: 'removed', runId: null, text: '' })
+    return removed
+  }
+
+  async release(): Promise<void> {
+    const talk = this.#conversation
+    const released = this.#releasing()
+    if (released.length > 0) await talk.append(...released)
+    await talk.beginNext()
+  }
+
+  async change(
+    event: Extract<NewThreadEvent, { kind: 'setting_changed' | 'title_changed' | 'tags_changed' }>,
+  ): Promise<void> {
+    await this.#conversation.append(event)
+  }
+
+  async #sendIdle(item: SentItem): Promise<SentStatus> {
+    const talk = this.#conversation
+    const hadQueue = talk.state.queue.length > 0
+    await this.#checkQueue()
+    await talk.append({ kind: 'message_queued', ...item }, ...this.#releasing())
+    await talk.beginNext()
+    return hadQueue ? 'queued' : 'started'
+  }
+
+  async #enqueue(item: SentItem): Promise<void> {
+    await this.#checkQueue()
+    await this.#conversation.append({ kind: 'message_queued', ...item }, ...this.#releasing())
+  }
+
+  async #giveToRun(item: SentItem): Promise<void> {
+    const talk = this.#conversation
+    const steers = talk.state.run?.runId
+    if (steers === undefined) throw new RangeError('Expected a thread with a run.')
+    await talk.append({ kind: 'message_queued', ...item, steers })
+    const given = talk.state.steering.at(-1)
+    if (given !== undefined) talk.openRun?.port.push(given)
+  }
+
+  #releasing(): readonly NewThreadEvent[] {
+    return this.#conversation.state.held ? [{ kind: 'queue_released' }] : []
+  }
+
+  async #checkQueue(): Promise<void> {
+    if (this.#conversation.state.queue.length < this.#maxQueued) return
+    throw new SessionError('queue_full', `The queue has ${this.#maxQueued} messages: remove one, or wait.`)
+  }
+
+  /** Of a message that was sent before. */
+  #statusOf(messageId: string): SentStatus {
+    const { queue, steering, run } = this.#conversation.state
+    if (queue.some((item) => item.messageId === messageId)) return 'queued'
+    if (steering.some((item) => item.messageId === messageId)) return 'steered'
+    return run?.messageIds.includes(messageId) === true ? 'started' : 'started'
+  }
+}
+
+const DECLINED = 'The person wrote instead.'
+
+function declined({ kind, callId }: { readonly kind: string; readonly callId: string }): Answer {
+  if (kind === 'approval') return { callId, approved: false, reason: DECLINED }
+  return { callId, declined: true, reason: DECLINED }
+}
+
+/** A JSON object of plain data. */
+export function jsonOf(value: object): JsonObject {
+  return JSON.parse(JSON.stringify(value)) as JsonObject
+}

@@ -1,0 +1,371 @@
+import type { Answer, JsonObject, LogStore, ModelRef, PendingItem, Prompt } from '../index.js'
+import { Actions, jsonOf } from './actions.js'
+import type { AnswerStatus, CancelQueue, SentItem, SentStatus, WhenBusy } from './actions.js'
+import { ChatQueue } from './chat-queue.js'
+import { messageContent } from './content.js'
+import type { ContentLimits } from './content.js'
+import type { ChatPhase, Conversation } from './conversation.js'
+import type { MessageEnd } from './message-ends.js'
+import { BEGINNING, parseCursor } from './cursor.js'
+import type { ChatEvent } from './cursor.js'
+import { SessionError } from './errors.js'
+import type { EventsOptions } from './feed.js'
+import { Follower } from './follower.js'
+import type { Modes, OutputOf } from './modes.js'
+import { PostOffice } from './post-office.js'
+import type { PostedAction } from './post-office.js'
+import type { ChatSnapshot } from './reduce-chat.js'
+import type { NewThreadEvent, QueueItem } from './thread-events.js'
+
+export interface SendOptions<Mode extends string = string> {
+  /** The mode of this message alone. Default: the thread's. */
+  readonly mode?: Mode | undefined
+  /** The model of this message alone. Default: the thread's choice for the mode, else that of the mode's harness. */
+  readonly model?: ModelRef | undefined
+  /** If a run is in progress or waits. Default `queue`. */
+  readonly whenBusy?: WhenBusy | undefined
+  /** A message with an id that the thread has is not delivered again. Default: a new id. */
+  readonly messageId?: string | undefined
+  /** Becomes the metadata of its run. */
+  readonly metadata?: object | undefined
+  /** The author. */
+  readonly by?: string | undefined
+  /** Removes the message from the queue, or cancels its run. */
+  readonly signal?: AbortSignal | undefined
+}
+
+/** A message that is stored. */
+export interface Sent<Output = unknown> {
+  readonly messageId: string
+  /** `posted`: the thread's owner, another process, has not taken it yet. */
+  readonly status: SentStatus | 'posted'
+  /** Resolves when the run that reads the message pauses or ends. Never rejects. */
+  readonly done: Promise<MessageEnd<Output>>
+}
+
+export interface ChatSetup {
+  readonly log: LogStore
+  readonly conversation: Conversation
+  readonly modes: Modes
+  readonly limits: ContentLimits
+  readonly maxQueued: number
+  /** The settings after a change. Throws a `SessionError` for invalid ones. */
+  readonly checkSettings: (settings: JsonObject) => Promise<JsonObject>
+}
+
+/** A conversation: send, steer, cancel, answer, and follow. The same object for everyone in this process who opens it. */
+export class Chat<M extends Modes = Modes> {
+  /** The messages that wait for their turn. */
+  readonly queue: ChatQueue
+  readonly #setup: ChatSetup
+  readonly #talk: Conversation
+  readonly #actions: Actions
+  readonly #follower: Follower
+  readonly #posts: PostOffice
+  #cancelling: Promise<readonly QueueItem[]> | null = null
+  #owner: string | null = null
+
+  constructor(setup: ChatSetup) {
+    this.#setup = setup
+    this.#talk = setup.conversation
+    this.#actions = new Actions(setup.conversation, setup.maxQueued)
+    this.#follower = new Follower(setup.log, setup.conversation)
+    this.#posts = new PostOffice(setup.log, setup.conversation, (action) => this.#doPosted(action))
+    this.queue = new ChatQueue({
+      items: () => this.#talk.state.queue,
+      isHeld: () => this.#talk.state.held,
+      remove: (ids) => this.#remove(ids),
+      release: () => this.#owned(() => this.#actions.release(), { action: 'release' }).then(() => undefined),
+    })
+  }
+
+  get threadId(): string {
+    return this.#talk.threadId
+  }
+
+  get phase(): ChatPhase {
+    return this.#talk.phase
+  }
+
+  /** The conversation as pages show it: the fold of its events. */
+  get snapshot(): ChatSnapshot {
+    const { snapshot } = this.#talk.feed
+    if (snapshot === undefined) throw new SessionError('thread_not_found', `There is no thread \`${this.threadId}\`.`)
+    return snapshot
+  }
+
+  /** Items that people have to answer. */
+  get pending(): readonly PendingItem[] {
+    return this.#talk.pending
+  }
+
+  /** The owner as last seen: `self`, the name of another process, or null if nobody owns the thread. */
+  get owner(): string | null {
+    return this.#talk.isOwner ? 'self' : this.#talk.followsOwner ? this.#owner : null
+  }
+
+  /** Follows the owner if another process has the thread. */
+  async attach(): Promise<void> {
+    this.#owner = await this.#follower.owner()
+    if (this.#owner !== null && !this.#talk.isOwner) this.#follower.start()
+  }
+
+  /** Sends a message. Resolves when it is stored. Rejects with a `SessionError`, and stores nothing, if it is refused. */
+  async send<Mode extends keyof M & string = keyof M & string>(
+    prompt: Prompt,
+    options: SendOptions<Mode> = {},
+  ): Promise<Sent<OutputOf<M[Mode]>>> {
+    const { whenBusy = 'queue', signal } = options
+    const item = this.#itemOf(prompt, options)
+    return this.#send(item, {
+      signal,
+      work: () => this.#actions.send(item, whenBusy),
+      action: { action: 'send', whenBusy },
+    })
+  }
+
+  /** Gives a message to the run in progress, at its next turn. `interrupt`: cancels that run and begins one with the message. */
+  async steer(
+    prompt: Prompt,
+    { interrupt = false, ...options }: Omit<SendOptions, 'whenBusy'> & { readonly interrupt?: boolean } = {},
+  ): Promise<Sent<OutputOf<M[keyof M]>>> {
+    const item = this.#itemOf(prompt, options)
+    const { signal } = options
+    if (!interrupt)
+      return this.#send(item, { signal, work: () => this.#actions.steer(item), action: { action: 'steer' } })
+    if (this.#talk.openRun !== null) await this.#talk.cancelOpen(false)
+    const work = async (): Promise<SentStatus> => {
+      await this.#talk.cancelStored()
+      return this.#actions.interruptWith(item)
+    }
+    return this.#send(item, { signal, work, action: { action: 'interrupt' } })
+  }
+
+  /** Cancels the run in progress, or ends one that waits or was interrupted; no tool runs. Gives the dropped messages. */
+  async cancel({ queue = 'hold' }: { readonly queue?: CancelQueue } = {}): Promise<readonly QueueItem[]> {
+    this.#cancelling ??= this.#cancel(queue).finally(() => (this.#cancelling = null))
+    return this.#cancelling
+  }
+
+  /** Answers pending items. Resolves when the answers are stored; rejects, and changes nothing, if one is invalid. */
+  async answer(answers: readonly Answer[], { by }: { readonly by?: string } = {}): Promise<readonly AnswerStatus[]> {
+    const signed = answers.map((answer) => (by === undefined ? answer : { by, ...answer }))
+    // Answers that come while the others are dealt with are for the next pause.
+    if (this.#talk.openRun !== null && this.#talk.phase === 'running') await this.#talk.openRun.over
+    const { runId = null } = this.#talk.lastRun ?? {}
+    const outcome = await this.#owned(async () => ({ statuses: await this.#actions.answer(signed) }), {
+      ...{ action: 'answer', runId },
+      answers: signed.map(jsonOf),
+    })
+    return (outcome?.statuses as readonly AnswerStatus[] | undefined) ?? []
+  }
+
+  /** The events of the thread and of its runs, in one order: stored ones, then live ones with deltas, until the signal. */
+  events({ after, signal }: EventsOptions = {}): AsyncIterable<ChatEvent> {
+    const from = after === undefined ? BEGINNING : parseCursor(after)
+    const { log, conversation } = this.#setup
+    void this.attach().catch(() => undefined)
+    return conversation.feed.read({ log, threadId: this.threadId }, from, signal)
+  }
+
+  /** The mode of the messages from now on. */
+  async setMode(mode: keyof M & string): Promise<void> {
+    this.#checkMode(mode)
+    if (this.#talk.state.mode !== mode) await this.#change({ kind: 'setting_changed', mode })
+  }
+
+  /** The model of a mode from now on; null: that of its harness. */
+  async setModel(model: ModelRef | null, { mode }: { readonly mode?: keyof M & string } = {}): Promise<void> {
+    const chosen = mode ?? this.#talk.state.mode
+    this.#checkMode(chosen)
+    await this.#change({ kind: 'setting_changed', model: { mode: chosen, model } })
+  }
+
+  /** Changes settings; the whole must fit the schema of the sessions. */
+  async set(settings: object): Promise<void> {
+    const changes = jsonOf(settings)
+    await this.#setup.checkSettings({ ...this.#talk.state.settings, ...changes })
+    await this.#change({ kind: 'setting_changed', settings: changes })
+  }
+
+  async rename(title: string): Promise<void> {
+    await this.#change({ kind: 'title_changed', title })
+  }
+
+  async tag({
+    add = [],
+    remove = [],
+  }: {
+    readonly add?: readonly string[]
+    readonly remove?: readonly string[]
+  }): Promise<void> {
+    const kept = this.#talk.state.tags.filter((tag) => !remove.includes(tag))
+    await this.#change({ kind: 'tags_changed', tags: [...new Set([...kept, ...add])] })
+  }
+
+  /** Resolves when no run is in progress and the queue is empty, held, or waits for people. */
+  whenIdle(): Promise<void> {
+    return this.#talk.whenIdle()
+  }
+
+  async close(): Promise<void> {
+    this.#follower.stop()
+    this.#posts.stop()
+    await this.#talk.close()
+  }
+
+  async #send<Output>(
+    item: SentItem,
+    {
+      signal,
+      work,
+      action,
+    }: {
+      readonly signal: AbortSignal | undefined
+      readonly work: () => Promise<SentStatus>
+      readonly action: PostedAction
+    },
+  ): Promise<Sent<Output>> {
+    const { messageId } = item
+    signal?.throwIfAborted()
+    const done = this.#talk.ends.of(messageId) as Promise<MessageEnd<Output>>
+    const posted = { ...action, item: jsonOf(item), runId: this.#talk.lastRun?.runId ?? null }
+    const outcome = await this.#owned(async () => ({ status: await work() }), posted, messageId)
+    signal?.addEventListener('abort', () => void this.#withdraw(messageId).catch(() => undefined), { once: true })
+    return { messageId, status: (outcome?.status as SentStatus | undefined) ?? 'posted', done }
+  }
+
+  /** The sender's signal: removes a message that waits, cancels the run that reads it. */
+  async #withdraw(messageId: string): Promise<void> {
+    const removed = await this.#remove([messageId])
+    if (removed.length === 0 && this.#talk.state.run?.messageIds.includes(messageId) === true) await this.cancel()
+  }
+
+  async #cancel(queue: CancelQueue): Promise<readonly QueueItem[]> {
+    const talk = this.#talk
+    if (talk.phase === 'idle' && queue === 'hold') return []
+    const inProgress = talk.openRun !== null
+    if (inProgress) await talk.cancelOpen(queue === 'continue')
+    const runId = talk.lastRun?.runId ?? null
+    const outcome = await this.#owned(
+      async () => {
+        if (!inProgress && talk.phase === 'interrupted' && talk.lastRun?.seq === 0) talk.recover()
+        else if (!inProgress) await talk.cancelStored()
+        const all = queue === 'drop' ? talk.state.queue.map(({ messageId }) => messageId) : []
+        const dropped = await this.#actions.remove(all)
+        if (queue === 'continue') await this.#actions.release()
+        return { dropped }
+      },
+      { action: 'cancel', queue, runId },
+    )
+    // A run that had stored nothing is begun, so that its prompt is in the transcript, and cancelled then.
+    if (!inProgress && queue !== 'continue') await talk.cancelOpen(false)
+    return (outcome?.dropped as readonly QueueItem[] | undefined) ?? []
+  }
+
+  async #remove(messageIds: readonly string[]): Promise<readonly QueueItem[]> {
+    const work = async (): Promise<{ removed: readonly QueueItem[] }> => ({
+      removed: await this.#actions.remove(messageIds),
+    })
+    const outcome = await this.#owned(work, { action: 'remove', messageIds: [...messageIds] })
+    return (outcome?.removed as readonly QueueItem[] | undefined) ?? []
+  }
+
+  #change(
+    event: Extract<NewThreadEvent, { kind: 'setting_changed' | 'title_changed' | 'tags_changed' }>,
+  ): Promise<unknown> {
+    return this.#owned(() => this.#actions.change(event), { action: 'change', event: jsonOf(event) })
+  }
+
+  /** Does `work` as the owner of the thread; posts `action` if another process is. Null if that has not taken it in time. */
+  async #owned<T>(
+    work: () => Promise<T>,
+    action: PostedAction,
+    id: string = newId('post'),
+  ): Promise<T | JsonObject | null> {
+    const done = await this.#talk.exclusive(async () => {
+      if (!(await this.#talk.own())) return null
+      return { value: await work() }
+    })
+    if (done !== null) {
+      this.#follower.stop()
+      this.#posts.watch()
+      return done.value
+    }
+    await this.attach()
+    return this.#posts.post(id, action)
+  }
+
+  /** An action that another process posted. One that names an earlier run is stale. */
+  async #doPosted(posted: PostedAction): Promise<JsonObject> {
+    const { action, item, whenBusy, answers, queue, messageIds, event, runId } = posted as unknown as PostedFields
+    const isCurrent = runId === undefined || runId === (this.#talk.lastRun?.runId ?? null)
+    switch (action) {
+      case 'send':
+        return this.#ownOutcome(async () => ({ status: await this.#actions.send(item, whenBusy) }))
+      case 'steer':
+        return this.#ownOutcome(async () => ({ status: await this.#actions.steer(item) }))
+      case 'interrupt':
+        if (isCurrent) await this.#talk.cancelOpen(false)
+        return this.#ownOutcome(async () => {
+          if (isCurrent) await this.#talk.cancelStored()
+          return { status: await this.#actions.interruptWith(item) }
+        })
+      case 'answer':
+        return { statuses: (await this.answer(answers)).map(jsonOf) }
+      case 'cancel':
+        return { dropped: isCurrent ? (await this.cancel({ queue })).map(jsonOf) : [] }
+      case 'remove':
+        return { removed: (await this.#remove(messageIds)).map(jsonOf) }
+      case 'release':
+        await this.queue.release()
+        return {}
+      case 'change':
+        await this.#change(event)
+        return {}
+      default:
+        throw new SessionError('invalid_options', `Unknown action \`${action}\`.`)
+    }
+  }
+
+  #ownOutcome(work: () => Promise<JsonObject>): Promise<JsonObject> {
+    return this.#talk.exclusive(async () => {
+      await this.#talk.own()
+      return work()
+    })
+  }
+
+  #itemOf(prompt: Prompt, { mode, model, messageId, metadata, by }: SendOptions): SentItem {
+    if (mode !== undefined) this.#checkMode(mode)
+    return {
+      messageId: messageId ?? newId('msg'),
+      content: messageContent(prompt, this.#setup.limits),
+      by: by ?? null,
+      mode: mode ?? null,
+      model: model ?? null,
+      metadata: metadata === undefined ? {} : jsonOf(metadata),
+    }
+  }
+
+  #checkMode(mode: string): void {
+    if (mode in this.#setup.modes) return
+    const names = Object.keys(this.#setup.modes).map((name) => `\`${name}\``)
+    throw new SessionError('unknown_mode', `There is no mode \`${mode}\`; there are ${names.join(', ')}.`)
+  }
+}
+
+/** The members of posted actions. */
+interface PostedFields {
+  readonly action: string
+  readonly item: SentItem
+  readonly whenBusy: WhenBusy
+  readonly answers: readonly Answer[]
+  readonly queue: CancelQueue
+  readonly messageIds: readonly string[]
+  readonly event: Extract<NewThreadEvent, { kind: 'setting_changed' | 'title_changed' | 'tags_changed' }>
+  readonly runId?: string | null
+}
+
+export function newId(prefix: string): string {
+  return `${prefix}_${globalThis.crypto.randomUUID().replaceAll('-', '')}`
+}

@@ -1,0 +1,403 @@
+import { HarnessError } from '../index.js'
+import type { Answer, Extension, HarnessStream, LogStore, PendingItem, RunEvent, StreamEvent } from '../index.js'
+import { storedEvents } from './cursor.js'
+import { SessionError } from './errors.js'
+import { Feed } from './feed.js'
+import type { Modes } from './modes.js'
+import { runIdOf } from './run-id.js'
+import { playRun, textOfRun } from './play-run.js'
+import type { RunOutcome } from './play-run.js'
+import { SteeringPort } from './steering-port.js'
+import { MessageEnds } from './message-ends.js'
+import type { MessageOutcome } from './message-ends.js'
+import type { NewThreadEvent, QueueItem, ThreadEvent } from './thread-events.js'
+import type { ThreadRun, ThreadState } from './thread-state.js'
+import { threadNotFound, ThreadWriter } from './thread-writer.js'
+import type { ChatRun } from './reduce-chat.js'
+
+export type ChatPhase = 'idle' | 'running' | 'waiting' | 'cancelling' | 'interrupted'
+
+export interface ConversationSetup {
+  readonly log: LogStore
+  readonly threadId: string
+  readonly modes: Modes
+  readonly defaultMode: string
+  readonly use: (state: ThreadState) => readonly Extension<never>[]
+}
+
+/** A run in progress in this process. */
+interface OpenRun {
+  readonly run: ThreadRun
+  readonly port: SteeringPort
+  readonly abort: AbortController
+  /** Resolves when its first event is stored, or it has ended. */
+  readonly started: Promise<void>
+  /** Resolves when the thread has dealt with its end; never rejects. */
+  readonly over: Promise<void>
+  /** The queue continues although the run was cancelled. */
+  continues: boolean
+}
+
+/** Time without work after which the claim on an idle thread is released, in ms. */
+const IDLE_MS = 5_000
+
+/**
+ * A conversation in this process: its thread, and the run in progress. All changes come one after the other. Reading claims
+ * nothing; the first change claims the thread.
+ */
+export class Conversation {
+  readonly feed = new Feed()
+  /** The ends of the messages, for their senders. */
+  readonly ends = new MessageEnds()
+  readonly #setup: ConversationSetup
+  readonly #writer: ThreadWriter
+  readonly #ids = new Set<string>()
+  /** Posts of other processes that have been dealt with. */
+  readonly #taken = new Set<string>()
+  #open: OpenRun | null = null
+  #isCancelling = false
+  #isClosed = false
+  #work: Promise<unknown> = Promise.resolve()
+  #idleTimer: NodeJS.Timeout | undefined
+
+  constructor(setup: ConversationSetup) {
+    this.#setup = setup
+    this.#writer = new ThreadWriter(setup.log, setup.threadId, () => this.#lost())
+  }
+
+  get threadId(): string {
+    return this.#setup.threadId
+  }
+
+  get state(): ThreadState {
+    const { snapshot } = this.feed
+    if (snapshot === undefined) throw threadNotFound(this.threadId)
+    return snapshot.thread
+  }
+
+  get isOwner(): boolean {
+    return this.#writer.isOwner
+  }
+
+  get openRun(): OpenRun | null {
+    return this.#open
+  }
+
+  get phase(): ChatPhase {
+    if (this.#isCancelling) return 'cancelling'
+    const phase = this.feed.snapshot?.phase ?? 'idle'
+    if (phase !== 'running') return this.#open === null ? phase : 'running'
+    return this.#open === null && !this.followsOwner ? 'interrupted' : 'running'
+  }
+
+  /** Another process owns the thread, and its events are followed. */
+  followsOwner = false
+
+  get pending(): readonly PendingItem[] {
+    return this.feed.snapshot?.pending ?? []
+  }
+
+  get lastRun(): ChatRun | undefined {
+    return this.feed.snapshot?.runs.at(-1)
+  }
+
+  /** Reads everything that is stored. False if the thread does not exist. */
+  async load(): Promise<boolean> {
+    const { log, threadId } = this.#setup
+    for await (const event of storedEvents(log, threadId, this.feed.place)) this.#pass(event)
+    return this.feed.snapshot !== undefined
+  }
+
+  isKnown(messageId: string): boolean {
+    return this.#ids.has(messageId)
+  }
+
+  isTaken(postId: string): boolean {
+    return this.#taken.has(postId)
+  }
+
+  /** Does `work` when everything before it is done. Rejects with `closed` after `close`. */
+  exclusive<T>(work: () => Promise<T>): Promise<T> {
+    const done = this.#work.then(() => {
+      if (this.#isClosed) throw new SessionError('closed', 'The sessions are closed.')
+      return work()
+    })
+    this.#work = done.catch(() => undefined).then(() => this.#watchIdle())
+    return done
+  }
+
+  /** Claims the thread, if it can be had, and brings it up to date. Only within `exclusive`. */
+  async own(): Promise<boolean> {
+    clearTimeout(this.#idleTimer)
+    if (this.#writer.isOwner) return true
+    if (!(await this.#writer.claim())) return false
+    this.followsOwner = false
+    await this.load()
+    if (this.feed.snapshot !== undefined) await this.#tidy()
+    return true
+  }
+
+  /** Stores events of the thread. Only within `exclusive`, by the owner. */
+  async append(...events: readonly NewThreadEvent[]): Promise<void> {
+    await this.feed.whileHeld(async () => {
+      const { stored } = await this.#writer.append(this.feed.snapshot?.thread, events, this.feed.runPlace)
+      for (const event of stored) this.#pass(event)
+    })
+  }
+
+  /** Begins a run with the first message of the queue, if the thread is idle and the queue is not held. */
+  async beginNext(): Promise<void> {
+    const { queue, held } = this.state
+    const [item] = queue
+    if (item === undefined || held || this.phase !== 'idle') return
+    await this.begin(item)
+  }
+
+  /** Begins a run with a message of the queue, after storing further events with it. */
+  async begin(item: QueueItem, ...events: readonly NewThreadEvent[]): Promise<void> {
+    const { state, threadId } = this
+    const mode = item.mode !== null && item.mode in this.#setup.modes ? item.mode : state.mode
+    const model = item.model ?? state.models[mode] ?? null
+    const runId = runIdOf(threadId, item.messageId)
+    await this.append(...events, { kind: 'run_begun', runId, messageIds: [item.messageId], mode, model })
+    void this.#launch((run, options) => this.#beginRun(run, options)).catch(() => undefined)
+  }
+
+  /** Continues an interrupted run; one that has stored nothing is begun again. */
+  recover(): void {
+    const isNew = this.lastRun?.seq === 0
+    void this.#launch((run, options) =>
+      isNew ? this.#beginRun(run, options) : this.#harnessOf(run).streamRecover(run.runId, options),
+    ).catch(() => undefined)
+  }
+
+  /** Continues a paused run with answers. Rejects if they are refused; then the run stays paused. */
+  async resume(answers: readonly Answer[]): Promise<void> {
+    const ids = new Set(answers.map(({ callId }) => callId))
+    const stored = new Promise<void>((resolve) => {
+      const stop = this.feed.listen((event) => {
+        if (event.kind === 'answer_received') ids.delete(event.callId)
+        if (ids.size > 0) return
+        stop()
+        resolve()
+      })
+    })
+    const outcome = this.#launch((run, options) => this.#harnessOf(run).streamResume(run.runId, answers, options))
+    await Promise.race([stored, outcome])
+  }
+
+  /** Cancels the run in progress, if there is one. Not within `exclusive`. */
+  async cancelOpen(continues: boolean): Promise<void> {
+    const open = this.#open
+    if (open === null) return
+    open.continues ||= continues
+    this.#isCancelling = true
+    // Its prompt is in the transcript even if it has sent no request.
+    await open.started
+    open.abort.abort(new HarnessError('cancelled', 'The run was cancelled by the session.'))
+    await open.over
+    this.#isCancelling = false
+  }
+
+  /** Ends a run that is paused or interrupted, without running a tool. Only within `exclusive`, by the owner. */
+  async cancelStored(): Promise<void> {
+    const { run } = this.state
+    if (run === null || this.#open !== null || this.phase === 'idle') return
+    await this.#harnessOf(run).cancel(run.runId, { log: this.#setup.log })
+    await this.load()
+    await this.#ended(run, { end: { status: 'cancelled', runId: run.runId, text: textOfRun(this.lastRun) } })
+  }
+
+  /** Resolves when no run is in progress and no message of the queue begins one. */
+  async whenIdle(): Promise<void> {
+    for (;;) {
+      await this.#work
+      const open = this.#open
+      if (open === null) return
+      await open.over
+    }
+  }
+
+  async close(): Promise<void> {
+    if (this.#isClosed) return
+    this.#isClosed = true
+    clearTimeout(this.#idleTimer)
+    await this.#work
+    const open = this.#open
+    if (open !== null) {
+      open.abort.abort(new HarnessError('interrupted', 'The sessions were closed.'))
+      await open.over
+    }
+    this.ends.settleRest({ status: 'left', runId: null, text: '' })
+    await this.#writer.release()
+  }
+
+  #harnessOf({ mode }: ThreadRun): Modes[string] {
+    const { modes, defaultMode } = this.#setup
+    const harness = modes[mode] ?? modes[defaultMode]
+    if (harness === undefined) throw new SessionError('unknown_mode', `There is no mode \`${mode}\`.`)
+    return harness
+  }
+
+  #beginRun(run: ThreadRun, options: RunMeans): HarnessStream<unknown> {
+    const { history, resourceId, threadId } = this.state
+    const [item] = run.items
+    const metadata = { ...item?.metadata, conversation_id: threadId, ...(resourceId !== null && { resourceId }) }
+    const content = run.items.flatMap((each) => each.content)
+    return this.#harnessOf(run).stream(content, { ...options, runId: run.runId, history, metadata })
+  }
+
+  /** Rejects if the run could not begin or continue; then nothing of it is stored. */
+  #launch(start: (run: ThreadRun, options: RunMeans) => HarnessStream<unknown>): Promise<void> {
+    const { run, steering } = this.state
+    if (run === null) throw new RangeError('Expected a thread with a run.')
+    const port = new SteeringPort()
+    const read = this.#readBy(this.lastRun)
+    for (const item of steering) if (!read.has(item.messageId)) port.push(item)
+    const abort = new AbortController()
+    const { log, use } = this.#setup
+    const options: RunMeans = {
+      ...{ log, input: port, signal: abort.signal, includeSubagents: false, use: use(this.state) },
+      ...(run.model !== null && { model: run.model }),
+    }
+    const from = this.feed.place.run
+    let markStarted = (): void => undefined
+    const started = new Promise<void>((resolve) => (markStarted = resolve))
+    const onEvent = (event: StreamEvent): void => {
+      this.#pass(event)
+      if (event.durable) markStarted()
+    }
+    const ending = playRun(() => start(run, options), { onEvent, text: () => textOfRun(this.lastRun) })
+    const over = ending.then(async ({ end, error }) => {
+      markStarted()
+      const hasBegun = this.feed.place.run > from
+      await this.#exclusiveEnd(() => this.#ended(run, { end: { ...end, runId: run.runId }, hasBegun, error }))
+    })
+    this.#open = { run, port, abort, started, over, continues: false }
+    return ending.then(({ error }) => {
+      if (error !== undefined && this.feed.place.run === from) throw error
+    })
+  }
+
+  /** Also after `close`: the end of a run that was left. */
+  #exclusiveEnd(work: () => Promise<void>): Promise<void> {
+    const done = this.#work.then(work)
+    this.#work = done.catch(() => undefined).then(() => this.#watchIdle())
+    return done.catch((error: unknown) => this.#failed(error))
+  }
+
+  /** Deals with the end of a stretch of a run. */
+  async #ended(
+    run: ThreadRun,
+    { end, error, hasBegun = true }: RunOutcome & { readonly hasBegun?: boolean },
+  ): Promise<void> {
+    const goesOn = this.#open?.continues ?? false
+    this.#open = null
+    if (end.status === 'left') {
+      this.#settleAll(run, end)
+      return
+    }
+    // Answers were refused: the run is still paused, and their sender knows why.
+    if (!hasBegun && this.lastRun?.status === 'paused') return
+    if (!this.#writer.isOwner) {
+      this.#settleAll(run, end)
+      return
+    }
+    const isNew = !hasBegun && this.lastRun?.seq === 0
+    const back = end.status === 'paused' ? [] : this.#unread()
+    const events: NewThreadEvent[] = [...back, ...(isNew ? run.messageIds : [])]
+      .toReversed()
+      .map((messageId) => ({ kind: 'message_requeued', messageId }))
+    const waits = this.state.queue.length + events.length > 0
+    const isHeld = (end.status === 'failed' || end.status === 'cancelled') && !goesOn
+    if (isHeld && waits && !this.state.held) events.push({ kind: 'queue_held' })
+    this.#settleAll(run, error === undefined ? end : { ...end, error })
+    if (events.length > 0) await this.append(...events)
+    if (!this.#isClosed) await this.beginNext()
+  }
+
+  /** Ids of the steering messages that the latest run has not read. */
+  #unread(): readonly string[] {
+    const read = this.#readBy(this.lastRun)
+    return this.state.steering.map(({ messageId }) => messageId).filter((messageId) => !read.has(messageId))
+  }
+
+  #readBy(run: ChatRun | undefined): ReadonlySet<string> {
+    return new Set(run?.entries.flatMap((entry) => (entry.role === 'user' ? (entry.messageId ?? []) : [])))
+  }
+
+  #settleAll(run: ThreadRun, end: MessageOutcome): void {
+    for (const messageId of [...run.messageIds, ...this.#readBy(this.lastRun)]) this.ends.settle(messageId, end)
+  }
+
+  /** After a crash: messages that the last run did not read are in the queue again, which is held. */
+  async #tidy(): Promise<void> {
+    const { phase } = this.feed.snapshot ?? {}
+    const events: NewThreadEvent[] =
+      phase === 'idle'
+        ? this.#unread()
+            .toReversed()
+            .map((messageId) => ({ kind: 'message_requeued', messageId }))
+        : []
+    const { queue, held } = this.state
+    if (!held && queue.length + events.length > 0) events.push({ kind: 'queue_held' })
+    if (events.length > 0) await this.append(...events)
+  }
+
+  readonly #pass = (event: ThreadEvent | RunEvent): void => {
+    if (event.kind === 'message_queued') this.#ids.add(event.messageId)
+    if (event.kind === 'message_taken') this.#taken.add(event.messageId)
+    this.feed.push(event)
+  }
+
+  /** Passes on an event of another process. */
+  readonly follow = (event: ThreadEvent | RunEvent): void => {
+    this.#pass(event)
+    if (event.kind === 'message_removed')
+      this.ends.settle(event.messageId, { status: 'removed', runId: null, text: '' })
+    if (event.kind !== 'run_completed' && event.kind !== 'run_failed') return
+    const { run } = this.state
+    const text = textOfRun(this.lastRun)
+    if (run === null || run.runId !== event.runId) return
+    if (event.kind === 'run_completed') {
+      const status = event.pending.length > 0 ? 'paused' : 'completed'
+      this.#settleAll(run, { status, runId: run.runId, text })
+      return
+    }
+    const { code, message, stopReason } = event
+    const status = stopReason === 'cancelled' ? 'cancelled' : 'failed'
+    this.#settleAll(run, { status, runId: run.runId, text, error: new HarnessError(code, message) })
+  }
+
+  /** The thread belongs to another process now: it ends the run. */
+  #lost(): void {
+    this.#open?.abort.abort(new HarnessError('run_owned', 'The thread was taken over by another process.'))
+  }
+
+  /** A log that fails while an ending is stored: the thread is interrupted until it is written again. */
+  async #failed(error: unknown): Promise<void> {
+    this.#open = null
+    const why = error instanceof Error ? error : new Error(String(error))
+    this.ends.settleRest({ status: 'failed', runId: null, text: '', error: why })
+    await this.#writer.release()
+  }
+
+  #watchIdle(): void {
+    clearTimeout(this.#idleTimer)
+    if (!this.#writer.isOwner || this.#open !== null || this.#isClosed) return
+    this.#idleTimer = setTimeout(() => void this.exclusive(() => this.#rest()).catch(() => undefined), IDLE_MS).unref()
+  }
+
+  async #rest(): Promise<void> {
+    const { queue, held } = this.state
+    if (this.#open === null && (queue.length === 0 || held)) await this.#writer.release()
+  }
+
+  /** Posts of other processes. Only within `exclusive`, by the owner. */
+  takePosts(): ReturnType<ThreadWriter['takePosts']> {
+    return this.#writer.takePosts()
+  }
+}
+
+/** Options that every stretch of a run has. */
+type RunMeans = NonNullable<Parameters<Modes[string]['streamRecover']>[1]>

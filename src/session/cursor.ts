@@ -1,0 +1,71 @@
+import type { LogStore, RunEvent } from '../index.js'
+import { SessionError } from './errors.js'
+import type { ThreadEvent } from './thread-events.js'
+
+/** An event of a conversation: of its thread, or of one of its runs. `cursor` is the reader's place after it. */
+export type ChatEvent = (ThreadEvent | RunEvent) & { readonly cursor: string }
+
+/** A place in the merged events of a thread and its runs. */
+export interface ChatPlace {
+  /** Number of the last event of the thread. */
+  readonly thread: number
+  /** The latest run, and the number of its last event. */
+  readonly runId: string | null
+  readonly run: number
+}
+
+export const BEGINNING: ChatPlace = { thread: 0, runId: null, run: 0 }
+
+/** `<thread seq>.<run id>.<seq>`; without a run, the number alone. */
+export function cursorOf({ thread, runId, run }: ChatPlace): string {
+  return runId === null ? String(thread) : `${thread}.${runId}.${run}`
+}
+
+/** Throws a `SessionError` for a string that is not a cursor. */
+export function parseCursor(cursor: string): ChatPlace {
+  const [, thread, runId, run] = /^(\d{1,15})(?:\.(.+)\.(\d{1,15}))?$/.exec(cursor) ?? []
+  if (thread === undefined)
+    throw new SessionError(
+      'invalid_options',
+      `Expected \`after\` to be the cursor of an event, got "${cursor.slice(0, 80)}".`,
+    )
+  return { thread: Number(thread), runId: runId ?? null, run: Number(run ?? 0) }
+}
+
+/** The place after `event`; null if a reader at `place` has passed it. */
+export function placeAfter(place: ChatPlace, event: ThreadEvent | RunEvent): ChatPlace | null {
+  if ('threadId' in event) {
+    if (event.seq <= place.thread) return null
+    if (event.kind === 'run_begun') return { thread: event.seq, runId: event.runId, run: 0 }
+    return { thread: event.seq, runId: place.runId, run: place.run }
+  }
+  if (event.runId !== place.runId) return null
+  if (!event.durable) return event.seq < place.run ? null : place
+  return event.seq <= place.run ? null : { thread: place.thread, runId: place.runId, run: event.seq }
+}
+
+/** The stored events after a place, in the order in which every reader gets them. */
+export async function* storedEvents(
+  log: LogStore,
+  threadId: string,
+  from: ChatPlace,
+): AsyncGenerator<ThreadEvent | RunEvent, void, undefined> {
+  let { runId, run } = from
+  const upTo = async function* (limit: number): AsyncGenerator<RunEvent> {
+    if (runId === null || run >= limit) return
+    for await (const event of log.read({ kind: 'run', id: runId }, { after: run })) {
+      if (event.seq > limit) return
+      run = event.seq
+      yield event
+    }
+  }
+  for await (const event of log.read<ThreadEvent>({ kind: 'thread', id: threadId }, { after: from.thread })) {
+    if (event.after !== null && event.after.runId === runId) yield* upTo(event.after.seq)
+    yield event
+    if (event.kind === 'run_begun') {
+      runId = event.runId
+      run = 0
+    }
+  }
+  yield* upTo(Infinity)
+}

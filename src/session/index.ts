@@ -1,0 +1,26 @@
+export { Sessions, Threads } from './sessions.js'
+export type { CreateOptions, InboxItem, ListThreadsOptions, ThreadItem } from './sessions.js'
+export type { SessionLimits, SessionsOptions } from './options.js'
+export { Chat } from './chat.js'
+export { ChatQueue } from './chat-queue.js'
+export type { SendOptions, Sent } from './chat.js'
+export type { AnswerStatus, CancelQueue, SentStatus, WhenBusy } from './actions.js'
+export type { ChatPhase } from './conversation.js'
+export type { MessageEnd } from './message-ends.js'
+export type { ChatEvent } from './cursor.js'
+export type { EventsOptions } from './feed.js'
+export { SessionError } from './errors.js'
+export type { SessionErrorCode } from './errors.js'
+export type { ModeHarness, Modes, OutputOf } from './modes.js'
+export { reduceChat } from './reduce-chat.js'
+export type { ChatCall, ChatRun, ChatSnapshot, OpenReply } from './reduce-chat.js'
+export { applyThread } from './thread-state.js'
+export type { ThreadHistory, ThreadRun, ThreadState } from './thread-state.js'
+export type {
+  QueueItem,
+  RunPlace,
+  ThreadEvent,
+  ThreadEventBase,
+  ThreadEventOf,
+  ThreadPayloads,
+} from './thread-events.js'

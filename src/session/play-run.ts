@@ -1,0 +1,44 @@
+import { HarnessError } from '../index.js'
+import type { HarnessStream, StreamEvent } from '../index.js'
+import type { MessageOutcome } from './message-ends.js'
+import type { ChatRun } from './reduce-chat.js'
+
+/** How a stretch of a run ended. */
+export interface RunOutcome {
+  readonly end: MessageOutcome
+  readonly error?: Error | undefined
+}
+
+/** Reads a run to its pause or end, whatever its readers do. Does not reject. `text`: that of its last reply. */
+export async function playRun(
+  start: () => HarnessStream<unknown>,
+  { onEvent, text }: { readonly onEvent: (event: StreamEvent) => void; readonly text: () => string },
+): Promise<RunOutcome> {
+  try {
+    const stream = start()
+    const { runId } = stream
+    const read = async (): Promise<void> => {
+      for await (const events of stream.batches()) for (const event of events) if (event.runId === runId) onEvent(event)
+    }
+    // The result rejects with the same error.
+    await read().catch(() => undefined)
+    const result = await stream.result
+    return { end: { status: result.status, text: result.text, result, runId } }
+  } catch (thrown) {
+    const error = thrown instanceof Error ? thrown : new Error(String(thrown))
+    return { end: { status: statusOf(thrown), text: text(), runId: null, error }, error }
+  }
+}
+
+function statusOf(thrown: unknown): MessageOutcome['status'] {
+  if (!(thrown instanceof HarnessError)) return 'failed'
+  if (thrown.code === 'interrupted') return 'left'
+  return thrown.code === 'cancelled' ? 'cancelled' : 'failed'
+}
+
+/** The text of a run's last reply. */
+export function textOfRun(run: ChatRun | undefined): string {
+  const last = run?.entries.findLast((entry) => entry.role === 'assistant')
+  if (last?.role !== 'assistant') return ''
+  return last.parts.map((part) => (part.type === 'text' ? part.text : '')).join('')
+}

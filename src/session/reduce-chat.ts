@@ -1,0 +1,198 @@
+import type {
+  AssistantEntry,
+  JsonValue,
+  ModelRef,
+  PendingItem,
+  RunEvent,
+  RunUsage,
+  UserEntry,
+  ContentPart,
+} from '../index.js'
+import type { QueueItem, ThreadEvent } from './thread-events.js'
+import { applyThread } from './thread-state.js'
+import type { ThreadState } from './thread-state.js'
+
+/** A tool call of a run. */
+export interface ChatCall {
+  readonly callId: string
+  readonly toolName: string
+  readonly status: 'requested' | 'waiting' | 'running' | 'completed' | 'failed'
+  /** JSON text, as the model wrote it. */
+  readonly arguments: string
+  /** The envelope's JSON text, once it has ended. */
+  readonly output?: string
+  /** The value that the tool returned; absent if the text is the value. */
+  readonly value?: JsonValue
+  /** The last progress that it reported. */
+  readonly progress?: JsonValue
+  readonly durationMs?: number
+}
+
+/** A reply that is arriving. */
+export interface OpenReply {
+  readonly text: string
+  readonly reasoning: string
+  /** Argument texts so far, by call id. */
+  readonly inputs: Readonly<Record<string, { readonly toolName: string | null; readonly text: string }>>
+}
+
+/** One run of a conversation, as pages show it. */
+export interface ChatRun {
+  readonly runId: string
+  readonly mode: string
+  readonly model: ModelRef | null
+  /** The messages that it began with; steering messages are entries with their own `messageId`. */
+  readonly messageIds: readonly string[]
+  readonly status: 'begun' | 'running' | 'paused' | 'completed' | 'failed' | 'cancelled'
+  readonly prompt: readonly ContentPart[]
+  /** Everything said after the prompt, without tool results: those are in `calls`. */
+  readonly entries: readonly (UserEntry | AssistantEntry)[]
+  readonly calls: Readonly<Record<string, ChatCall>>
+  readonly open: OpenReply | null
+  readonly usage: RunUsage | null
+  readonly error: { readonly code: string; readonly message: string } | null
+  /** Number of its last event. */
+  readonly seq: number
+}
+
+/** A conversation as pages show it: the fold of `chat.events()`. Plain JSON; unchanged members keep their identity. */
+export interface ChatSnapshot {
+  readonly thread: ThreadState
+  /** The phase as far as the events show it: whether a process executes the run is not among them. */
+  readonly phase: 'idle' | 'running' | 'waiting'
+  readonly queue: readonly QueueItem[]
+  readonly held: boolean
+  /** Items that people have to answer. */
+  readonly pending: readonly PendingItem[]
+  /** The runs, oldest first. */
+  readonly runs: readonly ChatRun[]
+}
+
+const NOTHING_OPEN: OpenReply = { text: '', reasoning: '', inputs: {} }
+
+/** The snapshot after `event`. Pure, and without dependencies; `undefined` begins. */
+export function reduceChat(snapshot: ChatSnapshot | undefined, event: ThreadEvent | RunEvent): ChatSnapshot {
+  if (!('threadId' in event)) return snapshot === undefined ? noThread() : reduceRun(snapshot, event)
+  const thread = applyThread(snapshot?.thread, event)
+  const runs = snapshot?.runs ?? []
+  const base = { thread, queue: thread.queue, held: thread.held }
+  if (event.kind === 'run_begun') {
+    const run: ChatRun = {
+      runId: event.runId,
+      mode: event.mode,
+      model: event.model,
+      messageIds: event.messageIds,
+      status: 'begun',
+      prompt: thread.run?.items.flatMap(({ content }) => content) ?? [],
+      entries: [],
+      calls: {},
+      open: null,
+      usage: null,
+      error: null,
+      seq: 0,
+    }
+    return { ...base, phase: 'running', pending: [], runs: [...runs, run] }
+  }
+  const isTakenBack = thread.run === null && runs.at(-1)?.status === 'begun'
+  const phase = isTakenBack ? 'idle' : (snapshot?.phase ?? 'idle')
+  return { ...base, phase, pending: snapshot?.pending ?? [], runs: isTakenBack ? runs.slice(0, -1) : runs }
+}
+
+function noThread(): never {
+  throw new RangeError('Expected the events of a conversation to begin with `thread_opened`.')
+}
+
+function reduceRun(snapshot: ChatSnapshot, event: RunEvent): ChatSnapshot {
+  const last = snapshot.runs.at(-1)
+  // Events of other runs belong to calls of this one.
+  if (last === undefined || last.runId !== event.runId) return snapshot
+  const change = changedRun(last, event)
+  if (change === null && !event.durable) return snapshot
+  const run = { ...last, ...change, seq: event.durable ? event.seq : last.seq }
+  const runs = [...snapshot.runs.slice(0, -1), run]
+  return { ...snapshot, runs, ...changedPhase(snapshot, event) }
+}
+
+function changedPhase({ pending }: ChatSnapshot, event: RunEvent): Partial<Pick<ChatSnapshot, 'phase' | 'pending'>> {
+  const { kind } = event
+  if (kind === 'run_started') return { phase: 'running' }
+  if (kind === 'approval_requested') return { pending: [...pending, ...event.items] }
+  if (kind === 'answer_received') return { pending: pending.filter(({ callId }) => callId !== event.callId) }
+  if (kind === 'run_completed' && event.pending.length > 0) return { phase: 'waiting' }
+  return kind === 'run_completed' || kind === 'run_failed' ? { phase: 'idle', pending: [] } : {}
+}
+
+type Change<Kind extends RunEvent['kind']> = (
+  run: ChatRun,
+  event: Extract<RunEvent, { readonly kind: Kind }>,
+) => Partial<ChatRun>
+
+const CHANGES: { readonly [Kind in RunEvent['kind']]?: Change<Kind> } = {
+  run_started: () => ({ status: 'running', error: null }),
+  model_request_started(run, { entries }) {
+    const said = entries.filter((entry): entry is UserEntry => entry.role === 'user')
+    return { entries: said.length === 0 ? run.entries : [...run.entries, ...said], open: NOTHING_OPEN }
+  },
+  model_message: (run, { entry }) => ({
+    entries: [...run.entries, entry],
+    calls: requestedCalls(run, entry),
+    open: null,
+  }),
+  approval_requested: (run, { items }) => ({
+    calls: items.reduce((calls, { callId }) => withCall(calls, callId, { status: 'waiting' }), run.calls),
+  }),
+  tool_call_started: (run, { callId }) => ({ calls: withCall(run.calls, callId, { status: 'running' }) }),
+  tool_call_completed: (run, event) => ({ calls: withCall(run.calls, event.callId, completedCall(event)) }),
+  tool_progress: (run, { callId, update }) => ({ calls: withCall(run.calls, callId, { progress: update }) }),
+  run_completed: (_run, { pending, usage }) => ({
+    status: pending.length > 0 ? 'paused' : 'completed',
+    usage,
+    open: null,
+  }),
+  run_failed: (_run, { code, message, usage, stopReason }) => ({
+    status: stopReason === 'cancelled' ? 'cancelled' : 'failed',
+    usage,
+    error: { code, message },
+    open: null,
+  }),
+  text_delta: ({ open }, { text }) => ({ open: { ...(open ?? NOTHING_OPEN), text: (open?.text ?? '') + text } }),
+  reasoning_delta: ({ open }, { text }) => ({
+    open: { ...(open ?? NOTHING_OPEN), reasoning: (open?.reasoning ?? '') + text },
+  }),
+  tool_input_delta({ open }, { callId, toolName, text }) {
+    const { inputs } = open ?? NOTHING_OPEN
+    const before = inputs[callId]
+    const input = { toolName: toolName ?? before?.toolName ?? null, text: (before?.text ?? '') + text }
+    return { open: { ...(open ?? NOTHING_OPEN), inputs: { ...inputs, [callId]: input } } }
+  },
+  deltas_withdrawn: () => ({ open: NOTHING_OPEN }),
+}
+
+/** The changes of a run by an event; null if it shows nothing of it. */
+function changedRun(run: ChatRun, event: RunEvent): Partial<ChatRun> | null {
+  const change = CHANGES[event.kind] as Change<RunEvent['kind']> | undefined
+  return change === undefined ? null : change(run, event)
+}
+
+function requestedCalls({ calls }: ChatRun, { parts }: AssistantEntry): ChatRun['calls'] {
+  const requested = parts.flatMap((part): [string, ChatCall][] =>
+    part.type === 'tool_call'
+      ? [[part.callId, { callId: part.callId, toolName: part.name, status: 'requested', arguments: part.arguments }]]
+      : [],
+  )
+  return requested.length === 0 ? calls : { ...calls, ...Object.fromEntries(requested) }
+}
+
+function withCall(calls: ChatRun['calls'], callId: string, change: Partial<ChatCall>): ChatRun['calls'] {
+  const call = calls[callId]
+  return call === undefined ? calls : { ...calls, [callId]: { ...call, ...change } }
+}
+
+function completedCall({
+  ok,
+  output,
+  value,
+  durationMs,
+}: Extract<RunEvent, { readonly kind: 'tool_call_completed' }>): Partial<ChatCall> {
+  return { status: ok ? 'completed' : 'failed', output, durationMs, ...(value !== undefined && { value }) }
+}

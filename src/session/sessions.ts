@@ -1,0 +1,304 @@
+import type { AssistantEntry, LogSummaries, PendingItem, ToolEntry, TranscriptEntry } from '../index.js'
+import { jsonOf } from './actions.js'
+import { Chat, newId } from './chat.js'
+import { Conversation } from './conversation.js'
+import { SessionError } from './errors.js'
+import type { Modes } from './modes.js'
+import type { ChatRun } from './reduce-chat.js'
+import { resolveOptions } from './options.js'
+import type { SessionsConfig, SessionsOptions } from './options.js'
+import { ThreadWriter, threadNotFound } from './thread-writer.js'
+import type { NewThreadEvent } from './thread-events.js'
+
+export interface CreateOptions {
+  /** Default: none. */
+  readonly title?: string | undefined
+  readonly tags?: readonly string[] | undefined
+  readonly metadata?: object | undefined
+  /** Default: `thread_` and 32 hex digits. */
+  readonly threadId?: string | undefined
+}
+
+export interface ListThreadsOptions {
+  /** Only threads with this tag. */
+  readonly tag?: string | undefined
+  /** At most so many. Default: all. */
+  readonly limit?: number | undefined
+  /** Only threads that come after this item of the list. */
+  readonly before?: ThreadItem | string | undefined
+}
+
+/** A thread in a list. */
+export interface ThreadItem {
+  readonly threadId: string
+  readonly title: string
+  readonly tags: readonly string[]
+  readonly resourceId: string | null
+  /** ISO 8601 in UTC. */
+  readonly createdAt: string
+  readonly updatedAt: string
+  /** Of its latest run, as the log shows it. */
+  readonly phase: 'idle' | 'running' | 'waiting' | 'interrupted'
+  /** Its place in the list. */
+  readonly cursor: string
+}
+
+/** Something that waits for a person. */
+export interface InboxItem {
+  readonly threadId: string
+  readonly title: string
+  readonly resourceId: string | null
+  readonly runId: string
+  readonly item: PendingItem
+}
+
+/** The threads of one owner, or of all. Every id is checked against the owner. */
+export class Threads<M extends Modes = Modes> {
+  readonly #config: SessionsConfig<M>
+  readonly #chats: Map<string, Promise<Chat<M>>>
+  readonly #resourceId: string | null
+
+  constructor(config: SessionsConfig<M>, chats: Map<string, Promise<Chat<M>>>, resourceId: string | null) {
+    this.#config = config
+    this.#chats = chats
+    this.#resourceId = resourceId
+  }
+
+  /** Opens a thread, which is created if there is none; without an id, a new one. Claims nothing. */
+  async open(threadId?: string): Promise<Chat<M>> {
+    if (threadId === undefined) return this.create()
+    const chat = await this.#load(threadId)
+    if (chat !== null) return this.#checked(chat)
+    return this.create({ threadId }).catch(async (error: unknown) => {
+      const other = await this.#load(threadId)
+      if (other === null) throw error
+      return this.#checked(other)
+    })
+  }
+
+  async create({ title = '', tags = [], metadata = {}, threadId = newId('thread') }: CreateOptions = {}): Promise<
+    Chat<M>
+  > {
+    await this.#begin(threadId, {
+      ...{ kind: 'thread_opened', version: 1, resourceId: this.#resourceId, title, tags },
+      ...{ metadata: jsonOf(metadata), mode: this.#config.defaultMode },
+    })
+    return this.open(threadId)
+  }
+
+  /** The thread that was written last; null if there is none. */
+  async latest(): Promise<Chat<M> | null> {
+    for await (const { threadId } of this.list({ limit: 1 })) return this.open(threadId)
+    return null
+  }
+
+  /** The threads, most recently written first. */
+  async *list({ tag, limit = Infinity, before }: ListThreadsOptions = {}): AsyncGenerator<ThreadItem, void, undefined> {
+    let left = limit
+    if (left <= 0) return
+    const { log } = this.#config
+    const place = before === undefined ? undefined : placeOf(before)
+    const resourceId = this.#resourceId ?? undefined
+    for await (const summary of log.list({ kind: 'thread', resourceId, before: place })) {
+      const item = await this.#itemOf(summary)
+      if (tag !== undefined && !item.tags.includes(tag)) continue
+      yield item
+      left -= 1
+      if (left === 0) return
+    }
+  }
+
+  /** The transcript of a thread, tool results included; `last`: only so many of its entries. */
+  async messages(
+    threadId: string,
+    { last = Infinity }: { readonly last?: number } = {},
+  ): Promise<readonly TranscriptEntry[]> {
+    const chat = await this.#existing(threadId)
+    const entries: TranscriptEntry[] = []
+    for (const run of chat.snapshot.runs) {
+      const [messageId] = run.messageIds
+      entries.push({
+        id: `${run.runId}.prompt`,
+        at: '',
+        role: 'user',
+        content: run.prompt,
+        ...(messageId !== undefined && { messageId }),
+      })
+      for (const entry of run.entries) {
+        entries.push({ ...entry, id: `${run.runId}.${entry.id}` })
+        if (entry.role === 'assistant') entries.push(...resultsOf(entry, run))
+      }
+    }
+    return last === Infinity ? entries : entries.slice(Math.max(0, entries.length - last))
+  }
+
+  /** A new thread that begins with the conversation of another, up to the end of the step of the entry `after`. */
+  async fork(
+    threadId: string,
+    { after, ...options }: CreateOptions & { readonly after?: string } = {},
+  ): Promise<Chat<M>> {
+    const source = await this.#existing(threadId)
+    const { thread, runs } = source.snapshot
+    const [runId, entryId] = after === undefined ? [runs.at(-1)?.runId] : splitHandle(after)
+    if (after !== undefined && !runs.some((run) => run.runId === runId))
+      throw new SessionError('message_not_found', `Thread \`${threadId}\` has no entry \`${after}\`.`)
+    const history = runId === undefined ? null : { runId, ...(entryId !== undefined && { after: entryId }) }
+    const forkId = options.threadId ?? newId('thread')
+    await this.#begin(forkId, {
+      ...{ kind: 'thread_opened', version: 1, resourceId: thread.resourceId, mode: thread.mode },
+      ...{ title: options.title ?? thread.title, tags: options.tags ?? thread.tags },
+      metadata: options.metadata === undefined ? thread.metadata : jsonOf(options.metadata),
+      fork: { threadId, history },
+    })
+    return this.open(forkId)
+  }
+
+  /** Deletes a thread and its runs, except those that other threads continue. A run in progress is cancelled. */
+  async delete(threadId: string): Promise<void> {
+    const chat = await this.#existing(threadId)
+    await chat.cancel({ queue: 'drop' })
+    await chat.close()
+    this.#chats.delete(threadId)
+    const runs = chat.snapshot.runs.map(({ runId }) => ({ kind: 'run', id: runId }) as const)
+    await this.#config.log.prune({ only: [{ kind: 'thread', id: threadId }, ...runs] })
+  }
+
+  /** Everything that waits for a person, across all threads. */
+  async *inbox(): AsyncGenerator<InboxItem, void, undefined> {
+    const { log } = this.#config
+    const resourceId = this.#resourceId ?? undefined
+    for await (const { runId, metadata, pending } of log.list({ status: 'paused', parentRunId: null, resourceId })) {
+      const threadId = metadata['conversation_id']
+      if (typeof threadId !== 'string') continue
+      const summary = await log.inspect({ kind: 'thread', id: threadId })
+      if (summary === null) continue
+      const { title, resourceId: owner } = await this.#itemOf(summary)
+      for (const item of pending) yield { threadId, title, resourceId: owner, runId, item }
+    }
+  }
+
+  async #begin(threadId: string, opened: NewThreadEvent): Promise<void> {
+    const writer = new ThreadWriter(this.#config.log, threadId, () => undefined)
+    const exists = new SessionError('thread_exists', `There is a thread \`${threadId}\` already.`)
+    if (!(await writer.claim())) throw exists
+    try {
+      if ((await this.#config.log.inspect({ kind: 'thread', id: threadId })) !== null) throw exists
+      await writer.append(undefined, [opened], null)
+    } finally {
+      await writer.release()
+    }
+  }
+
+  /** The conversation of this process; null if the thread does not exist. */
+  async #load(threadId: string): Promise<Chat<M> | null> {
+    const known = this.#chats.get(threadId)
+    if (known !== undefined) return known
+    const opening = this.#open(threadId)
+    const kept = opening.then((chat) => chat ?? Promise.reject(threadNotFound(threadId)))
+    kept.catch(() => this.#chats.delete(threadId))
+    this.#chats.set(threadId, kept)
+    return opening
+  }
+
+  async #open(threadId: string): Promise<Chat<M> | null> {
+    const { log, modes, defaultMode, use, content, maxQueued, checkSettings } = this.#config
+    const conversation = new Conversation({ log, threadId, modes, defaultMode, use: () => use })
+    if (!(await conversation.load())) return null
+    const chat = new Chat<M>({ log, conversation, modes, limits: content, maxQueued, checkSettings })
+    await chat.attach()
+    return chat
+  }
+
+  async #existing(threadId: string): Promise<Chat<M>> {
+    const chat = await this.#load(threadId)
+    if (chat === null) throw threadNotFound(threadId)
+    return this.#checked(chat)
+  }
+
+  /** A thread of another owner is like one that does not exist. */
+  #checked(chat: Chat<M>): Chat<M> {
+    if (this.#resourceId !== null && chat.snapshot.thread.resourceId !== this.#resourceId)
+      throw threadNotFound(chat.threadId)
+    return chat
+  }
+
+  async #itemOf({ threadId, createdAt, updatedAt, digest }: LogSummaries['thread']): Promise<ThreadItem> {
+    const { title, tags, resourceId, runId } = digest ?? {}
+    return {
+      ...{ threadId, createdAt, updatedAt },
+      title: typeof title === 'string' ? title : '',
+      tags: Array.isArray(tags) ? tags.map(String) : [],
+      resourceId: typeof resourceId === 'string' ? resourceId : null,
+      phase: await this.#phaseOf(runId),
+      cursor: `${updatedAt}/${threadId}`,
+    }
+  }
+
+  async #phaseOf(runId: unknown): Promise<ThreadItem['phase']> {
+    if (typeof runId !== 'string') return 'idle'
+    const run = await this.#config.log.inspect({ kind: 'run', id: runId })
+    if (run === null || run.status === 'interrupted') return 'interrupted'
+    if (run.status === 'paused') return 'waiting'
+    return run.status === 'running' ? 'running' : 'idle'
+  }
+}
+
+/** Conversations over harnesses. Threads of all owners; `for` gives those of one. */
+export class Sessions<M extends Modes = Modes> extends Threads<M> implements AsyncDisposable {
+  readonly #config: SessionsConfig<M>
+  readonly #chats: Map<string, Promise<Chat<M>>>
+
+  /** Throws a `SessionError` of code `invalid_options`. Does no I/O. */
+  constructor(options: SessionsOptions<M>) {
+    const config = resolveOptions(options)
+    const chats = new Map<string, Promise<Chat<M>>>()
+    super(config, chats, null)
+    this.#config = config
+    this.#chats = chats
+  }
+
+  /** The threads of one owner: another owner's thread is `thread_not_found`. */
+  for({ resourceId }: { readonly resourceId: string }): Threads<M> {
+    if (typeof resourceId !== 'string' || resourceId === '')
+      throw new SessionError('invalid_options', 'Expected `resourceId` to be a string that is not empty.')
+    return new Threads(this.#config, this.#chats, resourceId)
+  }
+
+  /** Leaves the runs in progress, which can be recovered, and releases the threads. Closes no harness. */
+  async close(): Promise<void> {
+    const chats = [...this.#chats.values()]
+    this.#chats.clear()
+    await Promise.all(chats.map(async (chat) => (await chat.catch(() => null))?.close()))
+  }
+
+  [Symbol.asyncDispose](): Promise<void> {
+    return this.close()
+  }
+}
+
+/** The results of a reply's calls, as far as they have ended. */
+function resultsOf({ parts, at }: AssistantEntry, { runId, calls }: ChatRun): readonly ToolEntry[] {
+  return parts.flatMap((part): ToolEntry[] => {
+    const call = part.type === 'tool_call' ? calls[part.callId] : undefined
+    if (call?.output === undefined) return []
+    const { callId, toolName: name, output: content, status } = call
+    return [{ id: `${runId}.${callId}`, at, role: 'tool', callId, name, content, isError: status === 'failed' }]
+  })
+}
+
+function placeOf(before: ThreadItem | string): { readonly updatedAt: string; readonly threadId: string } {
+  const cursor = typeof before === 'string' ? before : before.cursor
+  const slash = cursor.indexOf('/')
+  if (slash === -1)
+    throw new SessionError(
+      'invalid_options',
+      `Expected \`before\` to be an item of a list or its cursor, got "${cursor.slice(0, 80)}".`,
+    )
+  return { updatedAt: cursor.slice(0, slash), threadId: cursor.slice(slash + 1) }
+}
+
+/** A handle of an entry: `<run id>.<entry id>`. */
+function splitHandle(handle: string): [string, string | undefined] {
+  const dot = handle.lastIndexOf('.')
+  return dot === -1 ? [handle, undefined] : [handle.slice(0, dot), handle.slice(dot + 1)]
+}

@@ -1,0 +1,162 @@
+import type { JsonObject, ModelRef } from '../index.js'
+import type { QueueItem, ThreadEvent, ThreadEventOf } from './thread-events.js'
+
+/** The latest run of a thread. */
+export interface ThreadRun {
+  readonly runId: string
+  readonly messageIds: readonly string[]
+  readonly mode: string
+  readonly model: ModelRef | null
+  /** The item that it began with. */
+  readonly items: readonly QueueItem[]
+}
+
+/** The conversation that the next run continues. */
+export interface ThreadHistory {
+  readonly runId: string
+  readonly after?: string
+}
+
+/** A thread as of an event: the fold of its events, plain JSON. */
+export interface ThreadState {
+  readonly threadId: string
+  readonly seq: number
+  readonly createdAt: string
+  readonly updatedAt: string
+  readonly resourceId: string | null
+  readonly title: string
+  readonly tags: readonly string[]
+  readonly metadata: JsonObject
+  readonly mode: string
+  /** The chosen models, by mode. */
+  readonly models: Readonly<Record<string, ModelRef>>
+  readonly settings: JsonObject
+  readonly queue: readonly QueueItem[]
+  readonly held: boolean
+  /** Messages for the latest run; whether it read them is in its log. */
+  readonly steering: readonly QueueItem[]
+  readonly run: ThreadRun | null
+  /** What the latest run continues. */
+  readonly history: ThreadHistory | null
+  readonly grants: readonly JsonObject[]
+  readonly forkOf: string | null
+}
+
+/** The state after `event`. Pure. The first event of a thread is `thread_opened`; `undefined` begins. */
+export function applyThread(state: ThreadState | undefined, event: ThreadEvent): ThreadState {
+  if (event.kind === 'thread_opened') return opened(event)
+  if (state === undefined)
+    throw new RangeError(`Expected a thread to begin with \`thread_opened\`, got \`${event.kind}\`.`)
+  return { ...state, ...changed(state, event), seq: event.seq, updatedAt: event.at }
+}
+
+function opened({
+  threadId,
+  seq,
+  at,
+  resourceId,
+  title,
+  tags,
+  metadata,
+  mode,
+  fork,
+}: ThreadEventOf<'thread_opened'>): ThreadState {
+  return {
+    threadId,
+    seq,
+    createdAt: at,
+    updatedAt: at,
+    resourceId,
+    title,
+    tags,
+    metadata,
+    mode,
+    models: {},
+    settings: {},
+    queue: [],
+    held: false,
+    steering: [],
+    run: null,
+    history: fork?.history ?? null,
+    grants: [],
+    forkOf: fork?.threadId ?? null,
+  }
+}
+
+function changed(state: ThreadState, event: Exclude<ThreadEvent, { kind: 'thread_opened' }>): Partial<ThreadState> {
+  switch (event.kind) {
+    case 'message_queued': {
+      const { messageId, content, at, by, mode, model, metadata, steers } = event
+      const item = { messageId, content, at, by, mode, model, metadata }
+      return steers === undefined ? { queue: [...state.queue, item] } : { steering: [...state.steering, item] }
+    }
+    case 'message_requeued':
+      return requeued(state, event.messageId)
+    case 'message_removed':
+      return {
+        queue: state.queue.filter(isNot(event.messageId)),
+        steering: state.steering.filter(isNot(event.messageId)),
+      }
+    case 'run_begun':
+      return begun(state, event)
+    case 'mode_handed_over':
+      return { mode: event.mode, run: state.run && { ...state.run, mode: event.mode } }
+    case 'setting_changed':
+      return settingChanged(state, event)
+    case 'title_changed':
+      return { title: event.title }
+    case 'tags_changed':
+      return { tags: event.tags }
+    case 'queue_held':
+      return { held: true }
+    case 'queue_released':
+      return { held: false }
+    case 'grant_added':
+      return { grants: [...state.grants, event.grant] }
+    case 'message_taken':
+      return {}
+  }
+}
+
+/** A message of a run that never began takes that run back with it: the next run continues what it would have continued. */
+function requeued(state: ThreadState, messageId: string): Partial<ThreadState> {
+  const steered = state.steering.find((item) => item.messageId === messageId)
+  if (steered !== undefined)
+    return { queue: [steered, ...state.queue], steering: state.steering.filter(isNot(messageId)) }
+  const { run } = state
+  const item = run?.items.find((each) => each.messageId === messageId)
+  return item === undefined ? {} : { queue: [item, ...state.queue], run: null }
+}
+
+function begun(state: ThreadState, event: ThreadEventOf<'run_begun'>): Partial<ThreadState> {
+  const { runId, messageIds, mode, model } = event
+  const items = state.queue.filter((item) => messageIds.includes(item.messageId))
+  return {
+    queue: state.queue.filter((item) => !messageIds.includes(item.messageId)),
+    // The earlier run read the rest: otherwise they would be in the queue again.
+    steering: [],
+    run: { runId, messageIds, mode, model, items },
+    history: state.run === null ? state.history : { runId: state.run.runId },
+  }
+}
+
+function settingChanged(
+  state: ThreadState,
+  { mode, model, settings }: ThreadEventOf<'setting_changed'>,
+): Partial<ThreadState> {
+  if (mode !== undefined) return { mode }
+  if (settings !== undefined) return { settings: { ...state.settings, ...settings } }
+  if (model === undefined) return {}
+  const { [model.mode]: _, ...others } = state.models
+  return { models: model.model === null ? others : { ...others, [model.mode]: model.model } }
+}
+
+function isNot(messageId: string): (item: QueueItem) => boolean {
+  return (item) => item.messageId !== messageId
+}
+
+/** The members of a thread that lists show and filter by. */
+export function threadDigest(state: ThreadState): JsonObject {
+  const { resourceId, title, tags, metadata, mode, run, forkOf } = state
+  return { resourceId, title, tags: [...tags], metadata, mode, runId: run?.runId ?? null, forkOf }
+}

@@ -1,0 +1,100 @@
+import { newOwner } from '../index.js'
+import type { LogRef, LogStore, Post } from '../index.js'
+import { SessionError } from './errors.js'
+import type { NewThreadEvent, RunPlace, ThreadEvent } from './thread-events.js'
+import { applyThread, threadDigest } from './thread-state.js'
+import type { ThreadState } from './thread-state.js'
+
+/** How long a claim lasts, and how often it is renewed, in ms. */
+const LEASE_MS = 60_000
+const RENEW_MS = 20_000
+
+/** The one writer of a thread's log: claims it, appends to it, and takes the posts of others. */
+export class ThreadWriter {
+  readonly ref: LogRef<'thread'>
+  readonly #log: LogStore
+  readonly #onLost: () => void
+  #owner: string | null = null
+  #timer: NodeJS.Timeout | undefined
+
+  /** `onLost` is called if another process takes the thread over. */
+  constructor(log: LogStore, threadId: string, onLost: () => void) {
+    this.#log = log
+    this.ref = { kind: 'thread', id: threadId }
+    this.#onLost = onLost
+  }
+
+  get isOwner(): boolean {
+    return this.#owner !== null
+  }
+
+  /** True if this process owns the thread now. */
+  async claim(): Promise<boolean> {
+    if (this.#owner !== null) return true
+    const owner = newOwner()
+    if (!(await this.#log.claim(this.ref, owner, LEASE_MS))) return false
+    this.#owner = owner
+    this.#timer = setInterval(() => void this.#renew(owner), RENEW_MS).unref()
+    return true
+  }
+
+  async release(): Promise<void> {
+    const owner = this.#owner
+    if (owner === null) return
+    this.#forget()
+    // A claim that cannot be released expires.
+    await this.#log.claim(this.ref, owner, 0).catch(() => false)
+  }
+
+  /** Stores events; gives them and the state after them. `state` is undefined for a thread that begins. */
+  async append(
+    state: ThreadState | undefined,
+    events: readonly NewThreadEvent[],
+    after: RunPlace | null,
+  ): Promise<{ readonly state: ThreadState; readonly stored: readonly ThreadEvent[] }> {
+    const at = new Date().toISOString()
+    let next = state
+    const stored = events.map((event, index): ThreadEvent => {
+      const base = { threadId: this.ref.id, seq: (state?.seq ?? 0) + index + 1, at, durable: true as const, after }
+      const numbered: ThreadEvent = Object.freeze({ ...base, ...event })
+      next = applyThread(next, numbered)
+      return numbered
+    })
+    if (next === undefined) throw new RangeError('Expected at least one event.')
+    const references = events.flatMap(referencesOf)
+    await this.#log.append(this.ref, stored, {
+      owner: this.#owner ?? undefined,
+      digest: threadDigest(next),
+      references,
+    })
+    return { state: next, stored }
+  }
+
+  async takePosts(): Promise<readonly Post[]> {
+    return this.#owner === null ? [] : this.#log.takePosts(this.ref, this.#owner)
+  }
+
+  async #renew(owner: string): Promise<void> {
+    // The next renewal tries again after a failure; without a valid claim, an append is rejected.
+    const isOurs = await this.#log.claim(this.ref, owner, LEASE_MS).catch(() => true)
+    if (isOurs || this.#owner !== owner) return
+    this.#forget()
+    this.#onLost()
+  }
+
+  #forget(): void {
+    clearInterval(this.#timer)
+    this.#owner = null
+  }
+}
+
+/** The logs that are kept for as long as the thread. */
+function referencesOf(event: NewThreadEvent): readonly LogRef[] {
+  if (event.kind === 'run_begun') return [{ kind: 'run', id: event.runId }]
+  const history = event.kind === 'thread_opened' ? (event.fork?.history ?? null) : null
+  return history === null ? [] : [{ kind: 'run', id: history.runId }]
+}
+
+export function threadNotFound(threadId: string): SessionError {
+  return new SessionError('thread_not_found', `There is no thread \`${threadId}\`.`)
+}

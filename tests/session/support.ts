@@ -1,0 +1,61 @@
+import { mkdtempSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { onTestFinished } from 'vitest'
+import { fileLog, memoryLog } from 'thinharness'
+import type { LogStore } from 'thinharness'
+import { Sessions } from 'thinharness/session'
+import type { Chat, ChatEvent, Modes, SessionsOptions } from 'thinharness/session'
+import { sqliteLog } from 'thinharness/store/sqlite'
+
+/** The stores that need no server. */
+export const STORES: readonly (readonly [string, () => LogStore])[] = [
+  ['memory', () => memoryLog()],
+  ['file', () => fileLog(temporaryFolder(), { fsync: 'never' })],
+  ['SQLite', () => sqliteLog(join(temporaryFolder(), 'runs.db'))],
+]
+
+function temporaryFolder(): string {
+  const folder = mkdtempSync(join(tmpdir(), 'session-'))
+  onTestFinished(() => rmSync(folder, { recursive: true, force: true }))
+  return folder
+}
+
+/** Sessions that are closed after the test. */
+export function sessionsOf<M extends Modes>(options: SessionsOptions<M>): Sessions<M> {
+  const sessions = new Sessions<M>(options)
+  onTestFinished(() => sessions.close())
+  return sessions
+}
+
+/** A promise with its own resolve. */
+export function gate(): { readonly opened: Promise<void>; readonly open: () => void } {
+  let open = (): void => undefined
+  const opened = new Promise<void>((resolve) => (open = resolve))
+  return { opened, open }
+}
+
+/** Resolves when an event fits. */
+export async function until(chat: Chat, fits: (event: ChatEvent) => boolean): Promise<ChatEvent> {
+  const over = new AbortController()
+  try {
+    for await (const event of chat.events({ signal: over.signal })) if (fits(event)) return event
+  } finally {
+    over.abort()
+  }
+  throw new Error('The events ended.')
+}
+
+/** The stored texts of a conversation, with their roles. */
+export function said(chat: Chat): string[] {
+  return chat.snapshot.runs.flatMap(({ prompt, entries }) => [
+    `user: ${textOf(prompt)}`,
+    ...entries.map((entry) =>
+      entry.role === 'user' ? `user: ${textOf(entry.content)}` : `assistant: ${textOf(entry.parts)}`,
+    ),
+  ])
+}
+
+function textOf(parts: readonly { readonly type: string; readonly text?: string }[]): string {
+  return parts.map(({ text = '' }) => text).join('')
+}
