@@ -72,7 +72,7 @@ export class Chat<M extends Modes = Modes> {
     this.#follower = new Follower(setup.log, setup.conversation)
     this.#posts = new PostOffice(setup.log, setup.conversation, (action) => this.#doPosted(action))
     this.queue = new ChatQueue({
-      items: () => this.#talk.state.queue,
+      items: () => this.snapshot.queue,
       isHeld: () => this.#talk.state.held,
       remove: (ids) => this.#remove(ids),
       release: () => this.#owned(() => this.#actions.release(), { action: 'release' }).then(() => undefined),
@@ -249,8 +249,7 @@ export class Chat<M extends Modes = Modes> {
     const runId = talk.lastRun?.runId ?? null
     const outcome = await this.#owned(
       async () => {
-        if (!inProgress && talk.phase === 'interrupted' && talk.lastRun?.seq === 0) talk.recover()
-        else if (!inProgress) await talk.cancelStored()
+        if (!inProgress) await talk.cancelStored()
         const all = queue === 'drop' ? talk.state.queue.map(({ messageId }) => messageId) : []
         const dropped = await this.#actions.remove(all)
         if (queue === 'continue') await this.#actions.release()
@@ -258,8 +257,6 @@ export class Chat<M extends Modes = Modes> {
       },
       { action: 'cancel', queue, runId },
     )
-    // A run that had stored nothing is begun, so that its prompt is in the transcript, and cancelled then.
-    if (!inProgress && queue !== 'continue') await talk.cancelOpen(false)
     return (outcome?.dropped as readonly QueueItem[] | undefined) ?? []
   }
 

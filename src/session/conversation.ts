@@ -13,6 +13,7 @@ import type { MessageOutcome } from './message-ends.js'
 import type { NewThreadEvent, QueueItem, ThreadEvent } from './thread-events.js'
 import type { ThreadRun, ThreadState } from './thread-state.js'
 import { threadNotFound, ThreadWriter } from './thread-writer.js'
+import { readBy } from './reduce-chat.js'
 import type { ChatRun } from './reduce-chat.js'
 
 export type ChatPhase = 'idle' | 'running' | 'waiting' | 'cancelling' | 'interrupted'
@@ -203,9 +204,11 @@ export class Conversation {
   async cancelStored(): Promise<void> {
     const { run } = this.state
     if (run === null || this.#open !== null || this.phase === 'idle') return
-    await this.#harnessOf(run).cancel(run.runId, { log: this.#setup.log })
+    // The message of a run that has stored nothing goes back to the queue.
+    const hasBegun = this.lastRun?.seq !== 0
+    if (hasBegun) await this.#harnessOf(run).cancel(run.runId, { log: this.#setup.log })
     await this.load()
-    await this.#ended(run, { end: { status: 'cancelled', runId: run.runId, text: textOfRun(this.lastRun) } })
+    await this.#ended(run, { end: { status: 'cancelled', runId: run.runId, text: textOfRun(this.lastRun) }, hasBegun })
   }
 
   /** Resolves when no run is in progress and no message of the queue begins one. */
@@ -252,7 +255,7 @@ export class Conversation {
     const { run, steering } = this.state
     if (run === null) throw new RangeError('Expected a thread with a run.')
     const port = new SteeringPort()
-    const read = this.#readBy(this.lastRun)
+    const read = readBy(this.lastRun)
     for (const item of steering) if (!read.has(item.messageId)) port.push(item)
     const abort = new AbortController()
     const { log, use } = this.#setup
@@ -318,16 +321,12 @@ export class Conversation {
 
   /** Ids of the steering messages that the latest run has not read. */
   #unread(): readonly string[] {
-    const read = this.#readBy(this.lastRun)
+    const read = readBy(this.lastRun)
     return this.state.steering.map(({ messageId }) => messageId).filter((messageId) => !read.has(messageId))
   }
 
-  #readBy(run: ChatRun | undefined): ReadonlySet<string> {
-    return new Set(run?.entries.flatMap((entry) => (entry.role === 'user' ? (entry.messageId ?? []) : [])))
-  }
-
   #settleAll(run: ThreadRun, end: MessageOutcome): void {
-    for (const messageId of [...run.messageIds, ...this.#readBy(this.lastRun)]) this.ends.settle(messageId, end)
+    for (const messageId of [...run.messageIds, ...readBy(this.lastRun)]) this.ends.settle(messageId, end)
   }
 
   /** After a crash: messages that the last run did not read are in the queue again, which is held. */

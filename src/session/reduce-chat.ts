@@ -75,7 +75,7 @@ export function reduceChat(snapshot: ChatSnapshot | undefined, event: ThreadEven
   if (!('threadId' in event)) return snapshot === undefined ? noThread() : reduceRun(snapshot, event)
   const thread = applyThread(snapshot?.thread, event)
   const runs = snapshot?.runs ?? []
-  const base = { thread, queue: thread.queue, held: thread.held }
+  const base = { thread, queue: waitingIn(thread, snapshot), held: thread.held }
   if (event.kind === 'run_begun') {
     const run: ChatRun = {
       runId: event.runId,
@@ -110,7 +110,24 @@ function reduceRun(snapshot: ChatSnapshot, event: RunEvent): ChatSnapshot {
   if (change === null && !event.durable) return snapshot
   const run = { ...last, ...change, seq: event.durable ? event.seq : last.seq }
   const runs = [...snapshot.runs.slice(0, -1), run]
-  return { ...snapshot, runs, ...changedPhase(snapshot, event) }
+  const next = { ...snapshot, runs, ...changedPhase(snapshot, event) }
+  return next.phase === snapshot.phase ? next : { ...next, queue: waitingIn(snapshot.thread, next) }
+}
+
+/** The queue, after the messages that the latest run has ended without reading. */
+function waitingIn(
+  { queue, steering }: ThreadState,
+  chat: Pick<ChatSnapshot, 'phase' | 'runs'> | undefined,
+): readonly QueueItem[] {
+  if (steering.length === 0 || chat?.phase !== 'idle') return queue
+  const read = readBy(chat.runs.at(-1))
+  const unread = steering.filter(({ messageId }) => !read.has(messageId))
+  return unread.length === 0 ? queue : [...unread, ...queue]
+}
+
+/** Ids of the steering messages that a run has read. */
+export function readBy(run: ChatRun | undefined): ReadonlySet<string> {
+  return new Set(run?.entries.flatMap((entry) => (entry.role === 'user' ? (entry.messageId ?? []) : [])))
 }
 
 function changedPhase({ pending }: ChatSnapshot, event: RunEvent): Partial<Pick<ChatSnapshot, 'phase' | 'pending'>> {

@@ -126,7 +126,7 @@ describe.each(STORES)('a conversation in the %s log', (_name, open) => {
     const first = await chat.send('1')
     const second = await chat.send('2')
     release()
-    expect(await first.done).toMatchObject({ status: 'failed', error: { code: 'provider_error' } })
+    expect(await first.done).toMatchObject({ status: 'failed', error: { code: 'error' } })
     await chat.whenIdle()
     expect(chat.queue.held).toBe(true)
     await chat.queue.release()
