@@ -23,7 +23,7 @@ export interface ConversationSetup {
   readonly threadId: string
   readonly modes: Modes
   readonly defaultMode: string
-  readonly use: (state: ThreadState) => readonly Extension<never>[]
+  readonly use: readonly Extension<never>[]
 }
 
 /** A run in progress in this process. */
@@ -119,12 +119,10 @@ export class Conversation {
 
   /** Does `work` when everything before it is done. Rejects with `closed` after `close`. */
   exclusive<T>(work: () => Promise<T>): Promise<T> {
-    const done = this.#work.then(() => {
+    return this.#queued(() => {
       if (this.#isClosed) throw new SessionError('closed', 'The sessions are closed.')
       return work()
     })
-    this.#work = done.catch(() => undefined).then(() => this.#watchIdle())
-    return done
   }
 
   /** Claims the thread, if it can be had, and brings it up to date. Only within `exclusive`. */
@@ -259,10 +257,8 @@ export class Conversation {
     for (const item of steering) if (!read.has(item.messageId)) port.push(item)
     const abort = new AbortController()
     const { log, use } = this.#setup
-    const options: RunMeans = {
-      ...{ log, input: port, signal: abort.signal, includeSubagents: false, use: use(this.state) },
-      ...(run.model !== null && { model: run.model }),
-    }
+    const model = run.model ?? undefined
+    const options: RunMeans = { log, input: port, signal: abort.signal, includeSubagents: false, use, model }
     const from = this.feed.place.run
     let markStarted = (): void => undefined
     const started = new Promise<void>((resolve) => (markStarted = resolve))
@@ -284,9 +280,13 @@ export class Conversation {
 
   /** Also after `close`: the end of a run that was left. */
   #exclusiveEnd(work: () => Promise<void>): Promise<void> {
+    return this.#queued(work).catch((error: unknown) => this.#failed(error))
+  }
+
+  #queued<T>(work: () => Promise<T>): Promise<T> {
     const done = this.#work.then(work)
     this.#work = done.catch(() => undefined).then(() => this.#watchIdle())
-    return done.catch((error: unknown) => this.#failed(error))
+    return done
   }
 
   /** Deals with the end of a stretch of a run. */
@@ -331,9 +331,8 @@ export class Conversation {
 
   /** After a crash: messages that the last run did not read are in the queue again, which is held. */
   async #tidy(): Promise<void> {
-    const { phase } = this.feed.snapshot ?? {}
     const events: NewThreadEvent[] =
-      phase === 'idle'
+      this.feed.snapshot?.phase === 'idle'
         ? this.#unread()
             .toReversed()
             .map((messageId) => ({ kind: 'message_requeued', messageId }))

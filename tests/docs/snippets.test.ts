@@ -44,6 +44,11 @@ const PROGRAMS: Readonly<Record<string, Program>> = {
       }),
     prints: 'Late: It is in transit, promised for 2026-11-18.\n',
   },
+  'conversations/chat.ts': {
+    files: { 'notes/a.md': 'Rent is due on 2026-12-01.\n' },
+    script: (provider) => provider.says('On December 1.').says('The notes do not say.'),
+    prints: 'started On December 1.\nqueued The notes do not say.\n',
+  },
   'replay/replay.ts': {
     script: (provider) => provider.calls('lookup_order', { id: '1042' }).says('It is in transit.'),
     prints: 'The results are equal.\n',

@@ -74,17 +74,23 @@ async function act(chat: Chat, action: Action, messages: Messages): Promise<void
   }
   switch (action) {
     case 'send':
-      return void (await send(chat.send(messageId, { messageId })))
+      await send(chat.send(messageId, { messageId }))
+      return
     case 'steer':
-      return void (await send(chat.steer(messageId, { messageId })))
+      await send(chat.steer(messageId, { messageId }))
+      return
     case 'steerOrQueue':
-      return void (await send(chat.send(messageId, { messageId, whenBusy: 'steer' })))
+      await send(chat.send(messageId, { messageId, whenBusy: 'steer' }))
+      return
     case 'interrupt':
-      return void (await send(chat.steer(messageId, { messageId, interrupt: true })))
+      await send(chat.steer(messageId, { messageId, interrupt: true }))
+      return
     case 'decline':
-      return void (await send(chat.send(messageId, { messageId, whenBusy: 'decline' })))
+      await send(chat.send(messageId, { messageId, whenBusy: 'decline' }))
+      return
     case 'cancel':
-      return void (await chat.cancel())
+      await chat.cancel()
+      return
     case 'drop': {
       for (const dropped of await chat.cancel({ queue: 'drop' })) messages.returned.add(dropped.messageId)
       return

@@ -6,16 +6,14 @@ export class MortalLog implements LogStore {
   readonly #base: LogStore
   readonly #claims = new Map<string, { readonly ref: LogRef; readonly owner: string }>()
   #left: number
+  readonly #storesLast: boolean
   #isDead = false
 
   /** Dies at append number `appends`, before or after it is stored. */
-  constructor(
-    base: LogStore,
-    appends: number,
-    private readonly storesLast: boolean,
-  ) {
+  constructor(base: LogStore, appends: number, storesLast: boolean) {
     this.#base = base
     this.#left = appends
+    this.#storesLast = storesLast
   }
 
   get isDead(): boolean {
@@ -32,13 +30,13 @@ export class MortalLog implements LogStore {
     this.#left -= 1
     if (this.#left > 0) return this.#base.append(...args)
     this.#isDead = true
-    if (this.storesLast) await this.#base.append(...args)
+    if (this.#storesLast) await this.#base.append(...args)
     return never()
   }
 
   async *read(...args: Parameters<LogStore['read']>): AsyncGenerator<never> {
     if (this.#isDead) await never()
-    yield* this.#base.read(...args) as AsyncIterable<never>
+    yield* this.#base.read<never>(...args)
   }
 
   async claim(ref: LogRef, owner: string, ttlMs: number): Promise<boolean> {
