@@ -6,13 +6,10 @@ import { inputPort } from '../run/stream/input.js'
 import type { InputPort } from '../run/stream/input.js'
 import { EventQueue } from '../run/stream/queue.js'
 import type { StreamedRun } from '../run/stream/stream.js'
-import { RunAbort } from '../util/abort.js'
+import { LEAVE_GRACE_MS, RunAbort } from '../util/abort.js'
 import { sleep } from '../util/sleep.js'
 import type { CloseOptions, RunOptions } from './options.js'
 import { copyOfBudgets } from './budgets.js'
-
-/** How long tool calls in progress may take when their run is left, in ms. */
-const GRACE_MS = 10_000
 
 /** A run at the top, from the call that begins it to its end. */
 export interface OpenRun {
@@ -121,7 +118,7 @@ export class OpenRuns {
   async close({ runs, timeoutMs }: CloseOptions): Promise<void> {
     const outcomes = [...this.#outcomes.values()]
     if (runs === 'finish') await settled(outcomes, timeoutMs)
-    const graceMs = runs === 'finish' ? 0 : (timeoutMs ?? GRACE_MS)
+    const graceMs = runs === 'finish' ? 0 : (timeoutMs ?? LEAVE_GRACE_MS)
     for (const { log, abort } of this.#outcomes.keys()) {
       const isLeft = runs === 'leave' || (runs !== 'cancel' && (log as Partial<LogStore>).outlives === true)
       if (isLeft) abort.leave({ reason: left(), graceMs })

@@ -123,7 +123,10 @@ export interface RunOptions<Deps = unknown> extends BudgetOptions {
   readonly use?: readonly Extension<never>[] | undefined
   /** Data of the host, passed to tools, hooks and the log; never to the model. */
   readonly metadata?: object | undefined
-  /** Cancels the run. */
+  /**
+   * Cancels the run; if its reason is a `HarnessError` of code `interrupted`, leaves the run, as `close` does: it can be
+   * recovered.
+   */
   readonly signal?: AbortSignal | undefined
   /** The events include deltas of text, reasoning and arguments. Default: true for streams, else false. */
   readonly deltas?: boolean | undefined

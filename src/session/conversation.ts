@@ -56,6 +56,8 @@ export class Conversation {
   /** Posts of other processes that have been dealt with. */
   readonly #taken = new Set<string>()
   #open: OpenRun | null = null
+  /** Another process owns the thread, and its events are followed. */
+  followsOwner = false
   #isCancelling = false
   #isClosed = false
   #work: Promise<unknown> = Promise.resolve()
@@ -90,9 +92,6 @@ export class Conversation {
     if (phase !== 'running') return this.#open === null ? phase : 'running'
     return this.#open === null && !this.followsOwner ? 'interrupted' : 'running'
   }
-
-  /** Another process owns the thread, and its events are followed. */
-  followsOwner = false
 
   get pending(): readonly PendingItem[] {
     return this.feed.snapshot?.pending ?? []

@@ -3,6 +3,9 @@ import { nodeModule } from './platform/node.js'
 /** How long a tool may take to clean up after its signal was aborted, before the run continues without it, in ms. */
 const GRACE_MS = 250
 
+/** How long tool calls in progress may take when their run is left, in ms. */
+export const LEAVE_GRACE_MS = 10_000
+
 /** How a run is left: it stops without an end, so that it can be continued later. */
 export interface Leave {
   /** The reason of the abort. */
@@ -37,8 +40,15 @@ export class RunAbort {
       }
       this.#letGo.push(parent.onLeave(follow))
     }
-    if (outer?.aborted === true) this.cancel(outer.reason)
-    else if (outer !== undefined) this.#letGo.push(listenToAbort(outer, () => this.cancel(outer.reason)))
+    if (outer?.aborted === true) this.#stop(outer.reason)
+    else if (outer !== undefined) this.#letGo.push(listenToAbort(outer, () => this.#stop(outer.reason)))
+  }
+
+  /** The caller's signal cancels the run, or leaves it if its reason says so. */
+  #stop(reason: unknown): void {
+    if (reason instanceof Error && 'code' in reason && reason.code === 'interrupted')
+      this.leave({ reason, graceMs: LEAVE_GRACE_MS })
+    else this.cancel(reason)
   }
 
   /** True if the caller aborted it, not the run itself. */

@@ -161,7 +161,7 @@ test.each(Object.entries(PROGRAMS))(
 )
 
 test('every snippet that is a program is run', () => {
-  const programs = ['readme', 'replay', 'steering', 'tools'].flatMap((page) =>
+  const programs = ['conversations', 'readme', 'replay', 'steering', 'tools'].flatMap((page) =>
     readdirSync(join(SNIPPETS, page)).map((file) => `${page}/${file}`),
   )
   const tools = [
