@@ -10,6 +10,7 @@ import { readLineRange, splitLines } from '../workspace/lines.js'
 import type { LinesRead } from '../workspace/lines.js'
 import type { FileToolOptions } from '../workspace/options.js'
 import { shownPath } from '../workspace/path-text.js'
+import { readMedia } from './read-media.js'
 import { openFile, withResolved } from '../workspace/safe-open.js'
 import type { OpenedFile } from '../workspace/safe-open.js'
 import { artifactSource, isArtifact, mayBeArtifact, spill } from '../workspace/spill.js'
@@ -20,16 +21,18 @@ interface ReadArguments {
   readonly offset?: number
   readonly limit?: number
   readonly max_chars?: number
+  readonly pages?: string
 }
 
 /** Characters that a page of a saved output reserves for its first line. */
 const NOTE_CHARS = 200
 
-/** `read`: a text file with line numbers, or a range of its lines. */
+/** `read`: a text file with line numbers, or a range of its lines; an image; the text of a PDF. */
 export function readTool(options: FileToolOptions = {}): ToolSpec {
   return fileTool<ReadArguments>(options, {
     name: 'read',
-    description: 'Read a UTF-8 text file with line numbers, whole or a range of its lines.',
+    description:
+      'Read a UTF-8 text file with line numbers, whole or a range of its lines; an image (PNG, JPEG, GIF, WebP); or the text of a PDF by pages.',
     instructions: [
       '`read`: use it when you know the path.',
       '- Omit `offset` and `limit` to read the whole file up to the cap; set both for a part of a large file.',
@@ -42,6 +45,11 @@ export function readTool(options: FileToolOptions = {}): ToolSpec {
         offset: { type: 'integer', minimum: 1, description: 'First line to read, counted from 1. Default 1.' },
         limit: { type: 'integer', minimum: 1, description: 'Most lines to read. Default: to the end of the file.' },
         max_chars: { type: 'integer', minimum: 1, description: 'Most characters to return, below the usual cap.' },
+        pages: {
+          type: 'string',
+          pattern: '^\\d{1,6}(-\\d{1,6})?$',
+          description: 'Pages of a PDF, such as `3` or `2-5`. Default: the first 20.',
+        },
       },
       required: ['path'],
       additionalProperties: false,
@@ -91,7 +99,11 @@ async function readablePath(workspace: Workspace, raw: string): Promise<string> 
 }
 
 async function readOrdinary(reading: Reading): Promise<ToolOutcome> {
-  const { workspace, args } = reading.call
+  const { workspace, args, context } = reading.call
+  const { file, shown } = reading
+  const media = await readMedia({ file, shown, pages: args.pages, signal: context.signal })
+  if (media?.kind === 'text') return spillResult(reading, { content: media.text, totalLines: null, returnedLines: 0 })
+  if (media !== undefined) return media
   const text = await wholeText(reading)
   if (text !== undefined) return spillResult(reading, wholeResult(reading, splitLines(text)))
   if (args.limit !== undefined) return spillResult(reading, await rangeResult(reading, args.limit))

@@ -3,7 +3,8 @@ import { pathToFileURL } from 'node:url'
 import { Worker } from 'node:worker_threads'
 import { messageOf } from '../../contracts/errors.js'
 import { isObject } from '../../util/json.js'
-import { fetchFailure } from './failure.js'
+import { FileFailure } from './failure.js'
+import { escapeControls } from './path-text.js'
 
 /** Converts a page to text with an optional package. */
 export interface Converter {
@@ -49,14 +50,21 @@ export const HTML_TO_MARKDOWN: Converter = {
   `,
 }
 
-export const PDF_TO_TEXT: Converter = {
-  packageName: 'unpdf',
-  purpose: 'The text of a PDF is read',
-  source: `
+export const PDF_TO_TEXT = pdfConverter("text.join('\\n\\n')")
+
+/** The text of each page, as a JSON list. */
+export const PDF_TO_PAGES = pdfConverter('JSON.stringify(text)')
+
+function pdfConverter(result: string): Converter {
+  return {
+    packageName: 'unpdf',
+    purpose: 'The text of a PDF is read',
+    source: `
     const { getDocumentProxy, extractText } = await load()
     const { text } = await extractText(await getDocumentProxy(bytes), { mergePages: false })
-    return text.join('\\n\\n')
+    return ${result}
   `,
+  }
 }
 
 /** Pages are untrusted: converting one has a limit of memory, and of time by the signal. */
@@ -76,6 +84,14 @@ const FRAME = (source: string): string => `
   )
 `
 
+export interface Conversion {
+  /** The address that links are relative to. Default: none. */
+  readonly base?: URL | undefined
+  /** In messages. Default `page`. */
+  readonly name?: string
+  readonly signal: AbortSignal
+}
+
 /**
  * Converts a page in its own thread, so that a malicious page cannot block the process or use all memory.
  * @throws FileFailure `MissingDependency` with the command that installs it, or `ConversionFailed`; the signal's reason.
@@ -83,13 +99,13 @@ const FRAME = (source: string): string => `
 export async function convert(
   converter: Converter,
   bytes: Uint8Array,
-  { base, signal }: { readonly base: URL; readonly signal: AbortSignal },
+  { base, name = 'page', signal }: Conversion,
 ): Promise<string> {
   signal.throwIfAborted()
   const copy = new Uint8Array(bytes)
   const worker = new Worker(FRAME(converter.source), {
     eval: true,
-    workerData: { bytes: copy, base: base.href, packageUrl: packageUrl(converter) },
+    workerData: { bytes: copy, base: base?.href, packageUrl: packageUrl(converter) },
     transferList: [copy.buffer],
     env: {},
     execArgv: [],
@@ -103,7 +119,7 @@ export async function convert(
     return await resultOf(worker)
   } catch (error) {
     signal.throwIfAborted()
-    throw fetchFailure('ConversionFailed', `The page could not be read: ${messageOf(error)}.`)
+    throw new FileFailure('ConversionFailed', escapeControls(`The ${name} could not be read: ${messageOf(error)}.`))
   } finally {
     signal.removeEventListener('abort', stop)
     await worker.terminate()
@@ -115,7 +131,7 @@ function packageUrl({ packageName, purpose }: Converter): string {
     return pathToFileURL(createRequire(import.meta.url).resolve(packageName)).href
   } catch {
     const message = `${purpose} by the package \`${packageName}\`, which is not installed: npm install ${packageName}`
-    throw fetchFailure('MissingDependency', message)
+    throw new FileFailure('MissingDependency', message)
   }
 }
 

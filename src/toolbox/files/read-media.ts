@@ -1,0 +1,104 @@
+import type { ToolOutcome } from '../../tools/outcome.js'
+import { parseJson } from '../../util/json.js'
+import { convert, PDF_TO_PAGES } from '../workspace/convert.js'
+import { FileFailure, invalidInput } from '../workspace/failure.js'
+import type { OpenedFile } from '../workspace/safe-open.js'
+import { HEADER_BYTES, imageHeader } from './images.js'
+import type { ImageHeader } from './images.js'
+
+/** Providers accept 5 MB of base64. */
+const MAX_IMAGE_BYTES = 3_750_000
+/** Providers reject an image with a longer side. */
+const MAX_IMAGE_PIXELS = 8_000
+const MAX_PDF_BYTES = 32_000_000
+/** Pages that are shown if the call names none. */
+const DEFAULT_PAGES = 20
+
+export interface Media {
+  readonly file: OpenedFile
+  /** Its path as the model knows it. */
+  readonly shown: string
+  /** Of a PDF: `3` or `2-5`. */
+  readonly pages: string | undefined
+  readonly signal: AbortSignal
+}
+
+/** The text of a PDF, before it is cut to the length of a result. */
+export interface PdfText {
+  readonly kind: 'text'
+  readonly text: string
+}
+
+/** An image as a part of the result, the text of a PDF; `undefined` for any other file, by its first bytes. */
+export async function readMedia(media: Media): Promise<ToolOutcome | PdfText | undefined> {
+  const { handle } = media.file
+  const beginning = Buffer.alloc(HEADER_BYTES)
+  const { bytesRead } = await handle.read(beginning, 0, HEADER_BYTES, 0)
+  const header = beginning.subarray(0, bytesRead)
+  if (header.toString('latin1', 0, 5) === '%PDF-') return readPdf(media)
+  if (media.pages !== undefined)
+    throw invalidInput(`\`pages\` is for PDF files, which ${media.shown} is not: leave it out`)
+  return imageHeader(header) === undefined ? undefined : readImage(media)
+}
+
+async function readImage(media: Media): Promise<ToolOutcome> {
+  const { file, shown } = media
+  const bytes = await bytesOf(media, MAX_IMAGE_BYTES)
+  const { mediaType, size } = imageHeader(bytes) ?? changed(shown)
+  if (size !== null && Math.max(size.width, size.height) > MAX_IMAGE_PIXELS) {
+    throw new FileFailure(
+      'FileTooLarge',
+      `${shown} has ${pixels(size)}, more than the ${MAX_IMAGE_PIXELS} of a side that models accept`,
+    )
+  }
+  return {
+    kind: 'succeeded',
+    content: `${shown}: ${mediaType}${size === null ? '' : `, ${pixels(size)}`}, ${bytes.length} bytes`,
+    parts: [{ type: 'image', data: bytes.toString('base64'), mediaType }],
+    metadata: { path: file.path, media_type: mediaType, size_bytes: bytes.length, ...size },
+  }
+}
+
+async function readPdf(media: Media): Promise<PdfText> {
+  const { shown, signal } = media
+  const bytes = await bytesOf(media, MAX_PDF_BYTES)
+  const parsed = parseJson(await convert(PDF_TO_PAGES, bytes, { name: `PDF ${shown}`, signal }))
+  const texts = parsed.ok && Array.isArray(parsed.value) ? parsed.value.map(String) : []
+  const [first, last] = rangeOf(media, texts.length)
+  const chosen = texts.slice(first - 1, last)
+  const more =
+    last < texts.length ? `; set pages=${last + 1}-${Math.min(last + DEFAULT_PAGES, texts.length)} for more` : ''
+  const note = `read pages ${first} to ${last} of ${texts.length} from ${shown}${more}`
+  const empty = chosen.every((text) => text.trim() === '')
+    ? ['The pages have no text: they may be scanned images.']
+    : []
+  const pages = chosen.map((text, index) => `--- page ${first + index} ---\n${text}`)
+  return { kind: 'text', text: [note, ...empty, ...pages].join('\n') }
+}
+
+function rangeOf({ pages, shown }: Media, count: number): readonly [number, number] {
+  if (pages === undefined) return [1, Math.min(count, DEFAULT_PAGES)]
+  const [first = 1, last = first] = pages.split('-').map(Number)
+  if (first >= 1 && first <= last && first <= count) return [first, Math.min(last, count)]
+  throw invalidInput(`\`pages\` is \`${pages}\`, but ${shown} has the pages 1 to ${count}`)
+}
+
+async function bytesOf({ file: { handle, stats }, shown }: Media, most: number): Promise<Buffer> {
+  const size = Number(stats.size)
+  if (size > most) {
+    throw new FileFailure('FileTooLarge', `${shown} has ${size} bytes, more than the ${most} that can be read`, {
+      metadata: { size_bytes: size, max_read_bytes: most },
+    })
+  }
+  const bytes = Buffer.alloc(size)
+  const { bytesRead } = await handle.read(bytes, 0, size, 0)
+  return bytes.subarray(0, bytesRead)
+}
+
+function changed(shown: string): never {
+  throw new FileFailure('Conflict', `${shown} was changed while it was read: read it again`)
+}
+
+function pixels({ width, height }: NonNullable<ImageHeader['size']>): string {
+  return `${width} x ${height} pixels`
+}
