@@ -58,7 +58,7 @@ function lookUp(turn: number, [, ...notes]: readonly string[]): Reply {
     default: {
       const lines = notes.join('\n').split('\n')
       const facts = lines.filter((line) => /\*\*storm|In force|delivered \*\*|percent|cents/.test(line))
-      return { text: facts.map((line) => line.replace(/^\d+\t/, '')).join('\n') }
+      return { text: facts.join('\n') }
     }
   }
 }

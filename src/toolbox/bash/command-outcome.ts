@@ -33,12 +33,12 @@ export interface CommandEnd {
 const MAX_COMMAND_CHARS = 2_000
 const MAX_PARTIAL_CHARS = 4_000
 
-/** A command that has ended, successfully or not: streams under their names, everything else as metadata. */
+/** A command that has ended, successfully or not: its streams under their names, and an exit code other than 0. */
 export async function endedOutcome({ workspace, launch, end, maxChars, timeouts }: CommandEnd): Promise<ToolOutcome> {
   const stdout = await section(workspace, 'stdout', { end, maxChars })
   const stderr = end.stdout === end.stderr ? EMPTY : await section(workspace, 'stderr', { end, maxChars })
   const message = timeoutMessage(end, timeouts)
-  const texts = [message ?? '', stdout.text, stderr.text].filter((text) => text !== '')
+  const texts = [message ?? '', stdout.text, stderr.text, codeLine(end)].filter((text) => text !== '')
   return {
     kind: 'succeeded',
     content: texts.length === 0 ? '(no output)' : texts.join('\n'),
@@ -50,6 +50,12 @@ export async function endedOutcome({ workspace, launch, end, maxChars, timeouts 
       ...stderr.metadata,
     },
   }
+}
+
+/** The exit code, unless the command succeeded or another line says how it ended. */
+function codeLine({ exitCode, signal, stopped }: Ended): string {
+  if (exitCode === 0 || stopped !== null) return ''
+  return exitCode === null ? `[ended by ${signal ?? 'a signal'}]` : `[exit code ${exitCode}]`
 }
 
 /** A command that was aborted; its output so far is in the metadata. */

@@ -22,17 +22,18 @@ interface ReadArguments {
   readonly limit?: number
   readonly max_chars?: number
   readonly pages?: string
+  readonly line_numbers?: boolean
 }
 
 /** Characters that a page of a saved output reserves for its first line. */
 const NOTE_CHARS = 200
 
-/** `read`: a text file with line numbers, or a range of its lines; an image; the text of a PDF. */
+/** `read`: a text file, or a range of its lines; an image; the text of a PDF. */
 export function readTool(options: FileToolOptions = {}): ToolSpec {
   return fileTool<ReadArguments>(options, {
     name: 'read',
     description:
-      'Read a UTF-8 text file with line numbers, whole or a range of its lines; an image (PNG, JPEG, GIF, WebP); or the text of a PDF by pages.',
+      'Read a UTF-8 text file, whole or a range of its lines; an image (PNG, JPEG, GIF, WebP); or the text of a PDF by pages.',
     instructions: [
       '`read`: use it when you know the path.',
       '- Omit `offset` and `limit` to read the whole file up to the cap; set both for a part of a large file.',
@@ -50,6 +51,7 @@ export function readTool(options: FileToolOptions = {}): ToolSpec {
           pattern: '^\\d{1,6}(-\\d{1,6})?$',
           description: 'Pages of a PDF, such as `3` or `2-5`. Default: the first 20.',
         },
+        line_numbers: { type: 'boolean', description: 'Number and tab before each line. Default false.' },
       },
       required: ['path'],
       additionalProperties: false,
@@ -142,16 +144,20 @@ async function wholeText({ call, file }: Reading): Promise<string | undefined> {
   return read.end === 'file' ? decode(read) : undefined
 }
 
-function wholeResult({ call, offset, shown }: Reading, lines: readonly string[]): ReadResult {
+/** A whole file is its text, without a note. */
+function wholeResult(reading: Reading, lines: readonly string[]): ReadResult {
+  const { call, offset, shown } = reading
   const { limit = Infinity } = call.args
   const chosen = lines.slice(offset - 1, offset - 1 + limit)
   const next = offset + chosen.length
   const more = chosen.length > 0 && next <= lines.length ? `; more lines are available from offset=${next}` : ''
-  const note = `read ${chosen.length} of ${lines.length} lines from ${shown}${more}`
-  return { content: numbered(note, chosen, offset), totalLines: lines.length, returnedLines: chosen.length }
+  const isWhole = chosen.length > 0 && chosen.length === lines.length
+  const note = isWhole ? '' : `read ${chosen.length} of ${lines.length} lines from ${shown}${more}`
+  return { content: framed(reading, note, chosen), totalLines: lines.length, returnedLines: chosen.length }
 }
 
-async function rangeResult({ call, file, offset, shown }: Reading, limit: number): Promise<ReadResult> {
+async function rangeResult(reading: Reading, limit: number): Promise<ReadResult> {
+  const { call, file, offset, shown } = reading
   const { maxReadBytes } = call.workspace.limits
   const read = await readLineRange(file.handle, { offset, limit, maxBytes: maxReadBytes, signal: call.context.signal })
   const { lines, cut } = wholeLines(read)
@@ -162,10 +168,11 @@ async function rangeResult({ call, file, offset, shown }: Reading, limit: number
     ...(read.end === 'bytes' ? [`the range has more than ${maxReadBytes} bytes, continue from offset=${next}`] : []),
     ...(read.end !== 'bytes' && lines.length === limit ? [`more lines may be available from offset=${next}`] : []),
   ].join('; ')
-  return { content: numbered(note, lines, offset), totalLines: null, returnedLines: lines.length }
+  return { content: framed(reading, note, lines), totalLines: null, returnedLines: lines.length }
 }
 
-async function pageResult({ call, file, offset, maxChars, shown }: Reading): Promise<ReadResult> {
+async function pageResult(reading: Reading): Promise<ReadResult> {
+  const { call, file, offset, maxChars, shown } = reading
   const { limit = Infinity } = call.args
   // A character has at most four bytes.
   const range = { offset, limit, maxBytes: maxChars * 4, signal: call.context.signal }
@@ -181,7 +188,7 @@ async function pageResult({ call, file, offset, maxChars, shown }: Reading): Pro
     ...(isCut ? [`line ${offset} is cut after ${characterCount(page[0] ?? '')} characters`] : []),
     ...(more ? [`more lines are available from offset=${next}`] : []),
   ].join('; ')
-  return { content: numbered(note, page, offset), totalLines: null, returnedLines: page.length }
+  return { content: framed(reading, note, page), totalLines: null, returnedLines: page.length }
 }
 
 /** As many lines as fit, and at least one, cut if it is too long. */
@@ -211,8 +218,11 @@ function decode({ bytes, end }: LinesRead): string {
   return new TextDecoder().decode(bytes, { stream: end === 'bytes' })
 }
 
-function numbered(note: string, lines: readonly string[], offset: number): string {
-  return [note, ...lines.map((line, index) => `${offset + index}\t${line}`)].join('\n')
+/** Lines as they are, so that they can be copied, after a note in brackets; with their numbers if the model asks for them. */
+function framed({ call, offset }: Reading, note: string, lines: readonly string[]): string {
+  const isNumbered = call.args.line_numbers === true
+  const shown = isNumbered ? lines.map((line, index) => `${offset + index}\t${line}`) : lines
+  return [...(note === '' ? [] : [`[${note}]`]), ...shown].join('\n')
 }
 
 async function spillResult(reading: Reading, result: ReadResult): Promise<ToolOutcome> {

@@ -5,10 +5,12 @@ import type { Line } from './hits.js'
 import type { ShownFile } from './shelf.js'
 
 interface SearchSummary {
-  readonly query: string
-  readonly scope: string
   readonly totalFiles: number
   readonly totalMatches: number
+  /** The scope if the host excludes files from it, which the model does not know; else empty. */
+  readonly excluded: string
+  /** Why matches may be missing; empty if none are. */
+  readonly problem: string
 }
 
 /** A file and its block of text. */
@@ -17,21 +19,18 @@ export interface RenderedFile {
   readonly text: string
 }
 
-/** The result of a search with matches. */
+/** The result of a search with matches: a line with the sums, and a block for each file. */
 export function renderResult(summary: SearchSummary, files: readonly RenderedFile[]): string {
   const shown = files.reduce((sum, { file }) => sum + file.lines.length, 0)
   const omittedFiles = summary.totalFiles - files.length
   // If counting ended early in a shown file, the sums are lower bounds.
   const more = files.some(({ file }) => file.matches >= MAX_MATCHES_COUNTED) ? '+' : ''
-  const head = [
-    'summary:',
-    `  query: ${summary.query}`,
-    `  scope: ${summary.scope}`,
-    `  files: ${summary.totalFiles} total, ${files.length} shown`,
-    `  matches: ${shown} shown, ${summary.totalMatches - shown}${more} omitted`,
-  ].join('\n')
-  const note = omittedFiles > 0 ? [`note: ${omittedFiles} more file(s) omitted`] : []
-  return [head, ...files.map(({ text }) => text), ...note].join('\n\n')
+  const omitted = `${summary.totalMatches - shown}${more}`
+  const scope = summary.excluded === '' ? '' : `; scope: ${summary.excluded}`
+  const head = `[files: ${summary.totalFiles} total, ${files.length} shown; matches: ${shown} shown, ${omitted} omitted${scope}]`
+  const notes = omittedFiles > 0 ? [`note: ${omittedFiles} more file(s) omitted`] : []
+  if (summary.problem !== '') notes.push(`note: the search is not complete: ${summary.problem}`)
+  return [head, ...files.map(({ text }) => text), ...notes].join('\n\n')
 }
 
 /** A file's block: its path, then `<line>: <text>` for a match and `<line>- <text>` for a line of context. */
@@ -40,14 +39,14 @@ export function renderFile(file: ShownFile, context: readonly Line[] | undefined
   const lines = [file.shown]
   let before: number | undefined
   for (const { number, text } of context ?? file.lines) {
-    if (context !== undefined && before !== undefined && number > before + 1) lines.push('  --')
-    lines.push(`  ${number}${matching.has(number) ? ':' : '-'} ${text}`)
+    if (context !== undefined && before !== undefined && number > before + 1) lines.push('--')
+    lines.push(`${number}${matching.has(number) ? ':' : '-'} ${text}`)
     before = number
   }
   const omitted = file.matches - file.lines.length
   if (omitted > 0) {
     const more = file.matches >= MAX_MATCHES_COUNTED ? '+' : ''
-    lines.push(`  ... ${omitted}${more} more match(es)`)
+    lines.push(`... ${omitted}${more} more match(es)`)
   }
   return lines.join('\n')
 }

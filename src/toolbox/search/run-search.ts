@@ -122,9 +122,12 @@ async function outcomeOf(
     throw new FileFailure('SearchFailed', `${engine} failed (rc=${returncode}): ${detail}`, { metadata })
   }
   const files = await renderFiles(request, matches.files, args.context_lines ?? 0)
-  const text = renderResult({ query: shownQuery(args), scope: scopeText(call), totalFiles, totalMatches }, files)
+  const isComplete = returncode <= 1
+  const problem = isComplete ? '' : detail || 'the reason is unknown'
+  const excluded = workspace.limits.excludeGlobs.length > 0 ? scopeText(call) : ''
+  const text = renderResult({ totalFiles, totalMatches, excluded, problem }, files)
   const output = await spill(workspace, { text, prefix: 'search', limit: outputLimit(call) })
-  const warning = returncode > 1 && incomplete(detail)
+  const warning = !isComplete && incomplete(detail)
   return { kind: 'succeeded', content: output.content, metadata: { ...metadata, ...warning, ...output.metadata } }
 }
 

@@ -61,7 +61,11 @@ describe('bash', () => {
   test('BA-03 150 a failing command is a successful call: `ok` is true, `success` is false, and the exit code is reported', async () => {
     const root = await folderWith()
     const result = await call(bash({ root }), { command: 'echo no >&2; exit 3' })
-    expect(result).toMatchObject({ ok: true, content: 'stderr:\nno\n', metadata: { success: false, exit_code: 3 } })
+    expect(result).toMatchObject({
+      ok: true,
+      content: 'stderr:\nno\n\n[exit code 3]',
+      metadata: { success: false, exit_code: 3 },
+    })
     expect(result.metadata).not.toHaveProperty('error_type')
     expect(result.metadata).not.toHaveProperty('retry')
   })
@@ -69,7 +73,7 @@ describe('bash', () => {
   test('a command that a signal ends has no exit code', async () => {
     const root = await folderWith()
     const { content, metadata } = await call(bash({ root }), { command: 'kill -9 $$' })
-    expect(content).toBe('(no output)')
+    expect(content).toBe('[ended by SIGKILL]')
     expect(metadata).toMatchObject({ exit_code: null, success: false, signal: 'SIGKILL' })
   })
 
@@ -189,7 +193,7 @@ describe('bash', () => {
     expect(output.join('')).toBe(whole)
     expect(lines.at(-1)).toEqual({ kind: 'command_exit', exitCode: 0, success: true })
     const read = await call(readTool({ root }), { path, offset: 1, limit: 1 })
-    expect(read.content).toContain('1\tline 1 of a megabyte')
+    expect(read.content).toContain('line 1 of a megabyte')
   })
 
   test('BA-09 the limit of a call can lower the limit of the tool but never raise it', async () => {

@@ -58,10 +58,10 @@ describe('fileTools', () => {
     const root = await folderWith()
     await call(toolNamed(root, 'write'), { path: 'docs/a.txt', content: 'one\ntwo\nthree\n' })
     expect((await call(toolNamed(root, 'read'), { path: 'docs/a.txt', offset: 2, limit: 1 })).content).toBe(
-      'read 1 of 3 lines from docs/a.txt; more lines are available from offset=3\n2\ttwo',
+      '[read 1 of 3 lines from docs/a.txt; more lines are available from offset=3]\ntwo',
     )
     await call(toolNamed(root, 'edit'), { edits: [{ path: 'docs/a.txt', old_string: 'two', new_string: '2' }] })
-    expect((await call(toolNamed(root, 'read'), { path: 'docs/a.txt' })).content).toContain('2\t2')
+    expect((await call(toolNamed(root, 'read'), { path: 'docs/a.txt' })).content).toContain('2')
     expect((await call(toolNamed(root, 'list'), { recursive: true })).content).toBe('dir  docs\nfile docs/a.txt')
   })
 

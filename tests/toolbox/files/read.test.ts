@@ -9,26 +9,32 @@ import { call, folderWith } from '../support.js'
 const TEN = Array.from({ length: 10 }, (_, index) => `line ${index + 1}`)
 
 describe('read', () => {
-  test('FT-16 without a limit the whole file is returned, with line numbers and without a hint', async () => {
+  test('FT-16 without a limit the text of the whole file is returned as it is, without line numbers and without a hint', async () => {
     const root = await folderWith({ 'a.txt': 'one\ntwo\n' })
     expect(await call(readTool({ root }), { path: 'a.txt' })).toEqual({
       ok: true,
-      content: 'read 2 of 2 lines from a.txt\n1\tone\n2\ttwo',
+      content: 'one\ntwo',
       metadata: { path: join(root, 'a.txt'), total_lines: 2, returned_lines: 2, size_bytes: 8 },
     })
+  })
+
+  test('lines have their numbers if the model asks for them', async () => {
+    const root = await folderWith({ 'a.txt': TEN.join('\n') })
+    const { content } = await call(readTool({ root }), { path: 'a.txt', offset: 9, line_numbers: true })
+    expect(content).toBe('[read 2 of 10 lines from a.txt]\n9\tline 9\n10\tline 10')
   })
 
   test.each<[string, Record<string, number>, string, number]>([
     [
       'a range',
       { offset: 3, limit: 2 },
-      'read 2 of 10 lines from a.txt; more lines are available from offset=5\n3\tline 3\n4\tline 4',
+      '[read 2 of 10 lines from a.txt; more lines are available from offset=5]\nline 3\nline 4',
       2,
     ],
-    ['a range to the end', { offset: 9, limit: 2 }, 'read 2 of 10 lines from a.txt\n9\tline 9\n10\tline 10', 2],
-    ['from a line on', { offset: 10 }, 'read 1 of 10 lines from a.txt\n10\tline 10', 1],
-    ['an offset past the end', { offset: 11 }, 'read 0 of 10 lines from a.txt', 0],
-    ['a limit past the end', { offset: 10, limit: 99 }, 'read 1 of 10 lines from a.txt\n10\tline 10', 1],
+    ['a range to the end', { offset: 9, limit: 2 }, '[read 2 of 10 lines from a.txt]\nline 9\nline 10', 2],
+    ['from a line on', { offset: 10 }, '[read 1 of 10 lines from a.txt]\nline 10', 1],
+    ['an offset past the end', { offset: 11 }, '[read 0 of 10 lines from a.txt]', 0],
+    ['a limit past the end', { offset: 10, limit: 99 }, '[read 1 of 10 lines from a.txt]\nline 10', 1],
   ])('FT-03 the tool reads whole files and ranges: %s', async (_name, range, content, returned) => {
     const root = await folderWith({ 'a.txt': TEN.join('\n') })
     const result = await call(readTool({ root }), { path: 'a.txt', ...range })
@@ -36,18 +42,14 @@ describe('read', () => {
   })
 
   test.each<[string, string | Uint8Array, string]>([
-    ['an empty file', '', 'read 0 of 0 lines from a.txt'],
-    ['no line ending at the end', 'a', 'read 1 of 1 lines from a.txt\n1\ta'],
-    ['empty lines', '\n\n', 'read 2 of 2 lines from a.txt\n1\t\n2\t'],
-    ['CRLF and a lone CR', 'a\r\nb\rc', 'read 3 of 3 lines from a.txt\n1\ta\n2\tb\n3\tc'],
-    [
-      'other separators, which end no line',
-      'a\fb\u0085c\u2028d\u2029e\vf',
-      'read 1 of 1 lines from a.txt\n1\ta\fb\u0085c\u2028d\u2029e\vf',
-    ],
-    ['a byte order mark', '\uFEFFa', 'read 1 of 1 lines from a.txt\n1\ta'],
-    ['invalid bytes', Uint8Array.of(0x61, 0xff, 0x62, 0x0a), 'read 1 of 1 lines from a.txt\n1\ta\uFFFDb'],
-    ['NUL bytes', 'a\0b', 'read 1 of 1 lines from a.txt\n1\ta\0b'],
+    ['an empty file', '', '[read 0 of 0 lines from a.txt]'],
+    ['no line ending at the end', 'a', 'a'],
+    ['empty lines', '\n\n', '\n'],
+    ['CRLF and a lone CR', 'a\r\nb\rc', 'a\nb\nc'],
+    ['other separators, which end no line', 'a\fb\u0085c\u2028d\u2029e\vf', 'a\fb\u0085c\u2028d\u2029e\vf'],
+    ['a byte order mark', '\uFEFFa', 'a'],
+    ['invalid bytes', Uint8Array.of(0x61, 0xff, 0x62, 0x0a), 'a\uFFFDb'],
+    ['NUL bytes', 'a\0b', 'a\0b'],
   ])('the tool shows %s', async (_name, content, expected) => {
     const root = await folderWith({ 'a.txt': content })
     expect(await call(readTool({ root }), { path: 'a.txt' })).toMatchObject({ ok: true, content: expected })
@@ -64,15 +66,15 @@ describe('read', () => {
     expect(await call(read, { path: 'a.txt', offset: 4, limit: 2 })).toEqual({
       ok: true,
       content:
-        'read 2 line(s) from large file a.txt starting at line 4; more lines may be available from offset=6\n4\tline 4\n5\tline 5',
+        '[read 2 line(s) from large file a.txt starting at line 4; more lines may be available from offset=6]\nline 4\nline 5',
       metadata: { path: join(root, 'a.txt'), total_lines: null, returned_lines: 2, size_bytes: 70 },
     })
     expect(await call(read, { path: 'a.txt', offset: 10, limit: 2 })).toMatchObject({
-      content: 'read 1 line(s) from large file a.txt starting at line 10\n10\tline 10',
+      content: '[read 1 line(s) from large file a.txt starting at line 10]\nline 10',
     })
     expect(await call(read, { path: 'a.txt', offset: 2, limit: 9 })).toMatchObject({
       content:
-        'read 2 line(s) from large file a.txt starting at line 2; the range has more than 20 bytes, continue from offset=4\n2\tline 2\n3\tline 3',
+        '[read 2 line(s) from large file a.txt starting at line 2; the range has more than 20 bytes, continue from offset=4]\nline 2\nline 3',
     })
   })
 
@@ -86,7 +88,7 @@ describe('read', () => {
     expect(await call(read, { path: 'a.txt', limit: 2 })).toMatchObject({
       ok: true,
       content:
-        'read 2 line(s) from large file a.txt starting at line 1; more lines may be available from offset=3\n1\tfirst\n2\tsecond',
+        '[read 2 line(s) from large file a.txt starting at line 1; more lines may be available from offset=3]\nfirst\nsecond',
     })
     const before = process.memoryUsage().rss
     expect(await call(read, { path: 'a.txt', offset: 3, limit: 1, max_chars: 100 })).toMatchObject({

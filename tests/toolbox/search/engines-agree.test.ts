@@ -116,7 +116,7 @@ test('`search`, `glob`, `list` and `jsonl_search` see the same files', { timeout
         call(listTool({ root }), { recursive: true, ...most }),
         call(jsonlSearch({ root }), { max_files: 1_000 }),
       ])
-      const found = namesIn(searched.content, /^(?!\s|summary:|no matches|query:|scope:|hint:)(.+)$/)
+      const found = namesIn(searched.content, /^(?!\d+: |\.\.\. |\[files: |note:|no matches|query:|scope:|hint:)(.+)$/)
       expect(namesIn(globbed.content, /^(?!link-|no files|\ufffd)(.+)$/)).toEqual(found)
       expect(namesIn(listed.content, /^file (?!link-|\ufffd)(.+)$/)).toEqual(found)
       expect(namesIn(rows.content, /^(?!\s|summary:)(.+)$/)).toEqual(found.filter((each) => /\.jsonl$/i.test(each)))

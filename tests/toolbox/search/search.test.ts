@@ -34,22 +34,18 @@ describe('search', () => {
       expect({ ok, content }).toEqual({
         ok: true,
         content: [
-          'summary:',
-          '  query: needle',
-          '  scope: all readable files',
-          '  files: 3 total, 3 shown',
-          '  matches: 5 shown, 0 omitted',
+          '[files: 3 total, 3 shown; matches: 5 shown, 0 omitted]',
           '',
           'docs/a.md',
-          '  1: needle 1',
-          '  2: needle 2',
-          '  3: needle 3',
+          '1: needle 1',
+          '2: needle 2',
+          '3: needle 3',
           '',
           'docs/b.txt',
-          '  1: one needle',
+          '1: one needle',
           '',
           'guide.md',
-          '  2: The needle is here.',
+          '2: The needle is here.',
         ].join('\n'),
       })
       expect(metadata).toEqual({ returncode: 0 })
@@ -95,9 +91,9 @@ describe('search', () => {
     it('FT-25 long lines are cut, but never within a character', async () => {
       const root = await folderWith({ 'long.txt': `needle ${'😀'.repeat(300)}\n` })
       const { content } = await call(search(root, { maxSearchLineChars: 20 }), { query: 'needle' })
-      expect(content).toContain(`  1: needle ${'😀'.repeat(13)}...\n`.trimEnd())
+      expect(content).toContain(`1: needle ${'😀'.repeat(13)}...\n`.trimEnd())
       const shorter = await call(search(root), { query: 'needle', max_line_chars: 3 })
-      expect(shorter.content).toContain('  1: nee...')
+      expect(shorter.content).toContain('1: nee...')
     })
 
     it('FT-26 exclusions of the host hide files, folders and patterns, and are reported', async () => {
@@ -113,9 +109,9 @@ describe('search', () => {
       const { content } = await call(search(root), { query: 'x', max_files: 2, max_matches_per_file: 2 })
       expect(content).toBe(
         [
-          'summary:\n  query: x\n  scope: all readable files\n  files: 3 total, 2 shown\n  matches: 4 shown, 5 omitted',
-          'a.md\n  1: x\n  2: x\n  ... 3 more match(es)',
-          'b.md\n  1: x\n  2: x\n  ... 1 more match(es)',
+          '[files: 3 total, 2 shown; matches: 4 shown, 5 omitted]',
+          'a.md\n1: x\n2: x\n... 3 more match(es)',
+          'b.md\n1: x\n2: x\n... 1 more match(es)',
           'note: 1 more file(s) omitted',
         ].join('\n\n'),
       )
@@ -125,12 +121,12 @@ describe('search', () => {
       const files = Array.from({ length: 51 }, (_, index) => [`f${index + 100}.txt`, 'x\n'.repeat(11)])
       const root = await folderWith(Object.fromEntries(files) as Record<string, string>)
       const { content } = await call(search(root), { query: 'x' })
-      expect(content).toContain('  files: 51 total, 50 shown\n  matches: 500 shown, 61 omitted')
+      expect(content).toContain('files: 51 total, 50 shown; matches: 500 shown, 61 omitted')
       const few = await folderWith(
         Object.fromEntries(files.slice(0, 11).map(([path]) => [path, 'x\n'.repeat(4)])) as Record<string, string>,
       )
       expect((await call(search(few), { query: 'x' })).content).toContain(
-        '  files: 11 total, 11 shown\n  matches: 44 shown, 0 omitted',
+        'files: 11 total, 11 shown; matches: 44 shown, 0 omitted',
       )
     })
 
@@ -208,21 +204,21 @@ describe('search', () => {
         'empty.txt': 'x\n\ny\n',
       })
       const { content } = await call(search(root), { query: 'needle|^$' })
-      expect(content).toContain('empty.txt\n  2: \n')
-      expect(content).toContain('latin1.txt\n  1: caf\ufffd needle')
-      expect(content).toContain('  1: a\u2028needle\n  2: b\u2029needle\n  3: c\u0085needle\n  4: d\fneedle')
+      expect(content).toContain('empty.txt\n2: \n')
+      expect(content).toContain('latin1.txt\n1: caf\ufffd needle')
+      expect(content).toContain('1: a\u2028needle\n2: b\u2029needle\n3: c\u0085needle\n4: d\fneedle')
     })
 
     it('`$` matches the end of a line that ends in CR LF', async () => {
       const root = await folderWith({ 'dos.txt': 'the total\r\ntotals\r\n\r\n', 'unix.txt': 'total\n' })
       const { content } = await call(search(root), { query: 'total$|^$' })
-      expect(content).toContain('dos.txt\n  1: the total\n  3: \n\nunix.txt\n  1: total')
+      expect(content).toContain('dos.txt\n1: the total\n3: \n\nunix.txt\n1: total')
     })
 
     it('`literal` matches the query as written', async () => {
       const root = await folderWith({ 'a.txt': 'f(x) = [1]\nfx = 1\n' })
       const { content } = await call(search(root), { query: 'f(x) = [', literal: true })
-      expect(content).toContain('a.txt\n  1: f(x) = [1]')
+      expect(content).toContain('a.txt\n1: f(x) = [1]')
       expect(content).toContain('matches: 1 shown')
     })
 
@@ -241,7 +237,7 @@ describe('search', () => {
       const root = await folderWith({ 'a.txt': lines.join('\r\n') })
       const { content } = await call(search(root), { query: 'x', context_lines: 1 })
       const shown = ['1- 1', '2: 2 x', '3- 3', '4: 4 x', '5- 5', '--', '7- 7', '8: 8 x', '9- 9']
-      expect(content).toContain(['a.txt', ...shown.map((line) => `  ${line}`)].join('\n'))
+      expect(content).toContain(['a.txt', ...shown.map((line) => `${line}`)].join('\n'))
     })
 
     it('hidden and ignored files are skipped, even if the ignore file is above the start folder', async () => {
@@ -277,7 +273,6 @@ describe('search', () => {
         const root = await folderWith({ ...DOCUMENTS, Makefile: 'needle\n', '.zshrc': 'needle\n' })
         const markdown = await call(search(root), { query: 'needle', file_type: 'markdown' })
         expect(filesIn(markdown.content)).toEqual(['docs/a.md', 'guide.md'])
-        expect(markdown.content).toContain('scope: type=markdown')
         expect(filesIn((await call(search(root), { query: 'needle', file_type: 'make' })).content)).toEqual([
           'Makefile',
         ])
@@ -298,7 +293,7 @@ describe('search', () => {
       const root = await folderWith({ 'many.txt': 'x\n'.repeat(25_000) })
       const { content } = await call(search(root), { query: 'x' })
       expect(content).toContain('matches: 10 shown, 9990+ omitted')
-      expect(content).toContain('  ... 9990+ more match(es)')
+      expect(content).toContain('... 9990+ more match(es)')
     })
 
     it('FT-67 a long result is saved to a file, which can be searched in turn', async () => {
@@ -309,8 +304,8 @@ describe('search', () => {
       expect(content).toContain('Call `read` with path')
       const saved = metadata['saved_to_display'] as string
       expect(saved).toMatch(/^\.thinharness\/outputs\/search-\d+-[0-9a-f]{8}\.txt$/)
-      expect(await textOf(root, saved)).toContain('  30: needle in a long line')
-      const inside = await call(tool, { query: '^  30: ', path: saved })
+      expect(await textOf(root, saved)).toContain('30: needle in a long line')
+      const inside = await call(tool, { query: '^30: ', path: saved })
       expect(inside.content).toContain('matches: 1 shown')
     })
 

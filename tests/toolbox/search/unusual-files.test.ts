@@ -25,9 +25,7 @@ describe.each<[string, Pick<FileToolOptions, 'ripgrep'>]>([
     const { content } = await call(search(root), { query: 'needle', max_matches_per_file: 1 })
     expect(content).toMatch(/files: 2 total[^]*\n\nlate\.log\n[^]*\n\nutf16\.txt\n/)
     for (const path of ['late.log', '.']) {
-      expect((await call(search(root), { query: 'needle', path })).content).toMatch(
-        / {2}1: needle[^]* more match\(es\)/,
-      )
+      expect((await call(search(root), { query: 'needle', path })).content).toMatch(/\n1: needle[^]* more match\(es\)/)
     }
     expect((await call(search(root), { query: 'needle', path: 'early.bin' })).content).toContain('no matches')
   })
@@ -35,7 +33,7 @@ describe.each<[string, Pick<FileToolOptions, 'ripgrep'>]>([
   it('a line of megabytes full of matches is one match, and is cut', async () => {
     const root = await folderWith({ 'one-line.json': `${'a'.repeat(5_000_000)}\nb\na\n` })
     const { content } = await call(search(root), { query: 'a', max_line_chars: 5 })
-    expect(content).toContain('one-line.json\n  1: aaaaa...\n  3: a')
+    expect(content).toContain('one-line.json\n1: aaaaa...\n3: a')
   })
 
   it('matches around a line of 70 MB are found', async () => {
@@ -46,7 +44,7 @@ describe.each<[string, Pick<FileToolOptions, 'ripgrep'>]>([
     await file.close()
     const { ok, content } = await call(search(root), { query: 'needle \\d?', max_matches_per_file: 3 })
     expect(ok).toBe(true)
-    expect(content).toContain('a.txt\n  1: needle 1\n  3: needle 3')
+    expect(content).toContain('a.txt\n1: needle 1\n3: needle 3')
   })
 })
 
@@ -56,10 +54,10 @@ test('without ripgrep, `file_type` is rejected, and a regex on a very long line 
   expect(refused).toMatchObject({ ok: false, metadata: { error_type: 'InvalidInput', retry: true } })
   expect(refused.content).toContain('`file_type` (`md`) needs ripgrep')
   const found = await call(searchTool({ root, ripgrep: false }), { query: 'needle \\d' })
-  expect(found.content).toContain('a.txt\n  1: needle 1')
+  expect(found.content).toContain('a.txt\n1: needle 1')
   expect(found.metadata).toMatchObject({
     returncode: 2,
     warning_excerpt: 'a.txt: only the beginning of a very long line was searched',
   })
-  expect((await call(searchTool({ root, ripgrep: false }), { query: 'needle 2' })).content).toContain('  2: xxx')
+  expect((await call(searchTool({ root, ripgrep: false }), { query: 'needle 2' })).content).toContain('2: xxx')
 })
