@@ -237,7 +237,7 @@ describe('search', () => {
       const root = await folderWith({ 'a.txt': lines.join('\r\n') })
       const { content } = await call(search(root), { query: 'x', context_lines: 1 })
       const shown = ['1- 1', '2: 2 x', '3- 3', '4: 4 x', '5- 5', '--', '7- 7', '8: 8 x', '9- 9']
-      expect(content).toContain(['a.txt', ...shown.map((line) => `${line}`)].join('\n'))
+      expect(content).toContain(['a.txt', ...shown.map((line) => line)].join('\n'))
     })
 
     it('hidden and ignored files are skipped, even if the ignore file is above the start folder', async () => {
