@@ -31,22 +31,16 @@ export function esbuildPrograms() {
 
 export function vitePrograms() {
   return withAndWithoutMcp(['vite@^8'], (app) => {
-    const config = ({ input, format, more }) => `export default {
-      logLevel: 'warn',
-      build: {
-        outDir: 'out', emptyOutDir: false, target: 'es2022', minify: false,
-        rollupOptions: { input: '${input}.js', output: { format: '${format}', entryFileNames: '[name].${format === 'es' ? 'mjs' : 'js'}', ${more} } },
-      },
-    }`
+    const build = "outDir: 'out', emptyOutDir: false, target: 'es2022', minify: false"
     app.write(
       'vite.node.mjs',
-      config({ input: 'node', format: 'es', more: '' }).replace(
-        'export default {',
-        'export default { ssr: { noExternal: true },',
-      ),
+      `export default { logLevel: 'warn', ssr: { noExternal: true }, build: { ${build}, ssr: 'node.js', rollupOptions: { output: { entryFileNames: '[name].mjs' } } } }`,
     )
-    app.write('vite.browser.mjs', config({ input: 'browser', format: 'iife', more: 'codeSplitting: false' }))
-    app.bin('vite', 'build', '--config', 'vite.node.mjs', '--ssr', 'node.js')
+    app.write(
+      'vite.browser.mjs',
+      `export default { logLevel: 'warn', build: { ${build}, lib: { entry: 'browser.js', formats: ['iife'], name: 'program', fileName: () => 'browser.js' } } }`,
+    )
+    app.bin('vite', 'build', '--config', 'vite.node.mjs')
     app.bin('vite', 'build', '--config', 'vite.browser.mjs')
   })
 }

@@ -3,6 +3,7 @@ import { join, relative, resolve } from 'node:path'
 import { parseArgs } from 'node:util'
 import { Harness, HarnessError, fileLog } from 'thinharness'
 import type { RunUsage } from 'thinharness'
+import { durationText } from './call-text.js'
 import { chooseModel } from './choose-model.js'
 import { ensureOrders } from './orders.js'
 import { QUESTION } from './question.js'
@@ -42,20 +43,20 @@ async function main(): Promise<void> {
     stall: true,
   })
 
+  const started = performance.now()
   const stream = harness.stream(question, { deltas: true })
   for await (const event of stream) screen.show(event)
   const { usage } = await stream.result
   const path = (file: string): string => relative(process.cwd(), file)
   const isWritten = (await changedAt(report)) !== before
-  screen.note(
-    [
-      `Report     ${isWritten ? path(report) : 'not written'}`,
-      `Turns      ${usage.modelRequests}, with ${usage.toolCalls} tool calls${ofSubagents(usage.children)}`,
-      `Tokens     ${usage.inputTokens} in (${usage.cacheReadTokens} from the cache), ${usage.outputTokens} out`,
-      `Cost       ${usage.costUsd === null ? 'unknown' : `$${usage.costUsd}`}`,
-      `Log        ${path(join(runs, `${stream.runId}.jsonl`))}`,
-    ].join('\n'),
-  )
+  screen.table([
+    ['Report', isWritten ? path(report) : 'not written'],
+    ['Turns', `${usage.modelRequests}, with ${usage.toolCalls} tool calls${ofSubagents(usage.children)}`],
+    ['Tokens', `${usage.inputTokens} in (${usage.cacheReadTokens} from the cache), ${usage.outputTokens} out`],
+    ['Time', durationText(performance.now() - started)],
+    ...(usage.costUsd === null ? [] : [['Cost', `$${usage.costUsd}`] as const]),
+    ['Log', path(join(runs, `${stream.runId}.jsonl`))],
+  ])
 }
 
 function ofSubagents({ modelRequests, toolCalls }: RunUsage['children']): string {

@@ -1,28 +1,55 @@
-import { styleText } from 'node:util'
-import type { WriteStream } from 'node:tty'
 import type { RunEvent } from 'thinharness'
+import { callText, durationText } from './call-text.js'
+import { columnsOf, cut, oneLine, wrapped } from './columns.js'
 
 const FRAMES = ['⠋', '⠙', '⠹', '⠸', '⠼', '⠴', '⠦', '⠧', '⠇', '⠏']
 const FRAME_MS = 90
-const LONGEST_ARGUMENTS = 110
+const STYLES = {
+  bold: [1, 22],
+  dim: [2, 22],
+  red: [31, 39],
+  green: [32, 39],
+  yellow: [33, 39],
+  cyan: [36, 39],
+} as const
 
-type Style = Parameters<typeof styleText>[0]
+type Style = keyof typeof STYLES
+
+/** The part of a terminal or pipe that the screen uses. */
+export interface Output {
+  readonly isTTY?: boolean
+  /** Columns of the terminal. */
+  readonly columns?: number
+  write(text: string): unknown
+}
 
 /** Shows a run in a terminal: the streamed text, each tool call with its duration, and a spinner while waiting. */
 export class Screen {
-  readonly #out: WriteStream
+  readonly #out: Output
   readonly #live: boolean
+  readonly #color: boolean
   #spinner: NodeJS.Timeout | undefined
-  #inText = false
+  /** The last line of the streamed text, which is not complete. */
+  #line = ''
+  /** The word at its end, which may become longer. */
+  #word = ''
 
-  /** Writes plain lines if the output is not a terminal. */
-  constructor(out: WriteStream) {
+  /** Writes plain lines of any length if the output is not a terminal; without color if `NO_COLOR` is set. */
+  constructor(out: Output, env: Readonly<Record<string, string | undefined>> = process.env) {
     this.#out = out
-    this.#live = out.isTTY
+    this.#live = out.isTTY === true
+    this.#color = this.#live && (env['NO_COLOR'] ?? '') === '' && env['TERM'] !== 'dumb'
   }
 
   note(text: string): void {
-    this.#line(this.#styled('dim', text))
+    this.#paragraph('dim', text)
+  }
+
+  /** Names and values, one a line; a value that is too long continues below itself. */
+  table(rows: readonly (readonly [name: string, value: string])[]): void {
+    const indent = Math.max(...rows.map(([name]) => name.length)) + 3
+    const text = rows.map(([name, value]) => wrapped(name.padEnd(indent) + value, this.#columns, ' '.repeat(indent)))
+    this.#paragraph('dim', text.join('\n'))
   }
 
   show(event: RunEvent): void {
@@ -34,12 +61,12 @@ export class Screen {
   #showTop(event: RunEvent): void {
     switch (event.kind) {
       case 'run_started':
-        return this.#line(`${this.#styled('bold', textOf(event.prompt))}\n`)
+        return this.#paragraph('bold', `${textOf(event.prompt)}\n`)
       case 'text_delta':
-        return this.#write(event.text)
+        return this.#stream(event.text)
       case 'run_completed':
       case 'run_failed':
-        return this.#line('')
+        return this.#paragraph('dim', '')
       default:
         return undefined
     }
@@ -48,49 +75,92 @@ export class Screen {
   #showAny(event: RunEvent, indent: string): void {
     switch (event.kind) {
       case 'model_request_started':
-        return this.#wait(`${event.provider}:${event.model}`)
+        return this.#wait(indent, `${event.provider}:${event.model}`)
       case 'model_message':
         return this.#stopWaiting()
-      case 'tool_call_started':
-        return this.#line(
-          `${indent}${this.#styled('cyan', `→ ${event.toolName}`)} ${this.#styled('dim', shortened(event.arguments))}`,
-        )
+      case 'tool_call_started': {
+        const text = callText(event.toolName, event.arguments)
+        const rest = text.slice(event.toolName.length)
+        return this.#print(`${indent}${this.#styled('cyan', `→ ${event.toolName}`)}${this.#styled('dim', rest)}`)
+      }
       case 'tool_call_completed': {
-        const mark = event.ok ? this.#styled('green', '✓') : this.#styled('red', `✗ ${firstLine(event.message ?? '')}`)
-        return this.#line(
-          `${indent}${mark} ${event.toolName} ${this.#styled('dim', `${event.durationMs.toFixed(1)} ms`)}`,
-        )
+        const why = event.ok ? '' : ` ${oneLine(event.message ?? '')}`
+        const mark = event.ok ? this.#styled('green', '✓') : this.#styled('red', '✗')
+        const duration = this.#styled('dim', durationText(event.durationMs))
+        return this.#print(`${indent}${mark} ${event.toolName} ${duration}${this.#styled('red', why)}`)
       }
       case 'transport_retry':
-        return this.#line(
-          indent + this.#styled('yellow', `… ${firstLine(event.reason)}; retrying in ${event.delayMs} ms`),
+        return this.#print(
+          indent + this.#styled('yellow', `… ${oneLine(event.reason)}; again in ${durationText(event.delayMs)}`),
         )
       default:
         return undefined
     }
   }
 
-  #write(text: string): void {
-    this.#stopWaiting()
-    this.#inText = !text.endsWith('\n')
-    this.#out.write(text)
+  get #columns(): number {
+    return this.#live ? (this.#out.columns ?? 80) : Infinity
   }
 
-  #line(text: string): void {
+  /** Text as it comes, broken between words. */
+  #stream(text: string): void {
     this.#stopWaiting()
-    if (this.#inText) this.#out.write('\n')
-    this.#inText = false
-    this.#out.write(`${text}\n`)
+    for (const [piece] of text.matchAll(/\n|[^\S\n]+|\S+/g)) {
+      if (/^\s/.test(piece)) this.#word = ''
+      if (piece === '\n') this.#endLine()
+      else this.#append(piece)
+    }
   }
 
-  #wait(forWhom: string): void {
+  #append(piece: string): void {
+    const isBlank = piece.trim() === ''
+    const isFull = (): boolean => columnsOf(this.#line + piece) > this.#columns && this.#line !== ''
+    // The beginning of the word is there already if it came in pieces.
+    if (isFull()) this.#endLine(isBlank ? '' : this.#word)
+    else if (isBlank && this.#line === '' && this.#live) return
+    if (isFull()) this.#endLine()
+    if (isBlank && this.#line === '' && this.#live) return
+    for (const [at, line] of wrapped(piece, this.#columns).split('\n').entries()) {
+      if (at > 0) this.#endLine()
+      this.#line += line
+      if (!isBlank) this.#word += line
+      this.#out.write(line)
+    }
+  }
+
+  /** Ends the line; a word that must move to the next one is removed from it. */
+  #endLine(moved = ''): void {
+    const isAlone = moved === this.#line
+    if (moved !== '' && !isAlone) this.#out.write(`\u001b[${columnsOf(moved)}D\u001b[K`)
+    this.#out.write('\n')
+    this.#line = isAlone ? '' : moved
+    this.#word = this.#line
+    this.#out.write(this.#line)
+  }
+
+  #paragraph(style: Style, text: string): void {
+    const lines = wrapped(text, this.#columns).split('\n')
+    for (const line of lines) this.#print(line === '' ? '' : this.#styled(style, line))
+  }
+
+  #print(line: string): void {
+    this.#stopWaiting()
+    if (this.#line !== '') this.#out.write('\n')
+    this.#line = this.#word = ''
+    this.#out.write(`${cut(line, this.#columns)}\n`)
+  }
+
+  #wait(indent: string, model: string): void {
     this.#stopWaiting()
     if (!this.#live) return
+    if (this.#line !== '') this.#out.write('\n')
+    this.#line = this.#word = ''
     let frame = 0
     const started = Date.now()
     this.#spinner = setInterval(() => {
-      const seconds = ((Date.now() - started) / 1000).toFixed(1)
-      this.#out.write(`\r${FRAMES[frame++ % FRAMES.length] ?? ''} ${this.#styled('dim', `${forWhom} ${seconds} s`)}`)
+      const waited = durationText(Date.now() - started)
+      const line = `${indent}${FRAMES[frame++ % FRAMES.length] ?? ''} ${this.#styled('dim', `${model} ${waited}`)}`
+      this.#out.write(`\r${cut(line, this.#columns)}\u001b[K`)
     }, FRAME_MS)
   }
 
@@ -102,19 +172,12 @@ export class Screen {
   }
 
   #styled(style: Style, text: string): string {
-    return this.#live ? styleText(style, text) : text
+    const [begin, end] = STYLES[style]
+    return this.#color && text !== '' ? `\u001b[${begin}m${text}\u001b[${end}m` : text
   }
 }
 
 function textOf(prompt: (RunEvent & { kind: 'run_started' })['prompt']): string {
   if (prompt === null || typeof prompt === 'string') return prompt ?? ''
   return prompt.map((part) => (part.type === 'text' ? part.text : `[${part.type}]`)).join(' ')
-}
-
-function shortened(text: string): string {
-  return text.length > LONGEST_ARGUMENTS ? `${text.slice(0, LONGEST_ARGUMENTS)}…` : text
-}
-
-function firstLine(text: string): string {
-  return text.split('\n')[0] ?? ''
 }

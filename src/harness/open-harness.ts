@@ -151,11 +151,10 @@ export class OpenHarness<Output = string, Deps = unknown> implements AsyncDispos
     const parsed = parseReplayOptions(options as ReplayOptions)
     const { machine, launcher } = await this.#load()
     const events = await machine.recordedEvents(log)
-    return machine.replayRun<Output>(
-      events,
-      (stretch) => launcher.replay(stretch, parsed, this.#tools),
-      (start) => machine.resolveHistory(this.#config.log, start),
-    )
+    return machine.replayRun<Output>(events, (stretch) => launcher.replay(stretch, parsed, this.#tools), {
+      resolve: (start) => machine.resolveHistory(this.#config.log, start),
+      allowed: { parts: parsed.allow ?? [], report: parsed.onDifference ?? (() => undefined) },
+    })
   }
 
   /**

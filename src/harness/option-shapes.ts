@@ -187,7 +187,11 @@ const FORK = partial<ForkOptions>(
 )
 
 const FORK_POINT = object<ForkPoint>({ afterTurn: integer(0), prompt: optional(anything()) })
-const REPLAY = partial<ReplayOptions>({ tools, instructions: string, use })
+const REPLAY = partial<ReplayOptions>({
+  ...{ tools, instructions: string, use },
+  allow: list(oneOf('instructions', 'tools')),
+  onDifference: functionOf<NonNullable<ReplayOptions['onDifference']>>(),
+})
 const CLOSE = partial<CloseOptions>({
   runs: oneOf('leave', 'cancel', 'finish'),
   timeoutMs: integer(0, LONGEST_TIMER_MS),

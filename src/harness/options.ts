@@ -3,6 +3,7 @@ import type { Model, ModelSettings, StructuredOutputMode } from '../contracts/mo
 import type { Prices } from '../money/prices.js'
 import type { ModelRef } from '../contracts/model-reference.js'
 import type { ConfigPolicy } from '../run/machine/config-digest.js'
+import type { AllowedPart } from '../run/core/recording.js'
 import type { ForkEffects } from '../run/replay/fork.js'
 import type { Extension } from '../run/extension/extension.js'
 import type { Hook } from '../run/hooks/hooks.js'
@@ -172,7 +173,15 @@ export interface CloseOptions {
 }
 
 /** Options that a recorded run was given itself, and that its replay needs. */
-export type ReplayOptions<Deps = unknown> = Pick<RunOptions<Deps>, 'tools' | 'instructions' | 'use'>
+export interface ReplayOptions<Deps = unknown> extends Pick<RunOptions<Deps>, 'tools' | 'instructions' | 'use'> {
+  /**
+   * Parts of the requests that may differ from the recording: the instructions, or the definitions of the tools. Default: none.
+   * The replies are the recorded ones, whatever the model would answer now.
+   */
+  readonly allow?: readonly AllowedPart[] | undefined
+  /** Called with each difference that `allow` accepts, in plain words. An error that it throws ends the replay. */
+  readonly onDifference?: ((difference: string) => void) | undefined
+}
 
 /** Options of a run that continues a recorded one. */
 export interface ForkOptions<Deps = unknown> extends Omit<RunOptions<Deps>, 'history'>, ForkEffects {}

@@ -1,16 +1,26 @@
-import { readFile } from 'node:fs/promises'
-import { HarnessError } from '../index.js'
-import type { DurableEvent, Harness, HarnessResult, ReplayOptions } from '../index.js'
+import { readFile, rename, rm, writeFile } from 'node:fs/promises'
+import { fileURLToPath } from 'node:url'
+import { HarnessError, memoryLog } from '../index.js'
+import type { DurableEvent, Harness, HarnessResult, ReplayOptions, TranscriptEntry } from '../index.js'
 
-/** The outcome of a replayed run: its result, or the error that the recorded run ended in. */
+/** The outcome of a replayed run: its result, or the error that the recorded run ended in; and the differences that were allowed. */
 export type Replayed<Output> =
-  | { readonly result: HarnessResult<Output>; readonly error: null }
-  | { readonly result: null; readonly error: HarnessError }
+  | { readonly result: HarnessResult<Output>; readonly error: null; readonly differences: readonly string[] }
+  | { readonly result: null; readonly error: HarnessError; readonly differences: readonly string[] }
+
+export interface ReplayTestOptions<Deps = unknown> extends Omit<ReplayOptions<Deps>, 'onDifference'> {
+  /**
+   * Records the run again before it is replayed: the recorded prompt is sent to the model of the harness, tools run, and the new
+   * events replace the file. The file stays as it is if the run fails, pauses, or cannot be replayed. Default false.
+   */
+  readonly record?: boolean | undefined
+}
 
 /**
  * A recorded run as a test: runs it again from a file of its events, one JSON object a line, as `fileLog` writes it. No
  * model is asked and no tool is run. Rejects with `replay_mismatch`, which names the first difference, if the harness
- * would emit something else than was recorded; with `invalid_log` for a file that is not a log.
+ * would emit something else than was recorded; with `invalid_log` for a file that is not a log. Differences that `allow`
+ * accepts are in `differences`.
  *
  * @example
  * test('the refund run', async () => {
@@ -18,20 +28,78 @@ export type Replayed<Output> =
  *   expect(result?.text).toContain('refunded')
  * })
  */
-export async function replayTest<Output>(
+export async function replayTest<Output, Deps>(
   file: string | URL,
-  harness: Harness<Output>,
-  options: ReplayOptions = {},
+  harness: Harness<Output, Deps>,
+  { record = false, ...options }: ReplayTestOptions<Deps> = {},
 ): Promise<Replayed<Output>> {
-  const events = await eventsIn(file)
+  const recorded = await eventsIn(file)
+  if (!record) return replayed(recorded, harness, options)
+  const events = await recordedAgain(recorded, harness, options)
+  const outcome = await replayed(events, harness, options)
+  // A reader sees the old recording or the new one, never a part.
+  const temporary = `${file instanceof URL ? fileURLToPath(file) : file}.${globalThis.crypto.randomUUID()}.tmp`
   try {
-    return { result: await harness.replay(events, options), error: null }
+    await writeFile(temporary, events.map((event) => `${JSON.stringify(event)}\n`).join(''), { flag: 'wx' })
+    await rename(temporary, file)
+  } finally {
+    await rm(temporary, { force: true })
+  }
+  return outcome
+}
+
+async function replayed<Output, Deps>(
+  events: readonly DurableEvent[],
+  harness: Harness<Output, Deps>,
+  options: ReplayOptions<Deps>,
+): Promise<Replayed<Output>> {
+  const differences: string[] = []
+  try {
+    const onDifference = (difference: string): void => void differences.push(difference)
+    return { result: await harness.replay(events, { ...options, onDifference }), error: null, differences }
   } catch (error) {
     const last = events.at(-1)
     const isRecorded = error instanceof HarnessError && last?.kind === 'run_failed' && last.code === error.code
     if (!isRecorded || error.message !== last.message) throw error
-    return { result: null, error }
+    return { result: null, error, differences }
   }
+}
+
+/** The events of a new run with the same prompt, history and metadata. A run that failed may fail again in the same way. */
+async function recordedAgain<Output, Deps>(
+  [started, ...rest]: readonly DurableEvent[],
+  harness: Harness<Output, Deps>,
+  { tools, instructions, use }: ReplayOptions<Deps>,
+): Promise<readonly DurableEvent[]> {
+  if (started?.kind !== 'run_started' || started.begun !== 'fresh' || started.prompt === null) {
+    throw new HarnessError(
+      'invalid_log',
+      'Expected a recording that begins with a prompt; only such a run can be recorded again.',
+    )
+  }
+  const log = memoryLog()
+  if (!Array.isArray(started.history)) {
+    throw new HarnessError(
+      'invalid_log',
+      'The run refers to an earlier run of its log, so it cannot be recorded again.',
+    )
+  }
+  const { runId, prompt, metadata } = started
+  const history = started.history as readonly TranscriptEntry[]
+  const options = { log, runId, metadata, tools, instructions, use, history }
+  const last = rest.at(-1)
+  try {
+    const { status } = await harness.run(prompt, options)
+    if (status === 'paused') {
+      throw new HarnessError('invalid_state', 'The new run paused for an answer: the recording was not changed.')
+    }
+  } catch (error) {
+    const isExpected = error instanceof HarnessError && last?.kind === 'run_failed' && last.code === error.code
+    if (!isExpected) throw error
+  }
+  const events: DurableEvent[] = []
+  for await (const event of log.export(runId)) events.push(event)
+  return events
 }
 
 async function eventsIn(file: string | URL): Promise<readonly DurableEvent[]> {

@@ -1,6 +1,6 @@
 import { HarnessError } from '../index.js'
 import type { ScriptRequest } from './conversation.js'
-import type { JsonObject } from '../index.js'
+import type { JsonInput, JsonObject } from '../index.js'
 import { isObject } from '../util/json.js'
 import { resolveReply } from './reply.js'
 import type { Reply, ScriptedCall } from './reply.js'
@@ -25,6 +25,8 @@ interface Line<Request, Fault> {
 type More<Left extends keyof Reply> = Omit<Reply, Left | 'parts'>
 
 const MOST_PROBLEMS = 20
+/** The tool by which a model gives a structured answer. */
+const ANSWER_TOOL = 'final_result'
 
 /**
  * The answers of a scripted model, in the order of the requests. It is strict: a request without a line fails, and
@@ -60,6 +62,19 @@ export abstract class Script<Request extends ScriptRequest, Fault extends Faulty
   /** A reply that refuses, with this explanation. */
   refuses(refusal: string, more: More<'refusal'> = {}): this {
     return this.#add(`refuses ${quoted(refusal)}`, { refusal, ...more })
+  }
+
+  /**
+   * A structured answer for the `outputType` of the run, in the form that the request asks for: a call of `final_result`, or
+   * JSON as the text.
+   */
+  answers(value: JsonInput): this {
+    const label = `answers ${quoted(JSON.stringify(value))}`
+    return this.#add(label, ({ tools }) =>
+      tools.includes(ANSWER_TOOL)
+        ? { calls: [{ name: ANSWER_TOOL, arguments: JSON.stringify(value) }] }
+        : { text: JSON.stringify(value) },
+    )
   }
 
   /** Any reply, or a function that computes it from the request. */
@@ -120,6 +135,11 @@ export abstract class Script<Request extends ScriptRequest, Fault extends Faulty
     return this.#add(label, fault)
   }
 
+  /** True if the request asks for a structured answer. */
+  protected wantsAnswer({ tools }: Request): boolean {
+    return tools.includes(ANSWER_TOOL)
+  }
+
   /** Adds a problem that `assertDone` reports. */
   protected note(problem: string): void {
     if (this.#problems.length < MOST_PROBLEMS) this.#problems.push(problem)
@@ -136,11 +156,19 @@ export abstract class Script<Request extends ScriptRequest, Fault extends Faulty
     return this
   }
 
-  #take({ heard, turn }: Request): Line<Request, Fault> {
+  /** The line that is missing if the run has an `outputType`. */
+  #hint(request: Request): string {
+    if (!this.wantsAnswer(request)) return ''
+    const before = request.heard.kind === 'correction' ? ' The last reply is not an answer of the `outputType`.' : ''
+    return `${before} Expected an answer of the \`outputType\`: add \`.answers({ … })\`.`
+  }
+
+  #take(request: Request): Line<Request, Fault> {
+    const { heard, turn } = request
     const line = this.#lines[this.#next] ?? this.#last
     if (line === null) {
       const count = this.#lines.length
-      const problem = `Request ${turn + 1} (\`${heard.kind}\`) has no scripted reply; the script has ${count}.`
+      const problem = `Request ${turn + 1} (\`${heard.kind}\`) has no scripted reply; the script has ${count}.${this.#hint(request)}`
       this.note(problem)
       throw new ScriptEnded(`The script of ${this.title} was not followed. ${problem}`)
     }

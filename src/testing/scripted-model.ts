@@ -114,6 +114,10 @@ export class ScriptedModel extends Script<ModelRequest, ModelFailure> implements
     return this.add(`fails with ${JSON.stringify(thrown.message)}`, { fault: 'error', error: thrown })
   }
 
+  protected override wantsAnswer(request: ModelRequest): boolean {
+    return request.constants.structuredOutput !== null || super.wantsAnswer(request)
+  }
+
   override assertDone(): void {
     super.assertDone()
     for (const script of this.#opened) script.assertDone()

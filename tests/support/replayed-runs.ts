@@ -71,7 +71,7 @@ async function replay({ launch, events, history: before, end }: RecordedRun): Pr
   const resolve = ({ history, view }: StartHistory): Promise<Conversation> =>
     Promise.resolve(isReference(history) ? before : { entries: history, ...(view && { view }) })
   const [again] = await Promise.allSettled([
-    replayRun(json, (stretch) => launch.replay(stretch, replayOptions), resolve),
+    replayRun(json, (stretch) => launch.replay(stretch, replayOptions), { resolve }),
   ])
   const [now, then] = [outcomeIn(again), outcomeIn(end)]
   if (now === then) return

@@ -1,4 +1,4 @@
-import { readdir, writeFile } from 'node:fs/promises'
+import { readFile, readdir, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { beforeEach, expect, test } from 'vitest'
 import { defineTool, fileLog, Harness } from 'thinharness'
@@ -47,4 +47,37 @@ test('an invalid log is rejected with its line', async () => {
   const file = join(folder, 'broken.jsonl')
   await writeFile(file, '{"kind":"run_started"}\nno json\n')
   await expect(replayTest(file, harnessOf(new ScriptedModel()))).rejects.toThrow(/Line 2/)
+})
+
+test('a difference in the instructions is accepted if it is allowed, and reported', async () => {
+  const file = await recorded(new ScriptedModel().calls('count', {}).says('One.'))
+  const { result, differences } = await replayTest(file, harnessOf(new ScriptedModel(), 'Count twice.'), {
+    allow: ['instructions'],
+  })
+  expect(result?.text).toBe('One.')
+  expect(differences).toEqual([
+    expect.stringMatching(/^Event \d+: the instructions of the request are not those that were recorded\.$/),
+  ])
+  const strict = replayTest(file, harnessOf(new ScriptedModel(), 'Count.', 9), { allow: ['instructions'] })
+  await expect(strict).rejects.toMatchObject({ code: 'replay_mismatch' })
+})
+
+test('`record` runs the recorded prompt again and replaces the file; the new recording is a test', async () => {
+  const file = await recorded(new ScriptedModel().calls('count', {}).says('One.'))
+  const model = new ScriptedModel().calls('count', {}).says('Two.')
+  const again = await replayTest(file, harnessOf(model, 'Count twice.'), { record: true })
+  expect([again.result?.text, again.differences]).toEqual(['Two.', []])
+  model.assertDone()
+  expect(model.heard[0]).toMatchObject({ prompt: 'Go.' })
+  const { result } = await replayTest(file, harnessOf(new ScriptedModel(), 'Count twice.'))
+  expect(result?.text).toBe('Two.')
+})
+
+test('a recording stays as it is if the new run fails', async () => {
+  const file = await recorded(new ScriptedModel().says('One.'))
+  const before = await readFile(file, 'utf8')
+  const failing = replayTest(file, harnessOf(new ScriptedModel().fails('No network.')), { record: true })
+  await expect(failing).rejects.toMatchObject({ message: expect.stringContaining('No network.') as string })
+  expect(await readFile(file, 'utf8')).toBe(before)
+  expect((await readdir(folder)).filter((name) => name.endsWith('.tmp'))).toEqual([])
 })

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest'
-import { HarnessError, textOf, toolCallsOf } from 'thinharness'
+import { Harness, HarnessError, textOf, toolCallsOf } from 'thinharness'
 import type { ModelDelta, ModelSession, ModelTurn, RequestConstants, TurnOptions } from 'thinharness'
 import { ScriptedModel } from 'thinharness/testing'
 
@@ -374,3 +374,24 @@ function resolvers(): { promise: Promise<undefined>; resolve: (value: undefined)
   })
   return { promise, resolve }
 }
+
+test.each(['tool', 'prompted'] as const)(
+  '`answers` is a structured answer, in the form that the request asks for: %s',
+  async (outputMode) => {
+    using model = new ScriptedModel({ capabilities: { supportsTools: true } }).answers({ late: true })
+    const outputType = { type: 'object', properties: { late: { type: 'boolean' } }, required: ['late'] } as const
+    const harness = new Harness({ model, builtinTools: [], outputType, outputMode })
+    expect((await harness.run('Is it late?')).output).toEqual({ late: true })
+  },
+)
+
+test('a script without a structured answer says which line is missing', async () => {
+  const outputType = { type: 'object', properties: { late: { type: 'boolean' } }, required: ['late'] } as const
+  const run = (model: ScriptedModel) => new Harness({ model, builtinTools: [], outputType }).run('Is it late?')
+  await expect(run(new ScriptedModel())).rejects.toThrow(
+    'Request 1 (`start`) has no scripted reply; the script has 0. Expected an answer of the `outputType`: add `.answers({ … })`.',
+  )
+  await expect(run(new ScriptedModel().says('Yes.'))).rejects.toThrow(
+    'The last reply is not an answer of the `outputType`. Expected an answer of the `outputType`: add `.answers({ … })`.',
+  )
+})

@@ -2,6 +2,7 @@ import { HarnessError } from '../../contracts/errors.js'
 import { firstDifference } from '../../util/first-difference.js'
 import { isObject } from '../../util/json.js'
 import type { Answer } from '../machine/answers.js'
+import type { ConfigDigest } from '../machine/config-digest.js'
 import { GIVEN_KINDS } from '../machine/events.js'
 import type { DurableEvent } from '../machine/events.js'
 import { endedError } from '../machine/settled.js'
@@ -20,6 +21,18 @@ const INCIDENTAL: ReadonlySet<string> = new Set([
   'traceparent',
 ])
 
+/** Parts of the configuration that may differ from the recording. */
+export type AllowedPart = 'instructions' | 'tools'
+
+/** The differences from a recording that a replay accepts. */
+export interface AllowedDifferences {
+  readonly parts: readonly AllowedPart[]
+  /** Called with each of them, in plain words. */
+  readonly report: (difference: string) => void
+}
+
+const NONE: AllowedDifferences = { parts: [], report: () => undefined }
+
 /** The recording ends here, or continues in another process. */
 export class RecordingCut extends Error {
   constructor() {
@@ -30,12 +43,16 @@ export class RecordingCut extends Error {
 /** The events of a run that was recorded, and how far it has been run again. */
 export class Recording {
   readonly #events: readonly DurableEvent[]
+  readonly #allowed: AllowedDifferences
+  /** The recorded configuration of the last request. */
+  #config: ConfigDigest | undefined
   #index = 0
   /** The first difference between the run and its recording. */
   mismatch: HarnessError | null = null
 
-  constructor(events: readonly DurableEvent[]) {
+  constructor(events: readonly DurableEvent[], allowed: AllowedDifferences = NONE) {
     this.#events = events
+    this.#allowed = allowed
   }
 
   /** The next event; undefined at the end. */
@@ -74,9 +91,28 @@ export class Recording {
     const begins = emitted.kind === 'run_started'
     if (next === undefined || (next.kind === 'run_started' && !begins)) throw new RecordingCut()
     if (next.kind === 'run_failed' && emitted.kind !== 'run_failed') throw recordedFailure(next)
-    const difference = firstDifference(comparable(emitted), comparable(next))
+    const difference = firstDifference(comparable(this.#withAllowed(emitted, next)), comparable(next))
     if (difference !== undefined) throw this.differs(next, emitted, difference)
     return this.take()
+  }
+
+  /** The emitted event with the recorded values of the parts that may differ. */
+  #withAllowed(emitted: DurableEvent, recorded: DurableEvent): DurableEvent {
+    const { parts, report } = this.#allowed
+    if (parts.length === 0 || !isRequest(emitted) || !isRequest(recorded)) return emitted
+    this.#config = recorded.config ?? this.#config
+    let { config } = emitted
+    // A configuration is recorded when it changes.
+    if (config === undefined || this.#config === undefined) return emitted
+    for (const part of parts) {
+      if (firstDifference(config[part], this.#config[part]) === undefined) continue
+      if (recorded.config !== undefined)
+        report(`Event ${recorded.seq}: the ${part} of the request are not those that were recorded.`)
+      config = { ...config, [part]: this.#config[part] }
+    }
+    const isKnown = recorded.config === undefined && firstDifference(config, this.#config) === undefined
+    const { config: _, ...rest } = emitted
+    return isKnown ? rest : { ...rest, config }
   }
 
   /** The refusal of a run that does something else than was recorded. */
@@ -92,6 +128,10 @@ export class Recording {
     )
     return this.mismatch
   }
+}
+
+function isRequest(event: DurableEvent): event is DurableEvent & { kind: 'model_request_started' } {
+  return event.kind === 'model_request_started'
 }
 
 /** The error that ended a recorded run. */

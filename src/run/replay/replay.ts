@@ -9,6 +9,7 @@ import type { LoadedRun } from '../core/load.js'
 import type { RunLog } from '../log/log.js'
 import { toHarnessError } from '../core/failure.js'
 import { Recording, recordedFailure } from '../core/recording.js'
+import type { AllowedDifferences } from '../core/recording.js'
 import { currentFormat } from '../resume/format-1.js'
 import type { ResolveHistory } from '../resume/read-log.js'
 import { readState } from '../resume/stored-state.js'
@@ -41,9 +42,9 @@ export interface ReplayedStretch<Output> {
 export async function replayRun<Output>(
   events: readonly DurableEvent[],
   run: (stretch: Stretch) => ReplayedStretch<Output>,
-  resolve: ResolveHistory,
+  { resolve, allowed }: { readonly resolve: ResolveHistory; readonly allowed?: AllowedDifferences },
 ): Promise<HarnessResult<Output>> {
-  const recording = new Recording(events)
+  const recording = new Recording(events, allowed)
   let context: RunContext | null = null
   for (;;) {
     const started = recording.next
