@@ -55,8 +55,9 @@ function broken(line: string, columns: number, indent: string): string[] {
 function partsOf(word: string, columns: number): string[] {
   const parts = ['']
   for (const { text } of piecesOf(word)) {
-    if (columnsOf((parts.at(-1) ?? '') + text) > columns && text !== ' ') parts.push('')
-    parts[parts.length - 1] += text
+    const last = parts.at(-1) ?? ''
+    if (columnsOf(last + text) > columns && text !== ' ') parts.push(text)
+    else parts[parts.length - 1] = last + text
   }
   return parts
 }

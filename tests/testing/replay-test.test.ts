@@ -58,7 +58,7 @@ test('a difference in the instructions is accepted if it is allowed, and reporte
   expect(differences).toEqual([
     expect.stringMatching(/^Event \d+: the instructions of the request are not those that were recorded\.$/),
   ])
-  const strict = replayTest(file, harnessOf(new ScriptedModel(), 'Count.', 9), { allow: ['instructions'] })
+  const strict = replayTest(file, harnessOf(new ScriptedModel(), 'Count twice.'), { allow: ['tools'] })
   await expect(strict).rejects.toMatchObject({ code: 'replay_mismatch' })
 })
 
