@@ -14,7 +14,7 @@ from how many days late on, how many percent, and how many cents at most.`
 export function answerByScript({ turn, messages }: ProviderRequest): Reply {
   const [asked] = messages
   const prompt = asked?.role === 'user' ? asked.content : ''
-  const answers = messages.filter((message) => message.role === 'tool').map(({ content }) => contentOf(content))
+  const answers = messages.filter((message) => message.role === 'tool').map(({ content }) => String(content))
   if (prompt === QUESTION) return answerQuestion(turn, answers)
   if (prompt === TASK) return lookUp(turn, answers)
   return {
@@ -63,11 +63,6 @@ function lookUp(turn: number, [, ...notes]: readonly string[]): Reply {
   }
 }
 
-function contentOf(content: unknown): string {
-  const envelope = JSON.parse(String(content)) as { content: string }
-  return envelope.content
-}
-
 interface Days {
   readonly from: string
   readonly to: string
@@ -103,7 +98,7 @@ function affectedOrders({ from, to }: Days, { daysLate }: Policy): JsonObject {
 }
 
 function report({ from, to }: Days, policy: Policy, rows: string): string {
-  const found = [...rows.matchAll(/"id": "(\w+)", "total_cents": (\d+)/g)]
+  const found = [...rows.matchAll(/"id": ?"(\w+)", ?"total_cents": ?(\d+)/g)]
   const refunds = found.map(([, id = '', cents]) => ({ id, refundCents: refundOf(Number(cents), policy) }))
   const { orders, totalCents, largest } = summed(refunds)
   return `# Refunds for the storm at Borealis
