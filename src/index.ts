@@ -2,7 +2,7 @@ export { Harness } from './harness/harness.js'
 export { withDeps } from './harness/with-deps.js'
 export type { AppEntryPoints, AppHarnessConstructor } from './harness/with-deps.js'
 export type { HarnessConstructor } from './harness/harness.js'
-export type { Prompt } from './harness/open-harness.js'
+export type { BatchProgress, MapOptions, MappedRow, RowMapper, RowRun } from './harness/map.js'
 export type { AgentDescription, HarnessDescription, ServerDescription, ToolDescription } from './harness/describe.js'
 export type {
   BuiltinToolName,
@@ -10,6 +10,7 @@ export type {
   DepsOption,
   ForkOptions,
   HarnessOptions,
+  Prompt,
   ReplayOptions,
   ResumeOptions,
   CloseOptions,
@@ -17,6 +18,8 @@ export type {
 } from './harness/options.js'
 export type { ContentFlow } from './contracts/flows.js'
 export type { Limits, RunLimits, StallOptions, StallRules } from './contracts/limits.js'
+export { Budget } from './money/budget.js'
+export type { BudgetSettings } from './money/budget.js'
 export type { Price, PriceTier, Rates } from './money/price.js'
 export type { Prices } from './money/prices.js'
 export { HarnessError, ModelRetry } from './contracts/errors.js'

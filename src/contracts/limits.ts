@@ -1,4 +1,4 @@
-import { boolean, either, integer, leaf, list, nullable, oneOf, optional, partial, string } from '../util/shape.js'
+import { boolean, dollars, either, integer, list, nullable, oneOf, optional, partial, string } from '../util/shape.js'
 import type { Complete, Fields, PartialFields } from '../util/shape.js'
 import { LONGEST_TIMER_MS } from '../util/timeout.js'
 
@@ -53,7 +53,6 @@ export interface StallOptions {
 /** The options of loop detection with their defaults. */
 export type StallRules = Complete<StallOptions>
 
-const dollars = leaf<number>('US dollars from 0 up', (value) => Number.isFinite(value) && Number(value) >= 0)
 const count = nullable(integer(0))
 const step = nullable(integer(1))
 

@@ -126,6 +126,13 @@ function whole(usage: RunUsage): ModelUsage {
 }
 
 function sumOf(one: ModelUsage, other: ModelUsage): ModelUsage {
+  let costUsd = null
+  // No requests cost nothing.
+  if (one.modelRequests === 0) costUsd = other.costUsd
+  else if (other.modelRequests === 0) costUsd = one.costUsd
+  else if (one.costUsd !== null && other.costUsd !== null)
+    // In whole micro-dollars, so that the sum is exact.
+    costUsd = (Math.round(one.costUsd * MICRO) + Math.round(other.costUsd * MICRO)) / MICRO
   return {
     modelRequests: one.modelRequests + other.modelRequests,
     inputTokens: one.inputTokens + other.inputTokens,
@@ -133,16 +140,8 @@ function sumOf(one: ModelUsage, other: ModelUsage): ModelUsage {
     cacheReadTokens: one.cacheReadTokens + other.cacheReadTokens,
     cacheWriteTokens: one.cacheWriteTokens + other.cacheWriteTokens,
     reasoningTokens: one.reasoningTokens + other.reasoningTokens,
-    costUsd: one.costUsd === null && other.costUsd === null ? null : costTogether(one, other),
+    costUsd,
   }
-}
-
-/** In whole micro-dollars, so that the sum is exact. No requests cost nothing. */
-function costTogether(one: ModelUsage, other: ModelUsage): number | null {
-  if (one.modelRequests === 0) return other.costUsd
-  if (other.modelRequests === 0) return one.costUsd
-  if (one.costUsd === null || other.costUsd === null) return null
-  return (Math.round(one.costUsd * MICRO) + Math.round(other.costUsd * MICRO)) / MICRO
 }
 
 function withModels(known: RunUsage['byModel'], added: RunUsage['byModel']): RunUsage['byModel'] {

@@ -5,6 +5,7 @@ import { BUILTIN_TOOL_NAMES, DEFAULT_TOOL_NAMES } from './options.js'
 import type { BuiltinToolName, DepsFactory, HarnessOptions } from './options.js'
 import { FINAL_RESULT } from '../output/format.js'
 import { outputForm, outputSchemaOf } from '../output/forms.js'
+import type { Budget } from '../money/budget.js'
 import type { Prices } from '../money/prices.js'
 import { budgetsOf } from './budgets.js'
 import type { Budgets } from './budgets.js'
@@ -42,7 +43,9 @@ export interface Config<Output> extends Budgets {
   readonly outputMode: StructuredOutputMode | 'auto'
   readonly outputValidator: OutputValidator<unknown> | null
   readonly outputRetries: number
+  /** Null: costs are not counted, unless a limit needs them. */
   readonly prices: Prices | null
+  readonly budget: Budget | null
   readonly toolRetries: number
   readonly sequential: boolean
   /** The options that are seams, and the extensions of `use`. */
@@ -96,7 +99,8 @@ export function resolveConfig<Output>(given: HarnessOptions<Output>): Config<Out
     outputValidator: (options.outputValidator ?? null) as OutputValidator<unknown> | null,
     outputRetries: options.outputRetries ?? 1,
     ...budgetsOf(options),
-    prices: options.prices ?? null,
+    prices: options.prices === false ? null : (options.prices ?? {}),
+    budget: options.budget ?? null,
     toolRetries: options.toolRetries ?? 3,
     sequential: options.toolExecution === 'sequential',
     seams,

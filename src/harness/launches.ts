@@ -1,10 +1,10 @@
 import type { Parsed } from './option-shapes.js'
-import type { ForkOptions, ResumeOptions } from './options.js'
+import type { ForkOptions, ResumeOptions, RunOptions } from './options.js'
 import type { Resumed } from './run-checks.js'
 import type { Launch } from './runs.js'
 import { loadPaused, loadRetried, loadRun, loadStored } from '../run/core/load.js'
 import type { LoadedRun } from '../run/core/load.js'
-import type { GoOnOpening } from '../run/core/plan.js'
+import type { FreshOpening, GoOnOpening } from '../run/core/plan.js'
 import type { RunLog } from '../run/log/log.js'
 import type { RunEvent } from '../run/machine/events.js'
 import type { RunState } from '../run/machine/state.js'
@@ -18,12 +18,28 @@ import { checkPaused, pendingOf } from '../run/resume/stored-state.js'
 import type { InputMessage } from '../run/stream/input.js'
 import type { JsonObject } from '../util/json.js'
 
-/** A new run. */
-export function freshLaunch(
-  { prompt, history, metadata }: { prompt: InputMessage; history: GivenHistory; metadata: JsonObject },
-  log: RunLog,
-): Launch {
-  return { opening: { kind: 'fresh', prompt, history: () => findHistory(history, log) }, metadata }
+/** A run with a prompt. */
+export interface PromptedRun {
+  readonly runId: string
+  readonly prompt: InputMessage
+  readonly history: GivenHistory
+  readonly metadata: JsonObject | null
+  /** What to do if the log has the run. */
+  readonly ifExists: NonNullable<RunOptions['ifExists']>
+}
+
+/** A new run, or the one that the log has. */
+export function promptedLaunch({ runId, prompt, history, ifExists, ...given }: PromptedRun, log: RunLog): Launch {
+  const fresh: FreshOpening = { kind: 'fresh', prompt, history: () => findHistory(history, log) }
+  const metadata = given.metadata ?? {}
+  if (ifExists === 'fail') return { opening: fresh, metadata }
+  const begun = ifExists === 'retry' ? 'retried' : 'recovered'
+  const otherwise = (): Promise<FreshOpening> => Promise.resolve(fresh)
+  const stored = { begun, answers: [], load: loadStoredRun(log, runId, begun) } as const
+  return {
+    opening: { kind: 'go_on', ...stored, configPolicy: 'compatible', metadata: given.metadata, otherwise },
+    metadata,
+  }
 }
 
 /** A paused run with people's answers. */
@@ -47,8 +63,11 @@ export function storedLaunch(
   { begun, options }: { readonly begun: 'recovered' | 'retried'; readonly options: Parsed<ResumeOptions> },
   log: RunLog,
 ): Launch {
-  const load = (): Promise<LoadedRun | null> => (begun === 'retried' ? loadRetried(log, runId) : loadRun(log, runId))
-  return continuedLaunch({ begun, answers: [], load }, options)
+  return continuedLaunch({ begun, answers: [], load: loadStoredRun(log, runId, begun) }, options)
+}
+
+function loadStoredRun(log: RunLog, runId: string, begun: 'recovered' | 'retried'): GoOnOpening['load'] {
+  return () => (begun === 'retried' ? loadRetried(log, runId) : loadRun(log, runId))
 }
 
 /** A new run that continues a recorded one. */

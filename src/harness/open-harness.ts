@@ -6,6 +6,7 @@ import {
   parseFollowOptions,
   parseForkOptions,
   parseForkPoint,
+  parseMapOptions,
   parsePrompt,
   parseReplayOptions,
   parseResumeOptions,
@@ -21,7 +22,8 @@ import type * as MachineModule from './machine.js'
 import { OpenRuns } from './open-runs.js'
 import { checkRecorded, checkRun, parseResumed } from './run-checks.js'
 import type { Launch, Launcher } from './runs.js'
-import type { CloseOptions, ForkOptions, HarnessOptions, ReplayOptions, ResumeOptions, RunOptions } from './options.js'
+import type { MapOptions, MappedRow, RowMapper } from './map.js'
+import type { CloseOptions, ForkOptions, HarnessOptions, Prompt, ReplayOptions, ResumeOptions, RunOptions } from './options.js'
 import type { HarnessResult, ResumeState } from '../contracts/result.js'
 import type { Answer } from '../run/machine/answers.js'
 import type { RunEvent } from '../run/machine/events.js'
@@ -33,11 +35,7 @@ import type { HarnessStream, StreamedRun } from '../run/stream/stream.js'
 import { redactedEvents } from '../run/extension/redact.js'
 import { flushTracing } from '../run/extension/tracing.js'
 import type { ToolSpec } from '../tools/spec.js'
-import type { ContentPart } from '../contracts/entry.js'
 import { systemClock } from '../util/clock.js'
-
-/** A prompt: a string, or parts, which can be images and files. */
-export type Prompt = string | readonly ContentPart[]
 
 /** Everything that runs need. */
 type Machine = typeof MachineModule
@@ -85,6 +83,36 @@ export class OpenHarness<Output = string, Deps = unknown> implements AsyncDispos
   /** Begins a run and yields its events. Throws for invalid arguments, and on a closed harness. */
   stream(prompt: Prompt, options: RunOptions<Deps> = {}): HarnessStream<Output> {
     return openStream(this.#begin(prompt, options as RunOptions, true))
+  }
+
+  /**
+   * Runs a prompt for each row and yields the outcomes in the order in which the runs end; a run that fails is an outcome. Rows are
+   * taken as runs begin, and runs begin as outcomes are read: at most `concurrency` runs are in progress or unread.
+   * Leaving the loop cancels the rest. A row with a `runId` whose run the log has continues that run (`ifExists`), so a batch that was
+   * interrupted can be repeated. Once the budget is too small for a request, no further rows begin. Throws for invalid arguments; the iteration throws
+   * what `rows` or `onProgress` throws, and `cancelled` after `signal`.
+   *
+   * @example
+   * for await (const row of harness.map(tickets, ({ id, text }) => ({ prompt: text, runId: `ticket_${id}` }))) {
+   *   console.log(row.item.id, row.status === 'completed' ? row.result.output : row.status)
+   * }
+   */
+  map<Item>(
+    rows: Iterable<Item> | AsyncIterable<Item>,
+    toRun: RowMapper<Item, Deps>,
+    options: MapOptions = {},
+  ): AsyncIterable<MappedRow<Item, Output>> {
+    this.#assertOpen()
+    const { budget = this.#config.budget, ...parsed } = parseMapOptions(rows, toRun, options)
+    const start = (prompt: Prompt, given: RunOptions<Deps>): Promise<HarnessResult<Output>> => this.run(prompt, given)
+    const newRunId = (): string => this.#newRunId()
+    const load = this.#load.bind(this)
+    return {
+      [Symbol.asyncIterator]: async function* () {
+        const { machine } = await load()
+        yield* machine.mapRows({ rows, toRun, start, newRunId }, { ...parsed, ...(budget !== null && { budget }) })
+      },
+    }
   }
 
   /**
@@ -289,8 +317,9 @@ export class OpenHarness<Output = string, Deps = unknown> implements AsyncDispos
     const log = options.log ?? this.#config.log
     const runId = options.runId ?? this.#newRunId()
     const history = parseHistory(options.history ?? [], this.#config.signingKey)
-    const fresh = { prompt: parsePrompt(prompt), history, metadata: options.metadata ?? {} }
-    return this.#open(options, { runId, log, streamed, launch: ({ freshLaunch }) => freshLaunch(fresh, log) })
+    const { ifExists = 'fail', metadata = null } = options
+    const prompted = { runId, prompt: parsePrompt(prompt), history, metadata, ifExists }
+    return this.#open(options, { runId, log, streamed, launch: ({ promptedLaunch }) => promptedLaunch(prompted, log) })
   }
 
   #beginResumed(

@@ -34,7 +34,9 @@ import {
 } from '../util/shape.js'
 import { LONGEST_TIMER_MS } from '../util/timeout.js'
 import type { PartialFields, Shape } from '../util/shape.js'
+import { budget } from '../money/budget.js'
 import { prices } from './price-shape.js'
+import type { MapOptions } from './map.js'
 import type { FollowOptions } from '../run/log/log.js'
 import type {
   BuiltinToolName,
@@ -117,6 +119,7 @@ const HARNESS = partial<HarnessOptions<unknown>>(
     settings,
     signingKey,
     prices,
+    budget,
     tools,
     log,
     outputMode,
@@ -156,11 +159,12 @@ export function parseHarnessOptions<Output>(given: HarnessOptions<Output>): Harn
   return options as HarnessOptions<Output>
 }
 
-type SharedOptions = Omit<RunOptions, 'history' | 'runId'>
+type SharedOptions = Omit<RunOptions, 'history' | 'runId' | 'ifExists'>
 
 const SHARED: PartialFields<SharedOptions> = {
   ...BUDGETS,
   use,
+  budget,
   deps: anything(),
   metadata,
   model,
@@ -173,7 +177,8 @@ const SHARED: PartialFields<SharedOptions> = {
   input: having('an input port, made by `inputPort()`', 'send'),
 }
 
-const RUN = partial<RunOptions>({ ...SHARED, history: anything(), runId }, RUN_NAMES)
+const ifExists = oneOf('fail', 'continue', 'retry')
+const RUN = partial<RunOptions>({ ...SHARED, history: anything(), runId, ifExists }, RUN_NAMES)
 const RESUME = partial<ResumeOptions>({ ...SHARED, configPolicy: oneOf('same', 'compatible', 'any') }, RUN_NAMES)
 
 const FORK = partial<ForkOptions>(
@@ -197,6 +202,13 @@ const CLOSE = partial<CloseOptions>({
   timeoutMs: integer(0, LONGEST_TIMER_MS),
 })
 const CANCEL = partial<Pick<RunOptions, 'log'>>({ log })
+const MAP = partial<MapOptions>({
+  concurrency: integer(1),
+  budget,
+  signal: abortSignal,
+  onProgress: functionOf(),
+  ifExists,
+})
 const FOLLOW = partial<FollowOptions>({ after: integer(0), signal: abortSignal })
 
 /** Options with their metadata as plain JSON. */
@@ -204,7 +216,10 @@ export type Parsed<Options> = Omit<Options, 'metadata'> & { readonly metadata?: 
 
 /** A copy of the options of a run. Throws `invalid_options`. */
 export function parseRunOptions(given: RunOptions): Parsed<RunOptions> {
-  return checkReference(parse(RUN, given, 'a run')) as Parsed<RunOptions>
+  const options = checkReference(parse(RUN, given, 'a run')) as Parsed<RunOptions>
+  const { ifExists = 'fail' } = options
+  if (ifExists === 'fail' || options.runId !== undefined) return options
+  throw invalidOptions(`\`ifExists: '${ifExists}'\` needs the \`runId\` of the run that may exist.`)
 }
 
 /** The same for a run that continues. */
@@ -230,6 +245,15 @@ export function parseCloseOptions(given: CloseOptions): CloseOptions {
 
 export function parseCancelOptions(given: Pick<RunOptions, 'log'>): Pick<RunOptions, 'log'> {
   return parse(CANCEL, given, '`cancel`')
+}
+
+/** Checks the arguments of `map`. Throws `invalid_options`. */
+export function parseMapOptions(rows: unknown, toRun: unknown, given: MapOptions): MapOptions {
+  if (typeof rows !== 'object' || rows === null || !(Symbol.iterator in rows || Symbol.asyncIterator in rows))
+    throw invalidOptions(`Expected the rows of \`map\` to be a list or another iterable, got ${shown(rows)}.`)
+  if (typeof toRun !== 'function')
+    throw invalidOptions(`Expected a function that gives the run of a row, got ${shown(toRun)}.`)
+  return parse(MAP, given, '`map`')
 }
 
 export function parseFollowOptions(given: FollowOptions): FollowOptions {

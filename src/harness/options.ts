@@ -1,5 +1,7 @@
+import type { ContentPart } from '../contracts/entry.js'
 import type { BudgetOptions } from '../contracts/limits.js'
 import type { Model, ModelSettings, StructuredOutputMode } from '../contracts/model.js'
+import type { Budget } from '../money/budget.js'
 import type { Prices } from '../money/prices.js'
 import type { ModelRef } from '../contracts/model-reference.js'
 import type { ConfigPolicy } from '../run/machine/config-digest.js'
@@ -19,6 +21,9 @@ import type { OutputType, OutputValidator } from '../tools/output-type.js'
 import type { SubagentSpec } from '../tools/subagent-options.js'
 import type { ToolSource, ToolSpec } from '../tools/spec.js'
 import type { JsonObject } from '../util/json.js'
+
+/** A prompt: a string, or parts, which can be images and files. */
+export type Prompt = string | readonly ContentPart[]
 
 /** Tools that a harness can be given by name. */
 export type BuiltinToolName = (typeof BUILTIN_TOOL_NAMES)[number]
@@ -78,10 +83,12 @@ export interface HarnessOptions<Output = string, Deps = unknown> extends BudgetO
   /** Corrective requests after an invalid answer. Default 1. */
   readonly outputRetries?: number | undefined
   /**
-   * Prices of models, in addition to the known ones. Runs are priced if this or `limits.costUsd` is given, `{}` included:
-   * `usage.costUsd`.
+   * Prices of models, in addition to the known ones: `usage.costUsd` is the cost of a run, null if a price is unknown. `false`:
+   * costs are not counted, unless `limits.costUsd` or `budget` needs them. Default: the known prices.
    */
-  readonly prices?: Prices | undefined
+  readonly prices?: Prices | false | undefined
+  /** Money that all runs of the harness share, perhaps with runs of others. Default: none. */
+  readonly budget?: Budget | undefined
   /**
    * Turns in a row in which the retryable failures of one tool are allowed: invalid arguments and `ModelRetry`. Several
    * failures of a tool in one turn count once. Default 3.
@@ -120,6 +127,15 @@ export interface RunOptions<Deps = unknown> extends BudgetOptions {
   readonly history?: History | null | undefined
   /** Default: `run_` and 32 hex digits. */
   readonly runId?: string | undefined
+  /**
+   * If the log has a run of this `runId`: `fail` rejects with `run_exists`; `continue` gives the result or error of a run that
+   * has ended and the pause of one that waits, and recovers an interrupted one; `retry` is the same, but continues a run that
+   * failed or was cancelled. The prompt and `history` are then those of the stored run. Without such a run, all begin it.
+   * Default `fail`. The others need `runId`.
+   */
+  readonly ifExists?: 'fail' | 'continue' | 'retry' | undefined
+  /** Money that the run shares with others, instead of the budget of the harness. */
+  readonly budget?: Budget | undefined
   /** Extensions for this run alone, outside all others. `close` of these is not called. Default: none. */
   readonly use?: readonly Extension<never>[] | undefined
   /** Data of the host, passed to tools, hooks and the log; never to the model. */
@@ -145,7 +161,7 @@ export interface RunOptions<Deps = unknown> extends BudgetOptions {
 }
 
 /** Options of a run that continues. */
-export interface ResumeOptions<Deps = unknown> extends Omit<RunOptions<Deps>, 'history' | 'runId'> {
+export interface ResumeOptions<Deps = unknown> extends Omit<RunOptions<Deps>, 'history' | 'runId' | 'ifExists'> {
   /**
    * The configuration with which the run may continue: the same one (`same`); any in which the tools of open calls are
    * unchanged (`compatible`, the default); any (`any`).
@@ -184,4 +200,4 @@ export interface ReplayOptions<Deps = unknown> extends Pick<RunOptions<Deps>, 't
 }
 
 /** Options of a run that continues a recorded one. */
-export interface ForkOptions<Deps = unknown> extends Omit<RunOptions<Deps>, 'history'>, ForkEffects {}
+export interface ForkOptions<Deps = unknown> extends Omit<RunOptions<Deps>, 'history' | 'ifExists'>, ForkEffects {}

@@ -1,9 +1,8 @@
 import type { Price, PriceTier, Rates } from '../money/price.js'
 import type { Prices } from '../money/prices.js'
-import { integer, leaf, list, object, optional, partial, record } from '../util/shape.js'
+import { dollars, either, integer, list, object, oneOf, optional, partial, record } from '../util/shape.js'
 import type { Fields } from '../util/shape.js'
 
-const dollars = leaf<number>('US dollars from 0 up', (value) => Number.isFinite(value) && Number(value) >= 0)
 const RATES: Fields<Rates> = {
   inputPerMillion: dollars,
   outputPerMillion: dollars,
@@ -18,4 +17,4 @@ const price = object<Price>({
   tiers: optional(list(object<PriceTier>({ ...RATES, aboveInputTokens: integer(0) }))),
 })
 
-export const prices = partial<Prices>({ models: record(price), unknown: price })
+export const prices = either(oneOf(false), partial<Prices>({ models: record(price), unknown: price }))

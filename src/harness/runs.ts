@@ -20,6 +20,7 @@ import { cancelChildren, cancelStored } from '../run/resume/cancel.js'
 import type { CancelMeans } from '../run/resume/cancel.js'
 import { SeamSet } from '../run/extension/seam-set.js'
 import { inline } from '../run/resume/history.js'
+import { purseOf } from '../money/budget.js'
 import { loadChild } from '../run/core/load.js'
 import { EventQueue } from '../run/stream/queue.js'
 import type { RunLog } from '../run/log/log.js'
@@ -65,10 +66,12 @@ export class Launcher<Output> {
   ): Promise<HarnessResult<Output>> {
     const { runId, options, log, queue, childQueue, abort } = run
     const depsFor = depsOf(options, this.#config)
+    const { budget = this.#config.budget } = options
     const seams = this.#config.seams.with(options.use)
     const context = this.#context({
       ...{ runId, parent: null, metadata, log, queue, childQueue, abort, opening, seams },
       ...(depsFor !== null && { depsFor }),
+      outerPurse: budget === null ? null : purseOf(budget),
     })
     const warn = (message: string): void => context.emitLive('warning', { message })
     const model = chosenModel(options, this.#config)

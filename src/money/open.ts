@@ -4,6 +4,7 @@ import { inDollars, inMicroDollars } from './price.js'
 import { priceOf } from './prices.js'
 import type { Prices } from './prices.js'
 import { Purse } from './purse.js'
+import type { Shortage } from './purse.js'
 import { Spending } from './spending.js'
 
 export interface SpendingSetup {
@@ -13,13 +14,13 @@ export interface SpendingSetup {
   readonly limitUsd: number | null
   /** Spent by the run before, in US dollars. */
   readonly spentUsd: number
-  /** The purse of the run above. */
+  /** The purse of the run above, or the budget of the run. */
   readonly outer: Purse | null
-  /** The error of a request that could exceed a limit; both in US dollars. */
-  readonly stop: (limitUsd: number, neededUsd: number) => Error
+  /** The error of a request that could exceed a limit; amounts are in US dollars. */
+  readonly stop: (shortage: Shortage) => Error
 }
 
-/** The money of a run. Throws `invalid_options` for a limit that cannot be kept, since the model has no known price. */
+/** The money of a run with a limit. Throws `invalid_options` for a limit that cannot be kept, since the model has no known price. */
 export async function openSpending({
   model,
   prices,
@@ -29,21 +30,21 @@ export async function openSpending({
   stop,
 }: SpendingSetup): Promise<Spending> {
   const price = await priceOf(model, prices)
+  if (price === null) throw unknownPrice(model, limitUsd === null ? 'the budget' : '`limits.costUsd`')
   const limit = limitUsd === null ? null : inMicroDollars(limitUsd)
   const purse = new Purse(limit, { outer, spent: inMicroDollars(spentUsd) })
-  if (price === null && purse.isLimited) throw unknownPrice(model)
   return new Spending(purse, {
     price,
     modelCap: model.capabilities.maxOutputTokens,
     cachesLong: model.capabilities.longCacheWrites !== false,
-    stop: ({ limit: allowed, needed }) => stop(inDollars(allowed), inDollars(needed)),
+    stop: (short) => stop({ ...short, limit: inDollars(short.limit), needed: inDollars(short.needed) }),
   })
 }
 
-function unknownPrice({ provider, id }: Model): HarnessError {
+function unknownPrice({ provider, id }: Model, limit: string): HarnessError {
   const name = `${provider}:${id}`
   return new HarnessError(
     'invalid_options',
-    `\`limits.costUsd\` cannot be kept: no price is known for \`${name}\`. Give one as \`prices: { models: { '${name}': { inputPerMillion, outputPerMillion } } }\`, or a highest price for all such models as \`prices: { unknown: { … } }\`.`,
+    `${limit} cannot be kept: no price is known for \`${name}\`. Give one as \`prices: { models: { '${name}': { inputPerMillion, outputPerMillion } } }\`, or a highest price for all such models as \`prices: { unknown: { … } }\`.`,
   )
 }

@@ -36,24 +36,35 @@ export function inMicroDollars(dollars: number): number {
   return Math.floor(Number((dollars * MICRO).toPrecision(15)))
 }
 
-/** Cost of a reply, in whole micro-dollars, rounded up; null if the provider did not report its tokens. */
+/**
+ * Cost of a reply, in whole micro-dollars, rounded up; null if the provider did not report its tokens. Dollars per million
+ * tokens are micro-dollars per token: as whole pico-dollars, products with tokens are exact.
+ */
 export function costOf(price: Price, usage: TokenUsage): number | null {
   const { inputTokens, outputTokens } = usage
   if (inputTokens === null || outputTokens === null) return null
+  // The tier with the highest threshold that the request is above.
+  let rates: Rates = price
+  let threshold = -1
+  for (const tier of price.tiers ?? []) {
+    if (inputTokens <= tier.aboveInputTokens || tier.aboveInputTokens <= threshold) continue
+    rates = tier
+    threshold = tier.aboveInputTokens
+  }
   const read = Math.min(usage.cacheReadTokens ?? 0, inputTokens)
   const written = Math.min(usage.cacheWriteTokens ?? 0, inputTokens - read)
   const long = Math.min(usage.longCacheWriteTokens ?? 0, written)
   const thought = Math.min(usage.reasoningTokens ?? 0, outputTokens)
-  const rates = ratesAt(price, inputTokens)
   const { inputPerMillion: input, outputPerMillion: output } = rates
   const write = rates.cacheWritePerMillion ?? input
-  return wholeMicros(
-    (inputTokens - read - written) * pico(input) +
-      read * pico(rates.cacheReadPerMillion ?? input) +
-      (written - long) * pico(write) +
-      long * pico(rates.longCacheWritePerMillion ?? write) +
-      (outputTokens - thought) * pico(output) +
-      thought * pico(rates.reasoningPerMillion ?? output),
+  return Math.ceil(
+    ((inputTokens - read - written) * Math.round(input * MICRO) +
+      read * Math.round((rates.cacheReadPerMillion ?? input) * MICRO) +
+      (written - long) * Math.round(write * MICRO) +
+      long * Math.round((rates.longCacheWritePerMillion ?? write) * MICRO) +
+      (outputTokens - thought) * Math.round(output * MICRO) +
+      thought * Math.round((rates.reasoningPerMillion ?? output) * MICRO)) /
+      MICRO,
   )
 }
 
@@ -91,17 +102,7 @@ function highestRates(price: Price, inputTokens: number): { readonly input: numb
   return { input: pico(Math.max(...inputs)), output: pico(Math.max(...outputs)) }
 }
 
-/** The tier with the highest threshold that the request is above. */
-function ratesAt(price: Price, inputTokens: number): Rates {
-  return (price.tiers ?? [])
-    .filter(({ aboveInputTokens }) => inputTokens > aboveInputTokens)
-    .reduce<Rates & { readonly aboveInputTokens: number }>(
-      (highest, tier) => (tier.aboveInputTokens > highest.aboveInputTokens ? tier : highest),
-      { ...price, aboveInputTokens: -1 },
-    )
-}
-
-/** Dollars per million tokens are micro-dollars per token; as whole pico-dollars, products with tokens are exact. */
+/** Dollars per million tokens as whole pico-dollars per token. */
 function pico(perMillion: number): number {
   return Math.round(perMillion * MICRO)
 }

@@ -5,6 +5,8 @@ export interface Shortage {
   readonly limit: number
   /** The least that would have been spent with it. */
   readonly needed: number
+  /** The limit is that of a budget, not of a run. */
+  readonly isBudget: boolean
 }
 
 /** Money that is reserved for a request. */
@@ -21,6 +23,15 @@ interface Waiter {
   readonly done: (answer: Hold | Shortage) => void
 }
 
+export interface PurseOptions {
+  /** The purse of the run above, or the budget that the run shares with others. */
+  readonly outer?: Purse | null
+  /** Spent before; `outer` is charged with it separately. */
+  readonly spent?: number
+  /** It belongs to no run. */
+  readonly isBudget?: boolean
+}
+
 /**
  * The money of a run and of all runs below it, which spend from it at the same time: the most that a request may cost is
  * held before it and settled after it, so that together they never exceed the limit. Amounts are whole micro-dollars.
@@ -30,31 +41,36 @@ export class Purse {
   readonly #chain: readonly Purse[]
   /** Requests that wait for the holds of others, in order; shared by all purses of a tree. */
   readonly #waiters: Waiter[]
+  readonly #isBudget: boolean
   #spent: number
   #held = 0
+  #shortages = 0
 
-  /**
-   * `limit` null: as much as `outer`, the purse of the run above, has. `spent`: by this run before; `outer` is charged with it
-   * separately.
-   */
-  constructor(limit: number | null, { outer = null, spent = 0 }: { outer?: Purse | null; spent?: number } = {}) {
+  /** `limit` null: as much as `outer` has. */
+  constructor(limit: number | null, { outer = null, spent = 0, isBudget = false }: PurseOptions = {}) {
     this.#limit = limit ?? Infinity
+    this.#isBudget = isBudget
     this.#spent = spent
     this.#chain = [this, ...(outer === null ? [] : outer.#chain)]
     this.#waiters = outer === null ? [] : outer.#waiters
   }
 
-  get isLimited(): boolean {
-    return this.#chain.some((purse) => purse.#limit !== Infinity)
+  get limit(): number {
+    return this.#limit
   }
 
   get spent(): number {
     return this.#spent
   }
 
-  /** Counts an amount that was spent without a hold. */
-  charge(amount: number): void {
-    for (const purse of this.#chain) purse.#spent += amount
+  /** How many requests were refused because this purse had too little. */
+  get shortages(): number {
+    return this.#shortages
+  }
+
+  /** Counts an amount that a run has spent before, by its log. A budget counts only what is spent from it in this process. */
+  chargeEarlier(amount: number): void {
+    for (const purse of this.#chain) if (!purse.#isBudget) purse.#spent += amount
   }
 
   /**
@@ -98,7 +114,8 @@ export class Purse {
     if (short.some((purse) => purse.#held > 0)) return null
     const tightest = short.reduce((one, other) => (other.#left < one.#left ? other : one))
     if (tightest.#left >= least) return this.#take(tightest.#left)
-    return { limit: tightest.#limit, needed: tightest.#spent + least }
+    tightest.#shortages += 1
+    return { limit: tightest.#limit, needed: tightest.#spent + least, isBudget: tightest.#isBudget }
   }
 
   get #left(): number {

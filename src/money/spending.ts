@@ -27,8 +27,7 @@ export interface PaidReply<Turn> {
 }
 
 export interface SpendingOptions {
-  /** Null: the model has none, and nothing limits the purse. */
-  readonly price: Price | null
+  readonly price: Price
   /** The model may cache prompts for an hour without a setting. */
   readonly cachesLong: boolean
   /** Tokens of a reply where settings name none. */
@@ -37,7 +36,7 @@ export interface SpendingOptions {
   readonly stop: (shortage: Shortage) => Error
 }
 
-/** Pays for the requests of one run. */
+/** Pays for the requests of one run with a limit. */
 export class Spending {
   readonly purse: Purse
   readonly #options: SpendingOptions
@@ -55,13 +54,6 @@ export class Spending {
   /** Rejects, before anything is asked, when the request could pass a limit. */
   async pay<Turn extends Pick<ModelTurn, 'entry'>>(request: PricedRequest<Turn>): Promise<PaidReply<Turn>> {
     const { price, stop } = this.#options
-    if (price === null) return { turn: await request.ask(null), cost: null }
-    if (!this.purse.isLimited) {
-      const turn = await request.ask(null)
-      const cost = costOf(price, turn.entry.usage)
-      this.purse.charge(cost ?? 0)
-      return { turn, cost }
-    }
     const input = this.#inputBound(request)
     const highest = this.#highestPrice(price, request.constants)
     const { most, least } = this.#caps(request.constants)

@@ -59,6 +59,11 @@ export function number(least = -Infinity, most = Infinity): Shape<number> {
   return leaf(`a number${range(least, most)}`, fits)
 }
 
+export const dollars: Shape<number> = leaf(
+  'US dollars from 0 up',
+  (value) => Number.isFinite(value) && Number(value) >= 0,
+)
+
 /** A time that a timer of the platform can wait. */
 export const milliseconds: Shape<number> = integer(1, LONGEST_TIMER_MS)
 

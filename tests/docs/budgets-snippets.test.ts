@@ -31,6 +31,10 @@ const PROGRAMS: Readonly<Record<string, [(provider: ScriptedProvider) => unknown
     (provider) => provider.replies(search).says('One does.', { usage }),
     'It cost $0.006; on gpt-5 it would have cost $0.0045.',
   ],
+  'batch.ts': [
+    (provider) => provider.says('billing', { usage }).says('shipping', { usage }),
+    '1 billing\n2 shipping\n$0.006 of $5',
+  ],
   'stall.ts': [
     (provider) => {
       for (let turn = 0; turn < 4; turn++) provider.calls('search', { query: 'due' })

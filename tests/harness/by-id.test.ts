@@ -259,3 +259,37 @@ describe('a stream', () => {
     expect((await stream.result).text).toBe('Done.')
   })
 })
+
+describe('`ifExists` decides what happens to a prompt whose run the log has', () => {
+  test('`fail` rejects, `continue` gives the stored result, and without a run all begin one', async () => {
+    const log = memoryLog()
+    const model = new ScriptedModel().says('One.').says('Two.')
+    const harness = harnessOf({ model, log })
+    expect((await harness.run('Go.', { runId: 'a', ifExists: 'continue' })).text).toBe('One.')
+    expect((await harness.run('Go.', { runId: 'b', ifExists: 'retry' })).text).toBe('Two.')
+    expect((await failureOf(harness.run('Go.', { runId: 'a' }))).code).toBe('run_exists')
+    expect((await harness.run('Other.', { runId: 'a', ifExists: 'continue' })).text).toBe('One.')
+    expect(model.heard).toHaveLength(2)
+  })
+
+  test('`continue` gives the pause of a run that waits, and the error of one that failed; `retry` continues it', async () => {
+    const log = memoryLog()
+    const pay = tool('pay', () => 'ok', { requiresApproval: true })
+    const model = new ScriptedModel().calls('pay').fails(new Error('Down.')).says('Done.')
+    const harness = harnessOf({ model, log, tools: [pay] })
+    const begun = await harness.run('Go.', { runId: 'a', ifExists: 'continue' })
+    const again = await harness.run('Go.', { runId: 'a', ifExists: 'continue', metadata: { attempt: 2 } })
+    expect([again.status, again.pending]).toEqual(['paused', begun.pending])
+    const failed = await failureOf(harness.run('Go.', { runId: 'b', ifExists: 'continue' }))
+    expect((await failureOf(harness.run('Go.', { runId: 'b', ifExists: 'continue' }))).message).toBe(failed.message)
+    const retried = await harness.run('Go.', { runId: 'b', ifExists: 'retry', metadata: { attempt: 2 } })
+    expect(retried.text).toBe('Done.')
+    expect((await log.inspect({ kind: 'run', id: 'b' }))?.metadata).toEqual({ attempt: 2 })
+  })
+
+  test('it needs the id of the run', async () => {
+    expect(
+      (await failureOf(harnessOf({ model: new ScriptedModel() }).run('Go.', { ifExists: 'continue' }))).message,
+    ).toBe("`ifExists: 'continue'` needs the `runId` of the run that may exist.")
+  })
+})

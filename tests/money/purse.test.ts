@@ -34,7 +34,7 @@ describe('a purse', () => {
   test('returns the rest if it suffices, and reports the shortage if it does not', async () => {
     const purse = new Purse(100, { spent: 70 })
     held(await purse.hold({ most: 60, least: 20 }, NEVER)).settle(25)
-    expect(await purse.hold({ most: 60, least: 20 }, NEVER)).toEqual({ limit: 100, needed: 115 })
+    expect(await purse.hold({ most: 60, least: 20 }, NEVER)).toEqual({ limit: 100, needed: 115, isBudget: false })
   })
 
   test('queues, in order, requests that need money others hold', async () => {
@@ -47,7 +47,7 @@ describe('a purse', () => {
     const got = held(await second)
     expect(await now(third)).toBeNull()
     got.settle(50)
-    expect(await third).toEqual({ limit: 100, needed: 130 })
+    expect(await third).toEqual({ limit: 100, needed: 130, isBudget: false })
   })
 
   test('forgets one that is aborted while it waits', async () => {
@@ -65,15 +65,9 @@ describe('a purse', () => {
   test("of a child takes from its parent's, and each keeps its own limit", async () => {
     const parent = new Purse(100)
     const [child, other] = [new Purse(40, { outer: parent }), new Purse(null, { outer: parent })]
-    expect([parent.isLimited, child.isLimited, other.isLimited, new Purse(null).isLimited]).toEqual([
-      true,
-      true,
-      true,
-      false,
-    ])
-    expect(await child.hold({ most: 50, least: 41 }, NEVER)).toEqual({ limit: 40, needed: 41 })
+    expect(await child.hold({ most: 50, least: 41 }, NEVER)).toEqual({ limit: 40, needed: 41, isBudget: false })
     held(await child.hold({ most: 40, least: 40 }, NEVER)).settle(40)
-    expect(await other.hold({ most: 70, least: 61 }, NEVER)).toEqual({ limit: 100, needed: 101 })
+    expect(await other.hold({ most: 70, least: 61 }, NEVER)).toEqual({ limit: 100, needed: 101, isBudget: false })
     expect([parent.spent, child.spent, other.spent]).toEqual([40, 40, 0])
     expect(held(await other.hold({ most: 70, least: 10 }, NEVER)).amount).toBe(60)
   })

@@ -12,7 +12,7 @@ async function heldPerToken(options: AnthropicOptions, settings: ModelSettings):
   const model = anthropic('claude-sonnet-5', { apiKey: 'k', ...options })
   const spending = await openSpending({
     ...{ model, prices: { unknown: PRICE, models: { [model.id]: PRICE } }, limitUsd: 1, spentUsd: 0, outer: null },
-    stop: (_limit, needed) => new Error(`${needed}`),
+    stop: ({ needed }) => new Error(`${needed}`),
   })
   const constants = { instructions: 'x'.repeat(1_000_000 - 1024 - 9), tools: [], structuredOutput: null, settings }
   const ask = (): never => {

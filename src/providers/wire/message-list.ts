@@ -1,7 +1,7 @@
-import type { JsonObject } from '../../util/json.js'
+import { isObject } from '../../util/json.js'
+import type { JsonObject, JsonValue } from '../../util/json.js'
 import type { Transport } from '../http/wire.js'
 import { without } from './read.js'
-import { wellFormedJson, wellFormedText } from './well-formed.js'
 
 /**
  * The messages of a conversation, in the form that the transport expects. Bytes are only appended: each message is
@@ -79,3 +79,34 @@ export class MessageList {
 const COMMA = 0x2c
 /** Initial size of the buffer, in bytes. */
 const SMALLEST = 4096
+
+/** `body` as JSON text, with `\ufffd` in place of each half of a surrogate pair. */
+function wellFormedText(body: JsonObject): string {
+  const text = JSON.stringify(body)
+  return MAYBE_HALF.test(text) ? JSON.stringify(wellFormedJson(body)) : text
+}
+
+/** The escape with which `JSON.stringify` writes half of a pair. A string may also contain it literally. */
+const MAYBE_HALF = /\\ud[89a-f]/
+
+/** `value` with `\ufffd` in place of each half of a surrogate pair; the same value if there is none. */
+function wellFormedJson<T extends JsonValue>(value: T): T
+function wellFormedJson(value: JsonValue): JsonValue {
+  if (typeof value === 'string') return value.toWellFormed()
+  if (Array.isArray(value)) return listOf(value as JsonValue[])
+  return isObject(value) ? objectOf(value) : value
+}
+
+function listOf(list: readonly JsonValue[]): readonly JsonValue[] {
+  const items = list.map((item) => wellFormedJson(item))
+  return items.some((item, index) => item !== list[index]) ? items : list
+}
+
+function objectOf(object: JsonObject): JsonObject {
+  const members = Object.entries(object)
+  const formed = members.map(([name, value]) => {
+    return [name.toWellFormed(), value === undefined ? value : wellFormedJson(value)] as const
+  })
+  const isChanged = formed.some(([name, value], index) => name !== members[index]?.[0] || value !== members[index][1])
+  return isChanged ? Object.fromEntries(formed) : object
+}

@@ -19,7 +19,8 @@ export class RunStopped extends Error {
 export function failureError(failure: Failure): { readonly error: HarnessError; readonly limit: Breach | null } {
   switch (failure.kind) {
     case 'limit': {
-      return { error: new HarnessError('limit_reached', limitMessage(failure.breach)), limit: failure.breach }
+      const { breach, isBudget } = failure
+      return { error: new HarnessError('limit_reached', limitMessage(breach, isBudget)), limit: breach }
     }
     case 'tool_retries': {
       const { toolName, budget, count } = failure
@@ -39,7 +40,8 @@ export function failureError(failure: Failure): { readonly error: HarnessError; 
   }
 }
 
-function limitMessage({ kind, limit, count }: Breach): string {
+function limitMessage({ kind, limit, count }: Breach, isBudget = false): string {
+  if (isBudget) return `The budget of $${limit} is used up: with the next request, $${count} would be needed.`
   if (kind === 'stall') return `The run was stopped: ${count} turns in a row brought nothing new.`
   const isNeeded = kind === 'cost_usd' && count > limit
   const used =

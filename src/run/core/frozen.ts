@@ -1,4 +1,5 @@
 import type { Model, ModelSession, RequestConstants } from '../../contracts/model.js'
+import type { Price } from '../../money/price.js'
 import type { Spending } from '../../money/spending.js'
 import type { OutputFormat } from '../../output/format.js'
 import type { ToolSpec } from '../../tools/spec.js'
@@ -26,8 +27,10 @@ export interface Frozen {
   /** The tools that can be called, by name. */
   readonly tools: ReadonlyMap<string, ToolSpec>
   readonly output: OutputFormat | null
-  /** Null if costs are not counted. */
+  /** Pays for the requests; null without a limit of money. */
   readonly spending: Spending | null
+  /** The price by which replies are counted if there is no limit; null if they are not. */
+  readonly price: Promise<Price | null> | null
   readonly input: InputPort | null
   /** Deltas are emitted. */
   readonly deltas: boolean

@@ -101,25 +101,6 @@ export interface LogStore {
   readonly outlives: boolean
 }
 
-/**
- * The number of the last of `events`, which must follow `lastSeq` without gaps. An empty log takes events from any number
- * on: a run that is resumed from a stored state continues in a log that has not seen its beginning.
- */
-export function lastSeqOf(ref: LogRef, lastSeq: number, events: readonly LogEvent[]): number {
-  let last = lastSeq
-  for (const { seq } of events) {
-    if (last !== 0 && seq !== last + 1) throw doesNotFollow(ref, last, seq)
-    last = seq
-  }
-  return last
-}
-
-/** The rejection of events that do not follow the last one; of a second run with one id, they start at 1 again. */
-function doesNotFollow(ref: LogRef, lastSeq: number, seq: number): HarnessError {
-  const message = `The log of ${nameOf(ref)} ends with event ${lastSeq}: it does not take event ${seq}.`
-  return new HarnessError(seq === 1 && ref.kind === 'run' ? 'run_exists' : 'store_failure', message)
-}
-
 /** The rejection of an append by another process than the log's owner. */
 export function ownedByAnother(ref: LogRef, owner: string | undefined): HarnessError {
   const message =

@@ -9,12 +9,13 @@ import type { Prepared } from './start.js'
 export async function freeze(
   context: RunContext,
   plan: RunPlan,
-  { model, output, rules, spending }: Prepared,
+  { model, output, rules, money }: Prepared,
 ): Promise<Frozen> {
   const { settings, input, deltas, sequential, root, policies, readAnswer, refreshOffer } = plan
   let offer = await plan.loadOffer(context.signal)
   const frozen: { -readonly [Member in keyof Frozen]: Frozen[Member] } = {
-    ...{ model, session: model.openSession(), output, spending, input, deltas, sequential, root, readAnswer },
+    ...{ model, session: model.openSession(), output, input, deltas, sequential, root, readAnswer },
+    ...money,
     ...offered(offer),
     policies: [...policies, ...context.seams.policies],
     marks: plan.marksFor(rules),

@@ -22,6 +22,7 @@ import { isLastReply } from '../machine/decide.js'
 import { ToolBatchExecutor } from '../calls/batch.js'
 import { OtherRuns } from '../children/other-runs.js'
 import type { Work } from '../../util/wrapped.js'
+import { costOf } from '../../money/price.js'
 import type { PaidReply } from '../../money/spending.js'
 import { askingOf } from './asking.js'
 import type { Request } from './asking.js'
@@ -141,11 +142,13 @@ export class LiveEffects implements Effects {
   /** The next reply, and its meaning. */
   async #answered(requestKind: RequestKind): Promise<Answered> {
     const { state, signal } = this.#context
-    const { tools, constants, model, output } = this.#frozen
+    const { tools, constants, model, output, price } = this.#frozen
     const { entries: transcript, generation } = viewOf(state)
     const asked = { requestKind, transcript, generation, constants, signal, maxOutputTokens: null }
-    const { turn: reply, cost } = await this.#ask(asked)
+    const { turn: reply, cost: paid } = await this.#ask(asked)
     const read = await readTurn(reply, model, { tools, ids: this.#ids })
+    const rates = price === null ? null : await price
+    const cost = rates === null ? paid : costOf(rates, reply.entry.usage)
     const isLast = read.calls.length > 1 && output?.mode === 'tool' && isLastReply(state, reply.entry, cost)
     const context = { ...this.#outputContext, transcript: state.transcript }
     const resolved = await resolveTurn({ ...read, isLast }, output, context)

@@ -1,5 +1,7 @@
 import type { Model } from '../../contracts/model.js'
-import { openSpending as open } from '../../money/open.js'
+import { openSpending } from '../../money/open.js'
+import type { Price } from '../../money/price.js'
+import { priceOf } from '../../money/prices.js'
 import type { Spending } from '../../money/spending.js'
 import type { RunContext } from '../core/context.js'
 import { RunStopped } from '../core/failure.js'
@@ -7,21 +9,38 @@ import type { RunPlan } from '../core/plan.js'
 import type { RunRules } from '../machine/rules.js'
 import type { RunState } from '../machine/state.js'
 
-/** The money of a new run, or of one that continues from `state`; null if costs are not counted. */
-export async function openSpending(
+/** The money of a run: limited, only counted, or neither. */
+export interface RunMoney {
+  /** Null without a limit. */
+  readonly spending: Spending | null
+  /**
+   * The price of the model, looked up while the first request is in progress; null inside if it is unknown. Null if costs are
+   * not counted, or are by `spending`.
+   */
+  readonly price: Promise<Price | null> | null
+}
+
+/** The money of a new run, or of one that continues from `state`. */
+export async function openMoney(
   { recording, outerPurse }: RunContext,
   { prices }: RunPlan,
   { model, rules, state }: { readonly model: Model; readonly rules: RunRules; readonly state: RunState | null },
-): Promise<Spending | null> {
+): Promise<RunMoney> {
   const { costUsd: limitUsd } = rules.limits
   // The costs of recorded replies are in the recording.
-  if (recording !== null || (limitUsd === null && prices === null && outerPurse === null)) return null
-  return open({
+  if (recording !== null) return { spending: null, price: null }
+  if (limitUsd === null && outerPurse === null) {
+    // A price that cannot be looked up is unknown.
+    return { spending: null, price: prices === null ? null : priceOf(model, prices).catch(() => null) }
+  }
+  const spending = await openSpending({
     model,
     prices: prices ?? {},
     limitUsd,
     spentUsd: state?.usage.costUsd ?? 0,
     outer: outerPurse,
-    stop: (limit, count) => new RunStopped({ kind: 'limit', breach: { kind: 'cost_usd', limit, count } }),
+    stop: ({ limit, needed, isBudget }) =>
+      new RunStopped({ kind: 'limit', breach: { kind: 'cost_usd', limit, count: needed }, isBudget }),
   })
+  return { spending, price: null }
 }

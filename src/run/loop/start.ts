@@ -1,6 +1,5 @@
 import { HarnessError } from '../../contracts/errors.js'
 import type { Model } from '../../contracts/model.js'
-import type { Spending } from '../../money/spending.js'
 import type { OutputFormat } from '../../output/format.js'
 import type { RunContext } from '../core/context.js'
 import type { Effects } from '../core/effects.js'
@@ -19,7 +18,8 @@ import type { Ending } from './driver.js'
 import type { RunEnd } from './end.js'
 import { LiveEffects } from './live-effects.js'
 import { RecordedEffects } from '../replay/recorded-effects.js'
-import { openSpending } from './spending.js'
+import { openMoney } from './spending.js'
+import type { RunMoney } from './spending.js'
 
 /** A run, its plan, and its end. */
 export interface Conducted {
@@ -33,8 +33,7 @@ export interface Prepared {
   readonly model: Model
   readonly output: OutputFormat | null
   readonly rules: RunRules
-  /** Null if costs are not counted. */
-  readonly spending: Spending | null
+  readonly money: RunMoney
 }
 
 /** `state` is the state that the run continues from; null for a new run. */
@@ -42,7 +41,7 @@ export async function prepare({ context, plan }: Conducted, state: RunState | nu
   const model = await plan.loadModel()
   const output = plan.outputFor(model)
   const rules = plan.rulesFor(output)
-  return { model, output, rules, spending: await openSpending(context, plan, { model, rules, state }) }
+  return { model, output, rules, money: await openMoney(context, plan, { model, rules, state }) }
 }
 
 type Started = Omit<DurablePayloads['run_started'], 'begun' | 'prompt' | 'history' | 'view' | 'state'>

@@ -45,7 +45,7 @@ export interface Correction {
 
 /** Why a run cannot continue, by its own rules. */
 export type Failure =
-  | { readonly kind: 'limit'; readonly breach: Breach }
+  | { readonly kind: 'limit'; readonly breach: Breach; readonly isBudget?: boolean }
   | { readonly kind: 'tool_retries'; readonly toolName: string; readonly budget: number; readonly count: number }
   | { readonly kind: 'output'; readonly message: string; readonly retries: number }
   | { readonly kind: 'unexpected'; readonly message: string }

@@ -53,7 +53,7 @@ export class EventQueue {
 
   /** Resolves when the run may continue; `undefined` if it may continue immediately. */
   push(event: StreamEvent): Promise<void> | undefined {
-    if (this.#followers.size > 0) this.#passToFollowers(event)
+    if (this.#followers.size > 0) for (const listener of this.#followers.get(event.runId) ?? []) listener(event)
     if (this.#closed || (!this.#reading && this.#unread === 'drop')) return undefined
     if (!event.durable) {
       // The end of a run is kept for a later reader, even if the log could not store it.
@@ -100,10 +100,6 @@ export class EventQueue {
       return true
     }
     return false
-  }
-
-  #passToFollowers(event: StreamEvent): void {
-    for (const listener of this.#followers.get(event.runId) ?? []) listener(event)
   }
 
   #add(event: StreamEvent): void {
