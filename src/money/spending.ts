@@ -70,15 +70,9 @@ export class Spending {
     return { turn, cost }
   }
 
-  /**
-   * The cost of the last request, whose reply was cut off after it had this usage, in micro-dollars; null if it is unknown.
-   * A reserved amount has been charged as a whole.
-   */
-  cutOff(usage: TokenUsage): number | null {
-    if (this.#hold !== null) return this.#hold.amount
-    const cost = this.#options.price === null ? null : costOf(this.#options.price, usage)
-    this.purse.charge(cost ?? 0)
-    return cost
+  /** The cost of the last request if its reply was cut off, in micro-dollars: what was reserved. Null if there was none. */
+  get cutOff(): number | null {
+    return this.#hold?.amount ?? null
   }
 
   /** Caching for an hour costs most: it is assumed only if it is requested. */

@@ -84,7 +84,7 @@ export class LiveEffects implements Effects {
     const isCut = signal.aborted || answered === undefined
     if (!isCut) responses.push(answered.reply.raw)
     this.#checked = isCut ? new Map() : answered.checked
-    const { turn, resolution, value, cost } = isCut ? this.#cutOff(answered) : answered
+    const { turn, resolution, value, cost } = isCut ? await this.#cutOff(answered) : answered
     return {
       value,
       message: {
@@ -100,15 +100,16 @@ export class LiveEffects implements Effects {
   }
 
   /** The run was aborted during a reply: the text that has arrived is kept, without calls. Throws if there is none. */
-  #cutOff(answered: Answered | undefined): Resolved & Pick<Answered, 'turn' | 'cost'> {
-    const { model, spending } = this.#frozen
+  async #cutOff(answered: Answered | undefined): Promise<Resolved & Pick<Answered, 'turn' | 'cost'>> {
+    const { model, spending, price } = this.#frozen
     const { abort, signal } = this.#context
     const entry = abort.isLeft ? null : (this.#reader?.cutOff(model, answered?.reply.entry.usage) ?? null)
     if (entry === null) {
       signal.throwIfAborted()
       throw new RangeError('Expected a reply of the model, got nothing.')
     }
-    const cost = answered?.cost ?? spending?.cutOff(entry.usage) ?? null
+    const rates = price === null ? null : await price
+    const cost = answered?.cost ?? spending?.cutOff ?? (rates === null ? null : costOf(rates, entry.usage))
     return { turn: { entry }, cost, resolution: { kind: 'ask_again', reason: 'aborted' } }
   }
 
