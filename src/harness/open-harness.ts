@@ -23,7 +23,15 @@ import { OpenRuns } from './open-runs.js'
 import { checkRecorded, checkRun, parseResumed } from './run-checks.js'
 import type { Launch, Launcher } from './runs.js'
 import type { MapOptions, MappedRow, RowMapper } from './map.js'
-import type { CloseOptions, ForkOptions, HarnessOptions, Prompt, ReplayOptions, ResumeOptions, RunOptions } from './options.js'
+import type {
+  CloseOptions,
+  ForkOptions,
+  HarnessOptions,
+  Prompt,
+  ReplayOptions,
+  ResumeOptions,
+  RunOptions,
+} from './options.js'
 import type { HarnessResult, ResumeState } from '../contracts/result.js'
 import type { Answer } from '../run/machine/answers.js'
 import type { RunEvent } from '../run/machine/events.js'
