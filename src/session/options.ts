@@ -1,8 +1,31 @@
-import type { Extension, JsonObject, LogStore, ModelRef, Schema } from '../index.js'
+import type {
+  Answer,
+  Extension,
+  HarnessStream,
+  JsonObject,
+  LogStore,
+  Prompt,
+  ResumeOptions,
+  RunOptions,
+  Schema,
+} from '../index.js'
 import { memoryLog } from '../index.js'
 import type { ContentLimits } from './content.js'
 import { SessionError } from './errors.js'
-import type { ModeHarness, Modes } from './modes.js'
+
+/** The part of a harness that a session calls. */
+export interface ModeHarness<Output = unknown> {
+  stream(prompt: Prompt, options?: RunOptions): HarnessStream<Output>
+  streamResume(runId: string, answers: readonly Answer[], options?: ResumeOptions): HarnessStream<Output>
+  streamRecover(runId: string, options?: ResumeOptions): HarnessStream<Output>
+  cancel(runId: string, options?: Pick<RunOptions, 'log'>): Promise<boolean>
+}
+
+/** Harnesses by the name of their mode. */
+export type Modes = Readonly<Record<string, ModeHarness>>
+
+/** The output of a mode's harness. */
+export type OutputOf<Mode> = Mode extends { stream(prompt: Prompt): HarnessStream<infer Output> } ? Output : never
 
 /** Bounds of sessions. */
 export interface SessionLimits {
@@ -100,5 +123,3 @@ function settingsCheck(schema: Schema | undefined): SessionsConfig<Modes>['check
 function isStandard(schema: unknown): schema is StandardSchema {
   return typeof schema === 'object' && schema !== null && '~standard' in schema
 }
-
-export type { ModelRef }

@@ -1,3 +1,4 @@
+import { createHash } from 'node:crypto'
 import { HarnessError } from '../index.js'
 import type { HarnessStream, StreamEvent } from '../index.js'
 import type { MessageOutcome } from './message-ends.js'
@@ -41,4 +42,10 @@ export function textOfRun(run: ChatRun | undefined): string {
   const last = run?.entries.findLast((entry) => entry.role === 'assistant')
   if (last?.role !== 'assistant') return ''
   return last.parts.map((part) => (part.type === 'text' ? part.text : '')).join('')
+}
+
+/** The id of the run that a message begins: the same whenever it is begun again. */
+export function runIdOf(threadId: string, messageId: string): string {
+  const text = JSON.stringify([threadId, messageId])
+  return `run_${createHash('sha256').update(text).digest('hex').slice(0, 32)}`
 }
