@@ -3,6 +3,7 @@ import { HarnessError } from '../../contracts/errors.js'
 import type { HarnessResult } from '../../contracts/result.js'
 import type { RunContext } from '../core/context.js'
 import { failureError } from '../core/failure.js'
+import { rememberContinued } from '../core/load.js'
 import type { LoadedRun } from '../core/load.js'
 import type { GoOnOpening, Opening, RunPlan } from '../core/plan.js'
 import { reportOf, resultOf, stateDocument } from '../core/result.js'
@@ -37,7 +38,10 @@ export async function continueRun(run: Conducted, opening: GoOnOpening, found: L
   context.adopt(state, responses, opening.metadata)
   context.tracer?.open(() => tracedRun(context, plan, state))
   const started = startedBy(run, prepared)
+  const { seq } = state
   await context.emit('run_started', { begun: opening.begun, prompt: null, ...started, history: [], ...before })
+  if (opening.begun !== 'forked' && context.recording === null)
+    rememberContinued(context.log, { runId: state.runId, seq })
   context.signal.throwIfAborted()
   await askStart(run, null, prepared.rules)
   await takeAnswers(context, answers)

@@ -1,6 +1,6 @@
 import { HarnessError } from '../../contracts/errors.js'
-import { toolCallsOf } from '../../contracts/entry.js'
-import type { AssistantPart, TranscriptEntry } from '../../contracts/entry.js'
+import { UNREPORTED_USAGE, toolCallsOf } from '../../contracts/entry.js'
+import type { AssistantPart, FinishReason, TranscriptEntry } from '../../contracts/entry.js'
 import type { Model, ModelToolCall, ModelTurn } from '../../contracts/model.js'
 import type { ReceivedTurn } from '../../output/resolve.js'
 import { previewArguments } from '../../tools/boundary/arguments.js'
@@ -44,7 +44,11 @@ export async function readTurn(
     calls.push({ callId, name, arguments: text })
     parts.push(Object.assign({}, part, { callId, arguments: result?.text ?? previewArguments(text) }))
   }
-  return { turn: { ...turn, entry: { ...entry, parts, usage: Object.assign({}, entry.usage) } }, calls, checked }
+  return {
+    turn: { ...turn, entry: { ...entry, parts, usage: Object.assign({}, UNREPORTED_USAGE, entry.usage) } },
+    calls,
+    checked,
+  }
 }
 
 /** Throws `provider_error` if a custom model returned something else than a turn. */
@@ -54,24 +58,61 @@ export function checkTurn(turn: unknown, { provider, id }: Pick<Model, 'provider
     throw new HarnessError('provider_error', `Model \`${provider}:${id}\` returned an invalid turn: ${problem}.`)
 }
 
+const PARTS: ReadonlySet<unknown> = new Set(['text', 'reasoning', 'tool_call', 'opaque'])
+const FINISH_REASONS: ReadonlySet<unknown> = new Set<FinishReason>([
+  ...(['stop', 'tool_calls', 'length', 'refusal', 'content_filter', 'pause', 'cancelled', 'error', 'other'] as const),
+])
+const COUNTS = ['inputTokens', 'outputTokens', 'cacheReadTokens', 'cacheWriteTokens', 'reasoningTokens'] as const
+const WORDS = ['nativeFinishReason', 'responseId', 'responseModel', 'refusal'] as const
+
 /** The first member of a turn that has an invalid value, in words. */
 function problemOf(turn: unknown): string | undefined {
-  if (!isObject(turn)) return `expected an object, got \`${String(turn)}\``
+  if (!isObject(turn)) return `expected an object, got \`${shown(turn)}\``
   const { entry } = turn
-  if (!isObject(entry)) return '`entry` must be an object'
-  const { role, parts, finishReason, usage } = entry
-  if (role !== 'assistant') return "`entry.role` must be `'assistant'`"
-  if (!Array.isArray(parts)) return '`entry.parts` must be a list'
-  for (const [index, part] of (parts as readonly unknown[]).entries()) {
-    const at = `\`entry.parts[${index}]\``
-    if (!isObject(part) || typeof part['type'] !== 'string') return `${at} must be an object with a \`type\``
-    if (part['type'] !== 'tool_call') continue
-    const { callId, name, arguments: text } = part
-    if (typeof callId !== 'string' || typeof name !== 'string' || typeof text !== 'string')
-      return `${at} must have \`callId\`, \`name\` and \`arguments\`, all strings`
+  if (!isObject(entry)) return `\`entry\` must be an object, got \`${shown(entry)}\``
+  const { role, parts, finishReason, usage, provider, model, native } = entry
+  if (role !== 'assistant') return `\`entry.role\` must be \`assistant\`, got \`${shown(role)}\``
+  if (!Array.isArray(parts)) return `\`entry.parts\` must be a list, got \`${shown(parts)}\``
+  let index = 0
+  for (const part of parts as readonly unknown[]) {
+    const at = `\`entry.parts[${index++}]`
+    if (!isObject(part)) return `${at}\` must be an object, got \`${shown(part)}\``
+    const { type, text, callId, name, arguments: input, native: own } = part
+    if (!PARTS.has(type)) return `${at}.type\` must be one of \`${[...PARTS].join('`, `')}\`, got \`${shown(type)}\``
+    if ((type === 'text' || type === 'reasoning') && typeof text !== 'string')
+      return `${at}.text\` must be a string, got \`${shown(text)}\``
+    if (own !== undefined && !(isObject(own) && typeof own['provider'] === 'string'))
+      return `${at}.native\` must be an object with \`provider\` and \`data\`, got \`${shown(own)}\``
+    if (type !== 'tool_call') continue
+    if (typeof callId !== 'string') return `${at}.callId\` must be a string, got \`${shown(callId)}\``
+    if (typeof name !== 'string') return `${at}.name\` must be a string, got \`${shown(name)}\``
+    if (typeof input !== 'string') return `${at}.arguments\` must be a string, got \`${shown(input)}\``
   }
-  if (typeof finishReason !== 'string') return '`entry.finishReason` must be a string'
-  return isObject(usage) ? undefined : '`entry.usage` must be an object'
+  if (typeof provider !== 'string') return `\`entry.provider\` must be a string, got \`${shown(provider)}\``
+  if (typeof model !== 'string') return `\`entry.model\` must be a string, got \`${shown(model)}\``
+  if (!FINISH_REASONS.has(finishReason))
+    return `\`entry.finishReason\` must be one of \`${[...FINISH_REASONS].join('`, `')}\`, got \`${shown(finishReason)}\``
+  if (native !== undefined && !(isObject(native) && typeof native['provider'] === 'string'))
+    return `\`entry.native\` must be an object with \`provider\` and \`data\`, got \`${shown(native)}\``
+  if (!isObject(usage)) return `\`entry.usage\` must be an object, got \`${shown(usage)}\``
+  for (const name of COUNTS) {
+    const count = usage[name]
+    if (count !== undefined && count !== null && !(Number.isSafeInteger(count) && Number(count) >= 0))
+      return `\`entry.usage.${name}\` must be a whole number from 0 up, or null, got \`${shown(count)}\``
+  }
+  for (const name of WORDS) {
+    const word = turn[name]
+    if (word !== undefined && word !== null && typeof word !== 'string')
+      return `\`${name}\` must be a string, got \`${shown(word)}\``
+  }
+  return undefined
+}
+
+/** A value in a message: of an object, only its kind. */
+function shown(value: unknown): string {
+  if (typeof value === 'string') return value.slice(0, 100)
+  if (typeof value === 'object' && value !== null) return Array.isArray(value) ? 'a list' : 'an object'
+  return typeof value === 'function' ? 'a function' : String(value)
 }
 
 /** The call ids of a transcript: each is given out once. */

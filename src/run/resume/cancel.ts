@@ -1,6 +1,6 @@
 import { HarnessError } from '../../contracts/errors.js'
 import type { RunContext } from '../core/context.js'
-import { loadRun } from '../core/load.js'
+import { loadRun, rememberContinued } from '../core/load.js'
 import type { LogStore, RunLog } from '../log/log.js'
 import type { RunParent, RunState } from '../machine/state.js'
 import { belowAnother } from './stored-state.js'
@@ -39,6 +39,7 @@ async function end(means: CancelMeans, runId: string, parent: RunParent | null):
     context.adopt(state, responses, null)
     const { code, name: errorType, message } = new HarnessError('cancelled', 'The run was cancelled.')
     await context.emit('run_failed', { stopReason: 'cancelled', code, errorType, message, usage: state.usage })
+    rememberContinued(context.log, state)
     return true
   } finally {
     context.abort.release()

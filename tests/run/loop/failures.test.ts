@@ -67,7 +67,7 @@ describe('the error of a failed run', () => {
     const unpaid = modelOf(() => Promise.resolve({ entry: { role: 'assistant', parts: [], finishReason: 'stop' } }))
     expect(await failureOf(harnessOf({ model: unpaid, ...priced }).run('Go.'))).toMatchObject({
       code: 'provider_error',
-      message: 'Model `p:m` returned an invalid turn: `entry.usage` must be an object.',
+      message: 'Model `p:m` returned an invalid turn: `entry.provider` must be a string, got `undefined`.',
     })
     const thrown = new RangeError('At once.')
     const throwing = modelOf(() => {

@@ -57,8 +57,8 @@ const ENTRY = { role: 'assistant', parts: [], provider: 'p', model: 'm', finishR
 test.each<[string, unknown, RegExp]>([
   ['another role', { ...ENTRY, role: 'user' }, /`entry.role`/],
   ['parts that are text', { ...ENTRY, parts: 'Done.' }, /`entry.parts` must be a list/],
-  ['a part without a type', { ...ENTRY, parts: [{}] }, /`entry.parts\[0\]`/],
-  ['a call without arguments', { ...ENTRY, parts: [{ type: 'tool_call', callId: 'c', name: 'x' }] }, /`arguments`/],
+  ['a part without a type', { ...ENTRY, parts: [{}] }, /`entry.parts\[0\].type`/],
+  ['a call without arguments', { ...ENTRY, parts: [{ type: 'tool_call', callId: 'c', name: 'x' }] }, /\.arguments`/],
   ['no usage', { ...ENTRY, usage: undefined }, /`entry.usage`/],
 ])('a custom model that returns %s fails the run with a word about it', async (_name, entry, message) => {
   const failed = await failureOf(harnessOf({ model: modelOf(entry) }).run('Go.'))

@@ -263,6 +263,25 @@ describe('a state given to `resume`', () => {
     expect(await eventsIn(log, 'run_p')).toEqual(events)
   })
 
+  test.each(['resumed', 'cancelled'] as const)(
+    'of a run that was %s is stale even if the default log has forgotten the run',
+    async (how) => {
+      const { pay, ran } = payTool()
+      const model = new ScriptedModel().calls('pay')
+      if (how === 'resumed') model.says('Paid.')
+      for (let count = 0; count < 40; count++) model.says('Other.')
+      const harness = harnessOf({ model, tools: [pay] })
+      const state = jsonCopy(stored(await harness.run('Pay.', { runId: 'run_1' })))
+      if (how === 'resumed') await harness.resume(state, [{ callId: 'call_1', approved: true }])
+      else await harness.cancel('run_1')
+      for (let count = 0; count < 40; count++) await harness.run('Other.')
+      expect((await failureOf(harness.recover('run_1'))).code).toBe('run_not_found')
+      const again = await failureOf(harness.resume(state, [{ callId: 'call_1', approved: true }]))
+      expect([again.code, again.message]).toEqual(['invalid_state', expect.stringContaining('the state is stale')])
+      expect(ran).toHaveLength(how === 'resumed' ? 1 : 0)
+    },
+  )
+
   test('twice at once: one continues, the other is rejected', async () => {
     const { ran, harness, state } = await paused()
     const ends = await Promise.allSettled([harness().resume(state, YES), harness().resume(state, YES)])
