@@ -65,14 +65,18 @@ test('recover-all.ts and safe-tool.ts: interrupted runs are recovered once', asy
 test('deploy.ts: a run that a closed harness has left is continued by the next one', async () => {
   const log = fileLog('runs')
   const never = new Promise<never>(() => undefined)
-  const first = new Harness({ builtinTools: [], model: new ScriptedModel().replies(() => never), log })
+  let asked = (): void => undefined
+  const isAsked = new Promise<void>((resolve) => (asked = resolve))
+  const model = new ScriptedModel().replies(() => (asked(), never))
+  const first = new Harness({ builtinTools: [], model, log })
   let stop = (): void => undefined
   const stopped = new Promise<void>((resolve) => (stop = resolve))
   closeOnSignal(first, () => stopped)
   const [handler] = process.listeners('SIGTERM').slice(-1)
   process.removeListener('SIGTERM', handler!)
   const run = runOnce(first, log, 'run_job', 'Go.')
-  await first.close({ runs: 'leave' })
+  await isAsked
+  await first.close()
   stop()
   expect(wasLeft(await run.catch((error: unknown) => error))).toBe(true)
   const next = new Harness({ builtinTools: [], model: new ScriptedModel().says('Done.'), log })
@@ -104,6 +108,7 @@ test('every snippet of docs/durability.md is run', () => {
   expect(snippets.sort()).toEqual([
     'answers.ts',
     'child-run.ts',
+    'deploy.ts',
     'recover-all.ts',
     'safe-tool.ts',
     'store-and-resume.ts',
