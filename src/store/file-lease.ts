@@ -1,5 +1,5 @@
-import { closeSync, existsSync, fstatSync, fsyncSync, futimesSync, openSync, readdirSync } from 'node:fs'
-import { readFileSync, readSync, renameSync, rmdirSync, statSync, unlinkSync, writeSync } from 'node:fs'
+import { closeSync, existsSync, fstatSync, fsyncSync, openSync, readdirSync } from 'node:fs'
+import { readFileSync, readSync, renameSync, rmdirSync, statSync, unlinkSync, utimesSync, writeSync } from 'node:fs'
 import { join } from 'node:path'
 import { hasEnded } from '../run/log/owner.js'
 import { isObject, parseJson } from '../util/json.js'
@@ -21,24 +21,39 @@ interface LeaseText {
 /**
  * A claim on a run's file: a numbered file in a folder next to it, which contains the owner and how long the claim lasts
  * from its time of modification. A process that takes over a run creates the file with the next number, and removes the
- * others. So a lease is valid as long as its file has a name, which one `fstat` shows and no other file can imitate.
+ * others. So a lease is valid as long as its file has its name, which one `stat` shows.
  * See docs/decisions/0010-who-owns-a-run.md.
  */
 export class FileLease {
   readonly owner: string
   readonly #folder: string
   readonly #name: string
-  readonly #fd: number
+  readonly #path: string
   readonly #ttlMs: number
+  /** Identify the file of the lease: a later one may have its name. */
+  readonly #inode: number
+  #mtimeMs: number
   /** The file that will become the log: created with the lease, so that it is removed with it. */
   #copy: { readonly name: string; readonly fd: number } | null = null
 
-  private constructor(folder: string, name: string, { owner, ttlMs }: LeaseText) {
-    this.owner = owner
+  private constructor(folder: string, name: string, text: LeaseText) {
+    this.owner = text.owner
     this.#folder = folder
     this.#name = name
-    this.#ttlMs = ttlMs
-    this.#fd = openSync(join(folder, name), 'wx+', 0o600)
+    this.#path = join(folder, name)
+    this.#ttlMs = text.ttlMs
+    const fd = openSync(this.#path, 'wx', 0o600)
+    try {
+      writeSync(fd, JSON.stringify(text))
+      const { ino, mtimeMs } = fstatSync(fd)
+      this.#inode = ino
+      this.#mtimeMs = mtimeMs
+    } catch (error) {
+      removeIfThere(this.#path)
+      throw error
+    } finally {
+      closeSync(fd)
+    }
   }
 
   /** Takes the lease in `folder` on the log at `logPath`; null if another owner has it. */
@@ -66,9 +81,7 @@ export class FileLease {
   static #create(folder: string, number: number, text: LeaseText): FileLease | null {
     makeFolder(folder)
     try {
-      const lease = new FileLease(folder, `${number}`, text)
-      lease.#write(text)
-      return lease
+      return new FileLease(folder, `${number}`, text)
     } catch (error) {
       const { code } = error as NodeJS.ErrnoException
       // Another process was faster, or has just removed the folder.
@@ -77,15 +90,20 @@ export class FileLease {
     }
   }
 
+  /** True if it has not been taken over. No descriptor stays open for it: there may be many runs. */
   get stands(): boolean {
-    return fstatSync(this.#fd).nlink > 0
+    const found = statSync(this.#path, { throwIfNoEntry: false })
+    if (found?.ino !== this.#inode) return false
+    return found.mtimeMs === this.#mtimeMs || textIn(this.#path)?.owner === this.owner
   }
 
   /** Extends it to `ttlMs` from now. False if it has been taken over. */
   renew(ttlMs: number): boolean {
+    if (!this.stands) return false
     const now = Date.now()
-    futimesSync(this.#fd, now / 1000, (now + ttlMs - this.#ttlMs) / 1000)
-    return this.stands && this.#isAlone()
+    utimesSync(this.#path, now / 1000, (now + ttlMs - this.#ttlMs) / 1000)
+    this.#mtimeMs = statSync(this.#path).mtimeMs
+    return this.#isAlone()
   }
 
   /**
@@ -113,21 +131,10 @@ export class FileLease {
   release(): void {
     this.#dropCopy()
     try {
-      if (this.stands) removeIfThere(join(this.#folder, this.#name))
+      if (this.stands) removeIfThere(this.#path)
       rmdirSync(this.#folder)
     } catch {
       // Another process has claimed it, or left a file there, which the next claim removes.
-    } finally {
-      closeSync(this.#fd)
-    }
-  }
-
-  #write(text: LeaseText): void {
-    try {
-      writeSync(this.#fd, JSON.stringify(text))
-    } catch (error) {
-      this.release()
-      throw error
     }
   }
 

@@ -1,7 +1,8 @@
-import { closeSync, fdatasync, fstatSync, ftruncateSync, openSync, readSync } from 'node:fs'
+import { closeSync, constants, fdatasync, fstatSync, ftruncateSync, openSync, readSync } from 'node:fs'
 import { statSync, writeSync } from 'node:fs'
 import { open } from 'node:fs/promises'
 import { dirname } from 'node:path'
+import { setTimeout as delay } from 'node:timers/promises'
 import { promisify } from 'node:util'
 import { HarnessError, messageOf } from '../contracts/errors.js'
 import { lastSeqOf, nameOf } from '../run/log/ref.js'
@@ -22,7 +23,8 @@ export interface Writer {
 
 /** The file of one log, open for appending. */
 export class LogFile {
-  readonly #fd: number
+  /** Null while the file is parked. */
+  #fd: number | null
   readonly #path: string
   readonly #ref: LogRef
   readonly #writer: Writer
@@ -31,6 +33,8 @@ export class LogFile {
   #size: number
   #lastSeq: number
   #isNew: boolean
+  /** Syncs of the file that have not ended: it keeps its descriptor. */
+  #syncs = 0
   #timer: NodeJS.Timeout | undefined
   #syncing: Promise<void> = Promise.resolve()
   #failure: HarnessError | undefined
@@ -39,19 +43,21 @@ export class LogFile {
     this.#path = path
     this.#ref = ref
     this.#writer = writer
-    this.#fd = openFile(path)
+    const fd = openFile(path)
+    this.#fd = fd
     try {
       // Not before the file is open: from here on it is this writer's, or one that another claim has replaced.
-      writer.check(this.#fd)
-      this.#lastSeq = mendTail(this.#fd, ref)
+      writer.check(fd)
+      this.#lastSeq = mendTail(fd, ref)
       this.#isNew = this.#lastSeq === 0
-      const { ino, size } = fstatSync(this.#fd)
+      const { ino, size } = fstatSync(fd)
       this.#inode = ino
       this.#size = size
     } catch (error) {
-      closeSync(this.#fd)
+      closeSync(fd)
       throw error
     }
+    openFiles.add(this)
   }
 
   /** Opens the file, which it creates with its folder, readable by its owner alone. A torn last line is cut off. */
@@ -65,14 +71,15 @@ export class LogFile {
     if (this.#failure !== undefined) throw this.#failure
     const lastSeq = lastSeqOf(this.#ref, this.#lastSeq, events)
     const bytes = Buffer.from(events.map((event) => `${JSON.stringify(event)}\n`).join(''))
-    if (!this.#writer.isOwner) this.#writer.check(this.#fd)
     this.#checkFile()
+    const fd = (this.#fd ??= this.#reopened())
+    if (!this.#writer.isOwner) this.#writer.check(fd)
     let written = 0
     try {
-      while (written < bytes.length) written += writeSync(this.#fd, bytes, written)
-      this.#writer.check(this.#fd)
+      while (written < bytes.length) written += writeSync(fd, bytes, written)
+      this.#writer.check(fd)
     } catch (error) {
-      this.#takeBack(written)
+      this.#takeBack(fd, written)
       throw error
     }
     this.#lastSeq = lastSeq
@@ -83,6 +90,7 @@ export class LogFile {
   sync(): Promise<void> {
     clearTimeout(this.#timer)
     this.#timer = undefined
+    this.#syncs += 1
     this.#syncing = this.#syncing.then(() => this.#sync())
     return this.#syncing
   }
@@ -103,35 +111,88 @@ export class LogFile {
     try {
       await (this.#timer === undefined ? this.#syncing.catch(() => undefined) : this.sync())
     } finally {
-      closeSync(this.#fd)
+      this.#closeNow()
     }
+  }
+
+  /** Gives its descriptor to another file until its next append. False if it has none, or needs it now. */
+  park(): boolean {
+    if (this.#fd === null || this.#syncs > 0 || this.#timer !== undefined) return false
+    this.#closeNow()
+    return true
+  }
+
+  #closeNow(): void {
+    openFiles.delete(this)
+    if (this.#fd !== null) closeSync(this.#fd)
+    this.#fd = null
+  }
+
+  /** The parked file, which must not be created again. */
+  #reopened(): number {
+    const fd = openSync(this.#path, constants.O_RDWR | constants.O_APPEND)
+    openFiles.add(this)
+    return fd
   }
 
   /** Throws if the file was removed, moved, replaced or changed by something else: the log would be lost or damaged. */
   #checkFile(): void {
     const found = statSync(this.#path, { throwIfNoEntry: false })
     if (found?.ino === this.#inode && found.size === this.#size) return
-    this.#writer.check(this.#fd)
+    if (this.#fd !== null) this.#writer.check(this.#fd)
     const change = found === undefined ? 'is gone' : found.ino === this.#inode ? 'was changed' : 'was replaced'
     const message = `The log of ${nameOf(this.#ref)} cannot be continued: its file \`${this.#path}\` ${change} during the run.`
     throw new HarnessError('store_failure', message)
   }
 
   async #sync(): Promise<void> {
-    await promisify(fdatasync)(this.#fd)
+    try {
+      if (this.#fd !== null) await promisify(fdatasync)(this.#fd)
+    } finally {
+      this.#syncs -= 1
+    }
     if (!this.#isNew) return
     this.#isNew = false
-    await syncFolder(dirname(this.#path))
+    await withDescriptor(() => syncFolder(dirname(this.#path)))
   }
 
   /** A part of some events may have been written: whole ones and a torn one. None of them counts as stored. */
-  #takeBack(bytes: number): void {
+  #takeBack(fd: number, bytes: number): void {
     try {
-      if (bytes > 0) ftruncateSync(this.#fd, fstatSync(this.#fd).size - bytes)
+      if (bytes > 0) ftruncateSync(fd, fstatSync(fd).size - bytes)
     } catch {
       // The next writer cuts off the torn one; the error of the write is reported.
     }
   }
+}
+
+/** The log files of this process that have a descriptor, the earliest opened first. */
+const openFiles = new Set<LogFile>()
+
+/** How long to wait for a free descriptor before the next attempt, in ms. */
+const DESCRIPTOR_MS = 25
+
+/** Does `work` again as long as the process or the machine has no descriptor for it: log files that are idle give up theirs. */
+export async function withDescriptor<T>(work: () => Promise<T>): Promise<T> {
+  for (;;) {
+    try {
+      return await work()
+    } catch (error) {
+      if (!lacksDescriptor(error)) throw error
+      await freeDescriptor()
+    }
+  }
+}
+
+export function lacksDescriptor(error: unknown): boolean {
+  const { code } = error as NodeJS.ErrnoException
+  return code === 'EMFILE' || code === 'ENFILE'
+}
+
+/** Resolves when it is worth trying again. */
+export async function freeDescriptor(): Promise<void> {
+  for (const file of openFiles) if (file.park()) return
+  await delay(DESCRIPTOR_MS)
 }
 
 /** Opens a file for appending, which is created with its folder if it does not exist. */

@@ -22,7 +22,7 @@ import { folderOf, pathsOf, runIdOf } from './file-paths.js'
 import { addReference, referencesIn, referencesTo } from './file-references.js'
 import { exportRun, foldRun, unlessDamaged } from './fold-run.js'
 import { Followers } from './followers.js'
-import { LogFile } from './log-file.js'
+import { freeDescriptor, lacksDescriptor, LogFile, withDescriptor } from './log-file.js'
 import type { Writer } from './log-file.js'
 import { LogTail, readEvents, readFirst } from './read-file.js'
 import { TakenPosts } from './taken-posts.js'
@@ -58,9 +58,8 @@ export class OpenFileLog implements LogStore {
     const { owner, references = [] } = options
     const ends = ref.kind === 'run' ? events.some(isEnd) : owner === undefined
     try {
-      const file = this.#open(ref, owner)
-      for (const to of references) addReference(this.#folder, { from: ref, to })
-      file.append(events)
+      let file = this.#appended(ref, owner, { events, references })
+      for (; file === null; file = this.#appended(ref, owner, { events, references })) await freeDescriptor()
       if (this.#fsync === 'always' || (ends && this.#fsync === 'interval')) await file.sync()
       else if (this.#fsync === 'interval') file.syncSoon()
     } catch (error) {
@@ -83,7 +82,7 @@ export class OpenFileLog implements LogStore {
     checkRef(ref)
     checkClaim(owner, ttlMs)
     try {
-      return await (ttlMs === 0 ? this.#release(ref, owner) : this.#claim(ref, owner, ttlMs))
+      return await withDescriptor(() => (ttlMs === 0 ? this.#release(ref, owner) : this.#claim(ref, owner, ttlMs)))
     } catch (error) {
       throw storeFailure(`claim ${nameOf(ref)}`, error)
     }
@@ -92,7 +91,7 @@ export class OpenFileLog implements LogStore {
   async post(ref: LogRef, post: Post): Promise<void> {
     checkPost(ref, post)
     try {
-      this.#inboxOf(ref).post(post, this.#fsync === 'always')
+      await withDescriptor(async () => this.#inboxOf(ref).post(post, this.#fsync === 'always'))
     } catch (error) {
       throw storeFailure(`take a post to ${nameOf(ref)}`, error)
     }
@@ -152,6 +151,23 @@ export class OpenFileLog implements LogStore {
       if (await this.#remove(removal)) removed += 1
     }
     return removed
+  }
+
+  /** The file, to which the events have been appended; null if there is no descriptor for it. */
+  #appended(
+    ref: LogRef,
+    owner: string | undefined,
+    { events, references }: { readonly events: readonly LogEvent[]; readonly references: readonly LogRef[] },
+  ): LogFile | null {
+    try {
+      const file = this.#open(ref, owner)
+      for (const to of references) addReference(this.#folder, { from: ref, to })
+      file.append(events)
+      return file
+    } catch (error) {
+      if (lacksDescriptor(error)) return null
+      throw error
+    }
   }
 
   #pathsOf(ref: LogRef): ReturnType<typeof pathsOf> {

@@ -1,10 +1,11 @@
-import { createReadStream, statSync } from 'node:fs'
+import { statSync } from 'node:fs'
 import { open } from 'node:fs/promises'
 import { HarnessError } from '../contracts/errors.js'
 import { nameOf } from '../run/log/ref.js'
 import type { LogEvent } from '../run/log/log.js'
 import type { LogRef } from '../run/log/ref.js'
 import { isObject, parseJson } from '../util/json.js'
+import { withDescriptor } from './log-file.js'
 
 /**
  * The events in a log file that are numbered above `after`. A torn last line is no event. Throws `invalid_log` with the
@@ -35,9 +36,9 @@ export class LogTail<Event extends LogEvent> {
     this.#inode = found.ino
     const lines = this.#lines
     lines.dropRest()
-    for await (const chunk of createReadStream(this.#path, { start: lines.offset }) as AsyncIterable<Buffer>) {
-      for (const event of lines.in(chunk)) if (event.seq > after) yield event
-    }
+    const file = await withDescriptor(() => open(this.#path))
+    const chunks: AsyncIterable<Buffer> = file.createReadStream({ start: lines.offset })
+    for await (const chunk of chunks) for (const event of lines.in(chunk)) if (event.seq > after) yield event
     const last = lines.last()
     if (last !== undefined && last.seq > after) yield last
   }
@@ -45,7 +46,7 @@ export class LogTail<Event extends LogEvent> {
 
 /** The first event in a log file; none in an empty one. Reads no more of the file than that. */
 export async function readFirst<Event extends LogEvent>(path: string, ref: LogRef): Promise<Event | undefined> {
-  const file = await open(path)
+  const file = await withDescriptor(() => open(path))
   try {
     const lines = new Lines<Event>(ref)
     for (;;) {
