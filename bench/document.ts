@@ -47,4 +47,7 @@ The scenarios without HTTP have no provider: a model in the same process replies
 per turn. Memory is measured at the last tool call, after a garbage collection. It contains the transcript and, with the memory
 log, the events.
 
+Tokens are counted by the tokenizer \`o200k_base\`, with chat completions: the text of a tool message, and the data alone. They are
+also printed by \`npm run bench:tools\`.
+
 Missed goals are listed. They were set on another machine, by its ratios.`

@@ -2,6 +2,7 @@
 import { cpus } from 'node:os'
 import { perform, startProvider } from './children.js'
 import { writeDocument } from './document.js'
+import { tokenSection } from './tool-tokens.js'
 import { readOptions, USAGE } from './options.js'
 import { tableOf } from './report.js'
 import type { Section } from './document.js'
@@ -41,7 +42,7 @@ async function bench({ chosen, rounds, write }: Options): Promise<void> {
   } finally {
     provider.stop()
   }
-  if (write) await writeDocument(sections, { machine, rounds })
+  if (write) await writeDocument([...sections, await tokenSection()], { machine, rounds })
 }
 
 try {

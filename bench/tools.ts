@@ -1,4 +1,5 @@
 // `npm run bench:tools`: the search tools compared with ripgrep and a loop by hand, on generated files in a temporary folder.
+// First, the tokens of tool results as sent, compared with the bare data.
 // `--files 100000` is the size of the tree, `--megabytes 200,1000` the sizes of the rows, `--rounds 3` how often.
 import { spawn } from 'node:child_process'
 import { mkdir, mkdtemp, rm } from 'node:fs/promises'
@@ -6,6 +7,7 @@ import { cpus, tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { parseArgs } from 'node:util'
+import { tokenSection } from './tool-tokens.js'
 import { writeRows, writeTree } from './tool-files.js'
 import type { ToolJob, ToolReport } from './tool-contender.js'
 
@@ -141,6 +143,8 @@ try {
   console.log(
     `Node ${process.versions.node}, ${cpus().length} × ${cpus()[0]?.model ?? 'CPU'}; the best of ${values.rounds} rounds.`,
   )
+  const { title, table, missed } = await tokenSection()
+  console.log([`\n${title}\n`, table, ...missed.map((line) => `MISSED ${line}`)].join('\n'))
   const rounds = Number(values.rounds)
   const [tree, rows] = [join(folder, 'tree'), join(folder, 'rows')]
   await mkdir(rows)
