@@ -3,7 +3,8 @@ import type { LogStore } from 'thinharness'
 /** An append at which a process kills itself, counted from 1. */
 export interface Kill {
   readonly at: number
-  readonly when: 'before' | 'after'
+  /** `close`: it gets SIGTERM, closes its harness and leaves the run. */
+  readonly when: 'before' | 'after' | 'close'
 }
 
 /** Makes the process kill itself at an append to `store`; returns the appends so far. */
@@ -14,6 +15,7 @@ export function killAtAppend(store: LogStore, kill: Kill | undefined): { readonl
     appends.count += 1
     const due = appends.count === kill?.at ? kill.when : null
     if (due === 'before') await die()
+    if (due === 'close') process.kill(process.pid, 'SIGTERM')
     await append(ref, events, options)
     if (due === 'after') await die()
   }

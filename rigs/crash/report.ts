@@ -1,6 +1,9 @@
 import type { RunUsage, ToolCallRecord } from 'thinharness'
 import type { Kill } from './kill.js'
 
+/** Exit code of a process that has closed its harness. */
+export const CLOSED = 3
+
 /** The work of one process of the rig: JSON, as its argument. */
 export interface Job {
   readonly store: string

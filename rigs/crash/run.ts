@@ -1,5 +1,5 @@
 // The kill rig: generated runs in processes that are killed with SIGKILL, before and after every append to the log and at
-// random moments; other processes continue the runs and may be killed too. Effects on the world are counted outside.
+// random moments, or get SIGTERM and close their harness; other processes continue the runs and may be killed too. Effects on the world are counted outside.
 //   npm run crash -- [--store file|sqlite|postgres|dbos] [--url postgres://…] [--kills 2000] [--seed 1] [--lanes 2]
 import { fork } from 'node:child_process'
 import { mkdtemp, rm } from 'node:fs/promises'
@@ -10,7 +10,8 @@ import { parseArgs } from 'node:util'
 import { problemsOf } from './check.js'
 import { Counter } from './counter.js'
 import type { Kill } from './kill.js'
-import { between, randomOf, shuffled } from './random.js'
+import { between, oneOf, randomOf, shuffled } from './random.js'
+import { CLOSED } from './report.js'
 import type { Job, Report } from './report.js'
 
 /** A run that is killed, and the report of the same run without kills. */
@@ -44,6 +45,9 @@ const { values } = parseArgs({
   },
 })
 const wanted = Number(values.kills)
+/** How a process ends at an append. An engine ends its runs in its own way. */
+const WAYS: readonly [Kill['when'], ...Kill['when'][]] =
+  values.store === 'dbos' ? ['before', 'after'] : ['before', 'after', 'close']
 const random = randomOf(Number(values.seed))
 const isDatabase = values.store === 'postgres' || values.store === 'dbos'
 if (isDatabase && values.url === undefined)
@@ -72,7 +76,7 @@ async function* rounds(): AsyncGenerator<Round> {
     const seed = between(random, 1, 2 ** 31)
     const reference = await undisturbed(seed, `run_${values.seed}_${number}_reference`)
     const kills = Array.from({ length: reference.appends }, (_, index) =>
-      (['before', 'after'] as const).map((when): Kill => ({ at: index + 1, when })),
+      WAYS.map((when): Kill => ({ at: index + 1, when })),
     )
     for (const [index, kill] of shuffled(random, kills.flat()).entries()) {
       if (totals.kills >= wanted) return
@@ -123,9 +127,14 @@ function problemsIn(end: ProcessEnd | null, counterPath: string, reference: Repo
   return problemsOf({ report, effects: new Counter(counterPath).read(), reference })
 }
 
+/** A process is killed, or told to close. */
+function signalOf(): 'SIGKILL' | 'SIGTERM' {
+  return WAYS.includes('close') && random() < 0.4 ? 'SIGTERM' : 'SIGKILL'
+}
+
 /** At one of the next appends, or (null) at a random moment. */
 function laterKill(): Kill | null {
-  return random() < 0.3 ? null : { at: between(random, 1, 12), when: random() < 0.5 ? 'before' : 'after' }
+  return random() < 0.3 ? null : { at: between(random, 1, 12), when: oneOf(random, WAYS) }
 }
 
 /** One process, until it has ended or was killed: by itself, or `afterMs` after it was ready. */
@@ -137,19 +146,19 @@ function inProcess(part: Omit<Job, 'store' | 'place'>, afterMs?: number): Promis
   return new Promise((resolve) => {
     let out = ''
     let log = ''
-    let timer = setTimeout(() => worker.kill('SIGTERM'), PATIENCE_MS)
+    let timer = setTimeout(() => worker.kill('SIGABRT'), PATIENCE_MS)
     worker.stdout?.setEncoding('utf8').on('data', (text: string) => {
       out += text
       if (afterMs === undefined || !out.includes('"ready"')) return
       clearTimeout(timer)
-      timer = setTimeout(() => worker.kill('SIGKILL'), afterMs)
+      timer = setTimeout(() => worker.kill(signalOf()), afterMs)
     })
     worker.stderr?.setEncoding('utf8').on('data', (text: string) => (log += text))
     worker.on('close', (code, signal) => {
       clearTimeout(timer)
       const lastLine = out.trim().split('\n').at(-1) ?? ''
       const report = code === 0 ? (JSON.parse(lastLine) as Report) : null
-      resolve({ killed: signal === 'SIGKILL', report, log: `${log}(${signal ?? String(code)})` })
+      resolve({ killed: signal === 'SIGKILL' || code === CLOSED, report, log: `${log}(${signal ?? String(code)})` })
     })
   })
 }

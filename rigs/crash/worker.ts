@@ -11,6 +11,7 @@ import { openStore } from '../store.js'
 import { Counter } from './counter.js'
 import { completeOnEngine } from './engine.js'
 import { killAtAppend } from './kill.js'
+import { CLOSED } from './report.js'
 import type { CallReport, Job, Outcome, Report, RunReport } from './report.js'
 import { scenarioOf } from './scenario.js'
 import type { ScenarioTurn } from './scenario.js'
@@ -35,17 +36,30 @@ const harness = new Harness({
   log,
 })
 print({ ready: true })
+let isClosing = false
+process.once('SIGTERM', () => {
+  isClosing = true
+  void harness.close({ timeoutMs: 1000 }).then(() => process.exit(CLOSED))
+})
 const result = await (storeName === 'dbos'
   ? completeOnEngine({ harness, log, url: place, runId, answersTo })
-  : complete())
+  : unlessClosing(complete()))
 const { count } = appends
 // The run has ended: its result now comes from the log alone.
-const recovered = await harness.recover(runId)
+const recovered = await unlessClosing(harness.recover(runId))
 const runs = await runsBelow(runId)
 const report: Report = { appends: count, outcome: outcomeOf(result, runs), recovered: outcomeOf(recovered, runs), runs }
 print(report)
 await harness.close()
 await log.close?.()
+
+/** Never settles in a process that is closing: its run was left. */
+async function unlessClosing<T>(work: Promise<T>): Promise<T> {
+  return work.catch((error: unknown) => {
+    if (isClosing) return new Promise<T>(() => undefined)
+    throw error
+  })
+}
 
 /** The model of all agents: its reply depends on the prompt and the turn alone, in whatever process it is asked. */
 function scriptedAgents(): ScriptedModel {
