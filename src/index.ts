@@ -134,6 +134,7 @@ export type {
 } from './contracts/model.js'
 export type { ModelRef } from './contracts/model-reference.js'
 export { resultForModel, textOf, toolCallsOf } from './contracts/entry.js'
+export { fromMessages } from './contracts/from-messages.js'
 export type {
   AssistantEntry,
   AssistantPart,
