@@ -1,7 +1,7 @@
 import { readFile, rename, rm, writeFile } from 'node:fs/promises'
 import { fileURLToPath } from 'node:url'
-import { HarnessError, memoryLog } from '../index.js'
-import type { DurableEvent, Harness, HarnessResult, ReplayOptions, TranscriptEntry } from '../index.js'
+import { HarnessError } from '../index.js'
+import type { DurableEvent, Harness, HarnessResult, ReplayOptions, RunLog, TranscriptEntry } from '../index.js'
 
 /** The outcome of a replayed run: its result, or the error that the recorded run ended in; and the differences that were allowed. */
 export type Replayed<Output> =
@@ -77,7 +77,6 @@ async function recordedAgain<Output, Deps>(
       'Expected a recording that begins with a prompt; only such a run can be recorded again.',
     )
   }
-  const log = memoryLog()
   if (!Array.isArray(started.history)) {
     throw new HarnessError(
       'invalid_log',
@@ -86,7 +85,8 @@ async function recordedAgain<Output, Deps>(
   }
   const { runId, prompt, metadata } = started
   const history = started.history as readonly TranscriptEntry[]
-  const options = { log, runId, metadata, tools, instructions, use, history }
+  const events: DurableEvent[] = []
+  const options = { log: logInto(events, runId), runId, metadata, tools, instructions, use, history }
   const last = rest.at(-1)
   try {
     const { status } = await harness.run(prompt, options)
@@ -97,9 +97,20 @@ async function recordedAgain<Output, Deps>(
     const isExpected = error instanceof HarnessError && last?.kind === 'run_failed' && last.code === error.code
     if (!isExpected) throw error
   }
-  const events: DurableEvent[] = []
-  for await (const event of log.export(runId)) events.push(event)
   return events
+}
+
+/** A log that keeps the events of one run. */
+function logInto(kept: DurableEvent[], runId: string): RunLog {
+  return {
+    append({ id }, events) {
+      if (id === runId) kept.push(...events)
+      return Promise.resolve()
+    },
+    async *read({ id }, { after = 0 } = {}) {
+      for (const event of kept) if (id === runId && event.seq > after) yield event
+    },
+  }
 }
 
 async function eventsIn(file: string | URL): Promise<readonly DurableEvent[]> {
