@@ -19,7 +19,7 @@ import type { SkillsOptions } from '../toolbox/skills/options.js'
 import type { OutputType, OutputValidator } from '../tools/output-type.js'
 import { parseSubagents } from '../tools/subagent-options.js'
 import type { SubagentSpec } from '../tools/subagent-options.js'
-import type { ToolSource, ToolSpec } from '../tools/spec.js'
+import type { SandboxMode, ToolSource, ToolSpec } from '../tools/spec.js'
 import { didYouMean } from '../util/suggest.js'
 import { absolutePath, environment } from '../util/platform/node.js'
 
@@ -27,6 +27,7 @@ import { absolutePath, environment } from '../util/platform/node.js'
 export interface Config<Output> extends Budgets {
   readonly model: ModelRef | Model | null
   readonly root: string
+  readonly sandbox: SandboxMode
   /** Rules for untrusted content. */
   readonly flowRules: ReturnType<typeof flowRulesOf>
   /** The workspace is named to the model. */
@@ -84,6 +85,7 @@ export function resolveConfig<Output>(given: HarnessOptions<Output>): Config<Out
   return {
     model: options.model ?? environment('THINHARNESS_MODEL') ?? null,
     root: absolutePath(options.root ?? '.'),
+    sandbox: options.sandbox ?? 'auto',
     flowRules: flowRulesOf(options),
     namesRoot: options.root !== undefined || builtinTools.length > 0,
     instructions: options.instructions ?? (builtinTools.length > 0 ? FILE_INSTRUCTIONS : ''),

@@ -3,7 +3,9 @@ import type { Config } from './config.js'
 import type { Offer } from '../run/core/frozen.js'
 import type { RunLimits } from '../contracts/limits.js'
 import type { SubagentSpec } from '../tools/subagent-options.js'
-import type { ToolAnnotations, ToolReach, ToolSource, ToolSpec } from '../tools/spec.js'
+import { sandboxWarning } from './sandbox-mode.js'
+import type { SandboxState } from '../toolbox/sandbox/sandbox.js'
+import type { SandboxMode, ToolAnnotations, ToolReach, ToolSource, ToolSpec } from '../tools/spec.js'
 
 /** The runs of a harness, as data; `String(description)` is the same for people. Contains names of secrets, no secrets. */
 export interface HarnessDescription {
@@ -17,6 +19,8 @@ export interface HarnessDescription {
   readonly agents: readonly AgentDescription[]
   /** Events that hooks are asked at: they may refuse and change calls. */
   readonly hooks: readonly string[]
+  /** The sandbox of the tools that start programs; null if no tool wants one. */
+  readonly sandbox: SandboxDescription | null
   readonly budgets: RunLimits & { readonly toolRetries: number; readonly outputRetries: number }
   /** Problems that were found, such as a server that could not be reached. */
   readonly warnings: readonly string[]
@@ -31,6 +35,13 @@ export interface AgentDescription {
   readonly servers: readonly string[]
 }
 
+export interface SandboxDescription {
+  /** `none`: this machine has no sandbox. See `docs/sandbox.md`. */
+  readonly form: 'bubblewrap' | 'namespaces' | 'none'
+  /** Why there is none; else null. */
+  readonly problem: string | null
+}
+
 export interface ToolDescription {
   readonly name: string
   readonly description: string
@@ -43,6 +54,8 @@ export interface ToolDescription {
   readonly annotations: ToolAnnotations
   /** The resources that its code can touch, as declared by its author; null if undeclared, which means anything. */
   readonly reach: ToolReach | null
+  /** How the programs that it starts are confined; null if it does not say so. */
+  readonly sandbox: SandboxMode | null
   readonly timeoutMs: number | null
 }
 
@@ -53,52 +66,72 @@ export interface ServerDescription {
   readonly tools: number
 }
 
+/** What was loaded for a description. */
+interface Found {
+  readonly offer: Offer
+  readonly sources: readonly ToolSource[]
+  readonly warnings: readonly string[]
+  readonly sandbox: SandboxState | null
+}
+
 /** Describes the runs that begin now. */
 export function describeHarness(
   config: Config<unknown>,
   own: readonly ToolSpec[],
-  { offer, sources, warnings }: { offer: Offer; sources: readonly ToolSource[]; warnings: readonly string[] },
+  { offer, sources, warnings, sandbox }: Found,
 ): HarnessDescription {
+  const missing = sandboxWarning(offer.tools, config.sandbox, sandbox)
   const { model, root, seams, limits, toolRetries, outputRetries } = config
   const servers = sources.map(({ id, required }, index) => ({ id, required, tools: offer.servers[index] ?? [] }))
   const serverOf = new Map(servers.flatMap(({ id, tools }) => tools.map((tool) => [tool, id])))
   const described = {
     model: typeof model === 'string' ? withoutCredentials(model) : model && `${model.provider}:${model.id}`,
     root,
-    tools: offer.tools.map((tool) => toolDescription(tool, serverOf.get(tool) ?? null, own.includes(tool))),
+    tools: offer.tools.map((tool) =>
+      toolDescription(tool, { server: serverOf.get(tool) ?? null, isOwn: own.includes(tool), mode: config.sandbox }),
+    ),
     servers: servers.map((server) => ({ ...server, tools: server.tools.length })),
-    agents: (config.subagents ?? []).map(agentDescription),
+    agents: (config.subagents ?? []).map((agent) => agentDescription(agent, config.sandbox)),
     hooks: seams.hookEvents,
+    sandbox: sandbox && { form: sandbox.form, problem: sandbox.problem ?? null },
     budgets: { ...limits, toolRetries, outputRetries },
-    warnings,
+    warnings: missing === null ? warnings : [...warnings, missing],
   }
   // For people; not compared or stored.
   Object.defineProperty(described, 'toString', { value: () => textOf(described), enumerable: false })
   return described
 }
 
-function agentDescription({ name, mcpServers, tools = mcpServers ? [] : 'inherit' }: SubagentSpec): AgentDescription {
+function agentDescription(
+  { name, mcpServers, tools = mcpServers ? [] : 'inherit' }: SubagentSpec,
+  mode: SandboxMode,
+): AgentDescription {
   return {
     name,
-    tools: tools === 'inherit' ? null : tools.map((tool) => toolDescription(tool, null, true)),
+    tools: tools === 'inherit' ? null : tools.map((tool) => toolDescription(tool, { server: null, isOwn: true, mode })),
     servers: (mcpServers ?? []).map(({ id }) => id),
   }
 }
 
-function toolDescription(tool: ToolSpec, server: string | null, isOwn: boolean): ToolDescription {
+function toolDescription(
+  tool: ToolSpec,
+  { server, isOwn, mode }: { readonly server: string | null; readonly isOwn: boolean; readonly mode: SandboxMode },
+): ToolDescription {
   const { name, description, requiresApproval = false, annotations = {}, reach = null, timeoutMs = null } = tool
   const approval = typeof requiresApproval === 'function' ? 'by_arguments' : requiresApproval ? 'always' : 'never'
   const from = server !== null ? 'server' : isOwn ? 'own' : 'package'
-  return { name, description, from, server, approval, annotations, reach, timeoutMs }
+  const sandbox = tool.sandbox === 'harness' ? mode : (tool.sandbox ?? null)
+  return { name, description, from, server, approval, annotations, reach, sandbox, timeoutMs }
 }
 
 function textOf(described: Omit<HarnessDescription, 'toString'>): string {
-  const { model, root, tools, servers, agents, hooks, budgets, warnings } = described
+  const { model, root, tools, servers, agents, hooks, sandbox, budgets, warnings } = described
   return [
     `model     ${model ?? 'none'}`,
     `root      ${printable(root)}`,
     `budgets   ${Object.entries(budgets).map(budgetText).join(', ')}`,
     `hooks     ${hooks.join(', ') || 'none'}`,
+    ...(sandbox === null ? [] : [`sandbox   ${sandbox.form}`]),
     ...servers.map(({ id, required, tools: count }) => {
       return `server    ${printable(id)}: ${count} tools${required ? ', required' : ''}`
     }),
@@ -120,12 +153,19 @@ function budgetText([name, value]: [string, number | null]): string {
   return `${name} ${value ?? 'unlimited'}`
 }
 
-function toolText({ from, server, approval, annotations, timeoutMs }: ToolDescription): string {
+function toolText({ from, server, approval, annotations, sandbox, timeoutMs }: ToolDescription): string {
   const hints = Object.entries(annotations).flatMap(([hint, holds]) => (holds === true ? [hint] : []))
   const time = timeoutMs === null ? [] : [`at most ${timeoutMs} ms`]
   const origin = server === null ? from : `${from} ${printable(server)}`
-  return [origin, APPROVAL[approval], ...hints, ...time].join(', ')
+  const confined = sandbox === null ? [] : [CONFINED[sandbox]]
+  return [origin, APPROVAL[approval], ...hints, ...confined, ...time].join(', ')
 }
+
+const CONFINED = {
+  auto: 'in the sandbox if there is one',
+  required: 'in the sandbox',
+  off: 'without a sandbox',
+} as const
 
 const APPROVAL = {
   never: 'without approval',

@@ -4,11 +4,13 @@ import type { Model } from '../contracts/model.js'
 import type { ModelRef } from '../contracts/model-reference.js'
 import type { Offer } from '../run/core/frozen.js'
 import type { EvidenceSources } from '../toolbox/evidence/sources.js'
+import type { SandboxState } from '../toolbox/sandbox/sandbox.js'
 import type { LoadedSkills } from '../toolbox/skills/load-skills.js'
 import type { CheckEvidence } from '../tools/evidence.js'
 import { withUniqueIds } from '../tools/source-ids.js'
 import type { ToolSourceHost } from '../tools/source.js'
 import type { ToolSource, ToolSpec } from '../tools/spec.js'
+import { modeOf, sandboxWarning } from './sandbox-mode.js'
 
 /**
  * The parts of a harness that are loaded when first needed, shared by all its runs and closed with it: adapters, built-in
@@ -20,6 +22,8 @@ export class Parts {
   /** One set for all runs, so that they share their knowledge of the workspace. */
   #builtinTools: Promise<readonly ToolSpec[]> | null = null
   #skills: Promise<LoadedSkills> | null = null
+  #sandbox: Promise<SandboxState> | null = null
+  #hasWarned = false
   /** Models made from references, by reference. */
   readonly #models = new Map<ModelRef, Promise<Model>>()
 
@@ -53,6 +57,22 @@ export class Parts {
     if (names.length === 0 && subagents === null) return Promise.resolve([])
     this.#builtinTools ??= import('../toolbox/builtin.js').then(({ builtinTools }) => builtinTools(names, subagents))
     return this.#builtinTools
+  }
+
+  /** The sandbox for the programs of these tools; null if none of them wants one. */
+  async sandbox(tools: readonly ToolSpec[]): Promise<SandboxState | null> {
+    if (tools.every((tool) => modeOf(tool, this.#config.sandbox) === null)) return null
+    this.#sandbox ??= import('../toolbox/sandbox/here.js').then(({ sandboxHere }) => sandboxHere())
+    return this.#sandbox
+  }
+
+  /** Reports a missing sandbox to the first run that wants one. */
+  async warnOfSandbox(tools: readonly ToolSpec[], warn: (message: string) => void): Promise<void> {
+    if (this.#hasWarned) return
+    const warning = sandboxWarning(tools, this.#config.sandbox, await this.sandbox(tools))
+    if (warning === null) return
+    this.#hasWarned = true
+    warn(warning)
   }
 
   /** Null if none are configured. */

@@ -277,7 +277,8 @@ export class OpenHarness<Output = string, Deps = unknown> implements AsyncDispos
     const offer = await this.#offer((message) => void warnings.push(message))
     const { machine } = await this.#load()
     const { sources } = this.#parts
-    return machine.describeHarness(this.#config, this.#tools, { offer, sources, warnings })
+    const sandbox = await this.#parts.sandbox(offer.tools)
+    return machine.describeHarness(this.#config, this.#tools, { offer, sources, warnings, sandbox })
   }
 
   /**

@@ -130,6 +130,7 @@ const HARNESS = partial<HarnessOptions<unknown>>(
     toolRetries: integer(0),
     toolExecution: oneOf('auto', 'sequential'),
     root: string,
+    sandbox: oneOf('auto', 'required', 'off'),
     instructions: string,
     builtinTools: list(
       leaf<BuiltinToolName>('a name', (name) => typeof name === 'string'),

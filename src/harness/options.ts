@@ -19,7 +19,7 @@ import type { WrapModelCall, WrapToolCall } from '../run/hooks/wraps.js'
 import type { SkillsOptions } from '../toolbox/skills/options.js'
 import type { OutputType, OutputValidator } from '../tools/output-type.js'
 import type { SubagentSpec } from '../tools/subagent-options.js'
-import type { ToolSource, ToolSpec } from '../tools/spec.js'
+import type { SandboxMode, ToolSource, ToolSpec } from '../tools/spec.js'
 import type { JsonObject } from '../util/json.js'
 
 /** A prompt: a string, or parts, which can be images and files. */
@@ -48,6 +48,12 @@ export interface HarnessOptions<Output = string, Deps = unknown> extends BudgetO
    * needs it. Default: the current folder, and no file tools.
    */
   readonly root?: string | undefined
+  /**
+   * The sandbox of `bash` and of skill scripts. `auto`: if this machine has one (Linux: bubblewrap, else namespaces); if it has
+   * none, a warning says so. `required`: a command is refused without one. `off`: none. A tool's own `sandbox` comes first.
+   * Default `auto`.
+   */
+  readonly sandbox?: SandboxMode | undefined
   /** The system prompt. Default: a short one for work on files when there are built-in tools, else none. */
   readonly instructions?: string | undefined
   /**

@@ -44,7 +44,7 @@ export function planOf(
   { opening, options, model, extensionTools, ...offering }: PlannedRun,
 ): RunPlan {
   const { config, parts, tools } = means
-  const { root, flowRules, settings, sequential, outputType, outputMode, packaged } = config
+  const { root, sandbox, flowRules, settings, sequential, outputType, outputMode, packaged } = config
   const named = [...tools, ...(options.tools ?? [])]
   const own = (): readonly ToolSpec[] => [...named, ...extensionTools.ofRun()]
   checkToolNames([...packaged, ...[...named, ...extensionTools.given].map((tool) => tool.name)], outputType)
@@ -55,14 +55,18 @@ export function planOf(
     ...answersAs({ type: outputType, mode: outputMode, validate: config.outputValidator }, parts, model),
     root,
     timeMs: budgets.limits.timeMs,
+    sandbox,
     settings,
     sequential,
     policies: flowRules === null ? [] : [provenancePolicy({ options: flowRules, inherited: [] })],
     input: options.input ?? null,
     deltas: options.deltas ?? false,
-    loadOffer: (signal) => {
+    loadOffer: async (signal) => {
       parts.takeWarnings().forEach(offering.warn)
-      return offers.load(signal)
+      const offer = await offers.load(signal)
+      // A recorded run starts no programs.
+      if (offering.asksServers) await parts.warnOfSandbox(offer.tools, offering.warn)
+      return offer
     },
     refreshOffer: config.mcpServers.length === 0 ? null : (signal, before) => offers.refresh(signal, before),
     instructionsFor: (offer) => instructionsOf(config, options.instructions ?? config.instructions, offer),
@@ -79,7 +83,7 @@ interface PlannedChild extends Pick<RunPlan, 'opening' | 'policies'> {
 /** The plan of a child run: the options of its tool, else those of its parent. */
 export function childPlanOf(means: Means, { opening, options, parent, policies }: PlannedChild): RunPlan {
   const { config, parts } = means
-  const { root, sequential, deltas } = parent
+  const { root, sandbox, sequential, deltas } = parent
   const { outputRetries = config.outputRetries, toolRetries = config.toolRetries } = options
   const { outputType = null, outputMode = 'auto', outputValidator = null } = options
   const model = options.model ?? parent.model
@@ -100,6 +104,7 @@ export function childPlanOf(means: Means, { opening, options, parent, policies }
     }),
     root,
     timeMs: budgets.limits.timeMs,
+    sandbox,
     settings: options.settings ?? parent.constants.settings,
     sequential,
     policies,

@@ -47,6 +47,8 @@ export interface ToolSpec<in Deps = unknown> {
   readonly pathFields?: readonly string[] | undefined
   /** The reach of its code, for `harness.describe()` and for the sources of results. Default: not stated. */
   readonly reach?: ToolReach | undefined
+  /** How the programs that it starts are confined, for `harness.describe()`; `harness`: as its option says. Default: not stated. */
+  readonly sandbox?: SandboxMode | 'harness' | undefined
   /** Data of the host; the harness never reads it. */
   readonly metadata?: JsonObject | undefined
   /**
@@ -84,6 +86,12 @@ export interface ToolReach {
   readonly secrets?: readonly string[] | undefined
 }
 
+/**
+ * Whether the programs that a tool starts run in a sandbox: if this machine has one (`auto`), always (`required`: they are not
+ * started without one), or never (`off`).
+ */
+export type SandboxMode = 'auto' | 'required' | 'off'
+
 /** The outcome of a call that was interrupted: it happened, with this result; it did not, so it is run; or it is unknown. */
 export type Reconciliation =
   { readonly outcome: 'happened'; readonly result: unknown } | { readonly outcome: 'did_not_happen' | 'unknown' }
@@ -102,6 +110,8 @@ export interface ToolContext<out Deps = unknown> {
   readonly toolName: string
   /** Absolute path of the harness's workspace, for a tool that was given no root of its own. */
   readonly root: string
+  /** The harness's `sandbox`, for a tool that was given none of its own. Default `auto`. */
+  readonly sandbox?: SandboxMode | undefined
   /** How many runs this one is under: 0 at the top. */
   readonly depth: number
   /** The same for every attempt at this call, also after a crash: give it to the service that you call. */

@@ -172,6 +172,7 @@ describe('tools of a harness', () => {
         callId: 'mine',
         toolName: 'look',
         root: resolve('/nowhere/at/all'),
+        sandbox: 'auto',
         idempotencyKey: 'run_a:mine',
         metadata: { tenant: 7 },
         depth: 0,

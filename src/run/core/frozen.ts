@@ -2,7 +2,7 @@ import type { Model, ModelSession, RequestConstants } from '../../contracts/mode
 import type { Price } from '../../money/price.js'
 import type { Spending } from '../../money/spending.js'
 import type { OutputFormat } from '../../output/format.js'
-import type { ToolSpec } from '../../tools/spec.js'
+import type { SandboxMode, ToolSpec } from '../../tools/spec.js'
 import type { StartChild } from './child-run.js'
 import type { ConfigDigest } from '../machine/config-digest.js'
 import type { JsonValue } from '../../util/json.js'
@@ -37,6 +37,7 @@ export interface Frozen {
   /** Every batch runs one call at a time. */
   readonly sequential: boolean
   readonly root: string
+  readonly sandbox: SandboxMode
   /** Decide about calls; the strictest decision counts. */
   readonly policies: readonly NamedPolicy[]
   /** Say more about calls that have ended, for their events. */

@@ -14,6 +14,7 @@ import type { CallMark } from './call-mark.js'
 import type { RunRules } from '../machine/rules.js'
 import type { DurablePayloads } from '../machine/events.js'
 import type { Conversation } from '../machine/history.js'
+import type { SandboxMode } from '../../tools/spec.js'
 import type { StartedChild } from './started-child.js'
 
 /** The plan of a run. Parts that are expensive to load are loaded when the run needs them. */
@@ -22,6 +23,7 @@ export interface RunPlan {
   readonly root: string
   /** How long the run may take, in ms; null: any time. */
   readonly timeMs: number | null
+  readonly sandbox: SandboxMode
   readonly policies: readonly NamedPolicy[]
   readonly marksFor: (rules: RunRules) => readonly CallMark[]
   readonly settings: ModelSettings

@@ -18,16 +18,16 @@ export interface HandlerLife {
 }
 
 /** The members of a handler's context that are the same for every call of a run. */
-export type ToolSurroundings = Pick<ToolContext, 'runId' | 'depth' | 'metadata' | 'deps' | 'root'>
+export type ToolSurroundings = Pick<ToolContext, 'runId' | 'depth' | 'metadata' | 'deps' | 'root' | 'sandbox'>
 
-export function toolSurroundings({ runId, depth, metadata, deps }: RunContext, { root }: Frozen): ToolSurroundings {
-  return { runId, depth, metadata, deps, root }
+export function toolSurroundings({ runId, depth, metadata, deps }: RunContext, { root, sandbox }: Frozen): ToolSurroundings {
+  return { runId, depth, metadata, deps, root, sandbox }
 }
 
 /** The context of the handler of a call. */
 export function toolContext(
   context: RunContext,
-  { runId, depth, metadata, deps, root }: ToolSurroundings,
+  { runId, depth, metadata, deps, root, sandbox }: ToolSurroundings,
   {
     call: { callId, name: toolName },
     life: { signal, hasEnded, answers, spawn },
@@ -41,6 +41,7 @@ export function toolContext(
     metadata,
     deps,
     root,
+    sandbox,
     callId,
     toolName,
     // The same for every attempt at the call.

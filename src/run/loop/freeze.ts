@@ -11,10 +11,10 @@ export async function freeze(
   plan: RunPlan,
   { model, output, rules, money }: Prepared,
 ): Promise<Frozen> {
-  const { settings, input, deltas, sequential, root, policies, readAnswer, refreshOffer } = plan
+  const { settings, input, deltas, sequential, root, sandbox, policies, readAnswer, refreshOffer } = plan
   let offer = await plan.loadOffer(context.signal)
   const frozen: { -readonly [Member in keyof Frozen]: Frozen[Member] } = {
-    ...{ model, session: model.openSession(), output, input, deltas, sequential, root, readAnswer },
+    ...{ model, session: model.openSession(), output, input, deltas, sequential, root, sandbox, readAnswer },
     ...money,
     ...offered(offer),
     policies: [...policies, ...context.seams.policies],

@@ -4,6 +4,8 @@ import type { JsonObject } from '../../util/json.js'
 import { cutText } from '../../util/characters.js'
 import { excerptOf } from '../process/excerpt.js'
 import type { OutputStream, ProcessEnd } from '../process/run-process.js'
+import type { SandboxForm } from '../sandbox/sandbox.js'
+import { refusedNote } from '../sandbox/texts.js'
 import { spill } from '../workspace/spill.js'
 import type { Workspace } from '../workspace/workspace.js'
 
@@ -13,9 +15,11 @@ export interface Launch {
   readonly shell: string
   /** As the model knows it. */
   readonly cwd: string
-  readonly sandbox: 'bubblewrap' | 'none'
+  readonly sandbox: SandboxForm
   /** Why the requested sandbox is not used. */
   readonly sandboxProblem: string | undefined
+  /** Hosts that the sandbox refused. */
+  readonly refusedHosts: () => readonly string[]
 }
 
 type Ended = ProcessEnd & { readonly kind: 'ended' }
@@ -38,7 +42,8 @@ export async function endedOutcome({ workspace, launch, end, maxChars, timeouts 
   const stdout = await section(workspace, 'stdout', { end, maxChars })
   const stderr = end.stdout === end.stderr ? EMPTY : await section(workspace, 'stderr', { end, maxChars })
   const message = timeoutMessage(end, timeouts)
-  const texts = [message ?? '', stdout.text, stderr.text, codeLine(end)].filter((text) => text !== '')
+  const refused = refusedNote(launch.refusedHosts())
+  const texts = [message ?? '', stdout.text, stderr.text, refused, codeLine(end)].filter((text) => text !== '')
   return {
     kind: 'succeeded',
     content: texts.length === 0 ? '(no output)' : texts.join('\n'),
@@ -111,13 +116,15 @@ function plainText(end: Ended, stream: OutputStream): string {
   return stripVTControlCharacters(end[stream].text())
 }
 
-function launchMetadata({ command, shell, cwd, sandbox, sandboxProblem }: Launch): JsonObject {
+function launchMetadata({ command, shell, cwd, sandbox, sandboxProblem, refusedHosts }: Launch): JsonObject {
+  const refused = refusedHosts()
   return {
     command: cutText(command, MAX_COMMAND_CHARS),
     shell,
     cwd,
     sandbox,
     ...(sandboxProblem !== undefined && { sandbox_problem: sandboxProblem }),
+    ...(refused.length > 0 && { refused_hosts: refused }),
   }
 }
 

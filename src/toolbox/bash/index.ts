@@ -1,5 +1,6 @@
 import { resolve } from 'node:path'
 import type { ToolReach, ToolSpec } from '../../tools/spec.js'
+import { networkText } from '../sandbox/texts.js'
 import { failedOutcome } from '../workspace/failure.js'
 import { shownPath } from '../workspace/path-text.js'
 import { UNCONFINED } from '../process/environment.js'
@@ -14,8 +15,9 @@ import type { BashArguments } from './run-command.js'
  * ends, all processes that it started are ended too. A command that fails is a result, not a failed call: see `success` and
  * `exit_code` in the metadata.
  *
- * Without `sandbox`, a command is confined only by the rights of this process's user: a `cwd` inside the root does not
- * confine it. The shell is a login shell that reads the system's profile, not the user's.
+ * A command runs in a sandbox if this machine has one; see `sandbox`. Without one it is confined only by the rights of this
+ * process's user: a `cwd` inside the root does not confine it, and it can read the environment of this process. The shell is a
+ * login shell that reads the system's profile, not the user's.
  * @throws HarnessError `invalid_options`, also on Windows; PathValidationError if the output folder leaves the root.
  */
 export function bash(options: BashOptions = {}): ToolSpec {
@@ -31,6 +33,7 @@ export function bash(options: BashOptions = {}): ToolSpec {
     parameters: PARAMETERS,
     annotations: { readOnly: false, destructive: true, idempotent: false, openWorld: true },
     reach: reachOf(settings, root),
+    sandbox: settings.sandbox ?? 'harness',
     sequential: true,
     aliases: { cmd: 'command' },
     pathFields: ['cwd'],
@@ -52,7 +55,13 @@ function reachOf({ sandbox, network, readPaths, writePaths, env }: BashSettings,
   const secrets = Object.keys(env)
   if (sandbox !== 'required') return { ...UNCONFINED, secrets }
   const writes = [root === undefined ? '.' : resolve(root), ...writePaths]
-  return { reads: [...writes, ...readPaths], writes, hosts: network ? ['*'] : [], programs: ['*'], secrets }
+  return {
+    reads: [...writes, ...readPaths],
+    writes,
+    hosts: typeof network === 'boolean' ? (network ? ['*'] : []) : network,
+    programs: ['*'],
+    secrets,
+  }
 }
 
 const PARAMETERS = {
@@ -82,7 +91,9 @@ function instructionsOf({ sandbox, network }: BashSettings): string {
     '- There is no input and no terminal: use flags instead of interactive prompts.',
   ]
   if (sandbox === 'off') return lines.join('\n')
-  const networking = network ? 'can use the network' : 'has no network'
-  const when = sandbox === 'auto' ? 'If a sandbox is available, a command' : 'A command'
-  return [...lines, `- ${when} can write to the workspace and an empty \`/tmp\` only, and ${networking}.`].join('\n')
+  const when = sandbox === 'required' ? 'A command' : 'If a sandbox is available, a command'
+  return [
+    ...lines,
+    `- ${when} can write to the workspace and an empty \`/tmp\` only, and ${networkText(network)}.`,
+  ].join('\n')
 }

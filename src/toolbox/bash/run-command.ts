@@ -1,28 +1,35 @@
-import { lstat, mkdir, stat } from 'node:fs/promises'
-import { join } from 'node:path'
+import { stat } from 'node:fs/promises'
 import type { ToolOutcome } from '../../tools/outcome.js'
 import type { ToolContext } from '../../tools/spec.js'
-import { FileFailure, invalidInput, isMissing, isSystemError } from '../workspace/failure.js'
+import { FileFailure, invalidInput, isMissing } from '../workspace/failure.js'
 import { shownPath } from '../workspace/path-text.js'
 import { environmentOf } from '../process/environment.js'
 import type { Environment } from '../process/environment.js'
 import { runProcess } from '../process/run-process.js'
 import type { ProcessEnd } from '../process/run-process.js'
-import { OWN_FOLDER } from '../workspace/workspace.js'
+import { ownFolderIn } from '../sandbox/own-folder.js'
+import { Sandbox, SANDBOX_HOME, UNCONFINED } from '../sandbox/sandbox.js'
+import type { Command, Room } from '../sandbox/sandbox.js'
 import type { Workspace } from '../workspace/workspace.js'
-import { bubblewrapArguments, probeSandbox, SANDBOX_HOME } from './bubblewrap.js'
-import type { SandboxRules, SandboxState } from './bubblewrap.js'
 import { cancelledOutcome, endedOutcome, unstartedOutcome } from './command-outcome.js'
 import type { Launch } from './command-outcome.js'
 import type { BashSettings } from './options.js'
 import { commandPrefix, findShell, startingEnvironment } from './shell.js'
-import type { Shell } from './shell.js'
 
 export interface BashArguments {
   readonly command: string
   readonly cwd?: string
   readonly timeout_ms?: number
   readonly max_chars?: number
+}
+
+/** A command, ready to be started. */
+export interface PreparedCommand {
+  readonly launch: Launch
+  readonly isConfined: boolean
+  readonly command: Command
+  /** To be called when it has ended. */
+  readonly close: () => Promise<void>
 }
 
 export interface BashCall {
@@ -32,57 +39,69 @@ export interface BashCall {
   readonly context: ToolContext
 }
 
-/** Runs commands with the same settings; remembers the state of the sandbox. */
+/** Runs commands with the same settings. */
 export class ShellRunner {
   readonly #settings: BashSettings
   readonly #shells: readonly string[] | undefined
-  readonly #probes = new WeakMap<Workspace, Promise<SandboxState>>()
+  readonly #sandbox: Sandbox
 
   /** @param shells Shells to try, in this order. Default `/bin/bash`, `/bin/sh`. */
   constructor(settings: BashSettings, shells?: readonly string[]) {
     this.#settings = settings
     this.#shells = shells
+    this.#sandbox = new Sandbox(settings)
   }
 
   async run(call: BashCall): Promise<ToolOutcome> {
     const { workspace, args, context } = call
+    const prepared = await this.prepare(call)
+    if ('kind' in prepared) return prepared
+    const { launch, command, close } = prepared
+    try {
+      const end = await this.#execute(call, prepared.isConfined, command)
+      if (end.kind === 'unstarted') return unstartedOutcome(launch, end.code)
+      if (end.stopped === 'aborted' || context.signal.aborted) return cancelledOutcome(launch, end)
+      const maxChars = Math.min(args.max_chars ?? Infinity, this.#settings.maxOutputChars)
+      return await endedOutcome({ workspace, launch, end, maxChars, timeouts: this.#timeouts(args) })
+    } finally {
+      await close()
+    }
+  }
+
+  /** A command that can be started, or the reason why it is not. */
+  async prepare({ workspace, args, context }: BashCall): Promise<PreparedCommand | ToolOutcome> {
     if (args.command.includes('\0')) {
       throw invalidInput('`command` contains a NUL character, which no shell accepts.')
     }
     const cwd = await folderAt(workspace, args.cwd ?? '.')
     const shell = await findShell(this.#shells)
-    const sandbox = await this.#sandboxFor(workspace, shell)
-    if (sandbox?.works === false && this.#settings.sandbox === 'required') return withoutSandbox(sandbox.reason)
+    const mode = this.#sandbox.modeFor(context.sandbox ?? 'auto')
+    const sandbox = mode === 'off' ? UNCONFINED : await this.#sandbox.open(await roomIn(workspace))
+    if (sandbox.form === 'none' && mode === 'required') return withoutSandbox(sandbox.problem)
+    const isConfined = sandbox.form !== 'none'
+    const environment = this.#environment(isConfined)
+    const command: Command = {
+      program: shell.path,
+      args: ['-lc', commandPrefix(environment) + args.command],
+      cwd,
+      environment: startingEnvironment(environment),
+    }
     const launch: Launch = {
       command: args.command,
       shell: shell.shown,
       cwd: workspace.display(cwd),
-      sandbox: sandbox?.works === true ? 'bubblewrap' : 'none',
-      sandboxProblem: sandbox?.works === false ? sandbox.reason : undefined,
+      sandbox: sandbox.form,
+      sandboxProblem: sandbox.problem,
+      refusedHosts: () => sandbox.refusedHosts,
     }
-    const end = await this.#execute(call, { shell, cwd, sandbox })
-    if (end.kind === 'unstarted') return unstartedOutcome(launch, end.code)
-    if (end.stopped === 'aborted' || context.signal.aborted) return cancelledOutcome(launch, end)
-    const maxChars = Math.min(args.max_chars ?? Infinity, this.#settings.maxOutputChars)
-    return endedOutcome({ workspace, launch, end, maxChars, timeouts: this.#timeouts(args) })
+    return { launch, isConfined, command: sandbox.wrap(command), close: () => sandbox.close() }
   }
 
-  async #execute(
-    { workspace, args, context }: BashCall,
-    { shell, cwd, sandbox }: { shell: Shell; cwd: string; sandbox: SandboxState | undefined },
-  ): Promise<ProcessEnd> {
-    const inSandbox = sandbox?.works === true
-    const environment = this.#environment(inSandbox)
-    const shellArgs = ['-lc', commandPrefix(environment) + args.command]
-    const wrapped = inSandbox
-      ? [...bubblewrapArguments(this.#rules(workspace), cwd), shell.path, ...shellArgs]
-      : shellArgs
+  async #execute({ args, context }: BashCall, isConfined: boolean, command: Command): Promise<ProcessEnd> {
     const end = await runProcess({
-      program: inSandbox ? sandbox.program : shell.path,
-      args: wrapped,
-      cwd,
-      environment: startingEnvironment(environment),
+      ...command,
       ...this.#timeouts(args),
+      endsAll: !isConfined,
       graceMs: this.#settings.graceMs,
       maxOutputBytes: this.#settings.maxOutputBytes,
       signal: context.signal,
@@ -101,26 +120,11 @@ export class ShellRunner {
     return { timeoutMs: Math.min(wanted ?? timeoutMs, hardTimeoutMs), hardTimeoutMs }
   }
 
-  #environment(inSandbox: boolean): Environment {
+  #environment(isConfined: boolean): Environment {
     const environment = environmentOf(this.#settings.env)
-    if (!inSandbox) return environment
+    if (!isConfined) return environment
     const { HOME = SANDBOX_HOME, TMPDIR = '/tmp' } = this.#settings.env
     return { ...environment, HOME, TMPDIR }
-  }
-
-  #rules({ root }: Workspace): SandboxRules {
-    const { readPaths, writePaths, network } = this.#settings
-    return { root, ownFolder: join(root, OWN_FOLDER), readPaths, writePaths, network }
-  }
-
-  /** `undefined` if none is requested. */
-  async #sandboxFor(workspace: Workspace, shell: Shell): Promise<SandboxState | undefined> {
-    const { sandbox, bubblewrap } = this.#settings
-    if (sandbox === 'off') return undefined
-    await requireOwnFolder(workspace)
-    const probe = this.#probes.get(workspace) ?? probeSandbox(bubblewrap, this.#rules(workspace), shell)
-    this.#probes.set(workspace, probe)
-    return probe
   }
 }
 
@@ -135,25 +139,16 @@ async function folderAt(workspace: Workspace, raw: string): Promise<string> {
   return path
 }
 
-/**
- * The harness's own folder exists, so that no command can create it, and is no link, whose target would be visible in the sandbox.
- * @throws FileFailure `PathTypeError`
- */
-async function requireOwnFolder({ root }: Workspace): Promise<void> {
-  const path = join(root, OWN_FOLDER)
-  await mkdir(path).catch((error: unknown) => {
-    if (!isSystemError(error, 'EEXIST')) throw error
-  })
-  if ((await lstat(path)).isDirectory()) return
-  const message = `The command was not executed: \`${OWN_FOLDER}\` in the workspace root is not a plain folder, and a person must remove it.`
-  throw new FileFailure('PathTypeError', message)
+/** The files of a command in a sandbox. */
+async function roomIn(workspace: Workspace): Promise<Room> {
+  return { root: workspace.root, ownFolder: await ownFolderIn(workspace.root), given: [] }
 }
 
-function withoutSandbox(reason: string): ToolOutcome {
+function withoutSandbox(problem = 'it does not work here'): ToolOutcome {
   return {
     kind: 'failed',
     errorType: 'SandboxUnavailable',
-    content: `The command was not executed: it requires a sandbox, which is not available: ${reason}.`,
+    content: `The command was not executed: it requires a sandbox, which is not available: ${problem}.`,
     retry: false,
   }
 }

@@ -1,5 +1,6 @@
 import type { Environment } from '../process/environment.js'
 import { findProgram } from '../process/find-program.js'
+import { quoted } from '../process/quoted.js'
 
 export interface Shell {
   readonly path: string
@@ -23,14 +24,10 @@ export function startingEnvironment(environment: Environment): Environment {
 
 /** Code before a command that restores the home folder, and the search path that the system's login script changes. */
 export function commandPrefix({ HOME, PATH }: Environment): string {
-  const home = HOME === undefined ? 'unset HOME; ' : `export HOME=${quote(HOME)}; `
-  return PATH === undefined ? home : `${home}export PATH=${quote(PATH)}; `
+  const home = HOME === undefined ? 'unset HOME; ' : `export HOME=${quoted(HOME)}; `
+  return PATH === undefined ? home : `${home}export PATH=${quoted(PATH)}; `
 }
 
 function shellAt(path: string): Shell {
   return { path, shown: `${path} -lc` }
-}
-
-function quote(text: string): string {
-  return `'${text.replaceAll("'", `'\\''`)}'`
 }

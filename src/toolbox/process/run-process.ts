@@ -5,6 +5,7 @@ import { stripVTControlCharacters } from 'node:util'
 import { isSystemError } from '../workspace/failure.js'
 import { Capture } from './capture.js'
 import type { Environment } from './environment.js'
+import { Family } from './family.js'
 import { groupExists, signalGroup } from './process-group.js'
 
 export type OutputStream = 'stdout' | 'stderr'
@@ -28,6 +29,11 @@ export interface ProcessRequest {
   /** Both streams are kept as one, in the order of arrival. Default false. */
   readonly merged?: boolean
   readonly signal: AbortSignal
+  /**
+   * For a program without a sandbox: processes that left the group are ended too (on Linux, by a variable of their
+   * environment), and all of them if this process is killed. Default false.
+   */
+  readonly endsAll?: boolean
   /** New lines, at most every 50 ms and at most `maxOutputBytes` of each stream. */
   readonly onLines?: (stream: OutputStream, lines: string) => void
 }
@@ -65,13 +71,16 @@ const SWEEP_MS = 50
 /**
  * Runs a program in its own process group, without input, and ends the whole group: at the time limit (asked first, killed
  * after the grace period), at the hard limit or when the signal is aborted (killed immediately), and after the program has
- * ended. Memory is bounded by `maxOutputBytes`. A process that leaves the group (`setsid`) is not found. POSIX only: see
- * `processGroupsProblem`. Rejects for errors of the caller only.
+ * ended. Memory is bounded by `maxOutputBytes`. A process that leaves the group (`setsid`) is found with `endsAll` only. POSIX
+ * only: see `processGroupsProblem`. Rejects for errors of the caller only.
  */
 export async function runProcess(request: ProcessRequest): Promise<ProcessEnd> {
   const startedAt = performance.now()
+  const family = request.endsAll === true ? new Family() : null
   try {
-    const run = new GroupRun(start(request), request)
+    const child = start(request, family?.environment)
+    family?.guard(child.pid)
+    const run = new GroupRun(child, request)
     const { exitCode, signal } = await run.end()
     const durationMs = Math.round(performance.now() - startedAt)
     const { stopped, stdout, stderr } = run
@@ -79,11 +88,14 @@ export async function runProcess(request: ProcessRequest): Promise<ProcessEnd> {
   } catch (error) {
     if (isSystemError(error)) return { kind: 'unstarted', code: error.code ?? 'UNKNOWN' }
     throw error
+  } finally {
+    await family?.end()
   }
 }
 
-function start({ program, args, cwd, environment }: ProcessRequest): ChildProcess {
-  return spawn(program, args, { cwd, env: environment, detached: true, stdio: ['ignore', 'pipe', 'pipe'] })
+function start({ program, args, cwd, environment }: ProcessRequest, more: Environment = {}): ChildProcess {
+  const env = { ...environment, ...more }
+  return spawn(program, args, { cwd, env, detached: true, stdio: ['ignore', 'pipe', 'pipe'] })
 }
 
 interface Exit {

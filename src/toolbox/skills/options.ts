@@ -12,9 +12,11 @@ import {
 } from '../../util/shape.js'
 import { namedVariables } from '../process/environment.js'
 import type { NamedVariables } from '../process/environment.js'
+import { SANDBOX_OPTIONS, sandboxSettings } from '../sandbox/options.js'
+import type { SandboxOptions } from '../sandbox/options.js'
 
 /** The folders of skills, and how their scripts run. */
-export interface SkillsOptions {
+export interface SkillsOptions extends SandboxOptions {
   /**
    * Folders that are searched for skills (folders with a `SKILL.md`), at most six levels down. Relative ones are in the
    * harness's root, `~` is the home folder. Skills are instructions and programs: name only folders that you trust.
@@ -39,6 +41,7 @@ export interface SkillsOptions {
 const path = where(filledString, 'a string without NUL', (text) => !text.includes('\0'))
 
 const OPTIONS = object<SkillsOptions>({
+  ...SANDBOX_OPTIONS,
   dirs: list(path, 'a list of folders'),
   selected: optional(list(path, 'a list of names')),
   env: optional(namedVariables),
@@ -54,5 +57,7 @@ const OPTIONS = object<SkillsOptions>({
 
 /** Reads the options. Throws `invalid_options`, naming the option, the expected and the given value. */
 export function parseSkillsOptions(options: unknown): SkillsOptions {
-  return parse(OPTIONS, options, '`skills`')
+  const parsed = parse(OPTIONS, options, '`skills`')
+  sandboxSettings(parsed, 'skills')
+  return parsed
 }

@@ -12,11 +12,18 @@ import { runProcess } from '../process/run-process.js'
 import type { ProcessEnd } from '../process/run-process.js'
 import { FileFailure, invalidInput, isMissing } from '../workspace/failure.js'
 import { shownPath } from '../workspace/path-text.js'
-import { withFile } from '../workspace/workspace.js'
+import { workspaceOf } from '../workspace/workspace.js'
+import { networkText, refusedNote } from '../sandbox/texts.js'
+import { sandboxSettings } from '../sandbox/options.js'
+import type { SandboxSettings } from '../sandbox/options.js'
+import { ownFolderIn } from '../sandbox/own-folder.js'
+import { Sandbox, SANDBOX_HOME, UNCONFINED as UNCONFINED_SCRIPT } from '../sandbox/sandbox.js'
+import type { OpenSandbox } from '../sandbox/sandbox.js'
 import type { SkillsOptions } from './options.js'
+import { copyOfScript } from './script-copy.js'
+import type { ScriptCopy } from './script-copy.js'
 import { skillTool } from './skill-tool.js'
 import type { SkillCall } from './skill-tool.js'
-import { workspaceOfSkill } from './skill.js'
 import type { Skill } from './skill.js'
 
 interface SkillRunArguments {
@@ -31,19 +38,23 @@ const MAX_CHARS = 40_000
 const TIMEOUT_SECONDS = 60
 
 /**
- * `skill_run`: a script of a skill. Sequential, not in a sandbox: a script has the rights of the user of this process. It has
- * no input, and the environment of `env`; when it ends, all processes that it started are ended too.
+ * `skill_run`: a script of a skill. Sequential, and in a sandbox if this machine has one: the skill is read-only there, the
+ * workspace writable. A script has no input, and the environment of `env`; when it ends, all processes that it started are ended
+ * too.
  */
 export function skillRunTool(skills: readonly Skill[], options: SkillsOptions): ToolSpec {
+  const settings = sandboxSettings(options, 'skills')
+  const means = { options, settings, sandbox: new Sandbox(settings) }
   return skillTool<SkillRunArguments>(skills, {
     name: 'skill_run',
-    description: 'Run a script of a skill, in the folder of the skill and without a sandbox.',
+    description: `Run a script of a skill, in the folder of the skill. ${confinement(settings)}`,
+    sandbox: settings.sandbox ?? 'harness',
     parameters: PARAMETERS,
     annotations: { readOnly: false, destructive: true, idempotent: false, openWorld: true },
     reach: { ...UNCONFINED, secrets: Object.keys(options.env ?? {}) },
     sequential: true,
     pathField: 'script',
-    run: (call) => runScript(call, options),
+    run: (call) => runScript(call, means),
   })
 }
 
@@ -60,20 +71,71 @@ const PARAMETERS = {
   additionalProperties: false,
 } as const
 
-async function runScript(call: SkillCall<SkillRunArguments>, options: SkillsOptions): Promise<ToolOutcome> {
-  const { skill, args, context } = call
+function confinement({ sandbox, network }: SandboxSettings): string {
+  if (sandbox === 'off') return 'It runs without a sandbox.'
+  const when = sandbox === 'required' ? 'It' : 'If a sandbox is available, it'
+  return `${when} can write to the workspace and \`/tmp\` only, and ${networkText(network)}.`
+}
+
+interface Means {
+  readonly options: SkillsOptions
+  readonly settings: SandboxSettings
+  readonly sandbox: Sandbox
+}
+
+async function runScript(call: SkillCall<SkillRunArguments>, means: Means): Promise<ToolOutcome> {
+  requireRunnable(call.args.args ?? [])
+  const copy = await checkedScript(call.skill, call.args.script)
+  try {
+    const sandbox = await sandboxFor(call, copy, means)
+    if ('kind' in sandbox) return sandbox
+    try {
+      return await runCopy(call, copy, { ...means, open: sandbox })
+    } finally {
+      await sandbox.close()
+    }
+  } finally {
+    await copy.remove()
+  }
+}
+
+/** The sandbox of one script; `form` is `none` if it runs without one. A failure if it must not. */
+async function sandboxFor(
+  { skill, context }: SkillCall<SkillRunArguments>,
+  copy: ScriptCopy,
+  { sandbox }: Means,
+): Promise<OpenSandbox | ToolOutcome> {
+  const mode = sandbox.modeFor(context.sandbox ?? 'auto')
+  if (mode === 'off') return UNCONFINED_SCRIPT
+  const { root } = workspaceOf(NO_OPTIONS, context.root)
+  const ownFolder = await ownFolderIn(root)
+  const opened = await sandbox.open({ root, ownFolder, given: [copy.folder], readPaths: [skill.folder] })
+  if (mode === 'auto' || opened.form !== 'none') return opened
+  const problem = opened.problem ?? 'it does not work here'
+  return failure(
+    'SandboxUnavailable',
+    `The script was not executed: it requires a sandbox, which is not available: ${problem}.`,
+    {},
+  )
+}
+
+const NO_OPTIONS = {}
+
+async function runCopy(
+  { skill, args, context }: SkillCall<SkillRunArguments>,
+  { path, isExecutable }: ScriptCopy,
+  { options, open }: Means & { readonly open: OpenSandbox },
+): Promise<ToolOutcome> {
   const { script, args: scriptArgs = [], timeout = TIMEOUT_SECONDS } = args
-  requireRunnable(scriptArgs)
-  const path = await scriptAt(skill, script)
-  const environment = environmentOf(options.env)
+  const isConfined = open.form !== 'none'
+  const environment = { ...environmentOf(options.env), ...(isConfined && homeOf(options)) }
   const [program = path, ...first] = await runnerFor(path, options.runners, environment)
+  if (program === path && !isExecutable) return startFailure('EACCES', [script, ...scriptArgs])
   const before = program === path ? [] : [...first, path]
   const timeoutMs = Math.min(timeout * 1_000, options.maxTimeoutMs ?? 600_000)
   const end = await runProcess({
-    program,
-    args: [...before, ...scriptArgs],
-    cwd: skill.folder,
-    environment,
+    ...open.wrap({ program, args: [...before, ...scriptArgs], cwd: skill.folder, environment }),
+    endsAll: !isConfined,
     timeoutMs,
     maxOutputBytes: options.maxOutputBytes ?? 10_485_760,
     merged: true,
@@ -81,7 +143,32 @@ async function runScript(call: SkillCall<SkillRunArguments>, options: SkillsOpti
     onLines: (stream, output) => context.progress({ kind: 'shell_output', stream, output }),
   })
   const cmd = program === path ? [script, ...scriptArgs] : [basename(program), ...first, script, ...scriptArgs]
-  return outcomeOf(end, { cmd, maxChars: args.max_chars ?? MAX_CHARS, timeoutMs, cancelled: context.signal.aborted })
+  const outcome = outcomeOf(end, {
+    ...{ cmd, timeoutMs, cancelled: context.signal.aborted },
+    maxChars: args.max_chars ?? MAX_CHARS,
+  })
+  return withSandbox(outcome, open)
+}
+
+function homeOf({ env = {} }: SkillsOptions): Environment {
+  const { HOME = SANDBOX_HOME, TMPDIR = '/tmp' } = env
+  return { HOME, TMPDIR }
+}
+
+/** The form in the metadata, and refused hosts for the model. */
+function withSandbox(outcome: ToolOutcome, { form, problem, refusedHosts }: OpenSandbox): ToolOutcome {
+  if (outcome.kind !== 'succeeded' && outcome.kind !== 'failed') return outcome
+  const note = refusedNote(refusedHosts)
+  return {
+    ...outcome,
+    content: note === '' ? outcome.content : `${outcome.content}\n${note}`,
+    metadata: {
+      ...outcome.metadata,
+      sandbox: form,
+      ...(problem !== undefined && { sandbox_problem: problem }),
+      ...(refusedHosts.length > 0 && { refused_hosts: refusedHosts }),
+    },
+  }
 }
 
 function requireRunnable(scriptArgs: readonly string[]): void {
@@ -92,10 +179,9 @@ function requireRunnable(scriptArgs: readonly string[]): void {
 }
 
 /** @throws PathValidationError if it is outside the skill; FileFailure `NotFound`, or if it is not a file. */
-async function scriptAt({ folder }: Skill, script: string): Promise<string> {
-  const workspace = workspaceOfSkill(folder)
+async function checkedScript({ folder }: Skill, script: string): Promise<ScriptCopy> {
   try {
-    return await withFile(workspace, { policy: workspace.readPolicy, path: script }, async ({ path }) => path)
+    return await copyOfScript(folder, script)
   } catch (error) {
     if (isMissing(error)) throw new FileFailure('NotFound', `script not found: ${shownPath(script)}`)
     throw error

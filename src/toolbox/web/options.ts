@@ -75,7 +75,8 @@ export function fetchSettings(options: FetchUrlOptions): FetchSettings {
   return { ...DEFAULTS, ...parse(OPTIONS, options, '`fetchUrl`') }
 }
 
-async function systemLookup(hostname: string): Promise<readonly HostAddress[]> {
+/** The resolver of the system. */
+export async function systemLookup(hostname: string): Promise<readonly HostAddress[]> {
   const { lookup } = await import('node:dns/promises')
   const addresses = await lookup(hostname, { all: true, order: 'verbatim' })
   return addresses.map(({ address, family }) => ({ address, family: family === 6 ? 6 : 4 }))

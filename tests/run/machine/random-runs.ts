@@ -294,6 +294,7 @@ function planOf(
     opening: { kind: 'fresh', prompt: 'Go.', history: () => Promise.resolve(inline({ entries: [] })) },
     root,
     timeMs: config.limits.timeMs,
+    sandbox: config.sandbox,
     settings,
     prices: null,
     input,

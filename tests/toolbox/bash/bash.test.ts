@@ -3,13 +3,18 @@ import { join } from 'node:path'
 import fc from 'fast-check'
 import { describe, expect, onTestFinished, test, vi } from 'vitest'
 import { readTool } from '#toolbox/files/read.js'
-import { bash } from '#toolbox/bash/index.js'
+import { bash as bashTool } from '#toolbox/bash/index.js'
 import type { BashOptions } from '#toolbox/bash/options.js'
 import { bashSettings } from '#toolbox/bash/options.js'
 import { ShellRunner } from '#toolbox/bash/run-command.js'
 import { isObject } from '#util/json.js'
 import type { JsonInput } from '#util/json.js'
 import { call, folderWith, workspaceIn } from '../support.js'
+
+/** Without a sandbox, so that every machine runs the same. */
+function bash(options: BashOptions = {}): ReturnType<typeof bashTool> {
+  return bashTool({ sandbox: 'off', ...options })
+}
 
 const anyNumber = expect.any(Number) as number
 const SHELL = '/bin/bash -lc'
@@ -118,7 +123,7 @@ describe('bash', () => {
     const workspace = workspaceIn(await folderWith())
     const spec = bash()
     const outcomes = [['/nonexistent/bash', '/bin/sh'], ['/nonexistent/bash']].map(async (shells) => {
-      const runner = new ShellRunner(bashSettings({}), shells)
+      const runner = new ShellRunner(bashSettings({ sandbox: 'off' }), shells)
       return call(
         {
           ...spec,
@@ -309,7 +314,7 @@ describe('options of bash', () => {
     [
       'a sandbox that is none',
       { sandbox: true },
-      'Expected `sandbox` of `bash` to be one of `off`, `auto`, `required`, got `true`.',
+      'Expected `sandbox` of `bash` to be one of `auto`, `required`, `off`, got `true`.',
     ],
     [
       'a rule without a sandbox',

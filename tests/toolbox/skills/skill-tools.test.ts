@@ -154,6 +154,7 @@ describe('skill_run', () => {
         returncode: 0,
         cmd: ['python3', '-B', 'run.py', 'a b', '"c"'],
         duration_ms: expect.any(Number) as number,
+        sandbox: 'none',
       },
     })
   })
@@ -236,7 +237,7 @@ describe('skill_run', () => {
     expect(result).toEqual({
       ok: false,
       content: 'skill script timed out after 1s\nbegun\n',
-      metadata: { error_type: 'Timeout', timeout: 1, cmd: ['bash', 'slow.sh'] },
+      metadata: { error_type: 'Timeout', timeout: 1, cmd: ['bash', 'slow.sh'], sandbox: 'none' },
     })
     await new Promise((resolve) => setTimeout(resolve, 800))
     await expect(readFile(join(loaded.dir, 'demo', 'late'))).rejects.toThrow('ENOENT')

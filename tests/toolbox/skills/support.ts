@@ -13,13 +13,13 @@ export function skillText(name: string, description = `What ${name} does.`, body
   return `---\nname: ${name}\ndescription: ${description}\n---\n\n${body}`
 }
 
-/** Skills of a fresh folder that has these files. */
+/** Skills of a fresh folder that has these files; without a sandbox, so that every machine runs their scripts the same. */
 export async function skillsWith(
   files: Readonly<Record<string, string>>,
   options: Partial<SkillsOptions> = {},
 ): Promise<LoadedSkills & { readonly dir: string }> {
   const dir = await folderWith(files)
-  return { ...(await loadSkills({ dirs: [dir], ...options })), dir }
+  return { ...(await loadSkills({ dirs: [dir], sandbox: 'off', ...options })), dir }
 }
 
 /** Calls one of the two tools as a model would. */

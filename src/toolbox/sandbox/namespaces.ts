@@ -1,0 +1,98 @@
+import { quoted } from '../process/quoted.js'
+import { mountsOf, READ_ONLY_IN_PROC, SYSTEM } from './mounts.js'
+import type { Mount, Place } from './mounts.js'
+
+/** The programs of the form `namespaces`, as absolute paths; they are part of util-linux. */
+export interface NamespacePrograms {
+  readonly setpriv: string
+  readonly unshare: string
+  readonly sh: string
+}
+
+/** The program and the arguments before a program and its arguments. */
+export function namespacesCommand(programs: NamespacePrograms, place: Place): readonly string[] {
+  const { setpriv, unshare, sh } = programs
+  return [
+    // Ends with this process, and everything in the PID namespace with it.
+    ...[setpriv, '--pdeathsig', 'KILL', '--'],
+    ...[unshare, '--user', '--map-root-user', '--mount', '--pid', '--ipc', '--uts', '--fork', '--kill-child'],
+    ...(place.sharesNetwork ? [] : ['--net']),
+    ...['--', sh, '-c', scriptOf(programs, place), 'sandbox'],
+  ]
+}
+
+/** Folders in which the programs of the script are looked for, after those of the environment. */
+const PROGRAM_FOLDERS = '/usr/sbin:/usr/bin:/sbin:/bin'
+
+/** Makes a new root in the mount namespace, where the process is its own root user, and gives up the rights to change it. */
+function scriptOf({ setpriv, unshare }: NamespacePrograms, place: Place): string {
+  const [uid, gid] = [process.getuid?.() ?? 0, process.getgid?.() ?? 0]
+  // Another user has lost its capabilities by then.
+  const drop = uid === 0 ? '--inh-caps=-all --bounding-set=-all' : ''
+  return `set -e
+path=\${PATH-} PATH=\${PATH-}:${PROGRAM_FOLDERS}
+${FUNCTIONS}
+mount -t tmpfs -o mode=755 tmpfs ${NEW_ROOT}
+cd ${NEW_ROOT}
+system ${SYSTEM.join(' ')}
+${SPECIAL}
+${mountsOf(place).map(lineOf).join('\n')}
+mkdir .old
+pivot_root . .old
+cd /
+umount -l /.old
+rmdir /.old
+${place.sharesNetwork ? '' : LOOPBACK}
+cd ${quoted(place.cwd)}
+set +e
+PATH=$path
+${unshare} --user --map-user=${uid} --map-group=${gid} -- ${setpriv} --no-new-privs ${drop} -- "$@"
+exit $?`
+}
+
+/** Covered by the new root. No root of a workspace is in it. */
+const NEW_ROOT = '/sys'
+
+const FUNCTIONS = `
+point() { if [ -d "$1" ]; then mkdir -p ".$1"; elif [ ! -e ".$1" ]; then mkdir -p ".\${1%/*}"; : >".$1"; fi; }
+lock() {
+  cat /proc/self/mountinfo | while read -r _ _ _ _ at _; do
+    at=$(printf '%b' "$at")
+    case $at in "${NEW_ROOT}$1" | "${NEW_ROOT}$1"/*) mount -o remount,bind,ro "$at" ;; esac
+  done
+}
+write() { point "$1"; mount --rbind "$1" ".$1"; }
+read_only() { write "$1"; lock "$1"; }
+hide_file() { mount --bind /dev/null ".$1"; }
+hide_folder() { mount -t tmpfs -o ro,mode=755 tmpfs ".$1"; }
+system() {
+  for each; do
+    if [ -L "$each" ] && [ "\${each%/*}" = '' ]; then cp -P "$each" ".$each"
+    elif [ -d "$each" ]; then read_only "$each"
+    elif [ -e "$each" ]; then mkdir -p ".\${each%/*}"; cp "$each" ".$each"; fi
+  done
+}`
+
+const SPECIAL = `
+mkdir -p proc dev tmp
+mount -t proc proc proc
+for each in ${READ_ONLY_IN_PROC.join(' ')}; do
+  [ ! -e proc/$each ] || { mount --bind proc/$each proc/$each; mount -o remount,bind,ro proc/$each; }
+done
+for each in null zero full random urandom tty; do : >dev/$each; mount --bind /dev/$each dev/$each; done
+mkdir dev/shm dev/pts
+mount -t tmpfs -o mode=1777 tmpfs dev/shm
+mount -t devpts -o newinstance,ptmxmode=0666,mode=620 devpts dev/pts
+ln -s pts/ptmx dev/ptmx; ln -s /proc/self/fd dev/fd; ln -s fd/0 dev/stdin; ln -s fd/1 dev/stdout; ln -s fd/2 dev/stderr
+mount -t tmpfs -o mode=1777 tmpfs tmp`
+
+/** A new network has a loopback device that is down. Without any of these programs it stays so. */
+const LOOPBACK = `ip link set lo up 2>/dev/null || ifconfig lo up 2>/dev/null ||
+  perl -e 'socket(S, 2, 2, 0); exit !ioctl(S, 0x8914, pack("a16 s", "lo", 0x49))' 2>/dev/null || :`
+
+function lineOf(mount: Mount): string {
+  const path = quoted(mount.path)
+  if (mount.how === 'hide') return `${mount.isFolder ? 'hide_folder' : 'hide_file'} ${path}`
+  const line = `${mount.how === 'read' ? 'read_only' : 'write'} ${path}`
+  return mount.optional ? `[ ! -e ${path} ] || ${line}` : line
+}

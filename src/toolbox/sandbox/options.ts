@@ -1,0 +1,100 @@
+import { isAbsolute, resolve } from 'node:path'
+import { invalidOptions } from '../../contracts/parse.js'
+import type { SandboxMode } from '../../tools/spec.js'
+import { boolean, either, filledString, list, oneOf, optional, partial, string, where } from '../../util/shape.js'
+import type { Fields } from '../../util/shape.js'
+import { hosts } from '../web/hosts.js'
+import { expandHome } from '../workspace/path-text.js'
+import { PROTECTED_FILES } from '../workspace/protection.js'
+import type { ProtectedFiles } from '../workspace/protection.js'
+
+/** How the programs that a tool starts are confined; all optional. `docs/sandbox.md` says what each form confines. */
+export interface SandboxOptions {
+  /**
+   * `auto`: in a sandbox if this machine has one (Linux: bubblewrap, else namespaces), otherwise without. `required`: not
+   * started without one. `off`: never in one; a program can do whatever the user of this process can. Default: the harness's
+   * `sandbox`, which is `auto`.
+   */
+  readonly sandbox?: SandboxMode | undefined
+  /**
+   * The network in the sandbox. A list: only these hosts (`example.com`, `*.example.com`, an address), by HTTP and HTTPS
+   * through a proxy that the environment names. `true`: everything, this machine included. Default `false`: none.
+   */
+  readonly network?: boolean | readonly string[] | undefined
+  /** Absolute paths that can be read in the sandbox, such as a tool chain in a home folder. Default: none. */
+  readonly readPaths?: readonly string[] | undefined
+  /** Absolute paths outside the root that can be written in the sandbox. Default: none. */
+  readonly writePaths?: readonly string[] | undefined
+  /**
+   * Files in the root that the sandbox hides (`read`) or makes read-only (`write`), by globs as in `.gitignore`, down to three
+   * folders below the root. `false`: none. Default: those of `PROTECTED_FILES`, and of `.git` only its `config` and `hooks`.
+   */
+  readonly protect?: Partial<ProtectedFiles> | false | undefined
+  /** The program of bubblewrap. Default: `bwrap` on the `PATH`. */
+  readonly bubblewrap?: string | undefined
+}
+
+/** The options with their defaults. Paths are absolute. */
+export interface SandboxSettings {
+  /** Null: that of the harness. */
+  readonly sandbox: SandboxMode | null
+  readonly network: boolean | readonly string[]
+  readonly readPaths: readonly string[]
+  readonly writePaths: readonly string[]
+  readonly protect: ProtectedFiles
+  readonly bubblewrap: string
+}
+
+/** Git itself has to be able to write the rest of `.git`. */
+const GIT = ['.git/config', '.git/config.worktree', '.git/hooks']
+
+const DEFAULT_PROTECTION: ProtectedFiles = {
+  read: PROTECTED_FILES.read,
+  write: [...PROTECTED_FILES.write.filter((glob) => glob !== '.git'), ...GIT],
+}
+
+const absolutePaths = list(where(string, 'an absolute path', isAbsolutePath), 'a list of absolute paths')
+
+/** The shapes of the options. */
+export const SANDBOX_OPTIONS: Fields<SandboxOptions> = {
+  sandbox: optional(oneOf('auto', 'required', 'off')),
+  network: optional(either(boolean, hosts)),
+  readPaths: optional(absolutePaths),
+  writePaths: optional(absolutePaths),
+  protect: optional(
+    either(
+      oneOf(false),
+      partial<Partial<ProtectedFiles>>({
+        read: list(string, 'a list of globs'),
+        write: list(string, 'a list of globs'),
+      }),
+    ),
+  ),
+  bubblewrap: optional(filledString),
+}
+
+const FOR_SANDBOX = ['network', 'readPaths', 'writePaths', 'protect', 'bubblewrap'] as const
+
+/** Parsed options with their defaults. Throws `invalid_options` for rules of a sandbox that is off. */
+export function sandboxSettings(given: SandboxOptions, owner: string): SandboxSettings {
+  const { sandbox = null, network = false, readPaths = [], writePaths = [], protect = {}, bubblewrap = 'bwrap' } = given
+  const idle = sandbox === 'off' ? FOR_SANDBOX.find((key) => given[key] !== undefined) : undefined
+  if (idle !== undefined) {
+    throw invalidOptions(
+      `\`${idle}\` of \`${owner}\` is a rule of the sandbox, which is off: set \`sandbox\` to \`auto\` or \`required\`.`,
+    )
+  }
+  const absolute = (path: string): string => resolve(expandHome(path))
+  return {
+    sandbox,
+    network,
+    readPaths: readPaths.map(absolute),
+    writePaths: writePaths.map(absolute),
+    protect: protect === false ? { read: [], write: [] } : { ...DEFAULT_PROTECTION, ...protect },
+    bubblewrap,
+  }
+}
+
+function isAbsolutePath(path: string): boolean {
+  return !path.includes('\0') && isAbsolute(expandHome(path))
+}
