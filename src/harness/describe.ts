@@ -3,7 +3,7 @@ import type { Config } from './config.js'
 import type { Offer } from '../run/core/frozen.js'
 import type { RunLimits } from '../contracts/limits.js'
 import type { SubagentSpec } from '../tools/subagent-options.js'
-import { sandboxWarning } from './sandbox-mode.js'
+import { sandboxWarning } from '../tools/sandbox-mode.js'
 import type { SandboxState } from '../toolbox/sandbox/sandbox.js'
 import type { SandboxMode, ToolAnnotations, ToolReach, ToolSource, ToolSpec } from '../tools/spec.js'
 

@@ -10,7 +10,7 @@ import type { CheckEvidence } from '../tools/evidence.js'
 import { withUniqueIds } from '../tools/source-ids.js'
 import type { ToolSourceHost } from '../tools/source.js'
 import type { ToolSource, ToolSpec } from '../tools/spec.js'
-import { modeOf, sandboxWarning } from './sandbox-mode.js'
+import { modeOf, sandboxWarning } from '../tools/sandbox-mode.js'
 
 /**
  * The parts of a harness that are loaded when first needed, shared by all its runs and closed with it: adapters, built-in

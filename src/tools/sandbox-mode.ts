@@ -1,5 +1,4 @@
-import type { SandboxState } from '../toolbox/sandbox/sandbox.js'
-import type { SandboxMode, ToolSpec } from '../tools/spec.js'
+import type { SandboxMode, ToolSpec } from './spec.js'
 
 /** How the programs of a tool are to be confined; null if not at all, or if the tool says nothing. */
 export function modeOf({ sandbox = 'off' }: ToolSpec, ofHarness: SandboxMode): 'auto' | 'required' | null {
@@ -11,7 +10,7 @@ export function modeOf({ sandbox = 'off' }: ToolSpec, ofHarness: SandboxMode): '
 export function sandboxWarning(
   tools: readonly ToolSpec[],
   ofHarness: SandboxMode,
-  state: SandboxState | null,
+  state: { readonly problem: string | undefined } | null,
 ): string | null {
   if (state?.problem === undefined) return null
   const named = (mode: 'auto' | 'required'): string =>
