@@ -276,8 +276,7 @@ export class OpenHarness<Output = string, Deps = unknown> implements AsyncDispos
     const warnings: string[] = []
     const offer = await this.#offer((message) => void warnings.push(message))
     const { machine } = await this.#load()
-    const { sources } = this.#parts
-    const sandbox = await this.#parts.sandbox(offer.tools)
+    const [{ sources }, sandbox] = [this.#parts, await this.#parts.sandbox(offer.tools)]
     return machine.describeHarness(this.#config, this.#tools, { offer, sources, warnings, sandbox })
   }
 
