@@ -20,7 +20,10 @@ export interface HandlerLife {
 /** The members of a handler's context that are the same for every call of a run. */
 export type ToolSurroundings = Pick<ToolContext, 'runId' | 'depth' | 'metadata' | 'deps' | 'root' | 'sandbox'>
 
-export function toolSurroundings({ runId, depth, metadata, deps }: RunContext, { root, sandbox }: Frozen): ToolSurroundings {
+export function toolSurroundings(
+  { runId, depth, metadata, deps }: RunContext,
+  { root, sandbox }: Frozen,
+): ToolSurroundings {
   return { runId, depth, metadata, deps, root, sandbox }
 }
 
