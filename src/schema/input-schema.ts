@@ -1,5 +1,6 @@
 import { isObject } from '../util/json.js'
 import type { JsonObject, JsonSchema, JsonValue } from '../util/json.js'
+import { withAcceptedKeys } from './accepted-keys.js'
 import { modernSchema } from './modern-schema.js'
 import { repairedSchema } from './repair.js'
 import { warn } from '../util/platform/node.js'
@@ -23,6 +24,16 @@ export function inputSchema(given: JsonSchema, name: string): InputSchema {
   made.set(given, schema)
   return schema
 }
+
+/** The same for an API that rejects most characters in keys. */
+export function acceptedSchema(given: JsonSchema, name: string): InputSchema {
+  const schema = inputSchema(given, name)
+  const known = accepted.get(schema) ?? withAcceptedKeys(schema)
+  accepted.set(schema, known)
+  return known
+}
+
+const accepted = new WeakMap<InputSchema, InputSchema>()
 
 type InputSchema = JsonObject & { readonly type: 'object' }
 

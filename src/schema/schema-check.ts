@@ -61,6 +61,7 @@ async function makeValidator(schema: JsonSchema): Promise<Validator> {
     const own = checkable(schema)
     const draft = draftOf(schema)
     const lookup = dereference(own)
+    acceptDangling(own, lookup)
     return {
       schema: own,
       errors: (value, firstOnly) => validate(value, own, draft, lookup, firstOnly).errors,
@@ -77,6 +78,12 @@ async function makeValidator(schema: JsonSchema): Promise<Validator> {
       isSlow: false,
     }
   }
+}
+
+/** A reference that leads nowhere accepts anything, as in the schema that the model gets. */
+function acceptDangling(schema: JsonSchema, lookup: Record<string, unknown>): void {
+  for (const { $ref, __absolute_ref__: absolute = $ref } of schemasIn(schema))
+    if (typeof absolute === 'string') lookup[absolute] ??= true
 }
 
 function withoutVerdict(error: unknown): SchemaProblems {

@@ -250,8 +250,8 @@ describe('parseWith', () => {
   })
 
   test('a document that cannot be used is an error of the host', async () => {
-    await expect(parseWith({ $ref: '#/$defs/gone' }, 1)).rejects.toThrow(
-      expect.objectContaining({ code: 'invalid_options', message: expect.stringContaining('Unresolved') as string }),
+    await expect(parseWith({ $id: 'http://[' }, 1)).rejects.toThrow(
+      expect.objectContaining({ code: 'invalid_options', message: expect.stringContaining('Invalid URL') as string }),
     )
   })
 

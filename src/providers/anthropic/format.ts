@@ -8,7 +8,7 @@ import type {
   ToolChoice,
   ToolDefinition,
 } from '../../contracts/model.js'
-import { inputSchema } from '../../schema/input-schema.js'
+import { acceptedSchema } from '../../schema/input-schema.js'
 import { isObject } from '../../util/json.js'
 import type { JsonObject } from '../../util/json.js'
 import type { ProviderOptions } from '../http/options.js'
@@ -147,7 +147,7 @@ function wireTools(tools: readonly ToolDefinition[], cacheControl: JsonObject | 
     ...({
       name,
       ...(description !== '' && { description }),
-      input_schema: inputSchema(parameters, name),
+      input_schema: acceptedSchema(parameters, name),
     } satisfies Tool),
     ...(cacheControl !== null && index === tools.length - 1 && { cache_control: cacheControl }),
   }))
