@@ -43,7 +43,7 @@ const below = {
   'providers/openai': [...vocabulary, 'providers/http', 'providers/wire'],
   'providers/chat': [...vocabulary, 'providers/http', 'providers/wire'],
   'providers/ai-sdk': [...vocabulary, 'providers/http', 'providers/wire'],
-  toolbox: [...vocabulary, 'tools'],
+  toolbox: [...vocabulary, 'tools', 'run/extension'],
   mcp: [...vocabulary, 'tools'],
   harness: [...definitions, 'run', 'store', 'providers', 'toolbox'],
   testing: ['util', 'contracts', 'index', 'providers/index'],

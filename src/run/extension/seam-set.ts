@@ -50,7 +50,8 @@ export class SeamSet {
 
   /** For a recorded run that is run again: what hooks and the others did is in the recording. */
   get offered(): SeamSet {
-    const offered = ({ tools = [] }: RunMembers): RunMembers => ({ tools })
+    // Without tools for the run, those for all runs stay.
+    const offered = ({ tools }: RunMembers): RunMembers => (tools === undefined ? {} : { tools })
     return new SeamSet(this.#layers.flatMap((layer) => ('name' in layer ? [reduced(layer, offered)] : [])))
   }
 

@@ -34,6 +34,8 @@ export interface ProcessRequest {
    * environment), and all of them if this process is killed. Default false.
    */
   readonly endsAll?: boolean
+  /** All output, of both streams, in the order of arrival. */
+  readonly onData?: (chunk: Buffer) => void
   /** New lines, at most every 50 ms and at most `maxOutputBytes` of each stream. */
   readonly onLines?: (stream: OutputStream, lines: string) => void
 }
@@ -144,12 +146,13 @@ class GroupRun {
   }
 
   #listen(stream: OutputStream, capture: Capture): void {
-    const { onLines, maxOutputBytes } = this.#request
+    const { onData, onLines, maxOutputBytes } = this.#request
     const feed = onLines && new LineFeed((lines) => onLines(stream, lines), maxOutputBytes)
     if (feed !== undefined) this.#feeds.push(feed)
     // There are no streams if no descriptors were left for them.
     this.#child[stream]?.on('data', (chunk: Buffer) => {
       capture.add(chunk)
+      onData?.(chunk)
       feed?.add(chunk)
     })
     // A read error is not a failure: the end of the program decides.
