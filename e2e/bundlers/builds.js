@@ -30,7 +30,7 @@ export function esbuildPrograms() {
 }
 
 export function vitePrograms() {
-  return withAndWithoutMcp(['vite@^8'], (app) => {
+  return withAndWithoutMcp(['vite@^8', 'esbuild@^0.28'], (app) => {
     const build = "outDir: 'out', emptyOutDir: false, target: 'es2022', minify: false"
     app.write(
       'vite.node.mjs',
@@ -38,10 +38,12 @@ export function vitePrograms() {
     )
     app.write(
       'vite.browser.mjs',
-      `export default { logLevel: 'warn', build: { ${build}, lib: { entry: 'browser.js', formats: ['iife'], name: 'program', fileName: () => 'browser.js' } } }`,
+      `export default { logLevel: 'warn', build: { outDir: 'built', target: 'es2022', minify: false, rollupOptions: { input: 'browser.js', output: { entryFileNames: '[name].js' } } } }`,
     )
     app.bin('vite', 'build', '--config', 'vite.node.mjs')
     app.bin('vite', 'build', '--config', 'vite.browser.mjs')
+    // Vite writes several files for browsers; they are run as one script.
+    app.bin('esbuild', 'built/browser.js', '--bundle', '--format=iife', '--target=es2022', '--outfile=out/browser.js')
   })
 }
 

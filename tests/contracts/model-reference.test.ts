@@ -21,7 +21,7 @@ describe('a model reference', () => {
     ['OpenAI:gpt-5.5', 'Unknown provider `OpenAI` in the model `OpenAI:gpt-5.5`. Did you mean `openai`?'],
     [
       'azure:x',
-      'Unknown provider `azure` in the model `azure:x`. Known: `anthropic`, `local`, `openai`, `openrouter`.',
+      'Unknown provider `azure` in the model `azure:x`. Use `openrouter:…`, `fromAiSdk(model)` with its AI SDK package',
     ],
   ])('PR-01 a reference without a provider prefix is rejected: %j', (ref, message) => {
     expect(() => parseModelRef(ref)).toThrow(
