@@ -44,7 +44,7 @@ const below = {
   'providers/chat': [...vocabulary, 'providers/http', 'providers/wire'],
   'providers/ai-sdk': [...vocabulary, 'providers/http', 'providers/wire'],
   toolbox: [...vocabulary, 'tools', 'run/extension'],
-  mcp: [...vocabulary, 'tools'],
+  mcp: [...vocabulary, 'tools', 'toolbox/sandbox'],
   harness: [...definitions, 'run', 'store', 'providers', 'toolbox'],
   testing: ['util', 'contracts', 'index', 'providers/index'],
   tracing: ['util', 'contracts', 'index'],

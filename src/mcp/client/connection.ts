@@ -31,6 +31,19 @@ export interface McpProgress {
   readonly message?: string | undefined
 }
 
+/** A process, as it is started. */
+export interface ProcessCommand {
+  readonly command: string
+  readonly args: readonly string[]
+  readonly env: Readonly<Record<string, string>>
+  readonly cwd: string | null
+}
+
+/** Gives the command that starts a process in a sandbox, and `close` for when the process has ended. */
+export type Confine = (
+  process: ProcessCommand,
+) => Promise<{ readonly command: ProcessCommand; readonly close: () => Promise<void> }>
+
 /** How a server is reached. */
 export type McpEndpoint =
   | {
@@ -40,6 +53,8 @@ export type McpEndpoint =
       /** The whole environment of the process. */
       readonly env: Readonly<Record<string, string>>
       readonly cwd: string | null
+      /** Puts the process into a sandbox; null if it runs without one. */
+      readonly confine: Confine | null
     }
   | {
       readonly kind: 'http' | 'sse'

@@ -13,7 +13,10 @@ import {
   string,
 } from '../../util/shape.js'
 import { childEnvironment, programName } from './child-process.js'
-import type { McpAuthProvider } from './connection.js'
+import { SANDBOX_OPTIONS, sandboxSettings } from '../../toolbox/sandbox/options.js'
+import type { SandboxOptions } from '../../toolbox/sandbox/options.js'
+import type { SandboxMode } from '../../tools/spec.js'
+import type { Confine, McpAuthProvider } from './connection.js'
 import { serverAt } from './server.js'
 import type { McpServer } from './server.js'
 import { serverFetch } from './server-fetch.js'
@@ -21,7 +24,12 @@ import type { McpHeaders } from './server-fetch.js'
 import { SERVER_OPTIONS, serverSettings } from './server-options.js'
 import type { McpServerOptions } from './server-options.js'
 
-export interface McpStdioOptions extends McpServerOptions {
+export interface McpStdioOptions extends McpServerOptions, Omit<SandboxOptions, 'sandbox'> {
+  /**
+   * `auto`: the server runs in a sandbox if this machine has one; `required`: it is not started without one. In it, the server can
+   * write to its `cwd` only, and has no network unless `network` is given. Default `off`.
+   */
+  readonly sandbox?: SandboxMode | undefined
   /** The server's program; started without a shell. */
   readonly command: string
   readonly args?: readonly string[] | undefined
@@ -53,13 +61,20 @@ export interface McpHttpOptions extends McpServerOptions {
  * new Harness({ mcpServers: [mcpStdio({ id: 'files', command: 'npx', args: ['-y', '@modelcontextprotocol/server-filesystem', '.'] })] })
  */
 export function mcpStdio(options: McpStdioOptions): McpServer {
-  const { command, args = [], env = {}, cwd = null, ...common } = parse(STDIO_OPTIONS, options, '`mcpStdio`')
+  const parsed = parse(STDIO_OPTIONS, options, '`mcpStdio`')
+  const { command, args = [], env = {}, cwd = null, sandbox = 'off', ...common } = parsed
+  const confinement = sandboxSettings({ ...parsed, sandbox }, 'mcpStdio')
   const settings = serverSettings(common, {
     defaultId: programName(command, args),
     // A process of this machine: only the rights of this process's user confine it.
     reach: { reads: ['/'], writes: ['/'], hosts: ['*'], programs: [command], secrets: Object.keys(env) },
   })
-  return serverAt({ kind: 'stdio', command, args, env: childEnvironment(env), cwd }, settings)
+  const confine: Confine = async (process) => {
+    const { confineWith } = await import('../sdk/confine.js')
+    return confineWith(confinement, Object.keys(env))(process)
+  }
+  const process = { command, args, env: childEnvironment(env), cwd, confine: sandbox === 'off' ? null : confine }
+  return serverAt({ kind: 'stdio', ...process }, settings)
 }
 
 /** An MCP server that is reached over streamable HTTP. */
@@ -104,6 +119,7 @@ function withCredentials(address: URL, headers: McpHeaders): { readonly url: URL
 
 const STDIO_OPTIONS = object<McpStdioOptions>({
   ...SERVER_OPTIONS,
+  ...SANDBOX_OPTIONS,
   command: secret(filledString),
   args: optional(list(secret(string))),
   env: optional(record(secret(string))),

@@ -77,9 +77,10 @@ function sdkOf(sdk: Sdk, revisions: Revisions): McpSdk {
 
 async function transportTo(endpoint: McpEndpoint, sdk: Sdk): Promise<Transport> {
   if (endpoint.kind === 'stdio') {
-    const { command, args, env, cwd } = endpoint
     const StdioTransport = await importStdio()
-    return new StdioTransport({
+    const confined = await endpoint.confine?.(endpoint)
+    const { command, args, env, cwd } = confined?.command ?? endpoint
+    const transport = new StdioTransport({
       command,
       args: [...args],
       env: { ...env },
@@ -87,6 +88,9 @@ async function transportTo(endpoint: McpEndpoint, sdk: Sdk): Promise<Transport> 
       stderr: 'pipe',
       maxBufferSize: LARGEST_MESSAGE,
     })
+    // The client calls it, and then its own.
+    transport.onclose = () => void confined?.close()
+    return transport
   }
   const { url, fetch, auth } = endpoint
   // Our type of a provider names only the members that we check; the SDK reads the rest.

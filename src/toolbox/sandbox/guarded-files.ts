@@ -3,7 +3,7 @@ import type { Dirent } from 'node:fs'
 import { open, readdir, readlink } from 'node:fs/promises'
 import { join } from 'node:path'
 import { isSystemError } from '../workspace/failure.js'
-import { Protection } from '../workspace/protection.js'
+import { PROTECTED_FILES, Protection } from '../workspace/protection.js'
 import type { ProtectedFiles } from '../workspace/protection.js'
 import { OWN_FOLDER } from '../workspace/workspace.js'
 
@@ -19,13 +19,22 @@ const MAX_FOLDERS = 1_000
 /** Folders without files of the user. */
 const SKIPPED = new Set([OWN_FOLDER, 'node_modules', '.venv', '__pycache__', 'target', 'dist'])
 
+/** Git itself has to be able to write the rest of `.git`. */
+const GIT = ['.git/config', '.git/config.worktree', '.git/hooks']
+
+const DEFAULT_PROTECTION: ProtectedFiles = {
+  read: PROTECTED_FILES.read,
+  write: [...PROTECTED_FILES.write.filter((glob) => glob !== '.git'), ...GIT],
+}
+
 /** Finds the protected files in a root, again for each command. */
 export class FileGuard {
   readonly #read: Protection
   readonly #write: Protection
   readonly #isIdle: boolean
 
-  constructor({ read, write }: ProtectedFiles) {
+  constructor(protect: Partial<ProtectedFiles> | false) {
+    const { read, write } = protect === false ? { read: [], write: [] } : { ...DEFAULT_PROTECTION, ...protect }
     this.#read = new Protection(read)
     this.#write = new Protection(write)
     this.#isIdle = read.length + write.length === 0

@@ -5,7 +5,6 @@ import { boolean, either, filledString, list, oneOf, optional, partial, string, 
 import type { Fields } from '../../util/shape.js'
 import { hosts } from '../web/hosts.js'
 import { expandHome } from '../workspace/path-text.js'
-import { PROTECTED_FILES } from '../workspace/protection.js'
 import type { ProtectedFiles } from '../workspace/protection.js'
 
 /** How the programs that a tool starts are confined; all optional. `docs/sandbox.md` says what each form confines. */
@@ -41,16 +40,8 @@ export interface SandboxSettings {
   readonly network: boolean | readonly string[]
   readonly readPaths: readonly string[]
   readonly writePaths: readonly string[]
-  readonly protect: ProtectedFiles
+  readonly protect: Partial<ProtectedFiles> | false
   readonly bubblewrap: string
-}
-
-/** Git itself has to be able to write the rest of `.git`. */
-const GIT = ['.git/config', '.git/config.worktree', '.git/hooks']
-
-const DEFAULT_PROTECTION: ProtectedFiles = {
-  read: PROTECTED_FILES.read,
-  write: [...PROTECTED_FILES.write.filter((glob) => glob !== '.git'), ...GIT],
 }
 
 const absolutePaths = list(where(string, 'an absolute path', isAbsolutePath), 'a list of absolute paths')
@@ -90,7 +81,7 @@ export function sandboxSettings(given: SandboxOptions, owner: string): SandboxSe
     network,
     readPaths: readPaths.map(absolute),
     writePaths: writePaths.map(absolute),
-    protect: protect === false ? { read: [], write: [] } : { ...DEFAULT_PROTECTION, ...protect },
+    protect,
     bubblewrap,
   }
 }

@@ -19,7 +19,14 @@ const PROGRAM = fileURLToPath(new URL('../../../.build/examples/mcp/server.js', 
 function served(model: string, load = loadSdk): McpServer {
   const { execPath: command } = process
   return serverAt(
-    { kind: 'stdio', command, args: [PROGRAM], env: childEnvironment({ THINHARNESS_MODEL: model }), cwd: null },
+    {
+      kind: 'stdio',
+      command,
+      args: [PROGRAM],
+      env: childEnvironment({ THINHARNESS_MODEL: model }),
+      cwd: null,
+      confine: null,
+    },
     serverSettings({ id: 'served' }, { defaultId: '', reach: {} }),
     load,
   )
