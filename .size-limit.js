@@ -4,8 +4,8 @@ import { entries } from './scripts/entries.js'
 const BUDGETS = {
   thinharness: '40 kB',
   'thinharness/providers': '50 kB',
-  'thinharness/tools': '62 kB',
-  'thinharness/testing': '40 kB',
+  'thinharness/tools': '72 kB',
+  'thinharness/testing': '42 kB',
   'thinharness/tracing': '22 kB',
   'thinharness/mcp': '36 kB',
   'thinharness/store/sqlite': '18 kB',
