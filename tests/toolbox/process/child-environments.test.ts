@@ -30,7 +30,9 @@ async function noting(root: string): Promise<{ readonly program: string; readonl
 
 async function skillRun(files: Record<string, string>, script: string, runners = {}): Promise<string> {
   const dir = await folderWith({ 'demo/SKILL.md': '---\nname: demo\ndescription: A demo.\n---\n', ...files })
-  const { tools } = await loadSkills({ dirs: [dir], env, runners })
+  // The runner notes its environment outside the folder of the skill.
+  const sandbox = Object.keys(runners).length > 0 ? 'off' : 'auto'
+  const { tools } = await loadSkills({ dirs: [dir], env, runners, sandbox })
   const tool = tools.find(({ name }) => name === 'skill_run')
   if (tool === undefined) throw new Error('There is no `skill_run`.')
   return (await callTool(tool, { skill_name: 'demo', script })).content

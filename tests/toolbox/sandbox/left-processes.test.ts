@@ -49,7 +49,7 @@ describe('a command without a sandbox', () => {
     expect(metadata).toMatchObject({ exit_code: 0, sandbox: 'none' })
     // One that has ended and that nobody has asked for has no command line.
     const pid = (await readFile(join(root, 'pid'), 'utf8')).trim()
-    expect(await readFile(`/proc/${pid}/cmdline`, 'utf8').catch(() => '')).toBe('')
+    await vi.waitFor(async () => expect(await readFile(`/proc/${pid}/cmdline`, 'utf8').catch(() => '')).toBe(''))
     const late = await call(bash({ root, sandbox: 'off', graceMs: 50 }), {
       command: `setsid sh -c 'sleep 1; touch late' & sleep 30`,
       timeout_ms: 200,
