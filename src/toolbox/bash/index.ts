@@ -7,8 +7,7 @@ import { UNCONFINED } from '../process/environment.js'
 import { sharedOptions, workspaceOf } from '../workspace/workspace.js'
 import { bashSettings } from './options.js'
 import type { BashOptions, BashSettings } from './options.js'
-import { ShellRunner } from './run-command.js'
-import type { BashArguments } from './run-command.js'
+import type { BashArguments, ShellRunner } from './run-command.js'
 
 /**
  * `bash`: one shell command. Opt-in, sequential. A command has no input, the environment of `env`, and a time limit; when it
@@ -24,7 +23,7 @@ export function bash(options: BashOptions = {}): ToolSpec {
   const settings = bashSettings(options)
   const { root, outputDir } = settings
   const files = sharedOptions({ root, outputDir })
-  const runner = new ShellRunner(settings)
+  const runner = lazyRunner(settings)
   return {
     name: 'bash',
     description:
@@ -43,12 +42,18 @@ export function bash(options: BashOptions = {}): ToolSpec {
       const workspace = workspaceOf(files, context.root)
       context.signal.throwIfAborted()
       try {
-        return await runner.run({ workspace, args: args as unknown as BashArguments, context })
+        return await (await runner()).run({ workspace, args: args as unknown as BashArguments, context })
       } catch (error) {
         return failedOutcome(error, shownPath(typeof args['cwd'] === 'string' ? args['cwd'] : '.'))
       }
     },
   }
+}
+
+/** Loaded by the first command. */
+export function lazyRunner(settings: BashSettings): () => Promise<ShellRunner> {
+  let loading: Promise<ShellRunner> | null = null
+  return () => (loading ??= import('./run-command.js').then((module) => new module.ShellRunner(settings)))
 }
 
 function reachOf({ sandbox, network, readPaths, writePaths, env }: BashSettings, root?: string): ToolReach {

@@ -9,13 +9,12 @@ import type { FileToolOptions } from '../workspace/options.js'
 import { shownPath } from '../workspace/path-text.js'
 import { spill } from '../workspace/spill.js'
 import { sharedOptions, workspaceOf } from '../workspace/workspace.js'
-import { BackgroundCommand } from './background.js'
-import { bash } from './index.js'
+import type { BackgroundCommand } from './background.js'
+import { bash, lazyRunner } from './index.js'
 import { bashSettings } from './options.js'
 import type { BashOptions, BashSettings } from './options.js'
 import { RunCommands, stateOf } from './run-commands.js'
-import { ShellRunner } from './run-command.js'
-import type { BashArguments } from './run-command.js'
+import type { BashArguments, ShellRunner } from './run-command.js'
 
 /** Commands in the background that a run may have at a time. */
 const MOST_RUNNING = 8
@@ -66,7 +65,7 @@ class Background {
   readonly kill: ToolSpec
   readonly #settings: BashSettings
   readonly #files: FileToolOptions
-  readonly #runner: ShellRunner
+  readonly #runner: () => Promise<ShellRunner>
   readonly #runs = new Map<string, RunCommands>()
 
   constructor(options: BashOptions) {
@@ -74,7 +73,7 @@ class Background {
     const { root, outputDir } = settings
     this.#settings = settings
     this.#files = sharedOptions({ root, outputDir })
-    this.#runner = new ShellRunner(settings)
+    this.#runner = lazyRunner(settings)
     this.bash = withBackground(bash(options), (args, context) => this.#start(args, context))
     const shared = { reach: {}, sequential: true, maxOutputChars: settings.maxOutputChars + 10_000 } as const
     this.output = {
@@ -119,7 +118,7 @@ class Background {
       return failure('TooManyCommands', `${MOST_RUNNING} commands are running in the background: end one first.`)
     }
     const workspace = workspaceOf(this.#files, context.root)
-    const prepared = await this.#runner.prepare({ workspace, args, context })
+    const prepared = await (await this.#runner()).prepare({ workspace, args, context })
     if ('kind' in prepared) return prepared
     const id = commands.nextId()
     try {
@@ -129,6 +128,7 @@ class Background {
       await prepared.close()
       throw error
     }
+    const { BackgroundCommand } = await import('./background.js')
     commands.add(new BackgroundCommand(id, prepared, this.#settings))
     const content = `Started in the background as \`${id}\`. Read its output with \`bash_output\`, end it with \`bash_kill\`.`
     return { kind: 'succeeded', content, metadata: { id, sandbox: prepared.launch.sandbox } }

@@ -1,38 +1,12 @@
-import { basename, extname } from 'node:path'
-import { stripVTControlCharacters } from 'node:util'
-import type { ToolOutcome } from '../../tools/outcome.js'
 import type { ToolSpec } from '../../tools/spec.js'
-import type { JsonObject } from '../../util/json.js'
-import { environmentOf, UNCONFINED } from '../process/environment.js'
-import type { Environment } from '../process/environment.js'
-import { excerptOf } from '../process/excerpt.js'
-import { findProgram } from '../process/find-program.js'
-import { processGroupsProblem } from '../process/process-group.js'
-import { runProcess } from '../process/run-process.js'
-import type { ProcessEnd } from '../process/run-process.js'
-import { FileFailure, invalidInput, isMissing } from '../workspace/failure.js'
-import { shownPath } from '../workspace/path-text.js'
-import { workspaceOf } from '../workspace/workspace.js'
-import { networkText, refusedNote } from '../sandbox/texts.js'
+import { UNCONFINED } from '../process/environment.js'
 import { sandboxSettings } from '../sandbox/options.js'
 import type { SandboxSettings } from '../sandbox/options.js'
-import { ownFolderIn } from '../sandbox/own-folder.js'
-import { Sandbox, SANDBOX_HOME, UNCONFINED as UNCONFINED_SCRIPT } from '../sandbox/sandbox.js'
-import type { OpenSandbox } from '../sandbox/sandbox.js'
+import { networkText } from '../sandbox/texts.js'
 import type { SkillsOptions } from './options.js'
-import { copyOfScript } from './script-copy.js'
-import type { ScriptCopy } from './script-copy.js'
+import type { ScriptMeans, SkillRunArguments } from './run-script.js'
 import { skillTool } from './skill-tool.js'
-import type { SkillCall } from './skill-tool.js'
 import type { Skill } from './skill.js'
-
-interface SkillRunArguments {
-  readonly skill_name: string
-  readonly script: string
-  readonly args?: readonly string[]
-  readonly timeout?: number
-  readonly max_chars?: number
-}
 
 const MAX_CHARS = 40_000
 const TIMEOUT_SECONDS = 60
@@ -44,7 +18,7 @@ const TIMEOUT_SECONDS = 60
  */
 export function skillRunTool(skills: readonly Skill[], options: SkillsOptions): ToolSpec {
   const settings = sandboxSettings(options, 'skills')
-  const means = { options, settings, sandbox: new Sandbox(settings) }
+  let means: ScriptMeans | null = null
   return skillTool<SkillRunArguments>(skills, {
     name: 'skill_run',
     description: `Run a script of a skill, in the folder of the skill. ${confinement(settings)}`,
@@ -54,7 +28,15 @@ export function skillRunTool(skills: readonly Skill[], options: SkillsOptions): 
     reach: { ...UNCONFINED, secrets: Object.keys(options.env ?? {}) },
     sequential: true,
     pathField: 'script',
-    run: (call) => runScript(call, means),
+    // Loaded by the first script.
+    async run(call) {
+      const [{ runScript }, { Sandbox }] = await Promise.all([
+        import('./run-script.js'),
+        import('../sandbox/sandbox.js'),
+      ])
+      means ??= { options, sandbox: new Sandbox(settings), maxChars: MAX_CHARS, timeoutSeconds: TIMEOUT_SECONDS }
+      return runScript(call, means)
+    },
   })
 }
 
@@ -75,196 +57,4 @@ function confinement({ sandbox, network }: SandboxSettings): string {
   if (sandbox === 'off') return 'It runs without a sandbox.'
   const when = sandbox === 'required' ? 'It' : 'If a sandbox is available, it'
   return `${when} can write to the workspace and \`/tmp\` only, and ${networkText(network)}.`
-}
-
-interface Means {
-  readonly options: SkillsOptions
-  readonly settings: SandboxSettings
-  readonly sandbox: Sandbox
-}
-
-async function runScript(call: SkillCall<SkillRunArguments>, means: Means): Promise<ToolOutcome> {
-  requireRunnable(call.args.args ?? [])
-  const copy = await checkedScript(call.skill, call.args.script)
-  try {
-    const sandbox = await sandboxFor(call, copy, means)
-    if ('kind' in sandbox) return sandbox
-    try {
-      return await runCopy(call, copy, { ...means, open: sandbox })
-    } finally {
-      await sandbox.close()
-    }
-  } finally {
-    await copy.remove()
-  }
-}
-
-/** The sandbox of one script; `form` is `none` if it runs without one. A failure if it must not. */
-async function sandboxFor(
-  { skill, context }: SkillCall<SkillRunArguments>,
-  copy: ScriptCopy,
-  { sandbox }: Means,
-): Promise<OpenSandbox | ToolOutcome> {
-  const mode = sandbox.modeFor(context.sandbox ?? 'auto')
-  if (mode === 'off') return UNCONFINED_SCRIPT
-  const { root } = workspaceOf(NO_OPTIONS, context.root)
-  const ownFolder = await ownFolderIn(root)
-  const opened = await sandbox.open({ root, ownFolder, given: [copy.folder], readPaths: [skill.folder] })
-  if (mode === 'auto' || opened.form !== 'none') return opened
-  const problem = opened.problem ?? 'it does not work here'
-  return failure(
-    'SandboxUnavailable',
-    `The script was not executed: it requires a sandbox, which is not available: ${problem}.`,
-    {},
-  )
-}
-
-const NO_OPTIONS = {}
-
-async function runCopy(
-  { skill, args, context }: SkillCall<SkillRunArguments>,
-  { path, isExecutable }: ScriptCopy,
-  { options, open }: Means & { readonly open: OpenSandbox },
-): Promise<ToolOutcome> {
-  const { script, args: scriptArgs = [], timeout = TIMEOUT_SECONDS } = args
-  const isConfined = open.form !== 'none'
-  const environment = { ...environmentOf(options.env), ...(isConfined && homeOf(options)) }
-  const [program = path, ...first] = await runnerFor(path, options.runners, environment)
-  if (program === path && !isExecutable) return startFailure('EACCES', [script, ...scriptArgs])
-  const before = program === path ? [] : [...first, path]
-  const timeoutMs = Math.min(timeout * 1_000, options.maxTimeoutMs ?? 600_000)
-  const end = await runProcess({
-    ...open.wrap({ program, args: [...before, ...scriptArgs], cwd: skill.folder, environment }),
-    endsAll: !isConfined,
-    timeoutMs,
-    maxOutputBytes: options.maxOutputBytes ?? 10_485_760,
-    merged: true,
-    signal: context.signal,
-    onLines: (stream, output) => context.progress({ kind: 'shell_output', stream, output }),
-  })
-  const cmd = program === path ? [script, ...scriptArgs] : [basename(program), ...first, script, ...scriptArgs]
-  const outcome = outcomeOf(end, {
-    ...{ cmd, timeoutMs, cancelled: context.signal.aborted },
-    maxChars: args.max_chars ?? MAX_CHARS,
-  })
-  return withSandbox(outcome, open)
-}
-
-function homeOf({ env = {} }: SkillsOptions): Environment {
-  const { HOME = SANDBOX_HOME, TMPDIR = '/tmp' } = env
-  return { HOME, TMPDIR }
-}
-
-/** The form in the metadata, and refused hosts for the model. */
-function withSandbox(outcome: ToolOutcome, { form, problem, refusedHosts }: OpenSandbox): ToolOutcome {
-  if (outcome.kind !== 'succeeded' && outcome.kind !== 'failed') return outcome
-  const note = refusedNote(refusedHosts)
-  return {
-    ...outcome,
-    content: note === '' ? outcome.content : `${outcome.content}\n${note}`,
-    metadata: {
-      ...outcome.metadata,
-      sandbox: form,
-      ...(problem !== undefined && { sandbox_problem: problem }),
-      ...(refusedHosts.length > 0 && { refused_hosts: refusedHosts }),
-    },
-  }
-}
-
-function requireRunnable(scriptArgs: readonly string[]): void {
-  const problem = processGroupsProblem()
-  if (problem !== undefined) throw new FileFailure('RunnerMissing', `Scripts cannot be run on this system: ${problem}.`)
-  if (!scriptArgs.some((arg) => arg.includes('\0'))) return
-  throw invalidInput('An argument contains a NUL character, which no program accepts.')
-}
-
-/** @throws PathValidationError if it is outside the skill; FileFailure `NotFound`, or if it is not a file. */
-async function checkedScript({ folder }: Skill, script: string): Promise<ScriptCopy> {
-  try {
-    return await copyOfScript(folder, script)
-  } catch (error) {
-    if (isMissing(error)) throw new FileFailure('NotFound', `script not found: ${shownPath(script)}`)
-    throw error
-  }
-}
-
-interface Run {
-  /** As called, with paths in the skill. */
-  readonly cmd: readonly string[]
-  readonly maxChars: number
-  readonly timeoutMs: number
-  readonly cancelled: boolean
-}
-
-function outcomeOf(end: ProcessEnd, { cmd, maxChars, timeoutMs, cancelled }: Run): ToolOutcome {
-  if (end.kind === 'unstarted') return startFailure(end.code, cmd)
-  const excerpt = excerptOf(stripVTControlCharacters(end.stdout.text()), maxChars)
-  const cut = excerpt.truncated ? { truncated: true } : {}
-  const output = excerpt.text === '' ? '' : `\n${excerpt.text}`
-  if (cancelled) {
-    return failure('Cancelled', `The script was cancelled and killed.${output}`, { cmd, ...cut })
-  }
-  if (end.stopped !== null) {
-    const seconds = timeoutMs / 1_000
-    return failure('Timeout', `skill script timed out after ${seconds}s${output}`, { timeout: seconds, cmd, ...cut })
-  }
-  const code = end.exitCode === null ? `none (ended by ${end.signal ?? 'a signal'})` : end.exitCode
-  const content = `exit_code: ${code}${output}`
-  const metadata = { returncode: end.exitCode, cmd, duration_ms: end.durationMs, ...cut }
-  return end.exitCode === 0 ? { kind: 'succeeded', content, metadata } : failure('NonZeroExit', content, metadata)
-}
-
-function startFailure(code: string, cmd: readonly string[]): ToolOutcome {
-  const hint = code === 'EACCES' ? ': it is not executable, and there is no runner for its extension' : ''
-  return failure('ScriptNotStarted', `The script could not be started (${code})${hint}.`, { cmd })
-}
-
-function failure(errorType: string, content: string, metadata: JsonObject): ToolOutcome {
-  return { kind: 'failed', errorType, content, retry: false, metadata }
-}
-
-/** A program and its first arguments; empty for a script that is executed directly. */
-export type Runner = readonly string[]
-
-const PYTHON = [['uv', 'run'], ['python3'], ['python']]
-const javascript = (): readonly Runner[] => [['node'], [process.execPath]]
-const typescript = (): readonly Runner[] => [...(knowsTypeScript() ? [[process.execPath]] : []), ['tsx'], ['bun']]
-
-/** From Node 22.18. */
-function knowsTypeScript(): boolean {
-  return Boolean(Reflect.get(process.features, 'typescript'))
-}
-
-/** The first available runner is determined for each call. */
-const RUNNERS: ReadonlyMap<string, () => readonly Runner[]> = new Map([
-  ['.py', () => PYTHON],
-  ['.sh', () => [['bash'], ['sh']]],
-  ['.bash', () => [['bash']]],
-  ['.js', javascript],
-  ['.mjs', javascript],
-  ['.cjs', javascript],
-  ['.ts', typescript],
-  ['.mts', typescript],
-  ['.cts', typescript],
-  ['.go', () => [['go', 'run']]],
-])
-
-/**
- * The runner of a script, its program as an absolute path.
- * @throws FileFailure `RunnerMissing`, which names the possible programs.
- */
-export async function runnerFor(
-  script: string,
-  own: SkillsOptions['runners'],
-  environment: Environment,
-): Promise<Runner> {
-  const extension = extname(script).toLowerCase()
-  const candidates = own?.[extension] === undefined ? (RUNNERS.get(extension)?.() ?? []) : [own[extension]]
-  for (const [name = '', ...first] of candidates) {
-    const program = await findProgram(name, environment['PATH'] ?? '')
-    if (program !== undefined) return [program, ...first]
-  }
-  if (candidates.length === 0) return []
-  const names = candidates.map(([name]) => `\`${String(name)}\``).join(' or ')
-  throw new FileFailure('RunnerMissing', `\`${extension}\` scripts cannot be run on this machine: install ${names}.`)
 }

@@ -2,7 +2,7 @@ import { chmod, readFile, rename, symlink, writeFile } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
 import fc from 'fast-check'
 import { describe, expect, onTestFinished, test, vi } from 'vitest'
-import { runnerFor } from '#toolbox/skills/skill-run.js'
+import { runnerFor } from '#toolbox/skills/run-script.js'
 import { folderWith } from '../support.js'
 import { callSkill, skillsWith, skillText } from './support.js'
 
