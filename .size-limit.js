@@ -4,10 +4,10 @@ import { entries } from './scripts/entries.js'
 const BUDGETS = {
   thinharness: '40 kB',
   'thinharness/providers': '50 kB',
-  'thinharness/tools': '72 kB',
+  'thinharness/tools': '62 kB',
   'thinharness/testing': '42 kB',
   'thinharness/tracing': '22 kB',
-  'thinharness/mcp': '36 kB',
+  'thinharness/mcp': '37 kB',
   'thinharness/store/sqlite': '18 kB',
   'thinharness/store/postgres': '19 kB',
   'thinharness/durable': '16 kB',
