@@ -27,9 +27,23 @@ const RESERVED_V6: readonly (readonly [string, number])[] = [
   ['3fff::', 20],
 ]
 
-const reservedV4 = listOf(RESERVED_V4, 'ipv4')
-const reservedV6 = listOf(RESERVED_V6, 'ipv6')
-const publicV6 = listOf([PUBLIC_V6], 'ipv6')
+interface Networks {
+  readonly reservedV4: BlockList
+  readonly reservedV6: BlockList
+  readonly publicV6: BlockList
+}
+
+/** Made on first use: a program for browsers can contain this file. */
+let known: Networks | undefined
+
+function networks(): Networks {
+  known ??= {
+    reservedV4: listOf(RESERVED_V4, 'ipv4'),
+    reservedV6: listOf(RESERVED_V6, 'ipv6'),
+    publicV6: listOf([PUBLIC_V6], 'ipv6'),
+  }
+  return known
+}
 
 /**
  * True for a host of the public internet. IPv4 addresses in the form of IPv6 (mapped, translated, tunnelled) are not: they
@@ -38,16 +52,20 @@ const publicV6 = listOf([PUBLIC_V6], 'ipv6')
 export function isPublicAddress(address: string): boolean {
   switch (isIP(address)) {
     case 4:
-      return !reservedV4.check(address, 'ipv4')
+      return !networks().reservedV4.check(address, 'ipv4')
     case 6:
-      return !address.includes('%') && publicV6.check(address, 'ipv6') && !reservedV6.check(address, 'ipv6')
+      return (
+        !address.includes('%') &&
+        networks().publicV6.check(address, 'ipv6') &&
+        !networks().reservedV6.check(address, 'ipv6')
+      )
     default:
       return false
   }
 }
 
-function listOf(networks: readonly (readonly [string, number])[], family: 'ipv4' | 'ipv6'): BlockList {
+function listOf(subnets: readonly (readonly [string, number])[], family: 'ipv4' | 'ipv6'): BlockList {
   const list = new BlockList()
-  for (const [network, bits] of networks) list.addSubnet(network, bits, family)
+  for (const [network, bits] of subnets) list.addSubnet(network, bits, family)
   return list
 }
