@@ -49,7 +49,7 @@ const below = {
   testing: ['util', 'contracts', 'index', 'providers/index'],
   tracing: ['util', 'contracts', 'index'],
   durable: ['util', 'contracts', 'run/log', 'index'],
-  session: ['index'],
+  session: [...vocabulary, 'index'],
 }
 
 const place = (name) => `^src/${name}(/|\\.ts$)`

@@ -2,6 +2,8 @@ import { HarnessError } from '../index.js'
 import type { Answer, JsonObject } from '../index.js'
 import type { Conversation } from './conversation.js'
 import { SessionError } from './errors.js'
+import { textOfRun } from './play-run.js'
+import { readBy } from './reduce-chat.js'
 import type { NewThreadEvent, QueueItem } from './thread-events.js'
 
 export type WhenBusy = 'queue' | 'steer' | 'decline' | 'reject'
@@ -41,8 +43,7 @@ export class Actions {
       return 'steered'
     }
     if (whenBusy === 'reject') throw new SessionError('busy', `Thread \`${state.threadId}\` is ${phase}.`)
-    if (phase === 'running' && whenBusy === 'steer') return this.steer(item)
-    if (phase === 'waiting' && whenBusy === 'steer') return this.steer(item)
+    if (whenBusy === 'steer') return this.steer(item)
     if (phase === 'waiting' && whenBusy === 'decline' && !talk.pending.some(({ kind }) => kind === 'unknown_outcome')) {
       await this.#giveToRun(item)
       await talk.resume(talk.pending.map(declined))
@@ -153,11 +154,25 @@ export class Actions {
 
   /** Of a message that was sent before. */
   #statusOf(messageId: string): SentStatus {
-    const { queue, steering, run } = this.#conversation.state
+    const { queue, steering } = this.#conversation.state
     if (queue.some((item) => item.messageId === messageId)) return 'queued'
-    if (steering.some((item) => item.messageId === messageId)) return 'steered'
-    return run?.messageIds.includes(messageId) === true ? 'started' : 'started'
+    return steering.some((item) => item.messageId === messageId) ? 'steered' : 'started'
   }
+}
+
+/** Settles a message that was sent before and whose run has paused or ended, or that was removed. */
+export function settleKnown(talk: Conversation, messageId: string): void {
+  const { runs, queue, thread } = talk.feed.snapshot ?? { runs: [], queue: [], thread: { steering: [] } }
+  const run = runs.findLast((each) => each.messageIds.includes(messageId) || readBy(each).has(messageId))
+  if (run === undefined) {
+    const waits = [...queue, ...thread.steering].some((item) => item.messageId === messageId)
+    if (!waits) talk.ends.settle(messageId, { status: 'removed', runId: null, text: '' })
+    return
+  }
+  const { status, runId, error } = run
+  if (status === 'begun' || status === 'running') return
+  const failure = error === null ? {} : { error: new HarnessError(error.code, error.message) }
+  talk.ends.settle(messageId, { status, runId, text: textOfRun(run), ...failure })
 }
 
 const DECLINED = 'The person wrote instead.'

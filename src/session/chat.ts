@@ -1,5 +1,5 @@
 import type { Answer, JsonObject, LogStore, ModelRef, PendingItem, Prompt } from '../index.js'
-import { Actions, jsonOf } from './actions.js'
+import { Actions, jsonOf, settleKnown } from './actions.js'
 import type { AnswerStatus, CancelQueue, SentItem, SentStatus, WhenBusy } from './actions.js'
 import { ChatQueue } from './chat-queue.js'
 import { messageContent } from './content.js'
@@ -230,7 +230,14 @@ export class Chat<M extends Modes = Modes> {
     signal?.throwIfAborted()
     const done = this.#talk.ends.of(messageId) as Promise<MessageEnd<Output>>
     const posted = { ...action, item: jsonOf(item), runId: this.#talk.lastRun?.runId ?? null }
-    const outcome = await this.#owned(async () => ({ status: await work() }), posted, messageId)
+    const isKnown = this.#talk.isKnown(messageId)
+    const outcome = await this.#owned(async () => ({ status: await work() }), posted, messageId).catch(
+      (error: unknown) => {
+        if (!isKnown) this.#talk.ends.forget(messageId)
+        throw error
+      },
+    )
+    if (isKnown) settleKnown(this.#talk, messageId)
     signal?.addEventListener('abort', () => void this.#withdraw(messageId).catch(() => undefined), { once: true })
     return { messageId, status: (outcome?.status as SentStatus | undefined) ?? 'posted', done }
   }

@@ -51,8 +51,3 @@ function inlined({ data, mediaType, name }: FilePart): ContentPart {
   const label = name === undefined ? `A file (${mediaType})` : `The file \`${name}\` (${mediaType})`
   return { type: 'text', text: `${label}:\n${fence}\n${text}${text.endsWith('\n') ? '' : '\n'}${fence}` }
 }
-
-/** The text of a message, for titles and lists. */
-export function textOfContent(content: readonly ContentPart[]): string {
-  return content.map((part) => (part.type === 'text' ? part.text : '')).join('\n')
-}

@@ -55,8 +55,7 @@ export class Conversation {
   /** Posts of other processes that have been dealt with. */
   readonly #taken = new Set<string>()
   #open: OpenRun | null = null
-  /** Another process owns the thread, and its events are followed. */
-  followsOwner = false
+  #followsOwner = false
   #isCancelling = false
   #isClosed = false
   #work: Promise<unknown> = Promise.resolve()
@@ -81,6 +80,16 @@ export class Conversation {
     return this.#writer.isOwner
   }
 
+  /** Another process owns the thread, and its events are followed. */
+  get followsOwner(): boolean {
+    return this.#followsOwner
+  }
+
+  /** The events of the thread's owner, another process, are followed from now on, or no more. */
+  markFollowing(followsOwner: boolean): void {
+    this.#followsOwner = followsOwner
+  }
+
   get openRun(): OpenRun | null {
     return this.#open
   }
@@ -89,7 +98,7 @@ export class Conversation {
     if (this.#isCancelling) return 'cancelling'
     const phase = this.feed.snapshot?.phase ?? 'idle'
     if (phase !== 'running') return this.#open === null ? phase : 'running'
-    return this.#open === null && !this.followsOwner ? 'interrupted' : 'running'
+    return this.#open === null && !this.#followsOwner ? 'interrupted' : 'running'
   }
 
   get pending(): readonly PendingItem[] {
@@ -103,7 +112,7 @@ export class Conversation {
   /** Reads everything that is stored. False if the thread does not exist. */
   async load(): Promise<boolean> {
     const { log, threadId } = this.#setup
-    for await (const event of storedEvents(log, threadId, this.feed.place)) this.#pass(event)
+    for await (const event of storedEvents(log, threadId, this.feed.place)) this.pass(event)
     return this.feed.snapshot !== undefined
   }
 
@@ -128,7 +137,7 @@ export class Conversation {
     clearTimeout(this.#idleTimer)
     if (this.#writer.isOwner) return true
     if (!(await this.#writer.claim())) return false
-    this.followsOwner = false
+    this.#followsOwner = false
     await this.load()
     if (this.feed.snapshot !== undefined) await this.#tidy()
     return true
@@ -138,7 +147,7 @@ export class Conversation {
   async append(...events: readonly NewThreadEvent[]): Promise<void> {
     await this.feed.whileHeld(async () => {
       const { stored } = await this.#writer.append(this.feed.snapshot?.thread, events, this.feed.runPlace)
-      for (const event of stored) this.#pass(event)
+      for (const event of stored) this.pass(event)
     })
   }
 
@@ -171,16 +180,15 @@ export class Conversation {
   /** Continues a paused run with answers. Rejects if they are refused; then the run stays paused. */
   async resume(answers: readonly Answer[]): Promise<void> {
     const ids = new Set(answers.map(({ callId }) => callId))
+    let stop = (): void => undefined
     const stored = new Promise<void>((resolve) => {
-      const stop = this.feed.listen((event) => {
+      stop = this.feed.listen((event) => {
         if (event.kind === 'answer_received') ids.delete(event.callId)
-        if (ids.size > 0) return
-        stop()
-        resolve()
+        if (ids.size === 0) resolve()
       })
     })
     const outcome = this.#launch((run, options) => this.#harnessOf(run).streamResume(run.runId, answers, options))
-    await Promise.race([stored, outcome])
+    await Promise.race([stored, outcome]).finally(stop)
   }
 
   /** Cancels the run in progress, if there is one. Not within `exclusive`. */
@@ -261,7 +269,7 @@ export class Conversation {
     let markStarted = (): void => undefined
     const started = new Promise<void>((resolve) => (markStarted = resolve))
     const onEvent = (event: StreamEvent): void => {
-      this.#pass(event)
+      this.pass(event)
       if (event.durable) markStarted()
     }
     const ending = playRun(() => start(run, options), { onEvent, text: () => textOfRun(this.lastRun) })
@@ -295,13 +303,13 @@ export class Conversation {
     const goesOn = this.#open?.continues ?? false
     this.#open = null
     if (end.status === 'left') {
-      this.#settleAll(run, end)
+      this.settleAll(run, end)
       return
     }
     // Answers were refused: the run is still paused, and their sender knows why.
     if (!hasBegun && this.lastRun?.status === 'paused') return
     if (!this.#writer.isOwner) {
-      this.#settleAll(run, end)
+      this.settleAll(run, end)
       return
     }
     const isNew = !hasBegun && this.lastRun?.seq === 0
@@ -312,7 +320,7 @@ export class Conversation {
     const waits = this.state.queue.length + events.length > 0
     const isHeld = (end.status === 'failed' || end.status === 'cancelled') && !goesOn
     if (isHeld && waits && !this.state.held) events.push({ kind: 'queue_held' })
-    this.#settleAll(run, error === undefined ? end : { ...end, error })
+    this.settleAll(run, error === undefined ? end : { ...end, error })
     if (events.length > 0) await this.append(...events)
     if (!this.#isClosed) await this.beginNext()
   }
@@ -323,7 +331,8 @@ export class Conversation {
     return this.state.steering.map(({ messageId }) => messageId).filter((messageId) => !read.has(messageId))
   }
 
-  #settleAll(run: ThreadRun, end: MessageOutcome): void {
+  /** Settles the messages that a run has read. */
+  settleAll(run: ThreadRun, end: MessageOutcome): void {
     for (const messageId of [...run.messageIds, ...readBy(this.lastRun)]) this.ends.settle(messageId, end)
   }
 
@@ -340,29 +349,11 @@ export class Conversation {
     if (events.length > 0) await this.append(...events)
   }
 
-  readonly #pass = (event: ThreadEvent | RunEvent): void => {
+  /** Passes an event on to the readers. */
+  readonly pass = (event: ThreadEvent | RunEvent): void => {
     if (event.kind === 'message_queued') this.#ids.add(event.messageId)
     if (event.kind === 'message_taken') this.#taken.add(event.messageId)
     this.feed.push(event)
-  }
-
-  /** Passes on an event of another process. */
-  readonly follow = (event: ThreadEvent | RunEvent): void => {
-    this.#pass(event)
-    if (event.kind === 'message_removed')
-      this.ends.settle(event.messageId, { status: 'removed', runId: null, text: '' })
-    if (event.kind !== 'run_completed' && event.kind !== 'run_failed') return
-    const { run } = this.state
-    const text = textOfRun(this.lastRun)
-    if (run === null || run.runId !== event.runId) return
-    if (event.kind === 'run_completed') {
-      const status = event.pending.length > 0 ? 'paused' : 'completed'
-      this.#settleAll(run, { status, runId: run.runId, text })
-      return
-    }
-    const { code, message, stopReason } = event
-    const status = stopReason === 'cancelled' ? 'cancelled' : 'failed'
-    this.#settleAll(run, { status, runId: run.runId, text, error: new HarnessError(code, message) })
   }
 
   /** The thread belongs to another process now: it ends the run. */

@@ -1,5 +1,7 @@
-import type { LogStore } from '../index.js'
+import { HarnessError } from '../index.js'
+import type { LogStore, RunEvent } from '../index.js'
 import type { Conversation } from './conversation.js'
+import { textOfRun } from './play-run.js'
 import type { ThreadEvent } from './thread-events.js'
 
 /** How often it is checked that the owner still exists, in ms. */
@@ -20,7 +22,7 @@ export class Follower {
     if (this.#abort !== null) return
     const abort = new AbortController()
     this.#abort = abort
-    this.#conversation.followsOwner = true
+    this.#conversation.markFollowing(true)
     const check = setInterval(() => void this.#check(), CHECK_MS).unref()
     abort.signal.addEventListener('abort', () => clearInterval(check))
     void this.#followThread(abort.signal).catch(() => this.stop())
@@ -29,7 +31,7 @@ export class Follower {
   stop(): void {
     this.#abort?.abort()
     this.#abort = null
-    this.#conversation.followsOwner = false
+    this.#conversation.markFollowing(false)
   }
 
   /** The id of the thread's owner; null if nobody owns it. */
@@ -50,7 +52,7 @@ export class Follower {
     for await (const next of this.#log.follow?.<ThreadEvent>(ref, { after: thread, signal }) ?? []) {
       // Events of the run that come first are passed on first.
       if (next.after !== null && talk.feed.place.runId === next.after.runId) await run?.reach(next.after.seq)
-      talk.follow(next)
+      follow(talk, next)
       if (next.kind !== 'run_begun') continue
       run?.stop()
       run = this.#followRun(next.runId, signal)
@@ -60,6 +62,24 @@ export class Follower {
   #followRun(runId: string, signal: AbortSignal): RunFollower {
     return new RunFollower(this.#log, this.#conversation, { runId, signal })
   }
+}
+
+/** Passes an event of the owner on, and settles the messages that it ends. */
+function follow(talk: Conversation, event: ThreadEvent | RunEvent): void {
+  talk.pass(event)
+  if (event.kind === 'message_removed') talk.ends.settle(event.messageId, { status: 'removed', runId: null, text: '' })
+  if (event.kind !== 'run_completed' && event.kind !== 'run_failed') return
+  const { run } = talk.state
+  if (run === null || run.runId !== event.runId) return
+  const { runId } = run
+  const text = textOfRun(talk.lastRun)
+  if (event.kind === 'run_completed') {
+    talk.settleAll(run, { status: event.pending.length > 0 ? 'paused' : 'completed', runId, text })
+    return
+  }
+  const { code, message, stopReason } = event
+  const status = stopReason === 'cancelled' ? 'cancelled' : 'failed'
+  talk.settleAll(run, { status, runId, text, error: new HarnessError(code, message) })
 }
 
 /** Passes the events of one run on. */
@@ -98,7 +118,7 @@ class RunFollower {
     try {
       const events = log.follow?.({ kind: 'run', id: runId }, { after: this.#seq, signal }) ?? []
       for await (const event of events) {
-        conversation.follow(event)
+        follow(conversation, event)
         this.#reached(event.seq)
       }
     } finally {

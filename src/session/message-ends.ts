@@ -41,6 +41,11 @@ export class MessageEnds {
     this.#waiting.delete(messageId)
   }
 
+  /** Nobody waits: the message was refused. */
+  forget(messageId: string): void {
+    this.#waiting.delete(messageId)
+  }
+
   settleRest(outcome: MessageOutcome): void {
     for (const messageId of [...this.#waiting.keys()]) this.settle(messageId, outcome)
   }

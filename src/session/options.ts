@@ -10,6 +10,14 @@ import type {
   Schema,
 } from '../index.js'
 import { memoryLog } from '../index.js'
+import type { ArgumentIssue, JsonSchema } from '../index.js'
+import { invalidOptions, parse } from '../contracts/parse.js'
+import { issuesOf } from '../schema/findings.js'
+import { schemaProblems } from '../schema/schema-check.js'
+import { isStandardSchema, jsonSchemaOf, parseTyped } from '../schema/schema.js'
+import type { StandardSchema } from '../schema/schema.js'
+import { isObject } from '../util/json.js'
+import { having, integer, leaf, list, partial, record, string } from '../util/shape.js'
 import type { ContentLimits } from './content.js'
 import { SessionError } from './errors.js'
 
@@ -65,61 +73,67 @@ export interface SessionsConfig<M extends Modes> {
   readonly checkSettings: (settings: JsonObject) => Promise<JsonObject>
 }
 
-const KNOWN = ['log', 'modes', 'defaultMode', 'harness', 'settings', 'use', 'limits']
-const STORE_METHODS = ['append', 'read', 'claim', 'post', 'takePosts', 'inspect', 'list', 'prune', 'export'] as const
 const MiB = 1024 * 1024
+const SHAPE = partial<SessionsOptions>({
+  log: having('a `LogStore`', 'append', 'read', 'claim', 'post', 'takePosts', 'inspect', 'list', 'prune', 'export'),
+  modes: record(having<ModeHarness>('a `Harness`', 'stream', 'streamResume', 'streamRecover', 'cancel')),
+  defaultMode: string,
+  harness: having<ModeHarness>('a `Harness`', 'stream', 'streamResume', 'streamRecover', 'cancel'),
+  settings: leaf<Schema>('a schema', (value) => typeof value === 'object' && value !== null),
+  use: list(leaf<Extension<never>>('an extension, made by `defineExtension`', isObject)),
+  limits: partial<SessionLimits>({ queuedMessages: integer(0), fileBytes: integer(0), files: integer(0) }),
+})
 
-/** Throws a `SessionError` of code `invalid_options`. */
+/** Throws a `HarnessError` of code `invalid_options`. */
 export function resolveOptions<M extends Modes>(options: SessionsOptions<M>): SessionsConfig<M> {
-  const unknown = Object.keys(options).find((key) => !KNOWN.includes(key))
-  if (unknown !== undefined)
-    throw invalid(`Unknown option \`${unknown}\` of \`Sessions\`; there are ${KNOWN.join(', ')}.`)
-  const { log = memoryLog(), harness, limits = {}, use = [] } = options
-  const missing = STORE_METHODS.find((name) => typeof log[name] !== 'function')
-  if (missing !== undefined) throw invalid(`Expected \`log\` to be a LogStore: it has no \`${missing}\`.`)
-  if ((options.modes === undefined) === (harness === undefined)) throw invalid('Expected either `modes` or `harness`.')
-  const modes = (options.modes ?? { default: harness }) as M
+  const {
+    log = memoryLog(),
+    harness,
+    modes: given,
+    limits = {},
+    use = [],
+    settings,
+    ...rest
+  } = parse(SHAPE, options, '`Sessions`')
+  if ((given === undefined) === (harness === undefined))
+    throw invalidOptions('`Sessions`: expected either `modes` or `harness`.')
+  const modes = (given ?? { default: harness }) as M
   const [first] = Object.keys(modes)
-  if (first === undefined) throw invalid('Expected `modes` to have at least one mode.')
-  const defaultMode = options.defaultMode ?? first
-  if (!(defaultMode in modes)) throw invalid(`\`defaultMode\`: there is no mode \`${defaultMode}\`.`)
-  for (const [mode, each] of Object.entries(modes))
-    if (typeof each.stream !== 'function') throw invalid(`Expected mode \`${mode}\` to be a Harness.`)
+  if (first === undefined) throw invalidOptions('`Sessions`: expected `modes` to have at least one mode.')
+  const { defaultMode = first } = rest
+  if (!Object.hasOwn(modes, defaultMode))
+    throw invalidOptions(`\`Sessions\`: there is no mode \`${defaultMode}\` for \`defaultMode\`.`)
   return {
     ...{ log, modes, defaultMode, use },
     content: { fileBytes: limits.fileBytes ?? 10 * MiB, files: limits.files ?? 20 },
     maxQueued: limits.queuedMessages ?? 100,
-    checkSettings: settingsCheck(options.settings),
+    checkSettings: settings === undefined ? (each) => Promise.resolve(each) : settingsCheck(settings),
   }
 }
 
-function invalid(message: string): SessionError {
-  return new SessionError('invalid_options', message)
-}
-
-/** A schema of zod, or of another library of the Standard Schema kind. */
-interface StandardSchema {
-  readonly '~standard': {
-    validate(value: unknown): StandardResult | Promise<StandardResult>
-  }
-}
-
-interface StandardResult {
-  readonly issues?: readonly { readonly message: string; readonly path?: readonly unknown[] }[]
-}
-
-function settingsCheck(schema: Schema | undefined): SessionsConfig<Modes>['checkSettings'] {
-  if (schema === undefined) return (settings) => Promise.resolve(settings)
-  if (!isStandard(schema))
-    throw invalid('Expected `settings` to be a schema of zod or another Standard Schema library.')
+function settingsCheck(schema: Schema): SessionsConfig<Modes>['checkSettings'] {
+  const document = jsonSchemaOf(schema, '`settings` of `Sessions`')
   return async (settings) => {
-    const { issues } = await schema['~standard'].validate(settings)
-    if (issues === undefined || issues.length === 0) return settings
-    const lines = issues.map(({ path = [], message }) => `${path.map(String).join('.') || 'settings'}: ${message}`)
+    const issues = isStandardSchema(schema)
+      ? await typedProblems(schema, document, settings)
+      : await documentProblems(document, settings)
+    if (issues.length === 0) return settings
+    const lines = issues.map(({ path, message }) => (path.length === 0 ? message : `${path.join('.')}: ${message}`))
     throw new SessionError('invalid_settings', `The settings do not fit: ${lines.join('; ')}.`)
   }
 }
 
-function isStandard(schema: unknown): schema is StandardSchema {
-  return typeof schema === 'object' && schema !== null && '~standard' in schema
+async function typedProblems(
+  schema: StandardSchema,
+  document: JsonSchema,
+  settings: JsonObject,
+): Promise<readonly ArgumentIssue[]> {
+  const parsed = await parseTyped(schema, document, settings)
+  return parsed.ok ? [] : parsed.issues
+}
+
+async function documentProblems(document: JsonSchema, settings: JsonObject): Promise<readonly ArgumentIssue[]> {
+  const problems = await schemaProblems(document, settings)
+  if (problems.kind === 'broken') throw invalidOptions(`\`settings\` of \`Sessions\`: ${problems.message}`)
+  return problems.kind === 'invalid' ? issuesOf(problems.findings, settings, document) : []
 }

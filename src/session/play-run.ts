@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto'
-import { HarnessError } from '../index.js'
+import { HarnessError, textOf } from '../index.js'
 import type { HarnessStream, StreamEvent } from '../index.js'
 import type { MessageOutcome } from './message-ends.js'
 import type { ChatRun } from './reduce-chat.js'
@@ -40,8 +40,7 @@ function statusOf(thrown: unknown): MessageOutcome['status'] {
 /** The text of a run's last reply. */
 export function textOfRun(run: ChatRun | undefined): string {
   const last = run?.entries.findLast((entry) => entry.role === 'assistant')
-  if (last?.role !== 'assistant') return ''
-  return last.parts.map((part) => (part.type === 'text' ? part.text : '')).join('')
+  return last === undefined ? '' : textOf(last.parts)
 }
 
 /** The id of the run that a message begins: the same whenever it is begun again. */

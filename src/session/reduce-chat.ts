@@ -7,6 +7,7 @@ import type {
   RunUsage,
   UserEntry,
   ContentPart,
+  HarnessErrorCode,
 } from '../index.js'
 import type { QueueItem, ThreadEvent } from './thread-events.js'
 import { applyThread } from './thread-state.js'
@@ -43,6 +44,8 @@ export interface ChatRun {
   readonly model: ModelRef | null
   /** The messages that it began with; steering messages are entries with their own `messageId`. */
   readonly messageIds: readonly string[]
+  /** When it was begun: ISO 8601 in UTC. */
+  readonly at: string
   readonly status: 'begun' | 'running' | 'paused' | 'completed' | 'failed' | 'cancelled'
   readonly prompt: readonly ContentPart[]
   /** Everything said after the prompt, without tool results: those are in `calls`. */
@@ -50,7 +53,7 @@ export interface ChatRun {
   readonly calls: Readonly<Record<string, ChatCall>>
   readonly open: OpenReply | null
   readonly usage: RunUsage | null
-  readonly error: { readonly code: string; readonly message: string } | null
+  readonly error: { readonly code: HarnessErrorCode; readonly message: string } | null
   /** Number of its last event. */
   readonly seq: number
 }
@@ -82,6 +85,7 @@ export function reduceChat(snapshot: ChatSnapshot | undefined, event: ThreadEven
       mode: event.mode,
       model: event.model,
       messageIds: event.messageIds,
+      at: event.at,
       status: 'begun',
       prompt: thread.run?.items.flatMap(({ content }) => content) ?? [],
       entries: [],

@@ -119,7 +119,7 @@ export class Threads<M extends Modes = Modes> {
       const [messageId] = run.messageIds
       entries.push({
         id: `${run.runId}.prompt`,
-        at: '',
+        at: run.at,
         role: 'user',
         content: run.prompt,
         ...(messageId !== undefined && { messageId }),

@@ -1,4 +1,4 @@
-import { newOwner } from '../index.js'
+import { HarnessError, newOwner } from '../index.js'
 import type { LogRef, LogStore, Post } from '../index.js'
 import { SessionError } from './errors.js'
 import type { NewThreadEvent, RunPlace, ThreadEvent } from './thread-events.js'
@@ -62,10 +62,10 @@ export class ThreadWriter {
     })
     if (next === undefined) throw new RangeError('Expected at least one event.')
     const references = events.flatMap(referencesOf)
-    await this.#log.append(this.ref, stored, {
-      owner: this.#owner ?? undefined,
-      digest: threadDigest(next),
-      references,
+    const options = { owner: this.#owner ?? undefined, digest: threadDigest(next), references }
+    await this.#log.append(this.ref, stored, options).catch((error: unknown) => {
+      if (error instanceof HarnessError && error.code === 'run_owned') this.#lose()
+      throw error
     })
     return { state: next, stored }
   }
@@ -78,6 +78,10 @@ export class ThreadWriter {
     // The next renewal tries again after a failure; without a valid claim, an append is rejected.
     const isOurs = await this.#log.claim(this.ref, owner, LEASE_MS).catch(() => true)
     if (isOurs || this.#owner !== owner) return
+    this.#lose()
+  }
+
+  #lose(): void {
     this.#forget()
     this.#onLost()
   }

@@ -4,7 +4,7 @@ import { join } from 'node:path'
 import { onTestFinished } from 'vitest'
 import { fileLog, memoryLog } from 'thinharness'
 import type { LogStore } from 'thinharness'
-import { Sessions } from 'thinharness/session'
+import { SessionError, Sessions } from 'thinharness/session'
 import type { Chat, ChatEvent, Modes, SessionsOptions } from 'thinharness/session'
 import { sqliteLog } from 'thinharness/store/sqlite'
 
@@ -58,4 +58,13 @@ export function said(chat: Chat): string[] {
 
 function textOf(parts: readonly { readonly type: string; readonly text?: string }[]): string {
   return parts.map(({ text = '' }) => text).join('')
+}
+
+/** The code of a `SessionError`; anything else as text. */
+export async function codeOf(promise: Promise<unknown>): Promise<string> {
+  const error: unknown = await promise.then(
+    () => null,
+    (thrown: unknown) => thrown,
+  )
+  return error instanceof SessionError ? error.code : String(error)
 }

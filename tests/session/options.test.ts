@@ -1,0 +1,44 @@
+import { describe, expect, test } from 'vitest'
+import { ScriptedModel } from 'thinharness/testing'
+import { harnessOf } from '../harness/support.js'
+import { codeOf, said, sessionsOf } from './support.js'
+
+describe('options', () => {
+  test('invalid ones are refused by name; settings can have a JSON Schema', async () => {
+    const harness = harnessOf({ model: new ScriptedModel() })
+    const message = (options: object): string => {
+      try {
+        sessionsOf(options as never)
+      } catch (error) {
+        return error instanceof Error ? error.message : ''
+      }
+      return 'none'
+    }
+    expect(message({ harnes: harness })).toContain('`harness`')
+    expect(message({})).toContain('either `modes` or `harness`')
+    expect(message({ modes: { plan: {} } })).toContain('a `Harness`')
+    expect(message({ modes: { plan: harness }, defaultMode: 'toString' })).toContain('no mode `toString`')
+    const settings = { type: 'object', properties: { size: { type: 'number' } }, additionalProperties: false } as const
+    const chat = await sessionsOf({ harness, settings }).open()
+    await chat.set({ size: 3 })
+    expect(await codeOf(chat.set({ size: 'large' }))).toBe('invalid_settings')
+    expect(chat.snapshot.thread.settings).toEqual({ size: 3 })
+  })
+})
+
+describe('refused messages', () => {
+  test('60 empty messages and files beyond the limits store nothing; text files are fenced', async () => {
+    const model = new ScriptedModel().says('Read.')
+    const sessions = sessionsOf({ harness: harnessOf({ model }), limits: { fileBytes: 100, queuedMessages: 1 } })
+    const chat = await sessions.open()
+    const data = (text: string): string => Buffer.from(text).toString('base64')
+    expect(await codeOf(chat.send('  '))).toBe('empty_message')
+    const large = { type: 'file', data: data('x'.repeat(200)), mediaType: 'text/plain', name: 'a.txt' } as const
+    expect(await codeOf(chat.send([large]))).toBe('file_too_large')
+    const text = { type: 'file', data: data('a ````` b'), mediaType: 'text/markdown', name: 'b.md' } as const
+    await (
+      await chat.send([{ type: 'text', text: 'Look.' }, text])
+    ).done
+    expect(said(chat)[0]).toBe('user: Look.The file `b.md` (text/markdown):\n``````\na ````` b\n``````')
+  })
+})
