@@ -178,7 +178,8 @@ class Batch<Item, Output, Deps> {
   }
 
   async #outcomeOf(item: Item, index: number): Promise<MappedRow<Item, Output>> {
-    const { work, options } = { work: this.#work, options: this.#options }
+    const work = this.#work
+    const options = this.#options
     let runId: string | undefined
     try {
       const { prompt, given } = rowRun<Deps>(await work.toRun(item, index), index)
