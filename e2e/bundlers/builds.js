@@ -38,7 +38,7 @@ export function vitePrograms() {
     )
     app.write(
       'vite.browser.mjs',
-      `export default { logLevel: 'warn', build: { outDir: 'built', target: 'es2022', minify: false, rollupOptions: { input: 'browser.js', output: { entryFileNames: '[name].js' } } } }`,
+      `export default { logLevel: 'warn', build: { outDir: 'built', target: 'es2022', minify: false, modulePreload: false, rollupOptions: { input: 'browser.js', output: { entryFileNames: '[name].js' } } } }`,
     )
     app.bin('vite', 'build', '--config', 'vite.node.mjs')
     app.bin('vite', 'build', '--config', 'vite.browser.mjs')
