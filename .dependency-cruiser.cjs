@@ -49,7 +49,8 @@ const below = {
   testing: ['util', 'contracts', 'index', 'providers/index'],
   tracing: ['util', 'contracts', 'index'],
   durable: ['util', 'contracts', 'run/log', 'index'],
-  session: [...vocabulary, 'index'],
+  policy: [...vocabulary, 'index'],
+  session: [...vocabulary, 'index', 'policy'],
 }
 
 const place = (name) => `^src/${name}(/|\\.ts$)`

@@ -21,9 +21,12 @@ export interface ToolSpec<in Deps = unknown> {
   readonly annotations?: ToolAnnotations | undefined
   /** A barrier inside a batch: what comes before it ends first, what comes after it waits. Default false. */
   readonly sequential?: boolean | undefined
-  /** True if a person must agree to a call; as a function, decided from the parsed arguments. Default false. */
+  /**
+   * True if a person must agree to a call; as a function, decided from the parsed arguments. A policy may decide otherwise;
+   * `always`: it can only deny. Default false.
+   */
   readonly requiresApproval?:
-    boolean | ((args: JsonObject, context: ApprovalContext) => boolean | Promise<boolean>) | undefined
+    boolean | 'always' | ((args: JsonObject, context: ApprovalContext) => boolean | Promise<boolean>) | undefined
   /** For a call that had started when the process ended. Default: `retry` if read-only or idempotent, else `report`. */
   readonly onUnknownOutcome?: 'retry' | 'report' | 'pause' | undefined
   /**

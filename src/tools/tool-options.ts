@@ -32,9 +32,12 @@ export interface ToolOptions<S extends Schema, Deps = unknown> extends SharedOpt
    * which is passed on unchanged. An object at the root.
    */
   readonly parameters: S
-  /** True if a person must agree to a call; as a function, decided from the parsed arguments. Default false. */
+  /**
+   * True if a person must agree to a call; as a function, decided from the parsed arguments. A policy may decide otherwise;
+   * `always`: it can only deny. Default false.
+   */
   readonly requiresApproval?:
-    boolean | ((args: InferSchema<S>, context: ApprovalContext) => boolean | Promise<boolean>) | undefined
+    boolean | 'always' | ((args: InferSchema<S>, context: ApprovalContext) => boolean | Promise<boolean>) | undefined
   /** Shown to a person who decides about the call, in addition to its arguments. */
   readonly preview?: ((args: InferSchema<S>, context: ApprovalContext) => JsonValue | Promise<JsonValue>) | undefined
   /**
@@ -86,7 +89,9 @@ const OPTIONS = object<ToolOptions<Schema>>(
       partial<ToolAnnotations>({ readOnly: boolean, destructive: boolean, idempotent: boolean, openWorld: boolean }),
     ),
     sequential: optional(boolean),
-    requiresApproval: optional(either(boolean, functionOf<Exclude<ApprovalRule, boolean>>())),
+    requiresApproval: optional(
+      either(boolean, oneOf('always'), functionOf<Exclude<ApprovalRule, boolean | 'always'>>()),
+    ),
     onUnknownOutcome: optional(oneOf('retry', 'report', 'pause')),
     reconcile: optional(functionOf()),
     preview: optional(functionOf()),

@@ -211,7 +211,7 @@ describe('options that defineTool rejects', () => {
     [
       'a rule that is none',
       { requiresApproval: 1 },
-      'Expected `requiresApproval` of tool `x` to be a boolean or a function, got `1`.',
+      'Expected `requiresApproval` of tool `x` to be a boolean or `always` or a function, got `1`.',
     ],
     [
       'an unknown policy',

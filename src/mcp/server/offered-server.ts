@@ -89,7 +89,8 @@ async function needsApproval(
   args: JsonObject,
   { runId, callId, metadata }: ToolContext,
 ): Promise<boolean> {
-  return typeof requiresApproval === 'function' ? requiresApproval(args, { runId, callId, metadata }) : requiresApproval
+  if (typeof requiresApproval === 'function') return requiresApproval(args, { runId, callId, metadata })
+  return requiresApproval !== false
 }
 
 const NO_APPROVAL: ToolOutcome = {

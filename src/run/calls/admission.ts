@@ -125,7 +125,7 @@ function policies(run: Admitting, admission: Admission): Admission | Promise<Adm
   const { call, spec, checked } = admission
   if (spec === undefined || checked?.ok !== true || call.entries > 0) return admission
   const rule = spec.requiresApproval ?? false
-  if (run.frozen.policies.length === 0 && typeof rule === 'boolean') return { ...admission, asks: rule }
+  if (run.frozen.policies.length === 0 && typeof rule !== 'function') return { ...admission, asks: rule !== false }
   return decided(run, admission)
 }
 
@@ -133,7 +133,7 @@ async function decided(run: Admitting, admission: Admission): Promise<Admission>
   const decision = await askPolicies(run, admission)
   if (decision === null) return { ...admission, asks: await requiresApproval(run, admission) }
   if (decision.decision === 'deny') return { ...admission, decision, outcome: denied(decision) }
-  return { ...admission, decision, asks: decision.decision === 'ask' }
+  return { ...admission, decision, asks: decision.decision === 'ask' || admission.spec?.requiresApproval === 'always' }
 }
 
 async function askPolicies({ context, frozen }: Admitting, admission: Admission): Promise<PolicyDecision | null> {
@@ -151,7 +151,7 @@ async function requiresApproval({ context }: Admitting, { call, spec, checked }:
   const rule = spec?.requiresApproval ?? false
   // A person has decided already.
   if (approvalOf(call) !== null) return false
-  if (typeof rule === 'boolean' || checked?.ok !== true) return rule === true
+  if (typeof rule !== 'function' || checked?.ok !== true) return rule === true || rule === 'always'
   // A rule that cannot decide is no permission.
   return decidedByTool(context, async () => rule(checked.value, askedOf(context, call)), true)
 }

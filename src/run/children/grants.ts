@@ -34,8 +34,11 @@ export function checkGrants(
 }
 
 /** True if a tool asks a person whenever the other does. */
-function asksEnough({ requiresApproval = false }: ToolSpec, { requiresApproval: rule = false }: ToolSpec): boolean {
-  return rule === false || requiresApproval === true || requiresApproval === rule
+function asksEnough(
+  { requiresApproval: own = false }: ToolSpec,
+  { requiresApproval: other = false }: ToolSpec,
+): boolean {
+  return other === false || own === other || own === 'always' || (own === true && other !== 'always')
 }
 
 /** The part of a tool's reach that none of the others has. */

@@ -1,13 +1,13 @@
 import { describe, expect, test } from 'vitest'
 import { defineExtension } from 'thinharness'
-import type { Decision, Extension } from 'thinharness'
+import type { Decision, Extension, ToolSpec } from 'thinharness'
 import { ScriptedModel } from 'thinharness/testing'
 import { eventsOf, harnessOf, ofKind, tool } from '../../harness/support.js'
 
 const policies = (...decisions: (Decision | null)[]): Extension[] =>
   decisions.map((decision, index) => defineExtension({ name: `p${index + 1}`, policy: () => decision }))
 
-async function call(use: readonly Extension[], requiresApproval = false) {
+async function call(use: readonly Extension[], requiresApproval: ToolSpec['requiresApproval'] = false) {
   const ran: unknown[] = []
   const model = new ScriptedModel().calls('pay', { amount: 5 }).always('Done.')
   const tools = [tool('pay', (args) => void ran.push(args), { requiresApproval })]
@@ -17,10 +17,13 @@ async function call(use: readonly Extension[], requiresApproval = false) {
 }
 
 describe('policies', () => {
-  test.each<[string, (Decision | null)[], boolean, { ran: number; asked: number }]>([
+  test.each<[string, (Decision | null)[], ToolSpec['requiresApproval'], { ran: number; asked: number }]>([
     ['the strictest wins: deny', ['allow', 'deny', 'ask'], false, { ran: 0, asked: 0 }],
     ['the strictest wins: ask', ['allow', 'ask', null], false, { ran: 0, asked: 1 }],
     ['allow runs a call whose tool asks', ['allow'], true, { ran: 1, asked: 0 }],
+    ['allow does not run a call whose tool always asks', ['allow'], 'always', { ran: 0, asked: 1 }],
+    ['a tool always asks without policies too', [], 'always', { ran: 0, asked: 1 }],
+    ['a tool that always asks can be denied', ['deny'], 'always', { ran: 0, asked: 0 }],
     ['without an opinion the tool decides', [null], true, { ran: 0, asked: 1 }],
     ['an object says why', [{ decision: 'deny', reason: 'No.', rule: 'r1' }], false, { ran: 0, asked: 0 }],
   ])('%s', async (_name, decisions, requiresApproval, expected) => {
