@@ -28,6 +28,7 @@ export type {
   CompletedResult,
   PausedResult,
   HarnessResult,
+  OtherCall,
   PendingItem,
   ResumeState,
   RunReport,

@@ -193,8 +193,23 @@ export interface PendingItem extends Flows {
   readonly answerSchema?: JsonSchema
   /** The policy that has a person asked; absent if `requiresApproval` of the tool does. */
   readonly decision?: CallDecision
+  /** The other calls of the reply, in the model's order; absent if there are none. */
+  readonly otherCalls?: readonly OtherCall[]
   /** Run ids from the outermost run to the one that holds the call. */
   readonly path: readonly string[]
+}
+
+/** A call of the same reply as a call that people are asked about. */
+export interface OtherCall {
+  readonly callId: string
+  readonly toolName: string
+  /** Raw JSON text of the arguments with which it runs; absent if people are asked about it too: then its own item has them. */
+  readonly arguments?: string
+  /**
+   * `ended`: it has ended. `before` and `after`: it has not, and comes before or after the call of the item; calls whose
+   * tools are not `sequential` may run at the same time.
+   */
+  readonly when: 'ended' | 'before' | 'after'
 }
 
 /** The decision of the policies about a call. */

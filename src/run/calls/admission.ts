@@ -1,5 +1,5 @@
 import type { FinishReason } from '../../contracts/entry.js'
-import type { CallDecision, PendingItem } from '../../contracts/result.js'
+import type { CallDecision, OtherCall, PendingItem } from '../../contracts/result.js'
 import { checkArguments } from '../../tools/boundary/arguments.js'
 import type { CheckedArguments } from '../../tools/boundary/arguments.js'
 import type { ToolOutcome } from '../../tools/outcome.js'
@@ -179,6 +179,30 @@ async function asking(context: RunContext, admission: Admission): Promise<Admiss
     path: [context.runId],
   }
   return { ...admission, item }
+}
+
+/** The calls of the current reply. */
+export function batchOf({ state: { phase } }: RunContext): readonly BatchCall[] {
+  return phase.at === 'batch' ? phase.calls : []
+}
+
+/** Items with the other calls of their batch: nothing that an approved call depends on is hidden. */
+export function withOtherCalls(items: readonly PendingItem[], batch: readonly BatchCall[]): readonly PendingItem[] {
+  if (batch.length < 2) return items
+  const asked = new Set(items.map(({ callId }) => callId))
+  return items.map((item) => {
+    const place = batch.findIndex(({ callId }) => callId === item.callId)
+    // The item of a child run has the other calls of its own batch.
+    if (place === -1) return item
+    const otherCalls = batch.flatMap((call, index): readonly OtherCall[] => {
+      if (index === place) return []
+      const { callId, name: toolName, prepared, settled } = call
+      const when = settled !== null ? 'ended' : index < place ? 'before' : 'after'
+      const text = asked.has(callId) ? undefined : (prepared?.arguments ?? call.arguments)
+      return [{ callId, toolName, ...(text !== undefined && { arguments: text }), when }]
+    })
+    return { ...item, otherCalls }
+  })
 }
 
 async function preview(context: RunContext, { call, spec, checked }: Admission): Promise<JsonValue | undefined> {

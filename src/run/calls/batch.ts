@@ -5,7 +5,7 @@ import type { LeftChild } from '../children/left-child.js'
 import type { RunContext } from '../core/context.js'
 import type { Frozen } from '../core/frozen.js'
 import type { BatchCall } from '../machine/batch-call.js'
-import { admissionOf } from './admission.js'
+import { admissionOf, batchOf, withOtherCalls } from './admission.js'
 import type { Admission, Admit } from './admission.js'
 import { enteringOf, performCall } from './call.js'
 import type { Calls } from './call.js'
@@ -47,7 +47,7 @@ export class ToolBatchExecutor {
     context.signal.throwIfAborted()
     const items: PendingItem[] = []
     for (const { item } of admissions) if (item !== null) items.push(item)
-    if (items.length > 0) return context.emit('approval_requested', { items })
+    if (items.length > 0) return context.emit('approval_requested', { items: withOtherCalls(items, this.#batch) })
     for (const [index, group] of this.#groups(admissions).entries()) {
       // A sequential call begins when everything before it has ended, and holds everything after it.
       if (index > 0 && this.#isOpenBefore(group)) return
@@ -120,7 +120,6 @@ export class ToolBatchExecutor {
   }
 
   get #batch(): readonly BatchCall[] {
-    const { phase } = this.#calls.context.state
-    return phase.at === 'batch' ? phase.calls : []
+    return batchOf(this.#calls.context)
   }
 }

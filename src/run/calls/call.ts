@@ -13,7 +13,7 @@ import type { Frozen } from '../core/frozen.js'
 import { answersOf, toolContext, toolSurroundings } from '../core/tool-context.js'
 import { wrappedCall } from '../hooks/wraps.js'
 import type { BatchCall } from '../machine/batch-call.js'
-import { recordedDecision } from './admission.js'
+import { batchOf, recordedDecision, withOtherCalls } from './admission.js'
 import type { Admission } from './admission.js'
 import { askAfterCall } from './call-hooks.js'
 import { callEnd, complete, completeUnrun } from './complete.js'
@@ -133,7 +133,7 @@ async function suspend(
   const path = [context.runId]
   const question = { payload, answerSchema, ...(key !== undefined && { key }) }
   const own = { kind: 'question', callId, toolName, arguments: text, ...question, path } as const
-  const items = runs?.isWaiting === true ? runs.waiting : [own]
+  const items = runs?.isWaiting === true ? runs.waiting : withOtherCalls([own], batchOf(context))
   const held = holds(call)
   const later = held.length > 0 && { holds: held }
   await context.emit('approval_requested', { items, callId, children: runs?.states ?? [], ...later })

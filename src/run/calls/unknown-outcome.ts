@@ -6,7 +6,7 @@ import type { Reconciliation, ToolSpec } from '../../tools/spec.js'
 import { settle } from '../../util/abort.js'
 import type { RunContext } from '../core/context.js'
 import type { BatchCall } from '../machine/batch-call.js'
-import { checkCall, finishReasonOf } from './admission.js'
+import { batchOf, checkCall, finishReasonOf, withOtherCalls } from './admission.js'
 import { completeUnrun } from './complete.js'
 import type { CallRun } from './complete.js'
 import { whenUnknown } from '../core/tool-context.js'
@@ -64,7 +64,7 @@ function isRejected({ callId, answers }: BatchCall): boolean {
 
 function askPerson(context: RunContext, { callId, name: toolName, arguments: text }: BatchCall): Promise<void> {
   const item = { kind: 'unknown_outcome', callId, toolName, arguments: text, path: [context.runId] } as const
-  return context.emit('approval_requested', { items: [item], callId })
+  return context.emit('approval_requested', { items: withOtherCalls([item], batchOf(context)), callId })
 }
 
 function unknownOutcome(toolName: string): ToolOutcome {

@@ -245,7 +245,12 @@ export function itemsWithin(
   prefix: string,
   parentRunId: string,
 ): readonly PendingItem[] {
-  return pending.map((item) => ({ ...item, callId: prefix + item.callId, path: [parentRunId, ...item.path] }))
+  return pending.map(({ otherCalls, ...item }) => ({
+    ...item,
+    callId: prefix + item.callId,
+    ...(otherCalls && { otherCalls: otherCalls.map((call) => ({ ...call, callId: prefix + call.callId })) }),
+    path: [parentRunId, ...item.path],
+  }))
 }
 
 function ignore(): void {

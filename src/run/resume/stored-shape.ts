@@ -1,4 +1,4 @@
-import type { CallDecision, ModelUsage, PendingItem, ResumeState, RunUsage } from '../../contracts/result.js'
+import type { CallDecision, ModelUsage, OtherCall, PendingItem, ResumeState, RunUsage } from '../../contracts/result.js'
 import { NOTICE_KEY } from '../machine/limit-notices.js'
 import { isObject } from '../../util/json.js'
 import {
@@ -110,6 +110,13 @@ const decision = object<CallDecision>({
 
 const match = oneOf('exact', 'near', 'taint')
 
+const otherCall = object<OtherCall>({
+  callId: string,
+  toolName: string,
+  arguments: optional(string),
+  when: oneOf('ended', 'before', 'after'),
+})
+
 const waiting = list(
   object<PendingItem>({
     kind: oneOf('approval', 'question', 'unknown_outcome'),
@@ -121,6 +128,7 @@ const waiting = list(
     answerSchema: optional(jsonObject),
     decision: optional(decision),
     ...flowsShape(object<ContentFlow>({ argument: string, source, callId: string, match })),
+    otherCalls: optional(list(otherCall)),
     path: list(string),
   }),
 )

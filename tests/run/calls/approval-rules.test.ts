@@ -29,6 +29,7 @@ describe('an approval that depends on the arguments', () => {
     const harness = harnessOf({ model, tools: [pay(ran)] })
     const paused = await harness.run('Pay.', { runId: 'run_p' })
     expect(ran).toHaveLength(1)
+    const others = [{ callId: 'call_2', toolName: 'pay', arguments: '{"amount":5}', when: 'before' }]
     expect(paused.pending).toEqual([
       {
         kind: 'approval',
@@ -36,6 +37,7 @@ describe('an approval that depends on the arguments', () => {
         toolName: 'pay',
         arguments: '{"amount":500}',
         payload: { says: '500 to Ann' },
+        otherCalls: others,
         path: ['run_p'],
       },
     ])
