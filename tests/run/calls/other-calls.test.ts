@@ -13,8 +13,8 @@ const WRITE = { path: 'deploy.sh', content: 'rm -rf build' }
 /** A tool that writes files, and one that runs them once a person has agreed. */
 function deployment() {
   const done: string[] = []
-  const write = tool('write', ({ path }) => void done.push(`write ${String(path)}`), { sequential: true })
-  const sh = tool('sh', ({ file }) => void done.push(`sh ${String(file)}`), {
+  const write = tool('write', ({ path }) => void done.push(`write ${JSON.stringify(path)}`), { sequential: true })
+  const sh = tool('sh', ({ file }) => void done.push(`sh ${JSON.stringify(file)}`), {
     requiresApproval: true,
     sequential: true,
   })
@@ -47,7 +47,7 @@ describe('a pending item shows the other calls of its batch', () => {
     const paused = await stream.result
     expect([paused.pending, done]).toMatchObject([[{ callId: 'call_2', otherCalls: OTHERS }], []])
     await harness.resume(stored(paused), [{ callId: 'call_2', approved: true }])
-    expect(done).toEqual(['write deploy.sh', 'sh deploy.sh'])
+    expect(done).toEqual(['write "deploy.sh"', 'sh "deploy.sh"'])
   })
 
   test('after a crash, and for other readers of the log, the items are the same', async () => {
@@ -62,7 +62,7 @@ describe('a pending item shows the other calls of its batch', () => {
     expect(recovered.pending).toMatchObject([{ callId: 'call_2', otherCalls: OTHERS }])
     expect((await restored.inspect({ kind: 'run', id: 'run_1' }))?.status).toBe('paused')
     await harness.resume('run_1', [{ callId: 'call_2', approved: true }])
-    expect(done).toEqual(['write deploy.sh', 'sh deploy.sh'])
+    expect(done).toEqual(['write "deploy.sh"', 'sh "deploy.sh"'])
   })
 
   test('arguments are those of the hooks; calls with items of their own are named without them', async () => {
