@@ -95,6 +95,7 @@ export type {
   ReadOptions,
   RunLog,
 } from './run/log/log.js'
+export { sourcesIn } from './run/provenance/flows.js'
 export type { ProvenanceOptions, ProvenanceRule } from './run/provenance/options.js'
 export { memoryLog } from './store/memory-log.js'
 export type { MemoryLogOptions } from './store/memory-log.js'
@@ -111,7 +112,7 @@ export { defineExtension } from './run/extension/extension.js'
 export type { Extension, ExtensionRun, RunMembers } from './run/extension/extension.js'
 export type { ExtensionContext } from './run/extension/context.js'
 export type { Notice, NoticeSource } from './run/extension/notice.js'
-export type { Decision, Policy, PolicyCall } from './run/extension/policy.js'
+export type { Decision, Policy, PolicyCall, PolicyContext } from './run/extension/policy.js'
 export type { RunTrace, TracedRun, TraceScope, Tracing } from './run/extension/tracing.js'
 export type { ProposedChange, ViewContext, ViewPolicy, ViewProposal } from './run/extension/view.js'
 

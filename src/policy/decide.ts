@@ -1,8 +1,12 @@
 import type { Subject } from './call.js'
 import type { CompiledRule } from './match.js'
 import type { Rule } from './rule.js'
+import type { ShellPart } from './shell/command-line.js'
 
-/** Where the order of a policy ended: `none` if no rule has anything to say. */
+/**
+ * The step at which rules decided: a rule that denies, a tool that only asks the person at hand, `requiresApproval: 'always'`, a
+ * grant, the most specific rule, a shell command that cannot be read, another `requiresApproval`; `none`: no opinion.
+ */
 export type Step = 'deny' | 'interactive' | 'always' | 'grant' | 'rule' | 'command' | 'approval' | 'none'
 
 /** The decision of rules about a call. */
@@ -14,29 +18,74 @@ export interface Explanation {
   readonly step: Step
 }
 
-/** A decision, with the name of its rule. */
-export interface Ruling extends Explanation {
-  readonly name: string | null
+/** A decision, with its rule and its reason. */
+export interface Ruling extends Omit<Explanation, 'rule'> {
+  readonly by: CompiledRule | null
+  readonly reason: string | null
 }
 
+/** The decision about one command of a call, or about a call without commands. */
+interface PartRuling extends Ruling {
+  /** A rule that speaks of this tool or command allows it. */
+  readonly lifts: boolean
+}
+
+/** The order of a policy. */
 export function ruling(rules: readonly CompiledRule[], subject: Subject): Ruling {
-  const denied = rules.find((rule) => rule.rule.decision === 'deny' && rule.match(subject) === 'yes')
-  if (denied !== undefined) return by(denied, 'deny')
-  if (subject.isInteractive) return { decision: 'allow', rule: null, name: null, step: 'interactive' }
-  if (subject.approval === 'always') return { decision: 'ask', rule: null, name: null, step: 'always' }
-  const matching = rules.filter((rule) => rule.match(subject) === 'yes')
-  const best = mostSpecific(matching.filter(({ rule }) => rule.grant !== true))
-  const granted = best?.rule.decision === 'allow' ? undefined : mostSpecific(matching.filter(({ rule }) => rule.grant))
-  const deciding = granted ?? best
-  if (deciding?.rule.decision === 'ask') return by(deciding, 'rule')
-  const lifts = matching.some(({ rule, namesTool }) => rule.decision === 'allow' && namesTool)
-  if (subject.approval && !lifts) return { decision: 'ask', rule: null, name: null, step: 'approval' }
-  if (deciding === undefined) return { decision: null, rule: null, name: null, step: 'none' }
-  return by(deciding, granted === undefined ? 'rule' : 'grant')
+  const parts = subject.line?.parts ?? [null]
+  const denial = denied(rules, subject, parts)
+  if (denial?.decision === 'deny') return denial
+  if (subject.isInteractive) return without('allow', 'interactive')
+  if (subject.approval === 'always') return without('ask', 'always')
+  const strictest = parts.map((part) => partRuling(rules, subject, part)).reduce(stricter)
+  if (strictest.decision === 'ask') return strictest
+  if (denial !== null) return denial
+  const unclear = unclearCommand(rules, subject)
+  if (unclear !== null) return unclear
+  return subject.approval && !strictest.lifts ? without('ask', 'approval') : strictest
 }
 
-function by({ rule, name }: CompiledRule, step: Step): Ruling {
-  return { decision: rule.decision, rule, name, step }
+/** A rule that denies; one that may do so asks. */
+function denied(rules: readonly CompiledRule[], subject: Subject, parts: readonly (ShellPart | null)[]): Ruling | null {
+  let possible: Ruling | null = null
+  for (const rule of rules) {
+    if (rule.rule.decision !== 'deny') continue
+    const matches = parts.map((part) => rule.match(subject, part))
+    if (matches.includes('yes')) return decidedBy(rule, 'deny')
+    const reason = rule.rule.note ?? 'it may be one that a rule denies.'
+    if (matches.includes('maybe')) possible ??= { decision: 'ask', by: rule, step: 'command', reason }
+  }
+  return possible
+}
+
+function partRuling(rules: readonly CompiledRule[], subject: Subject, part: ShellPart | null): PartRuling {
+  const matching = rules.filter((each) => each.rule.decision !== 'deny' && each.match(subject, part) !== 'no')
+  const best = mostSpecific(matching.filter(({ rule }) => rule.grant !== true))
+  const isAllowed = best?.rule.decision === 'allow'
+  const granted = isAllowed ? undefined : mostSpecific(matching.filter(({ rule }) => rule.grant === true))
+  const lifts = matching.some(({ rule, namesTool }) => rule.decision === 'allow' && namesTool)
+  if (granted !== undefined) return { ...decidedBy(granted, 'grant'), lifts }
+  return best === undefined ? { ...without(null, 'none'), lifts } : { ...decidedBy(best, 'rule'), lifts }
+}
+
+const STRICTNESS = { allow: 0, none: 1, ask: 2, deny: 3 } as const
+
+/** Every part must be allowed by itself. */
+function stricter(first: PartRuling, second: PartRuling): PartRuling {
+  const isStricter = STRICTNESS[second.decision ?? 'none'] > STRICTNESS[first.decision ?? 'none']
+  return { ...(isStricter ? second : first), lifts: first.lifts && second.lifts }
+}
+
+/** A command that does more than its parts say, or something else, asks; unless a rule is that whole line. */
+function unclearCommand(rules: readonly CompiledRule[], subject: Subject): Ruling | null {
+  const { line } = subject
+  if (line === null || line.unclear === null) return null
+  const [first = null] = line.parts
+  const isWhole = rules.some(
+    (each) =>
+      each.rule.decision === 'allow' && each.rule.command?.trim() === line.text && each.match(subject, first) === 'yes',
+  )
+  return isWhole ? null : { ...without('ask', 'command'), reason: `the command ${line.unclear}.` }
 }
 
 function mostSpecific(rules: readonly CompiledRule[]): CompiledRule | undefined {
@@ -44,4 +93,12 @@ function mostSpecific(rules: readonly CompiledRule[]): CompiledRule | undefined 
   return rules.toSorted(
     (left, right) => right.specificity - left.specificity || strictness(right) - strictness(left),
   )[0]
+}
+
+function decidedBy(rule: CompiledRule, step: Step): Ruling {
+  return { decision: rule.rule.decision, by: rule, step, reason: rule.rule.note ?? null }
+}
+
+function without(decision: Ruling['decision'], step: Step): Ruling {
+  return { decision, by: null, step, reason: null }
 }

@@ -1,11 +1,37 @@
 import { parse } from '../contracts/parse.js'
-import type { Decision, Extension, ExtensionContext, PolicyCall, ToolSpec } from '../index.js'
-import { either, filledString, boolean, functionOf, oneOf, partial } from '../util/shape.js'
-import { subjectOf } from './call.js'
+import { sourcesIn } from '../index.js'
+import type {
+  Decision,
+  Extension,
+  Policy,
+  PolicyCall,
+  PolicyContext,
+  ToolAnnotations,
+  ToolReach,
+  ToolSpec,
+} from '../index.js'
+import {
+  anything,
+  boolean,
+  either,
+  filledString,
+  functionOf,
+  jsonObject,
+  list,
+  nullable,
+  object,
+  oneOf,
+  optional,
+  partial,
+  string,
+} from '../util/shape.js'
+import { pathsToFollow, subjectOf } from './call.js'
 import type { DescribedCall } from './call.js'
 import { ruling } from './decide.js'
 import type { Explanation, Ruling } from './decide.js'
+import { linksIn } from './links.js'
 import { compiledRule } from './match.js'
+import type { CompiledRule } from './match.js'
 import { checkedRules } from './rule.js'
 import type { Rule } from './rule.js'
 
@@ -35,6 +61,7 @@ export interface ShadowReport {
   /** Name of the rule that decided; null if none did. */
   readonly rule: string | null
   readonly step: Explanation['step']
+  readonly reason: string | null
 }
 
 /** A policy as a value for `use`. */
@@ -59,22 +86,65 @@ const OPTIONS = partial<PolicyOptions>({
  * new Harness({ model, use: [policy([{ decision: 'deny', path: '**\/.env' }], { default: 'ask' })] })
  */
 export function policy(rules: readonly Rule[], options: PolicyOptions = {}): PolicyExtension {
-  const checked = checkedRules(rules)
-  const settings = parse(OPTIONS, options, '`policy`')
-  const compiled = checked.map(compiledRule)
-  const { name = 'policy', default: otherwise = null } = settings
-  const extension: Extension & Pick<PolicyExtension, 'policy'> = {
-    name,
-    async policy(call, spec, context) {
-      return decisionOf(ruling(compiled, subjectOf(await described(call, spec, context))), otherwise)
-    },
-  }
+  const judge = new Judge(checkedRules(rules))
+  const { name = 'policy', default: otherwise = null, shadow = false } = parse(OPTIONS, options, '`policy`')
+  const decide: Policy = async (call, spec, context) => answerOf(await judge.ruling(call, spec, context), otherwise)
+  const extension: Extension & Pick<PolicyExtension, 'policy'> =
+    shadow === false ? { name, policy: decide } : { name, ...inShadow(judge, shadow) }
   const own: Pick<PolicyExtension, 'rules' | 'extend'> = {
-    rules: checked,
+    rules: judge.rules,
     extend: (more) => policy([...rules, ...more], options),
   }
   // An extension has no members but those that the harness knows.
   return Object.freeze(withHidden(extension, own))
+}
+
+/** Decides about the calls of runs. */
+class Judge {
+  readonly rules: readonly Rule[]
+  readonly #compiled: readonly CompiledRule[]
+  readonly #readsPaths: boolean
+  readonly #readsSources: boolean
+
+  constructor(rules: readonly Rule[]) {
+    this.rules = rules
+    this.#compiled = rules.map(compiledRule)
+    this.#readsPaths = rules.some(({ path }) => path !== undefined)
+    this.#readsSources = rules.some(({ source }) => source !== undefined)
+  }
+
+  async ruling(call: PolicyCall, spec: ToolSpec, context: PolicyContext): Promise<Ruling> {
+    const { annotations, reach, pathFields, metadata } = spec
+    const { root, agentName, transcript } = context
+    const described: DescribedCall = {
+      ...{ tool: call.name, args: call.args, annotations, reach, pathFields, metadata, root },
+      requiresApproval: await approvalFor(call, spec, context),
+      agent: agentName,
+      sources: this.#readsSources ? sourcesIn(call.arguments, transcript) : [],
+    }
+    const links = this.#readsPaths ? await linksIn(pathsToFollow(described, root)) : undefined
+    return ruling(this.#compiled, subjectOf(described, links))
+  }
+}
+
+/** The members of a policy that only reports. */
+function inShadow(
+  judge: Judge,
+  report: true | ((report: ShadowReport) => void),
+): Pick<PolicyExtension, 'policy' | 'forRun'> {
+  const watch =
+    (tell: (made: ShadowReport) => unknown): Policy =>
+    async (call, spec, context) => {
+      const { decision, by, step, reason } = await judge.ruling(call, spec, context)
+      const { runId } = context
+      await tell({
+        ...{ runId, callId: call.callId, toolName: call.name, decision, step, reason },
+        rule: by?.name ?? null,
+      })
+      return null
+    }
+  if (report !== true) return { policy: watch(report) }
+  return { policy: () => null, forRun: ({ record }) => ({ policy: watch(record) }) }
 }
 
 function withHidden<Shown extends object, Hidden extends object>(shown: Shown, hidden: Hidden): Shown & Hidden {
@@ -85,27 +155,36 @@ function withHidden<Shown extends object, Hidden extends object>(shown: Shown, h
   ) as Shown & Hidden
 }
 
-/** The decision of rules about a call, and the rule that decided. It knows no default. */
+/**
+ * The decision of rules about a call, and the rule that decided. It knows no default, and follows no links.
+ * @throws HarnessError `invalid_options` with the index of the rule and the field.
+ */
 export function explain(rules: readonly Rule[], call: DescribedCall): Explanation {
-  const compiled = checkedRules(rules).map(compiledRule)
-  const { decision, rule, step } = ruling(compiled, subjectOf(call))
-  return { decision, rule, step }
+  checkedRules(rules)
+  const { decision, by, step } = ruling(rules.map(compiledRule), subjectOf(parse(CALL, call, 'the call')))
+  return { decision, rule: by?.rule ?? null, step }
 }
 
-async function described(call: PolicyCall, spec: ToolSpec, context: ExtensionContext): Promise<DescribedCall> {
-  const { annotations, reach, pathFields, metadata } = spec
-  return {
-    ...{ tool: call.name, args: call.args, annotations, reach, pathFields, metadata },
-    requiresApproval: await approvalFor(call, spec, context),
-    agent: context.agentName,
-  }
-}
+const names = list(string, 'a list of names')
+
+const CALL = object<DescribedCall>({
+  tool: filledString,
+  args: optional(jsonObject),
+  annotations: optional(anything<ToolAnnotations>()),
+  reach: optional(anything<ToolReach>()),
+  pathFields: optional(names),
+  requiresApproval: optional(oneOf(true, false, 'always')),
+  metadata: optional(jsonObject),
+  sources: optional(names),
+  agent: optional(nullable(string)),
+  root: optional(string),
+})
 
 /** A rule of a tool that cannot decide is no permission. */
 async function approvalFor(
   { args, callId }: PolicyCall,
   { requiresApproval: rule = false }: ToolSpec,
-  { runId, metadata }: ExtensionContext,
+  { runId, metadata }: PolicyContext,
 ): Promise<boolean | 'always'> {
   if (typeof rule !== 'function') return rule
   try {
@@ -115,7 +194,7 @@ async function approvalFor(
   }
 }
 
-function decisionOf({ decision, rule, name }: Ruling, otherwise: 'allow' | 'ask' | 'deny' | null): Decision | null {
-  if (decision === null) return otherwise
-  return { decision, reason: rule?.note, rule: name ?? undefined }
+function answerOf({ decision, by, reason }: Ruling, otherwise: 'allow' | 'ask' | 'deny' | null): Decision | null {
+  if (decision !== null) return { decision, reason: reason ?? undefined, rule: by?.name }
+  return otherwise === null ? null : { decision: otherwise, isDefault: true }
 }

@@ -141,7 +141,7 @@ async function askPolicies({ context, frozen }: Admitting, admission: Admission)
   if (frozen.policies.length === 0 || spec === undefined || checked?.ok !== true) return null
   const asked = { callId: call.callId, name: call.name, arguments: checked.text, args: checked.value }
   const ask = (): Promise<PolicyDecision | null> =>
-    decisionOf(frozen.policies, { call: asked, spec }, extensionContext(context))
+    decisionOf(frozen.policies, { call: asked, spec }, { ...extensionContext(context), root: frozen.root })
   const { value } = await settle(ask, { abort: context.abort, timeoutMs: undefined })
   context.signal.throwIfAborted()
   return value ?? null

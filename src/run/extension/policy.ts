@@ -7,7 +7,7 @@ import type { CallDecision } from '../../contracts/result.js'
 import type { ToolSpec } from '../../tools/spec.js'
 import { isObject } from '../../util/json.js'
 import type { JsonObject } from '../../util/json.js'
-import { anything, object, oneOf, optional, parseAs, string } from '../../util/shape.js'
+import { anything, boolean, object, oneOf, optional, parseAs, string } from '../../util/shape.js'
 import type { ExtensionContext } from './context.js'
 
 export type DecisionKind = 'allow' | 'ask' | 'deny'
@@ -21,11 +21,19 @@ export type Decision =
       readonly reason?: string | undefined
       /** Name of the rule that decided, for events. */
       readonly rule?: string | undefined
+      /** It counts only if no policy has an opinion of its own. Default false. */
+      readonly isDefault?: boolean | undefined
     })
 
 /** A call that is about to run: `arguments` is the raw JSON text, `args` are the arguments that the tool will get. */
 export interface PolicyCall extends ModelToolCall {
   readonly args: JsonObject
+}
+
+/** The run of a call, for a policy. */
+export interface PolicyContext<out Deps = unknown> extends ExtensionContext<Deps> {
+  /** Absolute path of the workspace. */
+  readonly root: string
 }
 
 /**
@@ -35,7 +43,7 @@ export interface PolicyCall extends ModelToolCall {
 export type Policy<in Deps = unknown> = (
   call: PolicyCall,
   spec: ToolSpec,
-  context: ExtensionContext<Deps>,
+  context: PolicyContext<Deps>,
 ) => Decision | null | Promise<Decision | null>
 
 /** A policy, and the extension that it comes from. */
@@ -52,23 +60,29 @@ export type PolicyDecision = CallDecision & Flows
 const STRICTNESS: Readonly<Record<DecisionKind, number>> = { allow: 0, ask: 1, deny: 2 }
 
 /**
- * Asks each policy in order, until one denies. The strictest answer counts, of equal ones the first; null if no policy
- * has an opinion.
+ * Asks each policy in order, until one denies. The strictest answer counts, of equal ones the first; if none has an opinion,
+ * the strictest default. Null if there is none either.
  * @throws HarnessError `hook_failed` if a policy throws or returns something that is not a decision.
  */
 export async function decisionOf(
   policies: readonly NamedPolicy[],
   { call, spec }: { readonly call: PolicyCall; readonly spec: ToolSpec },
-  context: ExtensionContext,
+  context: PolicyContext,
 ): Promise<PolicyDecision | null> {
   let strictest: PolicyDecision | null = null
+  let byDefault: PolicyDecision | null = null
   for (const { extension, policy } of policies) {
-    const decided = checkedDecision(extension, await answerOf(extension, () => policy(call, spec, context)))
-    if (decided === null) continue
-    if (strictest === null || STRICTNESS[decided.decision] > STRICTNESS[strictest.decision]) strictest = decided
-    if (strictest.decision === 'deny') break
+    const answer = checkedDecision(extension, await answerOf(extension, () => policy(call, spec, context)))
+    if (answer === null) continue
+    if (answer.isDefault) byDefault = stricter(byDefault, answer.decided)
+    else strictest = stricter(strictest, answer.decided)
+    if (strictest?.decision === 'deny') break
   }
-  return strictest
+  return strictest ?? byDefault
+}
+
+function stricter(first: PolicyDecision | null, second: PolicyDecision): PolicyDecision {
+  return first === null || STRICTNESS[second.decision] > STRICTNESS[first.decision] ? second : first
 }
 
 async function answerOf(extension: string, ask: () => ReturnType<Policy>): Promise<unknown> {
@@ -85,15 +99,19 @@ const DECISION = object<Exclude<Decision, DecisionKind>>({
   decision: kind,
   reason: optional(string),
   rule: optional(string),
+  isDefault: optional(boolean),
   ...flowsShape(anything()),
 })
 
-function checkedDecision(extension: string, answer: unknown): PolicyDecision | null {
+function checkedDecision(
+  extension: string,
+  answer: unknown,
+): { readonly decided: PolicyDecision; readonly isDefault: boolean } | null {
   if (answer === null || answer === undefined) return null
   const parsed = parseAs(DECISION, isObject(answer) ? answer : { decision: answer }, 'its answer')
   if (!parsed.ok) throw failed(extension, parsed.problem)
-  const { decision, reason = null, rule = null } = parsed.value
-  return { decision, reason, rule, extension, ...flowsIn(parsed.value) }
+  const { decision, reason = null, rule = null, isDefault = false } = parsed.value
+  return { decided: { decision, reason, rule, extension, ...flowsIn(parsed.value) }, isDefault }
 }
 
 function failed(extension: string, problem: string, cause?: unknown): HarnessError {

@@ -48,6 +48,18 @@ export function flowsInto(
   })
 }
 
+/**
+ * The sources of content that the arguments of a call contain, exactly or nearly, as `kind:name`; just `kind` for a source without
+ * a name. Decided from the transcript alone.
+ */
+export function sourcesIn(argumentsText: string, transcript: readonly TranscriptEntry[]): readonly string[] {
+  const entries = transcript.filter(isSourced)
+  if (entries.length === 0) return []
+  const texts = argumentsIn(argumentsText, 'match').flatMap(([, value]) => textsIn(value))
+  const carried = entries.filter((entry) => strongest(texts, fingerprint(entry)) !== null)
+  return [...new Set(carried.map(({ source: { kind, name } }) => (name === undefined ? kind : `${kind}:${name}`)))]
+}
+
 /** The members of a call's arguments. A call without any is tainted as a whole: then it is one member without a name. */
 function argumentsIn(text: string, mode: 'match' | 'taint'): readonly (readonly [string, JsonValue])[] {
   const parsed = parseJson(text)

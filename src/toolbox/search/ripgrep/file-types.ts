@@ -1,6 +1,6 @@
 import { didYouMean } from '../../../util/suggest.js'
 import { invalidInput } from '../../workspace/failure.js'
-import { segmentPattern } from '../../workspace/glob-segment.js'
+import { segmentPattern } from '../../../util/glob/segment.js'
 import type { FileType } from '../engine.js'
 
 /**

@@ -1,5 +1,5 @@
-import { segmentPattern } from './glob-segment.js'
-import type { SegmentPattern } from './glob-segment.js'
+import { segmentPattern } from './segment.js'
+import type { SegmentPattern } from './segment.js'
 
 const MAX_GLOB_CHARS = 1_000
 const MAX_ALTERNATIVES = 256

@@ -1,0 +1,57 @@
+import type { JsonObject } from '../index.js'
+import { eachString, snakeCase } from './paths.js'
+import { wildcard } from './wildcard.js'
+
+/** Names of arguments that hold addresses or hosts. */
+const HOST_KEY = /(?:^|_)(?:urls?|uris?|hosts?|host_?names?|domains?|endpoints?|origins?|href|website)$/
+
+/** The hosts that arguments name; null for an address that cannot be read. */
+export function hostsIn(args: JsonObject): readonly (string | null)[] {
+  const hosts: (string | null)[] = []
+  eachString(args, (text, key) => {
+    if (/^\s*file:/i.test(text)) return
+    if (HOST_KEY.test(snakeCase(key)) || /^\s*(?:https?|wss?):/i.test(text)) hosts.push(hostOf(text))
+  })
+  return hosts
+}
+
+/**
+ * The host of an address or of itself, in the one form that connections use: lower case, ASCII, without user, port and final dot.
+ * Null if there is none.
+ */
+export function hostOf(text: string): string | null {
+  const address = text.trim()
+  const own = hostNameOf(address)
+  if (own !== null) return canonical(own)
+  return hostNameOf(`http://${address.replace(/^[/\\]+/, '')}`)?.replace(/\.$/, '') ?? null
+}
+
+function hostNameOf(address: string): string | null {
+  try {
+    const { hostname } = new URL(address)
+    return hostname === '' ? null : hostname
+  } catch {
+    return null
+  }
+}
+
+/** Schemes that the platform does not know keep their hosts as they are written. */
+function canonical(host: string): string | null {
+  return hostNameOf(`http://${host}`)?.replace(/\.$/, '') ?? null
+}
+
+/** The `host` of a rule. */
+export interface HostPattern {
+  readonly isLiteral: boolean
+  fits(host: string): boolean
+}
+
+export function hostPattern(glob: string): HostPattern {
+  const labels = glob.toLowerCase().replace(/\.$/, '').split('.')
+  if (!glob.includes('*')) {
+    const host = hostOf(glob) ?? glob
+    return { isLiteral: true, fits: (given) => given === host }
+  }
+  const ascii = labels.map((label) => (/^[\x21-\x7e]*$/.test(label) ? label : (hostOf(label) ?? label)))
+  return { isLiteral: false, fits: wildcard(ascii.join('.')) }
+}

@@ -1,0 +1,173 @@
+import { UNKNOWN_WORDS } from './word.js'
+import type { ShellWord } from './word.js'
+import { builtinDoubt } from './builtins.js'
+import { LAUNCHERS, SHELLS } from './launchers.js'
+import type { Launcher } from './launchers.js'
+
+/** A command that another one starts: a list of words, or text for a shell. */
+export interface InnerCommand {
+  readonly words: readonly ShellWord[]
+  readonly script: string | null
+  /** Indexes of the words that say which command it is. */
+  readonly at: readonly number[]
+}
+
+/** The commands that a command starts, as far as its words say. */
+export interface InnerCommands {
+  readonly commands: readonly InnerCommand[]
+  readonly unclear: string | null
+}
+
+const NONE: InnerCommands = { commands: [], unclear: null }
+const HIDDEN = 'starts a command that its words do not show'
+
+/** The commands that a command starts; its program is the first word. */
+export function innerCommands(words: readonly ShellWord[]): InnerCommands {
+  const name = programName(words[0])
+  if (name === null) return NONE
+  const doubt = builtinDoubt(name, words.slice(1))
+  if (doubt !== null) return { commands: [], unclear: doubt }
+  if (name === 'eval') return joinedFrom(words, 1)
+  if (name === 'trap') return trapped(words)
+  if (name === 'find') return found(words)
+  if (SHELLS.has(name)) return ofShell(words)
+  const launcher = LAUNCHERS.get(name)
+  return launcher === undefined ? NONE : launched(words, launcher)
+}
+
+/** Name of a program without its folder; null if it is not fixed. */
+export function programName(word: ShellWord | undefined): string | null {
+  if (word?.isFixed !== true) return null
+  return word.text.slice(word.text.lastIndexOf('/') + 1).toLowerCase()
+}
+
+/** A program that runs the command after its own options. */
+function launched(words: readonly ShellWord[], launcher: Launcher): InnerCommands {
+  let at = launcher.isUnknown === true ? null : afterOptions(words, 1, launcher)
+  if (at === null) return anywhere(words)
+  if (at === 'none') return NONE
+  if (launcher.assignments === true) while (words[at]?.text.match(/^\w+\+?=/)) at++
+  for (let left = launcher.operands ?? 0; left > 0; left--) {
+    if (words[at]?.isFixed === false) return anywhere(words)
+    at++
+  }
+  if (at >= words.length) return launcher.startsShell === true ? { commands: [], unclear: HIDDEN } : NONE
+  if (launcher.joins === true) return joinedFrom(words, at)
+  const own = words.slice(at)
+  return ofWords(launcher.appends === true ? [...own, { ...UNKNOWN_WORDS }] : own, [at])
+}
+
+function ofWords(words: readonly ShellWord[], at: readonly number[]): InnerCommands {
+  return {
+    commands: [{ words, script: null, at }],
+    unclear: words[0]?.isFixed === true ? null : HIDDEN,
+  }
+}
+
+/** The index after the options; `none` if the options say that nothing is started, null if they are not known. */
+function afterOptions(words: readonly ShellWord[], from: number, launcher: Launcher): number | 'none' | null {
+  for (let at = from; at < words.length; at++) {
+    const word = words[at]
+    if (word === undefined || !word.isFixed) return null
+    const { text } = word
+    if (text === '--') return at + 1
+    if (!/^[-+]./.test(text)) return at
+    if (text.startsWith('+')) return null
+    const kind = optionKind(text, launcher)
+    if (kind === 'unknown') return null
+    if (kind === 'stops') return 'none'
+    if (kind === 'with-value') {
+      if (words[at + 1]?.isFixed === false) return null
+      at++
+    }
+  }
+  return words.length
+}
+
+function optionKind(text: string, launcher: Launcher): 'alone' | 'with-value' | 'stops' | 'unknown' {
+  const { flags = '', values = '', long = [], stops = '', numeric } = launcher
+  if (text.startsWith('--')) {
+    const [name = '', value] = text.slice(2).split('=', 2)
+    const known = long.find((each) => each === name || each === `${name}=`)
+    if (known === undefined) return 'unknown'
+    return known.endsWith('=') && value === undefined ? 'with-value' : 'alone'
+  }
+  if (numeric === true && /^-\d+$/.test(text)) return 'alone'
+  for (let index = 1; index < text.length; index++) {
+    const letter = text[index] ?? ''
+    if (stops.includes(letter)) return 'stops'
+    if (values.includes(letter)) return index === text.length - 1 ? 'with-value' : 'alone'
+    if (!flags.includes(letter)) return 'unknown'
+  }
+  return 'alone'
+}
+
+/** Words that a shell reads again as text. */
+function joinedFrom(words: readonly ShellWord[], from: number): InnerCommands {
+  const own = words.slice(from)
+  if (own.length === 0) return NONE
+  if (own.some(({ isFixed }) => !isFixed)) return { commands: [], unclear: HIDDEN }
+  const script = own.map(({ text }) => text).join(' ')
+  return { commands: [{ words: own, script, at: own.map((_, index) => from + index) }], unclear: null }
+}
+
+/** `bash -c 'text'`. A shell without a script reads commands from its input. */
+function ofShell(words: readonly ShellWord[]): InnerCommands {
+  let takesText = false
+  for (let at = 1; at < words.length; at++) {
+    const word = words[at]
+    if (word === undefined || !word.isFixed) return { commands: [], unclear: HIDDEN }
+    const { text } = word
+    if (text === '--version' || text === '--help') return NONE
+    if (/^[-+]./.test(text) && text !== '--') {
+      if (/^-[a-zA-Z]*s/.test(text) || /^--(?:rcfile|init-file)/.test(text)) return { commands: [], unclear: HIDDEN }
+      if (/^-[a-zA-Z]*c/.test(text)) takesText = true
+      if (/^[-+][a-zA-Z]*[oO]$/.test(text)) at++
+      continue
+    }
+    const operand = text === '--' || text === '-' ? at + 1 : at
+    if (!takesText) return words[operand] === undefined ? { commands: [], unclear: HIDDEN } : NONE
+    const script = words[operand]
+    if (script === undefined) return NONE
+    if (!script.isFixed) return { commands: [], unclear: HIDDEN }
+    return { commands: [{ words: [script], script: script.text, at: [operand] }], unclear: null }
+  }
+  return { commands: [], unclear: HIDDEN }
+}
+
+/** `trap 'text' EXIT`. */
+function trapped(words: readonly ShellWord[]): InnerCommands {
+  const at = words[1]?.text === '--' ? 2 : 1
+  const action = words[at]
+  if (action === undefined || words.length === at + 1 || /^(?:-.*|\d*)$/.test(action.text)) return NONE
+  if (!action.isFixed) return { commands: [], unclear: HIDDEN }
+  return { commands: [{ words: [action], script: action.text, at: [at] }], unclear: null }
+}
+
+const EXECUTING = new Set(['-exec', '-execdir', '-ok', '-okdir'])
+
+/** `find … -exec command {} ;`. */
+function found(words: readonly ShellWord[]): InnerCommands {
+  const commands: InnerCommand[] = []
+  let unclear: string | null = null
+  for (let at = 1; at < words.length; at++) {
+    const word = words[at]
+    if (word?.hasVariable === true) unclear = HIDDEN
+    if (word === undefined || !EXECUTING.has(word.text)) continue
+    const rest = words.slice(at + 1)
+    const end = rest.findIndex(({ text }, index) => text === ';' || (text === '+' && rest[index - 1]?.text === '{}'))
+    const own = (end === -1 ? rest : rest.slice(0, end)).map((each) =>
+      each.text.includes('{}') ? { ...each, isFixed: false, hasVariable: true, prefix: '', suffix: '' } : each,
+    )
+    if (own[0]?.isFixed !== true) unclear = HIDDEN
+    commands.push({ words: own, script: null, at: [at + 1] })
+    at += own.length
+  }
+  return { commands, unclear }
+}
+
+/** Options that are not known: any of the words may be the program. */
+function anywhere(words: readonly ShellWord[]): InnerCommands {
+  const commands = words.slice(1).map((_, index) => ({ words: words.slice(index + 1), script: null, at: [index + 1] }))
+  return { commands: commands.slice(0, 20), unclear: HIDDEN }
+}
