@@ -3,8 +3,8 @@ import type { Answer, JsonObject } from '../index.js'
 import type { Conversation } from './conversation.js'
 import { SessionError } from './errors.js'
 import { textOfRun } from './play-run.js'
-import { readBy } from './reduce-chat.js'
-import type { NewThreadEvent, QueueItem } from './thread-events.js'
+import { readBy } from './thread/reduce-chat.js'
+import type { NewThreadEvent, QueueItem } from './thread/thread-events.js'
 
 export type WhenBusy = 'queue' | 'steer' | 'decline' | 'reject'
 

@@ -1,4 +1,4 @@
-import type { QueueItem } from './thread-events.js'
+import type { QueueItem } from './thread/thread-events.js'
 
 interface QueueMeans {
   readonly items: () => readonly QueueItem[]

@@ -1,9 +1,9 @@
 import type { LogStore, RunEvent } from '../index.js'
-import { BEGINNING, cursorOf, placeAfter, storedEvents } from './cursor.js'
-import type { ChatEvent, ChatPlace } from './cursor.js'
-import { reduceChat } from './reduce-chat.js'
-import type { ChatSnapshot } from './reduce-chat.js'
-import type { RunPlace, ThreadEvent } from './thread-events.js'
+import { BEGINNING, cursorOf, placeAfter, storedEvents } from './thread/cursor.js'
+import type { ChatEvent, ChatPlace } from './thread/cursor.js'
+import { reduceChat } from './thread/reduce-chat.js'
+import type { ChatSnapshot } from './thread/reduce-chat.js'
+import type { RunPlace, ThreadEvent } from './thread/thread-events.js'
 
 type AnyEvent = ThreadEvent | RunEvent
 

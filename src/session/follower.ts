@@ -2,7 +2,7 @@ import { HarnessError } from '../index.js'
 import type { LogStore, RunEvent } from '../index.js'
 import type { Conversation } from './conversation.js'
 import { textOfRun } from './play-run.js'
-import type { ThreadEvent } from './thread-events.js'
+import type { ThreadEvent } from './thread/thread-events.js'
 
 /** How often it is checked that the owner still exists, in ms. */
 const CHECK_MS = 1_000

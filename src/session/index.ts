@@ -7,15 +7,15 @@ export type { SendOptions, Sent } from './chat.js'
 export type { AnswerStatus, CancelQueue, SentStatus, WhenBusy } from './actions.js'
 export type { ChatPhase } from './conversation.js'
 export type { MessageEnd } from './message-ends.js'
-export type { ChatEvent } from './cursor.js'
+export type { ChatEvent } from './thread/cursor.js'
 export type { EventsOptions } from './feed.js'
 export { SessionError } from './errors.js'
 export type { SessionErrorCode } from './errors.js'
 export type { ModeHarness, Modes, OutputOf } from './options.js'
-export { reduceChat } from './reduce-chat.js'
-export type { ChatCall, ChatRun, ChatSnapshot, OpenReply } from './reduce-chat.js'
-export { applyThread } from './thread-state.js'
-export type { ThreadHistory, ThreadRun, ThreadState } from './thread-state.js'
+export { reduceChat } from './thread/reduce-chat.js'
+export type { ChatCall, ChatRun, ChatSnapshot, OpenReply } from './thread/reduce-chat.js'
+export { applyThread } from './thread/thread-state.js'
+export type { ThreadHistory, ThreadRun, ThreadState } from './thread/thread-state.js'
 export type {
   QueueItem,
   RunPlace,
@@ -23,4 +23,4 @@ export type {
   ThreadEventBase,
   ThreadEventOf,
   ThreadPayloads,
-} from './thread-events.js'
+} from './thread/thread-events.js'

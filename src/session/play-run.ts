@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto'
 import { HarnessError, textOf } from '../index.js'
 import type { HarnessStream, StreamEvent } from '../index.js'
 import type { MessageOutcome } from './message-ends.js'
-import type { ChatRun } from './reduce-chat.js'
+import type { ChatRun } from './thread/reduce-chat.js'
 
 /** How a stretch of a run ended. */
 export interface RunOutcome {

@@ -4,11 +4,11 @@ import { Chat, newId } from './chat.js'
 import { Conversation } from './conversation.js'
 import { SessionError } from './errors.js'
 import type { Modes } from './options.js'
-import type { ChatRun } from './reduce-chat.js'
+import type { ChatRun } from './thread/reduce-chat.js'
 import { resolveOptions } from './options.js'
 import type { SessionsConfig, SessionsOptions } from './options.js'
-import { ThreadWriter, threadNotFound } from './thread-writer.js'
-import type { NewThreadEvent } from './thread-events.js'
+import { ThreadWriter, threadNotFound } from './thread/thread-writer.js'
+import type { NewThreadEvent } from './thread/thread-events.js'
 
 export interface CreateOptions {
   /** Default: none. */

@@ -1,5 +1,5 @@
 import type { IdentifiedMessage, InputMessage, InputPort } from '../index.js'
-import type { QueueItem } from './thread-events.js'
+import type { QueueItem } from './thread/thread-events.js'
 
 /** The messages for a run in progress. Their entries carry the ids of the messages. */
 export class SteeringPort implements InputPort {

@@ -1,4 +1,4 @@
-import type { JsonObject, ModelRef } from '../index.js'
+import type { JsonObject, ModelRef } from '../../index.js'
 import type { QueueItem, ThreadEvent, ThreadEventOf } from './thread-events.js'
 
 /** The latest run of a thread. */

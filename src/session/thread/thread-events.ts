@@ -1,4 +1,4 @@
-import type { ContentPart, JsonObject, ModelRef } from '../index.js'
+import type { ContentPart, JsonObject, ModelRef } from '../../index.js'
 
 /** A place in the log of a run. */
 export interface RunPlace {

@@ -1,5 +1,5 @@
-import type { LogStore, RunEvent } from '../index.js'
-import { SessionError } from './errors.js'
+import type { LogStore, RunEvent } from '../../index.js'
+import { SessionError } from '../errors.js'
 import type { ThreadEvent } from './thread-events.js'
 
 /** An event of a conversation: of its thread, or of one of its runs. `cursor` is the reader's place after it. */

@@ -8,7 +8,7 @@ import type {
   UserEntry,
   ContentPart,
   HarnessErrorCode,
-} from '../index.js'
+} from '../../index.js'
 import type { QueueItem, ThreadEvent } from './thread-events.js'
 import { applyThread } from './thread-state.js'
 import type { ThreadState } from './thread-state.js'
