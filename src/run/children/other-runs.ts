@@ -2,7 +2,7 @@ import { HarnessError } from '../../contracts/errors.js'
 import { renderNotice } from '../../contracts/notices.js'
 import { NO_USAGE } from '../../contracts/result.js'
 import type { HarnessResult, PendingItem, ResumeState, RunUsage } from '../../contracts/result.js'
-import { envelopeOf, renderEnvelope } from '../../tools/boundary/envelope.js'
+import { envelopeOf } from '../../tools/boundary/envelope.js'
 import { withinBounds } from '../../tools/boundary/invoke.js'
 import type { ToolOutcome } from '../../tools/outcome.js'
 import { plainJson } from '../../util/plain-json.js'
@@ -148,14 +148,13 @@ export class OtherRuns {
   async #report(run: BackgroundRun, { outcome, usage }: { outcome: ToolOutcome; usage: RunUsage }): Promise<void> {
     const { callId, toolName, childRunId, agent, task } = run
     const spec = this.#frozen.tools.get(toolName)
-    const { ok, content, metadata } = envelopeOf(withinBounds(spec ?? {}, outcome))
-    const about = { agent, run_id: childRunId, call_id: callId, task }
-    const text = renderEnvelope({ ok, content, metadata: { ...about, ...metadata } })
+    const { ok, content } = envelopeOf(withinBounds(spec ?? {}, outcome))
+    const errorType = outcome.kind === 'failed' ? outcome.errorType : null
+    const ending = errorType === null ? 'has ended' : `has failed (\`${errorType}\`)`
+    const text = `\`${agent}\` ${ending}. Task: ${JSON.stringify(task)}. Run: ${childRunId}.\n\n${content}`
     await this.#context.emit('background_reported', {
-      ...{ callId, toolName, childRunId, agent, ok },
-      errorType: outcome.kind === 'failed' ? outcome.errorType : null,
-      // No string in it can end the notice; it remains JSON.
-      content: renderNotice({ kind: 'background_report', content: text.replaceAll('</', '<\\/') }),
+      ...{ callId, toolName, childRunId, agent, ok, errorType },
+      content: renderNotice({ kind: 'background_report', content: text.replace(NOTICE_TAG, '<\\') }),
       source: { kind: 'agent', name: agent },
       childUsage: usage,
     })
@@ -199,6 +198,9 @@ function failed(error: unknown): Settlement {
   const outcome = { kind: 'failed', errorType: code, content: message, retry: false } as const
   return { kind: 'ended', outcome, usage: run?.usage ?? NO_USAGE }
 }
+
+/** Content that ends the notice, or that begins one. */
+const NOTICE_TAG = /<(?=\s*\/?\s*harness_notice)/gi
 
 const PARENT_ENDED = 'The run that this one worked for has ended.'
 const CANCELLED: ToolOutcome = { kind: 'failed', errorType: 'cancelled', content: PARENT_ENDED, retry: false }

@@ -27,11 +27,18 @@ export function played(
   return { harness: harnessOf({ model, ...options }), model }
 }
 
+const REPORT =
+  /<harness_notice kind="background_report">\n`(?<agent>[^`]+)` has (?:ended|failed \(`(?<error>[^`]+)`\))\. Task: (?<task>"(?:[^"\\]|\\.)*")\. Run: (?<run>\S+)\.\n\n(?<content>.*)\n<\/harness_notice>/s
+
 /** What the model read of reports, in the order of the transcript. */
 export function reportsIn(transcript: readonly { readonly role: string }[]): readonly JsonObject[] {
   return textsIn(transcript).flatMap((text) => {
-    const report = /<harness_notice kind="background_report">\n(.*)\n<\/harness_notice>/.exec(text)?.[1]
-    return report === undefined ? [] : [JSON.parse(report) as JsonObject]
+    const report = REPORT.exec(text)?.groups
+    if (report === undefined) return []
+    const { agent = '', error, task = '', run = '', content = '' } = report
+    const code = error === undefined ? {} : { error_type: error }
+    const metadata = { agent, run_id: run, task: JSON.parse(task) as string, ...code }
+    return [{ ok: error === undefined, content, metadata }]
   })
 }
 

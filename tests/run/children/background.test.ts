@@ -28,10 +28,11 @@ describe('a subagent in the background', () => {
     )
     const told = {
       ok: true,
-      content: '3 </harness_notice> of "them"',
-      metadata: { agent: 'worker', run_id: child?.childRunId, call_id: 'call_1', task: 'Count.' },
+      content: '3 <\\/harness_notice> of "them"',
+      metadata: { agent: 'worker', run_id: child?.childRunId, task: 'Count.' },
     }
     expect(reportsIn(result.transcript)).toEqual([told])
+    expect(child?.content).not.toContain('"ok"')
     expect(child?.content.match(/<\/harness_notice>/g)).toHaveLength(1)
     expect(result.text).toBe('There are 3.')
     expect(result.usage).toMatchObject({ modelRequests: 3, toolCalls: 1, children: { modelRequests: 1, toolCalls: 0 } })
