@@ -59,6 +59,8 @@ export type {
   ToolContext,
   ToolReach,
   ToolSource,
+  LongOutput,
+  SavedOutput,
   ToolSpec,
 } from './tools/spec.js'
 export type { ArgumentIssue, Validation } from './schema/validation.js'

@@ -2,7 +2,7 @@ import type { BudgetOptions } from '../contracts/limits.js'
 import type { Model, ModelSettings, StructuredOutputMode } from '../contracts/model.js'
 import type { ModelRef } from '../contracts/model-reference.js'
 import type { HarnessResult } from '../contracts/result.js'
-import type { ContentPart } from '../contracts/entry.js'
+import type { ContentPart, ContentSource } from '../contracts/entry.js'
 import type { JsonInput, JsonObject, JsonSchema, JsonValue } from '../util/json.js'
 import type { Ask } from './ask.js'
 import type { ToolOutcome } from './outcome.js'
@@ -40,7 +40,11 @@ export interface ToolSpec<in Deps = unknown> {
   readonly maxRetries?: number | undefined
   /** Longest time of a call, in ms; then it is aborted, and the model is informed. Default: none. */
   readonly timeoutMs?: number | undefined
-  /** Longest text that the model gets of one result, in characters; the middle of a longer one is left out. Default 40,000. */
+  /**
+   * Longest text that the model gets of one result, in characters. Of a longer one it gets the start and the end. The whole
+   * text is saved if the run has a tool that can read it, such as `read`; then a note with its place comes first, in addition
+   * if the bound is below 600. Default 40,000.
+   */
   readonly maxOutputChars?: number | undefined
   /** Added to the system prompt while the tool is offered. */
   readonly instructions?: string | undefined
@@ -52,6 +56,11 @@ export interface ToolSpec<in Deps = unknown> {
   readonly reach?: ToolReach | undefined
   /** How the programs that it starts are confined, for `harness.describe()`; `harness`: as its option says. Default: not stated. */
   readonly sandbox?: SandboxMode | 'harness' | undefined
+  /**
+   * Saves a result of any tool of the run that is longer than its `maxOutputChars`, so that this tool can read it. The first
+   * tool of a run that has it is asked; if it rejects, the result is cut. The package's `read` has it. Default: none.
+   */
+  readonly saveOutput?: ((output: LongOutput) => Promise<SavedOutput>) | undefined
   /** Data of the host; the harness never reads it. */
   readonly metadata?: JsonObject | undefined
   /**
@@ -61,6 +70,26 @@ export interface ToolSpec<in Deps = unknown> {
   readonly validate?: Validate | undefined
   /** Runs the tool. An error that it throws becomes a failed result and does not end the run. */
   readonly call: (args: JsonObject, context: ToolContext<Deps>) => Promise<ToolOutcome>
+}
+
+/** A result that is too long for the model. */
+export interface LongOutput {
+  readonly toolName: string
+  readonly text: string
+  /** The bound of the tool, in characters. */
+  readonly maxChars: number
+  /** The source of its content, which a saved copy keeps; null if the tool declares none. */
+  readonly source: ContentSource['kind'] | null
+  /** Absolute path of the harness's workspace. */
+  readonly root: string
+}
+
+/** A long result that was saved. */
+export interface SavedOutput {
+  /** The text for the model: where the whole text is, how to read it, and its start and end. */
+  readonly content: string
+  /** Added to the metadata of the result. */
+  readonly metadata: JsonObject
 }
 
 /** The effects of a tool, in MCP's terms. All hints default to unknown. */

@@ -5,7 +5,7 @@ import type { LeftChild } from '../children/left-child.js'
 import type { RunContext } from '../core/context.js'
 import type { Frozen } from '../core/frozen.js'
 import type { BatchCall } from '../machine/batch-call.js'
-import { admissionOf, batchOf, withOtherCalls } from './admission.js'
+import { admissionOf, withOtherCalls } from './admission.js'
 import type { Admission, Admit } from './admission.js'
 import { enteringOf, performCall } from './call.js'
 import type { Calls } from './call.js'
@@ -120,6 +120,7 @@ export class ToolBatchExecutor {
   }
 
   get #batch(): readonly BatchCall[] {
-    return batchOf(this.#calls.context)
+    const { phase } = this.#calls.context.state
+    return phase.at === 'batch' ? phase.calls : []
   }
 }

@@ -1,5 +1,6 @@
+import type { ContentSource } from '../../contracts/entry.js'
 import type { CheckedArguments } from '../../tools/boundary/arguments.js'
-import { failureOf, invoke, noteRepairs } from '../../tools/boundary/invoke.js'
+import { bound, failureOf, invoke, noteRepairs } from '../../tools/boundary/invoke.js'
 import type { ToolOutcome } from '../../tools/outcome.js'
 import type { ToolSpec } from '../../tools/spec.js'
 import type { SuspendedCall } from '../../tools/ask.js'
@@ -16,7 +17,7 @@ import type { BatchCall } from '../machine/batch-call.js'
 import { batchOf, recordedDecision, withOtherCalls } from './admission.js'
 import type { Admission } from './admission.js'
 import { askAfterCall } from './call-hooks.js'
-import { callEnd, complete, completeUnrun } from './complete.js'
+import { callEnd, complete, completeUnrun, contentSourceOf } from './complete.js'
 import type { CallEnd, CallRun } from './complete.js'
 import { CANCELLED, outcomeByPerson, timedOut } from './outcomes.js'
 
@@ -90,7 +91,7 @@ export async function performCall(calls: Calls, admission: Admission): Promise<v
   const { call, toolIndex, decision, spec } = admission
   const { callId, name: toolName } = call
   const isKnown = call.answers.length > 0 || call.verdict !== null
-  const known = isKnown ? outcomeByPerson(call, spec) : null
+  const known = isKnown ? outcomeByPerson(call) : null
   if (known !== null) return completeUnrun(calls, call, { toolIndex, outcome: known })
   const by = decision !== null && { decision: recordedDecision(decision) }
   await context.emit('tool_call_started', { callId, toolName, toolIndex, arguments: call.arguments, ...by })
@@ -108,7 +109,10 @@ export async function performCall(calls: Calls, admission: Admission): Promise<v
       await suspend(calls, call, { suspended: outcome, runs: spawned.runs })
       return
     }
-    const end = ended(outcome)
+    const source = (): ContentSource['kind'] | null =>
+      contentSourceOf(spec, call, { outcome, startedRuns: spawned.runs !== null })?.kind ?? null
+    const bounded = bound(calls.frozen, { spec, outcome, source })
+    const end = ended(bounded instanceof Promise ? await bounded : bounded)
     const shown = calls.asksAfter ? await askAfterCall(context, call, end) : end.shown
     await complete(calls, call, { ...end, shown })
     if (spawned.runs !== null && outcome.kind === 'succeeded') calls.begin(callId, spawned.runs.takeLeft())

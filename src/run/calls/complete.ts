@@ -2,6 +2,7 @@ import { CONTENT_SOURCES } from '../../contracts/entry.js'
 import type { ContentSource } from '../../contracts/entry.js'
 import { envelopeOf, renderEnvelope } from '../../tools/boundary/envelope.js'
 import type { Envelope } from '../../tools/boundary/envelope.js'
+import { bound } from '../../tools/boundary/invoke.js'
 import type { ToolOutcome } from '../../tools/outcome.js'
 import type { ToolSpec } from '../../tools/spec.js'
 import type { JsonObject } from '../../util/json.js'
@@ -63,7 +64,7 @@ export function callEnd(ended: EndedCall, call: BatchCall, { spec, runs: childre
  * The source of a result, by the tool's declared reach; undefined if it declares none. The widest reach counts: a program
  * that can read files and the web is a command.
  */
-function contentSourceOf(
+export function contentSourceOf(
   spec: ToolSpec | undefined,
   { answers }: BatchCall,
   { outcome, startedRuns }: { readonly outcome: ToolOutcome; readonly startedRuns: boolean },
@@ -103,9 +104,11 @@ export async function completeUnrun(
   call: BatchCall,
   { toolIndex, outcome }: Pick<EndedCall, 'toolIndex' | 'outcome'>,
 ): Promise<void> {
-  const envelope = envelopeOf(outcome)
+  const spec = run.frozen.tools.get(call.name)
+  const bounded = await bound(run.frozen, { spec, outcome, source: () => null })
+  const envelope = envelopeOf(bounded)
   const shown = { output: renderEnvelope(envelope), envelope }
-  await complete(run, call, { toolIndex, outcome, durationMs: 0, shown, readOnly: false, about: {} })
+  await complete(run, call, { toolIndex, outcome: bounded, durationMs: 0, shown, readOnly: false, about: {} })
 }
 
 /** Stores the end of a call. */

@@ -1,7 +1,5 @@
-import { withinBounds } from '../../tools/boundary/invoke.js'
 import type { ToolOutcome } from '../../tools/outcome.js'
 import { outcomeOf } from '../../tools/result.js'
-import type { ToolSpec } from '../../tools/spec.js'
 import { didYouMean } from '../../util/suggest.js'
 import type { PolicyDecision } from '../extension/policy.js'
 import type { DeclinedAnswer } from '../machine/answers.js'
@@ -9,10 +7,7 @@ import type { BatchCall } from '../machine/batch-call.js'
 import { hasFlows } from '../../contracts/flows.js'
 
 /** The outcome of a call that a person has settled: by declining its question, or by saying what became of it. */
-export function outcomeByPerson(
-  { callId, name, answers, verdict }: BatchCall,
-  spec: ToolSpec | undefined,
-): ToolOutcome | null {
+export function outcomeByPerson({ callId, name, answers, verdict }: BatchCall): ToolOutcome | null {
   const declined = answers.find((answer): answer is DeclinedAnswer => answer.callId === callId && 'declined' in answer)
   if (declined !== undefined) {
     const reason = declined.reason === undefined ? '' : `\nReason: ${declined.reason}`
@@ -24,8 +19,7 @@ export function outcomeByPerson(
     const content = `\`${name}\` did not take effect: the process ended while it was running, and a person has checked.`
     return { kind: 'failed', errorType: 'DidNotHappen', content, retry: false }
   }
-  const outcome = outcomeOf(verdict.result)
-  return spec === undefined ? outcome : withinBounds(spec, outcome)
+  return outcomeOf(verdict.result)
 }
 
 export const CANCELLED: ToolOutcome = {

@@ -1,5 +1,4 @@
 import type { CheckedArguments } from '../../tools/boundary/arguments.js'
-import { withinBounds } from '../../tools/boundary/invoke.js'
 import type { ToolOutcome } from '../../tools/outcome.js'
 import { outcomeOf } from '../../tools/result.js'
 import type { Reconciliation, ToolSpec } from '../../tools/spec.js'
@@ -25,7 +24,7 @@ export async function settleUnknown(run: CallRun, call: BatchCall, toolIndex: nu
   if (settledBy === 'report') return completeUnrun(run, call, { toolIndex, outcome: unknownOutcome(toolName) })
   if (settledBy === 'pause') return askPerson(context, call)
   if (spec === undefined || found.outcome !== 'happened') return
-  return completeUnrun(run, call, { toolIndex, outcome: withinBounds(spec, outcomeOf(found.result)) })
+  return completeUnrun(run, call, { toolIndex, outcome: outcomeOf(found.result) })
 }
 
 const UNKNOWN: Reconciliation = { outcome: 'unknown' }

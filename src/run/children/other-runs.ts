@@ -3,7 +3,7 @@ import { renderNotice } from '../../contracts/notices.js'
 import { NO_USAGE } from '../../contracts/result.js'
 import type { HarnessResult, PendingItem, ResumeState, RunUsage } from '../../contracts/result.js'
 import { envelopeOf } from '../../tools/boundary/envelope.js'
-import { withinBounds } from '../../tools/boundary/invoke.js'
+import { bound } from '../../tools/boundary/invoke.js'
 import type { ToolOutcome } from '../../tools/outcome.js'
 import { plainJson } from '../../util/plain-json.js'
 import type { BackgroundRun } from '../machine/other-runs.js'
@@ -148,7 +148,7 @@ export class OtherRuns {
   async #report(run: BackgroundRun, { outcome, usage }: { outcome: ToolOutcome; usage: RunUsage }): Promise<void> {
     const { callId, toolName, childRunId, agent, task } = run
     const spec = this.#frozen.tools.get(toolName)
-    const { ok, content } = envelopeOf(withinBounds(spec ?? {}, outcome))
+    const { ok, content } = envelopeOf(await bound(this.#frozen, { spec, outcome, source: () => 'agent' }))
     const errorType = outcome.kind === 'failed' ? outcome.errorType : null
     const ending = errorType === null ? 'has ended' : `has failed (\`${errorType}\`)`
     const text = `\`${agent}\` ${ending}. Task: ${JSON.stringify(task)}. Run: ${childRunId}.\n\n${content}`

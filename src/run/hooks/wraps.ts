@@ -1,6 +1,6 @@
 import { HarnessError, ModelRetry, messageOf } from '../../contracts/errors.js'
 import type { ModelTurn, RequestConstants } from '../../contracts/model.js'
-import { failureOf, withinBounds } from '../../tools/boundary/invoke.js'
+import { failureOf } from '../../tools/boundary/invoke.js'
 import type { ToolOutcome } from '../../tools/outcome.js'
 import { isOutcome, outcomeOf } from '../../tools/result.js'
 import type { ToolSpec } from '../../tools/spec.js'
@@ -95,7 +95,7 @@ export async function wrappedCall(
   const chain = wraps.reduceRight<() => Promise<ToolOutcome>>(
     (next, wrap) => async () => {
       const returned = await wrap(call, next)
-      return withinBounds(call.tool, isOutcome(returned) ? returned : outcomeOf(returned))
+      return isOutcome(returned) ? returned : outcomeOf(returned)
     },
     innermost,
   )

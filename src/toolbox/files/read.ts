@@ -13,7 +13,8 @@ import { shownPath } from '../workspace/path-text.js'
 import { readMedia } from './read-media.js'
 import { openFile, withResolved } from '../workspace/safe-open.js'
 import type { OpenedFile } from '../workspace/safe-open.js'
-import { artifactSource, isArtifact, mayBeArtifact, spill } from '../workspace/spill.js'
+import { artifactSource, isArtifact, mayBeArtifact, saveOutput, spill } from '../workspace/spill.js'
+import { workspaceOf } from '../workspace/workspace.js'
 import type { Workspace } from '../workspace/workspace.js'
 
 interface ReadArguments {
@@ -59,6 +60,7 @@ export function readTool(options: FileToolOptions = {}): ToolSpec {
     annotations: { readOnly: true, idempotent: true, openWorld: false },
     aliases: { file: 'path', filename: 'path' },
     pathFields: ['path'],
+    saveOutput: (output) => saveOutput(workspaceOf(options, output.root), output),
     run: readFile,
   })
 }

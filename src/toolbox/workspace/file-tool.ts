@@ -2,6 +2,7 @@ import { resolve } from 'node:path'
 import type { ToolOutcome } from '../../tools/outcome.js'
 import type { ToolContext, ToolReach, ToolSpec } from '../../tools/spec.js'
 import { failedOutcome } from './failure.js'
+import { fileToolLimits } from './options.js'
 import type { FileToolOptions } from './options.js'
 import { shownPath } from './path-text.js'
 import { workspaceOf } from './workspace.js'
@@ -21,8 +22,11 @@ export interface FileToolSpec<Arguments> extends Omit<ToolSpec, 'call'> {
 /** A tool that works in a workspace. Failures of the file tools become failed results for the model. */
 export function fileTool<Arguments>(options: FileToolOptions, { run, ...spec }: FileToolSpec<Arguments>): ToolSpec {
   const writes = spec.annotations?.readOnly !== true
+  const { maxReadChars, maxToolChars } = fileToolLimits(options)
   return {
     ...spec,
+    // The tools have bounds of their own, in characters that may be two units each, without their notes.
+    maxOutputChars: 2 * Math.max(maxReadChars, maxToolChars) + 20_000,
     reach: fileReach(options, { reads: spec.name !== 'write', writes }),
     async call(args, context) {
       const workspace = workspaceOf(options, context.root)

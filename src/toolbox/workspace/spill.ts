@@ -3,7 +3,11 @@ import { constants } from 'node:fs'
 import { readdir, unlink } from 'node:fs/promises'
 import type { FileHandle } from 'node:fs/promises'
 import { basename, dirname, join } from 'node:path'
+import { CONTENT_SOURCES } from '../../contracts/entry.js'
 import type { ContentSource } from '../../contracts/entry.js'
+import { wholeEnd, wholeStart } from '../../tools/boundary/summaries.js'
+import type { LongOutput, SavedOutput } from '../../tools/spec.js'
+import { isObject, parseJson } from '../../util/json.js'
 import type { JsonObject } from '../../util/json.js'
 import { characterCount, firstCharacters, isLonger, lastCharacters } from '../../util/characters.js'
 import { fileFailureOf, isSystemError } from './failure.js'
@@ -13,7 +17,10 @@ import type { Workspace } from './workspace.js'
 
 /** Bytes of an artifact that its seal covers. */
 const SEALED_BYTES = 65_536
-const ARTIFACT_NAME = /^([a-z_]+)-(\d{1,16})-([0-9a-f]{8})\.txt$/
+/** Longest line of a saved output, in characters: a page of `read` has at least one whole line. */
+const LONGEST_LINE = 10_000
+/** The name of the tool, the kind of the source if the name does not say it, the time and the seal. */
+const ARTIFACT_NAME = /^([\w-]{1,80}(?:\.[a-z]+)?)-(\d{1,16})-([0-9a-f]{8})\.txt$/
 
 export interface SpillRequest {
   readonly text: string
@@ -42,9 +49,8 @@ export async function spill(workspace: Workspace, { text, prefix, limit }: Spill
   try {
     const path = await save(workspace, prefix, text)
     const shown = workspace.display(path)
-    const guidance = `Call \`read\` with path \`${shown}\` and offset=1, then continue with later offsets.`
     return {
-      content: `${sizes} Its full text is in ${shown}.\n${guidance}\n${excerpt}`,
+      content: `${sizes} ${placeOf(shown)}\n${excerpt}`,
       metadata: { truncated: true, saved_to: path, saved_to_display: shown, chars },
     }
   } catch (error) {
@@ -55,6 +61,31 @@ export async function spill(workspace: Workspace, { text, prefix, limit }: Spill
   }
 }
 
+/**
+ * A result of any tool that is too long for the model, saved like those of the file tools. The note about its place is whole,
+ * even if it leaves no room for the start and the end.
+ * @throws FileFailure if it cannot be saved.
+ */
+export async function saveOutput(
+  workspace: Workspace,
+  { toolName, text, maxChars, source }: LongOutput,
+): Promise<SavedOutput> {
+  const path = await save(workspace, `${toolName}.${source ?? 'workspace'}`, text)
+  const shown = workspace.display(path)
+  const note = `The output has ${text.length} characters, more than the limit of ${maxChars}. ${placeOf(shown)}\n`
+  const room = Math.max(maxChars - note.length - SEPARATOR.length, Math.floor(maxChars / 2))
+  const start = wholeStart(text, Math.ceil(room / 2))
+  const content = `${note}${start}${SEPARATOR}${wholeEnd(text, Math.floor(room / 2))}`
+  const metadata = { truncated: true, saved_to: path, saved_to_display: shown, chars: text.length }
+  return { content, metadata }
+}
+
+const SEPARATOR = '\n...\n'
+
+function placeOf(shown: string): string {
+  return `Its full text is in ${shown}.\nCall \`read\` with path \`${shown}\` and offset=1, then continue with later offsets.`
+}
+
 /** True if a path has the folder and the name of an artifact; `isArtifact` checks its content. */
 export function mayBeArtifact(workspace: Workspace, path: string): boolean {
   return dirname(path) === workspace.outputDir && ARTIFACT_NAME.test(basename(path))
@@ -62,7 +93,10 @@ export function mayBeArtifact(workspace: Workspace, path: string): boolean {
 
 /** The source of a saved output: that of the tool that saved it, by the prefix of its name. */
 export function artifactSource(path: string): ContentSource['kind'] {
-  const [, prefix = ''] = ARTIFACT_NAME.exec(basename(path)) ?? []
+  const [, name = ''] = ARTIFACT_NAME.exec(basename(path)) ?? []
+  const [prefix = '', given] = name.split('.')
+  const kind = CONTENT_SOURCES.find((each) => each === given)
+  if (kind !== undefined) return kind
   if (prefix === 'fetch_url') return 'web'
   return prefix.startsWith('bash_') ? 'command' : 'workspace'
 }
@@ -83,12 +117,56 @@ export async function isArtifact(name: string, file: FileHandle): Promise<boolea
 async function save(workspace: Workspace, prefix: string, text: string): Promise<string> {
   const folder = await openFolder(workspace, workspace.outputDir, true)
   try {
-    const name = await writeNew(folder, prefix, Buffer.from(text))
+    const name = await writeNew(folder, prefix, Buffer.from(inLines(text)))
     await removeOldest(folder, workspace.limits.maxOutputFiles)
     return join(folder.path, name)
   } finally {
     await folder.close()
   }
+}
+
+/**
+ * A text in lines that `read` can show: JSON is laid out, a value on each line; other lines that are too long are broken. A text
+ * of shorter lines is unchanged.
+ */
+function inLines(text: string): string {
+  if (!hasLongLine(text)) return text
+  const parsed = /^\s*[[{]/.test(text) ? parseJson(text) : null
+  const lines = (parsed?.ok === true ? laidOut(parsed.value) : text).split('\n')
+  return lines.flatMap(pieces).join('\n')
+}
+
+function hasLongLine(text: string): boolean {
+  for (let start = 0; start < text.length;) {
+    const end = text.indexOf('\n', start)
+    if ((end === -1 ? text.length : end) - start > LONGEST_LINE) return true
+    if (end === -1) return false
+    start = end + 1
+  }
+  return false
+}
+
+/** Of an element of this length, its members are on lines of their own. */
+const LONG_VALUE = 400
+const DEEPEST = 20
+
+function laidOut(value: unknown, depth = 0): string {
+  const text = JSON.stringify(value)
+  if (text.length <= LONG_VALUE || depth > DEEPEST || !(isObject(value) || Array.isArray(value))) return text
+  if (Array.isArray(value)) return `[\n${value.map((each) => laidOut(each, depth + 1)).join(',\n')}\n]`
+  const members = Object.entries(value).map(([key, each]) => `${JSON.stringify(key)}: ${laidOut(each, depth + 1)}`)
+  return `{\n${members.join(',\n')}\n}`
+}
+
+function pieces(line: string): readonly string[] {
+  if (line.length <= LONGEST_LINE) return [line]
+  const all: string[] = []
+  for (let rest = line; rest !== '';) {
+    const piece = wholeStart(rest, LONGEST_LINE)
+    all.push(piece)
+    rest = rest.slice(piece.length)
+  }
+  return all
 }
 
 /** Two calls with the same text in one millisecond would have the same name: the second uses the next millisecond. */

@@ -5,7 +5,7 @@ import { withoutUndefined } from '../../util/shape.js'
 import { askWith, FIRST_KEY } from '../ask.js'
 import { checkArguments } from './arguments.js'
 import { envelopeOf } from './envelope.js'
-import { invoke, noteRepairs } from './invoke.js'
+import { invoke, noteRepairs, withinBounds } from './invoke.js'
 import type { ToolOutcome } from '../outcome.js'
 import type { ToolContext, ToolSpec } from '../spec.js'
 import { absolutePath } from '../../util/platform/node.js'
@@ -49,7 +49,8 @@ export async function callTool<Deps = unknown>(
   const checked = await checkArguments(spec, typeof args === 'string' ? args : JSON.stringify(args))
   if (!checked.ok) return called(checked.outcome)
   const outcome = await invoke(spec, checked.value, contextOutside(spec, options))
-  return called(outcome.kind === 'suspended' ? NOBODY_TO_ASK : noteRepairs(outcome, checked.repairs))
+  if (outcome.kind === 'suspended') return called(NOBODY_TO_ASK)
+  return called(noteRepairs(withinBounds(spec, outcome), checked.repairs))
 }
 
 function called(outcome: ToolOutcome): CalledTool {

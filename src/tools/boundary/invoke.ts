@@ -1,4 +1,5 @@
 import { ModelRetry } from '../../contracts/errors.js'
+import type { ContentSource } from '../../contracts/entry.js'
 import { isObject } from '../../util/json.js'
 import type { JsonObject, JsonValue } from '../../util/json.js'
 import { errorName, errorText, plainJson } from '../../util/plain-json.js'
@@ -10,8 +11,8 @@ import type { ToolContext, ToolSpec } from '../spec.js'
 import { clipped, wholeEnd, wholeStart } from './summaries.js'
 
 /**
- * Calls a tool once with checked arguments. Its result, or the error that it throws, becomes an outcome within its bounds;
- * a handler that asks a person has no outcome yet. Does not reject. Applies no time limit and no abort: the tool has
+ * Calls a tool once with checked arguments. Its result, or the error that it throws, becomes an outcome, which
+ * has no bounds yet; a handler that asks a person has no outcome yet. Does not reject. Applies no time limit and no abort: the tool has
  * `context.signal`, and its caller decides how long to wait.
  */
 export async function invoke<Deps>(
@@ -21,11 +22,11 @@ export async function invoke<Deps>(
 ): Promise<ToolOutcome | SuspendedCall> {
   try {
     const returned: unknown = await spec.call(args, context)
-    return withinBounds(spec, isOutcome(returned) ? returned : outcomeOf(returned))
+    return isOutcome(returned) ? returned : outcomeOf(returned)
   } catch (thrown) {
     if (thrown instanceof Suspension) return thrown.call
     if (thrown instanceof ChildPaused) return CHILD_PAUSED
-    return withinBounds(spec, failureOf(thrown))
+    return failureOf(thrown)
   }
 }
 
@@ -83,6 +84,35 @@ export function withinBounds(
 }
 
 const DEFAULT_MAX_OUTPUT_CHARS = 40_000
+
+interface Unbounded {
+  readonly spec: Pick<ToolSpec, 'name' | 'maxOutputChars'> | undefined
+  readonly outcome: ToolOutcome
+  /** The kind of its source, if it is known. */
+  readonly source: () => ContentSource['kind'] | null
+}
+
+/** An outcome within the bounds of its tool, in a run. The whole of a longer text is saved if a tool of the run can read it. */
+export function bound(
+  { tools, root }: { readonly tools: ReadonlyMap<string, ToolSpec>; readonly root: string },
+  { spec = UNKNOWN_TOOL, outcome, source }: Unbounded,
+): ToolOutcome | Promise<ToolOutcome> {
+  const within = withinBounds(spec, outcome)
+  if (!('content' in outcome) || !('content' in within) || within.content.length === outcome.content.length)
+    return within
+  for (const { saveOutput } of tools.values()) {
+    if (saveOutput === undefined) continue
+    const { name: toolName, maxOutputChars: maxChars = DEFAULT_MAX_OUTPUT_CHARS } = spec
+    const long = { toolName, text: outcome.content, maxChars, source: source(), root }
+    return saveOutput(long).then(
+      (saved) => ({ ...within, content: detached(saved.content), metadata: { ...within.metadata, ...saved.metadata } }),
+      () => within,
+    )
+  }
+  return within
+}
+
+const UNKNOWN_TOOL: Pick<ToolSpec, 'name' | 'maxOutputChars'> = { name: 'output' }
 
 /** A value is logged only if the model reads all of it. */
 function withoutValue(outcome: ToolOutcome & { kind: 'succeeded' | 'failed' }): typeof outcome {

@@ -92,13 +92,13 @@ describe('invoke', () => {
     expect(outcome).toMatchObject({ kind: 'failed', errorType: 'ZodError', retry: false })
   })
 
-  test("a result is bounded by the tool's limit, or by 40,000 characters", async () => {
+  test("a result outside a run is bounded by the tool's limit, or by 40,000 characters", async () => {
     const spec = tool(() => 'x'.repeat(300_000))
-    const outcome = await invoke(spec, {}, context)
+    const { content, metadata } = await callTool(spec, {})
 
-    expect(outcome).toMatchObject({ kind: 'succeeded', metadata: { truncated: true, chars: 300_000 } })
-    expect(outcome.kind === 'succeeded' && outcome.content).toMatch(/^x{19978}\n\[… 260044 of 300000 .*\n+x{19978}$/)
-    expect(await invoke({ ...spec, maxOutputChars: 10 }, {}, context)).toMatchObject({ content: 'x'.repeat(10) })
+    expect(metadata).toMatchObject({ truncated: true, chars: 300_000 })
+    expect(content).toMatch(/^x{19978}\n\[… 260044 of 300000 .*\n+x{19978}$/)
+    expect(await callTool({ ...spec, maxOutputChars: 10 }, {})).toMatchObject({ content: 'x'.repeat(10) })
   })
 
   test('a hand-written tool may be incomplete', async () => {
