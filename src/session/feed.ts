@@ -18,14 +18,17 @@ export interface EventsOptions {
 export class Feed {
   readonly #readers = new Set<(event: ChatEvent) => void>()
   #place: ChatPlace = BEGINNING
+  /** Without the deltas in `#open`: they are folded when somebody looks. */
   #snapshot: ChatSnapshot | undefined
+  /** The snapshot as last shown; undefined after another event. */
+  #shown: ChatSnapshot | undefined
   /** Deltas of the reply that is arriving, joined by part. */
   #open: Delta[] = []
   /** Events of the run that arrived while an event of the thread was being stored; null: none is. */
   #held: RunEvent[] | null = null
 
   get snapshot(): ChatSnapshot | undefined {
-    return this.#snapshot
+    return (this.#shown ??= this.#open.reduce(reduceChat, this.#snapshot))
   }
 
   get place(): ChatPlace {
@@ -59,8 +62,8 @@ export class Feed {
     const place = placeAfter(this.#place, event)
     if (place === null) return
     this.#place = place
-    this.#snapshot = reduceChat(this.#snapshot, event)
-    this.#keepOpen(event)
+    this.#shown = undefined
+    if (!this.#keepOpen(event)) this.#snapshot = reduceChat(this.#snapshot, event)
     if (this.#readers.size === 0) return
     const shown: ChatEvent = { ...event, cursor: cursorOf(place) }
     for (const reader of this.#readers) reader(shown)
@@ -85,7 +88,7 @@ export class Feed {
     })
     const onAbort = (): void => wake()
     signal?.addEventListener('abort', onAbort)
-    const open = this.#open.slice()
+    const open = this.#open.map((delta) => ({ ...delta }))
     const isOver = (): boolean => signal?.aborted === true
     let place = from
     try {
@@ -114,28 +117,30 @@ export class Feed {
     }
   }
 
-  #keepOpen(event: AnyEvent): void {
-    if ('threadId' in event) return
-    if (event.durable) {
-      this.#open = []
-      return
+  /** True for a delta, which is kept until the reply is complete or withdrawn. */
+  #keepOpen(event: AnyEvent): boolean {
+    if ('threadId' in event) return false
+    if (!isDelta(event)) {
+      if (event.durable || event.kind === 'deltas_withdrawn') this.#open = []
+      return false
     }
-    if (event.kind === 'deltas_withdrawn') this.#open = []
-    else if (isDelta(event)) {
-      const last = this.#open.at(-1)
-      if (last === undefined || partOf(last) !== partOf(event)) this.#open.push(event)
-      else this.#open[this.#open.length - 1] = { ...event, text: last.text + event.text }
-    }
+    const last = this.#open.at(-1)
+    if (last === undefined || partOf(last) !== partOf(event)) this.#open.push({ ...event })
+    else last.text += event.text
+    return true
   }
 }
 
-type Delta = Extract<RunEvent, { readonly kind: 'text_delta' | 'reasoning_delta' | 'tool_input_delta' }>
+type StreamedDelta = Extract<RunEvent, { readonly kind: 'text_delta' | 'reasoning_delta' | 'tool_input_delta' }>
 
-function isDelta(event: RunEvent): event is Delta {
+/** A copy to which the text of the next deltas is added. */
+type Delta = StreamedDelta & { text: string }
+
+function isDelta(event: RunEvent): event is StreamedDelta {
   return event.kind === 'text_delta' || event.kind === 'reasoning_delta' || event.kind === 'tool_input_delta'
 }
 
-function partOf(event: Delta): string {
+function partOf(event: StreamedDelta): string {
   return `${event.kind} ${'partId' in event ? event.partId : event.callId}`
 }
 

@@ -113,7 +113,7 @@ function reduceRun(snapshot: ChatSnapshot, event: RunEvent): ChatSnapshot {
   const change = changedRun(last, event)
   if (change === null && !event.durable) return snapshot
   const run = { ...last, ...change, seq: event.durable ? event.seq : last.seq }
-  const runs = [...snapshot.runs.slice(0, -1), run]
+  const runs = snapshot.runs.with(-1, run)
   const next = { ...snapshot, runs, ...changedPhase(snapshot, event) }
   return next.phase === snapshot.phase ? next : { ...next, queue: waitingIn(snapshot.thread, next) }
 }
