@@ -1,3 +1,4 @@
+import { homedir } from 'node:os'
 import { describe, expect, test } from 'vitest'
 import { explain } from 'thinharness/policy'
 import type { Rule } from 'thinharness/policy'
@@ -139,6 +140,8 @@ describe('commands that rules deny', () => {
     ['rm *', '! time rm x'],
     ['rm *', 'coproc rm x'],
     ['rm *', 'RM x'],
+    [`rm ${homedir()}/x`, 'rm ~/x'],
+    [`${homedir()}/bin/x *`, '~/bin/x y'],
     ['git push *', 'sudo env A=b git push --force'],
   ])('%s denies %s', (rule, command) => {
     expect(decide(deny(rule), command)).toBe('deny')

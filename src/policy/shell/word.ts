@@ -1,3 +1,4 @@
+import { homedir } from 'node:os'
 import type { Assignment, Word, WordPart } from 'unbash'
 
 /** A word of a command. */
@@ -11,6 +12,8 @@ export interface ShellWord {
   /** Fixed text at its beginning and end; all of it if it is fixed. */
   readonly prefix: string
   readonly suffix: string
+  /** It begins with `~`, the home folder. */
+  readonly isInHome?: boolean
 }
 
 export function fixedWord(text: string): ShellWord {
@@ -21,8 +24,17 @@ export function fixedWord(text: string): ShellWord {
 export const UNKNOWN_WORDS: ShellWord = { text: '', isFixed: false, hasVariable: true, prefix: '', suffix: '' }
 
 export function shellWord(word: Word): ShellWord {
-  const { parts, value } = word
-  return parts === undefined ? fixedWord(value) : joined(parts, value)
+  const { parts, value, text } = word
+  if (/^~(?!\/|$)/.test(text)) return { ...UNKNOWN_WORDS, text: value }
+  const read = parts === undefined ? fixedWord(value) : joined(parts, value)
+  return text.startsWith('~') ? { ...read, isInHome: true } : read
+}
+
+/** The word as the shell gives it to a program: `~/file` is in the home folder. */
+export function expandedHome(word: ShellWord): ShellWord {
+  if (word.isInHome !== true) return word
+  const home = homedir()
+  return { ...word, text: home + word.text.slice(1), prefix: home + word.prefix.slice(1), isInHome: false }
 }
 
 /** An assignment as the word that it is in the line: `A=b`. */
