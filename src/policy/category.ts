@@ -20,7 +20,11 @@ export function categoryOf(tool: Categorised): Category {
 
 /** The same without regard to where the tool comes from. */
 export function effectOf({ name, annotations, reach }: Omit<Categorised, 'metadata'>): Category {
-  return declaredEffect(annotations, reach) ?? effectByName(name)
+  const declared = declaredEffect(annotations, reach)
+  if (declared !== null) return declared
+  const byName = effectByName(name)
+  // A tool that changes something is not what its name says.
+  return annotations?.readOnly === false && (byName === 'read' || byName === 'network') ? 'other' : byName
 }
 
 function isFromServer({ metadata }: Categorised): boolean {

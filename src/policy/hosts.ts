@@ -23,6 +23,7 @@ export function hostOf(text: string): string | null {
   const address = text.trim()
   const own = hostNameOf(address)
   if (own !== null) return canonical(own)
+  if (/^(?:[a-z][a-z\d+.-]*:\/\/|https?:|wss?:)/i.test(address)) return null
   return hostNameOf(`http://${address.replace(/^[/\\]+/, '')}`)?.replace(/\.$/, '') ?? null
 }
 
