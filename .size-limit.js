@@ -13,7 +13,7 @@ const BUDGETS = {
   'thinharness/durable': '16 kB',
   'thinharness/durable/dbos': '20 kB',
   'thinharness/session': '52 kB',
-  'thinharness/policy': '48 kB',
+  'thinharness/policy': '51 kB',
 }
 
 /** What is imported when first used stays outside. */

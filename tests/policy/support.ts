@@ -5,18 +5,18 @@ import type { DescribedCall, Rule } from 'thinharness/policy'
 const maybe = <T>(values: readonly T[]): fc.Arbitrary<T | undefined> =>
   fc.option(fc.constantFrom(...values), { nil: undefined, freq: 2 })
 
-export const TOOLS = ['git_push', 'git_pull', 'read', 'write', 'deploy'] as const
-export const AGENTS = ['helper', 'reviewer'] as const
+const TOOLS = ['git_push', 'git_pull', 'read', 'write', 'deploy'] as const
+const AGENTS = ['helper', 'reviewer'] as const
 const SOURCES = ['web', 'server', 'agent'] as const
 const PATHS = ['a', 'a/b', 'a/b/c.ts', 'b/c.ts', 'c.ts', 'secret/key'] as const
 const HOSTS = ['example.com', 'api.example.com', 'a.b.test', 'b.test'] as const
 const TEXTS = ['', 'alpha', 'alphabet', 'beta*', 'x?y'] as const
 
-export const TOOL_GLOBS = ['git_push', 'git_*', '*', 'read', '*e*', 'de*oy'] as const
+const TOOL_GLOBS = ['git_push', 'git_*', '*', 'read', '*e*', 'de*oy'] as const
 const PATH_GLOBS = ['a', 'a/**', 'a/b/c.ts', '**/c.ts', '**', 'secret/**'] as const
 const HOST_GLOBS = ['example.com', '*.example.com', '*.test', '*', 'b.test'] as const
 const TEXT_GLOBS = ['', '*', 'alpha', 'alpha*', '*a*', '*t', 'x?*'] as const
-export const CATEGORIES = ['read', 'edit', 'network', 'execute', 'mcp', 'other'] as const
+const CATEGORIES = ['read', 'edit', 'network', 'execute', 'mcp', 'other'] as const
 
 /** Rules about everything but shell commands. */
 export const ruleArbitrary: fc.Arbitrary<Rule> = fc
