@@ -76,6 +76,10 @@ export function wireModel(spec: WireModelSpec): Model {
     transport: openTransport({ over: connectionOf(spec), ...(timeouts !== undefined && { timeouts }) }),
     headers: inLowerCase(spec.headers),
     maxRetries: options.maxRetries ?? DEFAULT_MAX_RETRIES,
+    defaults: {
+      ...(reasoningEffort !== undefined && { reasoningEffort }),
+      ...(maxOutputTokens !== undefined && { maxOutputTokens }),
+    },
     chain,
   })
 }

@@ -5,6 +5,7 @@ import type {
   ModelCapabilities,
   ModelDelta,
   ModelSession,
+  ModelSettings,
   ModelTurn,
   RequestConstants,
   TurnOptions,
@@ -30,6 +31,8 @@ export interface WireSessionOptions {
   readonly transport: Transport
   readonly headers: Readonly<Record<string, string>>
   readonly maxRetries: number
+  /** Of the model, where the settings of a run name none. */
+  readonly defaults?: Pick<ModelSettings, 'reasoningEffort' | 'maxOutputTokens'>
   /** The server stores the conversation: only new entries and the id of the last response are sent. */
   readonly chain: boolean
 }
@@ -217,6 +220,18 @@ export class WireSession implements ModelSession {
     return isOurs && rest.every((entry) => entry.role !== 'assistant') ? rest : null
   }
 
+  /**
+   * A reply that may be long is streamed although nobody reads its deltas: its first byte comes early, so that the request
+   * is not given up after the provider has done the work.
+   */
+  #mayTakeLong({ maxOutputTokens: limit }: TurnOptions): boolean {
+    const { defaults = {} } = this.#options
+    const settings = this.#opening?.constants.settings ?? {}
+    const { reasoningEffort = defaults.reasoningEffort ?? 'none' } = settings
+    const most = limit ?? settings.maxOutputTokens ?? defaults.maxOutputTokens ?? 0
+    return (reasoningEffort !== 'none' && reasoningEffort !== 'minimal') || most > SHORT_REPLY
+  }
+
   async #ask(
     { entries, carried }: { readonly entries: number; readonly carried: JsonObject },
     options: TurnOptions,
@@ -225,20 +240,28 @@ export class WireSession implements ModelSession {
     const { format, transport, headers } = this.#options
     const { toolChoice, maxOutputTokens, signal, onDelta } = options
     const previousResponseId = this.#chainEnd?.responseId ?? null
-    const tail = format.tail({ streamed: onDelta !== undefined, toolChoice, maxOutputTokens, previousResponseId })
+    const isStreamed = onDelta !== undefined || this.#mayTakeLong(options)
+    const tail = format.tail({ streamed: isStreamed, toolChoice, maxOutputTokens, previousResponseId })
     const body = this.#messages.finish({ ...carried, ...tail })
     const request: WireRequest = { path: format.path, headers, body, signal }
     const callIdFor = (index: number): string => `call_${entries + 1}_${index + 1}`
-    if (onDelta === undefined) return format.decode(await transport.send(request), { callIdFor, onDelta })
+    if (!isStreamed) return format.decode(await transport.send(request), { callIdFor, onDelta })
     const emit = (delta: ModelDelta): void => {
       attempt.hasEmitted = true
-      onDelta(this.#callIds.inDelta(delta))
+      onDelta?.(this.#callIds.inDelta(delta))
     }
-    const reply = await streamedReply(transport.stream(request), format, { callIdFor, onDelta: emit, options })
+    const reply = await streamedReply(transport.stream(request), format, {
+      callIdFor,
+      onDelta: onDelta && emit,
+      options,
+    })
     signal.throwIfAborted()
     return reply
   }
 }
+
+/** Tokens of a reply that arrives as a whole within the time to its first byte, even from a slow model. */
+const SHORT_REPLY = 16_384
 
 /** True if the server does not know the response that a request continues: it has expired, or was never stored. */
 function isForgotten(error: unknown): error is HarnessError {
