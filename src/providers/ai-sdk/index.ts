@@ -41,6 +41,7 @@ export function fromAiSdk(languageModel: AiSdkLanguageModel, given: AiSdkOptions
     transport: new AiSdkTransport(model, limitsOf(options.timeouts)),
     headers: {},
     maxRetries: options.maxRetries ?? DEFAULT_MAX_RETRIES,
+    defaults: { reasoningEffort: options.reasoningEffort },
     chain: false,
   })
 }

@@ -76,10 +76,7 @@ export function wireModel(spec: WireModelSpec): Model {
     transport: openTransport({ over: connectionOf(spec), ...(timeouts !== undefined && { timeouts }) }),
     headers: inLowerCase(spec.headers),
     maxRetries: options.maxRetries ?? DEFAULT_MAX_RETRIES,
-    defaults: {
-      ...(reasoningEffort !== undefined && { reasoningEffort }),
-      ...(maxOutputTokens !== undefined && { maxOutputTokens }),
-    },
+    defaults: { reasoningEffort },
     chain,
   })
 }

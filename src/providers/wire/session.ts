@@ -21,6 +21,7 @@ import type { DecodedReply, FoldOptions, Transport, WireChunk, WireFormat, WireR
 import { CallIds } from './calls.js'
 import { MessageList } from './message-list.js'
 import { checkEffort } from './options.js'
+import { mayTakeLong, settingsOf } from './settings.js'
 
 /** The options that all sessions of a model share. */
 export interface WireSessionOptions {
@@ -31,10 +32,15 @@ export interface WireSessionOptions {
   readonly transport: Transport
   readonly headers: Readonly<Record<string, string>>
   readonly maxRetries: number
-  /** Of the model, where the settings of a run name none. */
-  readonly defaults?: Pick<ModelSettings, 'reasoningEffort' | 'maxOutputTokens'>
+  /** The effort of the model, if the settings of a run do not set one. */
+  readonly defaults?: Pick<ModelSettings, 'reasoningEffort'>
   /** The server stores the conversation: only new entries and the id of the last response are sent. */
   readonly chain: boolean
+}
+
+/** The sessions of a model learn this from the server's refusals. */
+interface ServerTraits {
+  refusesStreams: boolean
 }
 
 /** A model of a wire format and a transport. */
@@ -43,6 +49,7 @@ export class SessionModel implements Model {
   readonly id: string
   readonly capabilities: ModelCapabilities
   readonly #options: WireSessionOptions
+  readonly #server: ServerTraits = { refusesStreams: false }
   #isClosed = false
 
   constructor(options: WireSessionOptions) {
@@ -54,7 +61,7 @@ export class SessionModel implements Model {
 
   openSession(): ModelSession {
     if (this.#isClosed) throw new HarnessError('closed', `The model \`${this.id}\` is closed.`)
-    return new WireSession(this.#options)
+    return new WireSession(this.#options, this.#server)
   }
 
   async close(): Promise<void> {
@@ -80,6 +87,7 @@ interface ChainEnd {
 /** One run's session with a provider: connects a wire format to a transport. Its only state is what it has encoded. */
 export class WireSession implements ModelSession {
   readonly #options: WireSessionOptions
+  readonly #server: ServerTraits
   readonly #messages: MessageList
   readonly #callIds = new CallIds()
   #opening: Opening | null = null
@@ -88,8 +96,9 @@ export class WireSession implements ModelSession {
   #generation = 0
   #chainEnd: ChainEnd | null = null
 
-  constructor(options: WireSessionOptions) {
+  constructor(options: WireSessionOptions, server: ServerTraits = { refusesStreams: false }) {
     this.#options = options
+    this.#server = server
     this.#messages = new MessageList(options.transport.bodies, options.format.conversationField)
   }
 
@@ -220,48 +229,66 @@ export class WireSession implements ModelSession {
     return isOurs && rest.every((entry) => entry.role !== 'assistant') ? rest : null
   }
 
-  /**
-   * A reply that may be long is streamed although nobody reads its deltas: its first byte comes early, so that the request
-   * is not given up after the provider has done the work.
-   */
-  #mayTakeLong({ maxOutputTokens: limit }: TurnOptions): boolean {
-    const { defaults = {} } = this.#options
-    const settings = this.#opening?.constants.settings ?? {}
-    const { reasoningEffort = defaults.reasoningEffort ?? 'none' } = settings
-    const most = limit ?? settings.maxOutputTokens ?? defaults.maxOutputTokens ?? 0
-    return (reasoningEffort !== 'none' && reasoningEffort !== 'minimal') || most > SHORT_REPLY
+  /** True if this request is streamed: somebody reads the deltas, or the reply may take long. */
+  #isStreamed({ onDelta, maxOutputTokens }: TurnOptions): boolean {
+    if (this.#server.refusesStreams || this.#opening === null) return false
+    const { head, constants } = this.#opening
+    const { reasoningEffort } = settingsOf(constants.settings, this.#options.defaults ?? {})
+    return onDelta !== undefined || mayTakeLong(head, reasoningEffort, maxOutputTokens)
   }
 
   async #ask(
-    { entries, carried }: { readonly entries: number; readonly carried: JsonObject },
+    at: { readonly entries: number; readonly carried: JsonObject },
     options: TurnOptions,
     attempt: Attempt,
   ): Promise<DecodedReply> {
+    const send = { at, options, attempt }
+    if (!this.#isStreamed(options)) return this.#send({ ...send, streamed: false })
+    return this.#send({ ...send, streamed: true }).catch(async (error: unknown) => {
+      if (attempt.hasEmitted || !isAgainstStreams(error)) throw error
+      const { message: reason, status = null } = error
+      options.onRetry?.({ attempt: 1, delayMs: 0, reason, status, withdrawn: false })
+      const reply = await this.#send({ ...send, streamed: false })
+      this.#server.refusesStreams = true
+      return reply
+    })
+  }
+
+  async #send({ at, options, attempt, streamed }: Sending): Promise<DecodedReply> {
     const { format, transport, headers } = this.#options
     const { toolChoice, maxOutputTokens, signal, onDelta } = options
     const previousResponseId = this.#chainEnd?.responseId ?? null
-    const isStreamed = onDelta !== undefined || this.#mayTakeLong(options)
-    const tail = format.tail({ streamed: isStreamed, toolChoice, maxOutputTokens, previousResponseId })
-    const body = this.#messages.finish({ ...carried, ...tail })
+    const tail = format.tail({ streamed, toolChoice, maxOutputTokens, previousResponseId })
+    const body = this.#messages.finish({ ...at.carried, ...tail })
     const request: WireRequest = { path: format.path, headers, body, signal }
-    const callIdFor = (index: number): string => `call_${entries + 1}_${index + 1}`
-    if (!isStreamed) return format.decode(await transport.send(request), { callIdFor, onDelta })
+    const callIdFor = (index: number): string => `call_${at.entries + 1}_${index + 1}`
     const emit = (delta: ModelDelta): void => {
       attempt.hasEmitted = true
       onDelta?.(this.#callIds.inDelta(delta))
     }
-    const reply = await streamedReply(transport.stream(request), format, {
-      callIdFor,
-      onDelta: onDelta && emit,
-      options,
-    })
+    // Without a reader, nothing is emitted, streamed or not.
+    const folding = { callIdFor, onDelta: onDelta && emit }
+    if (!streamed) return wholeReply(await transport.send(request), format, folding)
+    const reply = await streamedReply(transport.stream(request), format, { ...folding, options })
     signal.throwIfAborted()
     return reply
   }
 }
 
-/** Tokens of a reply that arrives as a whole within the time to its first byte, even from a slow model. */
-const SHORT_REPLY = 16_384
+/** One sending of a request. */
+interface Sending {
+  readonly at: { readonly entries: number; readonly carried: JsonObject }
+  readonly options: TurnOptions
+  readonly attempt: Attempt
+  readonly streamed: boolean
+}
+
+/** True if the server rejected a request because it was streamed. */
+function isAgainstStreams(error: unknown): error is HarnessError {
+  if (!(error instanceof HarnessError)) return false
+  const isRejection = [400, 404, 405, 415, 422, 501].includes(error.status ?? 0)
+  return isRejection && /\bstream(?:ing|ed|s|_options)?\b/i.test(error.message)
+}
 
 /** True if the server does not know the response that a request continues: it has expired, or was never stored. */
 function isForgotten(error: unknown): error is HarnessError {
@@ -278,6 +305,13 @@ interface StreamOptions extends FoldOptions {
   readonly options: Pick<TurnOptions, 'signal' | 'onUsage'>
 }
 
+/** A reply that was not streamed. Its parts are emitted at once. */
+function wholeReply(data: unknown, format: WireFormat, options: FoldOptions): DecodedReply {
+  const reply = format.decode(data, options)
+  for (const part of reply.parts) emitPart(part, options)
+  return reply
+}
+
 /** Adds up a stream. If the server sent a whole reply instead, its parts are emitted at once. */
 async function streamedReply(
   stream: AsyncIterable<readonly WireChunk[]>,
@@ -288,11 +322,7 @@ async function streamedReply(
   try {
     for await (const chunks of stream) {
       const [first] = chunks
-      if (first?.event === WHOLE_REPLY) {
-        const reply = format.decode(first.data, options)
-        for (const part of reply.parts) emitPart(part, options)
-        return reply
-      }
+      if (first?.event === WHOLE_REPLY) return wholeReply(first.data, format, options)
       for (const chunk of chunks) fold.add(chunk)
     }
     return fold.end()

@@ -26,6 +26,28 @@ export function settingsOf(settings: ModelSettings, defaults: SharedSettings): S
   }
 }
 
+/** Tokens of a reply that arrives as a whole within the time to its first byte, even from a slow model. */
+const SHORT_REPLY = 16_384
+
+/** The limits of a reply, by the names of the APIs. */
+const LIMITS = ['max_tokens', 'max_completion_tokens', 'max_output_tokens', 'maxOutputTokens']
+
+/**
+ * True if the reply may take minutes: the model was asked to reason, or may write a long answer. Such a request is streamed
+ * although nobody reads its deltas, so that it is not given up after the provider has done the work. `fields` are those of
+ * the request, with the caller's; `limit` is that of this request.
+ */
+export function mayTakeLong(fields: JsonObject, effort: ModelSettings['reasoningEffort'], limit?: number): boolean {
+  const most = limit ?? Math.max(...LIMITS.map((name) => (typeof fields[name] === 'number' ? fields[name] : 0)))
+  const { thinking, reasoning, reasoning_effort: word } = fields
+  return most > SHORT_REPLY || isOn(thinking ?? reasoning ?? word ?? effort)
+}
+
+function isOn(reasoning: unknown): boolean {
+  if (!isObject(reasoning)) return reasoning !== undefined && reasoning !== 'none' && reasoning !== 'minimal'
+  return reasoning['enabled'] !== false && reasoning['type'] !== 'disabled' && isOn(reasoning['effort'] ?? 'on')
+}
+
 /** Throws `invalid_options` if `fields` contain one that the adapter writes: the conversation or the form of the reply. */
 export function checkOwnFields(
   fields: JsonObject | undefined,
