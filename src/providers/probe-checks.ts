@@ -6,6 +6,7 @@ import type {
   RequestConstants,
   StructuredOutputRequest,
   ToolDefinition,
+  TransportRetry,
 } from '../contracts/model.js'
 import { textOf, toolCallsOf } from '../contracts/entry.js'
 import type { TranscriptEntry, UserEntry } from '../contracts/entry.js'
@@ -42,13 +43,15 @@ export const CHECKS: Readonly<Record<ProbeCheckName, Check>> = {
     return isCounted(await ask(asking, READY)) ? null : 'The reply does not contain its usage.'
   },
   async streaming(asking) {
-    const { entry, deltas } = await stream(asking)
+    const { entry, deltas, refusal } = await stream(asking)
+    if (refusal !== null) return refusal
     if (deltas === 0) return 'A stream was requested, and no piece of the text arrived.'
     if (deltas === 1) return 'A stream was requested, and all of the text arrived at once.'
     return isBlank(entry) ? 'The stream contained no text.' : null
   },
   async streamedUsage(asking) {
-    return isCounted((await stream(asking)).entry) ? null : 'The stream does not contain its usage.'
+    const { entry, refusal } = await stream(asking)
+    return refusal ?? (isCounted(entry) ? null : 'The stream does not contain its usage.')
   },
   async tools(asking) {
     return problemOfCalls(await ask(asking, WEATHER_IN_ONE, { tools: [WEATHER] }), 1)
@@ -122,15 +125,26 @@ async function ask(asking: Asking, prompt: string, request: Request = {}): Promi
   return (await asking.model.openSession().turn([user(prompt)], constantsOf(asking, request), options)).entry
 }
 
-/** A streamed reply, and the number of its text deltas. */
-async function stream(asking: Asking): Promise<{ readonly entry: Reply; readonly deltas: number }> {
+interface Streamed {
+  readonly entry: Reply
+  /** The number of its text deltas. */
+  readonly deltas: number
+  /** The server's reason to refuse a stream. The reply was then requested as a whole. */
+  readonly refusal: string | null
+}
+
+async function stream(asking: Asking): Promise<Streamed> {
   let deltas = 0
+  let refusal: string | null = null
+  const onRetry = ({ reason, delayMs }: TransportRetry): void => {
+    if (delayMs === 0) refusal = reason
+  }
   const onDelta = ({ kind }: ModelDelta): void => {
     if (kind === 'text_delta') deltas += 1
   }
-  const options = { generation: 0, signal: asking.signal, onDelta }
+  const options = { generation: 0, signal: asking.signal, onDelta, onRetry }
   const { entry } = await asking.model.openSession().turn([user(COUNT)], constantsOf(asking, {}), options)
-  return { entry, deltas }
+  return { entry, deltas, refusal }
 }
 
 /** Checks that the model reads the result of a tool: a number that it cannot know. */

@@ -1,5 +1,8 @@
 import { isList, isSchema, mapSubschemas, pointerSteps, schemasIn } from './subschemas.js'
-import type { JsonSchema, JsonValue } from '../util/json.js'
+import type { TranscriptEntry } from '../contracts/entry.js'
+import type { ToolDefinition } from '../contracts/model.js'
+import { isObject, parseJson } from '../util/json.js'
+import type { JsonObject, JsonSchema, JsonValue } from '../util/json.js'
 import { sentKey } from './sent-keys.js'
 
 /**
@@ -9,12 +12,14 @@ import { sentKey } from './sent-keys.js'
 export function withAcceptedKeys<T extends JsonSchema>(root: T): T {
   const rename = (given: JsonSchema): JsonSchema => {
     const schema = mapSubschemas(given, rename)
-    const { $ref, properties, required } = schema
+    const { $ref, properties, required, dependentRequired: needs, dependentSchemas: forms } = schema
     return {
       ...schema,
       ...(typeof $ref === 'string' && $ref.startsWith('#/') && { $ref: renamedPointer($ref) }),
       ...(isSchema(properties) && { properties: Object.fromEntries(Object.entries(properties).map(renamedProperty)) }),
-      ...(isList(required) && { required: required.map((key) => (typeof key === 'string' ? sentKey(key) : key)) }),
+      ...(isList(required) && { required: required.map(renamedKey) }),
+      ...(isSchema(needs) && { dependentRequired: renamedMembers(needs) }),
+      ...(isSchema(forms) && { dependentSchemas: renamedMembers(forms) }),
     }
   }
   // Most schemas are as they should be.
@@ -22,9 +27,71 @@ export function withAcceptedKeys<T extends JsonSchema>(root: T): T {
 }
 
 function hasReplacedKeys(schema: JsonSchema): boolean {
-  for (const { properties } of schemasIn(schema))
-    if (isSchema(properties) && Object.keys(properties).some((key) => sentKey(key) !== key)) return true
-  return false
+  return replacedKeys(schema).size > 0
+}
+
+function replacedKeys(schema: JsonSchema): ReadonlySet<string> {
+  const found = new Set<string>()
+  for (const { properties } of schemasIn(schema)) {
+    for (const key of Object.keys(isSchema(properties) ? properties : {})) if (sentKey(key) !== key) found.add(key)
+  }
+  return found
+}
+
+/** The replaced keys of each tool that has any; null if none has. Made once for a list of tools. */
+export function replacedKeysOf(tools: readonly ToolDefinition[]): ReplacedKeys | null {
+  let keys = known.get(tools)
+  if (keys === undefined) {
+    const all = tools.map(({ name, parameters }) => [name, replacedKeys(parameters)] as const)
+    keys = new Map(all.filter(([, found]) => found.size > 0))
+    known.set(tools, keys)
+  }
+  return keys.size === 0 ? null : keys
+}
+
+type ReplacedKeys = ReadonlyMap<string, ReadonlySet<string>>
+
+const known = new WeakMap<readonly ToolDefinition[], ReplacedKeys>()
+
+/**
+ * Earlier calls in the keys that the model was given: a history of another provider has the tools' own ones. Keys that no
+ * schema names stay.
+ */
+export function withSentKeys(entries: readonly TranscriptEntry[], keys: ReplacedKeys): readonly TranscriptEntry[] {
+  return entries.map((entry) => {
+    if (entry.role !== 'assistant') return entry
+    const parts = entry.parts.map((part) => {
+      const own = part.type === 'tool_call' ? keys.get(part.name) : undefined
+      if (part.type !== 'tool_call' || own === undefined) return part
+      return { ...part, arguments: inSentKeys(part.arguments, own) }
+    })
+    return { ...entry, parts }
+  })
+}
+
+function inSentKeys(text: string, keys: ReadonlySet<string>): string {
+  const parsed = parseJson(text)
+  if (!parsed.ok || !isObject(parsed.value)) return text
+  const rename = (value: JsonValue): JsonValue => {
+    if (isList(value)) return value.map(rename)
+    if (!isSchema(value)) return value
+    const members = Object.entries(value).map(([key, member]) => [
+      keys.has(key) ? sentKey(key) : key,
+      rename(member ?? null),
+    ])
+    return Object.fromEntries(members) as JsonObject
+  }
+  return JSON.stringify(rename(parsed.value))
+}
+
+function renamedKey(key: JsonValue): JsonValue {
+  return typeof key === 'string' ? sentKey(key) : key
+}
+
+/** What a property needs: by its key, and of properties by theirs. */
+function renamedMembers(needs: JsonSchema): JsonSchema {
+  const members = Object.entries(needs).map(([key, need]) => [sentKey(key), isList(need) ? need.map(renamedKey) : need])
+  return Object.fromEntries(members) as JsonSchema
 }
 
 function renamedProperty([key, schema]: [string, JsonValue | undefined]): [string, JsonValue | undefined] {

@@ -2,7 +2,7 @@ import { isObject } from '../util/json.js'
 import type { JsonObject, JsonSchema, JsonValue } from '../util/json.js'
 import { withAcceptedKeys } from './accepted-keys.js'
 import { modernSchema } from './modern-schema.js'
-import { repairedSchema } from './repair.js'
+import { repairedSchema, soundSchema } from './repair.js'
 import { warn } from '../util/platform/node.js'
 
 /**
@@ -16,7 +16,7 @@ export function inputSchema(given: JsonSchema, name: string): InputSchema {
   const known = made.get(given)
   if (known !== undefined) return known
   const dangling = new Set<string>()
-  const schema = repairedSchema(objectSchema(modernSchema(given)), (reference) => dangling.add(reference))
+  const schema = repairedSchema(objectSchema(soundSchema(modernSchema(given))), (reference) => dangling.add(reference))
   for (const reference of dangling) {
     const message = `The schema of tool \`${name}\` has the reference \`${reference}\`, which leads nowhere: providers are sent {} in its place.`
     warn(message, 'SchemaWarning')

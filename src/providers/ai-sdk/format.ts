@@ -1,6 +1,7 @@
 import { HarnessError } from '../../contracts/errors.js'
 import type { ReasoningEffort, RequestConstants, ToolChoice, ToolDefinition } from '../../contracts/model.js'
-import { inputSchema } from '../../schema/input-schema.js'
+import { replacedKeysOf, withSentKeys } from '../../schema/accepted-keys.js'
+import { acceptedSchema, inputSchema } from '../../schema/input-schema.js'
 import { isObject } from '../../util/json.js'
 import type { JsonObject } from '../../util/json.js'
 import { mergeJson } from '../../util/merge-json.js'
@@ -27,12 +28,16 @@ export interface CallRules {
 
 /** The calls of a language model as a wire format: the fields of a call are those of a request. */
 export function aiSdkFormat(calls: CallRules, entries: EncodeRules): WireFormat {
+  const anyKeys = hasAnyKeys(calls)
   return {
     path: '',
     conversationField: 'prompt',
     head: (constants) => callSettings(constants, calls),
     opening: ({ instructions }) => (instructions === '' ? [] : [{ role: 'system', content: instructions }]),
-    encode: (added) => encodeEntries(added, entries),
+    encode(added, { tools }) {
+      const replaced = anyKeys ? null : replacedKeysOf(tools)
+      return encodeEntries(replaced === null ? added : withSentKeys(added, replaced), entries)
+    },
     tail: ({ toolChoice, maxOutputTokens }) => ({
       ...(toolChoice !== undefined && { toolChoice: wireToolChoice(toolChoice) }),
       ...(maxOutputTokens !== undefined && { maxOutputTokens }),
@@ -58,7 +63,7 @@ export function checkEffortOption(effort: ReasoningEffort | undefined, { version
 /** The fields that all calls of a session share, except their messages. Empty fields are omitted. */
 function callSettings(constants: RequestConstants, rules: CallRules): JsonObject {
   const { tools, settings, structuredOutput } = constants
-  const { options, version, traits } = rules
+  const { options, version } = rules
   const { toolChoice = 'auto' } = settings
   checkEffortOption(settings.reasoningEffort, rules)
   const { reasoningEffort: effort, ...limits } = settingsOf(settings, options)
@@ -67,7 +72,7 @@ function callSettings(constants: RequestConstants, rules: CallRules): JsonObject
     ...options.callOptions,
     ...limits,
     ...(effort !== undefined && version.takesReasoning && { reasoning: effort }),
-    ...(tools.length > 0 && { tools: tools.map((tool) => functionTool(tool, traits)) }),
+    ...(tools.length > 0 && { tools: tools.map((tool) => functionTool(tool, rules)) }),
     ...(tools.length > 0 && toolChoice !== 'auto' && { toolChoice: wireToolChoice(toolChoice) }),
     ...(structuredOutput !== null && { responseFormat: responseFormat(structuredOutput) }),
     ...(options.headers !== undefined && { headers: options.headers }),
@@ -79,13 +84,18 @@ function wireToolChoice(choice: ToolChoice): JsonObject {
   return typeof choice === 'string' ? { type: choice } : { type: 'tool', toolName: choice.tool }
 }
 
-function functionTool({ name, description, parameters }: ToolDefinition, { looseTools }: ProviderTraits): JsonObject {
+/** False for Claude models: their APIs reject most characters in the keys of a tool's properties. */
+function hasAnyKeys({ provider, modelId }: CallRules): boolean {
+  return !/claude|anthropic/i.test(`${provider} ${modelId}`)
+}
+
+function functionTool({ name, description, parameters }: ToolDefinition, rules: CallRules): JsonObject {
   return {
     type: 'function',
     name,
     ...(description !== '' && { description }),
-    inputSchema: inputSchema(parameters, name),
-    ...(looseTools === true && { strict: false }),
+    inputSchema: (hasAnyKeys(rules) ? inputSchema : acceptedSchema)(parameters, name),
+    ...(rules.traits.looseTools === true && { strict: false }),
   }
 }
 

@@ -34,6 +34,11 @@ export interface ChatDialect {
   readonly callIds: 'any' | 'up_to_40' | 'nine_alphanumeric'
   /** Arguments of a tool call in the history may be any string; if false, anything but a JSON object is wrapped in one. */
   readonly anyArguments: boolean
+  /**
+   * Keys of tools' properties may be any string; if false, those outside of `[a-zA-Z0-9_.-]{1,64}` are replaced in requests, as
+   * Claude models require. Default: false for OpenRouter and for names with `claude`.
+   */
+  readonly anyKeys: boolean
   /** Requests with the same beginning get the same `prompt_cache_key`, so that they use the same cache. */
   readonly cacheKeys: boolean
   /** The server understands the marks of Anthropic's prompt cache. */
@@ -61,6 +66,7 @@ const UNKNOWN_SERVER: ChatDialect = {
   contentLists: true,
   callIds: 'any',
   anyArguments: false,
+  anyKeys: true,
   cacheKeys: false,
   cacheMarks: false,
   imageTypes: 'any',
@@ -83,6 +89,7 @@ export const OPENAI: ChatDialect = {
 export const OPENROUTER: ChatDialect = {
   ...UNKNOWN_SERVER,
   effortField: 'reasoning',
+  anyKeys: false,
   emptyContent: 'absent',
 }
 
@@ -136,6 +143,7 @@ export const DIALECT = partial<Partial<ChatDialect>>({
   contentLists: boolean,
   callIds: oneOf('any', 'up_to_40', 'nine_alphanumeric'),
   anyArguments: boolean,
+  anyKeys: boolean,
   cacheKeys: boolean,
   cacheMarks: boolean,
   imageTypes: mediaTypes,

@@ -1,6 +1,7 @@
 import type { ContentPart } from '../../contracts/entry.js'
 import type { RequestConstants, StructuredOutputRequest, ToolChoice, ToolDefinition } from '../../contracts/model.js'
-import { inputSchema } from '../../schema/input-schema.js'
+import { replacedKeysOf, withSentKeys } from '../../schema/accepted-keys.js'
+import { acceptedSchema, inputSchema } from '../../schema/input-schema.js'
 import type { JsonObject, JsonValue } from '../../util/json.js'
 import type { TailOptions, WireFormat } from '../http/wire.js'
 import { ReplyCallIds } from '../wire/calls.js'
@@ -27,7 +28,11 @@ export function chatFormat(options: RequestOptions, inputs: readonly ContentPart
     conversationField: 'messages',
     head: (constants) => requestHead(constants, options),
     opening: (constants) => openingMessages(constants, options),
-    encode: (entries) => encodeEntries(entries, { provider, dialect, inputs }),
+    encode(entries, { tools }) {
+      const replaced = dialect.anyKeys ? null : replacedKeysOf(tools)
+      const sent = replaced === null ? entries : withSentKeys(entries, replaced)
+      return encodeEntries(sent, { provider, dialect, inputs })
+    },
     tail: (tail) => requestTail(tail, dialect),
     fold: (fold) => new ChatFold(provider, fold),
     decode(reply, { callIdFor }) {
@@ -50,7 +55,7 @@ function requestHead(constants: RequestConstants, options: RequestOptions): Json
   const ofSettings = settings.providerOptions?.[options.provider]
   const base: JsonObject = {
     model: options.id,
-    ...(tools.length > 0 && { tools: tools.map(wireTool) }),
+    ...(tools.length > 0 && { tools: tools.map((tool) => wireTool(tool, options.dialect)) }),
     ...(tools.length > 0 && toolChoice !== 'auto' && { tool_choice: wireToolChoice(toolChoice) }),
     ...settingFields(constants, options),
     ...cacheFields(constants, options),
@@ -84,11 +89,9 @@ function wireToolChoice(choice: ToolChoice): JsonValue {
   return typeof choice === 'string' ? choice : { type: 'function', function: { name: choice.tool } }
 }
 
-function wireTool({ name, description, parameters }: ToolDefinition): JsonObject {
-  return {
-    type: 'function',
-    function: { name, ...(description !== '' && { description }), parameters: inputSchema(parameters, name) },
-  }
+function wireTool({ name, description, parameters }: ToolDefinition, { anyKeys }: ChatDialect): JsonObject {
+  const schema = (anyKeys ? inputSchema : acceptedSchema)(parameters, name)
+  return { type: 'function', function: { name, ...(description !== '' && { description }), parameters: schema } }
 }
 
 function settingFields({ settings }: RequestConstants, { dialect, defaults }: RequestOptions): JsonObject {

@@ -35,7 +35,7 @@ export function openaiCompatible(id: string, options: OpenAiCompatibleOptions): 
   const given = parseModelOptions(COMPATIBLE_OPTIONS, options, 'openaiCompatible')
   const { provider = 'openai-compatible', dialect = {}, ...defaults } = given
   return chatModel(id, defaults, {
-    dialect: dialectFor(addressOf(defaults), dialect),
+    dialect: dialectFor(addressOf(defaults), { ...(/claude/i.test(id) && { anyKeys: false }), ...dialect }),
     server: {
       provider,
       defaultBaseUrl: null,

@@ -38,18 +38,12 @@ export interface WireSessionOptions {
   readonly chain: boolean
 }
 
-/** The sessions of a model learn this from the server's refusals. */
-interface ServerTraits {
-  refusesStreams: boolean
-}
-
 /** A model of a wire format and a transport. */
 export class SessionModel implements Model {
   readonly provider: string
   readonly id: string
   readonly capabilities: ModelCapabilities
   readonly #options: WireSessionOptions
-  readonly #server: ServerTraits = { refusesStreams: false }
   #isClosed = false
 
   constructor(options: WireSessionOptions) {
@@ -61,7 +55,7 @@ export class SessionModel implements Model {
 
   openSession(): ModelSession {
     if (this.#isClosed) throw new HarnessError('closed', `The model \`${this.id}\` is closed.`)
-    return new WireSession(this.#options, this.#server)
+    return new WireSession(this.#options)
   }
 
   async close(): Promise<void> {
@@ -75,6 +69,8 @@ interface Opening {
   readonly constants: RequestConstants
   readonly head: JsonObject
   readonly messages: readonly JsonObject[]
+  /** Its replies may take so long that they are streamed although nobody reads their deltas. */
+  readonly isLong: boolean
 }
 
 /** The conversation as the server stores it. */
@@ -87,7 +83,6 @@ interface ChainEnd {
 /** One run's session with a provider: connects a wire format to a transport. Its only state is what it has encoded. */
 export class WireSession implements ModelSession {
   readonly #options: WireSessionOptions
-  readonly #server: ServerTraits
   readonly #messages: MessageList
   readonly #callIds = new CallIds()
   #opening: Opening | null = null
@@ -95,10 +90,11 @@ export class WireSession implements ModelSession {
   #encoded: TranscriptEntry[] = []
   #generation = 0
   #chainEnd: ChainEnd | null = null
+  /** The server has refused a streamed request. */
+  #refusesStreams = false
 
-  constructor(options: WireSessionOptions, server: ServerTraits = { refusesStreams: false }) {
+  constructor(options: WireSessionOptions) {
     this.#options = options
-    this.#server = server
     this.#messages = new MessageList(options.transport.bodies, options.format.conversationField)
   }
 
@@ -114,10 +110,9 @@ export class WireSession implements ModelSession {
     const ask = this.#ask.bind(this, { entries, carried }, options)
     const retries = { maxRetries, signal: options.signal, onRetry: options.onRetry }
     const reply = await withRetries(ask, retries).catch((error: unknown) => {
-      if (this.#chainEnd === null || !isForgotten(error)) throw error
+      if (!this.#canChange(error, transcript, { constants, options })) throw error
       const { message: reason, status = null } = error
       options.onRetry?.({ attempt: 1, delayMs: 0, reason, status, withdrawn: false })
-      this.#restartChain(transcript, constants, options)
       return withRetries(ask, retries)
     })
     const { parts, finishReason, usage, native, ...rest } = reply
@@ -157,7 +152,9 @@ export class WireSession implements ModelSession {
   #openingFor(constants: RequestConstants): Opening {
     const { format, model, capabilities } = this.#options
     checkEffort(model, capabilities, constants.settings.reasoningEffort)
-    return { constants, head: format.head(constants), messages: format.opening(constants) }
+    const head = format.head(constants)
+    const { reasoningEffort } = settingsOf(constants.settings, this.#options.defaults ?? {})
+    return { constants, head, messages: format.opening(constants), isLong: mayTakeLong(head, reasoningEffort) }
   }
 
   /** True if the conversation must be encoded from its beginning. Reports it if the provider's cache is lost. */
@@ -214,10 +211,24 @@ export class WireSession implements ModelSession {
     this.#messages.open(opening.head, [...opening.messages, ...format.encode(entries, opening.constants)])
   }
 
-  /** Everything is sent once: the server no longer has the conversation. */
-  #restartChain(transcript: readonly TranscriptEntry[], constants: RequestConstants, options: TurnOptions): void {
-    this.#chainEnd = null
-    this.#open(this.#opening ?? this.#openingFor(constants), transcript, options)
+  /**
+   * True if the request is sent once more in another form: as a whole conversation if the server no longer has it, or
+   * without a stream if the server refuses streams.
+   */
+  #canChange(
+    error: unknown,
+    transcript: readonly TranscriptEntry[],
+    { constants, options }: Asked,
+  ): error is HarnessError {
+    if (!(error instanceof HarnessError)) return false
+    if (this.#chainEnd !== null && FORGOTTEN.test(error.message)) {
+      this.#chainEnd = null
+      this.#open(this.#opening ?? this.#openingFor(constants), transcript, options)
+      return true
+    }
+    if (this.#refusesStreams || !isAgainstStreams(error)) return false
+    this.#refusesStreams = true
+    return options.onDelta !== undefined || this.#opening?.isLong === true
   }
 
   /** The entries after the stored reply; null if none is stored, or if another model has replied since. */
@@ -229,44 +240,25 @@ export class WireSession implements ModelSession {
     return isOurs && rest.every((entry) => entry.role !== 'assistant') ? rest : null
   }
 
-  /** True if this request is streamed: somebody reads the deltas, or the reply may take long. */
-  #isStreamed({ onDelta, maxOutputTokens }: TurnOptions): boolean {
-    if (this.#server.refusesStreams || this.#opening === null) return false
-    const { head, constants } = this.#opening
-    const { reasoningEffort } = settingsOf(constants.settings, this.#options.defaults ?? {})
-    return onDelta !== undefined || mayTakeLong(head, reasoningEffort, maxOutputTokens)
-  }
-
   async #ask(
-    at: { readonly entries: number; readonly carried: JsonObject },
+    { entries, carried }: { readonly entries: number; readonly carried: JsonObject },
     options: TurnOptions,
     attempt: Attempt,
   ): Promise<DecodedReply> {
-    const send = { at, options, attempt }
-    if (!this.#isStreamed(options)) return this.#send({ ...send, streamed: false })
-    return this.#send({ ...send, streamed: true }).catch(async (error: unknown) => {
-      if (attempt.hasEmitted || !isAgainstStreams(error)) throw error
-      const { message: reason, status = null } = error
-      options.onRetry?.({ attempt: 1, delayMs: 0, reason, status, withdrawn: false })
-      const reply = await this.#send({ ...send, streamed: false })
-      this.#server.refusesStreams = true
-      return reply
-    })
-  }
-
-  async #send({ at, options, attempt, streamed }: Sending): Promise<DecodedReply> {
     const { format, transport, headers } = this.#options
     const { toolChoice, maxOutputTokens, signal, onDelta } = options
     const previousResponseId = this.#chainEnd?.responseId ?? null
+    const streamed = !this.#refusesStreams && (onDelta !== undefined || this.#opening?.isLong === true)
     const tail = format.tail({ streamed, toolChoice, maxOutputTokens, previousResponseId })
-    const body = this.#messages.finish({ ...at.carried, ...tail })
+    const body = this.#messages.finish({ ...carried, ...tail })
     const request: WireRequest = { path: format.path, headers, body, signal }
-    const callIdFor = (index: number): string => `call_${at.entries + 1}_${index + 1}`
+    const callIdFor = (index: number): string => `call_${entries + 1}_${index + 1}`
+    if (!streamed && onDelta === undefined) return format.decode(await transport.send(request), { callIdFor, onDelta })
     const emit = (delta: ModelDelta): void => {
       attempt.hasEmitted = true
       onDelta?.(this.#callIds.inDelta(delta))
     }
-    // Without a reader, nothing is emitted, streamed or not.
+    // Nothing is emitted if nobody reads it.
     const folding = { callIdFor, onDelta: onDelta && emit }
     if (!streamed) return wholeReply(await transport.send(request), format, folding)
     const reply = await streamedReply(transport.stream(request), format, { ...folding, options })
@@ -275,24 +267,17 @@ export class WireSession implements ModelSession {
   }
 }
 
-/** One sending of a request. */
-interface Sending {
-  readonly at: { readonly entries: number; readonly carried: JsonObject }
+interface Asked {
+  readonly constants: RequestConstants
   readonly options: TurnOptions
-  readonly attempt: Attempt
-  readonly streamed: boolean
 }
 
-/** True if the server rejected a request because it was streamed. */
-function isAgainstStreams(error: unknown): error is HarnessError {
-  if (!(error instanceof HarnessError)) return false
-  const isRejection = [400, 404, 405, 415, 422, 501].includes(error.status ?? 0)
-  return isRejection && /\bstream(?:ing|ed|s|_options)?\b/i.test(error.message)
-}
+/** The server does not know the response that a request continues: it has expired, or was never stored. */
+const FORGOTTEN = /previous[_ ]response.*not[_ ]found/is
 
-/** True if the server does not know the response that a request continues: it has expired, or was never stored. */
-function isForgotten(error: unknown): error is HarnessError {
-  return error instanceof HarnessError && /previous[_ ]response.*not[_ ]found/is.test(error.message)
+/** True if the server may have rejected a request because it was streamed. */
+function isAgainstStreams({ status = 0, message }: HarnessError): boolean {
+  return [400, 404, 405, 415, 422, 501].includes(status) && /\bstream(?:ing|ed|s|_options)?\b/i.test(message)
 }
 
 /** The only place where a turn looks at the whole conversation: a plain loop, a nanosecond for each entry. */

@@ -26,21 +26,23 @@ export function settingsOf(settings: ModelSettings, defaults: SharedSettings): S
   }
 }
 
-/** Tokens of a reply that arrives as a whole within the time to its first byte, even from a slow model. */
-const SHORT_REPLY = 16_384
+/** A reply of so few tokens arrives as a whole within the time to its first byte, even from a slow model. */
+const SHORT_REPLY = 4096
+const LONG_REPLY = 16_384
 
 /** The limits of a reply, by the names of the APIs. */
 const LIMITS = ['max_tokens', 'max_completion_tokens', 'max_output_tokens', 'maxOutputTokens']
 
 /**
- * True if the reply may take minutes: the model was asked to reason, or may write a long answer. Such a request is streamed
+ * True if a reply may take minutes: the model was asked to reason, or may write a long answer. Such a request is streamed
  * although nobody reads its deltas, so that it is not given up after the provider has done the work. `fields` are those of
- * the request, with the caller's; `limit` is that of this request.
+ * the request, with the caller's.
  */
-export function mayTakeLong(fields: JsonObject, effort: ModelSettings['reasoningEffort'], limit?: number): boolean {
-  const most = limit ?? Math.max(...LIMITS.map((name) => (typeof fields[name] === 'number' ? fields[name] : 0)))
+export function mayTakeLong(fields: JsonObject, effort: ModelSettings['reasoningEffort']): boolean {
+  const limit = LIMITS.map((name) => fields[name]).find((value) => typeof value === 'number') ?? null
+  if (limit !== null && limit <= SHORT_REPLY) return false
   const { thinking, reasoning, reasoning_effort: word } = fields
-  return most > SHORT_REPLY || isOn(thinking ?? reasoning ?? word ?? effort)
+  return (limit !== null && limit > LONG_REPLY) || isOn(thinking ?? reasoning ?? word ?? effort)
 }
 
 function isOn(reasoning: unknown): boolean {

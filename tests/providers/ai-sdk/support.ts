@@ -87,7 +87,9 @@ export class FakeLanguageModel implements AiSdkLanguageModel {
   }
 
   async doStream(options: never): Promise<object> {
-    const parts = [...((await this.#next(options)) as readonly unknown[])]
+    const answer = await this.#next(options)
+    // A whole reply in place of a stream: its end is all that the model sends.
+    const parts: unknown[] = Array.isArray(answer) ? [...(answer as readonly unknown[])] : [finished()]
     const stream = new ReadableStream<unknown>({
       pull: (controller) => {
         if (parts.length === 0) return controller.close()
