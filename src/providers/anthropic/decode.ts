@@ -88,8 +88,8 @@ function reasoningPart(block: Fields): AssistantPart {
 
 /** Keeps the other fields of the block, such as `caller`. */
 function toolCallPart(block: Fields, call: Call): AssistantPart {
-  const others = without(block, 'type', 'id', 'name', 'input')
-  const part = { type: 'tool_call', name: stringIn(block['name']), ...call } as const
+  const { type, id, name, input, ...others } = block
+  const part = { type: 'tool_call', name: stringIn(name), ...call } as const
   return isFilled(others) ? { ...part, ...native(others) } : part
 }
 
