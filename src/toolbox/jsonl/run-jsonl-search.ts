@@ -31,19 +31,12 @@ const MAX_WARNING_CHARS = 400
 
 /** `jsonl_search`. */
 export async function runJsonlSearch(call: FileCall<JsonlSearchArguments>): Promise<ToolOutcome> {
-  const { query = '', path = '.', timeout } = call.args
   const plan = await planOf(call.args)
-  const cmd = ['builtin-jsonl-search', ...(query === '' ? [] : [`--query=${query}`]), '--', path]
-  const limit = {
-    label: 'jsonl_search',
-    advice: 'narrow the path, or add a query',
-    seconds: timeout,
-    metadata: { cmd },
-  }
+  const limit = { label: 'jsonl_search', advice: 'narrow the path, or add a query', seconds: call.args.timeout }
   return withinTime(call, limit, async (time) => {
     const collector = collectorFor(call, plan, time)
     const scan = await scanAll(call, plan, { collector, time })
-    return outcomeOf(call, plan, { ...scan, collector, cmd })
+    return outcomeOf(call, plan, { ...scan, collector })
   })
 }
 
@@ -102,12 +95,11 @@ async function scanAll(
 async function outcomeOf(
   call: FileCall<JsonlSearchArguments>,
   plan: Plan,
-  { counts, unread, collector, cmd }: Scan & { readonly collector: RowCollector; readonly cmd: readonly string[] },
+  { counts, unread, collector }: Scan & { readonly collector: RowCollector },
 ): Promise<ToolOutcome> {
   const problem = unread.text.slice(0, MAX_WARNING_CHARS)
   const metadata = {
     returncode: problem !== '' ? 2 : counts.rowsMatched > 0 ? 0 : 1,
-    cmd,
     ...(problem !== '' && incomplete(problem)),
     ...(counts.compareWarnings > 0 && { compare_warnings: counts.compareWarnings }),
   }

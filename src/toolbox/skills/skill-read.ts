@@ -1,6 +1,6 @@
 import type { Dirent } from 'node:fs'
 import { readdir } from 'node:fs/promises'
-import { join } from 'node:path'
+import { isAbsolute, join, relative, sep } from 'node:path'
 import type { ToolOutcome } from '../../tools/outcome.js'
 import type { ToolSpec } from '../../tools/spec.js'
 import { characterCount } from '../../util/characters.js'
@@ -43,13 +43,13 @@ export function skillReadTool(skills: readonly Skill[]): ToolSpec {
   })
 }
 
-async function readFromSkill({ skill, args }: SkillCall<SkillReadArguments>): Promise<ToolOutcome> {
+async function readFromSkill({ skill, args, context }: SkillCall<SkillReadArguments>): Promise<ToolOutcome> {
   const { path = SKILL_FILE, max_chars: maxChars = MAX_CHARS } = args
   const text = await readSkillFile(skill.folder, path)
   const excerpt = excerptOf(text, maxChars, 1 / 2)
   const content = [
     `# Skill: ${skill.name}`,
-    `Folder: ${shownPath(skill.folder)}`,
+    ...folderLine(skill.folder, context.root),
     '',
     '## Files',
     ...(await skillTree(skill.folder)),
@@ -63,6 +63,13 @@ async function readFromSkill({ skill, args }: SkillCall<SkillReadArguments>): Pr
     content,
     metadata: { skill: skill.name, path: shownPath(path), ...(excerpt.truncated && cut) },
   }
+}
+
+/** The folder, if it is in the workspace: the model has no use for other paths of the host. */
+function folderLine(folder: string, root: string): readonly string[] {
+  const inside = relative(root, folder)
+  const isInside = !isAbsolute(inside) && inside.split(sep)[0] !== '..'
+  return isInside ? [`Folder: ${shownPath(inside === '' ? '.' : inside.replaceAll(sep, '/'))}`] : []
 }
 
 const MAX_ENTRIES = 200

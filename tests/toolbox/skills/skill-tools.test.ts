@@ -21,7 +21,7 @@ describe('skill_read', () => {
     })
     expect(await callSkill(loaded, 'skill_read', { skill_name: 'demo' })).toEqual({
       ok: true,
-      content: `# Skill: demo\nFolder: ${loaded.dir}/demo\n\n## Files\nSKILL.md\na/z.md\nb.md\n\n## SKILL.md\n${SKILL}`,
+      content: `# Skill: demo\n\n## Files\nSKILL.md\na/z.md\nb.md\n\n## SKILL.md\n${SKILL}`,
       metadata: { skill: 'demo', path: 'SKILL.md' },
     })
     const other = await callSkill(loaded, 'skill_read', { skill_name: 'demo', path: 'a/z.md' })
