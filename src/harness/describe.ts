@@ -51,6 +51,8 @@ export interface ToolDescription {
   readonly server: string | null
   /** The approval of a call by a person; `by_arguments`: decided for each call. */
   readonly approval: 'never' | 'always' | 'by_arguments'
+  /** A policy or a grant can allow calls for which `approval` asks. */
+  readonly approvalCanBeLifted: boolean
   readonly annotations: ToolAnnotations
   /** The resources that its code can touch, as declared by its author; null if undeclared, which means anything. */
   readonly reach: ToolReach | null
@@ -121,7 +123,8 @@ function toolDescription(
   const approval = typeof requiresApproval === 'function' ? 'by_arguments' : requiresApproval ? 'always' : 'never'
   const from = server !== null ? 'server' : isOwn ? 'own' : 'package'
   const sandbox = tool.sandbox === 'harness' ? mode : (tool.sandbox ?? null)
-  return { name, description, from, server, approval, annotations, reach, sandbox, timeoutMs }
+  const approvalCanBeLifted = requiresApproval !== 'always'
+  return { name, description, from, server, approval, approvalCanBeLifted, annotations, reach, sandbox, timeoutMs }
 }
 
 function textOf(described: Omit<HarnessDescription, 'toString'>): string {

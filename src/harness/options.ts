@@ -104,7 +104,7 @@ export interface HarnessOptions<Output = string, Deps = unknown> extends BudgetO
   readonly toolExecution?: 'auto' | 'sequential' | undefined
   readonly hooks?: readonly Hook[] | undefined
   /**
-   * Extensions, made by `defineExtension`: features as values. Their hooks and wraps come after the harness's own, in this
+   * Extensions, made by `defineExtension`, and tools: features as values. Their hooks and wraps come after the harness's own, in this
    * order. Each name is unique. `close()` of the harness closes them. Default: none.
    */
   readonly use?: readonly Extension<never>[] | undefined

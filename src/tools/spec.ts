@@ -19,8 +19,11 @@ export interface ToolSpec<in Deps = unknown> {
   /** JSON Schema of the arguments, an object schema; arguments are checked against it before `call`. */
   readonly parameters: JsonSchema
   readonly annotations?: ToolAnnotations | undefined
-  /** A barrier inside a batch: what comes before it ends first, what comes after it waits. Default false. */
-  readonly sequential?: boolean | undefined
+  /**
+   * A barrier inside a batch: calls before it end first, and calls after it wait. `alone`: a call that is not the only one of its
+   * reply is refused, and the model can call the tool again. Default false.
+   */
+  readonly sequential?: boolean | 'alone' | undefined
   /**
    * True if a person must agree to a call; as a function, decided from the parsed arguments. A policy may decide otherwise;
    * `always`: it can only deny. Default false.

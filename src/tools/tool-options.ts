@@ -88,7 +88,7 @@ const OPTIONS = object<ToolOptions<Schema>>(
     annotations: optional(
       partial<ToolAnnotations>({ readOnly: boolean, destructive: boolean, idempotent: boolean, openWorld: boolean }),
     ),
-    sequential: optional(boolean),
+    sequential: optional(oneOf(true, false, 'alone')),
     requiresApproval: optional(
       either(boolean, oneOf('always'), functionOf<Exclude<ApprovalRule, boolean | 'always'>>()),
     ),

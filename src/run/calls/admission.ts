@@ -15,7 +15,7 @@ import type { PolicyDecision } from '../extension/policy.js'
 import type { ApprovalAnswer } from '../machine/answers.js'
 import type { BatchCall } from '../machine/batch-call.js'
 import { askBeforeCall } from './call-hooks.js'
-import { cancelledByHook, denied, unknownTool } from './outcomes.js'
+import { cancelledByHook, denied, notAlone, unknownTool } from './outcomes.js'
 import { flowsIn } from '../../contracts/flows.js'
 
 /** A call on its way to its run. */
@@ -84,6 +84,7 @@ async function guards({ context }: Admitting, admission: Admission): Promise<Adm
 function usable(run: Admitting, admission: Admission): Admission | Promise<Admission> {
   const { call, spec, checked } = admission
   if (spec === undefined) return { ...admission, outcome: unknownTool(call.name, run.frozen.tools.keys()) }
+  if (spec.sequential === 'alone' && batchOf(run.context).length > 1) return { ...admission, outcome: notAlone(spec) }
   if (checked === undefined) return checkedAgain(run, admission, spec)
   return checked.ok ? admission : { ...admission, outcome: checked.outcome }
 }

@@ -80,7 +80,7 @@ export class ToolBatchExecutor {
 
   #isAlone({ name }: BatchCall): boolean {
     const { frozen } = this.#calls
-    return frozen.sequential || frozen.tools.get(name)?.sequential === true
+    return frozen.sequential || (frozen.tools.get(name)?.sequential ?? false) !== false
   }
 
   #isOpenBefore([first]: readonly Admission[]): boolean {

@@ -1,5 +1,6 @@
 import type { ToolOutcome } from '../../tools/outcome.js'
 import { outcomeOf } from '../../tools/result.js'
+import type { ToolSpec } from '../../tools/spec.js'
 import { didYouMean } from '../../util/suggest.js'
 import type { PolicyDecision } from '../extension/policy.js'
 import type { DeclinedAnswer } from '../machine/answers.js'
@@ -30,6 +31,11 @@ export const CANCELLED: ToolOutcome = {
 export function timedOut(toolName: string, timeoutMs: number): ToolOutcome {
   const content = `\`${toolName}\` had not ended after ${timeoutMs} ms and was stopped. Its outcome is unknown.`
   return { kind: 'failed', errorType: 'Timeout', content, retry: false, metadata: { tool: toolName } }
+}
+
+export function notAlone({ name }: ToolSpec): ToolOutcome {
+  const content = `\`${name}\` was not run: it has to be the only call of a reply. Call it again, alone.`
+  return { kind: 'failed', errorType: 'NotAlone', content, retry: true, metadata: { tool: name } }
 }
 
 export function unknownTool(name: string, known: Iterable<string>): ToolOutcome {

@@ -1,4 +1,6 @@
 import { HarnessError, messageOf } from '../../contracts/errors.js'
+import type { ToolSpec } from '../../tools/spec.js'
+import { isObject } from '../../util/json.js'
 import { withoutUndefined } from '../../util/shape.js'
 import { HookSet } from '../hooks/hooks.js'
 import type { HookEvent } from '../hooks/hook-events.js'
@@ -63,12 +65,17 @@ export class SeamSet {
   }
 }
 
-/** Refuses a value in `use` that is no extension. */
+/** Refuses a value in `use` that is no extension. A tool is an extension with this tool. */
 export function checkedExtensions(use: readonly Extension<never>[]): readonly Extension[] {
-  return (use as readonly unknown[]).map((extension) => {
+  return (use as readonly unknown[]).map((given) => {
+    const extension = isTool(given) ? { name: given.name, tools: [given] } : given
     checkExtension(extension)
     return extension
   })
+}
+
+function isTool(value: unknown): value is ToolSpec {
+  return isObject(value) && typeof value['call'] === 'function' && isObject(value['parameters'])
 }
 
 function checkNames(layers: readonly (SeamOptions | Extension)[]): void {

@@ -1,0 +1,170 @@
+import { defineExtension, defineTool, ToolResult } from '../../index.js'
+import type { Extension, JsonSchema, JsonValue, RunMembers, ToolSpec, TranscriptEntry } from '../../index.js'
+import { isObject, parseJson } from '../../util/json.js'
+import { failed } from './ask-user.js'
+import { changedTasks, incompleteTasks, taskSummary, taskText, writtenTasks } from './task-list.js'
+import type { Task, TaskChange, WrittenTask } from './task-list.js'
+
+/** Name of the extension, under which the list is recorded. */
+export const TASKS = 'tasks'
+
+const STATUS: JsonSchema = { enum: ['pending', 'in_progress', 'completed'] }
+const TEXT: JsonSchema = { type: 'string', minLength: 1 }
+const FIELDS = {
+  content: TEXT,
+  status: STATUS,
+  activeForm: { ...TEXT, description: 'While it is done: `Running tests`.' },
+}
+
+const WRITE = object({ tasks: { type: 'array', items: object({ id: TEXT, ...FIELDS }, Object.keys(FIELDS)) } }, [
+  'tasks',
+])
+const UPDATE = object({ id: TEXT, ...FIELDS }, ['id'])
+const COMPLETE = object({ id: TEXT }, ['id'])
+
+function object(properties: Readonly<Record<string, JsonSchema>>, required: readonly string[] = []): JsonSchema {
+  return { type: 'object', properties, required: [...required], additionalProperties: false }
+}
+
+/**
+ * An extension with the task list of a conversation: the tools `task_write`, `task_update`, `task_complete` and `task_check`, and a
+ * notice that shows the list to the model when it has changed. The list is in the log, and in `tasks` of the snapshot.
+ */
+export function tasks(): Extension {
+  return defineExtension({
+    name: TASKS,
+    forRun: ({ recorded, record }) => {
+      const list = new TaskList(recorded.at(-1), (value) => record({ tasks: value.map((task) => ({ ...task })) }))
+      return membersOf(list)
+    },
+  })
+}
+
+/** The list in a recorded value. */
+export function tasksIn(value: JsonValue | undefined): readonly Task[] {
+  const found = isObject(value) ? value['tasks'] : undefined
+  return Array.isArray(found) ? (found as unknown as readonly Task[]) : []
+}
+
+/** The task list of one run. It begins with that of the conversation. */
+class TaskList {
+  readonly #store: (tasks: readonly Task[]) => Promise<void>
+  #tasks: readonly Task[]
+  #isKnown: boolean
+
+  constructor(recorded: JsonValue | undefined, store: (tasks: readonly Task[]) => Promise<void>) {
+    this.#tasks = tasksIn(recorded)
+    this.#isKnown = recorded !== undefined
+    this.#store = store
+  }
+
+  get tasks(): readonly Task[] {
+    return this.#tasks
+  }
+
+  async change(tasks: readonly Task[]): Promise<void> {
+    await this.#store(tasks)
+    this.#tasks = tasks
+    this.#isKnown = true
+  }
+
+  /** Takes over the list of the earlier runs of the conversation, once. */
+  async begin(transcript: readonly TranscriptEntry[]): Promise<void> {
+    if (this.#isKnown) return
+    this.#isKnown = true
+    const earlier = earlierTasks(transcript)
+    if (earlier.length > 0) await this.change(earlier)
+  }
+}
+
+/** The list after the last call of a task tool. */
+function earlierTasks(transcript: readonly TranscriptEntry[]): readonly Task[] {
+  for (const entry of transcript.toReversed()) {
+    if (entry.role !== 'tool' || entry.isError || !CHANGING.has(entry.name) || typeof entry.content !== 'string')
+      continue
+    const envelope = parseJson(entry.content)
+    return envelope.ok && isObject(envelope.value) ? tasksIn(envelope.value['metadata'] as JsonValue) : []
+  }
+  return []
+}
+
+const CHANGING: ReadonlySet<string> = new Set(['task_write', 'task_update', 'task_complete'])
+
+function membersOf(list: TaskList): RunMembers {
+  return {
+    tools: [writeTool(list), updateTool(list), completeTool(list), checkTool(list)],
+    async notices({ transcript }) {
+      await list.begin(transcript)
+      return list.tasks.length === 0 ? [] : [{ name: TASKS, text: taskText(list.tasks) }]
+    },
+  }
+}
+
+function writeTool(list: TaskList): ToolSpec {
+  return defineTool({
+    ...{ name: 'task_write', parameters: WRITE, sequential: true, annotations: INNER },
+    description: 'Replace the task list. Use it for work of several steps; at most one task is in progress.',
+    handler: async (args) => {
+      const written = (args as unknown as { readonly tasks: readonly WrittenTask[] }).tasks
+      if (written.filter(({ status }) => status === 'in_progress').length > 1)
+        return failed('At most one task can be `in_progress`. The list has not changed.')
+      await list.change(writtenTasks(written, list.tasks))
+      return changed(list)
+    },
+  })
+}
+
+function updateTool(list: TaskList): ToolSpec {
+  return defineTool({
+    ...{ name: 'task_update', parameters: UPDATE, sequential: true, annotations: INNER },
+    description: 'Change the text or the status of one task.',
+    handler: (args) => {
+      const { id, ...change } = args as unknown as TaskChange & { readonly id: string }
+      if (Object.keys(change).length === 0)
+        return failed('Expected at least one of `content`, `status` and `activeForm`.')
+      return update(list, id, change)
+    },
+  })
+}
+
+function completeTool(list: TaskList): ToolSpec {
+  return defineTool({
+    ...{ name: 'task_complete', parameters: COMPLETE, sequential: true, annotations: INNER },
+    description: 'Mark one task as completed.',
+    handler: (args) => update(list, String(args['id']), { status: 'completed' }),
+  })
+}
+
+function checkTool(list: TaskList): ToolSpec {
+  return defineTool({
+    ...{ name: 'task_check', parameters: object({}), sequential: true, annotations: { ...INNER, readOnly: true } },
+    description: 'Read the task list and what is left of it.',
+    handler: () => {
+      const summary = taskSummary(list.tasks)
+      const incomplete = incompleteTasks(list.tasks)
+      const content = `${taskText(list.tasks)}\n${summary.completed} of ${summary.total} completed.`
+      return new ToolResult({ content, metadata: { tasks: list.tasks, summary, incomplete_tasks: incomplete } })
+    },
+  })
+}
+
+/** They change nothing but the list. */
+const INNER = { destructive: false, openWorld: false } as const
+
+async function update(list: TaskList, id: string, change: TaskChange): Promise<ToolResult> {
+  const next = changedTasks(list.tasks, id, change)
+  if (next === null) {
+    const known = list.tasks.map((task) => `${task.id} (${task.status})`).join(', ')
+    return failed(`There is no task \`${id}\`. ${known === '' ? 'The list is empty.' : `There are: ${known}.`}`)
+  }
+  await list.change(next)
+  return changed(list)
+}
+
+function changed({ tasks: list }: TaskList): ToolResult {
+  const { completed, total } = taskSummary(list)
+  return new ToolResult({
+    content: `The task list is stored: ${completed} of ${total} completed.`,
+    metadata: { tasks: list },
+  })
+}
