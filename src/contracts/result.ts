@@ -220,6 +220,8 @@ export interface CallDecision {
   /** Name of the rule that decided, if the policy gives one. */
   readonly rule: string | null
   readonly reason: string | null
+  /** Names of the other extensions whose policies ask too; absent if there are none. */
+  readonly alsoAsked?: readonly string[]
 }
 
 /** A run's state as one JSON document: store it, send it, pass it to `resume` or as `history`. Its inside is not an API. */

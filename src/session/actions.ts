@@ -2,6 +2,7 @@ import { HarnessError } from '../index.js'
 import type { Answer, JsonObject } from '../index.js'
 import type { Conversation } from './conversation.js'
 import { SessionError } from './errors.js'
+import type { ChatAnswer } from './grants.js'
 import { textOfRun } from './play-run.js'
 import { readBy } from './thread/reduce-chat.js'
 import type { NewThreadEvent, QueueItem } from './thread/thread-events.js'
@@ -10,6 +11,12 @@ export type WhenBusy = 'queue' | 'steer' | 'decline' | 'reject'
 
 /** A message as it is stored. */
 export type SentItem = Omit<QueueItem, 'at'>
+
+/** A change of a thread that begins nothing. */
+export type ThreadChange = Extract<
+  NewThreadEvent,
+  { kind: 'setting_changed' | 'title_changed' | 'tags_changed' | 'grant_removed' }
+>
 
 export type SentStatus = 'started' | 'queued' | 'steered'
 
@@ -77,13 +84,13 @@ export class Actions {
   }
 
   /** Settles the items that wait; resolves when the answers are stored. */
-  async answer(answers: readonly Answer[]): Promise<readonly AnswerStatus[]> {
+  async answer(answers: readonly ChatAnswer[]): Promise<readonly AnswerStatus[]> {
     const talk = this.#conversation
     const waiting = new Set(talk.pending.map(({ callId }) => callId))
     const accepted = talk.phase === 'waiting' ? answers.filter(({ callId }) => waiting.has(callId)) : []
     if (accepted.length > 0) {
       try {
-        await talk.resume(accepted)
+        await this.#resume(accepted)
       } catch (error) {
         if (!(error instanceof HarnessError) || error.code !== 'invalid_state') throw error
         // Another process was first.
@@ -95,6 +102,22 @@ export class Actions {
       callId: answer.callId,
       status: accepted.includes(answer) ? 'accepted' : 'stale',
     }))
+  }
+
+  /** Continues the run. Permissions that the answers give are stored, and release other items that wait for them. */
+  async #resume(answers: readonly ChatAnswer[]): Promise<void> {
+    const talk = this.#conversation
+    const describe = (): ReturnType<Conversation['tools']> => talk.tools()
+    const grants = await talk.grants.of(answers, talk.pending, describe)
+    const own = answers.map(({ remember: _, ...answer }): Answer => answer)
+    if (grants.length === 0) return talk.resume(own)
+    const others = talk.pending.filter(({ callId }) => !answers.some((answer) => answer.callId === callId))
+    const released = await talk.grants.released(others, grants, describe)
+    await talk.grants.during(grants, async () => {
+      await talk.resume([...own, ...released])
+      const by = answers.find((answer) => answer.by !== undefined)?.by ?? null
+      await talk.append(...grants.map((grant): NewThreadEvent => ({ kind: 'grant_added', grant, by })))
+    })
   }
 
   /** Removes messages from the queue; gives them. */
@@ -114,9 +137,7 @@ export class Actions {
     await talk.beginNext()
   }
 
-  async change(
-    event: Extract<NewThreadEvent, { kind: 'setting_changed' | 'title_changed' | 'tags_changed' }>,
-  ): Promise<void> {
+  async change(event: ThreadChange): Promise<void> {
     await this.#conversation.append(event)
   }
 

@@ -1,6 +1,6 @@
-import type { Answer, JsonObject, LogStore, ModelRef, PendingItem, Prompt } from '../index.js'
+import type { JsonObject, LogStore, ModelRef, PendingItem, Prompt } from '../index.js'
 import { Actions, jsonOf, settleKnown } from './actions.js'
-import type { AnswerStatus, CancelQueue, SentItem, SentStatus, WhenBusy } from './actions.js'
+import type { AnswerStatus, CancelQueue, SentItem, SentStatus, ThreadChange, WhenBusy } from './actions.js'
 import { ChatQueue } from './chat-queue.js'
 import { messageContent } from './content.js'
 import type { ContentLimits } from './content.js'
@@ -11,11 +11,12 @@ import type { ChatEvent } from './thread/cursor.js'
 import { SessionError } from './errors.js'
 import type { EventsOptions } from './feed.js'
 import { Follower } from './follower.js'
+import type { ChatAnswer } from './grants.js'
 import type { Modes, OutputOf } from './options.js'
 import { PostOffice } from './post-office.js'
 import type { PostedAction } from './post-office.js'
 import type { ChatSnapshot } from './thread/reduce-chat.js'
-import type { NewThreadEvent, QueueItem } from './thread/thread-events.js'
+import type { Grant, QueueItem } from './thread/thread-events.js'
 
 export interface SendOptions<Mode extends string = string> {
   /** The mode of this message alone. Default: the thread's. */
@@ -148,7 +149,10 @@ export class Chat<M extends Modes = Modes> {
   }
 
   /** Answers pending items. Resolves when the answers are stored; rejects, and changes nothing, if one is invalid. */
-  async answer(answers: readonly Answer[], { by }: { readonly by?: string } = {}): Promise<readonly AnswerStatus[]> {
+  async answer(
+    answers: readonly ChatAnswer[],
+    { by }: { readonly by?: string } = {},
+  ): Promise<readonly AnswerStatus[]> {
     const signed = answers.map((answer) => (by === undefined ? answer : { by, ...answer }))
     // Answers that come while the others are dealt with are for the next pause.
     if (this.#talk.openRun !== null && this.#talk.phase === 'running') await this.#talk.openRun.over
@@ -186,6 +190,16 @@ export class Chat<M extends Modes = Modes> {
     const changes = jsonOf(settings)
     await this.#setup.checkSettings({ ...this.#talk.state.settings, ...changes })
     await this.#change({ kind: 'setting_changed', settings: changes })
+  }
+
+  /** Permissions that people gave by answers with `remember`. */
+  get grants(): readonly Grant[] {
+    return this.#talk.state.grants
+  }
+
+  /** Takes a permission back, from the next call on. */
+  async revoke(grantId: string, { by }: { readonly by?: string } = {}): Promise<void> {
+    await this.#change({ kind: 'grant_removed', grantId, by: by ?? null })
   }
 
   async rename(title: string): Promise<void> {
@@ -275,9 +289,7 @@ export class Chat<M extends Modes = Modes> {
     return (outcome?.removed as readonly QueueItem[] | undefined) ?? []
   }
 
-  #change(
-    event: Extract<NewThreadEvent, { kind: 'setting_changed' | 'title_changed' | 'tags_changed' }>,
-  ): Promise<unknown> {
+  #change(event: ThreadChange): Promise<unknown> {
     return this.#owned(() => this.#actions.change(event), { action: 'change', event: jsonOf(event) })
   }
 
@@ -363,10 +375,10 @@ interface PostedFields {
   readonly action: string
   readonly item: SentItem
   readonly whenBusy: WhenBusy
-  readonly answers: readonly Answer[]
+  readonly answers: readonly ChatAnswer[]
   readonly queue: CancelQueue
   readonly messageIds: readonly string[]
-  readonly event: Extract<NewThreadEvent, { kind: 'setting_changed' | 'title_changed' | 'tags_changed' }>
+  readonly event: ThreadChange
   readonly runId?: string | null
 }
 

@@ -1,12 +1,16 @@
 import { HarnessError } from '../index.js'
-import type { Answer, Extension, HarnessStream, LogStore, PendingItem, RunEvent, StreamEvent } from '../index.js'
+import type { Answer, HarnessDescription, HarnessStream, PendingItem, RunEvent, StreamEvent } from '../index.js'
+import type { PolicyExtension } from '../policy/index.js'
 import { storedEvents } from './thread/cursor.js'
 import { SessionError } from './errors.js'
 import { Feed } from './feed.js'
-import type { Modes } from './options.js'
+import { Grants } from './grants.js'
 import { playRun, runIdOf, textOfRun } from './play-run.js'
 import type { RunOutcome } from './play-run.js'
+import { RunStarter } from './run-starter.js'
+import type { RunMeans, RunStarterSetup } from './run-starter.js'
 import { SteeringPort } from './steering-port.js'
+import type { PlanOutcome } from './tools/submit-plan.js'
 import { MessageEnds } from './message-ends.js'
 import type { MessageOutcome } from './message-ends.js'
 import type { NewThreadEvent, QueueItem, ThreadEvent } from './thread/thread-events.js'
@@ -17,12 +21,9 @@ import type { ChatRun } from './thread/reduce-chat.js'
 
 export type ChatPhase = 'idle' | 'running' | 'waiting' | 'cancelling' | 'interrupted'
 
-export interface ConversationSetup {
-  readonly log: LogStore
+export interface ConversationSetup extends RunStarterSetup {
   readonly threadId: string
-  readonly modes: Modes
-  readonly defaultMode: string
-  readonly use: readonly Extension<never>[]
+  readonly policy: PolicyExtension | null
 }
 
 /** A run in progress in this process. */
@@ -36,6 +37,8 @@ interface OpenRun {
   readonly over: Promise<void>
   /** The queue continues although the run was cancelled. */
   continues: boolean
+  /** The answer to a plan stopped it. */
+  plan: PlanOutcome | null
 }
 
 /** Time without work after which the claim on an idle thread is released, in ms. */
@@ -49,7 +52,10 @@ export class Conversation {
   readonly feed = new Feed()
   /** The ends of the messages, for their senders. */
   readonly ends = new MessageEnds()
+  /** The permissions that people gave. */
+  readonly grants: Grants
   readonly #setup: ConversationSetup
+  readonly #starter: RunStarter
   readonly #writer: ThreadWriter
   readonly #ids = new Set<string>()
   /** Posts of other processes that have been dealt with. */
@@ -63,6 +69,8 @@ export class Conversation {
 
   constructor(setup: ConversationSetup) {
     this.#setup = setup
+    this.grants = new Grants(setup.policy, () => this.state.grants)
+    this.#starter = new RunStarter(setup, this.grants)
     this.#writer = new ThreadWriter(setup.log, setup.threadId, () => this.#lost())
   }
 
@@ -166,15 +174,23 @@ export class Conversation {
     const model = item.model ?? state.models[mode] ?? null
     const runId = runIdOf(threadId, item.messageId)
     await this.append(...events, { kind: 'run_begun', runId, messageIds: [item.messageId], mode, model })
-    void this.#launch((run, options) => this.#beginRun(run, options)).catch(() => undefined)
+    void this.#launch((run, options) => this.#starter.begin(run, this.state, options)).catch(() => undefined)
   }
 
   /** Continues an interrupted run; one that has stored nothing is begun again. */
   recover(): void {
     const isNew = this.lastRun?.seq === 0
     void this.#launch((run, options) =>
-      isNew ? this.#beginRun(run, options) : this.#harnessOf(run).streamRecover(run.runId, options),
+      isNew
+        ? this.#starter.begin(run, this.state, options)
+        : this.#starter.harnessOf(run).streamRecover(run.runId, options),
     ).catch(() => undefined)
+  }
+
+  /** The tools of the latest run. */
+  async tools(): Promise<HarnessDescription['tools']> {
+    const { run } = this.state
+    return run === null ? [] : (await this.#starter.harnessOf(run).describe()).tools
   }
 
   /** Continues a paused run with answers. Rejects if they are refused; then the run stays paused. */
@@ -187,7 +203,9 @@ export class Conversation {
         if (ids.size === 0) resolve()
       })
     })
-    const outcome = this.#launch((run, options) => this.#harnessOf(run).streamResume(run.runId, answers, options))
+    const outcome = this.#launch((run, options) =>
+      this.#starter.harnessOf(run).streamResume(run.runId, answers, options),
+    )
     await Promise.race([stored, outcome]).finally(stop)
   }
 
@@ -210,7 +228,7 @@ export class Conversation {
     if (run === null || this.#open !== null || this.phase === 'idle') return
     // The message of a run that has stored nothing goes back to the queue.
     const hasBegun = this.lastRun?.seq !== 0
-    if (hasBegun) await this.#harnessOf(run).cancel(run.runId, { log: this.#setup.log })
+    if (hasBegun) await this.#starter.harnessOf(run).cancel(run.runId, { log: this.#setup.log })
     await this.load()
     await this.#ended(run, { end: { status: 'cancelled', runId: run.runId, text: textOfRun(this.lastRun) }, hasBegun })
   }
@@ -239,21 +257,6 @@ export class Conversation {
     await this.#writer.release()
   }
 
-  #harnessOf({ mode }: ThreadRun): Modes[string] {
-    const { modes, defaultMode } = this.#setup
-    const harness = modes[mode] ?? modes[defaultMode]
-    if (harness === undefined) throw new SessionError('unknown_mode', `There is no mode \`${mode}\`.`)
-    return harness
-  }
-
-  #beginRun(run: ThreadRun, options: RunMeans): HarnessStream<unknown> {
-    const { history, resourceId, threadId } = this.state
-    const [item] = run.items
-    const metadata = { ...item?.metadata, conversation_id: threadId, ...(resourceId !== null && { resourceId }) }
-    const content = run.items.flatMap((each) => each.content)
-    return this.#harnessOf(run).stream(content, { ...options, runId: run.runId, history, metadata })
-  }
-
   /** Rejects if the run could not begin or continue; then nothing of it is stored. */
   #launch(start: (run: ThreadRun, options: RunMeans) => HarnessStream<unknown>): Promise<void> {
     const { run, steering } = this.state
@@ -262,9 +265,6 @@ export class Conversation {
     const read = readBy(this.lastRun)
     for (const item of steering) if (!read.has(item.messageId)) port.push(item)
     const abort = new AbortController()
-    const { log, use } = this.#setup
-    const model = run.model ?? undefined
-    const options: RunMeans = { log, input: port, signal: abort.signal, includeSubagents: false, use, model }
     const from = this.feed.place.run
     let markStarted = (): void => undefined
     const started = new Promise<void>((resolve) => (markStarted = resolve))
@@ -272,13 +272,18 @@ export class Conversation {
       this.pass(event)
       if (event.durable) markStarted()
     }
-    const ending = playRun(() => start(run, options), { onEvent, text: () => textOfRun(this.lastRun) })
+    const onPlan = (plan: PlanOutcome): void => {
+      if (this.#open !== null) this.#open.plan = plan
+    }
+    const stretch = { run, port, abort, shown: this.lastRun, onPlan }
+    const begin = async (): Promise<HarnessStream<unknown>> => start(run, await this.#starter.means(stretch))
+    const ending = playRun(begin, { onEvent, text: () => textOfRun(this.lastRun) })
     const over = ending.then(async ({ end, error }) => {
       markStarted()
       const hasBegun = this.feed.place.run > from
       await this.#exclusiveEnd(() => this.#ended(run, { end: { ...end, runId: run.runId }, hasBegun, error }))
     })
-    this.#open = { run, port, abort, started, over, continues: false }
+    this.#open = { run, port, abort, started, over, continues: false, plan: null }
     return ending.then(({ error }) => {
       if (error !== undefined && this.feed.place.run === from) throw error
     })
@@ -300,11 +305,11 @@ export class Conversation {
     run: ThreadRun,
     { end, error, hasBegun = true }: RunOutcome & { readonly hasBegun?: boolean },
   ): Promise<void> {
-    const goesOn = this.#open?.continues ?? false
+    const { continues: goesOn = false, plan = null } = this.#open ?? {}
     this.#open = null
     if (end.status === 'left') {
-      this.settleAll(run, end)
-      return
+      if (plan === null || this.#isClosed || !this.#writer.isOwner) return this.settleAll(run, end)
+      return this.#afterPlan(run, plan)
     }
     // Answers were refused: the run is still paused, and their sender knows why.
     if (!hasBegun && this.lastRun?.status === 'paused') return
@@ -323,6 +328,13 @@ export class Conversation {
     this.settleAll(run, error === undefined ? end : { ...end, error })
     if (events.length > 0) await this.append(...events)
     if (!this.#isClosed) await this.beginNext()
+  }
+
+  /** The same run continues in the mode of its plan, or ends. */
+  async #afterPlan({ runId }: ThreadRun, { mode }: PlanOutcome): Promise<void> {
+    if (mode === null || this.#isCancelling) return this.cancelStored()
+    await this.append({ kind: 'mode_handed_over', runId, mode })
+    this.recover()
   }
 
   /** Ids of the steering messages that the latest run has not read. */
@@ -385,6 +397,3 @@ export class Conversation {
     return this.#writer.takePosts()
   }
 }
-
-/** Options that every stretch of a run has. */
-type RunMeans = NonNullable<Parameters<Modes[string]['streamRecover']>[1]>

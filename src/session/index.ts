@@ -24,3 +24,14 @@ export type {
   ThreadEventOf,
   ThreadPayloads,
 } from './thread/thread-events.js'
+export type { Grant } from './thread/thread-events.js'
+export type { ChatAnswer } from './grants.js'
+export { askUser } from './tools/ask-user.js'
+export type { QuestionOption, UserQuestion } from './tools/ask-user.js'
+export { submitPlan } from './tools/submit-plan.js'
+export type { PlanAnswer, SubmittedPlan } from './tools/submit-plan.js'
+export { tasks } from './tools/tasks.js'
+export type { Task, TaskStatus } from './tools/task-list.js'
+export { requestAccess } from './tools/request-access.js'
+export type { AccessAnswer, AccessRequest } from './tools/request-access.js'
+export type { ChatCallAnswer } from './thread/reduce-chat.js'

@@ -1,14 +1,18 @@
 import type {
   Answer,
   Extension,
+  HarnessDescription,
   HarnessStream,
   JsonObject,
   LogStore,
+  Model,
+  ModelRef,
   Prompt,
   ResumeOptions,
   RunOptions,
   Schema,
 } from '../index.js'
+import type { PolicyExtension } from '../policy/index.js'
 import { memoryLog } from '../index.js'
 import type { ArgumentIssue, JsonSchema } from '../index.js'
 import { invalidOptions, parse } from '../contracts/parse.js'
@@ -17,7 +21,7 @@ import { schemaProblems } from '../schema/schema-check.js'
 import { isStandardSchema, jsonSchemaOf, parseTyped } from '../schema/schema.js'
 import type { StandardSchema } from '../schema/schema.js'
 import { isObject } from '../util/json.js'
-import { having, integer, leaf, list, partial, record, string } from '../util/shape.js'
+import { functionOf, having, integer, leaf, list, partial, record, string } from '../util/shape.js'
 import type { ContentLimits } from './content.js'
 import { SessionError } from './errors.js'
 
@@ -27,6 +31,7 @@ export interface ModeHarness<Output = unknown> {
   streamResume(runId: string, answers: readonly Answer[], options?: ResumeOptions): HarnessStream<Output>
   streamRecover(runId: string, options?: ResumeOptions): HarnessStream<Output>
   cancel(runId: string, options?: Pick<RunOptions, 'log'>): Promise<boolean>
+  describe(): Promise<HarnessDescription>
 }
 
 /** Harnesses by the name of their mode. */
@@ -60,6 +65,13 @@ export interface SessionsOptions<M extends Modes = Modes> {
   /** Extensions for every run, outside those of the harness. Default: none. */
   readonly use?: readonly Extension<never>[] | undefined
   readonly limits?: SessionLimits | undefined
+  /**
+   * The policy of every run. Answers with `remember` add grants to its rules, for the thread. Default: none; grants then apply
+   * to tools with `requiresApproval: true`.
+   */
+  readonly policy?: PolicyExtension | undefined
+  /** The model for a reference. Default: that of the harness for it. */
+  readonly resolveModel?: ((reference: ModelRef) => Model | Promise<Model>) | undefined
 }
 
 /** The options with their defaults. */
@@ -71,6 +83,8 @@ export interface SessionsConfig<M extends Modes> {
   readonly content: ContentLimits
   readonly maxQueued: number
   readonly checkSettings: (settings: JsonObject) => Promise<JsonObject>
+  readonly policy: PolicyExtension | null
+  readonly resolveModel: ((reference: ModelRef) => Model | Promise<Model>) | null
 }
 
 const MiB = 1024 * 1024
@@ -81,6 +95,8 @@ const SHAPE = partial<SessionsOptions>({
   harness: having<ModeHarness>('a `Harness`', 'stream', 'streamResume', 'streamRecover', 'cancel'),
   settings: leaf<Schema>('a schema', (value) => typeof value === 'object' && value !== null),
   use: list(leaf<Extension<never>>('an extension, made by `defineExtension`', isObject)),
+  policy: leaf<PolicyExtension>('a policy, made by `policy` of `thinharness/policy`', isPolicy),
+  resolveModel: functionOf<NonNullable<SessionsOptions['resolveModel']>>(),
   limits: partial<SessionLimits>({ queuedMessages: integer(0), fileBytes: integer(0), files: integer(0) }),
 })
 
@@ -107,6 +123,8 @@ export function resolveOptions<M extends Modes>(options: SessionsOptions<M>): Se
     ...{ log, modes, defaultMode, use },
     content: { fileBytes: limits.fileBytes ?? 10 * MiB, files: limits.files ?? 20 },
     maxQueued: limits.queuedMessages ?? 100,
+    policy: rest.policy ?? null,
+    resolveModel: rest.resolveModel ?? null,
     checkSettings: settings === undefined ? (each) => Promise.resolve(each) : settingsCheck(settings),
   }
 }
@@ -136,4 +154,8 @@ async function documentProblems(document: JsonSchema, settings: JsonObject): Pro
   const problems = await schemaProblems(document, settings)
   if (problems.kind === 'broken') throw invalidOptions(`\`settings\` of \`Sessions\`: ${problems.message}`)
   return problems.kind === 'invalid' ? issuesOf(problems.findings, settings, document) : []
+}
+
+function isPolicy(value: unknown): boolean {
+  return isObject(value) && typeof value['extend'] === 'function'
 }

@@ -12,11 +12,11 @@ export interface RunOutcome {
 
 /** Reads a run to its pause or end, whatever its readers do. Does not reject. `text`: that of its last reply. */
 export async function playRun(
-  start: () => HarnessStream<unknown>,
+  start: () => Promise<HarnessStream<unknown>>,
   { onEvent, text }: { readonly onEvent: (event: StreamEvent) => void; readonly text: () => string },
 ): Promise<RunOutcome> {
   try {
-    const stream = start()
+    const stream = await start()
     const { runId } = stream
     const read = async (): Promise<void> => {
       for await (const events of stream.batches()) for (const event of events) if (event.runId === runId) onEvent(event)

@@ -201,8 +201,8 @@ export class Threads<M extends Modes = Modes> {
   }
 
   async #open(threadId: string): Promise<Chat<M> | null> {
-    const { log, modes, defaultMode, use, content, maxQueued, checkSettings } = this.#config
-    const conversation = new Conversation({ log, threadId, modes, defaultMode, use })
+    const { log, modes, content, maxQueued, checkSettings } = this.#config
+    const conversation = new Conversation({ ...this.#config, threadId })
     if (!(await conversation.load())) return null
     const chat = new Chat<M>({ log, conversation, modes, limits: content, maxQueued, checkSettings })
     await chat.attach()

@@ -230,8 +230,8 @@ function approvalOf({ callId, answers }: BatchCall): ApprovalAnswer | null {
 }
 
 /** A decision as events keep it. */
-export function recordedDecision({ decision, extension, rule, reason }: CallDecision): CallDecision {
-  return { decision, extension, rule, reason }
+export function recordedDecision({ decision, extension, rule, reason, alsoAsked }: CallDecision): CallDecision {
+  return { decision, extension, rule, reason, ...(alsoAsked !== undefined && { alsoAsked }) }
 }
 
 function askedOf({ runId, metadata }: RunContext, { callId }: BatchCall): ApprovalContext {

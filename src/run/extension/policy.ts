@@ -82,7 +82,9 @@ export async function decisionOf(
 }
 
 function stricter(first: PolicyDecision | null, second: PolicyDecision): PolicyDecision {
-  return first === null || STRICTNESS[second.decision] > STRICTNESS[first.decision] ? second : first
+  if (first === null || STRICTNESS[second.decision] > STRICTNESS[first.decision]) return second
+  if (first.decision !== 'ask' || second.decision !== 'ask') return first
+  return { ...first, alsoAsked: [...(first.alsoAsked ?? []), second.extension] }
 }
 
 async function answerOf(extension: string, ask: () => ReturnType<Policy>): Promise<unknown> {

@@ -106,6 +106,7 @@ const decision = object<CallDecision>({
   extension: string,
   rule: nullable(string),
   reason: nullable(string),
+  alsoAsked: optional(list(string)),
 })
 
 const match = oneOf('exact', 'near', 'taint')

@@ -1,4 +1,5 @@
 import type {
+  Answer,
   AssistantEntry,
   JsonValue,
   ModelRef,
@@ -9,6 +10,8 @@ import type {
   ContentPart,
   HarnessErrorCode,
 } from '../../index.js'
+import { TASKS, tasksIn } from '../tools/task-list.js'
+import type { Task } from '../tools/task-list.js'
 import type { QueueItem, ThreadEvent } from './thread-events.js'
 import { applyThread } from './thread-state.js'
 import type { ThreadState } from './thread-state.js'
@@ -27,6 +30,17 @@ export interface ChatCall {
   /** The last progress that it reported. */
   readonly progress?: JsonValue
   readonly durationMs?: number
+  /** The answers of people, in order. */
+  readonly answers?: readonly ChatCallAnswer[]
+}
+
+/** An answer to an item of a call. */
+export interface ChatCallAnswer {
+  readonly answer: Answer
+  /** The person, or `policy`, `responder` or `expiry`; null if unknown. */
+  readonly by: string | null
+  /** ISO 8601 in UTC. */
+  readonly at: string
 }
 
 /** A reply that is arriving. */
@@ -69,6 +83,8 @@ export interface ChatSnapshot {
   readonly pending: readonly PendingItem[]
   /** The runs, oldest first. */
   readonly runs: readonly ChatRun[]
+  /** The list of the tools of `tasks()`. */
+  readonly tasks: readonly Task[]
 }
 
 const NOTHING_OPEN: OpenReply = { text: '', reasoning: '', inputs: {} }
@@ -78,7 +94,7 @@ export function reduceChat(snapshot: ChatSnapshot | undefined, event: ThreadEven
   if (!('threadId' in event)) return snapshot === undefined ? noThread() : reduceRun(snapshot, event)
   const thread = applyThread(snapshot?.thread, event)
   const runs = snapshot?.runs ?? []
-  const base = { thread, queue: waitingIn(thread, snapshot), held: thread.held }
+  const base = { thread, queue: waitingIn(thread, snapshot), held: thread.held, tasks: snapshot?.tasks ?? [] }
   if (event.kind === 'run_begun') {
     const run: ChatRun = {
       runId: event.runId,
@@ -99,7 +115,14 @@ export function reduceChat(snapshot: ChatSnapshot | undefined, event: ThreadEven
   }
   const isTakenBack = thread.run === null && runs.at(-1)?.status === 'begun'
   const phase = isTakenBack ? 'idle' : (snapshot?.phase ?? 'idle')
-  return { ...base, phase, pending: snapshot?.pending ?? [], runs: isTakenBack ? runs.slice(0, -1) : runs }
+  const pending = snapshot?.pending ?? []
+  if (event.kind === 'mode_handed_over') return { ...base, phase, pending, runs: handedOver(runs, thread) }
+  return { ...base, phase, pending, runs: isTakenBack ? runs.slice(0, -1) : runs }
+}
+
+/** The latest run, under another mode. */
+function handedOver(runs: readonly ChatRun[], { run }: ThreadState): readonly ChatRun[] {
+  return runs.map((each) => (each.runId === run?.runId ? { ...each, mode: run.mode, model: run.model } : each))
 }
 
 function noThread(): never {
@@ -134,8 +157,12 @@ export function readBy(run: ChatRun | undefined): ReadonlySet<string> {
   return new Set(run?.entries.flatMap((entry) => (entry.role === 'user' ? (entry.messageId ?? []) : [])))
 }
 
-function changedPhase({ pending }: ChatSnapshot, event: RunEvent): Partial<Pick<ChatSnapshot, 'phase' | 'pending'>> {
+function changedPhase(
+  { pending }: ChatSnapshot,
+  event: RunEvent,
+): Partial<Pick<ChatSnapshot, 'phase' | 'pending' | 'tasks'>> {
   const { kind } = event
+  if (kind === 'extension_recorded') return event.extension === TASKS ? { tasks: tasksIn(event.value) } : {}
   if (kind === 'run_started') return { phase: 'running' }
   if (kind === 'approval_requested') return { pending: [...pending, ...event.items] }
   if (kind === 'answer_received') return { pending: pending.filter(({ callId }) => callId !== event.callId) }
@@ -161,6 +188,11 @@ const CHANGES: { readonly [Kind in RunEvent['kind']]?: Change<Kind> } = {
   }),
   approval_requested: (run, { items }) => ({
     calls: items.reduce((calls, { callId }) => withCall(calls, callId, { status: 'waiting' }), run.calls),
+  }),
+  answer_received: (run, { callId, answer, at }) => ({
+    calls: withCall(run.calls, callId, {
+      answers: [...(run.calls[callId]?.answers ?? []), { answer, by: answer.by ?? null, at }],
+    }),
   }),
   tool_call_started: (run, { callId }) => ({ calls: withCall(run.calls, callId, { status: 'running' }) }),
   tool_call_completed: (run, event) => ({ calls: withCall(run.calls, event.callId, completedCall(event)) }),

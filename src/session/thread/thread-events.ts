@@ -1,4 +1,8 @@
 import type { ContentPart, JsonObject, ModelRef } from '../../index.js'
+import type { Rule } from '../../policy/index.js'
+
+/** A permission that a person gave in a conversation. */
+export type Grant = Rule & { readonly id: string }
 
 /** A place in the log of a run. */
 export interface RunPlace {
@@ -79,7 +83,8 @@ export interface ThreadPayloads {
   /** No message of the queue begins a run, until one is sent or the queue is released. */
   queue_held: { readonly kind: 'queue_held' }
   queue_released: { readonly kind: 'queue_released' }
-  grant_added: { readonly grant: JsonObject; readonly by: string | null }
+  grant_added: { readonly grant: Grant; readonly by: string | null }
+  grant_removed: { readonly grantId: string; readonly by: string | null }
 }
 
 /** An event of a thread, discriminated by `kind`. */

@@ -1,5 +1,5 @@
 import type { JsonObject, ModelRef } from '../../index.js'
-import type { QueueItem, ThreadEvent, ThreadEventOf } from './thread-events.js'
+import type { Grant, QueueItem, ThreadEvent, ThreadEventOf } from './thread-events.js'
 
 /** The latest run of a thread. */
 export interface ThreadRun {
@@ -38,7 +38,10 @@ export interface ThreadState {
   readonly run: ThreadRun | null
   /** What the latest run continues. */
   readonly history: ThreadHistory | null
-  readonly grants: readonly JsonObject[]
+  /** Permissions that people gave. */
+  readonly grants: readonly Grant[]
+  /** The start of the first message; empty before it. */
+  readonly firstMessage: string
   readonly forkOf: string | null
 }
 
@@ -79,6 +82,7 @@ function opened({
     run: null,
     history: fork?.history ?? null,
     grants: [],
+    firstMessage: '',
     forkOf: fork?.threadId ?? null,
   }
 }
@@ -88,7 +92,9 @@ function changed(state: ThreadState, event: Exclude<ThreadEvent, { kind: 'thread
     case 'message_queued': {
       const { messageId, content, at, by, mode, model, metadata, steers } = event
       const item = { messageId, content, at, by, mode, model, metadata }
-      return steers === undefined ? { queue: [...state.queue, item] } : { steering: [...state.steering, item] }
+      const firstMessage = state.firstMessage === '' ? shortText(content) : state.firstMessage
+      if (steers !== undefined) return { firstMessage, steering: [...state.steering, item] }
+      return { firstMessage, queue: [...state.queue, item] }
     }
     case 'message_requeued':
       return requeued(state, event.messageId)
@@ -100,7 +106,7 @@ function changed(state: ThreadState, event: Exclude<ThreadEvent, { kind: 'thread
     case 'run_begun':
       return begun(state, event)
     case 'mode_handed_over':
-      return { mode: event.mode, run: state.run && { ...state.run, mode: event.mode } }
+      return handedOver(state, event)
     case 'setting_changed':
       return settingChanged(state, event)
     case 'title_changed':
@@ -112,7 +118,9 @@ function changed(state: ThreadState, event: Exclude<ThreadEvent, { kind: 'thread
     case 'queue_released':
       return { held: false }
     case 'grant_added':
-      return { grants: [...state.grants, event.grant] }
+      return { grants: [...state.grants.filter(({ id }) => id !== event.grant.id), event.grant] }
+    case 'grant_removed':
+      return { grants: state.grants.filter(({ id }) => id !== event.grantId) }
     case 'message_taken':
       return {}
   }
@@ -140,6 +148,17 @@ function begun(state: ThreadState, event: ThreadEventOf<'run_begun'>): Partial<T
   }
 }
 
+function handedOver(state: ThreadState, { mode }: ThreadEventOf<'mode_handed_over'>): Partial<ThreadState> {
+  return { mode, run: state.run && { ...state.run, mode, model: state.models[mode] ?? null } }
+}
+
+/** The first line of a message, at most 120 characters. */
+function shortText(content: QueueItem['content']): string {
+  const text = content.find((part) => part.type === 'text' && part.text.trim() !== '')
+  const [line = ''] = text?.type === 'text' ? text.text.trim().split('\n', 1) : []
+  return line.length > 120 ? `${line.slice(0, 119)}…` : line
+}
+
 function settingChanged(
   state: ThreadState,
   { mode, model, settings }: ThreadEventOf<'setting_changed'>,
@@ -157,6 +176,6 @@ function isNot(messageId: string): (item: QueueItem) => boolean {
 
 /** The members of a thread that lists show and filter by. */
 export function threadDigest(state: ThreadState): JsonObject {
-  const { resourceId, title, tags, metadata, mode, run, forkOf } = state
-  return { resourceId, title, tags: [...tags], metadata, mode, runId: run?.runId ?? null, forkOf }
+  const { resourceId, title, tags, metadata, mode, run, forkOf, firstMessage } = state
+  return { resourceId, title, tags: [...tags], metadata, mode, runId: run?.runId ?? null, forkOf, firstMessage }
 }

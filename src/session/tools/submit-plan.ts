@@ -1,5 +1,5 @@
 import { defineTool, ToolResult } from '../../index.js'
-import type { JsonObject, JsonSchema, ToolSpec, TranscriptEntry } from '../../index.js'
+import type { JsonObject, JsonSchema, ToolSpec } from '../../index.js'
 import { isObject, parseJson } from '../../util/json.js'
 
 /** The payload of the pending item of `submit_plan`, for pages. */
@@ -41,7 +41,7 @@ export interface PlanOutcome {
   readonly mode: string | null
 }
 
-const TOOL = 'submit_plan'
+export const SUBMIT_PLAN = 'submit_plan'
 const OUTCOME = 'plan_outcome'
 
 /**
@@ -50,7 +50,7 @@ const OUTCOME = 'plan_outcome'
  */
 export function submitPlan({ then }: { readonly then?: string | undefined } = {}): ToolSpec {
   return defineTool({
-    name: TOOL,
+    name: SUBMIT_PLAN,
     description:
       'Show the user a complete plan and wait for approval before anything of it is done. It has to be the only call.',
     parameters: PARAMETERS,
@@ -83,11 +83,9 @@ function resultOf({ title, then }: SubmittedPlan, { action, feedback = '' }: Pla
   return new ToolResult({ content, metadata: { ...metadata, [OUTCOME]: { mode: null } } })
 }
 
-/** The outcome of a plan whose answer is the last entry of a transcript; null if there is none. */
-export function planOutcome(transcript: readonly TranscriptEntry[]): PlanOutcome | null {
-  const last = transcript.at(-1)
-  if (last?.role !== 'tool' || last.name !== TOOL || typeof last.content !== 'string') return null
-  const envelope = parseJson(last.content)
+/** The outcome of an answered plan, from the envelope's JSON text; null if the run continues as it is. */
+export function planOutcome(output: string): PlanOutcome | null {
+  const envelope = parseJson(output)
   const metadata = envelope.ok && isObject(envelope.value) ? envelope.value['metadata'] : null
   const outcome = isObject(metadata) ? metadata[OUTCOME] : null
   if (!isObject(outcome)) return null

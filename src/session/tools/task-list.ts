@@ -1,3 +1,8 @@
+import type { JsonValue } from '../../index.js'
+
+/** Name of the extension, under which the list is recorded. */
+export const TASKS = 'tasks'
+
 /** A task of a conversation. */
 export interface Task {
   readonly id: string
@@ -94,3 +99,9 @@ export function taskText(tasks: readonly Task[]): string {
 }
 
 const MARKS: Readonly<Record<TaskStatus, string>> = { pending: ' ', in_progress: '>', completed: 'x' }
+
+/** The list in a recorded value. */
+export function tasksIn(value: JsonValue | undefined): readonly Task[] {
+  const found = typeof value === 'object' && value !== null && 'tasks' in value ? value['tasks'] : undefined
+  return Array.isArray(found) ? (found as unknown as readonly Task[]) : []
+}

@@ -2,11 +2,8 @@ import { defineExtension, defineTool, ToolResult } from '../../index.js'
 import type { Extension, JsonSchema, JsonValue, RunMembers, ToolSpec, TranscriptEntry } from '../../index.js'
 import { isObject, parseJson } from '../../util/json.js'
 import { failed } from './ask-user.js'
-import { changedTasks, incompleteTasks, taskSummary, taskText, writtenTasks } from './task-list.js'
+import { changedTasks, incompleteTasks, TASKS, tasksIn, taskSummary, taskText, writtenTasks } from './task-list.js'
 import type { Task, TaskChange, WrittenTask } from './task-list.js'
-
-/** Name of the extension, under which the list is recorded. */
-export const TASKS = 'tasks'
 
 const STATUS: JsonSchema = { enum: ['pending', 'in_progress', 'completed'] }
 const TEXT: JsonSchema = { type: 'string', minLength: 1 }
@@ -38,12 +35,6 @@ export function tasks(): Extension {
       return membersOf(list)
     },
   })
-}
-
-/** The list in a recorded value. */
-export function tasksIn(value: JsonValue | undefined): readonly Task[] {
-  const found = isObject(value) ? value['tasks'] : undefined
-  return Array.isArray(found) ? (found as unknown as readonly Task[]) : []
 }
 
 /** The task list of one run. It begins with that of the conversation. */

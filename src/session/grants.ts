@@ -1,0 +1,164 @@
+import type { Answer, Extension, HarnessDescription, PendingItem } from '../index.js'
+import type { PolicyExtension, Rule } from '../policy/index.js'
+import { isObject, parseJson } from '../util/json.js'
+import { SessionError } from './errors.js'
+import type { Grant } from './thread/thread-events.js'
+import { isPayload } from './tools/ask-user.js'
+import { conditionsOf } from './tools/request-access.js'
+import type { AccessRequest } from './tools/request-access.js'
+
+/** An answer of a person; an approval can be remembered for the rest of the conversation. */
+export type ChatAnswer = Answer & {
+  /**
+   * Allows later calls of the same tool, those of its category, or those that the rule matches. Other items that wait for them are
+   * answered too. Never lifts a deny, nor an approval that a tool always needs.
+   */
+  readonly remember?: 'tool' | 'category' | Rule | undefined
+}
+
+/** Name of the extension that applies grants without a policy. */
+const GRANTS = 'grants'
+
+type ToolFacts = HarnessDescription['tools'][number]
+
+/** The permissions that people gave in one conversation, and the policy that they extend. */
+export class Grants {
+  readonly #policy: PolicyExtension | null
+  readonly #stored: () => readonly Grant[]
+  /** Of answers that are being stored. */
+  #coming: readonly Grant[] = []
+
+  constructor(policy: PolicyExtension | null, stored: () => readonly Grant[]) {
+    this.#policy = policy
+    this.#stored = stored
+  }
+
+  get all(): readonly Grant[] {
+    return this.#coming.length === 0 ? this.#stored() : [...this.#stored(), ...this.#coming]
+  }
+
+  /** Grants of answers, which apply while `work` stores them. */
+  async during<T>(grants: readonly Grant[], work: () => Promise<T>): Promise<T> {
+    this.#coming = grants
+    return work().finally(() => (this.#coming = []))
+  }
+
+  /** The policy of a stretch of a run, with the grants as they are at each call. */
+  async extensions(): Promise<readonly Extension[]> {
+    if (this.#policy === null && this.all.length === 0) return []
+    const extended = await this.#extended(this.all)
+    // A policy in shadow mode changes nothing.
+    if (extended.forRun !== undefined) return [extended]
+    let [grants, current] = [this.all, extended]
+    const policy: PolicyExtension['policy'] = async (...call) => {
+      if (grants !== this.all) {
+        grants = this.all
+        current = await this.#extended(grants)
+      }
+      return current.policy(...call)
+    }
+    return [{ name: extended.name, policy }]
+  }
+
+  /** The grants that answers ask for. `describe`: the harness of the run. Throws a `SessionError`. */
+  async of(
+    answers: readonly ChatAnswer[],
+    pending: readonly PendingItem[],
+    describe: () => Promise<readonly ToolFacts[]>,
+  ): Promise<readonly Grant[]> {
+    const found: Grant[] = []
+    for (const answer of answers) {
+      const item = pending.find(({ callId }) => callId === answer.callId)
+      const rule = item === undefined ? null : await ruleOf(answer, item, describe)
+      if (rule !== null) found.push({ ...rule, id: rule.id ?? `grant_${answer.callId}` })
+    }
+    return found
+  }
+
+  /** Approvals of waiting items that are allowed now. */
+  async released(
+    items: readonly PendingItem[],
+    grants: readonly Grant[],
+    describe: () => Promise<readonly ToolFacts[]>,
+  ): Promise<readonly Answer[]> {
+    const mine = items.filter((item) => this.#asked(item))
+    if (mine.length === 0) return []
+    const { explain } = await import('../policy/index.js')
+    const rules = [...(this.#policy?.rules ?? []), ...this.all, ...grants]
+    const tools = await describe()
+    return mine.flatMap((item): Answer[] => {
+      const facts = tools.find(({ name }) => name === item.toolName)
+      if (facts?.approvalCanBeLifted !== true) return []
+      const args = parseJson(item.arguments)
+      if (!args.ok || !isObject(args.value)) return []
+      const call = { ...callOf(item, facts), args: args.value, requiresApproval: facts.approval !== 'never' }
+      return explain(rules, call).decision === 'allow' ? [{ callId: item.callId, approved: true, by: 'policy' }] : []
+    })
+  }
+
+  /** The item waits because of this policy or of the tool itself: no other policy has it asked about, nor a child run. */
+  #asked({ kind, path, decision }: PendingItem): boolean {
+    if (kind !== 'approval' || path.length > 1) return false
+    if (decision === undefined) return true
+    return decision.alsoAsked === undefined && decision.extension === (this.#policy?.name ?? GRANTS)
+  }
+
+  async #extended(grants: readonly Rule[]): Promise<PolicyExtension> {
+    if (this.#policy !== null) return grants.length === 0 ? this.#policy : this.#policy.extend(grants)
+    const { policy } = await import('../policy/index.js')
+    return policy(grants, { name: GRANTS })
+  }
+}
+
+async function ruleOf(
+  answer: ChatAnswer,
+  item: PendingItem,
+  describe: () => Promise<readonly ToolFacts[]>,
+): Promise<Rule | null> {
+  const access = accessOf(answer, item)
+  const { remember } = answer
+  if (access === null && remember === undefined) return null
+  const { grant, grantFor } = await import('../policy/index.js')
+  if (access !== null) return grant(conditionsOf(access))
+  if (remember === undefined) return null
+  if (!('approved' in answer) || !answer.approved)
+    throw invalid(`Only an approval can be remembered: the answer to \`${answer.callId}\` is none.`)
+  if (typeof remember === 'object') return grantOfRule(remember, grant)
+  const facts = remember === 'category' ? (await describe()).find(({ name }) => name === item.toolName) : undefined
+  return grantFor(callOf(item, facts), remember)
+}
+
+/** An approved request for access. */
+function accessOf(answer: ChatAnswer, { toolName, payload }: PendingItem): AccessRequest | null {
+  if (toolName !== 'request_access' || !isPayload<AccessRequest>(payload, 'access') || !('answer' in answer))
+    return null
+  return isObject(answer.answer) && answer.answer['approved'] === true ? payload : null
+}
+
+function grantOfRule(rule: Rule, grant: typeof import('../policy/index.js').grant): Rule {
+  const { decision, grant: _grant, ...conditions } = rule
+  if (decision !== 'allow') throw invalid(`Expected \`remember\` to be a rule that allows, got \`${decision}\`.`)
+  return grant(conditions)
+}
+
+function callOf(
+  { toolName: tool }: PendingItem,
+  facts: ToolFacts | undefined,
+): {
+  readonly tool: string
+  readonly annotations?: ToolFacts['annotations']
+  readonly metadata?: { readonly source: string }
+} {
+  if (facts === undefined) return { tool }
+  const { annotations, reach, from } = facts
+  return {
+    tool,
+    annotations,
+    ...(reach !== null && { reach }),
+    ...(from === 'server' && { metadata: { source: 'mcp' } }),
+  }
+}
+
+function invalid(message: string): SessionError {
+  return new SessionError('invalid_answer', message)
+}

@@ -1,0 +1,117 @@
+import { expect, test } from 'vitest'
+import { policy } from 'thinharness/policy'
+import { askUser, requestAccess, submitPlan, tasks } from 'thinharness/session'
+import { ScriptedModel } from 'thinharness/testing'
+import { harnessOf, tool } from '../harness/support.js'
+import { sessionsOf } from './support.js'
+
+test('101 an approved plan is carried out by the same run, under the next mode', async () => {
+  const first = new ScriptedModel().calls('submit_plan', { plan: '1. Build.' })
+  const second = new ScriptedModel().says('Built.').says('More.')
+  const modes = {
+    plan: harnessOf({ model: first, use: [submitPlan({ then: 'build' })] }),
+    build: harnessOf({ model: second, instructions: 'Build.' }),
+  }
+  const chat = await sessionsOf({ modes, defaultMode: 'plan' }).open()
+  const sent = await chat.send('Go.')
+  const { runId } = await sent.done
+  const [item] = chat.pending
+  expect(item?.payload).toEqual({ kind: 'plan', title: 'Plan', plan: '1. Build.', then: 'build' })
+  await chat.answer([{ callId: item?.callId ?? '', answer: { action: 'approved' } }], { by: 'ann' })
+  await chat.whenIdle()
+  expect(chat.snapshot.runs).toMatchObject([{ runId, mode: 'build', status: 'completed' }])
+  expect(chat.snapshot.thread.mode).toBe('build')
+  expect([first.requests.length, second.requests.length]).toEqual([1, 1])
+})
+
+test('102 a plan that is rejected with feedback is revised; without any, the run makes no further request', async () => {
+  const model = new ScriptedModel().calls('submit_plan', { plan: 'A' }).calls('submit_plan', { plan: 'B' })
+  const chat = await sessionsOf({ harness: harnessOf({ model, tools: [submitPlan()] }) }).open()
+  await (
+    await chat.send('Go.')
+  ).done
+  await chat.answer([{ callId: chat.pending[0]?.callId ?? '', answer: { action: 'rejected', feedback: 'No.' } }])
+  await chat.whenIdle()
+  expect(chat.pending[0]?.payload).toMatchObject({ plan: 'B' })
+  await chat.answer([{ callId: chat.pending[0]?.callId ?? '', answer: { action: 'rejected' } }])
+  await chat.whenIdle()
+  expect([chat.phase, model.requests.length]).toEqual(['idle', 2])
+})
+
+test('88 a remembered approval releases the other item, holds for later runs, and can be taken back', async () => {
+  const ran: string[] = []
+  const pay = tool('pay', () => void ran.push('pay'), { requiresApproval: true })
+  const model = new ScriptedModel()
+    .replies({
+      calls: [
+        { name: 'pay', arguments: {} },
+        { name: 'pay', arguments: {} },
+      ],
+    })
+    .says('Paid.')
+    .calls('pay')
+    .says('Again.')
+    .calls('pay')
+  const chat = await sessionsOf({ harness: harnessOf({ model, tools: [pay] }) }).open()
+  await (
+    await chat.send('Pay.')
+  ).done
+  const [first, second] = chat.pending
+  await chat.answer([{ callId: first?.callId ?? '', approved: true, remember: 'tool' }], { by: 'ann' })
+  await chat.whenIdle()
+  expect(ran).toHaveLength(2)
+  expect(chat.snapshot.runs[0]?.calls[second?.callId ?? '']?.answers).toMatchObject([{ by: 'policy' }])
+  expect(chat.grants).toMatchObject([{ tool: 'pay', decision: 'allow', grant: true }])
+  expect(await (await chat.send('Again.')).done).toMatchObject({ status: 'completed' })
+  await chat.revoke(chat.grants[0]?.id ?? '')
+  expect(await (await chat.send('Again.')).done).toMatchObject({ status: 'paused' })
+})
+
+test('a request for access that a person approves is a grant of the policy', async () => {
+  const run = tool('run', () => 'ok')
+  const model = new ScriptedModel()
+    .calls('request_access', { tool: 'run', reason: 'Tests.' })
+    .calls('run')
+    .says('Done.')
+  const harness = harnessOf({ model, tools: [run, requestAccess()] })
+  const chat = await sessionsOf({ harness, policy: policy([], { default: 'ask' }) }).open()
+  await (
+    await chat.send('Go.')
+  ).done
+  await chat.answer([{ callId: chat.pending[0]?.callId ?? '', answer: { approved: true } }])
+  await chat.whenIdle()
+  expect(chat.snapshot.runs[0]?.status).toBe('completed')
+})
+
+test('124 the task list is kept over the runs of a conversation, and is in the snapshot', async () => {
+  const task = { content: 'Run tests', status: 'in_progress', activeForm: 'Running tests' }
+  const model = new ScriptedModel()
+    .calls('task_write', { tasks: [task] })
+    .says('Planned.')
+    .calls('task_complete', { id: 'task_run_tests' })
+    .says('Done.')
+  const chat = await sessionsOf({ harness: harnessOf({ model, use: [tasks()] }) }).open()
+  await (
+    await chat.send('Plan.')
+  ).done
+  expect(chat.snapshot.tasks).toEqual([{ id: 'task_run_tests', ...task }])
+  await (
+    await chat.send('Do.')
+  ).done
+  expect(chat.snapshot.tasks).toMatchObject([{ status: 'completed' }])
+})
+
+test('122 a question with a selection and no options is an error, and shows nothing', async () => {
+  const model = new ScriptedModel()
+    .calls('ask_user', { question: 'Which?', selection: 'one' })
+    .calls('ask_user', { question: 'Which?', options: [{ label: 'a' }, { label: 'b' }], selection: 'several' })
+    .says('Thanks.')
+  const chat = await sessionsOf({ harness: harnessOf({ model, tools: [askUser()] }) }).open()
+  await (
+    await chat.send('Go.')
+  ).done
+  expect(chat.pending).toHaveLength(1)
+  await chat.answer([{ callId: chat.pending[0]?.callId ?? '', answer: ['a', 'b'] }])
+  await chat.whenIdle()
+  expect(chat.snapshot.runs[0]?.status).toBe('completed')
+})
