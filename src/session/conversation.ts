@@ -308,8 +308,9 @@ export class Conversation {
     const { continues: goesOn = false, plan = null } = this.#open ?? {}
     this.#open = null
     if (end.status === 'left') {
-      if (plan === null || this.#isClosed || !this.#writer.isOwner) return this.settleAll(run, end)
-      return this.#afterPlan(run, plan)
+      if (plan !== null && !this.#isClosed && this.#writer.isOwner) return this.#afterPlan(run, plan)
+      this.settleAll(run, end)
+      return
     }
     // Answers were refused: the run is still paused, and their sender knows why.
     if (!hasBegun && this.lastRun?.status === 'paused') return

@@ -1,5 +1,5 @@
 import type { Answer, Extension, HarnessDescription, PendingItem } from '../index.js'
-import type { PolicyExtension, Rule } from '../policy/index.js'
+import type { grant, PolicyExtension, Rule } from '../policy/index.js'
 import { isObject, parseJson } from '../util/json.js'
 import { SessionError } from './errors.js'
 import type { Grant } from './thread/thread-events.js'
@@ -118,14 +118,14 @@ async function ruleOf(
   const access = accessOf(answer, item)
   const { remember } = answer
   if (access === null && remember === undefined) return null
-  const { grant, grantFor } = await import('../policy/index.js')
-  if (access !== null) return grant(conditionsOf(access))
+  const made = await import('../policy/index.js')
+  if (access !== null) return made.grant(conditionsOf(access))
   if (remember === undefined) return null
   if (!('approved' in answer) || !answer.approved)
     throw invalid(`Only an approval can be remembered: the answer to \`${answer.callId}\` is none.`)
-  if (typeof remember === 'object') return grantOfRule(remember, grant)
+  if (typeof remember === 'object') return grantOfRule(remember, made.grant)
   const facts = remember === 'category' ? (await describe()).find(({ name }) => name === item.toolName) : undefined
-  return grantFor(callOf(item, facts), remember)
+  return made.grantFor(callOf(item, facts), remember)
 }
 
 /** An approved request for access. */
@@ -135,10 +135,10 @@ function accessOf(answer: ChatAnswer, { toolName, payload }: PendingItem): Acces
   return isObject(answer.answer) && answer.answer['approved'] === true ? payload : null
 }
 
-function grantOfRule(rule: Rule, grant: typeof import('../policy/index.js').grant): Rule {
+function grantOfRule(rule: Rule, makeGrant: typeof grant): Rule {
   const { decision, grant: _grant, ...conditions } = rule
   if (decision !== 'allow') throw invalid(`Expected \`remember\` to be a rule that allows, got \`${decision}\`.`)
-  return grant(conditions)
+  return makeGrant(conditions)
 }
 
 function callOf(

@@ -103,5 +103,5 @@ const MARKS: Readonly<Record<TaskStatus, string>> = { pending: ' ', in_progress:
 /** The list in a recorded value. */
 export function tasksIn(value: JsonValue | undefined): readonly Task[] {
   const found = typeof value === 'object' && value !== null && 'tasks' in value ? value['tasks'] : undefined
-  return Array.isArray(found) ? (found as unknown as readonly Task[]) : []
+  return Array.isArray(found) ? found : []
 }

@@ -74,7 +74,7 @@ function earlierTasks(transcript: readonly TranscriptEntry[]): readonly Task[] {
     if (entry.role !== 'tool' || entry.isError || !CHANGING.has(entry.name) || typeof entry.content !== 'string')
       continue
     const envelope = parseJson(entry.content)
-    return envelope.ok && isObject(envelope.value) ? tasksIn(envelope.value['metadata'] as JsonValue) : []
+    return envelope.ok && isObject(envelope.value) ? tasksIn(envelope.value['metadata']) : []
   }
   return []
 }
@@ -122,7 +122,7 @@ function completeTool(list: TaskList): ToolSpec {
   return defineTool({
     ...{ name: 'task_complete', parameters: COMPLETE, sequential: true, annotations: INNER },
     description: 'Mark one task as completed.',
-    handler: (args) => update(list, String(args['id']), { status: 'completed' }),
+    handler: (args) => update(list, (args as { readonly id: string }).id, { status: 'completed' }),
   })
 }
 
