@@ -68,7 +68,8 @@ export function askUser(): ToolSpec {
         options,
         selection: options.length === 0 ? 'text' : (selection ?? 'one'),
       }
-      const answer = (await ask(asked, asked.selection === 'several' ? SEVERAL : ONE)) as string | readonly string[]
+      const answer = (await ask(asked, asked.selection === 'several' ? SEVERAL : ONE)) as unknown as
+        string | readonly string[]
       const answers = typeof answer === 'string' ? [answer] : answer
       return new ToolResult({ content: `The user answered: ${answers.join(', ')}`, metadata: { answer } })
     },

@@ -102,6 +102,6 @@ const MARKS: Readonly<Record<TaskStatus, string>> = { pending: ' ', in_progress:
 
 /** The list in a recorded value. */
 export function tasksIn(value: JsonValue | undefined): readonly Task[] {
-  const found = typeof value === 'object' && value !== null && 'tasks' in value ? value['tasks'] : undefined
-  return Array.isArray(found) ? found : []
+  const found: unknown = typeof value === 'object' && value !== null && 'tasks' in value ? value['tasks'] : []
+  return Array.isArray(found) ? (found as readonly Task[]) : []
 }
