@@ -53,6 +53,7 @@ export type {
   ApprovalContext,
   BackgroundLine,
   ChildRun,
+  EarlierResult,
   Reconciliation,
   SpawnOptions,
   ToolAnnotations,

@@ -23,7 +23,7 @@ export function answerByScript({ turn, messages }: ProviderRequest): Reply {
 }
 
 /** Replies of the main run. */
-function answerQuestion(turn: number, [found = '', , orderRows = '']: readonly string[]): Reply {
+function answerQuestion(turn: number, [found = '', listed = '', orderRows = '']: readonly string[]): Reply {
   switch (turn) {
     case 0:
       return {
@@ -36,7 +36,11 @@ function answerQuestion(turn: number, [found = '', , orderRows = '']: readonly s
     case 1:
       return {
         text: 'Now the orders that the policy applies to.',
-        calls: [{ name: 'jsonl_search', arguments: affectedOrders(stormDays(found), policyIn(found)) }],
+        calls: [
+          { name: 'jsonl_search', arguments: affectedOrders(stormDays(found), policyIn(found)) },
+          // The report of an earlier run is replaced: it has to be read first.
+          ...(listed.includes('report.md') ? [{ name: 'read', arguments: { path: 'report.md' } }] : []),
+        ],
       }
     case 2: {
       const content = report(stormDays(found), policyIn(found), orderRows)

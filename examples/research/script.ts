@@ -8,7 +8,7 @@ export function answer(request: ProviderRequest): Reply {
   return request.tools.includes('search_library') ? researcher(request) : reader(request)
 }
 
-function researcher({ turn, heard }: ProviderRequest): Reply {
+function researcher({ turn, heard, messages }: ProviderRequest): Reply {
   const outputs = heard.kind === 'tool_outputs' ? heard.outputs.map(({ content }) => content) : []
   switch (turn) {
     case 0:
@@ -28,10 +28,20 @@ function researcher({ turn, heard }: ProviderRequest): Reply {
       return call('read', { path: 'research/answers.json' })
     case 6:
       return call('write', { path: 'report.md', content: reportOf(outputs[0] ?? '') })
+    case 7:
+      // The report of an earlier run is replaced: it has to be read first.
+      if (outputs[0]?.includes('has not been read') === true) return call('read', { path: 'report.md' })
+      return DONE
+    case 8: {
+      const results = messages.filter((message) => message.role === 'tool').map(({ content }) => String(content))
+      return call('write', { path: 'report.md', content: reportOf(results[5] ?? '') })
+    }
     default:
-      return { text: 'The report is in report.md.' }
+      return DONE
   }
 }
+
+const DONE: Reply = { text: 'The report is in report.md.' }
 
 function reader({ messages }: ProviderRequest): Reply {
   const asked = JSON.stringify(messages)

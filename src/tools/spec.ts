@@ -151,6 +151,11 @@ export interface ToolContext<out Deps = unknown> {
   readonly depth: number
   /** The same for every attempt at this call, also after a crash: give it to the service that you call. */
   readonly idempotencyKey: string
+  /**
+   * The results that calls of these tools have had in the conversation, the newest first, from the log: they survive pauses,
+   * crashes and further runs. Null if the run has none of the tools. Absent outside a run.
+   */
+  readonly results?: ((toolNames: readonly string[]) => Iterable<EarlierResult> | null) | undefined
   /** The run's metadata; read-only. */
   readonly metadata: JsonObject
   /** The host's own objects, such as a database: from the harness's `deps`, or from the call's. Never logged. */
@@ -172,6 +177,17 @@ export interface ToolContext<out Deps = unknown> {
    * `onUnknownOutcome: 'retry'`.
    */
   readonly spawn: Spawn<Deps>
+}
+
+/** The result of an earlier call, as it is recorded. */
+export interface EarlierResult {
+  readonly toolName: string
+  readonly callId: string
+  /** The model had it when it made the call; false for calls of the same reply. */
+  readonly isSeen: boolean
+  readonly ok: boolean
+  readonly content: string
+  readonly metadata: JsonObject
 }
 
 /** A source of tools that are known only at run time, such as an MCP server. */

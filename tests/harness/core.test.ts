@@ -180,6 +180,7 @@ describe('tools of a harness', () => {
         spawn: expect.any(Function) as unknown,
         ask: expect.any(Function) as unknown,
         progress: expect.any(Function) as unknown,
+        results: expect.any(Function) as unknown,
       },
     ])
   })

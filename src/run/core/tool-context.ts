@@ -1,10 +1,13 @@
 import { HarnessError } from '../../contracts/errors.js'
+import type { ToolEntry } from '../../contracts/entry.js'
 import { askWith, FIRST_KEY } from '../../tools/ask.js'
 import type { Ask } from '../../tools/ask.js'
-import type { ChildRun, SpawnOptions, ToolContext, ToolSpec } from '../../tools/spec.js'
+import type { ChildRun, EarlierResult, SpawnOptions, ToolContext, ToolSpec } from '../../tools/spec.js'
+import { parseEnvelope } from '../../tools/boundary/envelope.js'
 import type { JsonValue } from '../../util/json.js'
 import { plainJson } from '../../util/plain-json.js'
 import type { BatchCall } from '../machine/batch-call.js'
+import type { RunState } from '../machine/state.js'
 import type { RunContext } from './context.js'
 import type { Frozen } from './frozen.js'
 
@@ -18,19 +21,45 @@ export interface HandlerLife {
 }
 
 /** The members of a handler's context that are the same for every call of a run. */
-export type ToolSurroundings = Pick<ToolContext, 'runId' | 'depth' | 'metadata' | 'deps' | 'root' | 'sandbox'>
+export type ToolSurroundings = Pick<
+  ToolContext,
+  'runId' | 'depth' | 'metadata' | 'deps' | 'root' | 'sandbox' | 'results'
+>
 
-export function toolSurroundings(
-  { runId, depth, metadata, deps }: RunContext,
-  { root, sandbox }: Frozen,
-): ToolSurroundings {
-  return { runId, depth, metadata, deps, root, sandbox }
+export function toolSurroundings(context: RunContext, frozen: Frozen): ToolSurroundings {
+  const { runId, depth, metadata, deps } = context
+  const { root, sandbox } = frozen
+  const results = (toolNames: readonly string[]): Iterable<EarlierResult> | null =>
+    toolNames.some((name) => frozen.tools.has(name)) ? earlierResults(context.state, toolNames) : null
+  return { runId, depth, metadata, deps, root, sandbox, results }
+}
+
+function* earlierResults({ phase, transcript }: RunState, toolNames: readonly string[]): Generator<EarlierResult> {
+  const calls = phase.at === 'batch' ? phase.calls : []
+  for (let index = calls.length - 1; index >= 0; index--) {
+    const call = calls[index]
+    if (!call?.settled || !toolNames.includes(call.name)) continue
+    const { callId, name: toolName, settled } = call
+    yield { toolName, callId, isSeen: false, ...parseEnvelope(settled.output) }
+  }
+  for (let index = transcript.length - 1; index >= 0; index--) {
+    const entry = transcript[index]
+    if (entry?.role !== 'tool' || !toolNames.includes(entry.name)) continue
+    const { callId, name: toolName, content } = entry
+    yield { toolName, callId, isSeen: true, ...parseEnvelope(textOf(content)) }
+  }
+}
+
+/** The envelope is the first part. */
+function textOf(content: ToolEntry['content']): string {
+  if (typeof content === 'string') return content
+  return content[0]?.type === 'text' ? content[0].text : ''
 }
 
 /** The context of the handler of a call. */
 export function toolContext(
   context: RunContext,
-  { runId, depth, metadata, deps, root, sandbox }: ToolSurroundings,
+  { runId, depth, metadata, deps, root, sandbox, results }: ToolSurroundings,
   {
     call: { callId, name: toolName },
     life: { signal, hasEnded, answers, spawn },
@@ -45,6 +74,7 @@ export function toolContext(
     deps,
     root,
     sandbox,
+    results,
     callId,
     toolName,
     // The same for every attempt at the call.

@@ -6,6 +6,7 @@ import { characterCount, firstCharacters, isLonger } from '../../util/characters
 import { FileFailure } from '../workspace/failure.js'
 import { fileTool } from '../workspace/file-tool.js'
 import type { FileCall } from '../workspace/file-tool.js'
+import { readMark } from '../workspace/known-files.js'
 import { readLineRange, splitLines } from '../workspace/lines.js'
 import type { LinesRead } from '../workspace/lines.js'
 import type { FileToolOptions } from '../workspace/options.js'
@@ -88,7 +89,7 @@ async function readFile(call: FileCall<ReadArguments>): Promise<ToolOutcome> {
         if (!isSaved) workspace.readPolicy.requireCovered(path, args.path)
         const maxChars = Math.min(args.max_chars ?? Infinity, workspace.limits.maxReadChars)
         const reading = { call, file, offset: args.offset ?? 1, maxChars, shown: workspace.display(path) }
-        return isSaved ? await readArtifact(reading) : await readOrdinary(reading)
+        return isSaved ? await readArtifact(reading) : await readMarked(reading)
       } finally {
         await file.handle.close()
       }
@@ -100,6 +101,13 @@ async function readablePath(workspace: Workspace, raw: string): Promise<string> 
   const path = await workspace.rootPolicy.resolve(raw)
   if (!mayBeArtifact(workspace, path)) workspace.readPolicy.requireCovered(path, raw)
   return path
+}
+
+/** With the hash of the file: taken before, so that a change in between makes the file another one. */
+async function readMarked(reading: Reading): Promise<ToolOutcome> {
+  const mark = await readMark(reading.call, reading.shown, reading.file.handle)
+  const outcome = await readOrdinary(reading)
+  return outcome.kind === 'succeeded' ? { ...outcome, metadata: { ...outcome.metadata, ...mark } } : outcome
 }
 
 async function readOrdinary(reading: Reading): Promise<ToolOutcome> {

@@ -1,14 +1,17 @@
+import { constants, lstatSync } from 'node:fs'
+import type { BigIntStats } from 'node:fs'
 import type { ToolOutcome } from '../../tools/outcome.js'
 import type { ToolSpec } from '../../tools/spec.js'
 import { hasLoneSurrogate } from '../../util/characters.js'
 import { FileFailure, invalidInput } from '../workspace/failure.js'
 import { fileTool } from '../workspace/file-tool.js'
 import type { FileCall } from '../workspace/file-tool.js'
+import { hashOfBytes, hashOfFile, KnownFiles } from '../workspace/known-files.js'
 import type { FileToolOptions } from '../workspace/options.js'
 import { shownPath } from '../workspace/path-text.js'
 import { appendToFile, replaceFile, withTarget, writableStats } from '../workspace/replace-file.js'
 import type { Target } from '../workspace/replace-file.js'
-import { withResolved } from '../workspace/safe-open.js'
+import { openIn, withResolved } from '../workspace/safe-open.js'
 
 interface WriteArguments {
   readonly path: string
@@ -23,6 +26,7 @@ export function writeTool(options: FileToolOptions = {}): ToolSpec {
     description: 'Create, overwrite or append to a UTF-8 text file under the workspace root.',
     instructions: [
       '`write`: use it for whole files or to append; prefer `edit` to change parts of a file.',
+      ...(options.requireRead === false ? [] : ['- Read an existing file before you overwrite it.']),
       '- Pass `path` and the complete `content` at the top level. Missing folders are created.',
     ].join('\n'),
     parameters: {
@@ -43,7 +47,8 @@ export function writeTool(options: FileToolOptions = {}): ToolSpec {
   })
 }
 
-async function writeFile({ workspace, args, context }: FileCall<WriteArguments>): Promise<ToolOutcome> {
+async function writeFile(call: FileCall<WriteArguments>): Promise<ToolOutcome> {
+  const { workspace, args, context } = call
   const { content, append = false } = args
   const shown = shownPath(args.path)
   if (hasLoneSurrogate(content)) {
@@ -55,16 +60,55 @@ async function writeFile({ workspace, args, context }: FileCall<WriteArguments>)
     if (/[\\/]$/.test(args.path)) throw new FileFailure('PathTypeError', `path is a directory: ${shown}`)
     return path
   }
+  const known = KnownFiles.of(call)
   return withResolved(resolve, async (path) => {
+    const name = workspace.display(path)
+    // The model could not read it.
+    const file = known !== null && workspace.readPolicy.covers(path) ? { known, name } : null
     await withTarget(workspace, { path, shown, signal: context.signal, create: true }, (target) =>
-      append ? appendToFile(target, bytes) : overwrite(target, bytes),
+      append ? appendTo(target, bytes, file) : overwrite(target, bytes, file),
     )
-    const text = `${append ? 'appended' : 'wrote'} ${bytes.length} bytes to ${workspace.display(path)}`
-    return { kind: 'succeeded', content: text, metadata: { path } }
+    const text = `${append ? 'appended' : 'wrote'} ${bytes.length} bytes to ${name}`
+    return { kind: 'succeeded', content: text, metadata: { path, ...known?.metadata } }
   })
 }
 
-async function overwrite(target: Target, bytes: Buffer): Promise<void> {
+/** A file that the model has to know before it changes it. */
+interface KnownFile {
+  readonly known: KnownFiles
+  readonly name: string
+}
+
+async function overwrite(target: Target, bytes: Buffer, file: KnownFile | null): Promise<void> {
   const old = await writableStats(target)
-  await replaceFile(target, old, { write: (file) => file.writeFile(bytes) })
+  if (old !== undefined && file !== null) file.known.require(file.name, await hashOf(target))
+  await replaceFile(target, old, {
+    write: (copy) => copy.writeFile(bytes),
+    ...(old !== undefined && file !== null && { requireUnchanged: () => requireSame(target, old) }),
+  })
+  file?.known.wrote(file.name, hashOfBytes(bytes))
+}
+
+/** A file that the model knew is known after it too. */
+async function appendTo(target: Target, bytes: Buffer, file: KnownFile | null): Promise<void> {
+  const before = file === null || (await writableStats(target)) === undefined ? undefined : await hashOf(target)
+  await appendToFile(target, bytes)
+  if (file === null || (before !== undefined && file.known.hashOf(file.name) !== before)) return
+  file.known.wrote(file.name, await hashOf(target))
+}
+
+async function hashOf({ folder, name, signal }: Target): Promise<string> {
+  const handle = await openIn(folder, name, { flags: constants.O_RDONLY })
+  try {
+    return await hashOfFile(handle, signal)
+  } finally {
+    await handle.close()
+  }
+}
+
+/** In the tick of the replacement: nothing else of this process runs in between. */
+function requireSame({ folder, name, shown }: Target, old: BigIntStats): void {
+  const { ino, size, mtimeNs } = lstatSync(folder.at(name), { bigint: true })
+  if (ino !== old.ino || size !== old.size || mtimeNs !== old.mtimeNs)
+    throw new FileFailure('ChangedSinceRead', `${shown} was changed meanwhile by another program: read it again`)
 }

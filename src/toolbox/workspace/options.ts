@@ -1,6 +1,6 @@
 import { normalize } from 'node:path'
 import { invalidOptions, parse } from '../../contracts/parse.js'
-import { either, filledString, integer, list, milliseconds, oneOf, partial, string } from '../../util/shape.js'
+import { boolean, either, filledString, integer, list, milliseconds, oneOf, partial, string } from '../../util/shape.js'
 import type { Complete, Given } from '../../util/shape.js'
 import { PathValidationError } from './failure.js'
 import { globProblem } from '../../util/glob/pattern.js'
@@ -22,6 +22,11 @@ export interface FileToolOptions {
    * that contain secrets may be neither read nor written, and files that run programs later may not be written.
    */
   readonly protect?: Partial<ProtectedFiles> | false | undefined
+  /**
+   * `edit`, and `write` over an existing file, fail unless the model has read the file in its conversation, or written it, and
+   * the file has not changed since then. Applies if the run has the tool `read`. Default true.
+   */
+  readonly requireRead?: boolean | undefined
   /** Folder inside the root for the full text of results that are too long for a model. Default `.thinharness/outputs`. */
   readonly outputDir?: string | undefined
   /** Most files in `outputDir`; the oldest is removed first. Default 1,000. */
@@ -47,6 +52,7 @@ export type FileToolLimits = FileToolOptions & typeof DEFAULTS
 const DEFAULTS: Complete<
   Omit<FileToolOptions, 'root' | 'readPaths' | 'writePaths' | 'protect' | 'outputDir' | 'ripgrep'>
 > = {
+  requireRead: true,
   maxOutputFiles: 1_000,
   maxReadChars: 40_000,
   maxReadBytes: 1_000_000,
@@ -67,6 +73,7 @@ const OPTIONS = partial<FileToolOptions>({
   readPaths: paths,
   writePaths: paths,
   protect: PROTECT,
+  requireRead: boolean,
   outputDir: filledString,
   maxOutputFiles: integer(1),
   maxReadChars: integer(1),

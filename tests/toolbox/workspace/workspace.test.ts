@@ -12,6 +12,7 @@ import { folderWith } from '../support.js'
 describe('the options of the file tools', () => {
   test('they have defaults', () => {
     expect(fileToolLimits({})).toEqual({
+      requireRead: true,
       maxOutputFiles: 1_000,
       maxReadChars: 40_000,
       maxReadBytes: 1_000_000,

@@ -1,6 +1,8 @@
 import { closeSync, constants, fstatSync, readFileSync } from 'node:fs'
 import type { BigIntStats } from 'node:fs'
 import { FileFailure, invalidInput, notFound } from '../../workspace/failure.js'
+import { hashOfBytes } from '../../workspace/known-files.js'
+import type { KnownFiles } from '../../workspace/known-files.js'
 import { readLineRange } from '../../workspace/lines.js'
 import { replaceFile, withTarget, writableStats } from '../../workspace/replace-file.js'
 import type { Target } from '../../workspace/replace-file.js'
@@ -18,6 +20,8 @@ export interface FileEdit {
   /** Its path as the model knows it. */
   readonly shown: string
   readonly replacement: Replacement
+  /** The files that the model knows; null if it need not know them. */
+  readonly known: KnownFiles | null
   readonly signal: AbortSignal
 }
 
@@ -35,12 +39,14 @@ export interface FileEdited {
  * @throws FileFailure.
  */
 export async function editFile(workspace: Workspace, edit: FileEdit): Promise<FileEdited> {
-  const { path, shown, signal, replacement } = edit
+  const { path, shown, signal, replacement, known } = edit
   return withTarget(workspace, { path, shown, signal }, async (target) => {
     const old = await editableStats(target)
     const before = await readBytes(target)
     const text = decode(before, shown)
     const mayBeRead = workspace.readPolicy.covers(path)
+    const name = workspace.display(path)
+    if (mayBeRead) known?.require(name, hashOfBytes(before))
     const result = replaceText(text, replacement)
     if (result.kind !== 'replaced') throw refusal(result, { text, shown, mayBeRead, replacement })
 
@@ -49,6 +55,7 @@ export async function editFile(workspace: Workspace, edit: FileEdit): Promise<Fi
       write: (file) => file.writeFile(after),
       requireUnchanged: () => requireSame(target, before),
     })
+    known?.wrote(name, hashOfBytes(after))
     return {
       replacements: result.count,
       lines: changedLines(result.text, result.changes),

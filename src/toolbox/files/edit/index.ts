@@ -6,6 +6,7 @@ import { fileFailureOf, invalidInput } from '../../workspace/failure.js'
 import type { FileFailure } from '../../workspace/failure.js'
 import { fileTool } from '../../workspace/file-tool.js'
 import type { FileCall } from '../../workspace/file-tool.js'
+import { KnownFiles } from '../../workspace/known-files.js'
 import type { FileToolOptions } from '../../workspace/options.js'
 import { shownPath } from '../../workspace/path-text.js'
 import { withResolved } from '../../workspace/safe-open.js'
@@ -37,6 +38,7 @@ export function editTool(options: FileToolOptions = {}): ToolSpec {
       'Make one or more exact text replacements in files. `old_string` must match once, unless `replace_all` is set.',
     instructions: [
       '`edit`: pass a list `edits` with `path`, `old_string` and `new_string` for each.',
+      ...(options.requireRead === false ? [] : ['- Read a file before you edit it.']),
       '- Edits are applied in order, each to the result of the edits before it. Put independent edits in one call; order edits that build on each other.',
       '- `old_string` is exact text, spaces and indentation included, and long enough to be unique. Set `replace_all` only if every occurrence must change.',
       '- `expected_replacements` only checks the number of matches.',
@@ -75,9 +77,10 @@ type EditResult =
 
 async function runEdits(call: FileCall<EditArguments>): Promise<ToolOutcome> {
   const results: EditResult[] = []
+  const known = KnownFiles.of(call)
   for (const operation of call.args.edits) {
     call.context.signal.throwIfAborted()
-    results.push(await runEdit(call, operation))
+    results.push(await runEdit(call, operation, known))
   }
   const failures = results.flatMap((result) => (result.ok ? [] : [result.failure]))
   const content = results.map(lineOf).join('\n')
@@ -85,6 +88,7 @@ async function runEdits(call: FileCall<EditArguments>): Promise<ToolOutcome> {
     applied: results.length - failures.length,
     failed: failures.length,
     results: describe(results),
+    ...known?.metadata,
   }
   // A failure that the model can correct is more useful to it.
   const failure = failures.find(({ retry }) => retry) ?? failures[0]
@@ -92,10 +96,14 @@ async function runEdits(call: FileCall<EditArguments>): Promise<ToolOutcome> {
   return { kind: 'failed', errorType: failure.errorType, content, retry: failure.retry, metadata }
 }
 
-async function runEdit(call: FileCall<EditArguments>, operation: EditOperation): Promise<EditResult> {
+async function runEdit(
+  call: FileCall<EditArguments>,
+  operation: EditOperation,
+  known: KnownFiles | null,
+): Promise<EditResult> {
   const { path } = operation
   try {
-    return { ok: true, path, edited: await applyEdit(call, operation) }
+    return { ok: true, path, edited: await applyEdit(call, operation, known) }
   } catch (error) {
     call.context.signal.throwIfAborted()
     const failure = fileFailureOf(error, shownPath(path))
@@ -107,6 +115,7 @@ async function runEdit(call: FileCall<EditArguments>, operation: EditOperation):
 async function applyEdit(
   { workspace, context }: FileCall<EditArguments>,
   operation: EditOperation,
+  known: KnownFiles | null,
 ): Promise<FileEdited> {
   const { path: raw, old_string: oldText, new_string: newText } = operation
   return withResolved(
@@ -121,7 +130,7 @@ async function applyEdit(
         replaceAll: operation.replace_all ?? false,
         expected: operation.expected_replacements,
       }
-      return editFile(workspace, { path, shown: shownPath(raw), replacement, signal: context.signal })
+      return editFile(workspace, { path, shown: shownPath(raw), replacement, known, signal: context.signal })
     },
   )
 }
