@@ -5,9 +5,9 @@ import type { LogStore } from 'thinharness'
 import type { Chat } from 'thinharness/session'
 import { ScriptedModel } from 'thinharness/testing'
 import { harnessOf, tool } from '../harness/support.js'
-import { codeOf, gate, said, sessionsOf, STORES, until } from './support.js'
+import { allStores, codeOf, gate, said, sessionsOf, until } from './support.js'
 
-describe.each(STORES)('a conversation in the %s log', (_name, open) => {
+describe.each(await allStores())('a conversation in the %s log', (_name, open) => {
   test('continues with each message, and its runs refer to the ones before', async () => {
     const log = open()
     const model = new ScriptedModel().says('Hello.').says('You said: Hi.')
@@ -290,21 +290,18 @@ describe.each(STORES)('a conversation in the %s log', (_name, open) => {
 
   test('an interrupted run is continued by the next message, and by nothing else', async () => {
     const log = open()
-    const never = tool(
-      'never',
-      (_args, { signal }) => new Promise((_, reject) => signal.addEventListener('abort', reject)),
-      {
-        annotations: { readOnly: true },
-      },
-    )
-    const first = sessionsOf({ log, harness: harnessOf({ model: new ScriptedModel().calls('never'), tools: [never] }) })
+    const { opened, open: release } = gate()
+    const slow = tool('slow', () => opened.then(() => 'done'))
+    const first = sessionsOf({ log, harness: harnessOf({ model: new ScriptedModel().calls('slow'), tools: [slow] }) })
     const before = await first.open('t1')
     const sent = await before.send('Go.')
     await until(before, ({ kind }) => kind === 'tool_call_started')
-    await first.close()
+    const closing = first.close()
+    release()
+    await closing
     expect((await sent.done).status).toBe('left')
     const model = new ScriptedModel().says('Recovered.')
-    const chat = await sessionsOf({ log, harness: harnessOf({ model, tools: [tool('never')] }) }).open('t1')
+    const chat = await sessionsOf({ log, harness: harnessOf({ model, tools: [slow] }) }).open('t1')
     expect(chat.phase).toBe('interrupted')
     expect(model.requests).toHaveLength(0)
     const next = await chat.send('Still there?')

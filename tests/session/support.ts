@@ -1,19 +1,35 @@
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { onTestFinished } from 'vitest'
+import { afterAll, onTestFinished } from 'vitest'
 import { fileLog, memoryLog } from 'thinharness'
 import type { LogStore } from 'thinharness'
 import { SessionError, Sessions } from 'thinharness/session'
 import type { Chat, ChatEvent, Modes, SessionsOptions } from 'thinharness/session'
+import { postgresLog } from 'thinharness/store/postgres'
+import type { PostgresLog } from 'thinharness/store/postgres'
 import { sqliteLog } from 'thinharness/store/sqlite'
+import { startPostgres } from '../support/postgres.js'
 
-/** The stores that need no server. */
-export const STORES: readonly (readonly [string, () => LogStore])[] = [
-  ['memory', () => memoryLog()],
-  ['file', () => fileLog(temporaryFolder(), { fsync: 'never' })],
-  ['SQLite', () => sqliteLog(join(temporaryFolder(), 'runs.db'))],
-]
+/** All stores; PostgreSQL only if a server can be started. The server ends after the tests of the file. */
+export async function allStores(): Promise<(readonly [string, () => LogStore])[]> {
+  const server = await startPostgres()
+  const stores: (readonly [string, () => LogStore])[] = [
+    ['memory', () => memoryLog()],
+    ['file', () => fileLog(temporaryFolder(), { fsync: 'never' })],
+    ['SQLite', () => sqliteLog(join(temporaryFolder(), 'runs.db'))],
+  ]
+  if (server === null) return stores
+  afterAll(() => server.stop())
+  let count = 0
+  return [...stores, ['PostgreSQL', () => closed(postgresLog({ connectionString: server.url, schema: `s${count++}` }))]]
+}
+
+/** A log that is closed after the test. */
+function closed(log: PostgresLog): PostgresLog {
+  onTestFinished(() => log.close())
+  return log
+}
 
 function temporaryFolder(): string {
   const folder = mkdtempSync(join(tmpdir(), 'session-'))
