@@ -207,7 +207,11 @@ describe('options that defineTool rejects', () => {
       { maxOutputChars: 0 },
       'Expected `maxOutputChars` of tool `x` to be a whole number from 1 up, got `0`.',
     ],
-    ['a flag that is none', { sequential: 'yes' }, 'Expected `sequential` of tool `x` to be a boolean, got `yes`.'],
+    [
+      'an unknown order',
+      { sequential: 'yes' },
+      'Expected `sequential` of tool `x` to be one of `true`, `false`, `alone`, got `yes`.',
+    ],
     [
       'a rule that is none',
       { requiresApproval: 1 },
