@@ -48,6 +48,7 @@ per turn. Memory is measured at the last tool call, after a garbage collection. 
 log, the events.
 
 Tokens are counted by the tokenizer \`o200k_base\`, with chat completions: the text of a tool message, and the data alone. They are
-also printed by \`npm run bench:tools\`.
+also printed by \`npm run bench:tools\`. A test holds the results of a whole coding run (list, search, read, edits of which two
+miss, shell) to 1.05 times the bare data; they take 1.02 times.
 
 Missed goals are listed. They were set on another machine, by its ratios.`
