@@ -1,5 +1,4 @@
-import type { ToolAnnotations, ToolReach } from '../index.js'
-import type { JsonObject } from '../index.js'
+import type { JsonObject, ToolAnnotations, ToolReach } from '../index.js'
 import type { Category } from './rule.js'
 
 /** What a category is decided from; a `ToolSpec` has these members. */

@@ -133,11 +133,11 @@ function inShadow(
   report: true | ((report: ShadowReport) => void),
 ): Pick<PolicyExtension, 'policy' | 'forRun'> {
   const watch =
-    (tell: (made: ShadowReport) => unknown): Policy =>
+    (send: (made: ShadowReport) => unknown): Policy =>
     async (call, spec, context) => {
       const { decision, by, step, reason } = await judge.ruling(call, spec, context)
       const { runId } = context
-      await tell({
+      await send({
         ...{ runId, callId: call.callId, toolName: call.name, decision, step, reason },
         rule: by?.name ?? null,
       })

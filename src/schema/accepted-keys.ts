@@ -38,30 +38,29 @@ function replacedKeys(schema: JsonSchema): ReadonlySet<string> {
   return found
 }
 
-/** The replaced keys of each tool that has any; null if none has. Made once for a list of tools. */
-export function replacedKeysOf(tools: readonly ToolDefinition[]): ReplacedKeys | null {
+/** The replaced keys of each tool that has some. Found once for a list of tools. */
+const known = new WeakMap<readonly ToolDefinition[], ReadonlyMap<string, ReadonlySet<string>>>()
+
+/**
+ * Earlier calls in the keys that the model was given: a history of another provider has the tools' own ones. Keys that no
+ * schema names stay.
+ */
+export function withSentKeys(
+  entries: readonly TranscriptEntry[],
+  tools: readonly ToolDefinition[],
+): readonly TranscriptEntry[] {
   let keys = known.get(tools)
   if (keys === undefined) {
     const all = tools.map(({ name, parameters }) => [name, replacedKeys(parameters)] as const)
     keys = new Map(all.filter(([, found]) => found.size > 0))
     known.set(tools, keys)
   }
-  return keys.size === 0 ? null : keys
-}
-
-type ReplacedKeys = ReadonlyMap<string, ReadonlySet<string>>
-
-const known = new WeakMap<readonly ToolDefinition[], ReplacedKeys>()
-
-/**
- * Earlier calls in the keys that the model was given: a history of another provider has the tools' own ones. Keys that no
- * schema names stay.
- */
-export function withSentKeys(entries: readonly TranscriptEntry[], keys: ReplacedKeys): readonly TranscriptEntry[] {
+  const replaced = keys
+  if (replaced.size === 0) return entries
   return entries.map((entry) => {
     if (entry.role !== 'assistant') return entry
     const parts = entry.parts.map((part) => {
-      const own = part.type === 'tool_call' ? keys.get(part.name) : undefined
+      const own = part.type === 'tool_call' ? replaced.get(part.name) : undefined
       if (part.type !== 'tool_call' || own === undefined) return part
       return { ...part, arguments: inSentKeys(part.arguments, own) }
     })

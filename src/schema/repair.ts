@@ -2,10 +2,9 @@ import { isList, isSchema, mapSubschemas, resolveReference } from './subschemas.
 import type { JsonSchema, JsonValue } from '../util/json.js'
 
 /**
- * A tool's schema without the parts for which providers reject the whole request: a list without `items` gets
- * `items: {}`,
- * and a reference that leads nowhere is left out, so that anything is accepted there. `onDangling` receives each such
- * reference. Arguments are checked by the original schema.
+ * A tool's schema without the parts for which providers reject the whole request: a list without `items` gets `items: {}`, and
+ * a reference that leads nowhere is left out, so that anything is accepted there. `onDangling` receives each such reference.
+ * Arguments are checked by the original schema.
  */
 export function repairedSchema<T extends JsonSchema>(root: T, onDangling: (reference: string) => void): T {
   const repair = (schema: JsonSchema): JsonSchema => {

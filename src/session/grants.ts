@@ -3,9 +3,9 @@ import type { grant, PolicyExtension, Rule } from '../policy/index.js'
 import { isObject, parseJson } from '../util/json.js'
 import { SessionError } from './errors.js'
 import type { Grant } from './thread/thread-events.js'
-import { isPayload } from './tools/ask-user.js'
 import { conditionsOf } from './tools/request-access.js'
 import type { AccessRequest } from './tools/request-access.js'
+import { isPayload } from './tools/result.js'
 
 /** An answer of a person; an approval can be remembered for the rest of the conversation. */
 export type ChatAnswer = Answer & {
@@ -82,9 +82,9 @@ export class Grants {
     describe: () => Promise<readonly ToolFacts[]>,
   ): Promise<readonly Answer[]> {
     const mine = items.filter((item) => this.#asked(item))
-    if (mine.length === 0) return []
-    const { explain } = await import('../policy/index.js')
     const rules = [...(this.#policy?.rules ?? []), ...this.all, ...grants]
+    if (mine.length === 0 || rules.some((rule) => rule.decision === 'ask' && needsRun(rule))) return []
+    const { explain } = await import('../policy/index.js')
     const tools = await describe()
     return mine.flatMap((item): Answer[] => {
       const facts = tools.find(({ name }) => name === item.toolName)
@@ -92,7 +92,9 @@ export class Grants {
       const args = parseJson(item.arguments)
       if (!args.ok || !isObject(args.value)) return []
       const call = { ...callOf(item, facts), args: args.value, requiresApproval: facts.approval !== 'never' }
-      return explain(rules, call).decision === 'allow' ? [{ callId: item.callId, approved: true, by: 'policy' }] : []
+      const { decision, rule } = explain(rules, call)
+      if (decision !== 'allow' || (rule !== null && needsRun(rule))) return []
+      return [{ callId: item.callId, approved: true, by: 'policy' }]
     })
   }
 
@@ -108,6 +110,11 @@ export class Grants {
     const { policy } = await import('../policy/index.js')
     return policy(grants, { name: GRANTS })
   }
+}
+
+/** Links and the sources of content are known only to the run: a person answers. A rule that denies is asked again there. */
+function needsRun({ path, source }: Rule): boolean {
+  return path !== undefined || source !== undefined
 }
 
 async function ruleOf(

@@ -67,6 +67,47 @@ test('88 a remembered approval releases the other item, holds for later runs, an
   expect(await (await chat.send('Again.')).done).toMatchObject({ status: 'paused' })
 })
 
+test('a remembered approval lifts no deny and no approval that a tool always needs', async () => {
+  const [wipe, pay] = [tool('wipe', () => 'Wiped.', { requiresApproval: 'always' }), tool('pay', () => 'Paid.')]
+  const model = new ScriptedModel().calls('wipe').calls('wipe').calls('pay').says('Done.')
+  const rules = [{ decision: 'deny', tool: 'pay' }] as const
+  const chat = await sessionsOf({ harness: harnessOf({ model, tools: [wipe, pay] }), policy: policy(rules) }).open()
+  await (
+    await chat.send('Go.')
+  ).done
+  const first = chat.pending[0]?.callId ?? ''
+  const remember = { decision: 'allow', tool: '*' } as const
+  await chat.answer([{ callId: first, approved: true, remember }])
+  await chat.whenIdle()
+  const second = chat.pending[0]?.callId ?? ''
+  expect([second === first, chat.phase, chat.grants.length]).toEqual([false, 'waiting', 1])
+  await chat.answer([{ callId: second, approved: true }])
+  await chat.whenIdle()
+  const calls = Object.values(chat.snapshot.runs[0]?.calls ?? {})
+  expect(calls.map(({ toolName, status }) => [toolName, status])).toEqual([
+    ['wipe', 'completed'],
+    ['wipe', 'completed'],
+    ['pay', 'failed'],
+  ])
+})
+
+test('a remembered path releases no other item: links are known to the run alone', async () => {
+  const touch = tool('touch', () => 'Done.')
+  const names = ['src/a', 'src/b']
+  const model = new ScriptedModel()
+    .callsAll(names.map((path) => ({ name: 'touch', arguments: { path } })))
+    .says('Done.')
+  const harness = harnessOf({ model, tools: [touch] })
+  const chat = await sessionsOf({ harness, policy: policy([], { default: 'ask' }) }).open()
+  await (
+    await chat.send('Go.')
+  ).done
+  const [one, two] = chat.pending
+  await chat.answer([{ callId: one?.callId ?? '', approved: true, remember: { decision: 'allow', path: 'src/**' } }])
+  await chat.whenIdle()
+  expect(chat.pending.map(({ callId }) => callId)).toEqual([two?.callId])
+})
+
 test('a request for access that a person approves is a grant of the policy', async () => {
   const run = tool('run', () => 'ok')
   const model = new ScriptedModel()

@@ -1,6 +1,6 @@
 import { HarnessError } from '../../contracts/errors.js'
 import type { ReasoningEffort, RequestConstants, ToolChoice, ToolDefinition } from '../../contracts/model.js'
-import { replacedKeysOf, withSentKeys } from '../../schema/accepted-keys.js'
+import { withSentKeys } from '../../schema/accepted-keys.js'
 import { acceptedSchema, inputSchema } from '../../schema/input-schema.js'
 import { isObject } from '../../util/json.js'
 import type { JsonObject } from '../../util/json.js'
@@ -35,8 +35,7 @@ export function aiSdkFormat(calls: CallRules, entries: EncodeRules): WireFormat 
     head: (constants) => callSettings(constants, calls),
     opening: ({ instructions }) => (instructions === '' ? [] : [{ role: 'system', content: instructions }]),
     encode(added, { tools }) {
-      const replaced = anyKeys ? null : replacedKeysOf(tools)
-      return encodeEntries(replaced === null ? added : withSentKeys(added, replaced), entries)
+      return encodeEntries(anyKeys ? added : withSentKeys(added, tools), entries)
     },
     tail: ({ toolChoice, maxOutputTokens }) => ({
       ...(toolChoice !== undefined && { toolChoice: wireToolChoice(toolChoice) }),

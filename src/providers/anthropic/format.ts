@@ -8,7 +8,7 @@ import type {
   ToolChoice,
   ToolDefinition,
 } from '../../contracts/model.js'
-import { replacedKeysOf, withSentKeys } from '../../schema/accepted-keys.js'
+import { withSentKeys } from '../../schema/accepted-keys.js'
 import { acceptedSchema } from '../../schema/input-schema.js'
 import { isObject } from '../../util/json.js'
 import type { JsonObject } from '../../util/json.js'
@@ -42,8 +42,6 @@ interface Settled {
   /** The fields of settings and options; those of the settings take precedence. */
   readonly fields: JsonObject
   readonly thinking: boolean
-  /** Keys of tools that the API rejects. */
-  readonly replaced: ReturnType<typeof replacedKeysOf>
   /** The request has tools of the provider, and no container of the caller's. */
   readonly continuesContainer: boolean
 }
@@ -62,10 +60,7 @@ export function messagesFormat(options: RequestOptions): WireFormat {
     conversationField: 'messages',
     head: (constants) => requestHead(constants, options, settled(constants).fields),
     opening: () => [],
-    encode(entries, constants) {
-      const { thinking, replaced } = settled(constants)
-      return encodeMessages(replaced === null ? entries : withSentKeys(entries, replaced), thinking)
-    },
+    encode: (entries, constants) => encodeMessages(withSentKeys(entries, constants.tools), settled(constants).thinking),
     tail: ({ streamed, toolChoice, maxOutputTokens }) => ({
       ...(toolChoice !== undefined && { tool_choice: wireToolChoice(toolChoice) }),
       ...(maxOutputTokens !== undefined && limitFields(maxOutputTokens, options.defaults, control)),
@@ -80,18 +75,14 @@ export function messagesFormat(options: RequestOptions): WireFormat {
   }
 }
 
-function settle(
-  { settings, tools: known }: RequestConstants,
-  { defaults }: RequestOptions,
-  control: ThinkingControl,
-): Settled {
+function settle({ settings }: RequestConstants, { defaults }: RequestOptions, control: ThinkingControl): Settled {
   const { reasoningEffort } = settingsOf(settings, defaults)
   const ofEffort = effortFields(control, reasoningEffort, maxTokens(settings, defaults))
   const fields = [defaults.extraBody, settings.providerOptions?.[PROVIDER]].reduce(withCallerFields, ofEffort)
   const { container, tools } = fields
   const isChosen = typeof container === 'string' || (isObject(container) && typeof container['id'] === 'string')
   const continuesContainer = !isChosen && Array.isArray(tools) && tools.some(isProviderTool)
-  return { fields, thinking: isThinking(control, fields), replaced: replacedKeysOf(known), continuesContainer }
+  return { fields, thinking: isThinking(control, fields), continuesContainer }
 }
 
 function isProviderTool(tool: unknown): boolean {

@@ -1,6 +1,6 @@
 import type { ContentPart } from '../../contracts/entry.js'
 import type { RequestConstants, StructuredOutputRequest, ToolChoice, ToolDefinition } from '../../contracts/model.js'
-import { replacedKeysOf, withSentKeys } from '../../schema/accepted-keys.js'
+import { withSentKeys } from '../../schema/accepted-keys.js'
 import { acceptedSchema, inputSchema } from '../../schema/input-schema.js'
 import type { JsonObject, JsonValue } from '../../util/json.js'
 import type { TailOptions, WireFormat } from '../http/wire.js'
@@ -29,9 +29,7 @@ export function chatFormat(options: RequestOptions, inputs: readonly ContentPart
     head: (constants) => requestHead(constants, options),
     opening: (constants) => openingMessages(constants, options),
     encode(entries, { tools }) {
-      const replaced = dialect.anyKeys ? null : replacedKeysOf(tools)
-      const sent = replaced === null ? entries : withSentKeys(entries, replaced)
-      return encodeEntries(sent, { provider, dialect, inputs })
+      return encodeEntries(dialect.anyKeys ? entries : withSentKeys(entries, tools), { provider, dialect, inputs })
     },
     tail: (tail) => requestTail(tail, dialect),
     fold: (fold) => new ChatFold(provider, fold),

@@ -122,7 +122,8 @@ export function reduceChat(snapshot: ChatSnapshot | undefined, event: ThreadEven
 
 /** The latest run, under another mode. */
 function handedOver(runs: readonly ChatRun[], { run }: ThreadState): readonly ChatRun[] {
-  return runs.map((each) => (each.runId === run?.runId ? { ...each, mode: run.mode, model: run.model } : each))
+  const last = runs.at(-1)
+  return last === undefined || run === null ? runs : runs.with(-1, { ...last, mode: run.mode, model: run.model })
 }
 
 function noThread(): never {

@@ -1,6 +1,6 @@
 import { defineTool, ToolResult } from '../../index.js'
 import type { JsonSchema, ToolSpec } from '../../index.js'
-import { isObject } from '../../util/json.js'
+import { failed } from './result.js'
 
 /** A choice of a question. */
 export interface QuestionOption {
@@ -74,17 +74,4 @@ export function askUser(): ToolSpec {
       return new ToolResult({ content: `The user answered: ${answers.join(', ')}`, metadata: { answer } })
     },
   })
-}
-
-/** The call cannot be done as it is; the model can correct it. */
-export function failed(content: string): ToolResult {
-  return new ToolResult({ ok: false, content, metadata: { error_type: 'InvalidArguments', retry: true } })
-}
-
-/** True for a payload of one of the tools of this folder. */
-export function isPayload<Payload extends { readonly kind: string }>(
-  payload: unknown,
-  kind: Payload['kind'],
-): payload is Payload {
-  return isObject(payload) && payload['kind'] === kind
 }

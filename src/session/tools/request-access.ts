@@ -1,6 +1,6 @@
 import { defineTool } from '../../index.js'
 import type { JsonSchema, ToolSpec } from '../../index.js'
-import { failed } from './ask-user.js'
+import { failed } from './result.js'
 
 /** The payload of the pending item of `request_access`, for pages. Exactly one of `path`, `host`, `command` and `tool` is set. */
 export interface AccessRequest {

@@ -1,6 +1,7 @@
 import { defineTool, ToolResult } from '../../index.js'
 import type { JsonObject, JsonSchema, ToolSpec } from '../../index.js'
-import { isObject, parseJson } from '../../util/json.js'
+import { isObject } from '../../util/json.js'
+import { metadataOf } from './result.js'
 
 /** The payload of the pending item of `submit_plan`, for pages. */
 export interface SubmittedPlan {
@@ -85,9 +86,7 @@ function resultOf({ title, then }: SubmittedPlan, { action, feedback = '' }: Pla
 
 /** The outcome of an answered plan, from the envelope's JSON text; null if the run continues as it is. */
 export function planOutcome(output: string): PlanOutcome | null {
-  const envelope = parseJson(output)
-  const metadata = envelope.ok && isObject(envelope.value) ? envelope.value['metadata'] : null
-  const outcome = isObject(metadata) ? metadata[OUTCOME] : null
+  const outcome = metadataOf(output)[OUTCOME]
   if (!isObject(outcome)) return null
   return { mode: typeof outcome['mode'] === 'string' ? outcome['mode'] : null }
 }

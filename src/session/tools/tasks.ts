@@ -1,7 +1,6 @@
 import { defineExtension, defineTool, ToolResult } from '../../index.js'
 import type { Extension, JsonSchema, JsonValue, RunMembers, ToolSpec, TranscriptEntry } from '../../index.js'
-import { isObject, parseJson } from '../../util/json.js'
-import { failed } from './ask-user.js'
+import { failed, metadataOf } from './result.js'
 import { changedTasks, incompleteTasks, TASKS, tasksIn, taskSummary, taskText, writtenTasks } from './task-list.js'
 import type { Task, TaskChange, WrittenTask } from './task-list.js'
 
@@ -73,8 +72,7 @@ function earlierTasks(transcript: readonly TranscriptEntry[]): readonly Task[] {
   for (const entry of transcript.toReversed()) {
     if (entry.role !== 'tool' || entry.isError || !CHANGING.has(entry.name) || typeof entry.content !== 'string')
       continue
-    const envelope = parseJson(entry.content)
-    return envelope.ok && isObject(envelope.value) ? tasksIn(envelope.value['metadata']) : []
+    return tasksIn(metadataOf(entry.content))
   }
   return []
 }

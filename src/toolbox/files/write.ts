@@ -89,12 +89,13 @@ async function overwrite(target: Target, bytes: Buffer, file: KnownFile | null):
   file?.known.wrote(file.name, hashOfBytes(bytes))
 }
 
-/** A file that the model knew is known after it too. */
 async function appendTo(target: Target, bytes: Buffer, file: KnownFile | null): Promise<void> {
   const before = file === null || (await writableStats(target)) === undefined ? undefined : await hashOf(target)
   await appendToFile(target, bytes)
-  if (file === null || (before !== undefined && file.known.hashOf(file.name) !== before)) return
-  file.known.wrote(file.name, await hashOf(target))
+  if (file === null) return
+  const after = await hashOf(target)
+  if (before === undefined) file.known.wrote(file.name, after)
+  else file.known.appended(file.name, before, after)
 }
 
 async function hashOf({ folder, name, signal }: Target): Promise<string> {

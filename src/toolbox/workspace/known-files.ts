@@ -12,6 +12,8 @@ const TOOLS = ['read', 'write', 'edit']
 /** Of a larger file, the size and the time of the last change count: it cannot be edited, and hashing it takes long. */
 const MOST_HASHED_BYTES = 10_000_000
 const BLOCK_BYTES = 262_144
+/** In place of a hash: the model has appended to the file and does not know the rest. Ends the search in earlier results. */
+const UNKNOWN = ''
 
 /** The files that the model has read or written in its conversation, by the results in the transcript. */
 export class KnownFiles {
@@ -33,7 +35,7 @@ export class KnownFiles {
   require(shown: string, hash: string): void {
     const known = this.hashOf(shown)
     if (known === hash) return
-    if (known !== undefined)
+    if (known !== undefined && known !== UNKNOWN)
       throw new FileFailure('ChangedSinceRead', `${shown} has changed since you read it: read it again`)
     const problem = `${shown} has not been read in this conversation: read it first, and change it in a later turn`
     throw new FileFailure('NotRead', problem)
@@ -54,6 +56,13 @@ export class KnownFiles {
   wrote(shown: string, hash: string): void {
     this.#hashes.set(shown, hash)
     this.#written[shown] = hash
+  }
+
+  /** The model has appended to a file that was this before: it knows the file after it if it knew it before. */
+  appended(shown: string, before: string, after: string): void {
+    const known = this.hashOf(shown)
+    if (known === before) this.wrote(shown, after)
+    else if (known === undefined || known === UNKNOWN) this.wrote(shown, UNKNOWN)
   }
 
   /** For the metadata of the result. */
