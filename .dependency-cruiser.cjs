@@ -51,6 +51,7 @@ const below = {
   durable: ['util', 'contracts', 'run/log', 'index'],
   policy: [...vocabulary, 'index'],
   session: [...vocabulary, 'index', 'policy'],
+  ui: [...vocabulary, 'output', 'index', 'policy', 'session'],
 }
 
 const place = (name) => `^src/${name}(/|\\.ts$)`

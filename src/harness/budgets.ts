@@ -63,6 +63,7 @@ export function rulesOf(
     toolRetries,
     toolRetryBudgets: Object.fromEntries(retryBudgets),
     answersByTool: output?.mode === 'tool',
+    ...((output?.mode === 'native' || output?.mode === 'prompted') && { answersByJson: true as const }),
     ...(onLimit === 'answer' && { onLimit }),
     ...(stall !== null && { stall }),
   }

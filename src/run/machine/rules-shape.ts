@@ -19,6 +19,7 @@ export const rulesShape = object<RunRules>({
   toolRetries: count,
   toolRetryBudgets: record(count),
   answersByTool: boolean,
+  answersByJson: optional(oneOf(true)),
   onLimit: optional(oneOf('answer')),
   stall: optional(
     object<StallRules>({

@@ -15,6 +15,8 @@ export interface RunRules {
   readonly toolRetryBudgets: Readonly<Record<string, number>>
   /** The final answer is asked for as a call of `final_result`. */
   readonly answersByTool: boolean
+  /** The text of the final answer is JSON, in the form of a schema: readers of the run show the answer, not the text. */
+  readonly answersByJson?: true
   /** A limit that is reached ends the run only when the model has been asked for an answer without tools. */
   readonly onLimit?: 'answer'
   /** Set if turns without anything new are counted. */

@@ -1,0 +1,86 @@
+import type { RunEvent, StreamEvent } from '../index.js'
+
+/** An event of a run, from its log or live. */
+export type AnyRunEvent = RunEvent | StreamEvent
+
+/**
+ * Turns the events of one run, and of its child runs, into the items of a protocol. Pure: no I/O, no clock, no random numbers;
+ * the same events give the same items, and ids are made of ids in the log.
+ *
+ * The events come in the order of the run: durable ones by `seq` from 1 on; deltas of a reply between its
+ * `model_request_started` and its `model_message`, or none of them. Events of a child run come by its own `seq`, after the
+ * `tool_call_started` of their call.
+ */
+export interface Projection<Item> {
+  /** The items of the next event, in order. */
+  next(event: AnyRunEvent): readonly Item[]
+  /**
+   * The last items of a stream whose events end without an end or a pause of the run: its owner has died, or it was left. What is
+   * open is closed.
+   */
+  breakOff(): readonly Item[]
+  /** Two neighbouring items as one, for a reader who is behind; null if they cannot be joined. */
+  join(earlier: Item, later: Item): Item | null
+}
+
+/** Options of every projection. */
+export interface ProjectionOptions {
+  /**
+   * Number of the last durable event whose items the client has: items of events up to it are left out, and the stream opens
+   * after it. The projection is given all events nevertheless. Default 0.
+   */
+  readonly after?: number | undefined
+  /** Text and reasoning as they arrive, or with the complete reply. Default `live`. */
+  readonly deltas?: 'live' | 'settled' | undefined
+  /** With reasoning. Default true. */
+  readonly reasoning?: boolean | undefined
+  /** With events that only diagnose: retries, limit warnings, failed hooks. Default false. */
+  readonly diagnostics?: boolean | undefined
+  /** The sentence that a reader gets of an error. Default: one by its code; messages of errors are not sent. */
+  readonly errorText?: ((error: { readonly code: string; readonly message: string }) => string) | undefined
+  /** The largest image or file that is sent in an item, in bytes. Default 262,144. */
+  readonly maxInlineBytes?: number | undefined
+  /** The link to content that is not sent in an item. Default: none. */
+  readonly contentUrl?: ((content: LinkedContent) => string | undefined) | undefined
+}
+
+/** Content that is too large for an item, and its place in the log. */
+export interface LinkedContent {
+  readonly runId: string
+  /** The event that has the content. */
+  readonly seq: number
+  /** The part of the event, from 0. */
+  readonly index: number
+  readonly mediaType: string
+  /** In bytes. */
+  readonly size: number
+}
+
+/** The items of a whole log, or of any other source of a run's events. */
+export async function* project<Item>(
+  events: AsyncIterable<AnyRunEvent> | Iterable<AnyRunEvent>,
+  projection: Projection<Item>,
+): AsyncGenerator<Item, void, undefined> {
+  let ended: string | null = null
+  for await (const event of events) {
+    if (event.parentRunId === null) ended = isStretchEnd(event) ? event.kind : null
+    yield* projection.next(event)
+  }
+  if (ended === null) yield* projection.breakOff()
+}
+
+/** True for the last event of a run before a pause, or of all. */
+export function isStretchEnd({ kind }: AnyRunEvent): boolean {
+  return kind === 'run_completed' || kind === 'run_failed'
+}
+
+/** Kinds that only diagnose. */
+export const DIAGNOSTICS: ReadonlySet<AnyRunEvent['kind']> = new Set([
+  'transport_retry',
+  'cache_bust',
+  'hook_failed',
+  'transcript_repaired',
+  'limit_warning',
+  'model_retry',
+  'warning',
+])
