@@ -15,10 +15,11 @@ export interface Projection<Item> {
   /** The items of the next event, in order. */
   next(event: AnyRunEvent): readonly Item[]
   /**
-   * The last items of a stream whose events end without an end or a pause of the run: its owner has died, or it was left. What is
-   * open is closed.
+   * The last items of the stream, when no more events come: of the pause or end that the last event of the run was, or, if it was
+   * neither, of a run that was interrupted: its owner has died, or it was left. What is open is closed. Items that end a stream
+   * come from here and not from `next`: a log has several stretches, and a stream of it has one end.
    */
-  breakOff(): readonly Item[]
+  end(): readonly Item[]
   /** Two neighbouring items as one, for a reader who is behind; null if they cannot be joined. */
   join(earlier: Item, later: Item): Item | null
 }
@@ -61,12 +62,8 @@ export async function* project<Item>(
   events: AsyncIterable<AnyRunEvent> | Iterable<AnyRunEvent>,
   projection: Projection<Item>,
 ): AsyncGenerator<Item, void, undefined> {
-  let ended: string | null = null
-  for await (const event of events) {
-    if (event.parentRunId === null) ended = isStretchEnd(event) ? event.kind : null
-    yield* projection.next(event)
-  }
-  if (ended === null) yield* projection.breakOff()
+  for await (const event of events) yield* projection.next(event)
+  yield* projection.end()
 }
 
 /** True for the last event of a run before a pause, or of all. */

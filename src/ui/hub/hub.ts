@@ -1,0 +1,110 @@
+import { HarnessError } from '../../index.js'
+import type { HarnessStream, LogStore, RunLog } from '../../index.js'
+import type { AnyRunEvent } from '../projection.js'
+import { followStretch } from './follow.js'
+import type { FollowRunOptions } from './follow.js'
+import { LiveRun } from './live-run.js'
+
+export interface HubOptions {
+  /** The log of the runs. */
+  readonly log: RunLog | LogStore
+  /** The bytes that may wait for one reader; one that is further behind is let go of. Default 1,048,576. */
+  readonly maxWaitingBytes?: number | undefined
+}
+
+const MAX_WAITING_BYTES = 1_048_576
+
+/** Reads each run of this process once, and serves any number of readers: no reader holds a run up, or ends it. */
+export class Hub {
+  readonly #log: RunLog | LogStore
+  readonly #maxWaitingBytes: number
+  readonly #live = new Map<string, LiveRun>()
+  readonly #streams = new Map<string, HarnessStream<unknown>>()
+
+  constructor({ log, maxWaitingBytes = MAX_WAITING_BYTES }: HubOptions) {
+    this.#log = log
+    this.#maxWaitingBytes = maxWaitingBytes
+  }
+
+  /** Takes a run that was just begun and reads it to its pause or end, whatever its readers do. */
+  start(run: HarnessStream<unknown>): void {
+    const live = this.open(run.runId)
+    this.#streams.set(run.runId, run)
+    const read = async (): Promise<void> => {
+      for await (const events of run.batches()) for (const event of events) live.push(event)
+    }
+    const end = async (): Promise<void> => {
+      // The failure of a run is its last event.
+      await read().catch(() => undefined)
+      await run.result.catch(() => undefined)
+      this.#streams.delete(run.runId)
+      this.close(live)
+    }
+    void end()
+  }
+
+  /**
+   * The events of a run from a cursor on: stored ones, the open reply, then live ones, without a gap or a duplicate, up to its
+   * next pause or its end. A run of another process is followed by its log: without deltas. Ends without an end of the run if its
+   * process has died. Throws `run_not_found`, and `closed` for a reader who is too far behind.
+   */
+  async *follow(runId: string, options: FollowRunOptions = {}): AsyncGenerator<AnyRunEvent, void, undefined> {
+    for await (const batch of this.batches(runId, options)) yield* batch
+  }
+
+  /** The same events as `follow`, all that are there at once. */
+  batches(runId: string, options: FollowRunOptions = {}): AsyncGenerator<readonly AnyRunEvent[], void, undefined> {
+    const log = this.#log
+    const { follow } = log as Partial<LogStore>
+    return followStretch(
+      {
+        runId,
+        log,
+        live: this.#live.get(runId) ?? null,
+        maxWaitingBytes: this.#maxWaitingBytes,
+        follow:
+          follow === undefined
+            ? null
+            : (place) => follow.call(log, { kind: 'run', id: runId }, place) as AsyncIterable<AnyRunEvent>,
+      },
+      options,
+    )
+  }
+
+  /** True if the events of the run are seen here as they come, with deltas. */
+  isLive(runId: string): boolean {
+    return this.#live.has(runId)
+  }
+
+  /** Cancels a run that this hub has started; false if it is not in progress here. */
+  async cancel(runId: string): Promise<boolean> {
+    const stream = this.#streams.get(runId)
+    await stream?.cancel()
+    return stream !== undefined
+  }
+
+  /** Gives the model of a run that this hub has started a message. Throws `invalid_state` if it is not in progress here. */
+  steer(runId: string, message: Parameters<HarnessStream['steer']>[0]): void {
+    const stream = this.#streams.get(runId)
+    if (stream === undefined) throw new HarnessError('invalid_state', `Run \`${runId}\` is not in progress here.`)
+    stream.steer(message)
+  }
+
+  /** A run whose events the caller passes on as they come, until `close`. */
+  open(runId: string): LiveRun {
+    const live = new LiveRun(runId)
+    this.#live.get(runId)?.close()
+    this.#live.set(runId, live)
+    return live
+  }
+
+  close(live: LiveRun): void {
+    if (this.#live.get(live.runId) === live) this.#live.delete(live.runId)
+    live.close()
+  }
+}
+
+/** A hub over the log of the runs. */
+export function createHub(options: HubOptions): Hub {
+  return new Hub(options)
+}
