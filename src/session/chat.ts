@@ -151,7 +151,7 @@ export class Chat<M extends Modes = Modes> {
   /** Answers pending items. Resolves when the answers are stored; rejects, and changes nothing, if one is invalid. */
   async answer(
     answers: readonly ChatAnswer[],
-    { by }: { readonly by?: string } = {},
+    { by }: { readonly by?: string | undefined } = {},
   ): Promise<readonly AnswerStatus[]> {
     const signed = answers.map((answer) => (by === undefined ? answer : { by, ...answer }))
     // Answers that come while the others are dealt with are for the next pause.

@@ -1,4 +1,4 @@
-import type { AssistantEntry, LogSummaries, PendingItem, ToolEntry, TranscriptEntry } from '../index.js'
+import type { AssistantEntry, LogStore, LogSummaries, PendingItem, ToolEntry, TranscriptEntry } from '../index.js'
 import { jsonOf } from './actions.js'
 import { Chat, newId } from './chat.js'
 import { Conversation } from './conversation.js'
@@ -245,6 +245,8 @@ export class Threads<M extends Modes = Modes> {
 
 /** Conversations over harnesses. Threads of all owners; `for` gives those of one. */
 export class Sessions<M extends Modes = Modes> extends Threads<M> implements AsyncDisposable {
+  /** The log of the threads and their runs. */
+  readonly log: LogStore
   readonly #config: SessionsConfig<M>
   readonly #chats: Map<string, Promise<Chat<M>>>
 
@@ -253,6 +255,7 @@ export class Sessions<M extends Modes = Modes> extends Threads<M> implements Asy
     const config = resolveOptions(options)
     const chats = new Map<string, Promise<Chat<M>>>()
     super(config, chats, null)
+    this.log = config.log
     this.#config = config
     this.#chats = chats
   }

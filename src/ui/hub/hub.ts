@@ -1,4 +1,3 @@
-import { HarnessError } from '../../index.js'
 import type { HarnessStream, LogStore, RunLog } from '../../index.js'
 import type { AnyRunEvent } from '../projection.js'
 import { followStretch } from './follow.js'
@@ -26,21 +25,38 @@ export class Hub {
     this.#maxWaitingBytes = maxWaitingBytes
   }
 
-  /** Takes a run that was just begun and reads it to its pause or end, whatever its readers do. */
-  start(run: HarnessStream<unknown>): void {
+  /**
+   * Takes a run that was just begun and reads it to its pause or end, whatever its readers do. Resolves at its first event;
+   * rejects with the error of a run that was refused: it has no events.
+   */
+  async start(run: HarnessStream<unknown>): Promise<void> {
     const live = this.open(run.runId)
     this.#streams.set(run.runId, run)
-    const read = async (): Promise<void> => {
-      for await (const events of run.batches()) for (const event of events) live.push(event)
+    const batches = run.batches()[Symbol.asyncIterator]()
+    const read = async (): Promise<boolean> => {
+      const next = await batches.next()
+      if (next.done === true) return false
+      for (const event of next.value) live.push(event)
+      return true
     }
     const end = async (): Promise<void> => {
-      // The failure of a run is its last event.
-      await read().catch(() => undefined)
       await run.result.catch(() => undefined)
       this.#streams.delete(run.runId)
       this.close(live)
     }
-    void end()
+    const readRest = async (): Promise<void> => {
+      while (await read()) continue
+    }
+    try {
+      await read()
+    } catch (error) {
+      await end()
+      throw error
+    }
+    // The failure of a run is its last event.
+    void readRest()
+      .catch(() => undefined)
+      .then(end)
   }
 
   /**
@@ -81,13 +97,6 @@ export class Hub {
     const stream = this.#streams.get(runId)
     await stream?.cancel()
     return stream !== undefined
-  }
-
-  /** Gives the model of a run that this hub has started a message. Throws `invalid_state` if it is not in progress here. */
-  steer(runId: string, message: Parameters<HarnessStream['steer']>[0]): void {
-    const stream = this.#streams.get(runId)
-    if (stream === undefined) throw new HarnessError('invalid_state', `Run \`${runId}\` is not in progress here.`)
-    stream.steer(message)
   }
 
   /** A run whose events the caller passes on as they come, until `close`. */

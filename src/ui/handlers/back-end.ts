@@ -1,0 +1,93 @@
+import type { Answer, ContentPart, InputMessage, PendingItem, RunStatus } from '../../index.js'
+import type { ChatEvent, EventsOptions } from '../../session/index.js'
+import type { FollowRunOptions } from '../hub/follow.js'
+import type { AnyRunEvent } from '../projection.js'
+
+/** Who asks, as `authorize` says. */
+export interface Access {
+  /** The owner of the threads: another owner's thread is like one that does not exist. */
+  readonly resourceId: string
+  /** The name of the person, for the log. */
+  readonly by?: string | undefined
+  /** The dependencies of a run that begins or continues. Only over a harness. */
+  readonly deps?: unknown
+}
+
+/** A run of a thread. */
+export interface RunInfo {
+  readonly runId: string
+  readonly status: RunStatus
+  /** Items that people have to answer. */
+  readonly pending: readonly PendingItem[]
+  /** Number of its last event. */
+  readonly seq: number
+}
+
+/** A person's message. */
+export interface NewMessage {
+  readonly messageId: string
+  readonly content: readonly ContentPart[]
+  readonly metadata?: object | undefined
+  /** What becomes of it while a run is in progress or waits. */
+  readonly whenBusy?: 'queue' | 'steer' | 'decline' | 'reject' | undefined
+}
+
+/** What a request has begun, or attached to. */
+export interface Taken {
+  readonly status: 'started' | 'queued' | 'steered' | 'posted' | 'attached'
+  /** The run that reads the message, and where its stream begins; null if none does. A queued message waits for it. */
+  readonly run: Promise<{ readonly runId: string; readonly beyond?: number } | null>
+}
+
+/** One conversation, for the requests of one owner. */
+export interface ThreadPort {
+  readonly threadId: string
+  /** Its runs, oldest first. */
+  runs(): Promise<readonly RunInfo[]>
+  latest(): Promise<RunInfo | null>
+  /** The events of one of its runs, up to its next pause or its end. */
+  follow(runId: string, options: FollowRunOptions): AsyncIterable<readonly AnyRunEvent[]>
+  /** The stored events of one of its runs. */
+  stored(runId: string): AsyncIterable<AnyRunEvent>
+  /** The events of the thread and its runs in one order, from a cursor on; absent if its runs are all there is. */
+  events?(options: EventsOptions): AsyncIterable<ChatEvent>
+  /** Gives a message to the thread. A message that it has is not delivered again. */
+  send(message: NewMessage): Promise<Taken>
+  /** Answers items of a waiting run; an answer that was given before is not given again. */
+  answer(runId: string, answers: readonly Answer[]): Promise<Taken>
+  steer(runId: string, message: Pick<NewMessage, 'messageId' | 'content'>): Promise<void>
+  /** Cancels a run in progress; ends one that waits. */
+  stop(runId: string): Promise<void>
+  /** Continues an interrupted run. */
+  recover(runId: string): Promise<Taken>
+  /** Messages of people that a run of this process has ended without reading. */
+  returned(runId: string): readonly InputMessage[]
+  /** The ids of the messages with which a run began. */
+  messageIds(runId: string): Promise<readonly string[]>
+}
+
+/** Where handlers find conversations: sessions, or a harness with its log. */
+export interface BackEnd {
+  /** The conversation of that owner; null if there is none. `create`: a missing one is created. */
+  thread(threadId: string, access: Access, options?: { readonly create?: boolean }): Promise<ThreadPort | null>
+  /** The conversation of a run; null if there is none. */
+  threadOf(runId: string): Promise<string | null>
+}
+
+/** A request that is refused: the answer is JSON with the status. */
+export class RequestError extends Error {
+  readonly status: number
+  readonly code: string
+  readonly pending: readonly PendingItem[] | undefined
+
+  constructor(
+    status: number,
+    code: string,
+    { message, pending }: { readonly message: string; readonly pending?: readonly PendingItem[] },
+  ) {
+    super(message)
+    this.status = status
+    this.code = code
+    this.pending = pending
+  }
+}

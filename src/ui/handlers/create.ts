@@ -1,0 +1,25 @@
+import { eventsHandler } from './events.js'
+import { Gate } from './gate.js'
+import type { Handler } from './gate.js'
+import type { HandlerOptions } from './options.js'
+import { requestsHandler } from './requests.js'
+
+/** Web-standard handlers. Each looks at the end of the path only, so that it can be mounted anywhere. */
+export interface Handlers {
+  /** Native server-sent events of runs and conversations. */
+  readonly events: Handler
+  /** Messages, answers, steering, stop and recovery as JSON requests. */
+  readonly requests: Handler
+}
+
+/**
+ * Handlers of `Request → Response` over sessions, or over a harness and its log. They keep nothing between requests but the
+ * hub. Without `authorize` they serve this machine only. Throws `invalid_options`.
+ *
+ * @example
+ * const { aiSdk } = createHandlers({ sessions, authorize: (request) => ({ resourceId: userOf(request) }) })
+ */
+export function createHandlers(options: HandlerOptions): Handlers {
+  const gate = new Gate(options)
+  return { events: eventsHandler(gate), requests: requestsHandler(gate) }
+}

@@ -1,0 +1,109 @@
+import { Hub } from '../hub/hub.js'
+import type { AnyRunEvent } from '../projection.js'
+import { framesOf } from '../http/frames.js'
+import type { Protocol } from '../http/frames.js'
+import { SSE_HEADERS, sseBody } from '../http/sse.js'
+import { RequestError } from './back-end.js'
+import type { Access, BackEnd, ThreadPort } from './back-end.js'
+import { HarnessBackEnd, threadsByMetadata } from './harness-back-end.js'
+import { asRequestError, refusal } from './http.js'
+import { accessOf, checkSource } from './options.js'
+import type { Action, HandlerOptions } from './options.js'
+import { SessionsBackEnd } from './sessions-back-end.js'
+
+/** Answers a request: the form of every handler. */
+export type Handler = (request: Request) => Promise<Response>
+
+/** What every handler has: the conversations, and who may reach them. */
+export class Gate {
+  readonly options: HandlerOptions
+  readonly #backEnd: BackEnd
+
+  /** Throws `invalid_options`. */
+  constructor(options: HandlerOptions) {
+    checkSource(options)
+    this.options = options
+    this.#backEnd = backEndOf(options)
+  }
+
+  get maxBodyBytes(): number {
+    return this.options.maxBodyBytes ?? 4_194_304
+  }
+
+  /** A handler whose refusals are answers. */
+  handler(answer: (request: Request, url: URL) => Promise<Response>): Handler {
+    return async (request) => {
+      try {
+        return await answer(request, new URL(request.url))
+      } catch (error) {
+        const refused = asRequestError(error)
+        return refused === null
+          ? refusal(new RequestError(500, 'error', { message: 'Something went wrong.' }))
+          : refusal(refused)
+      }
+    }
+  }
+
+  /** The conversation that a request names, for its owner. A `Response` is sent as it is. */
+  async thread(
+    request: Request,
+    {
+      threadId,
+      action,
+      create = false,
+    }: { readonly threadId: string; readonly action: Action; readonly create?: boolean },
+  ): Promise<ThreadPort | Response> {
+    const access = await accessOf(request, this.options.authorize, { threadId, runId: null, action })
+    if (access instanceof Response) return access
+    return this.#found(await this.#backEnd.thread(threadId, access, { create }))
+  }
+
+  /** The conversation of the run that a request names, for its owner. */
+  async run(
+    request: Request,
+    { runId, action }: { readonly runId: string; readonly action: Action },
+  ): Promise<ThreadPort | Response> {
+    const threadId = await this.#backEnd.threadOf(runId)
+    const access: Access | Response = await accessOf(request, this.options.authorize, { threadId, runId, action })
+    if (access instanceof Response) return access
+    return this.#found(threadId === null ? null : await this.#backEnd.thread(threadId, access))
+  }
+
+  /** The answer with the stream of a protocol. */
+  stream<Item>(
+    request: Request,
+    batches: AsyncIterable<readonly AnyRunEvent[]>,
+    { protocol, headers, preamble, abort, finale }: StreamAnswer<Item>,
+  ): Response {
+    const { heartbeatMs, maxStreamMs } = this.options
+    const frames = framesOf(batches, protocol, finale)
+    const body = sseBody(frames, { preamble, heartbeatMs, maxStreamMs, request, onCancel: () => abort.abort() })
+    return new Response(body, { headers: { ...SSE_HEADERS, ...headers } })
+  }
+
+  #found(thread: ThreadPort | null): ThreadPort | Response {
+    if (thread !== null) return thread
+    return refusal(new RequestError(404, 'not_found', { message: 'There is no such conversation or run.' }))
+  }
+}
+
+export interface StreamAnswer<Item> {
+  readonly protocol: Protocol<Item>
+  readonly headers?: Readonly<Record<string, string>> | undefined
+  /** What the body begins with. */
+  readonly preamble?: string | undefined
+  /** What the body ends with. */
+  readonly finale?: string | undefined
+  /** Ends the reading of the events. */
+  readonly abort: AbortController
+}
+
+function backEndOf(options: HandlerOptions): BackEnd {
+  const { sessions, harness, log, threads, newMessage } = options
+  if (sessions !== undefined) return new SessionsBackEnd(sessions, options.hub ?? new Hub({ log: sessions.log }))
+  // `checkSource` has made sure of both.
+  if (harness === undefined || log === undefined) throw new TypeError('There is no harness.')
+  const hub = options.hub ?? new Hub({ log })
+  const index = threads ?? threadsByMetadata(log)
+  return new HarnessBackEnd({ harness, log, hub, threads: index, declines: newMessage === 'decline' })
+}

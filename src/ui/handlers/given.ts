@@ -1,0 +1,62 @@
+import type { Answer, ContentPart } from '../../index.js'
+import { isObject } from '../../util/json.js'
+import type { JsonObject } from '../../util/json.js'
+import type { NewMessage } from './back-end.js'
+import { badRequest } from './http.js'
+import type { HandlerOptions } from './options.js'
+
+const WHEN_BUSY = ['queue', 'steer', 'decline', 'reject'] as const
+
+/** A message in the body of a request: `text`, or `content` as parts. */
+export function contentIn(
+  { text, content }: JsonObject,
+  options: Pick<HandlerOptions, 'allowUrl'>,
+): readonly ContentPart[] {
+  if (typeof text === 'string' && content === undefined) return [{ type: 'text', text }]
+  if (typeof content === 'string') return [{ type: 'text', text: content }]
+  if (!Array.isArray(content)) throw badRequest('Expected `text`, or `content` as a list of parts.')
+  return content.map((part: unknown, index) => partIn(part, `content[${index}]`, options))
+}
+
+function partIn(part: unknown, path: string, { allowUrl }: Pick<HandlerOptions, 'allowUrl'>): ContentPart {
+  const { type, text, data, mediaType, url, name } = isObject(part) ? part : {}
+  if (type === 'text' && typeof text === 'string') return { type, text }
+  if (type === 'image' && typeof url === 'string') {
+    checkUrl(url, path, allowUrl)
+    return { type, url }
+  }
+  if (typeof data === 'string' && typeof mediaType === 'string') {
+    if (type === 'image') return { type, data, mediaType }
+    if (type === 'audio') return { type, data, mediaType }
+    if (type === 'file') return { type, data, mediaType, ...(typeof name === 'string' && { name }) }
+  }
+  throw badRequest(
+    `Expected \`${path}\` to be a part of type text, image, file or audio with its members, got ${JSON.stringify(part).slice(0, 80)}.`,
+  )
+}
+
+/** Refuses a link that the host does not allow. */
+export function checkUrl(url: string, path: string, allowUrl: HandlerOptions['allowUrl']): void {
+  if (URL.canParse(url) && allowUrl?.(new URL(url)) === true) return
+  throw badRequest(`The link in \`${path}\` is not allowed: send the content.`)
+}
+
+/** The answers in the body of a request; the run checks them. */
+export function answersIn({ answers }: JsonObject): readonly Answer[] {
+  if (!Array.isArray(answers) || answers.length === 0) throw badRequest('Expected `answers` to be a list of answers.')
+  return answers.map((answer: unknown, index) => {
+    if (isObject(answer) && typeof answer['callId'] === 'string') {
+      // The author is who the host says it is.
+      const { by: _by, ...given } = answer
+      return given as unknown as Answer
+    }
+    throw badRequest(`Expected \`answers[${index}]\` to be an answer with a \`callId\`.`)
+  })
+}
+
+export function whenBusyIn({ whenBusy }: JsonObject): NewMessage['whenBusy'] {
+  if (whenBusy === undefined) return undefined
+  const known = WHEN_BUSY.find((each) => each === whenBusy)
+  if (known !== undefined) return known
+  throw badRequest(`Expected \`whenBusy\` to be one of ${WHEN_BUSY.join(', ')}, got ${JSON.stringify(whenBusy)}.`)
+}

@@ -1,0 +1,273 @@
+import { inputPort } from '../../index.js'
+import type {
+  Answer,
+  HarnessStream,
+  InputMessage,
+  InputPort,
+  LogStore,
+  Prompt,
+  ResumeOptions,
+  RunOptions,
+  RunSummary,
+} from '../../index.js'
+import { sha256 } from '../../util/platform/sha256.js'
+import type { FollowRunOptions } from '../hub/follow.js'
+import type { Hub } from '../hub/hub.js'
+import type { AnyRunEvent } from '../projection.js'
+import { RequestError } from './back-end.js'
+import type { Access, BackEnd, NewMessage, RunInfo, Taken, ThreadPort } from './back-end.js'
+import { Inputs } from './inputs.js'
+import { codeOf, givenBefore, notFound } from './sessions-back-end.js'
+
+/** The part of a harness that handlers call. */
+export interface ServedHarness {
+  stream(prompt: Prompt, options?: RunOptions): HarnessStream<unknown>
+  streamResume(runId: string, answers: readonly Answer[], options?: ResumeOptions): HarnessStream<unknown>
+  streamRecover(runId: string, options?: ResumeOptions): HarnessStream<unknown>
+  cancel(runId: string, options?: Pick<RunOptions, 'log'>): Promise<boolean>
+}
+
+/** Which runs belong to a conversation. */
+export interface ThreadIndex {
+  /** The newest run of a conversation; null if it has none. */
+  latest(threadId: string): Promise<string | null>
+  /** Its runs, oldest first. */
+  runs(threadId: string): Promise<readonly string[]>
+}
+
+export interface HarnessBackEndOptions {
+  readonly harness: ServedHarness
+  readonly log: LogStore
+  readonly hub: Hub
+  readonly threads: ThreadIndex
+  /** A message for a run that waits for people refuses what waits, in place of being refused. */
+  readonly declines: boolean
+}
+
+/** The conversations whose runs have this `metadata.conversation_id`. */
+export function threadsByMetadata(log: LogStore): ThreadIndex {
+  const runs = async function* (threadId: string): AsyncGenerator<string> {
+    for await (const { runId, metadata } of log.list({ kind: 'run', parentRunId: null }))
+      if (metadata['conversation_id'] === threadId) yield runId
+  }
+  return {
+    latest: async (threadId) => {
+      for await (const runId of runs(threadId)) return runId
+      return null
+    },
+    runs: async (threadId) => {
+      const found: string[] = []
+      for await (const runId of runs(threadId)) found.unshift(runId)
+      return found
+    },
+  }
+}
+
+/** Conversations of a harness and its log. */
+export class HarnessBackEnd implements BackEnd {
+  readonly #options: HarnessBackEndOptions
+  /** Requests that begin or continue a run, one after the other for each conversation. */
+  readonly #busy = new Map<string, Promise<unknown>>()
+  readonly #inputs = new Inputs()
+
+  constructor(options: HarnessBackEndOptions) {
+    this.#options = options
+  }
+
+  async thread(threadId: string, access: Access, { create = false } = {}): Promise<ThreadPort | null> {
+    const latest = await this.#options.threads.latest(threadId)
+    if (latest === null) return create ? this.#port(threadId, access) : null
+    const summary = await this.#options.log.inspect({ kind: 'run', id: latest })
+    const owner = summary?.metadata['resourceId']
+    return owner !== undefined && owner !== access.resourceId ? null : this.#port(threadId, access)
+  }
+
+  async threadOf(runId: string): Promise<string | null> {
+    const summary = await this.#options.log.inspect({ kind: 'run', id: runId })
+    if (summary === null) return null
+    if (summary.parent !== null) return this.threadOf(summary.parent.runId)
+    const threadId = summary.metadata['conversation_id']
+    return typeof threadId === 'string' ? threadId : null
+  }
+
+  #port(threadId: string, access: Access): ThreadPort {
+    const inTurn = async <T>(work: () => Promise<T>): Promise<T> => {
+      const done = (this.#busy.get(threadId) ?? Promise.resolve()).then(work, work)
+      this.#busy.set(threadId, done)
+      try {
+        return await done
+      } finally {
+        if (this.#busy.get(threadId) === done) this.#busy.delete(threadId)
+      }
+    }
+    return new HarnessThread(threadId, { ...this.#options, access, inTurn, inputs: this.#inputs })
+  }
+}
+
+interface Means extends HarnessBackEndOptions {
+  readonly access: Access
+  readonly inputs: Inputs
+  readonly inTurn: <T>(work: () => Promise<T>) => Promise<T>
+}
+
+class HarnessThread implements ThreadPort {
+  readonly threadId: string
+  readonly #means: Means
+
+  constructor(threadId: string, means: Means) {
+    this.threadId = threadId
+    this.#means = means
+  }
+
+  async runs(): Promise<readonly RunInfo[]> {
+    const runIds = await this.#means.threads.runs(this.threadId)
+    const infos = await Promise.all(runIds.map((runId) => this.#info(runId)))
+    return infos.filter((info) => info !== null)
+  }
+
+  async latest(): Promise<RunInfo | null> {
+    const runId = await this.#means.threads.latest(this.threadId)
+    return runId === null ? null : this.#info(runId)
+  }
+
+  follow(runId: string, options: FollowRunOptions): AsyncIterable<readonly AnyRunEvent[]> {
+    return this.#means.hub.batches(runId, options)
+  }
+
+  stored(runId: string): AsyncIterable<AnyRunEvent> {
+    return this.#means.log.read({ kind: 'run', id: runId })
+  }
+
+  async messageIds(runId: string): Promise<readonly string[]> {
+    const summary = await this.#means.log.inspect({ kind: 'run', id: runId })
+    const messageId = summary?.metadata['message_id']
+    return typeof messageId === 'string' ? [messageId] : []
+  }
+
+  send(message: NewMessage): Promise<Taken> {
+    return this.#means.inTurn(() => this.#send(message))
+  }
+
+  answer(runId: string, answers: readonly Answer[]): Promise<Taken> {
+    return this.#means.inTurn(async () => {
+      const { log, harness } = this.#means
+      const info = await this.#info(runId)
+      if (info === null) throw notFound()
+      const waiting = new Set(info.pending.map(({ callId }) => callId))
+      const fresh = info.status === 'paused' ? answers.filter(({ callId }) => waiting.has(callId)) : []
+      const beyond = await givenBefore(
+        log,
+        runId,
+        answers.filter((answer) => !fresh.includes(answer)),
+      )
+      if (fresh.length === 0) return { status: 'attached', run: Promise.resolve({ runId, beyond }) }
+      const signed = fresh.map((answer) => ({ by: this.#means.access.by, ...answer }))
+      await this.#resume((options) => harness.streamResume(runId, signed, options))
+      return { status: 'started', run: Promise.resolve({ runId, beyond: info.seq }) }
+    })
+  }
+
+  steer(runId: string, { content }: Pick<NewMessage, 'content'>): Promise<void> {
+    if (this.#means.inputs.send(runId, content)) return Promise.resolve()
+    throw new RequestError(409, 'invalid_state', { message: 'The run has ended, or waits for people.' })
+  }
+
+  returned(runId: string): readonly InputMessage[] {
+    return this.#means.inputs.returned(runId)
+  }
+
+  async stop(runId: string): Promise<void> {
+    const { harness, log } = this.#means
+    await harness.cancel(runId, { log })
+  }
+
+  recover(runId: string): Promise<Taken> {
+    return this.#means.inTurn(async () => {
+      const info = await this.#info(runId)
+      if (info === null) throw notFound()
+      if (info.status === 'running' && !this.#means.hub.isLive(runId))
+        throw new RequestError(409, 'run_owned', { message: 'Another process executes this run.' })
+      if (info.status === 'interrupted')
+        await this.#resume((options) => this.#means.harness.streamRecover(runId, options))
+      return { status: 'started', run: Promise.resolve({ runId }) }
+    })
+  }
+
+  async #send(message: NewMessage): Promise<Taken> {
+    const { messageId, whenBusy = 'reject' } = message
+    const runId = `run_${sha256(JSON.stringify([this.threadId, messageId])).slice(0, 32)}`
+    if ((await this.#info(runId)) !== null) return { status: 'attached', run: Promise.resolve({ runId }) }
+    const before = await this.latest()
+    if (before?.status === 'running' || before?.status === 'interrupted')
+      return this.#sendBusy(before, message, whenBusy)
+    if (before?.status === 'paused') return this.#sendWaiting(before, message, whenBusy)
+    const { access, harness, log } = this.#means
+    const metadata = {
+      ...message.metadata,
+      ...{ conversation_id: this.threadId, message_id: messageId, resourceId: access.resourceId },
+    }
+    const input = inputPort()
+    const run = harness.stream(message.content, {
+      ...{ runId, log, metadata, input, history: before === null ? undefined : { runId: before.runId } },
+      ...(access.deps !== undefined && { deps: access.deps as never }),
+    })
+    try {
+      await this.#start(run, input)
+    } catch (error) {
+      if (codeOf(error) !== 'run_exists') throw error
+    }
+    return { status: 'started', run: Promise.resolve({ runId }) }
+  }
+
+  async #sendBusy(
+    { runId, status, seq }: RunInfo,
+    message: NewMessage,
+    whenBusy: NonNullable<NewMessage['whenBusy']>,
+  ): Promise<Taken> {
+    if (status === 'interrupted')
+      throw new RequestError(409, 'interrupted', { message: 'The last run was interrupted: recover it first.' })
+    if (whenBusy !== 'steer')
+      throw new RequestError(409, 'run_active', { message: 'A run of this conversation is in progress.' })
+    await this.steer(runId, message)
+    return { status: 'steered', run: Promise.resolve({ runId, beyond: seq }) }
+  }
+
+  async #sendWaiting(
+    { runId, pending, seq }: RunInfo,
+    { content }: NewMessage,
+    whenBusy: NonNullable<NewMessage['whenBusy']>,
+  ): Promise<Taken> {
+    const declines = this.#means.declines || whenBusy === 'decline'
+    if (!declines || pending.some(({ kind }) => kind === 'unknown_outcome'))
+      throw new RequestError(409, 'pending', { message: 'The run waits for people.', pending })
+    const reason = 'The person wrote instead.'
+    const answers = pending.map(({ kind, callId }): Answer =>
+      kind === 'approval' ? { callId, approved: false, reason } : { callId, declined: true, reason },
+    )
+    await this.#resume((options) => {
+      options.input?.send(content)
+      return this.#means.harness.streamResume(runId, answers, options)
+    })
+    return { status: 'steered', run: Promise.resolve({ runId, beyond: seq }) }
+  }
+
+  /** Continues a run. */
+  async #resume(begin: (options: ResumeOptions) => HarnessStream<unknown>): Promise<void> {
+    const { log, access } = this.#means
+    const input = inputPort()
+    await this.#start(begin({ log, input, ...(access.deps !== undefined && { deps: access.deps }) }), input)
+  }
+
+  /** Hands a run that was begun to the hub. A run that is refused has no events. */
+  async #start(run: HarnessStream<unknown>, input: InputPort): Promise<void> {
+    this.#means.inputs.add(run, input)
+    await this.#means.hub.start(run)
+  }
+
+  async #info(runId: string): Promise<RunInfo | null> {
+    const summary: RunSummary | null = await this.#means.log.inspect({ kind: 'run', id: runId })
+    if (summary === null) return null
+    const { status, pending, lastSeq: seq } = summary
+    return { runId, status, pending, seq }
+  }
+}

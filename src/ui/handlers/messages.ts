@@ -1,0 +1,45 @@
+import { shownEvent } from '../native/shown-event.js'
+import type { ShownEvent } from '../native/shown-event.js'
+import type { AnyRunEvent } from '../projection.js'
+import type { ThreadPort } from './back-end.js'
+import { badRequest, json } from './http.js'
+import type { HandlerOptions } from './options.js'
+
+/** The runs of a conversation, as the message forms are made of them. */
+export interface StoredRun {
+  readonly runId: string
+  readonly messageIds: readonly string[]
+  readonly events: readonly AnyRunEvent[]
+}
+
+/** Makes the messages of a protocol out of the runs of a conversation. */
+export type MessageForm = (runs: readonly StoredRun[], options: HandlerOptions) => unknown
+
+const FORMS: Readonly<Record<string, MessageForm>> = {
+  native: (runs, options) =>
+    runs.flatMap(({ events }) =>
+      events.map((event) => shownEvent(event, options)).filter((event): event is ShownEvent => event !== null),
+    ),
+}
+
+/** The conversation so far, as `?format=` asks for it. `x-cursor`: the place of the latest run. */
+export async function messagesOf(thread: ThreadPort, url: URL, options: HandlerOptions): Promise<Response> {
+  const name = url.searchParams.get('format') ?? 'native'
+  const form = Object.hasOwn(FORMS, name) ? FORMS[name] : undefined
+  if (form === undefined)
+    throw badRequest(`Expected \`format\` to be one of ${Object.keys(FORMS).join(', ')}, got "${name.slice(0, 80)}".`)
+  const runs = await storedRuns(thread)
+  const cursor = String(runs.at(-1)?.events.at(-1)?.seq ?? 0)
+  return json(200, form(runs, options), { 'x-cursor': cursor })
+}
+
+/** The stored events of the runs of a conversation, oldest first. */
+export async function storedRuns(thread: ThreadPort): Promise<readonly StoredRun[]> {
+  const runs: StoredRun[] = []
+  for (const { runId } of await thread.runs()) {
+    const events: AnyRunEvent[] = []
+    for await (const event of thread.stored(runId)) events.push(event)
+    runs.push({ runId, messageIds: await thread.messageIds(runId), events })
+  }
+  return runs
+}

@@ -1,0 +1,163 @@
+import type { JsonObject } from '../../util/json.js'
+import type { NewMessage, Taken, ThreadPort } from './back-end.js'
+import type { Gate, Handler } from './gate.js'
+import { answersIn, contentIn, whenBusyIn } from './given.js'
+import { badRequest, bodyOf, json, pathAfter } from './http.js'
+import { messagesOf } from './messages.js'
+import type { Action } from './options.js'
+
+interface Asked {
+  readonly gate: Gate
+  readonly request: Request
+  readonly thread: ThreadPort
+  readonly body: JsonObject
+  readonly url: URL
+}
+
+/** One route: the method, the action that it needs, and what it does. */
+interface Route<Id extends 'runId' | 'threadId'> {
+  readonly method: 'GET' | 'POST'
+  readonly action: Action
+  /** The conversation is created if there is none. */
+  readonly create?: boolean
+  readonly answer: (asked: Asked & { readonly [Name in Id]: string }) => Promise<Response>
+}
+
+const RUN_ROUTES: Readonly<Record<string, readonly Route<'runId'>[]>> = {
+  input: [
+    {
+      method: 'POST',
+      action: 'steer',
+      async answer({ thread, runId, body, gate }) {
+        await thread.steer(runId, { messageId: messageIdIn(body), content: contentIn(body, gate.options) })
+        return json(202, { kept: false })
+      },
+    },
+    {
+      method: 'GET',
+      action: 'read',
+      answer: ({ thread, runId }) => Promise.resolve(json(200, { messages: thread.returned(runId) })),
+    },
+  ],
+  stop: [
+    {
+      method: 'POST',
+      action: 'stop',
+      async answer({ thread, runId }) {
+        await thread.stop(runId)
+        return json(202, {})
+      },
+    },
+  ],
+  recover: [
+    {
+      method: 'POST',
+      action: 'start',
+      answer: async ({ thread, runId }) => taken(await thread.recover(runId)),
+    },
+  ],
+  answers: [
+    {
+      method: 'POST',
+      action: 'answer',
+      answer: async ({ thread, runId, body }) => taken(await thread.answer(runId, answersIn(body))),
+    },
+  ],
+}
+
+const THREAD_ROUTES: Readonly<Record<string, readonly Route<'threadId'>[]>> = {
+  messages: [
+    { method: 'GET', action: 'read', answer: ({ thread, url, gate }) => messagesOf(thread, url, gate.options) },
+    {
+      method: 'POST',
+      action: 'start',
+      create: true,
+      async answer({ thread, body, gate }) {
+        const { metadata } = body
+        const message: NewMessage = {
+          ...{ messageId: messageIdIn(body), content: contentIn(body, gate.options), whenBusy: whenBusyIn(body) },
+          metadata: typeof metadata === 'object' && metadata !== null ? metadata : undefined,
+        }
+        const { status, run } = await thread.send(message)
+        const isLater = status === 'queued' || status === 'posted'
+        const { runId = null } = isLater ? {} : ((await run) ?? {})
+        return json(202, { messageId: message.messageId, status, runId })
+      },
+    },
+  ],
+  answers: [
+    {
+      method: 'POST',
+      action: 'answer',
+      async answer({ thread, body }) {
+        const latest = await thread.latest()
+        if (latest === null) throw badRequest('The conversation has no run.')
+        return taken(await thread.answer(latest.runId, answersIn(body)))
+      },
+    },
+  ],
+  stop: [
+    {
+      method: 'POST',
+      action: 'stop',
+      async answer({ thread }) {
+        const latest = await thread.latest()
+        if (latest !== null) await thread.stop(latest.runId)
+        return json(202, {})
+      },
+    },
+  ],
+}
+
+/**
+ * Requests about runs and conversations, with JSON answers: `POST …/runs/{runId}/input`, `/stop`, `/recover` and `/answers`;
+ * `GET …/runs/{runId}/input`; `GET` and `POST …/threads/{threadId}/messages`, `POST …/threads/{threadId}/answers` and `/stop`.
+ */
+export function requestsHandler(gate: Gate): Handler {
+  return gate.handler(async (request, url) => {
+    const [threadId, ofThread = ''] = pathAfter(url, 'threads') ?? []
+    const [runId, ofRun = ''] = pathAfter(url, 'runs') ?? []
+    if (runId !== undefined) {
+      const route = routeOf(RUN_ROUTES, ofRun, request)
+      if (route instanceof Response) return route
+      const thread = await gate.run(request, { runId, action: route.action })
+      if (thread instanceof Response) return thread
+      return route.answer({ gate, request, thread, url, runId, body: await bodyIn(request, gate) })
+    }
+    if (threadId === undefined) return new Response(null, { status: 404 })
+    const route = routeOf(THREAD_ROUTES, ofThread, request)
+    if (route instanceof Response) return route
+    const { action, create } = route
+    const thread = await gate.thread(request, { threadId, action, ...(create === true && { create }) })
+    if (thread instanceof Response) return thread
+    return route.answer({ gate, request, thread, url, threadId, body: await bodyIn(request, gate) })
+  })
+}
+
+function routeOf<Id extends 'runId' | 'threadId'>(
+  routes: Readonly<Record<string, readonly Route<Id>[]>>,
+  name: string,
+  { method }: Request,
+): Route<Id> | Response {
+  const found = Object.hasOwn(routes, name) ? (routes[name] ?? []) : []
+  if (found.length === 0) return new Response(null, { status: 404 })
+  const route = found.find((each) => each.method === method)
+  const allow = found.map((each) => each.method).join(', ')
+  return route ?? new Response(null, { status: 405, headers: { allow } })
+}
+
+async function bodyIn(request: Request, { maxBodyBytes }: Gate): Promise<JsonObject> {
+  if (request.method === 'GET' || request.headers.get('content-length') === '0' || request.body === null) return {}
+  return bodyOf(request, maxBodyBytes)
+}
+
+async function taken({ status, run }: Taken): Promise<Response> {
+  const { runId = null } = (await run) ?? {}
+  return json(202, { status, runId })
+}
+
+function messageIdIn({ messageId }: JsonObject): string {
+  if (messageId === undefined) return `msg_${globalThis.crypto.randomUUID().replaceAll('-', '')}`
+  if (typeof messageId === 'string' && messageId !== '') return messageId
+  throw badRequest('Expected `messageId` to be a string that is not empty.')
+}

@@ -1,0 +1,63 @@
+import type { AssistantPart, ContentPart } from '../../index.js'
+import { shownContent } from '../content.js'
+import { DIAGNOSTICS } from '../projection.js'
+import type { AnyRunEvent, ProjectionOptions } from '../projection.js'
+import { sentenceOf } from '../sentences.js'
+
+/** An event as readers outside the server get it: plain JSON. */
+export type ShownEvent = Readonly<Record<string, unknown>> & {
+  readonly kind: string
+  readonly runId: string
+  readonly seq: number
+}
+
+/** Members of events that do not leave the server: paths of the host, forms of providers, rules. */
+const PRIVATE: ReadonlySet<string> = new Set([
+  ...['root', 'rules', 'traceparent', 'config', 'state', 'history', 'view', 'result', 'instructions', 'children'],
+  // Of a stream alone: they repeat the entry.
+  ...['text', 'toolCalls'].map((name) => `model_message.${name}`),
+])
+
+type Options = Pick<ProjectionOptions, 'diagnostics' | 'errorText' | 'maxInlineBytes' | 'contentUrl' | 'reasoning'>
+
+/** The event without what is private to the server; null for one that readers do not get. */
+export function shownEvent(event: AnyRunEvent, options: Options): ShownEvent | null {
+  if (DIAGNOSTICS.has(event.kind) && options.diagnostics !== true) return null
+  if (event.kind === 'reasoning_delta' && options.reasoning === false) return null
+  const { kind, runId, seq } = event
+  const members = Object.entries(event).filter(([name]) => !PRIVATE.has(name) && !PRIVATE.has(`${kind}.${name}`))
+  const shown: Record<string, unknown> = Object.fromEntries(members)
+  if (event.kind === 'model_message') {
+    const { native: _native, ...entry } = event.entry
+    shown['entry'] = { ...entry, parts: event.entry.parts.flatMap((part) => shownPart(part, options)) }
+  }
+  if (event.kind === 'run_failed') shown['message'] = (options.errorText ?? sentenceOf)(event)
+  if (event.kind === 'run_started' && typeof event.prompt === 'object' && event.prompt !== null)
+    shown['prompt'] = event.prompt.map((part, index) => content(part, { event, index }, options))
+  if (event.kind === 'model_request_started')
+    shown['entries'] = event.entries.map((entry) =>
+      typeof entry.content === 'string'
+        ? entry
+        : { ...entry, content: entry.content.map((part, index) => content(part, { event, index }, options)) },
+    )
+  if (event.kind === 'tool_call_completed' && event.parts !== undefined)
+    shown['parts'] = event.parts.map((part, index) => content(part, { event, index }, options))
+  return { ...shown, kind, runId, seq }
+}
+
+function shownPart(part: AssistantPart, { reasoning }: Options): readonly unknown[] {
+  if (part.type === 'opaque' || (part.type === 'reasoning' && reasoning === false)) return []
+  const { native: _native, ...shown } = part
+  return [shown]
+}
+
+/** Small content as it is; large content as its type, size and link. */
+function content(
+  part: ContentPart,
+  { event: { runId, seq }, index }: { readonly event: AnyRunEvent; readonly index: number },
+  options: Options,
+): unknown {
+  const shown = shownContent(part, { runId, seq, index }, options)
+  if (shown === null || shown.url?.startsWith('data:') === true || !('data' in part)) return part
+  return { type: part.type, ...shown }
+}

@@ -1,0 +1,39 @@
+import { project } from '../projection.js'
+import type { AnyRunEvent } from '../projection.js'
+import { sseBody } from '../http/sse.js'
+import { encodeNative, nativeProjection } from './native-projection.js'
+import type { NativeOptions } from './native-projection.js'
+
+/**
+ * The events of a run as a body of native server-sent events: `id` is the cursor of what is stored, and the last item is `end`.
+ * A source that fails breaks the body off.
+ *
+ * @example
+ * new Response(toSse(harness.stream('Hello.')), { headers: { 'content-type': 'text/event-stream' } })
+ */
+export function toSse(
+  events: AsyncIterable<AnyRunEvent> | Iterable<AnyRunEvent>,
+  options: NativeOptions = {},
+): ReadableStream<Uint8Array> {
+  return sseBody(frames(events, options))
+}
+
+async function* frames(
+  events: AsyncIterable<AnyRunEvent> | Iterable<AnyRunEvent>,
+  options: NativeOptions,
+): AsyncGenerator<string, void, undefined> {
+  for await (const item of project(untilEnd(events), nativeProjection(options))) yield encodeNative(item)
+}
+
+/** Without the error of a stream: the failure of a run is its last event. */
+async function* untilEnd(events: AsyncIterable<AnyRunEvent> | Iterable<AnyRunEvent>): AsyncGenerator<AnyRunEvent> {
+  let hasFailed = false
+  try {
+    for await (const event of events) {
+      hasFailed = event.kind === 'run_failed' && event.parentRunId === null
+      yield event
+    }
+  } catch (error) {
+    if (!hasFailed) throw error
+  }
+}
