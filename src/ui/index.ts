@@ -17,3 +17,4 @@ export { encodeUiChunk, UI_STREAM_END, UI_STREAM_HEADERS } from './ai-sdk/chunk.
 export type { Dialect, UiChunk, UiInputPart } from './ai-sdk/chunk.js'
 export { uiMessageProjection } from './ai-sdk/ui-projection.js'
 export type { UiStreamOptions } from './ai-sdk/ui-projection.js'
+export { fromUIMessages, UiMessageError } from './ai-sdk/requests.js'

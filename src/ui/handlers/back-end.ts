@@ -60,6 +60,8 @@ export interface ThreadPort {
   stop(runId: string): Promise<void>
   /** Continues an interrupted run. */
   recover(runId: string): Promise<Taken>
+  /** Begins again with a message whose run has ended, without that run; absent if the conversation cannot leave a run out. */
+  regenerate?(messageId: string): Promise<Taken>
   /** Messages of people that a run of this process has ended without reading. */
   returned(runId: string): readonly InputMessage[]
   /** The ids of the messages with which a run began. */

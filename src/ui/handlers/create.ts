@@ -1,3 +1,4 @@
+import { aiSdkHandler } from './ai-sdk.js'
 import { eventsHandler } from './events.js'
 import { Gate } from './gate.js'
 import type { Handler } from './gate.js'
@@ -8,6 +9,8 @@ import { requestsHandler } from './requests.js'
 export interface Handlers {
   /** Native server-sent events of runs and conversations. */
   readonly events: Handler
+  /** The AI SDK UI message stream, for `useChat`. */
+  readonly aiSdk: Handler
   /** Messages, answers, steering, stop and recovery as JSON requests. */
   readonly requests: Handler
 }
@@ -21,5 +24,5 @@ export interface Handlers {
  */
 export function createHandlers(options: HandlerOptions): Handlers {
   const gate = new Gate(options)
-  return { events: eventsHandler(gate), requests: requestsHandler(gate) }
+  return { events: eventsHandler(gate), aiSdk: aiSdkHandler(gate), requests: requestsHandler(gate) }
 }

@@ -1,6 +1,8 @@
 import { HarnessError } from '../../index.js'
 import type { LogStore } from '../../index.js'
 import type { Sessions } from '../../session/index.js'
+import type { Dialect } from '../ai-sdk/chunk.js'
+import type { UiStreamOptions } from '../ai-sdk/ui-projection.js'
 import type { Hub } from '../hub/hub.js'
 import type { ProjectionOptions } from '../projection.js'
 import type { Access } from './back-end.js'
@@ -37,6 +39,10 @@ export interface HandlerOptions extends Omit<ProjectionOptions, 'after'> {
   readonly authorize?: Authorize | undefined
   /** The largest body of a request, in bytes. Default 4,194,304. */
   readonly maxBodyBytes?: number | undefined
+  /** The version of the AI SDK on the pages, if a request does not say. Default 7. */
+  readonly dialect?: Dialect | undefined
+  /** Options of AI SDK UI streams alone. */
+  readonly aiSdk?: Omit<UiStreamOptions, keyof ProjectionOptions | 'dialect' | 'threadId'> | undefined
   /** Whether a message may contain a link to a file. Default: none may. */
   readonly allowUrl?: ((url: URL) => boolean) | undefined
   /** A message while the run waits for people: `refuse` it, or `decline` what waits. Over a harness. Default `refuse`. */
