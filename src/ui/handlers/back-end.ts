@@ -1,5 +1,5 @@
 import type { Answer, ContentPart, InputMessage, PendingItem, RunStatus } from '../../index.js'
-import type { ChatEvent, EventsOptions } from '../../session/index.js'
+import type { ChatEvent, EventsOptions, ThreadItem } from '../../session/index.js'
 import type { FollowRunOptions } from '../hub/follow.js'
 import type { AnyRunEvent } from '../projection.js'
 
@@ -30,6 +30,18 @@ export interface NewMessage {
   readonly metadata?: object | undefined
   /** What becomes of it while a run is in progress or waits. */
   readonly whenBusy?: 'queue' | 'steer' | 'decline' | 'reject' | undefined
+  /** The mode of this message alone. Only over sessions. */
+  readonly mode?: string | undefined
+}
+
+/** A change of a conversation that begins nothing. */
+export interface ThreadChange {
+  readonly title?: string
+  readonly mode?: string
+  /** Messages that leave the queue. */
+  readonly remove?: readonly string[]
+  /** A held queue continues. */
+  readonly release?: true
 }
 
 /** What a request has begun, or attached to. */
@@ -60,6 +72,8 @@ export interface ThreadPort {
   stop(runId: string): Promise<void>
   /** Continues an interrupted run. */
   recover(runId: string): Promise<Taken>
+  /** Changes the conversation; absent if only its runs are known. */
+  change?(change: ThreadChange): Promise<void>
   /** Begins again with a message whose run has ended, without that run; absent if the conversation cannot leave a run out. */
   regenerate?(messageId: string): Promise<Taken>
   /** Messages of people that a run of this process has ended without reading. */
@@ -74,6 +88,8 @@ export interface BackEnd {
   thread(threadId: string, access: Access, options?: { readonly create?: boolean }): Promise<ThreadPort | null>
   /** The conversation of a run; null if there is none. */
   threadOf(runId: string): Promise<string | null>
+  /** The conversations of that owner, most recently written first; absent if they are not known. */
+  list?(access: Access, page: { readonly limit: number; readonly before?: string }): AsyncIterable<ThreadItem>
 }
 
 /** A request that is refused: the answer is JSON with the status. */

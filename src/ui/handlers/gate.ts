@@ -1,3 +1,4 @@
+import type { ThreadItem } from '../../session/index.js'
 import { Hub } from '../hub/hub.js'
 import type { AnyRunEvent } from '../projection.js'
 import { framesOf } from '../http/frames.js'
@@ -69,6 +70,17 @@ export class Gate {
     return this.#found(threadId === null ? null : await this.#backEnd.thread(threadId, access))
   }
 
+  /** The conversations of the owner who asks. */
+  async list(
+    request: Request,
+    page: { readonly limit: number; readonly before?: string },
+  ): Promise<AsyncIterable<ThreadItem> | Response> {
+    const named = { threadId: null, runId: null, action: 'read' } as const
+    const access = await accessOf(request, this.options.authorize, named)
+    if (access instanceof Response) return access
+    return this.#backEnd.list?.(access, page) ?? unknown()
+  }
+
   /** The answer with the stream of a protocol. */
   stream<Item>(
     request: Request,
@@ -82,9 +94,12 @@ export class Gate {
   }
 
   #found(thread: ThreadPort | null): ThreadPort | Response {
-    if (thread !== null) return thread
-    return refusal(new RequestError(404, 'not_found', { message: 'There is no such conversation or run.' }))
+    return thread ?? unknown()
   }
+}
+
+function unknown(): Response {
+  return refusal(new RequestError(404, 'not_found', { message: 'There is no such conversation or run.' }))
 }
 
 export interface StreamAnswer<Item> {

@@ -1,7 +1,7 @@
 import type { Answer, ContentPart } from '../../index.js'
 import { isObject } from '../../util/json.js'
 import type { JsonObject } from '../../util/json.js'
-import type { NewMessage } from './back-end.js'
+import type { NewMessage, ThreadChange } from './back-end.js'
 import { badRequest } from './http.js'
 import type { HandlerOptions } from './options.js'
 
@@ -59,4 +59,22 @@ export function whenBusyIn({ whenBusy }: JsonObject): NewMessage['whenBusy'] {
   const known = WHEN_BUSY.find((each) => each === whenBusy)
   if (known !== undefined) return known
   throw badRequest(`Expected \`whenBusy\` to be one of ${WHEN_BUSY.join(', ')}, got ${JSON.stringify(whenBusy)}.`)
+}
+
+/** A change of a conversation in the body of a request. */
+export function changeIn({ title, mode, remove, release, ...rest }: JsonObject): ThreadChange {
+  const [unknown] = Object.keys(rest)
+  if (unknown !== undefined)
+    throw badRequest(`Expected \`title\`, \`mode\`, \`remove\` or \`release\`, got \`${unknown}\`.`)
+  for (const [name, value] of Object.entries({ title, mode }))
+    if (value !== undefined && typeof value !== 'string') throw badRequest(`Expected \`${name}\` to be a string.`)
+  const ids = remove === undefined ? [] : remove
+  if (!Array.isArray(ids) || !ids.every((id) => typeof id === 'string'))
+    throw badRequest('Expected `remove` to be a list of message ids.')
+  return {
+    ...(typeof title === 'string' && { title }),
+    ...(typeof mode === 'string' && { mode }),
+    ...(release === true && { release }),
+    remove: ids,
+  }
 }

@@ -1,7 +1,9 @@
 import type { JsonObject } from '../../util/json.js'
+import type { ThreadItem } from '../../session/index.js'
+import { RequestError } from './back-end.js'
 import type { NewMessage, Taken, ThreadPort } from './back-end.js'
 import type { Gate, Handler } from './gate.js'
-import { answersIn, contentIn, whenBusyIn } from './given.js'
+import { answersIn, changeIn, contentIn, whenBusyIn } from './given.js'
 import { badRequest, bodyOf, json, pathAfter } from './http.js'
 import { messagesOf } from './messages.js'
 import type { Action } from './options.js'
@@ -73,8 +75,9 @@ const THREAD_ROUTES: Readonly<Record<string, readonly Route<'threadId'>[]>> = {
       action: 'start',
       create: true,
       async answer({ thread, body, gate }) {
-        const { metadata } = body
+        const { metadata, mode } = body
         const message: NewMessage = {
+          mode: typeof mode === 'string' ? mode : undefined,
           ...{ messageId: messageIdIn(body), content: contentIn(body, gate.options), whenBusy: whenBusyIn(body) },
           metadata: typeof metadata === 'object' && metadata !== null ? metadata : undefined,
         }
@@ -96,6 +99,18 @@ const THREAD_ROUTES: Readonly<Record<string, readonly Route<'threadId'>[]>> = {
       },
     },
   ],
+  change: [
+    {
+      method: 'POST',
+      action: 'steer',
+      async answer({ thread, body }) {
+        if (thread.change === undefined)
+          throw new RequestError(404, 'not_found', { message: 'Only conversations of sessions can be changed.' })
+        await thread.change(changeIn(body))
+        return json(202, {})
+      },
+    },
+  ],
   stop: [
     {
       method: 'POST',
@@ -111,7 +126,8 @@ const THREAD_ROUTES: Readonly<Record<string, readonly Route<'threadId'>[]>> = {
 
 /**
  * Requests about runs and conversations, with JSON answers: `POST …/runs/{runId}/input`, `/stop`, `/recover` and `/answers`;
- * `GET …/runs/{runId}/input`; `GET` and `POST …/threads/{threadId}/messages`, `POST …/threads/{threadId}/answers` and `/stop`.
+ * `GET …/runs/{runId}/input`; `GET` and `POST …/threads/{threadId}/messages`, `POST …/threads/{threadId}/answers`, `/change` and
+ * `/stop`; `GET …/threads`.
  */
 export function requestsHandler(gate: Gate): Handler {
   return gate.handler(async (request, url) => {
@@ -124,7 +140,8 @@ export function requestsHandler(gate: Gate): Handler {
       if (thread instanceof Response) return thread
       return route.answer({ gate, request, thread, url, runId, body: await bodyIn(request, gate) })
     }
-    if (threadId === undefined) return new Response(null, { status: 404 })
+    if (threadId === undefined)
+      return pathAfter(url, 'threads') === null ? new Response(null, { status: 404 }) : listed(gate, request, url)
     const route = routeOf(THREAD_ROUTES, ofThread, request)
     if (route instanceof Response) return route
     const { action, create } = route
@@ -132,6 +149,20 @@ export function requestsHandler(gate: Gate): Handler {
     if (thread instanceof Response) return thread
     return route.answer({ gate, request, thread, url, threadId, body: await bodyIn(request, gate) })
   })
+}
+
+/** `GET …/threads?limit=50&before=<cursor>`: the conversations of the owner. */
+async function listed(gate: Gate, request: Request, { searchParams }: URL): Promise<Response> {
+  if (request.method !== 'GET') return new Response(null, { status: 405, headers: { allow: 'GET' } })
+  const limit = Number(searchParams.get('limit') ?? 50)
+  if (!Number.isInteger(limit) || limit < 1 || limit > 500)
+    throw badRequest('Expected `limit` to be a whole number from 1 to 500.')
+  const before = searchParams.get('before')
+  const items = await gate.list(request, { limit, ...(before !== null && { before }) })
+  if (items instanceof Response) return items
+  const threads: ThreadItem[] = []
+  for await (const item of items) threads.push(item)
+  return json(200, { threads })
 }
 
 function routeOf<Id extends 'runId' | 'threadId'>(

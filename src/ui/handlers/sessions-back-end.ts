@@ -1,10 +1,10 @@
 import type { Answer, InputMessage, LogStore } from '../../index.js'
-import type { Chat, ChatEvent, ChatRun, EventsOptions, Sessions } from '../../session/index.js'
+import type { Chat, ChatEvent, ChatRun, EventsOptions, Sessions, ThreadItem } from '../../session/index.js'
 import type { FollowRunOptions } from '../hub/follow.js'
 import type { Hub } from '../hub/hub.js'
 import type { AnyRunEvent } from '../projection.js'
 import { RequestError } from './back-end.js'
-import type { Access, BackEnd, NewMessage, RunInfo, Taken, ThreadPort } from './back-end.js'
+import type { Access, BackEnd, NewMessage, RunInfo, Taken, ThreadChange, ThreadPort } from './back-end.js'
 import { ThreadFeed } from './thread-feed.js'
 
 /** Conversations of sessions. */
@@ -34,6 +34,10 @@ export class SessionsBackEnd implements BackEnd {
     const threadId = summary?.metadata['conversation_id']
     if (typeof threadId === 'string') return threadId
     return summary?.parent === null || summary?.parent === undefined ? null : this.threadOf(summary.parent.runId)
+  }
+
+  list(access: Access, page: { readonly limit: number; readonly before?: string }): AsyncIterable<ThreadItem> {
+    return this.#sessions.for(access).list(page)
   }
 
   #feedOf(chat: Chat): ThreadFeed {
@@ -94,10 +98,10 @@ class SessionThread implements ThreadPort {
     return this.#chat.events(options)
   }
 
-  async send({ messageId, content, metadata, whenBusy }: NewMessage): Promise<Taken> {
+  async send({ messageId, content, metadata, whenBusy, mode }: NewMessage): Promise<Taken> {
     const { by } = this.#means.access
     const known = this.#runWith(messageId)
-    const sent = await this.#chat.send(content, { messageId, metadata, whenBusy, by })
+    const sent = await this.#chat.send(content, { messageId, metadata, whenBusy, mode, by })
     if (known !== null) return { status: 'attached', run: Promise.resolve({ runId: known.runId }) }
     const beyond = this.#chat.snapshot.runs.at(-1)?.seq ?? 0
     const run = this.#readerOf(messageId, sent.done)
@@ -130,6 +134,13 @@ class SessionThread implements ThreadPort {
     throw new RequestError(409, 'invalid_state', {
       message: 'The conversation continues with the next message or answer.',
     })
+  }
+
+  async change({ title, mode, remove, release }: ThreadChange): Promise<void> {
+    if (title !== undefined) await this.#chat.rename(title)
+    if (mode !== undefined) await this.#chat.setMode(mode)
+    for (const messageId of remove ?? []) await this.#chat.queue.remove(messageId)
+    if (release === true) await this.#chat.queue.release()
   }
 
   /** What a run has not read is at the front of the queue. */
