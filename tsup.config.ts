@@ -5,7 +5,7 @@ const shared = { format: 'esm', target: 'node20', platform: 'node', dts: false, 
 
 /** Every file of the other examples is a program or a part of one, and keeps its place. */
 const examples = readdirSync('examples', { encoding: 'utf8', recursive: true })
-  .filter((path) => path.endsWith('.ts') && !path.startsWith('quickstart'))
+  .filter((path) => path.endsWith('.ts') && !path.startsWith('quickstart') && !path.startsWith('chat/page/'))
   .map((path) => [path.slice(0, -'.ts'.length), `examples/${path}`] as const)
 
 /** Files that stay separate. */
@@ -24,7 +24,7 @@ export default defineConfig([
     entry: { quickstart: 'examples/quickstart/main.ts', ...Object.fromEntries(examples) },
     ...shared,
     outDir: '.build/examples',
-    external: [/^thinharness/],
+    external: [/^thinharness/, 'esbuild'],
   },
   programs('bench'),
   programs('rigs'),

@@ -2,7 +2,7 @@ import { mkdirSync, readdirSync } from 'node:fs'
 import { resolve } from 'node:path'
 import { HarnessError } from 'thinharness'
 import { scriptedProvider } from 'thinharness/testing'
-import type { ProviderRequest, Reply } from 'thinharness/testing'
+import type { ProviderFault, ProviderRequest, Reply } from 'thinharness/testing'
 
 const USAGE = `npm run example -- NAME [arguments], with NAME one of ${names().join(', ')}.
 
@@ -43,7 +43,7 @@ function names(): readonly string[] {
 async function chosenModel(script: string): Promise<AsyncDisposable & { readonly note: string }> {
   const named = process.env['THINHARNESS_MODEL']
   if (named !== undefined && named !== '') return { note: named, [Symbol.asyncDispose]: () => Promise.resolve() }
-  const { answer } = (await import(script)) as { readonly answer: (request: ProviderRequest) => Reply }
+  const { answer } = (await import(script)) as { readonly answer: (request: ProviderRequest) => Reply | ProviderFault }
   const provider = await scriptedProvider()
   provider.always(answer)
   process.env['THINHARNESS_MODEL'] = `local:scripted@${provider.url.chat}`

@@ -1,12 +1,12 @@
 import { HarnessError } from '../../index.js'
 import type { LogStore } from '../../index.js'
-import type { Sessions } from '../../session/index.js'
 import type { Dialect } from '../ai-sdk/chunk.js'
 import type { UiStreamOptions } from '../ai-sdk/ui-projection.js'
 import type { Hub } from '../hub/hub.js'
 import type { ProjectionOptions } from '../projection.js'
 import type { Access } from './back-end.js'
 import type { ServedHarness, ThreadIndex } from './harness-back-end.js'
+import type { ServedSessions } from './sessions-back-end.js'
 
 /** What a request wants to do. */
 export type Action = 'read' | 'start' | 'answer' | 'steer' | 'stop'
@@ -23,7 +23,7 @@ export type Authorize = (request: Request, named: Named) => unknown
 
 export interface HandlerOptions extends Omit<ProjectionOptions, 'after'> {
   /** The conversations. Or: `harness` and `log`. */
-  readonly sessions?: Sessions | undefined
+  readonly sessions?: ServedSessions | undefined
   /** A harness whose runs are the conversations: each continues the one before. */
   readonly harness?: ServedHarness | undefined
   /** The log of the harness's runs. */

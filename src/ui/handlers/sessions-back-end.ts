@@ -1,5 +1,5 @@
 import type { Answer, InputMessage, LogStore } from '../../index.js'
-import type { Chat, ChatEvent, ChatRun, EventsOptions, Sessions, ThreadItem } from '../../session/index.js'
+import type { Chat, ChatEvent, ChatRun, EventsOptions, ListThreadsOptions, ThreadItem } from '../../session/index.js'
 import type { FollowRunOptions } from '../hub/follow.js'
 import type { Hub } from '../hub/hub.js'
 import type { AnyRunEvent } from '../projection.js'
@@ -7,13 +7,39 @@ import { RequestError } from './back-end.js'
 import type { Access, BackEnd, NewMessage, RunInfo, Taken, ThreadChange, ThreadPort } from './back-end.js'
 import { ThreadFeed } from './thread-feed.js'
 
+/** The part of a conversation that handlers call. */
+export type ServedChat = Pick<
+  Chat,
+  | 'threadId'
+  | 'snapshot'
+  | 'phase'
+  | 'pending'
+  | 'send'
+  | 'steer'
+  | 'answer'
+  | 'cancel'
+  | 'events'
+  | 'queue'
+  | 'rename'
+  | 'setMode'
+>
+
+/** The part of sessions that handlers call. */
+export interface ServedSessions {
+  readonly log: LogStore
+  for(owner: { readonly resourceId: string }): {
+    open(threadId: string): Promise<ServedChat>
+    list(options: ListThreadsOptions): AsyncIterable<ThreadItem>
+  }
+}
+
 /** Conversations of sessions. */
 export class SessionsBackEnd implements BackEnd {
-  readonly #sessions: Sessions
+  readonly #sessions: ServedSessions
   readonly #hub: Hub
-  readonly #feeds = new WeakMap<Chat, ThreadFeed>()
+  readonly #feeds = new WeakMap<ServedChat, ThreadFeed>()
 
-  constructor(sessions: Sessions, hub: Hub) {
+  constructor(sessions: ServedSessions, hub: Hub) {
     this.#sessions = sessions
     this.#hub = hub
   }
@@ -40,7 +66,7 @@ export class SessionsBackEnd implements BackEnd {
     return this.#sessions.for(access).list(page)
   }
 
-  #feedOf(chat: Chat): ThreadFeed {
+  #feedOf(chat: ServedChat): ThreadFeed {
     const feed = this.#feeds.get(chat) ?? new ThreadFeed(chat, this.#hub)
     this.#feeds.set(chat, feed)
     return feed
@@ -55,10 +81,10 @@ interface Means {
 }
 
 class SessionThread implements ThreadPort {
-  readonly #chat: Chat
+  readonly #chat: ServedChat
   readonly #means: Means
 
-  constructor(chat: Chat, means: Means) {
+  constructor(chat: ServedChat, means: Means) {
     this.#chat = chat
     this.#means = means
   }

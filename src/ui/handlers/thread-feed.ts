@@ -5,15 +5,17 @@ import type { LiveRun } from '../hub/live-run.js'
 /** How often it is checked that the owner of a thread exists, in ms. */
 const CHECK_MS = 1_000
 
+type Fed = Pick<Chat, 'snapshot' | 'phase' | 'events'>
+
 /** Passes the events of a thread's runs on to the hub, while anybody reads them: the thread is read once for all readers. */
 export class ThreadFeed {
-  readonly #chat: Chat
+  readonly #chat: Fed
   readonly #hub: Hub
   #uses = 0
   #abort: AbortController | null = null
   #live: LiveRun | null = null
 
-  constructor(chat: Chat, hub: Hub) {
+  constructor(chat: Fed, hub: Hub) {
     this.#chat = chat
     this.#hub = hub
   }
