@@ -58,7 +58,8 @@ function draw(): void {
   byId('send').textContent = phase === 'idle' ? 'Send' : 'Queue'
   byId('title').textContent = thread.title === '' ? thread.firstMessage || 'New conversation' : thread.title
   if (status.textContent !== PHASES[phase]) status.textContent = PHASES[phase]
-  if (isAtEnd) main.scrollTo({ top: main.scrollHeight })
+  // The list of tasks takes room from the conversation when it appears.
+  if (isAtEnd || phase === 'waiting') main.scrollTo({ top: main.scrollHeight })
 }
 
 async function follow(): Promise<void> {

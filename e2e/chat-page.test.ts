@@ -1,0 +1,163 @@
+import { spawn } from 'node:child_process'
+import type { ChildProcess } from 'node:child_process'
+import { existsSync, readFileSync } from 'node:fs'
+import { createRequire } from 'node:module'
+import { join } from 'node:path'
+import { createInterface } from 'node:readline'
+import { chromium } from 'playwright-core'
+import type { Browser, BrowserContext, Page } from 'playwright-core'
+import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest'
+import { temporaryFolder } from '../tests/support/folder.js'
+
+const BROWSERS = ['/usr/bin/chromium', '/usr/bin/chromium-browser', '/usr/bin/google-chrome']
+const executablePath = BROWSERS.find((path) => existsSync(path))
+const axe = readFileSync(createRequire(import.meta.url).resolve('axe-core/axe.min.js'), 'utf8')
+const folder = temporaryFolder()
+
+let server: ChildProcess
+let browser: Browser
+let address: string
+
+async function start(): Promise<string> {
+  const env = { PATH: process.env['PATH'] ?? '', HOME: folder, EXAMPLE_FOLDER: join(folder, 'chat'), PORT: '0' }
+  server = spawn(process.execPath, ['.build/examples/run.js', 'chat'], { env })
+  return new Promise((resolve, reject) => {
+    let errors = ''
+    server.stderr?.on('data', (chunk: Buffer) => (errors += chunk.toString()))
+    server.once('close', () => reject(new Error(`The server ended: ${errors}`)))
+    if (server.stdout !== null)
+      createInterface(server.stdout).on('line', (line) => {
+        const found = /^Open (http:\S+)$/.exec(line)?.[1]
+        if (found !== undefined) resolve(found)
+      })
+  })
+}
+
+interface Findings {
+  readonly violations: readonly { readonly id: string }[]
+}
+
+describe.skipIf(executablePath === undefined)('the chat page in Chromium', () => {
+  beforeAll(async () => {
+    address = await start()
+    browser = await chromium.launch({ executablePath: executablePath ?? '', args: ['--no-sandbox'] })
+  }, 60_000)
+
+  afterAll(async () => {
+    await browser.close()
+    server.kill('SIGTERM')
+  })
+
+  async function open(
+    options: Parameters<Browser['newContext']>[0] = {},
+  ): Promise<{ page: Page; context: BrowserContext }> {
+    const context = await browser.newContext(options)
+    onTestFinished(() => context.close())
+    const page = await context.newPage()
+    await page.goto(address)
+    return { page, context }
+  }
+
+  async function say(page: Page, text: string): Promise<void> {
+    await page.getByLabel('Message', { exact: true }).fill(text)
+    await page.getByRole('button', { name: /^(Send|Queue)$/ }).click()
+  }
+
+  const last = (page: Page) => page.locator('.message.assistant .text').last()
+  const status = (page: Page) => page.getByRole('status')
+  const shown = (page: Page) => page.locator('#messages').innerText()
+
+  test('a tool call is shown as it runs, and its result is read', async () => {
+    const { page } = await open()
+    await say(page, 'Where is my order?')
+    await page.getByText('look_up_order — running').waitFor()
+    await page.getByText('look_up_order — done').waitFor()
+    await expect.poll(() => last(page).innerText()).toContain('arrived broken')
+    await expect.poll(() => status(page).innerText()).toBe('Ready')
+  })
+
+  test('an approval with edited arguments runs with these', async () => {
+    const { page } = await open()
+    await say(page, 'A refund, please.')
+    const edited = page.getByLabel('Arguments of refund')
+    await edited.fill('{ "order": "7", "cents": 500 }')
+    await page.getByRole('button', { name: 'Approve' }).click()
+    await expect.poll(() => last(page).innerText()).toContain('Refunded 5.00 euros of order 7.')
+    await say(page, 'Another refund.')
+    await page.getByLabel('Reason for a rejection').fill('Not today.')
+    await page.getByRole('button', { name: 'Reject' }).click()
+    await expect.poll(() => last(page).innerText()).toContain('Not today.')
+  })
+
+  test('a question, then a plan with tasks in the next mode', async () => {
+    const { page } = await open()
+    await say(page, 'Ask me something.')
+    await page.getByLabel('Order 8').check()
+    await page.getByRole('button', { name: 'Send answer' }).click()
+    await expect.poll(() => last(page).innerText()).toContain('The user answered: Order 8')
+    await say(page, 'Make a plan.')
+    await page.getByRole('button', { name: 'Approve plan' }).click()
+    await page.getByText('◐ Refunding the cups').waitFor()
+    await page.getByRole('button', { name: 'Approve' }).click()
+    await page.getByText('● Write to the customer').waitFor()
+    await expect.poll(() => last(page).innerText()).toBe('Everything is done.')
+  })
+
+  test('XL-01 a reload in the middle of an answer, a second tab and a cut connection end as an undisturbed page does', async () => {
+    const { page, context } = await open()
+    await say(page, 'Tell me a story.')
+    await expect.poll(() => last(page).innerText()).toContain('Order 7 was')
+    await page.reload()
+    const second = await context.newPage()
+    await second.goto(page.url())
+    await expect.poll(() => last(second).innerText()).toContain('Order 7 was')
+    await context.setOffline(true)
+    await context.setOffline(false)
+    await expect.poll(() => last(page).innerText(), { timeout: 15_000 }).toContain('Nobody has answered yet.')
+    await expect.poll(() => last(second).innerText(), { timeout: 15_000 }).toContain('Nobody has answered yet.')
+    const undisturbed = await open()
+    await undisturbed.page.goto(page.url())
+    await expect.poll(() => shown(undisturbed.page)).toContain('Nobody has answered yet.')
+    await expect.poll(() => shown(page)).toBe(await shown(undisturbed.page))
+    await expect.poll(() => shown(second)).toBe(await shown(undisturbed.page))
+  })
+
+  test('stop ends the answer; a message that was queued waits until it is sent', async () => {
+    const { page } = await open()
+    await say(page, 'Tell me a story.')
+    await expect.poll(() => last(page).innerText()).toContain('Order 7 was')
+    await say(page, 'Where is my order?')
+    await page.locator('#queue').getByText('Where is my order?').waitFor()
+    await page.getByRole('button', { name: 'Stop' }).click()
+    await page.getByText('Stopped.').waitFor()
+    await page.getByRole('button', { name: 'Send the queue' }).click()
+    await page.getByText('look_up_order — done').waitFor()
+  })
+
+  test.each(['light', 'dark'] as const)(
+    'axe finds nothing in the %s theme, at the width of a phone too',
+    async (colorScheme) => {
+      const { page } = await open({ colorScheme })
+      await say(page, 'A refund, please.')
+      await page.getByRole('button', { name: 'Approve' }).waitFor()
+      for (const width of [1200, 360]) {
+        await page.setViewportSize({ width, height: 740 })
+        const found = await page.evaluate<Findings>(`${axe}; axe.run()`)
+        expect(found.violations.map(({ id }) => id)).toEqual([])
+        expect(await page.evaluate('document.documentElement.scrollWidth')).toBeLessThanOrEqual(width)
+      }
+    },
+  )
+
+  test('the keyboard alone is enough', async () => {
+    const { page } = await open()
+    await page.getByLabel('Message', { exact: true }).focus()
+    await page.keyboard.type('A refund, please.')
+    await page.keyboard.press('Enter')
+    const approve = page.getByRole('button', { name: 'Approve' })
+    await approve.waitFor()
+    await approve.focus()
+    await page.keyboard.press('Enter')
+    await expect.poll(() => last(page).innerText()).toContain('Refunded 64.50 euros')
+  })
+})
