@@ -1,4 +1,5 @@
-import type { RunEvent, StreamEvent } from '../index.js'
+import { currentFormat } from '../index.js'
+import type { DurableEvent, RunEvent, StreamEvent } from '../index.js'
 
 /** An event of a run, from its log or live. */
 export type AnyRunEvent = RunEvent | StreamEvent
@@ -81,3 +82,15 @@ export const DIAGNOSTICS: ReadonlySet<AnyRunEvent['kind']> = new Set([
   'model_retry',
   'warning',
 ])
+
+/** The events of runs in the current format, whatever version has stored them: those of each run from its first on. */
+export class CurrentEvents {
+  readonly #runs = new Map<string, (event: DurableEvent) => DurableEvent>()
+
+  of(event: AnyRunEvent): AnyRunEvent {
+    if (!event.durable) return event
+    let current = this.#runs.get(event.runId)
+    if (current === undefined) this.#runs.set(event.runId, (current = currentFormat()))
+    return current(event)
+  }
+}

@@ -52,6 +52,7 @@ export class TurnReader {
   readonly #options: TurnOptions
   /** Number of the event of the request; 0 before the first. */
   #turn = 0
+  #isOpen = false
   #pieces: Piece[] = []
   /** The run has a structured answer: `final_result` is not a call, or the text of an answer is not text. */
   #answers: 'tool' | 'json' | null = null
@@ -67,6 +68,11 @@ export class TurnReader {
     return this.#turn
   }
 
+  /** True between a request and its reply. */
+  get isOpen(): boolean {
+    return this.#isOpen
+  }
+
   /** What an event of the run itself tells. */
   next(event: AnyRunEvent): readonly Told[] {
     const { kind } = event
@@ -74,23 +80,25 @@ export class TurnReader {
     if (kind === 'reasoning_delta') return this.#delta('reasoning', event.text)
     if (kind === 'tool_input_delta') return this.#input(event)
     if (kind === 'deltas_withdrawn') return this.#withdraw()
-    if (kind === 'model_message') return this.#complete(event.entry, event.resolution.kind)
+    if (kind === 'model_message') {
+      this.#isOpen = false
+      return this.#complete(event.entry, event.resolution.kind)
+    }
     if (kind === 'run_started') {
       const { answersByTool, answersByJson } = event.rules
       this.#answers = answersByTool ? 'tool' : answersByJson === true && !this.#options.outputText ? 'json' : null
     }
     if (kind !== 'run_started' && kind !== 'model_request_started') return []
-    const ended = this.close()
+    const lost = this.close()
     this.#turn = event.seq
-    return ended
+    this.#isOpen = kind === 'model_request_started'
+    return lost
   }
 
-  /** Ends the parts of a reply that will not be completed. */
+  /** The reply that is arriving will not be completed: what was told of it does not count. */
   close(): readonly Told[] {
-    const ended = this.#end()
-    this.#pieces = []
-    this.#unnamed.clear()
-    return ended
+    this.#isOpen = false
+    return this.#withdraw()
   }
 
   #delta(kind: 'text' | 'reasoning', text: string): readonly Told[] {
@@ -110,8 +118,8 @@ export class TurnReader {
     if (!this.#options.live) return []
     const known = this.#pieces.find((piece) => piece.kind === 'call' && piece.callId === callId)
     if (known?.kind === 'call') {
-      known.text += text
       if (!this.#options.inputs || text === '') return []
+      known.text += text
       return [{ kind: 'input', callId, toolName: known.toolName, text, isFirst: false }]
     }
     const held = (this.#unnamed.get(callId) ?? '') + text
@@ -122,7 +130,8 @@ export class TurnReader {
     this.#unnamed.delete(callId)
     if (this.#isAnswer(toolName)) return []
     const ended = this.#end()
-    this.#pieces.push({ kind: 'call', callId, toolName, text: held })
+    // Arguments that are not told cannot differ from those of the reply.
+    this.#pieces.push({ kind: 'call', callId, toolName, text: this.#options.inputs ? held : '' })
     return this.#options.inputs ? [...ended, { kind: 'input', callId, toolName, text: held, isFirst: true }] : ended
   }
 

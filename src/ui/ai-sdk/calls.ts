@@ -2,6 +2,12 @@ import type { Answer, JsonValue, PendingItem } from '../../index.js'
 import { isObject } from '../../util/json.js'
 import type { Dialect, UiChunk } from './chunk.js'
 
+/**
+ * How approvals are written: `full`: request and response; `requests`: the client adds the response itself, so that those that
+ * were answered are not told; `answered`: both, without what dialect 6 does not know; `data`: as data parts.
+ */
+export type ApprovalForm = 'full' | 'requests' | 'answered' | 'data'
+
 /** A call as the client has been told of it. */
 export interface ToldCall {
   readonly toolCallId: string
@@ -11,25 +17,43 @@ export interface ToldCall {
   arguments: string
   /** The arguments that were told; null: none. */
   told: string | null
-  /** An approval that was asked for; its answer, once there is one. */
-  approval: { answer: Answer | null } | null
+  approval: ToldApproval | null
   isSettled: boolean
-  /** It has been answered for the helper of the client, as no person has to. */
-  isAutomatic: boolean
+}
+
+interface ToldApproval {
+  readonly approvalId: string
+  /** Asked for the client's helper alone, as no person has to decide. */
+  readonly isAutomatic: boolean
+  answer: { readonly approved: boolean; readonly reason?: string } | null
 }
 
 export interface CallOptions {
   readonly dialect: Dialect
+  readonly approvals: ApprovalForm
   /** Names of the tools that the page knows. */
   readonly staticTools: ReadonlySet<string>
+}
+
+export interface NamedCall {
+  readonly toolName: string
+  readonly title?: string | undefined
+  readonly arguments: string
+}
+
+export interface Outcome {
+  readonly ok: boolean
+  readonly output: unknown
+  /** The reason of a failure. */
+  readonly text: string
 }
 
 /** The calls of a message and the chunks that tell of them. */
 export class ToldCalls {
   readonly #options: CallOptions
   readonly #calls = new Map<string, ToldCall>()
-  /** Ids of the calls of the latest reply. */
-  #batch: string[] = []
+  /** Ids of the calls of the present step. */
+  #step: string[] = []
 
   constructor(options: CallOptions) {
     this.#options = options
@@ -39,39 +63,29 @@ export class ToldCalls {
     return this.#calls.get(toolCallId)
   }
 
-  /** A reply has come: its calls are the batch. */
-  beginBatch(): void {
-    this.#batch = []
+  beginStep(): void {
+    this.#step = []
   }
 
-  /** The calls of the latest reply, and of child runs that ask for approval. */
-  get batch(): readonly ToldCall[] {
-    return this.#batch.flatMap((id) => this.#calls.get(id) ?? [])
+  /** The calls of the present step, and of child runs that ask for approval in it. */
+  get step(): readonly ToldCall[] {
+    return this.#step.flatMap((id) => this.#calls.get(id) ?? [])
   }
 
-  add(
-    toolCallId: string,
-    {
-      toolName,
-      title,
-      arguments: text,
-    }: { readonly toolName: string; readonly title?: string | undefined; readonly arguments: string },
-  ): ToldCall {
+  add(toolCallId: string, { toolName, title, arguments: text }: NamedCall): ToldCall {
     const known = this.#calls.get(toolCallId)
     if (known !== undefined) return known
     const call: ToldCall = {
-      ...{ toolCallId, toolName, title, arguments: text, told: null, approval: null },
-      ...{ isSettled: false, isAutomatic: false },
+      ...{ toolCallId, toolName, title, arguments: text, told: null, approval: null, isSettled: false },
     }
     this.#calls.set(toolCallId, call)
-    this.#batch.push(toolCallId)
+    this.#step.push(toolCallId)
     return call
   }
 
   /** What the client was told of these calls has been taken back. */
   forget(toolCallIds: readonly string[]): void {
     for (const id of toolCallIds) this.#calls.delete(id)
-    this.#batch = this.#batch.filter((id) => this.#calls.has(id))
   }
 
   /** The arguments with which a call runs, unless they were told. */
@@ -93,10 +107,9 @@ export class ToldCalls {
     readonly dynamic?: true
     readonly title?: string
   } {
-    const isStatic = this.#options.staticTools.has(toolName)
     return {
       ...{ toolCallId, toolName },
-      ...(!isStatic && { dynamic: true as const }),
+      ...this.#dynamic(toolName),
       ...(title !== undefined && this.#options.dialect > 5 && { title }),
     }
   }
@@ -106,87 +119,127 @@ export class ToldCalls {
     const { callId, toolName, payload, provenance, path } = item
     const call = this.add(callId, { toolName, title, arguments: item.arguments })
     call.arguments = item.arguments
-    call.approval = { answer: null }
+    call.approval = { approvalId: callId, isAutomatic: false, answer: null }
     const input = this.input(call)
+    const ids = { approvalId: callId, toolCallId: callId }
     const descriptor = {
-      path,
       ...(payload !== undefined && { preview: payload }),
       ...(provenance !== undefined && { provenance }),
+      ...{ path, editable: true },
     }
-    return [...input, ...this.#request(callId, descriptor)]
+    switch (this.#options.approvals) {
+      case 'full':
+        return [...input, { type: 'tool-approval-request', ...ids, approvalDescriptor: descriptor }]
+      case 'answered':
+        return [...input, { type: 'tool-approval-request', ...ids }]
+      case 'data':
+        return [...input, { type: 'data-approval', id: callId, data: { ...ids, ...descriptor } }]
+      case 'requests':
+        return input
+    }
   }
 
   /** A person has decided. */
   answer(call: ToldCall, answer: Answer): readonly UiChunk[] {
-    if (call.approval === null || !('approved' in answer)) return []
-    call.approval.answer = answer
+    const { approval, toolCallId } = call
+    if (approval === null || !('approved' in answer)) return []
     const { approved, reason, editedArguments } = answer
+    const decision = { approved, ...(reason !== undefined && { reason }) }
+    approval.answer = decision
     if (editedArguments !== undefined) call.arguments = JSON.stringify(editedArguments)
     const edited = this.input(call)
-    const decision = { approved, ...(reason !== undefined && { reason }) }
-    const { toolCallId } = call
-    const { dialect } = this.#options
-    if (dialect === 6) return edited
-    if (dialect === 5)
-      return [
-        ...edited,
-        { type: 'data-approval', id: toolCallId, data: { approvalId: toolCallId, toolCallId, ...decision } },
-      ]
-    return [...edited, { type: 'tool-approval-response', approvalId: toolCallId, ...decision }]
+    if (this.#options.approvals === 'requests') return edited
+    const ids = { approvalId: toolCallId, toolCallId }
+    if (this.#options.approvals === 'data')
+      return [...edited, { type: 'data-approval', id: toolCallId, data: { ...ids, ...decision } }]
+    return [...edited, response(approval.approvalId, decision)]
   }
 
   /** A call has ended. */
-  settle(
-    call: ToldCall,
-    outcome: { readonly ok: boolean; readonly output: unknown; readonly text: string },
-  ): readonly UiChunk[] {
+  settle(call: ToldCall, outcome: Outcome): readonly UiChunk[] {
+    const { toolCallId, toolName, approval } = call
     const input = this.input(call)
     call.isSettled = true
-    const { toolCallId } = call
-    const dynamic = this.#options.staticTools.has(call.toolName) ? {} : { dynamic: true as const }
-    if (outcome.ok) return [...input, { type: 'tool-output-available', toolCallId, output: outcome.output, ...dynamic }]
-    if (isRejected(call) && this.#options.dialect > 5) return [...input, { type: 'tool-output-denied', toolCallId }]
-    return [...input, { type: 'tool-output-error', toolCallId, errorText: outcome.text, ...dynamic }]
-  }
-
-  /**
-   * The calls that hold the client's helper up at a pause are answered for it: it sends when every call of the step is settled or
-   * answered.
-   */
-  answerOthers(): readonly UiChunk[] {
-    if (this.#options.dialect !== 7) return []
-    return this.batch.flatMap((call): UiChunk[] => {
-      if (call.isSettled || call.isAutomatic || call.approval !== null || call.told === null) return []
-      call.isAutomatic = true
-      const approvalId = `${call.toolCallId}.automatic`
-      return [
-        { type: 'tool-approval-request', approvalId, toolCallId: call.toolCallId, isAutomatic: true },
-        { type: 'tool-approval-response', approvalId, approved: true },
-      ]
-    })
+    const decided = this.#decide(call, outcome.ok)
+    const dynamic = this.#dynamic(toolName)
+    const isRejected = approval?.answer?.approved === false
+    if (outcome.ok)
+      return [...input, ...decided, { type: 'tool-output-available', toolCallId, output: outcome.output, ...dynamic }]
+    if (isRejected && this.#options.dialect > 5)
+      return [...input, ...decided, { type: 'tool-output-denied', toolCallId }]
+    return [...input, ...decided, { type: 'tool-output-error', toolCallId, errorText: outcome.text, ...dynamic }]
   }
 
   /** Approvals that child runs of a call asked for have ended with it. */
   settleChildren(toolCallId: string): readonly UiChunk[] {
-    return this.batch.flatMap((call) => {
-      if (call.isSettled || !call.toolCallId.startsWith(`${toolCallId}/`)) return []
-      const ok = !isRejected(call)
-      return this.settle(call, { ok, output: null, text: 'The call did not run.' })
+    return this.#settleChildren((call) => call.toolCallId.startsWith(`${toolCallId}/`))
+  }
+
+  /** The calls that a run has left open at its end. */
+  settleAll(text: string): readonly UiChunk[] {
+    return [...this.#calls.values()].flatMap((call) =>
+      call.isSettled || call.told === null ? [] : this.settle(call, { ok: false, output: null, text }),
+    )
+  }
+
+  /**
+   * The run pauses. The client's helper sends when each call of the step is settled or answered, and one is answered: while an
+   * approval waits, calls that no person decides about are answered for it; else none may look answered.
+   */
+  pause(): readonly UiChunk[] {
+    const settled = this.#settleChildren(({ approval }) => approval?.answer !== null)
+    if (this.#options.approvals !== 'full') return settled
+    const open = this.step.filter(({ isSettled, told }) => !isSettled && told !== null)
+    const isWaiting = open.some(({ approval }) => approval?.isAutomatic === false && approval.answer === null)
+    const others = open.flatMap((call) => {
+      if (isWaiting) return call.approval === null || call.approval.isAutomatic ? this.#automatic(call, true) : []
+      return call.approval?.answer == null ? [] : this.#automatic(call, false)
+    })
+    return [...settled, ...others]
+  }
+
+  /** The approvals that wait at the end of a stream, if they are told there. */
+  waiting(): readonly UiChunk[] {
+    if (this.#options.approvals !== 'requests') return []
+    return [...this.#calls.values()].flatMap(({ toolCallId, approval, isSettled }): UiChunk[] =>
+      isSettled || approval === null || approval.answer !== null
+        ? []
+        : [{ type: 'tool-approval-request', approvalId: approval.approvalId, toolCallId }],
+    )
+  }
+
+  #settleChildren(isMeant: (call: ToldCall) => boolean): readonly UiChunk[] {
+    return [...this.#calls.values()].flatMap((call) => {
+      const { toolCallId, approval, isSettled } = call
+      if (isSettled || !toolCallId.includes('/') || !isMeant(call)) return []
+      return this.settle(call, { ok: approval?.answer?.approved === true, output: null, text: 'The call did not run.' })
     })
   }
 
-  #request(callId: string, descriptor: object): readonly UiChunk[] {
-    const { dialect } = this.#options
-    const ids = { approvalId: callId, toolCallId: callId }
-    if (dialect === 5) return [{ type: 'data-approval', id: callId, data: { ...ids, ...descriptor } }]
-    if (dialect === 6) return [{ type: 'tool-approval-request', ...ids }]
-    return [{ type: 'tool-approval-request', ...ids, approvalDescriptor: descriptor }]
+  #automatic(call: ToldCall, isAnswered: boolean): readonly UiChunk[] {
+    const { toolCallId, approval } = call
+    if (approval?.isAutomatic === true && (approval.answer !== null) === isAnswered) return []
+    const approvalId = `${toolCallId}.automatic`
+    call.approval = { approvalId, isAutomatic: true, answer: isAnswered ? { approved: true } : null }
+    const request: UiChunk = { type: 'tool-approval-request', approvalId, toolCallId, isAutomatic: true }
+    return isAnswered ? [request, response(approvalId, { approved: true })] : [request]
+  }
+
+  /** A call that has ended waits for nobody: an approval without an answer is not valid then. */
+  #decide({ approval }: ToldCall, ok: boolean): readonly UiChunk[] {
+    const { approvals } = this.#options
+    if (approval === null || approval.answer !== null || (approvals !== 'full' && approvals !== 'answered')) return []
+    approval.answer = { approved: ok || approval.isAutomatic }
+    return [response(approval.approvalId, approval.answer)]
+  }
+
+  #dynamic(toolName: string): { readonly dynamic?: true } {
+    return this.#options.staticTools.has(toolName) ? {} : { dynamic: true }
   }
 }
 
-function isRejected({ approval }: ToldCall): boolean {
-  const answer = approval?.answer ?? null
-  return answer !== null && 'approved' in answer && !answer.approved
+function response(approvalId: string, decision: { readonly approved: boolean; readonly reason?: string }): UiChunk {
+  return { type: 'tool-approval-response', approvalId, ...decision }
 }
 
 /** The value of a JSON text; undefined if it is none. */

@@ -6,6 +6,7 @@ import type { UiChunk } from './chunk.js'
 const APART_MS = 250
 
 interface Child {
+  readonly runId: string
   readonly agent: string | null
   readonly callId: string | null
   status: 'running' | 'waiting' | 'completed' | 'failed' | 'cancelled'
@@ -13,6 +14,7 @@ interface Child {
   text: string
   usage: unknown
   toldAt: number
+  isTold: boolean
 }
 
 /** The status of child runs, as a data part of each. */
@@ -24,29 +26,46 @@ export class ChildStatus {
     return (runId === undefined ? null : this.#children.get(runId)?.agent) ?? undefined
   }
 
-  next(event: AnyRunEvent): readonly UiChunk[] {
-    if (!event.durable) return []
-    const child = this.#childOf(event)
-    const status = child.status
-    change(child, event)
-    const at = Date.parse(event.at)
-    if (status === child.status && event.seq > 1 && at - child.toldAt < APART_MS) return []
-    child.toldAt = at
-    const { toldAt: _toldAt, ...data } = child
-    return [{ type: 'data-run', id: event.runId, data: { ...data } }]
+  /** A child run begins in the background. */
+  begin({ runId, agent, callId }: Pick<Child, 'runId' | 'agent' | 'callId'>): readonly UiChunk[] {
+    if (this.#children.has(runId)) return []
+    return [partOf(this.#add({ runId, agent, callId }))]
   }
 
-  #childOf({ runId, agentName, parentToolCallId }: AnyRunEvent): Child {
-    let child = this.#children.get(runId)
-    if (child === undefined) {
-      child = {
-        ...{ agent: agentName, callId: parentToolCallId, status: 'running' },
-        ...{ tool: null, text: '', usage: null, toldAt: -Infinity },
-      }
-      this.#children.set(runId, child)
+  /** An event of a child run. */
+  next(event: AnyRunEvent): readonly UiChunk[] {
+    if (!event.durable) return []
+    const { runId, agentName: agent, parentToolCallId: callId } = event
+    const known = this.#children.get(runId)
+    const child = known ?? this.#add({ runId, agent, callId })
+    const { status } = child
+    change(child, event)
+    child.isTold = false
+    const at = Date.parse(event.at)
+    if (known !== undefined && status === child.status && at - child.toldAt < APART_MS) return []
+    child.toldAt = at
+    return [partOf(child)]
+  }
+
+  /** What the client has not been told; of all child runs if it may have been told nothing. */
+  rest({ all }: { readonly all: boolean }): readonly UiChunk[] {
+    return [...this.#children.values()].filter(({ isTold }) => all || !isTold).map(partOf)
+  }
+
+  #add(named: Pick<Child, 'runId' | 'agent' | 'callId'>): Child {
+    const child: Child = {
+      ...named,
+      ...{ status: 'running', tool: null, text: '', usage: null, toldAt: -Infinity, isTold: false },
     }
+    this.#children.set(named.runId, child)
     return child
   }
+}
+
+function partOf(child: Child): UiChunk {
+  child.isTold = true
+  const { agent, callId, status, tool, text, usage } = child
+  return { type: 'data-run', id: child.runId, data: { agent, callId, status, tool, text, usage } }
 }
 
 function change(child: Child, event: AnyRunEvent): void {

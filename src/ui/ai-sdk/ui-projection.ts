@@ -1,39 +1,28 @@
-import type { ContentPart, PendingItem } from '../../index.js'
+import type { PendingItem } from '../../index.js'
 import { FINAL_RESULT } from '../../output/format.js'
-import { shownContent } from '../content.js'
-import { DIAGNOSTICS } from '../projection.js'
-import type { AnyRunEvent, Projection, ProjectionOptions } from '../projection.js'
+import { CurrentEvents, DIAGNOSTICS } from '../projection.js'
+import type { AnyRunEvent, Projection } from '../projection.js'
 import { sentenceOf } from '../sentences.js'
 import { TurnReader } from '../turn.js'
 import type { Told } from '../turn.js'
 import { contentOfEnvelope, parsed, ToldCalls } from './calls.js'
+import type { ApprovalForm, ToldCall } from './calls.js'
 import { ChildStatus } from './children.js'
-import type { ToldCall } from './calls.js'
-import type { Dialect, FinishReason, UiChunk, UiInputPart } from './chunk.js'
+import type { Dialect, FinishReason, UiChunk } from './chunk.js'
+import { hasWholeInputs } from './options.js'
+import type { UiStreamOptions } from './options.js'
+import { fileChunks, finishReasonOf, inputParts, questionPart } from './parts.js'
 import { Step } from './step.js'
-
-export interface UiStreamOptions extends ProjectionOptions {
-  /** The version of the AI SDK on the page. Default 7. */
-  readonly dialect?: Dialect | undefined
-  /** In the metadata of the message. */
-  readonly threadId?: string | undefined
-  /** Arguments of calls as they arrive, or when the call starts. Default: `stream` for dialect 7, `whole` for 5 and 6. */
-  readonly toolInputs?: 'stream' | 'whole' | undefined
-  /** Tools that the page knows by name: their parts are `tool-<name>`, others are `dynamic-tool`. Default: none. */
-  readonly staticTools?: readonly string[] | undefined
-  /** Titles of tools by name. */
-  readonly titles?: Readonly<Record<string, string>> | undefined
-  /** Results as whole envelopes. Default false: their content. */
-  readonly envelopes?: boolean | undefined
-  /** The text of a structured answer as text too. Default false: as `data-output` alone. */
-  readonly outputText?: boolean | undefined
-  /** Child runs as a data part with their status, or not at all. Default `status`. */
-  readonly children?: 'status' | 'none' | undefined
-}
 
 /** The chunks of an AI SDK UI message stream: one assistant message for a run, with all its stretches. */
 export function uiMessageProjection(options: UiStreamOptions = {}): Projection<UiChunk> {
-  return new UiMessageProjection(options)
+  const { dialect = 7 } = options
+  return new UiMessageProjection(options, dialect === 7 ? 'full' : dialect === 6 ? 'requests' : 'data')
+}
+
+/** The chunks of messages that are made from the log: they hold the answers that a client of dialect 6 adds itself. */
+export function messageProjection(options: UiStreamOptions): Projection<UiChunk> {
+  return options.dialect === 6 ? new UiMessageProjection(options, 'answered') : uiMessageProjection(options)
 }
 
 type EventOf<Kind extends AnyRunEvent['kind']> = Extract<AnyRunEvent, { readonly kind: Kind }>
@@ -43,6 +32,7 @@ type Ending =
 class UiMessageProjection implements Projection<UiChunk> {
   readonly #options: UiStreamOptions
   readonly #dialect: Dialect
+  readonly #events = new CurrentEvents()
   readonly #turn: TurnReader
   readonly #calls: ToldCalls
   readonly #children = new ChildStatus()
@@ -54,44 +44,43 @@ class UiMessageProjection implements Projection<UiChunk> {
   #answersByTool = false
   /** The structured answer. */
   #answer: { readonly value: unknown } | null = null
-  /** The log has no version: its first request repeats the prompt. */
-  #repeatsPrompt = false
+  /** The first request of the log repeats the prompt. */
   #finishReason: FinishReason = 'stop'
   #ending: Ending | null = null
   /** Approvals and questions that wait, in the order in which they were asked. */
   #pending: PendingItem[] = []
+  #hasToldPending = false
+  /** Parts that came while a reply was arriving: they stand after it, however it is read. */
+  #held: UiChunk[] = []
 
-  constructor(options: UiStreamOptions) {
-    const { dialect = 7, toolInputs = dialect === 7 ? 'stream' : 'whole', deltas, reasoning, outputText } = options
+  constructor(options: UiStreamOptions, approvals: ApprovalForm) {
+    const { dialect = 7, deltas, reasoning, outputText } = options
     this.#options = options
     this.#dialect = dialect
     this.#after = options.after ?? 0
     this.#turn = new TurnReader({
-      ...{ live: deltas !== 'settled', inputs: toolInputs === 'stream' },
+      ...{ live: deltas !== 'settled', inputs: !hasWholeInputs(options) },
       ...{ reasoning: reasoning !== false, outputText: outputText === true },
     })
-    this.#calls = new ToldCalls({ dialect, staticTools: new Set(options.staticTools) })
+    this.#calls = new ToldCalls({ dialect, approvals, staticTools: new Set(options.staticTools) })
   }
 
   next(event: AnyRunEvent): readonly UiChunk[] {
-    if (this.#runId === '') this.#runId = event.runId
-    const isOwn = event.runId === this.#runId
-    if (isOwn && event.durable) this.#seq = event.seq
-    const chunks = isOwn ? this.#own(event) : this.#options.children === 'none' ? [] : this.#children.next(event)
+    const current = this.#events.of(event)
+    if (this.#runId === '') this.#runId = current.runId
+    const isOwn = current.runId === this.#runId
+    if (isOwn && current.durable) this.#seq = current.seq
+    const chunks = isOwn ? this.#own(current) : this.#ofChild(current)
     for (const chunk of chunks) this.#step.keep(chunk)
     if (chunks.length === 0 || this.#seq <= this.#after) return []
-    if (this.#isStarted || chunks[0]?.type === 'start') {
-      this.#isStarted = true
-      return chunks
-    }
-    this.#isStarted = true
-    return [{ type: 'start', messageId: this.#runId }, ...chunks]
+    return [...this.#start(chunks[0]), ...chunks]
   }
 
   end(): readonly UiChunk[] {
-    const start: UiChunk[] = this.#isStarted || this.#runId === '' ? [] : [{ type: 'start', messageId: this.#runId }]
-    this.#isStarted = true
-    return [...start, ...this.#chunksOf(this.#turn.close()), ...this.#finishStep(), ...this.#ended()]
+    if (this.#runId === '') return []
+    const lost = [...this.#chunksOf(this.#turn.close()), ...this.#release()]
+    const children = this.#options.children === 'none' ? [] : this.#children.rest({ all: this.#after > 0 })
+    return [...this.#start(), ...lost, ...children, ...this.#calls.waiting(), ...this.#finishStep(), ...this.#ended()]
   }
 
   join(earlier: UiChunk, later: UiChunk): UiChunk | null {
@@ -100,13 +89,21 @@ class UiMessageProjection implements Projection<UiChunk> {
     return { ...later, delta: earlier.delta + later.delta }
   }
 
+  /** The beginning of the message, unless it was told or comes first anyway. */
+  #start(first?: UiChunk): readonly UiChunk[] {
+    const isTold = this.#isStarted || first?.type === 'start'
+    this.#isStarted = true
+    return isTold ? [] : [{ type: 'start', messageId: this.#runId }]
+  }
+
   #ended(): readonly UiChunk[] {
     const ending = this.#ending
     if (ending === null) {
       const finishReason = this.#dialect === 7 ? 'interrupted' : 'other'
+      const errorText = this.#errorText({ code: 'interrupted', message: '' })
       return [
         { type: 'finish', finishReason },
-        { type: 'error', errorText: this.#errorText({ code: 'interrupted', message: '' }) },
+        { type: 'error', errorText },
       ]
     }
     // Clients stop at `error`: what comes before it stays.
@@ -123,52 +120,42 @@ class UiMessageProjection implements Projection<UiChunk> {
     return [{ type: 'finish', finishReason: ending.kind === 'paused' ? 'tool-calls' : this.#finishReason }]
   }
 
+  #ofChild(event: AnyRunEvent): readonly UiChunk[] {
+    // Runs below a child run are in the stream of that run.
+    if (this.#options.children === 'none' || event.parentRunId !== this.#runId) return []
+    return this.#children.next(event)
+  }
+
   #own(event: AnyRunEvent): readonly UiChunk[] {
-    const handle = this.#handlers[event.kind] as ((event: AnyRunEvent) => readonly UiChunk[]) | undefined
     const told = this.#chunksOf(this.#turn.next(event))
-    if (handle !== undefined) return [...told, ...handle(event)]
-    if (!DIAGNOSTICS.has(event.kind) || this.#options.diagnostics !== true) return told
+    const handle = this.#handlers[event.kind] as ((event: AnyRunEvent) => readonly UiChunk[]) | undefined
+    if (this.#turn.isOpen && event.durable && event.kind !== 'model_request_started') {
+      this.#held.push(...(handle?.(event) ?? []))
+      return [...told, ...this.#noticeOf(event)]
+    }
+    return [...told, ...this.#release(), ...(handle?.(event) ?? this.#noticeOf(event))]
+  }
+
+  #release(): readonly UiChunk[] {
+    const held = this.#held
+    this.#held = []
+    return held
+  }
+
+  #noticeOf(event: AnyRunEvent): readonly UiChunk[] {
+    if (!DIAGNOSTICS.has(event.kind) || this.#options.diagnostics !== true) return []
     const { runId: _runId, seq: _seq, durable: _durable, ...data } = event
-    return [...told, { type: 'data-notice', data, transient: true }]
+    return [{ type: 'data-notice', data, transient: true }]
   }
 
   readonly #handlers: { readonly [Kind in AnyRunEvent['kind']]?: (event: EventOf<Kind>) => readonly UiChunk[] } = {
-    run_started: (event) => {
-      this.#ending = null
-      this.#answersByTool = event.rules.answersByTool
-      this.#repeatsPrompt = (event.version as number | undefined) === undefined
-      if (this.#isStarted || (event.begun !== 'fresh' && event.begun !== 'forked')) return []
-      const { threadId } = this.#options
-      const model = `${event.provider}:${event.model}`
-      const messageMetadata = {
-        runId: event.runId,
-        ...(threadId !== undefined && { threadId }),
-        model,
-        startedAt: event.at,
-      }
-      return [{ type: 'start', messageId: event.runId, messageMetadata }]
-    },
-    model_request_started: ({ entries, requestKind, runId }) => {
-      const closed = this.#finishStep()
-      this.#step.begin()
-      const isPrompt = this.#repeatsPrompt && requestKind === 'start'
-      const said = entries.flatMap((entry, index): UiChunk[] => {
-        if (entry.role !== 'user' || entry.notice === true || entry.source !== undefined || (isPrompt && index === 0))
-          return []
-        const [id, parts] = [`${runId}.${entry.id}`, this.#inputParts(entry.content)]
-        return [
-          this.#dialect === 7
-            ? { type: 'steering-message', id, parts }
-            : { type: 'data-steering', id, data: { parts } },
-        ]
-      })
-      return [...closed, ...said, { type: 'start-step' }]
-    },
+    run_started: (event) => this.#runStarted(event),
+    model_request_started: (event) => this.#requestStarted(event),
     model_message: ({ entry, resolution }) => {
       this.#finishReason = finishReasonOf(entry.finishReason)
       this.#answer =
         resolution.kind === 'final' && resolution.output !== undefined ? { value: resolution.output } : null
-      const hasCalls = this.#calls.batch.some(({ isSettled }) => !isSettled)
+      const hasCalls = entry.parts.some((part) => part.type === 'tool_call')
       return hasCalls && resolution.kind === 'continue' ? [] : this.#finishStep()
     },
     call_prepared: ({ callId, arguments: changed }) => {
@@ -184,63 +171,97 @@ class UiMessageProjection implements Projection<UiChunk> {
     tool_progress: ({ callId, update }) => [{ type: 'data-progress', id: callId, data: update, transient: true }],
     tool_call_completed: (event) => this.#completed(event),
     tool_call_interrupted: ({ callId, settledBy }) => [{ type: 'data-interrupted', id: callId, data: { settledBy } }],
-    output_delta: ({ output }) => [this.#output(output, false)],
+    output_delta: ({ output }) => [{ ...this.#output(output, false), transient: true }],
     approval_requested: ({ items }) => items.flatMap((item) => this.#asked(item)),
     answer_received: ({ callId, answer }) => {
       const item = this.#pending.find((each) => each.callId === callId)
       this.#pending = this.#pending.filter((each) => each !== item)
-      if (item !== undefined && item.kind !== 'approval') return [question(item, true)]
+      if (item !== undefined && item.kind !== 'approval') return [questionPart(item, { answered: true })]
       const call = this.#calls.get(callId)
       return call === undefined ? [] : this.#calls.answer(call, answer)
     },
-    background_reported: ({ childRunId, agent, ok }) => [
+    background_reported: ({ childRunId, callId, agent, ok }) => [
+      ...this.#calls.settleChildren(callId),
       { type: 'data-background', id: childRunId, data: { agent, ok, done: true } },
     ],
-    approval_resumed: () => [this.#pendingPart([])],
+    approval_resumed: () => this.#pendingPart([]),
     run_completed: (event) => this.#runCompleted(event),
-    run_failed: (event) => {
-      const closed = this.#chunksOf(this.#turn.close())
-      this.#pending = []
-      if (event.stopReason === 'cancelled') {
-        this.#ending = { kind: 'cancelled' }
-        return closed
-      }
-      const errorText = this.#errorText(event)
-      this.#ending = { kind: 'failed', errorText }
-      const data = { code: event.code, stopReason: event.stopReason, retryable: event.retryable === true }
-      return [...closed, { type: 'data-error', id: `${event.runId}.error`, data }]
-    },
+    run_failed: (event) => this.#runFailed(event),
+  }
+
+  #runStarted(event: EventOf<'run_started'>): readonly UiChunk[] {
+    this.#ending = null
+    this.#answersByTool = event.rules.answersByTool
+    if (this.#isStarted || (event.begun !== 'fresh' && event.begun !== 'forked')) return []
+    const { runId, at: startedAt, provider, model } = event
+    const { threadId } = this.#options
+    const messageMetadata = {
+      runId,
+      ...(threadId !== undefined && { threadId }),
+      ...{ model: `${provider}:${model}`, startedAt },
+    }
+    return [{ type: 'start', messageId: runId, messageMetadata }]
+  }
+
+  #requestStarted({ entries, runId, seq }: EventOf<'model_request_started'>): readonly UiChunk[] {
+    const closed = this.#finishStep()
+    this.#step.begin()
+    this.#calls.beginStep()
+    const said = entries.flatMap((entry): UiChunk[] => {
+      if (entry.role !== 'user' || entry.notice === true || entry.source !== undefined) return []
+      const [id, parts] = [`${runId}.${entry.id}`, inputParts(entry.content, { runId, seq }, this.#options)]
+      return [
+        this.#dialect === 7 ? { type: 'steering-message', id, parts } : { type: 'data-steering', id, data: { parts } },
+      ]
+    })
+    return [...closed, ...said, { type: 'start-step' }]
   }
 
   #runCompleted({ pending, usage, stopReason, at }: EventOf<'run_completed'>): readonly UiChunk[] {
     if (pending.length > 0) {
       this.#ending = { kind: 'paused' }
-      const waiting = this.#pending.filter(({ callId }) => pending.includes(callId))
-      return [this.#pendingPart(waiting), ...this.#calls.answerOthers()]
+      this.#pending = this.#pending.filter(({ callId }) => pending.includes(callId))
+      return [...this.#pendingPart(this.#pending), ...this.#calls.pause()]
     }
     this.#ending = { kind: 'completed' }
     const output = this.#answer === null ? [] : [this.#output(this.#answer.value, true)]
-    return [
-      ...output,
-      { type: 'message-metadata', messageMetadata: { usage, costUsd: usage.costUsd, stopReason, endedAt: at } },
-    ]
+    const messageMetadata = { usage, costUsd: usage.costUsd, stopReason, endedAt: at }
+    return [...this.#left(), ...output, { type: 'message-metadata', messageMetadata }]
+  }
+
+  #runFailed(event: EventOf<'run_failed'>): readonly UiChunk[] {
+    const { runId, code, stopReason, retryable, usage, at, durable } = event
+    const isCancelled = stopReason === 'cancelled'
+    this.#ending = isCancelled ? { kind: 'cancelled' } : { kind: 'failed', errorText: this.#errorText(event) }
+    // An end that is not stored is none for those who read the log: the message stays as it is.
+    if (!durable) return []
+    const messageMetadata = { usage, costUsd: usage.costUsd, stopReason, endedAt: at }
+    const data = { code, stopReason, retryable: retryable === true }
+    const error: UiChunk = { type: 'data-error', id: `${runId}.error`, data }
+    return [...this.#left(), ...(isCancelled ? [] : [error]), { type: 'message-metadata', messageMetadata }]
+  }
+
+  /** What a run leaves open at its end: nothing waits any more. */
+  #left(): readonly UiChunk[] {
+    this.#pending = []
+    return [...this.#calls.settleAll('The run ended before this call.'), ...this.#pendingPart([])]
   }
 
   #completed(event: EventOf<'tool_call_completed'>): readonly UiChunk[] {
     const call = this.#callOf(event, '{}')
     if (call === null) return []
-    const { ok, output, value, callId, runId, seq, parts = [] } = event
+    const { ok, output, value, callId, runId, seq, parts = [], background = [] } = event
     const text = contentOfEnvelope(output)
     const shown = this.#options.envelopes === true ? parsed(output) : (value ?? text)
-    const files = parts.flatMap((part, index): UiChunk[] => {
-      const content = shownContent(part, { runId, seq, index }, this.#options)
-      if (content?.url === undefined) return []
-      return [{ type: 'file', url: content.url, mediaType: content.mediaType }]
-    })
     const settled = this.#calls.settle(call, { ok, output: shown, text })
-    const children = this.#calls.settleChildren(callId)
-    const isLast = this.#calls.batch.every(({ isSettled }) => isSettled)
-    return [...children, ...settled, ...files, ...(isLast ? this.#finishStep() : [])]
+    const files = fileChunks(parts, { runId, seq, callId }, this.#options)
+    const begun =
+      this.#options.children === 'none'
+        ? []
+        : background.flatMap(({ childRunId, agent }) => this.#children.begin({ runId: childRunId, agent, callId }))
+    const children = background.length > 0 ? [] : this.#calls.settleChildren(callId)
+    const isLast = this.#calls.step.every(({ isSettled }) => isSettled)
+    return [...children, ...settled, ...files, ...begun, ...(isLast ? this.#finishStep() : [])]
   }
 
   /** The call of an event; null for the answer that is given by a call. */
@@ -250,10 +271,10 @@ class UiMessageProjection implements Projection<UiChunk> {
   }
 
   #asked(item: PendingItem): readonly UiChunk[] {
-    this.#pending.push(item)
-    if (item.kind !== 'approval') return [question(item, false)]
+    this.#pending = [...this.#pending.filter(({ callId }) => callId !== item.callId), item]
+    if (item.kind !== 'approval') return [questionPart(item, { answered: false })]
     const isOfChild = item.path.length > 1
-    const title = isOfChild ? this.#children.agentOf(item.path.at(-1)) : this.#options.titles?.[item.toolName]
+    const title = isOfChild ? this.#children.agentOf(item.path[1]) : this.#options.titles?.[item.toolName]
     return this.#calls.ask(item, title)
   }
 
@@ -280,8 +301,7 @@ class UiMessageProjection implements Projection<UiChunk> {
       }
       case 'call': {
         const call = this.#callOf(told, told.arguments)
-        const isWhole = (this.#options.toolInputs ?? (this.#dialect === 7 ? 'stream' : 'whole')) === 'whole'
-        return call === null || isWhole ? [] : this.#calls.input(call)
+        return call === null || hasWholeInputs(this.#options) ? [] : this.#calls.input(call)
       }
       case 'withdrawn':
         this.#calls.forget(told.callIds)
@@ -296,54 +316,18 @@ class UiMessageProjection implements Projection<UiChunk> {
     return [{ type: 'finish-step' }]
   }
 
-  #pendingPart(items: readonly PendingItem[]): UiChunk {
-    return { type: 'data-pending', id: `${this.#runId}.pending`, data: { items } }
+  /** What waits, once something has waited. */
+  #pendingPart(items: readonly PendingItem[]): readonly UiChunk[] {
+    if (items.length === 0 && !this.#hasToldPending) return []
+    this.#hasToldPending = true
+    return [{ type: 'data-pending', id: `${this.#runId}.pending`, data: { items } }]
   }
 
-  #output(value: unknown, done: boolean): UiChunk {
+  #output(value: unknown, done: boolean): UiChunk & { readonly type: 'data-output' } {
     return { type: 'data-output', id: `${this.#runId}.output`, data: { value, done } }
-  }
-
-  #inputParts(content: readonly ContentPart[]): readonly UiInputPart[] {
-    return inputParts(content, (part, index) =>
-      shownContent(part, { runId: this.#runId, seq: this.#seq, index }, this.#options),
-    )
   }
 
   #errorText(error: { readonly code: string; readonly message: string }): string {
     return (this.#options.errorText ?? sentenceOf)(error)
   }
-}
-
-/** A person's message as parts of a UI message. Content that is too large and has no link is left out. */
-export function inputParts(
-  content: readonly ContentPart[],
-  shown: (part: ContentPart, index: number) => ReturnType<typeof shownContent>,
-): readonly UiInputPart[] {
-  return content.flatMap((part, index): UiInputPart[] => {
-    if (part.type === 'text') return [{ type: 'text', text: part.text }]
-    const file = shown(part, index)
-    if (file?.url === undefined) return []
-    const { url, mediaType, name } = file
-    return [{ type: 'file', url, mediaType, ...(name !== undefined && { filename: name }) }]
-  })
-}
-
-function question(item: PendingItem, answered: boolean): UiChunk {
-  const { kind, callId, toolName, arguments: text, payload, answerSchema, path } = item
-  const data = {
-    kind,
-    toolName,
-    arguments: parsed(text) ?? text,
-    payload,
-    answerSchema,
-    path,
-    ...(answered && { answered }),
-  }
-  return { type: 'data-question', id: callId, data }
-}
-
-function finishReasonOf(reason: string): FinishReason {
-  if (reason === 'length') return 'length'
-  return reason === 'refusal' || reason === 'content_filter' ? 'content-filter' : 'stop'
 }

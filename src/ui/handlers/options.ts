@@ -1,7 +1,7 @@
 import { HarnessError } from '../../index.js'
 import type { LogStore } from '../../index.js'
 import type { Dialect } from '../ai-sdk/chunk.js'
-import type { UiStreamOptions } from '../ai-sdk/ui-projection.js'
+import type { UiStreamOptions } from '../ai-sdk/options.js'
 import type { Hub } from '../hub/hub.js'
 import type { ProjectionOptions } from '../projection.js'
 import type { Access } from './back-end.js'
