@@ -193,7 +193,7 @@ export class ToldCalls {
     const isWaiting = open.some(({ approval }) => approval?.isAutomatic === false && approval.answer === null)
     const others = open.flatMap((call) => {
       if (isWaiting) return call.approval === null || call.approval.isAutomatic ? this.#automatic(call, true) : []
-      return call.approval?.answer == null ? [] : this.#automatic(call, false)
+      return (call.approval?.answer ?? null) === null ? [] : this.#automatic(call, false)
     })
     return [...settled, ...others]
   }

@@ -34,6 +34,8 @@ export interface RecordedRun {
   readonly log: LogStore
 }
 
+/** `redacted`: the runs are read here, not replayed. */
+const METADATA = { conversation_id: 'chat_1', redacted: true }
 const PARAMETERS = z.object({ n: z.number().default(1) })
 const PIXEL = 'iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg=='
 
@@ -137,9 +139,7 @@ export async function record({ plan, decisions, answersAll }: PlannedRun, runId 
       pending = []
     }
   }
-  await readStretch((signal) =>
-    harness.stream(JSON.stringify(plan), { runId, signal, metadata: { conversation_id: 'chat_1' } }),
-  )
+  await readStretch((signal) => harness.stream(JSON.stringify(plan), { runId, signal, metadata: METADATA }))
   for (let round = 0; pending.length > 0 && round < 8; round++) {
     const items = answersAll ? pending : pending.slice(0, 1)
     const answers = items.map((item, index) =>
