@@ -3,10 +3,8 @@
 //   THINHARNESS_MODEL=anthropic:claude-sonnet-5 npm run example -- chat
 // The page can be reloaded in the middle of an answer, opened twice, and lose its connection: everything is in the log.
 import { readFile } from 'node:fs/promises'
-import { createServer } from 'node:http'
-import type { IncomingMessage, ServerResponse } from 'node:http'
-import { Readable } from 'node:stream'
 import { fileURLToPath } from 'node:url'
+import { serve } from '@hono/node-server'
 import { build } from 'esbuild'
 import { Sessions } from 'thinharness/session'
 import { sqliteLog } from 'thinharness/store/sqlite'
@@ -40,39 +38,14 @@ async function answer(request: Request): Promise<Response> {
   return new Response(body as Uint8Array<ArrayBuffer>, { headers })
 }
 
-/** A request of Node as a web-standard one. Its signal aborts when the client goes away. */
-function asRequest(incoming: IncomingMessage, outgoing: ServerResponse): Request {
-  const { method = 'GET', url = '/', headers } = incoming
-  const gone = new AbortController()
-  outgoing.on('close', () => gone.abort())
-  const init = { method, headers: headers as Record<string, string>, signal: gone.signal }
-  const address = `http://${headers.host ?? 'localhost'}${url}`
-  if (method === 'GET') return new Request(address, init)
-  return new Request(address, { ...init, body: Readable.toWeb(incoming) as never, duplex: 'half' })
-}
-
-async function send(response: Response, outgoing: ServerResponse): Promise<void> {
-  outgoing.writeHead(response.status, Object.fromEntries(response.headers))
-  if (response.body === null) outgoing.end()
-  else for await (const piece of Readable.fromWeb(response.body)) outgoing.write(piece)
-  outgoing.end()
-}
-
-const server = createServer((incoming, outgoing) => {
-  answer(asRequest(incoming, outgoing))
-    .then((response) => send(response, outgoing))
-    .catch(() => outgoing.destroy())
-})
 const stopped = new Promise<void>((resolve) => {
   for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, () => resolve())
 })
-server.listen(Number(process.env['PORT'] ?? 8080), '127.0.0.1', () => {
-  const address = server.address()
-  console.log(`Open http://127.0.0.1:${typeof address === 'object' ? address?.port : address}/`)
-})
+const place = { hostname: '127.0.0.1', port: Number(process.env['PORT'] ?? 8080) }
+const server = serve({ fetch: answer, ...place }, ({ port }) => console.log(`Open http://127.0.0.1:${port}/`))
 await stopped
-server.closeAllConnections()
 server.close()
+if ('closeAllConnections' in server) server.closeAllConnections()
 await sessions.close()
 for (const mode of Object.values(modes)) await mode.close()
 await log.close()

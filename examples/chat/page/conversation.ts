@@ -95,7 +95,7 @@ function isText(value: unknown): value is { readonly text: string } {
   return typeof value === 'object' && value !== null && 'text' in value && typeof value.text === 'string'
 }
 
-export function textOf(parts: readonly { readonly type: string; readonly text?: string }[]): string {
+function textOf(parts: readonly { readonly type: string; readonly text?: string }[]): string {
   return parts.flatMap(({ type, text = '' }) => (type === 'text' ? [text] : [])).join('')
 }
 

@@ -1,0 +1,12 @@
+import { followRun, reduceChat } from 'thinharness/ui/client'
+import type { ChatSnapshot, FollowOptions } from 'thinharness/ui/client'
+
+/** Prints a conversation as it goes on. */
+export async function watch(address: string, options: FollowOptions): Promise<ChatSnapshot | undefined> {
+  let snapshot: ChatSnapshot | undefined
+  for await (const event of followRun(`${address}/threads/t1/events`, options)) {
+    snapshot = reduceChat(snapshot, event)
+    console.log(snapshot.phase, snapshot.runs.at(-1)?.open?.text ?? '')
+  }
+  return snapshot
+}

@@ -1,0 +1,53 @@
+import { readdirSync } from 'node:fs'
+import { expect, test, vi } from 'vitest'
+import { createServer } from 'node:http'
+import { inTemporaryFolder } from '../support/folder.js'
+
+inTemporaryFolder()
+const root = new URL('../../docs/snippets/web/', import.meta.url)
+
+const asAnn = { headers: { 'x-user': 'ann' } }
+
+test('next.ts: a route serves the person who is signed in', async () => {
+  const { GET, POST } = await import('../../docs/snippets/web/next.js')
+  expect((await GET(new Request('http://shop.example/api/chat/t1/stream', asAnn))).status).toBe(204)
+  expect(
+    (await POST(new Request('http://shop.example/api/chat', { ...asAnn, method: 'POST', body: '{}' }))).status,
+  ).toBe(400)
+  expect(
+    (await POST(new Request('http://shop.example/api/chat', { method: 'POST', body: '{"id":"t1"}' }))).status,
+  ).toBe(404)
+})
+
+test('hono.ts and follow.ts: a message is sent, and the conversation is followed', async () => {
+  vi.stubEnv('OPENAI_API_KEY', '')
+  const { app } = await import('../../docs/snippets/web/hono.js')
+  const { watch } = await import('../../docs/snippets/web/follow.js')
+  const headers = { 'x-user': 'ann', 'content-type': 'application/json' }
+  const sent = await app.request('/api/threads/t1/messages', { method: 'POST', headers, body: '{"text":"Hi."}' })
+  expect(sent.status).toBe(202)
+  const over = new AbortController()
+  const log = vi.spyOn(console, 'log').mockImplementation((phase: unknown) => {
+    if (phase === 'idle' && log.mock.calls.some(([before]) => before === 'running')) over.abort()
+  })
+  const send = ((address: string, init?: RequestInit) => app.request(address, init)) as typeof fetch
+  const snapshot = await watch('/api', { fetch: send, headers, signal: over.signal })
+  log.mockRestore()
+  // There is no key: the run fails, and the page is told the sentence of its code.
+  expect(snapshot?.runs[0]).toMatchObject({ status: 'failed', error: { code: 'missing_key' } })
+  vi.unstubAllEnvs()
+})
+
+test('express.ts: the listener serves Node', async () => {
+  const { listener } = await import('../../docs/snippets/web/express.js')
+  const server = createServer((request, response) => void listener(request, response))
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
+  const { port } = server.address() as { readonly port: number }
+  const response = await fetch(`http://127.0.0.1:${port}/api/chat/t1/stream`, asAnn)
+  server.close()
+  expect(response.status).toBe(204)
+})
+
+test('every snippet of docs/web.md is run', () => {
+  expect(readdirSync(root).sort()).toEqual(['express.ts', 'follow.ts', 'hono.ts', 'next.ts', 'user.ts'])
+})
