@@ -94,3 +94,18 @@ export class CurrentEvents {
     return current(event)
   }
 }
+
+/** Without the error of a stream: the failure of a run is its last event. */
+export async function* untilEnd(
+  events: AsyncIterable<AnyRunEvent> | Iterable<AnyRunEvent>,
+): AsyncGenerator<AnyRunEvent> {
+  let hasFailed = false
+  try {
+    for await (const event of events) {
+      hasFailed = event.kind === 'run_failed' && event.parentRunId === null
+      yield event
+    }
+  } catch (error) {
+    if (!hasFailed) throw error
+  }
+}

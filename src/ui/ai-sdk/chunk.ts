@@ -8,7 +8,7 @@ export type UiInputPart =
   | { readonly type: 'text'; readonly text: string }
   | { readonly type: 'file'; readonly mediaType: string; readonly url: string; readonly filename?: string }
 
-interface ToolChunk {
+export interface ToolChunk {
   readonly toolCallId: string
   readonly toolName: string
   /** Absent for the tools that the page knows by name. */

@@ -1,3 +1,4 @@
+import { toUIMessages } from '../ai-sdk/messages.js'
 import { shownEvent } from '../native/shown-event.js'
 import type { ShownEvent } from '../native/shown-event.js'
 import type { AnyRunEvent } from '../projection.js'
@@ -16,6 +17,10 @@ export interface StoredRun {
 export type MessageForm = (runs: readonly StoredRun[], options: HandlerOptions) => unknown
 
 const FORMS: Readonly<Record<string, MessageForm>> = {
+  ui: (runs, options) =>
+    runs.flatMap(({ events, messageIds }) =>
+      toUIMessages(events, { ...options.aiSdk, ...options, messageIds: () => messageIds }),
+    ),
   native: (runs, options) =>
     runs.flatMap(({ events }) =>
       events.map((event) => shownEvent(event, options)).filter((event): event is ShownEvent => event !== null),

@@ -1,4 +1,4 @@
-import { project } from '../projection.js'
+import { project, untilEnd } from '../projection.js'
 import type { AnyRunEvent } from '../projection.js'
 import { sseBody } from '../http/sse.js'
 import { encodeNative, nativeProjection } from './native-projection.js'
@@ -23,17 +23,4 @@ async function* frames(
   options: NativeOptions,
 ): AsyncGenerator<string, void, undefined> {
   for await (const item of project(untilEnd(events), nativeProjection(options))) yield encodeNative(item)
-}
-
-/** Without the error of a stream: the failure of a run is its last event. */
-async function* untilEnd(events: AsyncIterable<AnyRunEvent> | Iterable<AnyRunEvent>): AsyncGenerator<AnyRunEvent> {
-  let hasFailed = false
-  try {
-    for await (const event of events) {
-      hasFailed = event.kind === 'run_failed' && event.parentRunId === null
-      yield event
-    }
-  } catch (error) {
-    if (!hasFailed) throw error
-  }
 }

@@ -1,0 +1,61 @@
+import type { AnyRunEvent } from '../projection.js'
+import { CurrentEvents } from '../projection.js'
+import { MessageFold } from './message-fold.js'
+import type { UiMessage } from './message-fold.js'
+import type { UiStreamOptions } from './options.js'
+import { inputParts } from './parts.js'
+import { messageProjection } from './ui-projection.js'
+
+export interface UiMessagesOptions extends Omit<UiStreamOptions, 'after' | 'deltas'> {
+  /**
+   * The ids of the messages with which a run began. Default: `metadata.message_id` of the run, else `<run id>.prompt`.
+   */
+  readonly messageIds?: ((runId: string) => readonly string[]) | undefined
+}
+
+/**
+ * The messages of a conversation, as `useChat` has them after reading all of its streams: of each run the prompt, and one message
+ * of the assistant with everything since. `events`: those of one run, or of several in order, with those of their child runs.
+ *
+ * @example
+ * const messages = toUIMessages(await Array.fromAsync(log.read({ kind: 'run', id: runId })))
+ */
+export function toUIMessages(events: Iterable<AnyRunEvent>, options: UiMessagesOptions = {}): readonly UiMessage[] {
+  return runsIn(events).flatMap((run) => messagesOfRun(run, options))
+}
+
+function messagesOfRun(events: readonly AnyRunEvent[], options: UiMessagesOptions): readonly UiMessage[] {
+  const projection = messageProjection(options)
+  const fold = new MessageFold(options.dialect ?? 7)
+  for (const event of events) for (const chunk of projection.next(event)) fold.add(chunk)
+  for (const chunk of projection.end()) fold.add(chunk)
+  const prompt = promptOf(events[0], options)
+  return [prompt, fold.message].filter((message) => message !== null)
+}
+
+/** The message with which a run began; null for one that continues a stored state. */
+function promptOf(first: AnyRunEvent | undefined, options: UiMessagesOptions): UiMessage | null {
+  if (first?.kind !== 'run_started' || first.prompt === null) return null
+  const { prompt, runId, seq, metadata } = first
+  const given = options.messageIds?.(runId).at(-1) ?? metadata['message_id']
+  const content = typeof prompt === 'string' ? [{ type: 'text' as const, text: prompt }] : prompt
+  const id = typeof given === 'string' ? given : `${runId}.prompt`
+  return { id, role: 'user', parts: inputParts(content, { runId, seq }, options) }
+}
+
+/** The events of each run with those of its child runs. */
+function runsIn(events: Iterable<AnyRunEvent>): readonly (readonly AnyRunEvent[])[] {
+  const current = new CurrentEvents()
+  const runs = new Map<string, AnyRunEvent[]>()
+  /** The run that the page shows, by run id: a child run belongs to the one that it is below. */
+  const shown = new Map<string, string>()
+  for (const event of events) {
+    const { runId, parentRunId } = event
+    const top = shown.get(runId) ?? (parentRunId === null ? undefined : shown.get(parentRunId)) ?? runId
+    shown.set(runId, top)
+    const own = runs.get(top) ?? []
+    runs.set(top, own)
+    own.push(current.of(event))
+  }
+  return [...runs.values()]
+}
