@@ -37,7 +37,7 @@ function messagesOfRun(events: readonly AnyRunEvent[], options: UiMessagesOption
 function promptOf(first: AnyRunEvent | undefined, options: UiMessagesOptions): UiMessage | null {
   if (first?.kind !== 'run_started' || first.prompt === null) return null
   const { prompt, runId, seq, metadata } = first
-  const given = options.messageIds?.(runId).at(-1) ?? metadata['message_id']
+  const given = options.messageIds?.(runId)[0] ?? metadata['message_id']
   const content = typeof prompt === 'string' ? [{ type: 'text' as const, text: prompt }] : prompt
   const id = typeof given === 'string' ? given : `${runId}.prompt`
   return { id, role: 'user', parts: inputParts(content, { runId, seq }, options) }

@@ -9,9 +9,9 @@ import type { Taken, ThreadPort } from './back-end.js'
 import { runBatches } from './followed.js'
 import type { Gate, Handler } from './gate.js'
 import { answersIn, whenBusyIn } from './given.js'
+import { dialectOf } from './dialect.js'
 import { badRequest, bodyOf, pathAfter } from './http.js'
 
-const DIALECTS: readonly Dialect[] = [5, 6, 7]
 const KEEP_ALIVE = ': thinharness\n\n'
 
 /**
@@ -42,7 +42,7 @@ interface Posted {
 }
 
 async function started(gate: Gate, request: Request, url: URL): Promise<Response> {
-  const dialect = dialectOf(gate, url)
+  const dialect = dialectOf(gate.options, url)
   const posted = postedIn(await bodyOf(request, gate.maxBodyBytes))
   const { threadId, messages, isAnswer } = posted
   const action = isAnswer ? 'answer' : 'start'
@@ -99,7 +99,7 @@ async function attached(
   request: Request,
   { url, threadId }: { readonly url: URL; readonly threadId: string },
 ): Promise<Response> {
-  const dialect = dialectOf(gate, url)
+  const dialect = dialectOf(gate.options, url)
   const thread = await gate.thread(request, { threadId, action: 'read' })
   // A page asks before it has sent its first message.
   if (thread instanceof Response) return thread.status === 404 ? new Response(null, { status: 204 }) : thread
@@ -140,15 +140,6 @@ function streamOf(gate: Gate, request: Request, { dialect, thread, run, after, s
     finale: UI_STREAM_END,
     abort,
   })
-}
-
-function dialectOf({ options }: Gate, url: URL): Dialect {
-  const asked = url.searchParams.get('dialect')
-  const dialect = asked === null ? (options.dialect ?? 7) : Number(asked)
-  const known = DIALECTS.find((each) => each === dialect)
-  if (known === undefined)
-    throw badRequest(`Expected \`dialect\` to be 5, 6 or 7, got "${String(asked).slice(0, 80)}".`)
-  return known
 }
 
 function asRequest<T>(read: () => T): T {

@@ -59,7 +59,7 @@ export interface ThreadPort {
   latest(): Promise<RunInfo | null>
   /** The events of one of its runs, up to its next pause or its end. */
   follow(runId: string, options: FollowRunOptions): AsyncIterable<readonly AnyRunEvent[]>
-  /** The stored events of one of its runs. */
+  /** The stored events of one of its runs, with those of its child runs. */
   stored(runId: string): AsyncIterable<AnyRunEvent>
   /** The events of the thread and its runs in one order, from a cursor on; absent if its runs are all there is. */
   events?(options: EventsOptions): AsyncIterable<ChatEvent>

@@ -13,6 +13,7 @@ import type {
 import { sha256 } from '../../util/platform/sha256.js'
 import type { FollowRunOptions } from '../hub/follow.js'
 import type { Hub } from '../hub/hub.js'
+import { storedEvents } from '../hub/stored.js'
 import type { AnyRunEvent } from '../projection.js'
 import { RequestError } from './back-end.js'
 import type { Access, BackEnd, NewMessage, RunInfo, Taken, ThreadPort } from './back-end.js'
@@ -135,7 +136,7 @@ class HarnessThread implements ThreadPort {
   }
 
   stored(runId: string): AsyncIterable<AnyRunEvent> {
-    return this.#means.log.read({ kind: 'run', id: runId })
+    return storedEvents(this.#means.log, runId)
   }
 
   async messageIds(runId: string): Promise<readonly string[]> {

@@ -3,6 +3,7 @@ import { shownEvent } from '../native/shown-event.js'
 import type { ShownEvent } from '../native/shown-event.js'
 import type { AnyRunEvent } from '../projection.js'
 import type { ThreadPort } from './back-end.js'
+import { dialectOf } from './dialect.js'
 import { badRequest, json } from './http.js'
 import type { HandlerOptions } from './options.js'
 
@@ -14,16 +15,24 @@ export interface StoredRun {
 }
 
 /** Makes the messages of a protocol out of the runs of a conversation. */
-export type MessageForm = (runs: readonly StoredRun[], options: HandlerOptions) => unknown
+export type MessageForm = (runs: readonly StoredRun[], options: HandlerOptions, asked: Asked) => unknown
+
+interface Asked {
+  readonly threadId: string
+  readonly url: URL
+}
 
 const FORMS: Readonly<Record<string, MessageForm>> = {
-  ui: (runs, options) =>
-    runs.flatMap(({ events, messageIds }) =>
-      toUIMessages(events, { ...options.aiSdk, ...options, messageIds: () => messageIds }),
-    ),
+  ui: (runs, options, { threadId, url }) => {
+    const shown = { ...options.aiSdk, ...options, threadId, dialect: dialectOf(options, url) }
+    return runs.flatMap(({ events, messageIds }) => toUIMessages(events, { ...shown, messageIds: () => messageIds }))
+  },
   native: (runs, options) =>
-    runs.flatMap(({ events }) =>
-      events.map((event) => shownEvent(event, options)).filter((event): event is ShownEvent => event !== null),
+    runs.flatMap(({ runId, events }) =>
+      events
+        .filter((event) => event.runId === runId)
+        .map((event) => shownEvent(event, options))
+        .filter((event): event is ShownEvent => event !== null),
     ),
 }
 
@@ -34,8 +43,9 @@ export async function messagesOf(thread: ThreadPort, url: URL, options: HandlerO
   if (form === undefined)
     throw badRequest(`Expected \`format\` to be one of ${Object.keys(FORMS).join(', ')}, got "${name.slice(0, 80)}".`)
   const runs = await storedRuns(thread)
-  const cursor = String(runs.at(-1)?.events.at(-1)?.seq ?? 0)
-  return json(200, form(runs, options), { 'x-cursor': cursor })
+  const last = runs.at(-1)
+  const cursor = String(last?.events.findLast(({ runId }) => runId === last.runId)?.seq ?? 0)
+  return json(200, form(runs, options, { threadId: thread.threadId, url }), { 'x-cursor': cursor })
 }
 
 /** The stored events of the runs of a conversation, oldest first. */

@@ -2,6 +2,7 @@ import type { Answer, InputMessage, LogStore } from '../../index.js'
 import type { Chat, ChatEvent, ChatRun, EventsOptions, ListThreadsOptions, ThreadItem } from '../../session/index.js'
 import type { FollowRunOptions } from '../hub/follow.js'
 import type { Hub } from '../hub/hub.js'
+import { storedEvents } from '../hub/stored.js'
 import type { AnyRunEvent } from '../projection.js'
 import { RequestError } from './back-end.js'
 import type { Access, BackEnd, NewMessage, RunInfo, Taken, ThreadChange, ThreadPort } from './back-end.js'
@@ -117,7 +118,7 @@ class SessionThread implements ThreadPort {
   }
 
   stored(runId: string): AsyncIterable<AnyRunEvent> {
-    return this.#means.log.read({ kind: 'run', id: runId })
+    return storedEvents(this.#means.log, runId)
   }
 
   events(options: EventsOptions): AsyncIterable<ChatEvent> {
