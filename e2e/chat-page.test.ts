@@ -6,7 +6,7 @@ import { join } from 'node:path'
 import { createInterface } from 'node:readline'
 import { chromium } from 'playwright-core'
 import type { Browser, BrowserContext, Page } from 'playwright-core'
-import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest'
+import { afterAll, beforeAll, describe, expect, onTestFinished, test, vi } from 'vitest'
 import { temporaryFolder } from '../tests/support/folder.js'
 
 const BROWSERS = ['/usr/bin/chromium', '/usr/bin/chromium-browser', '/usr/bin/google-chrome']
@@ -33,6 +33,11 @@ async function start(): Promise<string> {
   })
 }
 
+vi.setConfig({ testTimeout: 60_000, hookTimeout: 60_000 })
+
+/** Waits until a value of the page fits. */
+const eventually = <T>(read: () => T) => expect.poll(read, { timeout: 20_000 })
+
 interface Findings {
   readonly violations: readonly { readonly id: string }[]
 }
@@ -41,7 +46,7 @@ describe.skipIf(executablePath === undefined)('the chat page in Chromium', () =>
   beforeAll(async () => {
     address = await start()
     browser = await chromium.launch({ executablePath: executablePath ?? '', args: ['--no-sandbox'] })
-  }, 60_000)
+  })
 
   afterAll(async () => {
     await browser.close()
@@ -72,8 +77,8 @@ describe.skipIf(executablePath === undefined)('the chat page in Chromium', () =>
     await say(page, 'Where is my order?')
     await page.getByText('look_up_order — running').waitFor()
     await page.getByText('look_up_order — done').waitFor()
-    await expect.poll(() => last(page).innerText()).toContain('arrived broken')
-    await expect.poll(() => status(page).innerText()).toBe('Ready')
+    await eventually(() => last(page).innerText()).toContain('arrived broken')
+    await eventually(() => status(page).innerText()).toBe('Ready')
   })
 
   test('an approval with edited arguments runs with these', async () => {
@@ -82,11 +87,11 @@ describe.skipIf(executablePath === undefined)('the chat page in Chromium', () =>
     const edited = page.getByLabel('Arguments of refund')
     await edited.fill('{ "order": "7", "cents": 500 }')
     await page.getByRole('button', { name: 'Approve' }).click()
-    await expect.poll(() => last(page).innerText()).toContain('Refunded 5.00 euros of order 7.')
+    await eventually(() => last(page).innerText()).toContain('Refunded 5.00 euros of order 7.')
     await say(page, 'Another refund.')
     await page.getByLabel('Reason for a rejection').fill('Not today.')
     await page.getByRole('button', { name: 'Reject' }).click()
-    await expect.poll(() => last(page).innerText()).toContain('Not today.')
+    await eventually(() => last(page).innerText()).toContain('Not today.')
   })
 
   test('a question, then a plan with tasks in the next mode', async () => {
@@ -94,38 +99,38 @@ describe.skipIf(executablePath === undefined)('the chat page in Chromium', () =>
     await say(page, 'Ask me something.')
     await page.getByLabel('Order 8').check()
     await page.getByRole('button', { name: 'Send answer' }).click()
-    await expect.poll(() => last(page).innerText()).toContain('The user answered: Order 8')
+    await eventually(() => last(page).innerText()).toContain('The user answered: Order 8')
     await say(page, 'Make a plan.')
     await page.getByRole('button', { name: 'Approve plan' }).click()
     await page.getByText('◐ Refunding the cups').waitFor()
     await page.getByRole('button', { name: 'Approve' }).click()
     await page.getByText('● Write to the customer').waitFor()
-    await expect.poll(() => last(page).innerText()).toBe('Everything is done.')
+    await eventually(() => last(page).innerText()).toBe('Everything is done.')
   })
 
   test('XL-01 a reload in the middle of an answer, a second tab and a cut connection end as an undisturbed page does', async () => {
     const { page, context } = await open()
     await say(page, 'Tell me a story.')
-    await expect.poll(() => last(page).innerText()).toContain('Order 7 was')
+    await eventually(() => last(page).innerText()).toContain('Order 7 was')
     await page.reload()
     const second = await context.newPage()
     await second.goto(page.url())
-    await expect.poll(() => last(second).innerText()).toContain('Order 7 was')
+    await eventually(() => last(second).innerText()).toContain('Order 7 was')
     await context.setOffline(true)
     await context.setOffline(false)
-    await expect.poll(() => last(page).innerText(), { timeout: 15_000 }).toContain('Nobody has answered yet.')
-    await expect.poll(() => last(second).innerText(), { timeout: 15_000 }).toContain('Nobody has answered yet.')
+    await eventually(() => last(page).innerText()).toContain('Nobody has answered yet.')
+    await eventually(() => last(second).innerText()).toContain('Nobody has answered yet.')
     const undisturbed = await open()
     await undisturbed.page.goto(page.url())
-    await expect.poll(() => shown(undisturbed.page)).toContain('Nobody has answered yet.')
-    await expect.poll(() => shown(page)).toBe(await shown(undisturbed.page))
-    await expect.poll(() => shown(second)).toBe(await shown(undisturbed.page))
+    await eventually(() => shown(undisturbed.page)).toContain('Nobody has answered yet.')
+    await eventually(() => shown(page)).toBe(await shown(undisturbed.page))
+    await eventually(() => shown(second)).toBe(await shown(undisturbed.page))
   })
 
   test('stop ends the answer; a message that was queued waits until it is sent', async () => {
     const { page } = await open()
     await say(page, 'Tell me a story.')
-    await expect.poll(() => last(page).innerText()).toContain('Order 7 was')
+    await eventually(() => last(page).innerText()).toContain('Order 7 was')
     await say(page, 'Where is my order?')
     await page.locator('#queue').getByText('Where is my order?').waitFor()
     await page.getByRole('button', { name: 'Stop' }).click()
@@ -158,6 +163,6 @@ describe.skipIf(executablePath === undefined)('the chat page in Chromium', () =>
     await approve.waitFor()
     await approve.focus()
     await page.keyboard.press('Enter')
-    await expect.poll(() => last(page).innerText()).toContain('Refunded 64.50 euros')
+    await eventually(() => last(page).innerText()).toContain('Refunded 64.50 euros')
   })
 })
