@@ -7,7 +7,7 @@ import { waitingView } from './waiting.js'
 import type { Waiting } from './waiting.js'
 
 // The conversation is in the address: a reload and a second tab show the same one.
-if (location.hash.length < 2) location.replace(`#${crypto.randomUUID()}`)
+if (location.hash.length < 2) history.replaceState(null, '', `#${crypto.randomUUID()}`)
 window.addEventListener('hashchange', () => location.reload())
 const server = new Server(location.hash.slice(1))
 
