@@ -51,8 +51,10 @@ export interface RunTransport<Chunk> {
  * const chat = useChat({ id: threadId, transport: runTransport({ api: '/api/chat' }), sendAutomaticallyWhen: whenAnswered })
  */
 export function runTransport<Chunk = UiChunk>(options: RunTransportOptions = {}): RunTransport<Chunk> {
-  const { api = '/api/chat', stopUrl = (chatId) => besides(api, `threads/${encodeURIComponent(chatId)}/stop`) } =
-    options
+  const {
+    api = '/api/chat',
+    stopUrl = (chatId: string): string => besides(api, `threads/${encodeURIComponent(chatId)}/stop`),
+  } = options
   const link = new Link(options)
   return {
     resumeStreamIsReplay: true,
