@@ -88,6 +88,7 @@ export class ToldStream {
     const told = this.#told[index]
     const again = this.#again[index]
     if (told === undefined || again === undefined) return this.#tell(chunk)
+    if (chunk.type === 'start-step') return []
     const part = partOf(chunk)
     const text = textIn(chunk)
     if (part !== null && text !== null) {
