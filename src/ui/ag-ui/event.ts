@@ -1,11 +1,8 @@
 import type { JsonValue } from '../../index.js'
-import type { AgUiMessage, AgUiPart } from './message.js'
+import type { AgUiMessage, AgUiMetadata, AgUiPart } from './message.js'
 
 /** The version of the protocol in which streams are written. */
 export const AG_UI_VERSION = '1.0'
-
-/** Open by key; `thinharness` is used here. */
-export type AgUiMetadata = Readonly<Record<string, unknown>>
 
 /** Tokens of one model in a stretch. Counts that the provider did not give are absent. */
 export interface AgUiUsage {

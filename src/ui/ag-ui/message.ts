@@ -1,7 +1,9 @@
 import type { ContentPart } from '../../index.js'
 import { shownContent } from '../content.js'
 import type { LinkedContent, ProjectionOptions } from '../projection.js'
-import type { AgUiMetadata } from './event.js'
+
+/** Open by key; `thinharness` is used here. */
+export type AgUiMetadata = Readonly<Record<string, unknown>>
 
 /** A part of a message of a person, or of a result. */
 export type AgUiPart =
