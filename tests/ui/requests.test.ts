@@ -1,0 +1,255 @@
+import { describe, expect, onTestFinished, test } from 'vitest'
+import { fileLog, memoryLog } from 'thinharness'
+import type { LogStore } from 'thinharness'
+import { Sessions } from 'thinharness/session'
+import { ScriptedModel } from 'thinharness/testing'
+import { createHandlers } from 'thinharness/ui'
+import type { HandlerOptions, Handlers } from 'thinharness/ui'
+import { harnessOf, tool } from '../harness/support.js'
+import { gate } from '../session/support.js'
+import { temporaryFolder } from '../support/folder.js'
+
+interface Served extends Handlers {
+  readonly log: LogStore
+}
+
+interface Setup {
+  readonly model: ScriptedModel
+  readonly options?: Partial<HandlerOptions>
+  readonly log?: LogStore
+}
+
+const pay = tool('pay', () => 'paid', { requiresApproval: true })
+
+function served(kind: 'sessions' | 'harness', { model, options, log = memoryLog() }: Setup): Served {
+  const tools = [pay, tool('look', () => 'seen')]
+  if (kind === 'harness') {
+    const harness = harnessOf({ model, tools, log })
+    onTestFinished(() => harness.close())
+    return { log, ...createHandlers({ harness, log, ...options }) }
+  }
+  const sessions = new Sessions({ log, harness: harnessOf({ model, tools }) })
+  onTestFinished(() => sessions.close())
+  return { log, ...createHandlers({ sessions, ...options }) }
+}
+
+const BASE = 'http://localhost/api'
+
+function post(path: string, body: object | string = {}): Request {
+  return new Request(`${BASE}${path}`, { method: 'POST', body: typeof body === 'string' ? body : JSON.stringify(body) })
+}
+
+interface Answered {
+  readonly status: number
+  readonly code?: string
+  readonly message?: string
+  readonly runId?: string
+  readonly pending?: readonly { readonly callId: string }[]
+  readonly messages?: readonly unknown[]
+}
+
+async function asked({ requests }: Handlers, request: Request): Promise<Answered> {
+  const response = await requests(request)
+  const body =
+    response.headers.get('content-type')?.startsWith('application/json') === true ? await response.json() : {}
+  return { ...(body as object), status: response.status }
+}
+
+/** Reads a run to its pause or end; the status that the stream ends with. */
+async function followed({ events }: Handlers, runId = ''): Promise<string | undefined> {
+  const text = await (await events(new Request(`${BASE}/runs/${runId}/events`))).text()
+  return /event: end\ndata: \{"status":"(\w+)"/.exec(text)?.[1]
+}
+
+/** A model whose first reply waits until `release`. */
+function waiting(): { readonly model: ScriptedModel; readonly release: () => void } {
+  const { opened, open: release } = gate()
+  const model = new ScriptedModel().replies(async () => {
+    await opened
+    return 'One.'
+  })
+  model.says('Two.').says('Three.')
+  return { model, release }
+}
+
+describe.each(['sessions', 'harness'] as const)('requests over %s', (kind) => {
+  test('RQ-06 a message that is sent twice begins one run', async () => {
+    const server = served(kind, { model: new ScriptedModel().says('Hello.') })
+    const body = { text: 'Hi.', messageId: 'm1' }
+    const [first, second] = [
+      await asked(server, post('/threads/t1/messages', body)),
+      await asked(server, post('/threads/t1/messages', body)),
+    ]
+    expect([first.status, second.status, second.runId]).toEqual([202, 202, first.runId])
+    expect(await followed(server, first.runId)).toBe('completed')
+    expect((await asked(server, new Request(`${BASE}/threads/t1/messages`))).status).toBe(200)
+  })
+
+  test('RQ-08 RQ-22 a body that is too large, no JSON or of another form is refused with a sentence', async () => {
+    const server = served(kind, { model: new ScriptedModel(), options: { maxBodyBytes: 100 } })
+    expect(await asked(server, post('/threads/t1/messages', 'x'.repeat(101)))).toMatchObject({
+      status: 413,
+      code: 'body_too_large',
+    })
+    expect(await asked(server, post('/threads/t1/messages', 'x'))).toMatchObject({
+      status: 400,
+      message: 'Expected the body to be JSON.',
+    })
+    expect(await asked(server, post('/threads/t1/messages', { content: [{ type: 'odd' }] }))).toMatchObject({
+      ...{ status: 400, code: 'invalid_request' },
+      message:
+        'Expected `content[0]` to be a part of type text, image, file or audio with its members, got {"type":"odd"}.',
+    })
+    expect((await server.requests(new Request(`${BASE}/threads/t1/answers`))).status).toBe(405)
+  })
+
+  test('RQ-09 links are refused unless the host allows them', async () => {
+    const content = [{ type: 'image', url: 'https://shop.example/cup.png' }]
+    const refusing = served(kind, { model: new ScriptedModel() })
+    expect(await asked(refusing, post('/threads/t1/messages', { content }))).toMatchObject({ status: 400 })
+    const allowUrl = ({ hostname }: URL): boolean => hostname === 'shop.example'
+    const allowing = served(kind, { model: new ScriptedModel().says('A cup.'), options: { allowUrl } })
+    expect(await asked(allowing, post('/threads/t1/messages', { content }))).toMatchObject({ status: 202 })
+  })
+
+  test('RQ-11 RQ-12 RQ-13 answers are checked by the run, and given once', async () => {
+    const server = served(kind, { model: new ScriptedModel().calls('pay').says('Paid.') })
+    const { runId } = await asked(server, post('/threads/t1/messages', { text: 'Pay.' }))
+    expect(await followed(server, runId)).toBe('paused')
+    const answer = (approved: unknown) => post(`/runs/${runId}/answers`, { answers: [{ callId: 'call_1', approved }] })
+    expect(await asked(server, answer('yes'))).toMatchObject({ status: 422, code: 'invalid_answer' })
+    expect(await asked(server, answer(true))).toMatchObject({ status: 202, runId })
+    expect(await asked(server, answer(true))).toMatchObject({ status: 202, runId })
+    expect(await asked(server, answer(false))).toMatchObject({ status: 409, code: 'stale_answer' })
+  })
+
+  test('RQ-17 a run is stopped: while it waits, and when it has ended', async () => {
+    const server = served(kind, { model: new ScriptedModel().calls('pay') })
+    const { runId } = await asked(server, post('/threads/t1/messages', { text: 'Pay.' }))
+    expect(await followed(server, runId)).toBe('paused')
+    expect((await asked(server, post(`/runs/${runId}/stop`))).status).toBe(202)
+    expect(await followed(server, runId)).toBe('cancelled')
+    expect((await asked(server, post(`/runs/${runId}/stop`))).status).toBe(202)
+  })
+
+  test('RQ-15 RQ-16 a message is given to the run in progress; an ended run takes none', async () => {
+    const { model, release } = waiting()
+    const server = served(kind, { model })
+    const { runId } = await asked(server, post('/threads/t1/messages', { text: 'Go.' }))
+    expect(await asked(server, post(`/runs/${runId}/input`, { text: 'Faster.' }))).toMatchObject({
+      status: 202,
+      kept: false,
+    })
+    release()
+    expect(await followed(server, runId)).toBe('completed')
+    expect(await asked(server, post(`/runs/${runId}/input`, { text: 'Faster.' }))).toMatchObject({ status: 409 })
+    expect(await asked(server, new Request(`${BASE}/runs/${runId}/input`))).toMatchObject({ status: 200, messages: [] })
+  })
+
+  test('RQ-18 a reader that goes away stops nothing', async () => {
+    const { model, release } = waiting()
+    const server = served(kind, { model })
+    const { runId } = await asked(server, post('/threads/t1/messages', { text: 'Go.' }))
+    const response = await server.events(new Request(`${BASE}/runs/${runId}/events`))
+    await response.body?.cancel()
+    release()
+    expect(await followed(server, runId)).toBe('completed')
+  })
+
+  test('RQ-03 RQ-04 who may not see a conversation is told what a stranger is told', async () => {
+    const authorize = (request: Request): unknown => {
+      const user = request.headers.get('x-user')
+      if (user === 'thrown') throw new Error('secret')
+      if (user === 'moved') return new Response('Sign in.', { status: 401 })
+      return user === null ? undefined : { resourceId: user, by: user }
+    }
+    const server = served(kind, { model: new ScriptedModel().says('Hello.'), options: { authorize } })
+    const by = (user: string, path: string, method = 'GET'): Request =>
+      new Request(`${BASE}${path}`, {
+        method,
+        headers: { 'x-user': user },
+        ...(method === 'POST' && { body: '{"text":"Hi."}' }),
+      })
+    const { runId } = await asked(server, by('ann', '/threads/t1/messages', 'POST'))
+    expect((await server.requests(new Request(`${BASE}/threads/t1/messages`))).status).toBe(404)
+    const [other, unknown] = await Promise.all(
+      ['t1', 't2'].map((id) => server.requests(by('bob', `/threads/${id}/messages`))),
+    )
+    expect([other?.status, await other?.text()]).toEqual([unknown?.status, await unknown?.text()])
+    expect((await server.events(by('bob', `/runs/${runId}/events`))).status).toBe(404)
+    expect((await server.events(by('ann', `/runs/${runId}/events`))).status).toBe(200)
+    const thrown = await server.requests(by('thrown', '/threads/t1/messages'))
+    expect([thrown.status, await thrown.text()]).toEqual([500, ''])
+    expect((await server.requests(by('moved', '/threads/t1/messages'))).status).toBe(401)
+  })
+
+  test('RQ-03 without `authorize` only this machine is served', async () => {
+    const { requests } = served(kind, { model: new ScriptedModel() })
+    const from = (headers: Record<string, string>, base = BASE): Promise<Response> =>
+      requests(new Request(`${base}/threads/t1/messages`, { headers }))
+    expect((await from({})).status).toBe(404)
+    expect((await from({}, 'http://shop.example/api')).status).toBe(403)
+    expect((await from({ origin: 'https://evil.example' })).status).toBe(403)
+    expect((await from({ host: 'evil.example:80' })).status).toBe(403)
+  })
+})
+
+test('RQ-07 over a harness a second message during a run is refused; it can be given to the run', async () => {
+  const { model, release } = waiting()
+  const server = served('harness', { model })
+  const { runId } = await asked(server, post('/threads/t1/messages', { text: '1' }))
+  expect(await asked(server, post('/threads/t1/messages', { text: '2' }))).toMatchObject({
+    status: 409,
+    code: 'run_active',
+  })
+  expect(await asked(server, post('/threads/t1/messages', { text: '3', whenBusy: 'steer' }))).toMatchObject({
+    status: 202,
+    runId,
+  })
+  release()
+  expect(await followed(server, runId)).toBe('completed')
+})
+
+test('RQ-05 over sessions a second message waits for its turn', async () => {
+  const { model, release } = waiting()
+  const server = served('sessions', { model })
+  await asked(server, post('/threads/t1/messages', { text: '1' }))
+  expect(await asked(server, post('/threads/t1/messages', { text: '2' }))).toMatchObject({ status: 202, runId: null })
+  release()
+})
+
+test('RQ-14 over a harness a message while people are waited for is refused, or refuses what waits', async () => {
+  const model = (): ScriptedModel => new ScriptedModel().calls('pay').says('As you like.')
+  const server = served('harness', { model: model() })
+  const { runId } = await asked(server, post('/threads/t1/messages', { text: 'Pay.' }))
+  await followed(server, runId)
+  expect(await asked(server, post('/threads/t1/messages', { text: 'No.' }))).toMatchObject({
+    ...{ status: 409, code: 'pending', pending: [{ callId: 'call_1' }] },
+  })
+  const declining = served('harness', { model: model(), options: { newMessage: 'decline' } })
+  const second = await asked(declining, post('/threads/t1/messages', { text: 'Pay.' }))
+  await followed(declining, second.runId)
+  expect(await asked(declining, post('/threads/t1/messages', { text: 'No.' }))).toMatchObject({
+    status: 202,
+    runId: second.runId,
+  })
+})
+
+test('RQ-19 an interrupted run is recovered', async () => {
+  const folder = temporaryFolder()
+  const { model, release } = waiting()
+  const log = fileLog(folder)
+  const harness = harnessOf({ model, log })
+  const first = createHandlers({ harness, log })
+  const { runId } = await asked(first, post('/threads/t1/messages', { text: 'Go.' }))
+  const closing = harness.close({ runs: 'leave', timeoutMs: 1 })
+  release()
+  await closing
+  const server = served('harness', { model: new ScriptedModel().says('Recovered.'), log: fileLog(folder) })
+  expect(await asked(server, post('/threads/t1/messages', { text: 'More.' }))).toMatchObject({
+    status: 409,
+    code: 'interrupted',
+  })
+  expect(await asked(server, post(`/runs/${runId}/recover`))).toMatchObject({ status: 202, runId })
+  expect(await followed(server, runId)).toBe('completed')
+})
