@@ -4,7 +4,7 @@ import { comparePlaces, isListed, listQuery, placeOf } from '../run/log/listing.
 import type { ListOptions, PruneOptions } from '../run/log/listing.js'
 import { checkClaim, checkPost, ownedByAnother } from '../run/log/log.js'
 import type { AppendOptions, LogEvent, LogStore } from '../run/log/log.js'
-import type { FollowOptions, Post, ReadOptions } from '../run/log/log.js'
+import type { FollowOptions, Post, ReadOptions, TakePostsOptions } from '../run/log/log.js'
 import { hasEnded } from '../run/log/owner.js'
 import { prunables, removable } from '../run/log/pruning.js'
 import type { DurableEvent } from '../run/machine/events.js'
@@ -64,7 +64,7 @@ class MemoryLog implements LogStore {
     if (ref.kind === 'thread') kept.digest = (options.digest as JsonObject | undefined) ?? null
     for (const to of options.references ?? []) this.#refer(kept, to)
     this.#countEnded(kept)
-    if (kept.inbox !== null) this.#settle(kept, options.owner)
+    if (kept.inbox !== null) this.#settle(kept, options.owner, options.posts)
     this.#followers?.wake(ref)
   }
 
@@ -98,10 +98,10 @@ class MemoryLog implements LogStore {
     kept.inbox.waiting.push(structuredClone(post))
   }
 
-  async takePosts(ref: LogRef, owner: string): Promise<readonly Post[]> {
+  async takePosts(ref: LogRef, owner: string, { keep = false }: TakePostsOptions = {}): Promise<readonly Post[]> {
     const known = this.#find(ref)
     if (known?.claim?.owner !== owner) throw ownedByAnother(ref, owner)
-    return this.#taken.take(ref, owner, known.inbox?.waiting ?? [])
+    return this.#taken.take(ref, { owner, keep }, known.inbox?.waiting ?? [])
   }
 
   follow<Event extends LogEvent = DurableEvent>(ref: LogRef, options: FollowOptions = {}): AsyncIterable<Event> {
@@ -184,9 +184,9 @@ class MemoryLog implements LogStore {
   }
 
   /** Posts leave the inbox when the owner that took them stores events or releases its claim. */
-  #settle({ ref, inbox }: KeptLog, owner: string | undefined): void {
+  #settle({ ref, inbox }: KeptLog, owner: string | undefined, named?: readonly string[]): void {
     if (inbox === null) return
-    const leaving = this.#taken.of(ref, owner)
+    const leaving = this.#taken.of(ref, owner, named)
     if (leaving.length === 0) return
     inbox.waiting = inbox.waiting.filter(({ id }) => !leaving.includes(id))
     this.#taken.forget(ref, leaving)

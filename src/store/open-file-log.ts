@@ -8,7 +8,7 @@ import { checkClaim, checkPost, ownedByAnother, storeFailure } from '../run/log/
 import { checkRef, keyOf, nameOf, runRef } from '../run/log/ref.js'
 import type { AppendOptions, LogEvent, LogStore } from '../run/log/log.js'
 import type { LogKind, LogRef } from '../run/log/ref.js'
-import type { FollowOptions, Post, ReadOptions } from '../run/log/log.js'
+import type { FollowOptions, Post, ReadOptions, TakePostsOptions } from '../run/log/log.js'
 import { newOwner } from '../run/log/owner.js'
 import { prunables, removable } from '../run/log/pruning.js'
 import type { Removal } from '../run/log/pruning.js'
@@ -68,7 +68,7 @@ export class OpenFileLog implements LogStore {
     }
     // The digest of a run is computed from its events.
     if (ref.kind === 'thread') this.#storeDigest(ref, events.at(-1)?.seq ?? 0, options)
-    this.#settle(ref, owner)
+    this.#settle(ref, owner, options.posts)
     if (ends) await this.#close(ref)
     this.#followers.wake(ref)
   }
@@ -97,13 +97,13 @@ export class OpenFileLog implements LogStore {
     }
   }
 
-  async takePosts(ref: LogRef, owner: string): Promise<readonly Post[]> {
+  async takePosts(ref: LogRef, owner: string, { keep = false }: TakePostsOptions = {}): Promise<readonly Post[]> {
     checkRef(ref)
     try {
       const posts = await this.#inboxOf(ref).posts()
       const lease = this.#leases.get(keyOf(ref))
       if (lease?.owner !== owner || !lease.stands) throw ownedByAnother(ref, owner)
-      return this.#taken.take(ref, owner, posts)
+      return this.#taken.take(ref, { owner, keep }, posts)
     } catch (error) {
       throw storeFailure(`give the posts to ${nameOf(ref)}`, error)
     }
@@ -242,8 +242,8 @@ export class OpenFileLog implements LogStore {
   }
 
   /** The posts that the owner has taken leave the inbox. */
-  #settle(ref: LogRef, owner: string | undefined): void {
-    const leaving = this.#taken.of(ref, owner)
+  #settle(ref: LogRef, owner: string | undefined, named?: readonly string[]): void {
+    const leaving = this.#taken.of(ref, owner, named)
     if (leaving.length === 0) return
     this.#inboxOf(ref).empty(leaving)
     this.#taken.forget(ref, leaving)

@@ -71,8 +71,8 @@ class PostgresLogStore extends SqlLog<PostgresTables> implements PostgresLog {
   append(ref: LogRef, events: readonly LogEvent[], options: AppendOptions = {}): Promise<void> {
     return this.use(`store an event of ${nameOf(ref)}`, async (tables) => {
       checkRef(ref)
-      const { owner, references = [] } = options
-      const leaving = this.taken.of(ref, owner)
+      const { owner, references = [], posts } = options
+      const leaving = this.taken.of(ref, owner, posts)
       const texts = events.map((event) => ({ seq: event.seq, event: JSON.stringify(event) }))
       for (let attempt = 0; attempt < ATTEMPTS; attempt++) {
         const row = await this.#rowFor(tables, ref, { events, owner })

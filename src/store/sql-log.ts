@@ -4,7 +4,15 @@ import type { LogSummaries, RunDigest, RunStatus, RunSummary, ThreadSummary } fr
 import { isListed, listQuery } from '../run/log/listing.js'
 import type { ListOptions, ListQuery, Place, PruneOptions } from '../run/log/listing.js'
 import { checkPost, ownedByAnother, storeFailure } from '../run/log/log.js'
-import type { AppendOptions, FollowOptions, LogEvent, LogStore, Post, ReadOptions } from '../run/log/log.js'
+import type {
+  AppendOptions,
+  FollowOptions,
+  LogEvent,
+  LogStore,
+  Post,
+  ReadOptions,
+  TakePostsOptions,
+} from '../run/log/log.js'
 import { checkRef, nameOf } from '../run/log/ref.js'
 import type { LogKind, LogRef } from '../run/log/ref.js'
 import type { DurableEvent } from '../run/machine/events.js'
@@ -148,11 +156,11 @@ export abstract class SqlLog<Tables extends SqlTables> implements LogStore, Asyn
     })
   }
 
-  takePosts(ref: LogRef, owner: string): Promise<readonly Post[]> {
+  takePosts(ref: LogRef, owner: string, { keep = false }: TakePostsOptions = {}): Promise<readonly Post[]> {
     return this.use(`give the posts to ${nameOf(ref)}`, async (tables) => {
       checkRef(ref)
       if ((await tables.log(ref))?.claimant !== owner) throw ownedByAnother(ref, owner)
-      return this.taken.take(ref, owner, await tables.posts(ref))
+      return this.taken.take(ref, { owner, keep }, await tables.posts(ref))
     })
   }
 

@@ -55,7 +55,7 @@ class SqliteLogStore extends SqlLog<SqliteTables> implements SqliteLog {
 
   async append(ref: LogRef, events: readonly LogEvent[], options: AppendOptions = {}): Promise<void> {
     checkRef(ref)
-    const leaving = this.taken.of(ref, options.owner)
+    const leaving = this.taken.of(ref, options.owner, options.posts)
     await this.use(`store an event of ${nameOf(ref)}`, (tables) =>
       tables.transaction(() => {
         append(tables, ref, { events, options })

@@ -1,34 +1,50 @@
 import type { LogRef } from '../run/log/ref.js'
 import { keyOf } from '../run/log/ref.js'
 
+interface Taken {
+  readonly owner: string
+  /** They leave the inbox with the owner's next event. */
+  readonly leaving: Set<string>
+  /** They stay until the owner stores an event that names them. */
+  readonly kept: Set<string>
+}
+
 /**
- * Posts that owners have taken here and that are still in their inboxes. They leave the inbox when the owner stores an
- * event or releases its claim: if its process ends before that, the next owner takes them again.
+ * Posts that owners have taken here and that are still in their inboxes. If the process of the owner ends before they have
+ * left the inbox, the next owner takes them again.
  */
 export class TakenPosts {
-  readonly #taken = new Map<string, { readonly owner: string; readonly ids: Set<string> }>()
+  readonly #taken = new Map<string, Taken>()
 
   /** The posts that `owner` has not taken yet; they count as taken from now on. */
-  take<Post extends { readonly id: string }>(ref: LogRef, owner: string, posts: readonly Post[]): readonly Post[] {
+  take<Post extends { readonly id: string }>(
+    ref: LogRef,
+    { owner, keep }: { readonly owner: string; readonly keep: boolean },
+    posts: readonly Post[],
+  ): readonly Post[] {
     const known = this.#taken.get(keyOf(ref))
-    const ids = known?.owner === owner ? known.ids : new Set<string>()
-    const fresh = posts.filter(({ id }) => !ids.has(id))
-    for (const { id } of fresh) ids.add(id)
-    if (ids.size > 0) this.#taken.set(keyOf(ref), { owner, ids })
+    const taken = known?.owner === owner ? known : { owner, leaving: new Set<string>(), kept: new Set<string>() }
+    const fresh = posts.filter(({ id }) => !taken.leaving.has(id) && !taken.kept.has(id))
+    for (const { id } of fresh) (keep ? taken.kept : taken.leaving).add(id)
+    if (fresh.length > 0) this.#taken.set(keyOf(ref), taken)
     return fresh
   }
 
-  /** The ids of the posts that `owner` has taken, and that are to leave the inbox. */
-  of(ref: LogRef, owner: string | undefined): readonly string[] {
-    if (this.#taken.size === 0) return []
+  /** The ids of the posts that leave the inbox with an event of `owner` which names some. */
+  of(ref: LogRef, owner: string | undefined, named: readonly string[] = []): readonly string[] {
+    if (this.#taken.size === 0) return named
     const taken = this.#taken.get(keyOf(ref))
-    return taken !== undefined && taken.owner === owner ? [...taken.ids] : []
+    return taken !== undefined && taken.owner === owner ? [...taken.leaving, ...named] : named
   }
 
   /** These posts have left the inbox. */
   forget(ref: LogRef, ids: readonly string[]): void {
     const taken = this.#taken.get(keyOf(ref))
-    for (const id of ids) taken?.ids.delete(id)
-    if (taken?.ids.size === 0) this.#taken.delete(keyOf(ref))
+    if (taken === undefined) return
+    for (const id of ids) {
+      taken.leaving.delete(id)
+      taken.kept.delete(id)
+    }
+    if (taken.leaving.size + taken.kept.size === 0) this.#taken.delete(keyOf(ref))
   }
 }

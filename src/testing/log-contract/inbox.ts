@@ -58,6 +58,24 @@ export const inboxLaws = {
       expectSame('the posts of the next owner', await other.takePosts(THREAD, 'bob'), [second])
     },
   },
+  keeps_posts_until_named: {
+    says: 'A post that is taken with `keep` goes to the next owner unless an append has named it.',
+    async holds({ store, again }) {
+      const other = await again()
+      const [first, second] = posts as readonly [Post, Post]
+      for (const post of [first, second]) await other.post(THREAD, post)
+      await store.claim(THREAD, 'ann', LONG_MS)
+      expectSame('the posts', await store.takePosts(THREAD, 'ann', { keep: true }), [first, second])
+      await store.append(THREAD, thread(1), { owner: 'ann', posts: [second.id] })
+      expectSame('the posts after that', await store.takePosts(THREAD, 'ann', { keep: true }), [])
+      await store.claim(THREAD, 'ann', 0)
+      expectSame('the claim of another', await other.claim(THREAD, 'bob', LONG_MS), true)
+      expectSame('the posts of the next owner', await other.takePosts(THREAD, 'bob', { keep: true }), [first])
+      await other.append(THREAD, thread(2).slice(1), { owner: 'bob', posts: [first.id] })
+      for (const post of [first, second]) await store.post(THREAD, post)
+      expectSame('the posts that were sent again', await other.takePosts(THREAD, 'bob', { keep: true }), [])
+    },
+  },
   follows: {
     says: 'A follower reads the stored events, then those that are stored later, in any process, until it is aborted.',
     async holds({ store, again }) {
