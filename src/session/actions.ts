@@ -3,8 +3,6 @@ import type { Answer, JsonObject } from '../index.js'
 import type { Conversation } from './conversation.js'
 import { SessionError } from './errors.js'
 import type { ChatAnswer } from './grants.js'
-import { textOfRun } from './play-run.js'
-import { readBy } from './thread/reduce-chat.js'
 import type { NewThreadEvent, QueueItem } from './thread/thread-events.js'
 
 export type WhenBusy = 'queue' | 'steer' | 'decline' | 'reject'
@@ -77,6 +75,7 @@ export class Actions {
   async interruptWith(item: SentItem): Promise<SentStatus> {
     const talk = this.#conversation
     if (talk.isKnown(item.messageId)) return this.#statusOf(item.messageId)
+    await talk.cancelStored()
     await talk.append({ kind: 'message_queued', ...item }, ...this.#releasing())
     const queued = talk.state.queue.at(-1)
     if (queued !== undefined) await talk.begin(queued)
@@ -179,21 +178,6 @@ export class Actions {
     if (queue.some((item) => item.messageId === messageId)) return 'queued'
     return steering.some((item) => item.messageId === messageId) ? 'steered' : 'started'
   }
-}
-
-/** Settles a message that was sent before and whose run has paused or ended, or that was removed. */
-export function settleKnown(talk: Conversation, messageId: string): void {
-  const { runs, queue, thread } = talk.feed.snapshot ?? { runs: [], queue: [], thread: { steering: [] } }
-  const run = runs.findLast((each) => each.messageIds.includes(messageId) || readBy(each).has(messageId))
-  if (run === undefined) {
-    const waits = [...queue, ...thread.steering].some((item) => item.messageId === messageId)
-    if (!waits) talk.ends.settle(messageId, { status: 'removed', runId: null, text: '' })
-    return
-  }
-  const { status, runId, error } = run
-  if (status === 'begun' || status === 'running') return
-  const failure = error === null ? {} : { error: new HarnessError(error.code, error.message) }
-  talk.ends.settle(messageId, { status, runId, text: textOfRun(run), ...failure })
 }
 
 const DECLINED = 'The person wrote instead.'

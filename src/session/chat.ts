@@ -1,5 +1,6 @@
+import { HarnessError } from '../index.js'
 import type { JsonObject, LogStore, ModelRef, PendingItem, Prompt } from '../index.js'
-import { Actions, jsonOf, settleKnown } from './actions.js'
+import { Actions, jsonOf } from './actions.js'
 import type { AnswerStatus, CancelQueue, SentItem, SentStatus, ThreadChange, WhenBusy } from './actions.js'
 import { ChatQueue } from './chat-queue.js'
 import { messageContent } from './content.js'
@@ -13,6 +14,7 @@ import type { EventsOptions } from './feed.js'
 import { Follower } from './follower.js'
 import type { ChatAnswer } from './grants.js'
 import type { Modes, OutputOf } from './options.js'
+import { newId } from './play-run.js'
 import { PostOffice } from './post-office.js'
 import type { PostedAction } from './post-office.js'
 import type { ChatSnapshot } from './thread/reduce-chat.js'
@@ -64,14 +66,14 @@ export class Chat<M extends Modes = Modes> {
   readonly #follower: Follower
   readonly #posts: PostOffice
   #cancelling: Promise<readonly QueueItem[]> | null = null
-  #owner: string | null = null
 
   constructor(setup: ChatSetup) {
     this.#setup = setup
     this.#talk = setup.conversation
     this.#actions = new Actions(setup.conversation, setup.maxQueued)
-    this.#follower = new Follower(setup.log, setup.conversation)
+    this.#follower = new Follower(setup.log, setup.conversation, (isOrphaned) => this.#onCheck(isOrphaned))
     this.#posts = new PostOffice(setup.log, setup.conversation, (action) => this.#doPosted(action))
+    setup.conversation.onOwnership((isOwner) => this.#onOwnership(isOwner))
     this.queue = new ChatQueue({
       items: () => this.snapshot.queue,
       isHeld: () => this.#talk.state.held,
@@ -102,13 +104,13 @@ export class Chat<M extends Modes = Modes> {
 
   /** The owner as last seen: `self`, the name of another process, or null if nobody owns the thread. */
   get owner(): string | null {
-    return this.#talk.isOwner ? 'self' : this.#talk.followsOwner ? this.#owner : null
+    return this.#talk.isOwner ? 'self' : this.#talk.followsOwner ? this.#follower.lastOwner : null
   }
 
-  /** Follows the owner if another process has the thread. */
+  /** Brings the conversation up to date; follows the owner if another process has the thread. */
   async attach(): Promise<void> {
-    this.#owner = await this.#follower.owner()
-    if (this.#owner !== null && !this.#talk.isOwner) this.#follower.start()
+    await this.#follower.attach()
+    if (!this.#talk.isOwner) await this.#talk.load()
   }
 
   /** Sends a message. Resolves when it is stored. Rejects with a `SessionError`, and stores nothing, if it is refused. */
@@ -134,12 +136,10 @@ export class Chat<M extends Modes = Modes> {
     const { signal } = options
     if (!interrupt)
       return this.#send(item, { signal, work: () => this.#actions.steer(item), action: { action: 'steer' } })
-    if (this.#talk.openRun !== null) await this.#talk.cancelOpen(false)
-    const work = async (): Promise<SentStatus> => {
-      await this.#talk.cancelStored()
-      return this.#actions.interruptWith(item)
-    }
-    return this.#send(item, { signal, work, action: { action: 'interrupt' } })
+    return this.#send(item, {
+      ...{ signal, stops: true, action: { action: 'interrupt' } },
+      work: () => this.#actions.interruptWith(item),
+    })
   }
 
   /** Cancels the run in progress, or ends one that waits or was interrupted; no tool runs. Gives the dropped messages. */
@@ -168,7 +168,7 @@ export class Chat<M extends Modes = Modes> {
   events({ after, signal }: EventsOptions = {}): AsyncIterable<ChatEvent> {
     const from = after === undefined ? BEGINNING : parseCursor(after)
     const { log, conversation } = this.#setup
-    void this.attach().catch(() => undefined)
+    void this.#follower.attach(true).catch(() => undefined)
     return conversation.feed.read({ log, threadId: this.threadId }, from, signal)
   }
 
@@ -234,8 +234,11 @@ export class Chat<M extends Modes = Modes> {
       signal,
       work,
       action,
+      stops = false,
     }: {
       readonly signal: AbortSignal | undefined
+      /** The run in progress is cancelled first. */
+      readonly stops?: boolean
       readonly work: () => Promise<SentStatus>
       readonly action: PostedAction
     },
@@ -245,13 +248,12 @@ export class Chat<M extends Modes = Modes> {
     const done = this.#talk.ends.of(messageId) as Promise<MessageEnd<Output>>
     const posted = { ...action, item: jsonOf(item), runId: this.#talk.lastRun?.runId ?? null }
     const isKnown = this.#talk.isKnown(messageId)
-    const outcome = await this.#owned(async () => ({ status: await work() }), posted, messageId).catch(
-      (error: unknown) => {
-        if (!isKnown) this.#talk.ends.forget(messageId)
-        throw error
-      },
-    )
-    if (isKnown) settleKnown(this.#talk, messageId)
+    const sending = this.#owned(async () => ({ status: await work() }), posted, stops)
+    const outcome = await sending.catch((error: unknown) => {
+      if (!isKnown) this.#talk.ends.forget(messageId)
+      throw error
+    })
+    if (isKnown) this.#talk.settleStored()
     signal?.addEventListener('abort', () => void this.#withdraw(messageId).catch(() => undefined), { once: true })
     return { messageId, status: (outcome?.status as SentStatus | undefined) ?? 'posted', done }
   }
@@ -264,6 +266,7 @@ export class Chat<M extends Modes = Modes> {
 
   async #cancel(queue: CancelQueue): Promise<readonly QueueItem[]> {
     const talk = this.#talk
+    if (!talk.isOwner) await this.attach()
     if (talk.phase === 'idle' && queue === 'hold') return []
     const inProgress = talk.openRun !== null
     if (inProgress) await talk.cancelOpen(queue === 'continue')
@@ -294,22 +297,28 @@ export class Chat<M extends Modes = Modes> {
   }
 
   /** Does `work` as the owner of the thread; posts `action` if another process is. Null if that has not taken it in time. */
-  async #owned<T>(
-    work: () => Promise<T>,
-    action: PostedAction,
-    id: string = newId('post'),
-  ): Promise<T | JsonObject | null> {
-    const done = await this.#talk.exclusive(async () => {
-      if (!(await this.#talk.own())) return null
-      return { value: await work() }
-    })
-    if (done !== null) {
+  async #owned<T>(work: () => Promise<T>, action: PostedAction, stops = false): Promise<T | JsonObject | null> {
+    const owned = async (): Promise<{ readonly value: T } | null> =>
+      (await this.#talk.own()) ? { value: await work() } : null
+    const done = await (stops ? this.#talk.withoutRun(owned) : this.#talk.exclusive(owned))
+    if (done !== null) return done.value
+    await this.attach()
+    return this.#posts.post(action)
+  }
+
+  /** Posts of this process may wait for an owner. */
+  async #onCheck(isOrphaned: boolean): Promise<void> {
+    if (this.#posts.checkSent() && isOrphaned) await this.#talk.exclusive(() => this.#talk.own())
+  }
+
+  #onOwnership(isOwner: boolean): void {
+    if (isOwner) {
       this.#follower.stop()
       this.#posts.watch()
-      return done.value
+    } else {
+      this.#posts.stop()
+      void this.#follower.attach().catch(() => undefined)
     }
-    await this.attach()
-    return this.#posts.post(id, action)
   }
 
   /** An action that another process posted. One that names an earlier run is stale. */
@@ -322,11 +331,8 @@ export class Chat<M extends Modes = Modes> {
       case 'steer':
         return this.#ownOutcome(async () => ({ status: await this.#actions.steer(item) }))
       case 'interrupt':
-        if (isCurrent) await this.#talk.cancelOpen(false)
-        return this.#ownOutcome(async () => {
-          if (isCurrent) await this.#talk.cancelStored()
-          return { status: await this.#actions.interruptWith(item) }
-        })
+        if (!isCurrent) return this.#ownOutcome(async () => ({ status: await this.#actions.send(item, 'queue') }))
+        return this.#ownOutcome(async () => ({ status: await this.#actions.interruptWith(item) }), true)
       case 'answer':
         return { statuses: (await this.answer(answers)).map(jsonOf) }
       case 'cancel':
@@ -344,11 +350,12 @@ export class Chat<M extends Modes = Modes> {
     }
   }
 
-  #ownOutcome(work: () => Promise<JsonObject>): Promise<JsonObject> {
-    return this.#talk.exclusive(async () => {
-      await this.#talk.own()
+  #ownOutcome(work: () => Promise<JsonObject>, stops = false): Promise<JsonObject> {
+    const owned = async (): Promise<JsonObject> => {
+      if (!(await this.#talk.own())) throw new HarnessError('run_owned', 'The thread has another owner.')
       return work()
-    })
+    }
+    return stops ? this.#talk.withoutRun(owned) : this.#talk.exclusive(owned)
   }
 
   #itemOf(prompt: Prompt, { mode, model, messageId, metadata, by }: SendOptions): SentItem {
@@ -380,8 +387,4 @@ interface PostedFields {
   readonly messageIds: readonly string[]
   readonly event: ThreadChange
   readonly runId?: string | null
-}
-
-export function newId(prefix: string): string {
-  return `${prefix}_${globalThis.crypto.randomUUID().replaceAll('-', '')}`
 }

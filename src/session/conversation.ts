@@ -1,23 +1,21 @@
 import { HarnessError } from '../index.js'
-import type { Answer, HarnessDescription, HarnessStream, PendingItem, RunEvent, StreamEvent } from '../index.js'
+import type { Answer, HarnessDescription, HarnessStream, StreamEvent } from '../index.js'
 import type { PolicyExtension } from '../policy/index.js'
-import { storedEvents } from './thread/cursor.js'
 import { SessionError } from './errors.js'
-import { Feed } from './feed.js'
 import { Grants } from './grants.js'
-import { playRun, runIdOf, textOfRun } from './play-run.js'
+import { KnownThread } from './known-thread.js'
+import type { MessageOutcome } from './message-ends.js'
+import { playRun, runIdOf } from './play-run.js'
 import type { RunOutcome } from './play-run.js'
 import { RunStarter } from './run-starter.js'
 import type { RunMeans, RunStarterSetup } from './run-starter.js'
 import { SteeringPort } from './steering-port.js'
+import { eventsAfterCrash, eventsAfterEnd, eventsAfterRun } from './thread/queue-events.js'
+import { readBy, textOfRun } from './thread/reduce-chat.js'
+import type { NewThreadEvent, QueueItem } from './thread/thread-events.js'
+import type { ThreadRun } from './thread/thread-state.js'
+import { ThreadWriter } from './thread/thread-writer.js'
 import type { PlanOutcome } from './tools/submit-plan.js'
-import { MessageEnds } from './message-ends.js'
-import type { MessageOutcome } from './message-ends.js'
-import type { NewThreadEvent, QueueItem, ThreadEvent } from './thread/thread-events.js'
-import type { ThreadRun, ThreadState } from './thread/thread-state.js'
-import { threadNotFound, ThreadWriter } from './thread/thread-writer.js'
-import { readBy } from './thread/reduce-chat.js'
-import type { ChatRun } from './thread/reduce-chat.js'
 
 export type ChatPhase = 'idle' | 'running' | 'waiting' | 'cancelling' | 'interrupted'
 
@@ -48,40 +46,26 @@ const IDLE_MS = 5_000
  * A conversation in this process: its thread, and the run in progress. All changes come one after the other. Reading claims
  * nothing; the first change claims the thread.
  */
-export class Conversation {
-  readonly feed = new Feed()
-  /** The ends of the messages, for their senders. */
-  readonly ends = new MessageEnds()
+export class Conversation extends KnownThread {
   /** The permissions that people gave. */
   readonly grants: Grants
   readonly #setup: ConversationSetup
   readonly #starter: RunStarter
   readonly #writer: ThreadWriter
-  readonly #ids = new Set<string>()
-  /** Posts of other processes that have been dealt with. */
-  readonly #taken = new Set<string>()
   #open: OpenRun | null = null
   #followsOwner = false
   #isCancelling = false
   #isClosed = false
   #work: Promise<unknown> = Promise.resolve()
   #idleTimer: NodeJS.Timeout | undefined
+  #onOwnership: (isOwner: boolean) => void = () => undefined
 
   constructor(setup: ConversationSetup) {
+    super(setup.log, setup.threadId)
     this.#setup = setup
     this.grants = new Grants(setup.policy, () => this.state.grants)
     this.#starter = new RunStarter(setup, this.grants)
     this.#writer = new ThreadWriter(setup.log, setup.threadId, () => this.#lost())
-  }
-
-  get threadId(): string {
-    return this.#setup.threadId
-  }
-
-  get state(): ThreadState {
-    const { snapshot } = this.feed
-    if (snapshot === undefined) throw threadNotFound(this.threadId)
-    return snapshot.thread
   }
 
   get isOwner(): boolean {
@@ -93,9 +77,22 @@ export class Conversation {
     return this.#followsOwner
   }
 
+  get isClosed(): boolean {
+    return this.#isClosed
+  }
+
+  /** Is called when this process owns the thread, and when it does not any more. */
+  onOwnership(listener: (isOwner: boolean) => void): void {
+    this.#onOwnership = listener
+  }
+
   /** The events of the thread's owner, another process, are followed from now on, or no more. */
   markFollowing(followsOwner: boolean): void {
     this.#followsOwner = followsOwner
+  }
+
+  protected override get isExecuting(): boolean {
+    return this.#open !== null
   }
 
   get openRun(): OpenRun | null {
@@ -109,29 +106,6 @@ export class Conversation {
     return this.#open === null && !this.#followsOwner ? 'interrupted' : 'running'
   }
 
-  get pending(): readonly PendingItem[] {
-    return this.feed.snapshot?.pending ?? []
-  }
-
-  get lastRun(): ChatRun | undefined {
-    return this.feed.snapshot?.runs.at(-1)
-  }
-
-  /** Reads everything that is stored. False if the thread does not exist. */
-  async load(): Promise<boolean> {
-    const { log, threadId } = this.#setup
-    for await (const event of storedEvents(log, threadId, this.feed.place)) this.pass(event)
-    return this.feed.snapshot !== undefined
-  }
-
-  isKnown(messageId: string): boolean {
-    return this.#ids.has(messageId)
-  }
-
-  isTaken(postId: string): boolean {
-    return this.#taken.has(postId)
-  }
-
   /** Does `work` when everything before it is done. Rejects with `closed` after `close`. */
   exclusive<T>(work: () => Promise<T>): Promise<T> {
     return this.#queued(() => {
@@ -140,21 +114,47 @@ export class Conversation {
     })
   }
 
+  /** Does `work` exclusively when no run is in progress here: cancels the ones that are. */
+  async withoutRun<T>(work: () => Promise<T>): Promise<T> {
+    for (;;) {
+      await this.cancelOpen(false)
+      const done = await this.exclusive(async () => (this.#open === null ? { value: await work() } : null))
+      if (done !== null) return done.value
+    }
+  }
+
   /** Claims the thread, if it can be had, and brings it up to date. Only within `exclusive`. */
   async own(): Promise<boolean> {
     clearTimeout(this.#idleTimer)
-    if (this.#writer.isOwner) return true
-    if (!(await this.#writer.claim())) return false
-    this.#followsOwner = false
-    await this.load()
-    if (this.feed.snapshot !== undefined) await this.#tidy()
+    if (this.#writer.isOwner && !this.isUncertain) return true
+    const isNew = !this.#writer.isOwner
+    if (isNew && !(await this.#writer.claim())) return false
+    try {
+      await this.load()
+      this.isUncertain = false
+      const events = isNew ? eventsAfterCrash(this.snapshot) : this.#open === null ? eventsAfterEnd(this.snapshot) : []
+      if (events.length > 0) await this.append(...events)
+    } catch (error) {
+      // Without the latest events nothing can be decided.
+      this.isUncertain = true
+      if (isNew) await this.#writer.release()
+      throw error
+    }
+    if (isNew) this.#followsOwner = false
+    if (isNew) this.#onOwnership(true)
     return true
   }
 
   /** Stores events of the thread. Only within `exclusive`, by the owner. */
   async append(...events: readonly NewThreadEvent[]): Promise<void> {
     await this.feed.whileHeld(async () => {
-      const { stored } = await this.#writer.append(this.feed.snapshot?.thread, events, this.feed.runPlace)
+      const { stored } = await this.#writer
+        .append(this.feed.snapshot?.thread, events, this.feed.runPlace)
+        .catch((error: unknown) => {
+          // The events may have been stored.
+          this.isUncertain = true
+          throw error
+        })
       for (const event of stored) this.pass(event)
     })
   }
@@ -228,9 +228,18 @@ export class Conversation {
     if (run === null || this.#open !== null || this.phase === 'idle') return
     // The message of a run that has stored nothing goes back to the queue.
     const hasBegun = this.lastRun?.seq !== 0
-    if (hasBegun) await this.#starter.harnessOf(run).cancel(run.runId, { log: this.#setup.log })
+    const cancelling = hasBegun && this.#starter.harnessOf(run).cancel(run.runId, { log: this.#setup.log })
+    const failure = await Promise.resolve(cancelling).then(
+      () => null,
+      (error: unknown) => ({ error }),
+    )
+    // Its end may have been stored although that failed.
     await this.load()
-    await this.#ended(run, { end: { status: 'cancelled', runId: run.runId, text: textOfRun(this.lastRun) }, hasBegun })
+    if (failure !== null && this.snapshot.phase !== 'idle') throw failure.error
+    await this.#ended(run, {
+      end: { status: 'cancelled', runId: run.runId, text: textOfRun(this.lastRun) },
+      hasBegun: () => hasBegun,
+    })
   }
 
   /** Resolves when no run is in progress and no message of the queue begins one. */
@@ -269,6 +278,8 @@ export class Conversation {
     let markStarted = (): void => undefined
     const started = new Promise<void>((resolve) => (markStarted = resolve))
     const onEvent = (event: StreamEvent): void => {
+      // An end that could not be stored: according to the log, the run is interrupted.
+      if (event.kind === 'run_failed' && !event.durable) return
       this.pass(event)
       if (event.durable) markStarted()
     }
@@ -280,18 +291,17 @@ export class Conversation {
     const ending = playRun(begin, { onEvent, text: () => textOfRun(this.lastRun) })
     const over = ending.then(async ({ end, error }) => {
       markStarted()
-      const hasBegun = this.feed.place.run > from
-      await this.#exclusiveEnd(() => this.#ended(run, { end: { ...end, runId: run.runId }, hasBegun, error }))
+      const hasBegun = (): boolean => this.feed.place.run > from
+      const ended = { ...end, runId: run.runId }
+      // Also after `close`: the end of a run that was left.
+      await this.#queued(() =>
+        this.#ended(run, { end: ended, hasBegun, error }).catch((cause: unknown) => this.#failed(run, ended, cause)),
+      )
     })
     this.#open = { run, port, abort, started, over, continues: false, plan: null }
     return ending.then(({ error }) => {
       if (error !== undefined && this.feed.place.run === from) throw error
     })
-  }
-
-  /** Also after `close`: the end of a run that was left. */
-  #exclusiveEnd(work: () => Promise<void>): Promise<void> {
-    return this.#queued(work).catch((error: unknown) => this.#failed(error))
   }
 
   #queued<T>(work: () => Promise<T>): Promise<T> {
@@ -303,7 +313,7 @@ export class Conversation {
   /** Deals with the end of a stretch of a run. */
   async #ended(
     run: ThreadRun,
-    { end, error, hasBegun = true }: RunOutcome & { readonly hasBegun?: boolean },
+    { end, error, hasBegun }: RunOutcome & { readonly hasBegun: () => boolean },
   ): Promise<void> {
     const { continues: goesOn = false, plan = null } = this.#open ?? {}
     this.#open = null
@@ -312,20 +322,19 @@ export class Conversation {
       this.settleAll(run, end)
       return
     }
+    // The last events of the run may have been stored although that failed.
+    if (error !== undefined) await this.load()
     // Answers were refused: the run is still paused, and their sender knows why.
-    if (!hasBegun && this.lastRun?.status === 'paused') return
+    if (!hasBegun() && this.lastRun?.status === 'paused') return
     if (!this.#writer.isOwner) {
       this.settleAll(run, end)
       return
     }
-    const isNew = !hasBegun && this.lastRun?.seq === 0
-    const back = end.status === 'paused' ? [] : this.#unread()
-    const events: NewThreadEvent[] = [...back, ...(isNew ? run.messageIds : [])]
-      .toReversed()
-      .map((messageId) => ({ kind: 'message_requeued', messageId }))
-    const waits = this.state.queue.length + events.length > 0
-    const isHeld = (end.status === 'failed' || end.status === 'cancelled') && !goesOn
-    if (isHeld && waits && !this.state.held) events.push({ kind: 'queue_held' })
+    const events = eventsAfterRun(this.snapshot, {
+      isNew: !hasBegun() && this.lastRun?.seq === 0,
+      isPaused: end.status === 'paused',
+      holds: (end.status === 'failed' || end.status === 'cancelled') && !goesOn,
+    })
     this.settleAll(run, error === undefined ? end : { ...end, error })
     if (events.length > 0) await this.append(...events)
     if (!this.#isClosed) await this.beginNext()
@@ -338,48 +347,19 @@ export class Conversation {
     this.recover()
   }
 
-  /** Ids of the steering messages that the latest run has not read. */
-  #unread(): readonly string[] {
-    const read = readBy(this.lastRun)
-    return this.state.steering.map(({ messageId }) => messageId).filter((messageId) => !read.has(messageId))
-  }
-
-  /** Settles the messages that a run has read. */
-  settleAll(run: ThreadRun, end: MessageOutcome): void {
-    for (const messageId of [...run.messageIds, ...readBy(this.lastRun)]) this.ends.settle(messageId, end)
-  }
-
-  /** After a crash: messages that the last run did not read are in the queue again, which is held. */
-  async #tidy(): Promise<void> {
-    const events: NewThreadEvent[] =
-      this.feed.snapshot?.phase === 'idle'
-        ? this.#unread()
-            .toReversed()
-            .map((messageId) => ({ kind: 'message_requeued', messageId }))
-        : []
-    const { queue, held } = this.state
-    if (!held && queue.length + events.length > 0) events.push({ kind: 'queue_held' })
-    if (events.length > 0) await this.append(...events)
-  }
-
-  /** Passes an event on to the readers. */
-  readonly pass = (event: ThreadEvent | RunEvent): void => {
-    if (event.kind === 'message_queued') this.#ids.add(event.messageId)
-    if (event.kind === 'message_taken') this.#taken.add(event.messageId)
-    this.feed.push(event)
-  }
-
   /** The thread belongs to another process now: it ends the run. */
   #lost(): void {
     this.#open?.abort.abort(new HarnessError('run_owned', 'The thread was taken over by another process.'))
+    this.#onOwnership(false)
   }
 
   /** A log that fails while an ending is stored: the thread is interrupted until it is written again. */
-  async #failed(error: unknown): Promise<void> {
+  async #failed(run: ThreadRun, end: MessageOutcome, cause: unknown): Promise<void> {
     this.#open = null
-    const why = error instanceof Error ? error : new Error(String(error))
-    this.ends.settleRest({ status: 'failed', runId: null, text: '', error: why })
+    const error = cause instanceof Error ? cause : new Error(String(cause))
+    this.settleAll(run, { ...end, status: 'failed', error })
     await this.#writer.release()
+    this.#onOwnership(false)
   }
 
   #watchIdle(): void {
@@ -390,7 +370,10 @@ export class Conversation {
 
   async #rest(): Promise<void> {
     const { queue, held } = this.state
-    if (this.#open === null && (queue.length === 0 || held)) await this.#writer.release()
+    const continues = queue.length > 0 && !held && this.phase !== 'interrupted'
+    if (this.#open !== null || continues) return
+    await this.#writer.release()
+    this.#onOwnership(false)
   }
 
   /** Posts of other processes. Only within `exclusive`, by the owner. */

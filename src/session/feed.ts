@@ -17,6 +17,7 @@ export interface EventsOptions {
 /** The events of one conversation in this process: one order for all readers, and the snapshot that they add up to. */
 export class Feed {
   readonly #readers = new Set<(event: ChatEvent) => void>()
+  readonly #onGap: () => void
   #place: ChatPlace = BEGINNING
   /** Without the deltas in `#open`: they are folded when somebody looks. */
   #snapshot: ChatSnapshot | undefined
@@ -26,6 +27,11 @@ export class Feed {
   #open: Delta[] = []
   /** Events of the run that arrived while an event of the thread was being stored; null: none is. */
   #held: RunEvent[] | null = null
+
+  /** `onGap` is called for an event that cannot be passed on, because one before it has not been: the log has both. */
+  constructor(onGap: () => void) {
+    this.#onGap = onGap
+  }
 
   get snapshot(): ChatSnapshot | undefined {
     return (this.#shown ??= this.#open.reduce(reduceChat, this.#snapshot))
@@ -61,12 +67,23 @@ export class Feed {
     }
     const place = placeAfter(this.#place, event)
     if (place === null) return
+    if (
+      place.thread > this.#place.thread + 1 ||
+      (place.runId === this.#place.runId && place.run > this.#place.run + 1)
+    ) {
+      this.#onGap()
+      return
+    }
     this.#place = place
     this.#shown = undefined
     if (!this.#keepOpen(event)) this.#snapshot = reduceChat(this.#snapshot, event)
     if (this.#readers.size === 0) return
     const shown: ChatEvent = { ...event, cursor: cursorOf(place) }
     for (const reader of this.#readers) reader(shown)
+  }
+
+  get hasReaders(): boolean {
+    return this.#readers.size > 0
   }
 
   listen(reader: (event: ChatEvent) => void): () => void {

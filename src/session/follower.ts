@@ -1,137 +1,142 @@
-import { HarnessError } from '../index.js'
-import type { LogStore, RunEvent } from '../index.js'
+import type { LogRef, LogStore, RunEvent } from '../index.js'
 import type { Conversation } from './conversation.js'
-import { textOfRun } from './play-run.js'
 import type { ThreadEvent } from './thread/thread-events.js'
 
 /** How often it is checked that the owner still exists, in ms. */
 const CHECK_MS = 1_000
 
-/** Follows a thread that another process writes, and its runs. */
+/**
+ * Follows a thread that this process does not own, and its runs: for as long as it has an owner, or somebody here reads its
+ * events or waits for the end of a message.
+ */
 export class Follower {
   readonly #log: LogStore
   readonly #conversation: Conversation
+  readonly #onCheck: (isOrphaned: boolean) => Promise<void>
+  #timer: NodeJS.Timeout | undefined
+  /** Of the reading in progress. A store may fail: then the next check begins again. */
   #abort: AbortController | null = null
+  #owner: string | null = null
 
-  constructor(log: LogStore, conversation: Conversation) {
+  /** `onCheck` is called again and again while the thread is followed. `isOrphaned`: nobody owns it. */
+  constructor(log: LogStore, conversation: Conversation, onCheck: (isOrphaned: boolean) => Promise<void>) {
     this.#log = log
     this.#conversation = conversation
+    this.#onCheck = onCheck
   }
 
-  start(): void {
-    if (this.#abort !== null) return
-    const abort = new AbortController()
-    this.#abort = abort
-    this.#conversation.markFollowing(true)
-    const check = setInterval(() => void this.#check(), CHECK_MS).unref()
-    abort.signal.addEventListener('abort', () => clearInterval(check))
-    void this.#followThread(abort.signal).catch(() => this.stop())
+  /** The owner as last seen. */
+  get lastOwner(): string | null {
+    return this.#owner
+  }
+
+  /** Follows if the thread has an owner, or `isWatched`: somebody is about to read. */
+  async attach(isWatched = false): Promise<void> {
+    if ((await this.#hasReason()) || (isWatched && !this.#conversation.isOwner)) this.#start()
   }
 
   stop(): void {
+    clearInterval(this.#timer)
+    this.#timer = undefined
     this.#abort?.abort()
     this.#abort = null
     this.#conversation.markFollowing(false)
   }
 
-  /** The id of the thread's owner; null if nobody owns it. */
-  async owner(): Promise<string | null> {
-    const summary = await this.#log.inspect({ kind: 'thread', id: this.#conversation.threadId })
-    return summary?.owner ?? null
+  #start(): void {
+    this.#timer ??= setInterval(() => void this.#check(), CHECK_MS).unref()
+    if (this.#abort !== null) return
+    const abort = new AbortController()
+    this.#abort = abort
+    const ended = (): void => {
+      abort.abort()
+      if (this.#abort === abort) this.#abort = null
+    }
+    void this.#follow(abort.signal).then(ended, ended)
   }
 
   async #check(): Promise<void> {
-    if (this.#conversation.isOwner || (await this.owner().catch(() => '')) === null) this.stop()
+    if (!(await this.#hasReason().catch(() => true))) {
+      this.stop()
+      return
+    }
+    this.#start()
+    await this.#onCheck(!this.#conversation.followsOwner).catch(() => undefined)
   }
 
-  async #followThread(signal: AbortSignal): Promise<void> {
+  async #hasReason(): Promise<boolean> {
     const talk = this.#conversation
-    const { thread, runId } = talk.feed.place
-    let run = runId === null ? null : this.#followRun(runId, signal)
-    const ref = { kind: 'thread', id: talk.threadId } as const
-    for await (const next of this.#log.follow?.<ThreadEvent>(ref, { after: thread, signal }) ?? []) {
-      // Events of the run that come first are passed on first.
-      if (next.after !== null && talk.feed.place.runId === next.after.runId) await run?.reach(next.after.seq)
-      follow(talk, next)
-      if (next.kind !== 'run_begun') continue
-      run?.stop()
-      run = this.#followRun(next.runId, signal)
-    }
+    const isOurs = (): boolean => talk.isOwner || talk.isClosed
+    if (isOurs()) return false
+    const summary = await this.#log.inspect({ kind: 'thread', id: talk.threadId })
+    if (isOurs()) return false
+    this.#owner = summary?.owner ?? null
+    talk.markFollowing(this.#owner !== null)
+    return this.#owner !== null || talk.isWatched
   }
 
-  #followRun(runId: string, signal: AbortSignal): RunFollower {
-    return new RunFollower(this.#log, this.#conversation, { runId, signal })
+  /** Reads again whenever the thread or its latest run has another event. Rejects if the store fails. */
+  async #follow(signal: AbortSignal): Promise<void> {
+    const talk = this.#conversation
+    const changes = new Changes(this.#log, signal)
+    changes.watch({ kind: 'thread', id: talk.threadId }, talk.feed.place.thread)
+    while (!isAborted(signal)) {
+      const { runId, run } = talk.feed.place
+      if (runId !== null) changes.watch({ kind: 'run', id: runId }, run)
+      await changes.next()
+      if (!isAborted(signal)) await talk.load()
+    }
   }
 }
 
-/** Passes an event of the owner on, and settles the messages that it ends. */
-function follow(talk: Conversation, event: ThreadEvent | RunEvent): void {
-  talk.pass(event)
-  if (event.kind === 'message_removed') talk.ends.settle(event.messageId, { status: 'removed', runId: null, text: '' })
-  if (event.kind !== 'run_completed' && event.kind !== 'run_failed') return
-  const { run } = talk.state
-  if (run === null || run.runId !== event.runId) return
-  const { runId } = run
-  const text = textOfRun(talk.lastRun)
-  if (event.kind === 'run_completed') {
-    talk.settleAll(run, { status: event.pending.length > 0 ? 'paused' : 'completed', runId, text })
-    return
+/** Tells when a log has another event: of a thread, and of one of its runs at a time. */
+class Changes {
+  readonly #log: LogStore
+  readonly #signal: AbortSignal
+  readonly #watched = new Map<LogRef['kind'], { readonly id: string; readonly abort: AbortController }>()
+  #hasChanged = false
+  #wake = (): void => undefined
+  #error: unknown = null
+
+  constructor(log: LogStore, signal: AbortSignal) {
+    this.#log = log
+    this.#signal = signal
+    signal.addEventListener('abort', () => this.#ring())
   }
-  const { code, message, stopReason } = event
-  const status = stopReason === 'cancelled' ? 'cancelled' : 'failed'
-  talk.settleAll(run, { status, runId, text, error: new HarnessError(code, message) })
+
+  /** In place of the log of this kind that was watched before. */
+  watch(ref: LogRef, after: number): void {
+    const known = this.#watched.get(ref.kind)
+    if (known?.id === ref.id) return
+    known?.abort.abort()
+    const abort = new AbortController()
+    this.#watched.set(ref.kind, { id: ref.id, abort })
+    void this.#read(ref, after, AbortSignal.any([this.#signal, abort.signal])).catch((error: unknown) => {
+      this.#error ??= error
+      this.#ring()
+    })
+  }
+
+  /** Resolves after a change. Rejects if a log could not be read. */
+  async next(): Promise<void> {
+    if (!this.#hasChanged) await new Promise<void>((resolve) => (this.#wake = resolve))
+    this.#hasChanged = false
+    if (this.#error !== null) throw this.#error as Error
+  }
+
+  async #read(ref: LogRef, after: number, signal: AbortSignal): Promise<void> {
+    const events = this.#log.follow?.<ThreadEvent | RunEvent>(ref, { after, signal })
+    for await (const event of events ?? []) {
+      if (event.seq > after) this.#ring()
+    }
+  }
+
+  #ring(): void {
+    this.#hasChanged = true
+    this.#wake()
+  }
 }
 
-/** Passes the events of one run on. */
-class RunFollower {
-  readonly #abort = new AbortController()
-  readonly #waiting = new Set<{ readonly seq: number; readonly resolve: () => void }>()
-  #seq: number
-
-  constructor(
-    log: LogStore,
-    conversation: Conversation,
-    { runId, signal }: { readonly runId: string; readonly signal: AbortSignal },
-  ) {
-    const { place } = conversation.feed
-    this.#seq = place.runId === runId ? place.run : 0
-    const either = AbortSignal.any([signal, this.#abort.signal])
-    void this.#run(log, conversation, { runId, signal: either })
-  }
-
-  stop(): void {
-    this.#abort.abort()
-    this.#reached(Infinity)
-  }
-
-  /** Resolves when event `seq` has been passed on. */
-  reach(seq: number): Promise<void> {
-    if (this.#seq >= seq) return Promise.resolve()
-    return new Promise((resolve) => this.#waiting.add({ seq, resolve }))
-  }
-
-  async #run(
-    log: LogStore,
-    conversation: Conversation,
-    { runId, signal }: { readonly runId: string; readonly signal: AbortSignal },
-  ): Promise<void> {
-    try {
-      const events = log.follow?.({ kind: 'run', id: runId }, { after: this.#seq, signal }) ?? []
-      for await (const event of events) {
-        follow(conversation, event)
-        this.#reached(event.seq)
-      }
-    } finally {
-      this.#reached(Infinity)
-    }
-  }
-
-  #reached(seq: number): void {
-    this.#seq = seq
-    for (const each of this.#waiting) {
-      if (each.seq > seq) continue
-      this.#waiting.delete(each)
-      each.resolve()
-    }
-  }
+function isAborted(signal: AbortSignal): boolean {
+  return signal.aborted
 }

@@ -1,8 +1,7 @@
 import { createHash } from 'node:crypto'
-import { HarnessError, textOf } from '../index.js'
+import { HarnessError } from '../index.js'
 import type { HarnessStream, StreamEvent } from '../index.js'
 import type { MessageOutcome } from './message-ends.js'
-import type { ChatRun } from './thread/reduce-chat.js'
 
 /** How a stretch of a run ended. */
 export interface RunOutcome {
@@ -37,10 +36,8 @@ function statusOf(thrown: unknown): MessageOutcome['status'] {
   return thrown.code === 'cancelled' ? 'cancelled' : 'failed'
 }
 
-/** The text of a run's last reply. */
-export function textOfRun(run: ChatRun | undefined): string {
-  const last = run?.entries.findLast((entry) => entry.role === 'assistant')
-  return last === undefined ? '' : textOf(last.parts)
+export function newId(prefix: string): string {
+  return `${prefix}_${globalThis.crypto.randomUUID().replaceAll('-', '')}`
 }
 
 /** The id of the run that a message begins: the same whenever it is begun again. */

@@ -1,7 +1,10 @@
-import type { JsonObject, LogStore } from '../index.js'
+import { HarnessError } from '../index.js'
+import type { JsonObject, LogStore, Post } from '../index.js'
 import type { Conversation } from './conversation.js'
+import { isObject } from '../util/json.js'
 import { SessionError } from './errors.js'
 import type { SessionErrorCode } from './errors.js'
+import { newId } from './play-run.js'
 
 /** How often the owner looks for posts, and how long their sender waits for it, in ms. */
 const LOOK_MS = 200
@@ -19,6 +22,11 @@ export class PostOffice {
   readonly #conversation: Conversation
   readonly #doPosted: DoPosted
   #timer: NodeJS.Timeout | undefined
+  /** Posts of others that this process has taken, as the owner, and not dealt with. */
+  #taken: Post[] = []
+  #isLooking = false
+  /** The posts of this process that no owner is known to have dealt with, and the ids of the messages that they bring. */
+  readonly #sent = new Map<string, string | null>()
 
   constructor(log: LogStore, conversation: Conversation, doPosted: DoPosted) {
     this.#log = log
@@ -26,25 +34,41 @@ export class PostOffice {
     this.#doPosted = doPosted
   }
 
+  /** True if a post of this process waits for an owner. Settles the messages of those that were refused meanwhile. */
+  checkSent(): boolean {
+    for (const [id, messageId] of this.#sent) {
+      const outcome = this.#conversation.outcomeOf(id)
+      if (outcome === undefined) continue
+      this.#sent.delete(id)
+      // Its sender has been told that it was posted.
+      if ('error' in outcome && messageId !== null)
+        this.#conversation.ends.settle(messageId, { status: 'removed', runId: null, text: '' })
+    }
+    return this.#sent.size > 0
+  }
+
   /** Looks for posts for as long as this process owns the thread. */
   watch(): void {
     if (this.#timer !== undefined) return
-    this.#timer = setInterval(() => void this.#look(), LOOK_MS).unref()
+    this.#timer = setInterval(() => void this.#look().catch(() => undefined), LOOK_MS).unref()
   }
 
   stop(): void {
     clearInterval(this.#timer)
     this.#timer = undefined
+    // The next owner takes them.
+    this.#taken = []
   }
 
   /** Posts an action, and waits for its outcome; null if the owner has not taken it in time. Rejects as the owner refused. */
-  async post(id: string, action: PostedAction): Promise<JsonObject | null> {
+  async post(action: PostedAction): Promise<JsonObject | null> {
     const { feed, threadId } = this.#conversation
+    const id = newId('post')
     let stop = (): void => undefined
     const outcome = new Promise<JsonObject | null>((resolve) => {
       const timer = setTimeout(() => resolve(null), WAIT_MS)
       const stopListening = feed.listen((event) => {
-        if (event.kind === 'message_taken' && event.messageId === id) resolve(event.outcome)
+        if (event.kind === 'message_taken' && event.postId === id) resolve(event.outcome)
       })
       stop = () => {
         clearTimeout(timer)
@@ -53,7 +77,9 @@ export class PostOffice {
     })
     try {
       await this.#log.post({ kind: 'thread', id: threadId }, { id, body: action })
+      this.#sent.set(id, messageIn(action))
       const taken = await outcome
+      if (taken !== null) this.#sent.delete(id)
       const { error, message } = taken ?? {}
       if (typeof error === 'string' && typeof message === 'string')
         throw new SessionError(error as SessionErrorCode, message)
@@ -69,20 +95,39 @@ export class PostOffice {
       this.stop()
       return
     }
-    const posts = await talk.takePosts().catch(() => [])
-    for (const { id, body } of posts) {
-      if (talk.isTaken(id)) continue
-      const outcome = await this.#doPosted(body as PostedAction).catch(refusal)
-      await talk
-        .exclusive(async () => {
-          if (await talk.own()) await talk.append({ kind: 'message_taken', messageId: id, outcome })
-        })
-        .catch(() => undefined)
+    if (this.#isLooking) return
+    this.#isLooking = true
+    try {
+      this.#taken.push(...(await talk.takePosts()))
+      for (let post = this.#taken[0]; post !== undefined; post = this.#taken[0]) {
+        if (talk.outcomeOf(post.id) === undefined) await this.#deal(post)
+        this.#taken.shift()
+      }
+    } finally {
+      this.#isLooking = false
     }
+  }
+
+  /** Rejects if the store failed, or the thread has another owner: then the post is dealt with later, or by that owner. */
+  async #deal({ id, body }: Post): Promise<void> {
+    const talk = this.#conversation
+    const outcome = await this.#doPosted(body as PostedAction).catch(refusal)
+    await talk.exclusive(async () => {
+      if (!talk.isOwner) throw new HarnessError('run_owned', 'The thread has another owner.')
+      await talk.append({ kind: 'message_taken', postId: id, messageId: messageIn(body as PostedAction), outcome })
+    })
   }
 }
 
+/** The id of the message that an action brings. */
+function messageIn({ item }: PostedAction): string | null {
+  return isObject(item) && typeof item['messageId'] === 'string' ? item['messageId'] : null
+}
+
+/** The caller's mistakes, for the sender. Other errors are thrown. */
 function refusal(error: unknown): JsonObject {
-  const code = error instanceof SessionError ? error.code : 'invalid_answer'
-  return { error: code, message: error instanceof Error ? error.message : String(error) }
+  if (error instanceof SessionError && error.code !== 'closed') return { error: error.code, message: error.message }
+  if (error instanceof HarnessError && error.code === 'invalid_answer')
+    return { error: error.code, message: error.message }
+  throw error
 }

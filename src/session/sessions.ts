@@ -1,9 +1,11 @@
 import type { AssistantEntry, LogStore, LogSummaries, PendingItem, ToolEntry, TranscriptEntry } from '../index.js'
 import { jsonOf } from './actions.js'
-import { Chat, newId } from './chat.js'
+import { Chat } from './chat.js'
 import { Conversation } from './conversation.js'
 import { SessionError } from './errors.js'
+import { forkPoint, PROMPT } from './fork-point.js'
 import type { Modes } from './options.js'
+import { newId } from './play-run.js'
 import type { ChatRun } from './thread/reduce-chat.js'
 import { resolveOptions } from './options.js'
 import type { SessionsConfig, SessionsOptions } from './options.js'
@@ -118,7 +120,7 @@ export class Threads<M extends Modes = Modes> {
     for (const run of chat.snapshot.runs) {
       const [messageId] = run.messageIds
       entries.push({
-        id: `${run.runId}.prompt`,
+        id: `${run.runId}.${run.promptId ?? PROMPT}`,
         at: run.at,
         role: 'user',
         content: run.prompt,
@@ -139,10 +141,9 @@ export class Threads<M extends Modes = Modes> {
   ): Promise<Chat<M>> {
     const source = await this.#existing(threadId)
     const { thread, runs } = source.snapshot
-    const [runId, entryId] = after === undefined ? [runs.at(-1)?.runId] : splitHandle(after)
-    if (after !== undefined && !runs.some((run) => run.runId === runId))
+    const history = runs.length === 0 && after === undefined ? thread.history : forkPoint(runs, after)
+    if (history === undefined)
       throw new SessionError('message_not_found', `Thread \`${threadId}\` has no entry \`${after}\`.`)
-    const history = runId === undefined ? null : { runId, ...(entryId !== undefined && { after: entryId }) }
     const forkId = options.threadId ?? newId('thread')
     await this.#begin(forkId, {
       ...{ kind: 'thread_opened', version: 1, resourceId: thread.resourceId, mode: thread.mode },
@@ -192,7 +193,10 @@ export class Threads<M extends Modes = Modes> {
   /** The conversation of this process; null if the thread does not exist. */
   async #load(threadId: string): Promise<Chat<M> | null> {
     const known = this.#chats.get(threadId)
-    if (known !== undefined) return known
+    if (known !== undefined) {
+      await (await known).attach()
+      return known
+    }
     const opening = this.#open(threadId)
     const kept = opening.then((chat) => chat ?? Promise.reject(threadNotFound(threadId)))
     kept.catch(() => this.#chats.delete(threadId))
@@ -298,10 +302,4 @@ function placeOf(before: ThreadItem | string): { readonly updatedAt: string; rea
       `Expected \`before\` to be an item of a list or its cursor, got "${cursor.slice(0, 80)}".`,
     )
   return { updatedAt: cursor.slice(0, slash), threadId: cursor.slice(slash + 1) }
-}
-
-/** A handle of an entry: `<run id>.<entry id>`. */
-function splitHandle(handle: string): [string, string | undefined] {
-  const dot = handle.lastIndexOf('.')
-  return dot === -1 ? [handle, undefined] : [handle.slice(0, dot), handle.slice(dot + 1)]
 }

@@ -50,22 +50,38 @@ export async function* storedEvents(
   threadId: string,
   from: ChatPlace,
 ): AsyncGenerator<ThreadEvent | RunEvent, void, undefined> {
-  let { runId, run } = from
+  let { thread, runId, run } = from
   const upTo = async function* (limit: number): AsyncGenerator<RunEvent> {
     if (runId === null || run >= limit) return
-    for await (const event of log.read({ kind: 'run', id: runId }, { after: run })) {
+    const id = runId
+    for await (const event of log.read({ kind: 'run', id }, { after: run })) {
       if (event.seq > limit) return
       run = event.seq
       yield event
     }
   }
-  for await (const event of log.read<ThreadEvent>({ kind: 'thread', id: threadId }, { after: from.thread })) {
+  const next = async function* (event: ThreadEvent): AsyncGenerator<ThreadEvent | RunEvent> {
     if (event.after !== null && event.after.runId === runId) yield* upTo(event.after.seq)
     yield event
-    if (event.kind === 'run_begun') {
-      runId = event.runId
-      run = 0
-    }
+    thread = event.seq
+    if (event.kind === 'run_begun') [runId, run] = [event.runId, 0]
   }
-  yield* upTo(Infinity)
+  const ref = { kind: 'thread', id: threadId } as const
+  for await (const event of log.read<ThreadEvent>(ref, { after: thread })) yield* next(event)
+  for (;;) {
+    // A run may have begun again in the meantime: its events come after those of the thread that were stored before them.
+    const tail = runId === null ? [] : await all(log.read({ kind: 'run', id: runId }, { after: run }))
+    const more = tail.length === 0 ? [] : await all(log.read<ThreadEvent>(ref, { after: thread }))
+    if (more.length === 0) {
+      yield* tail
+      return
+    }
+    for (const event of more) yield* next(event)
+  }
+}
+
+async function all<Event>(events: AsyncIterable<Event>): Promise<readonly Event[]> {
+  const list: Event[] = []
+  for await (const event of events) list.push(event)
+  return list
 }

@@ -10,6 +10,7 @@ import type {
   ContentPart,
   HarnessErrorCode,
 } from '../../index.js'
+import { entryId } from '../../contracts/entry.js'
 import { TASKS, tasksIn } from '../tools/task-list.js'
 import type { Task } from '../tools/task-list.js'
 import type { QueueItem, ThreadEvent } from './thread-events.js'
@@ -62,6 +63,8 @@ export interface ChatRun {
   readonly at: string
   readonly status: 'begun' | 'running' | 'paused' | 'completed' | 'failed' | 'cancelled'
   readonly prompt: readonly ContentPart[]
+  /** The id of the prompt's entry; null before the run has started, and on a page, whose events have no history. */
+  readonly promptId: string | null
   /** Everything said after the prompt, without tool results: those are in `calls`. */
   readonly entries: readonly (UserEntry | AssistantEntry)[]
   readonly calls: Readonly<Record<string, ChatCall>>
@@ -89,17 +92,29 @@ export interface ChatSnapshot {
 
 const NOTHING_OPEN: OpenReply = { text: '', reasoning: '', inputs: {} }
 
-/**
- * The snapshot after `event`. Pure, and without dependencies; `undefined` begins. The events are those of a conversation, or those
- * of runs alone: then each `run_started` of a run at the top adds a run.
- */
+/** The snapshot after `event`. Pure, and without dependencies; `undefined` begins. */
 export function reduceChat(snapshot: ChatSnapshot | undefined, event: ThreadEvent | RunEvent): ChatSnapshot {
-  if (!('threadId' in event)) return reduceRun(snapshot ?? withoutThread(event), event)
+  if (!('threadId' in event)) return snapshot === undefined ? noThread() : reduceRun(snapshot, event)
   const thread = applyThread(snapshot?.thread, event)
   const runs = snapshot?.runs ?? []
   const base = { thread, queue: waitingIn(thread, snapshot), held: thread.held, tasks: snapshot?.tasks ?? [] }
   if (event.kind === 'run_begun') {
-    const run = newRun(event, thread.run?.items.flatMap(({ content }) => content) ?? [])
+    const run: ChatRun = {
+      runId: event.runId,
+      mode: event.mode,
+      model: event.model,
+      messageIds: event.messageIds,
+      at: event.at,
+      status: 'begun',
+      prompt: thread.run?.items.flatMap(({ content }) => content) ?? [],
+      promptId: null,
+      entries: [],
+      calls: {},
+      open: null,
+      usage: null,
+      error: null,
+      seq: 0,
+    }
     return { ...base, phase: 'running', pending: [], runs: [...runs, run] }
   }
   const isTakenBack = thread.run === null && runs.at(-1)?.status === 'begun'
@@ -109,74 +124,26 @@ export function reduceChat(snapshot: ChatSnapshot | undefined, event: ThreadEven
   return { ...base, phase, pending, runs: isTakenBack ? runs.slice(0, -1) : runs }
 }
 
-function newRun(
-  { runId, mode, model, messageIds, at }: Pick<ChatRun, 'runId' | 'mode' | 'model' | 'messageIds' | 'at'>,
-  prompt: ChatRun['prompt'],
-): ChatRun {
-  return {
-    ...{ runId, mode, model, messageIds, at, prompt },
-    ...{ status: 'begun', entries: [], calls: {}, open: null, usage: null, error: null, seq: 0 },
-  }
-}
-
 /** The latest run, under another mode. */
 function handedOver(runs: readonly ChatRun[], { run }: ThreadState): readonly ChatRun[] {
   const last = runs.at(-1)
   return last === undefined || run === null ? runs : runs.with(-1, { ...last, mode: run.mode, model: run.model })
 }
 
-/** The snapshot before the first run of a conversation that has no thread. */
-function withoutThread(event: RunEvent): ChatSnapshot {
-  if (event.kind !== 'run_started')
-    throw new RangeError('Expected the events to begin with `thread_opened`, or with `run_started` of a run.')
-  const { runId, at, metadata } = event
-  const { conversation_id: conversation, resourceId } = metadata
-  const threadId = typeof conversation === 'string' ? conversation : runId
-  const opened = {
-    kind: 'thread_opened',
-    version: 1,
-    resourceId: null,
-    title: '',
-    tags: [],
-    metadata: {},
-    mode: '',
-  } as const
-  const thread = applyThread(undefined, {
-    ...opened,
-    durable: true,
-    threadId,
-    seq: 0,
-    at,
-    after: null,
-  })
-  const owned = typeof resourceId === 'string' ? { ...thread, resourceId } : thread
-  return { thread: owned, phase: 'idle', queue: [], held: false, pending: [], runs: [], tasks: [] }
+function noThread(): never {
+  throw new RangeError('Expected the events of a conversation to begin with `thread_opened`.')
 }
 
-function reduceRun(before: ChatSnapshot, event: RunEvent): ChatSnapshot {
-  const snapshot = withRun(before, event)
+function reduceRun(snapshot: ChatSnapshot, event: RunEvent): ChatSnapshot {
   const last = snapshot.runs.at(-1)
   // Events of other runs belong to calls of this one.
   if (last === undefined || last.runId !== event.runId) return snapshot
-  // The end of a stretch that was refused before it began.
-  if (!event.durable && event.seq < last.seq) return snapshot
   const change = changedRun(last, event)
   if (change === null && !event.durable) return snapshot
   const run = { ...last, ...change, seq: event.durable ? event.seq : last.seq }
   const runs = snapshot.runs.with(-1, run)
   const next = { ...snapshot, runs, ...changedPhase(snapshot, event) }
   return next.phase === snapshot.phase ? next : { ...next, queue: waitingIn(snapshot.thread, next) }
-}
-
-/** With the run that begins, in a conversation without a thread. */
-function withRun(snapshot: ChatSnapshot, event: RunEvent): ChatSnapshot {
-  const { thread, runs } = snapshot
-  const isKnown = event.kind !== 'run_started' || thread.seq > 0 || runs.some(({ runId }) => runId === event.runId)
-  if (isKnown || event.parentRunId !== null) return snapshot
-  const { runId, prompt, at, provider, model } = event
-  const parts = typeof prompt === 'string' ? [{ type: 'text', text: prompt } as const] : (prompt ?? [])
-  const run = newRun({ runId, mode: '', model: `${provider}:${model}`, messageIds: [], at }, parts)
-  return { ...snapshot, runs: [...runs, run] }
 }
 
 /** The queue, after the messages that the latest run has ended without reading. */
@@ -195,6 +162,17 @@ export function readBy(run: ChatRun | undefined): ReadonlySet<string> {
   return new Set(run?.entries.flatMap((entry) => (entry.role === 'user' ? (entry.messageId ?? []) : [])))
 }
 
+/** The text of a run's last reply. */
+export function textOfRun(run: ChatRun | undefined): string {
+  const last = run?.entries.findLast((entry) => entry.role === 'assistant')
+  return last?.parts.map((part) => (part.type === 'text' ? part.text : '')).join('') ?? ''
+}
+
+function promptIdOf({ history }: { readonly history?: (RunEvent & { kind: 'run_started' })['history'] }): string | null {
+  if (history === undefined) return null
+  return entryId('entryId' in history ? Number(history.entryId.slice(1)) : history.length)
+}
+
 function changedPhase(
   { pending }: ChatSnapshot,
   event: RunEvent,
@@ -202,7 +180,11 @@ function changedPhase(
   const { kind } = event
   if (kind === 'extension_recorded') return event.extension === TASKS ? { tasks: tasksIn(event.value) } : {}
   if (kind === 'run_started') return { phase: 'running' }
-  if (kind === 'approval_requested') return { pending: [...pending, ...event.items] }
+  if (kind === 'approval_requested') {
+    // Items of a child run that waits again are requested again.
+    const others = pending.filter(({ callId }) => !event.items.some((item) => item.callId === callId))
+    return { pending: [...others, ...event.items] }
+  }
   if (kind === 'answer_received') return { pending: pending.filter(({ callId }) => callId !== event.callId) }
   if (kind === 'run_completed' && event.pending.length > 0) return { phase: 'waiting' }
   return kind === 'run_completed' || kind === 'run_failed' ? { phase: 'idle', pending: [] } : {}
@@ -214,7 +196,7 @@ type Change<Kind extends RunEvent['kind']> = (
 ) => Partial<ChatRun>
 
 const CHANGES: { readonly [Kind in RunEvent['kind']]?: Change<Kind> } = {
-  run_started: () => ({ status: 'running', error: null }),
+  run_started: ({ promptId }, event) => ({ status: 'running', error: null, promptId: promptId ?? promptIdOf(event) }),
   model_request_started(run, { entries }) {
     const said = entries.filter((entry): entry is UserEntry => entry.role === 'user')
     return { entries: said.length === 0 ? run.entries : [...run.entries, ...said], open: NOTHING_OPEN }

@@ -59,8 +59,8 @@ export interface ThreadPayloads {
   /** A message that its run did not read is back at the head of the queue. */
   message_requeued: { readonly messageId: string }
   message_removed: { readonly messageId: string }
-  /** A post of another process is dealt with. */
-  message_taken: { readonly messageId: string; readonly outcome: JsonObject }
+  /** A post of another process is dealt with. `messageId`: the message that it brings; null for any other action. */
+  message_taken: { readonly postId: string; readonly messageId: string | null; readonly outcome: JsonObject }
   /** A run begins with these messages. It is begun again, under the same id, if its log has no event. */
   run_begun: {
     readonly runId: string

@@ -62,7 +62,8 @@ export class ThreadWriter {
     })
     if (next === undefined) throw new RangeError('Expected at least one event.')
     const references = events.flatMap(referencesOf)
-    const options = { owner: this.#owner ?? undefined, digest: threadDigest(next), references }
+    const posts = events.flatMap((event) => (event.kind === 'message_taken' ? [event.postId] : []))
+    const options = { owner: this.#owner ?? undefined, digest: threadDigest(next), references, posts }
     await this.#log.append(this.ref, stored, options).catch((error: unknown) => {
       if (error instanceof HarnessError && error.code === 'run_owned') this.#lose()
       throw error
@@ -71,7 +72,7 @@ export class ThreadWriter {
   }
 
   async takePosts(): Promise<readonly Post[]> {
-    return this.#owner === null ? [] : this.#log.takePosts(this.ref, this.#owner)
+    return this.#owner === null ? [] : this.#log.takePosts(this.ref, this.#owner, { keep: true })
   }
 
   async #renew(owner: string): Promise<void> {

@@ -72,8 +72,7 @@ function withdrawn({ runId, seq }: { readonly runId: string; readonly seq: numbe
   return { ...base, kind: 'deltas_withdrawn', attempt: 0, agentName: null, cursor: '' }
 }
 
-/** The error for a response that is none. */
-export async function refused(response: Response): Promise<FollowError> {
+async function refused(response: Response): Promise<FollowError> {
   const text = await response.text().catch(() => '')
   let message: unknown
   try {

@@ -1,0 +1,95 @@
+import type { JsonObject, LogStore, PendingItem, RunEvent } from '../index.js'
+import { Feed } from './feed.js'
+import { MessageEnds } from './message-ends.js'
+import type { MessageOutcome } from './message-ends.js'
+import { storedEvents } from './thread/cursor.js'
+import { readBy } from './thread/reduce-chat.js'
+import type { ChatRun, ChatSnapshot } from './thread/reduce-chat.js'
+import type { ThreadEvent } from './thread/thread-events.js'
+import type { ThreadRun, ThreadState } from './thread/thread-state.js'
+import { threadNotFound } from './thread/thread-writer.js'
+
+/** A thread as far as this process knows it: its events, and the messages whose senders wait here. */
+export abstract class KnownThread {
+  readonly threadId: string
+  readonly feed = new Feed(() => void this.load().catch(() => undefined))
+  /** The ends of the messages, for their senders. */
+  readonly ends = new MessageEnds()
+  readonly #log: LogStore
+  readonly #ids = new Set<string>()
+  /** Posts of other processes that have been dealt with. */
+  readonly #taken = new Map<string, JsonObject>()
+  #loading: Promise<unknown> = Promise.resolve()
+  /** The log may have events that are not known, because the store failed. */
+  protected isUncertain = false
+
+  constructor(log: LogStore, threadId: string) {
+    this.#log = log
+    this.threadId = threadId
+  }
+
+  /** This process executes a run of the thread. */
+  protected abstract get isExecuting(): boolean
+
+  get state(): ThreadState {
+    return this.snapshot.thread
+  }
+
+  get snapshot(): ChatSnapshot {
+    const { snapshot } = this.feed
+    if (snapshot === undefined) throw threadNotFound(this.threadId)
+    return snapshot
+  }
+
+  get pending(): readonly PendingItem[] {
+    return this.feed.snapshot?.pending ?? []
+  }
+
+  get lastRun(): ChatRun | undefined {
+    return this.feed.snapshot?.runs.at(-1)
+  }
+
+  /** Somebody here reads the events, or waits for the end of a message. */
+  get isWatched(): boolean {
+    return this.feed.hasReaders || this.ends.areAwaited
+  }
+
+  /** Reads everything that is stored. False if the thread does not exist. */
+  load(): Promise<boolean> {
+    const loading = this.#loading.then(async () => {
+      for await (const event of storedEvents(this.#log, this.threadId, this.feed.place)) this.pass(event)
+      this.settleStored()
+      return this.feed.snapshot !== undefined
+    })
+    this.#loading = loading.catch(() => void (this.isUncertain = true))
+    return loading
+  }
+
+  isKnown(messageId: string): boolean {
+    return this.#ids.has(messageId)
+  }
+
+  /** What the owner has said about a post; undefined if it has not been dealt with. */
+  outcomeOf(postId: string): JsonObject | undefined {
+    return this.#taken.get(postId)
+  }
+
+  /** Settles the messages whose end is stored, and is not being dealt with here. */
+  settleStored(): void {
+    const { snapshot } = this.feed
+    if (snapshot !== undefined && !this.isExecuting && this.ends.areAwaited)
+      this.ends.settleStored(snapshot, (messageId) => this.#ids.has(messageId))
+  }
+
+  /** Settles the messages that a run has read. */
+  settleAll(run: ThreadRun, end: MessageOutcome): void {
+    for (const messageId of [...run.messageIds, ...readBy(this.lastRun)]) this.ends.settle(messageId, end)
+  }
+
+  /** Passes an event on to the readers. */
+  readonly pass = (event: ThreadEvent | RunEvent): void => {
+    if (event.kind === 'message_queued') this.#ids.add(event.messageId)
+    if (event.kind === 'message_taken') this.#taken.set(event.postId, event.outcome)
+    this.feed.push(event)
+  }
+}
