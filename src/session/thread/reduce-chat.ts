@@ -168,7 +168,11 @@ export function textOfRun(run: ChatRun | undefined): string {
   return last?.parts.map((part) => (part.type === 'text' ? part.text : '')).join('') ?? ''
 }
 
-function promptIdOf({ history }: { readonly history?: (RunEvent & { kind: 'run_started' })['history'] }): string | null {
+function promptIdOf({
+  history,
+}: {
+  readonly history?: (RunEvent & { kind: 'run_started' })['history']
+}): string | null {
   if (history === undefined) return null
   return entryId('entryId' in history ? Number(history.entryId.slice(1)) : history.length)
 }
