@@ -12,17 +12,30 @@ interface Checked {
 /** The problems of a run that was killed and recovered. */
 export function problemsOf({ report, effects, reference }: Checked): readonly string[] {
   const { runs, outcome, recovered } = report
-  const problems = [...problemsOfEffects(runs, effects), ...problemsOfLogs(runs), ...problemsOfReports(runs)]
+  const stopped = runs[0] !== undefined && timesStopped(runs[0]) > 0
+  const problems = [...problemsOfEffects(runs, effects), ...problemsOfLogs(runs), ...problemsOfReports(runs, stopped)]
   if (JSON.stringify(outcome) !== JSON.stringify(recovered))
     problems.push('The result in the log differs from the result of the run.')
-  return [...problems, ...problemsOfOutcome(outcome, reference.outcome)]
+  return [...problems, ...problemsOfOutcome(outcome, reference.outcome, stopped)]
 }
+
+/** How often a run failed or was cancelled; it was retried each time. */
+function timesStopped({ kinds }: RunReport): number {
+  return kinds.filter((kind) => kind === 'run_failed').length
+}
+
+const UNKNOWN = 'UnknownOutcome'
+const COMPLETED: ReadonlySet<string> = new Set(['run_completed'])
+const ENDS: ReadonlySet<string> = new Set(['run_completed', 'run_failed'])
 
 /** Calls without an effect of their own. */
 const NO_EFFECT = new Set(['delegate', 'leave', 'flaky'])
 
+/** The outcome of a call in progress when its run was cancelled: it may have had its effect. */
+const CANCELLED = 'Cancelled'
+
 /** Errors of calls without an effect. */
-const NOT_DONE = new Set(['UnknownOutcome', 'ApprovalRejected'])
+const NOT_DONE = new Set([UNKNOWN, 'ApprovalRejected', CANCELLED])
 
 /** No effect that may happen once happens twice; every effect is in a log, and every missing effect is reported. */
 function problemsOfEffects(runs: readonly RunReport[], effects: readonly Effect[]): string[] {
@@ -36,7 +49,7 @@ function problemsOfEffects(runs: readonly RunReport[], effects: readonly Effect[
     const call = byKey.get(key)
     if (call === undefined) problems.push(`${key} was done, and no log knows the call.`)
     else if (count > 1 && ONCE.has(call.toolName)) problems.push(`${key} (${call.toolName}) was done ${count} times.`)
-    else if (!call.ok && call.errorType !== 'UnknownOutcome')
+    else if (!call.ok && ![UNKNOWN, CANCELLED].includes(call.errorType ?? ''))
       problems.push(`${key} (${call.toolName}) was done, and its result is ${String(call.errorType)}.`)
   }
   for (const { key, toolName, ok, errorType } of calls) {
@@ -46,29 +59,44 @@ function problemsOfEffects(runs: readonly RunReport[], effects: readonly Effect[
   return problems
 }
 
-function problemsOfLogs(runs: readonly RunReport[]): readonly string[] {
-  const unfinished = runs.filter(({ end }) => end !== 'run_completed')
-  return unfinished.map(({ runId, end }) => `The log of ${runId} ends with ${String(end)}.`)
+/**
+ * Each run ends once. One that failed or was cancelled continues in its own log; child runs stay cancelled if the call or the
+ * run that they worked for was stopped.
+ */
+function problemsOfLogs([top, ...below]: readonly RunReport[]): readonly string[] {
+  if (top === undefined) return ['No log has the run.']
+  const problems = [top, ...below].flatMap(({ runId, kinds }) => {
+    const ends = kinds.filter((kind) => kind === 'run_completed').length
+    const goesOn = kinds.some((kind, index) => ENDS.has(kind) && (kinds[index + 1] ?? 'run_started') !== 'run_started')
+    return ends > 1 || goesOn ? [`The log of ${runId} continues after its end.`] : []
+  })
+  const allowed = timesStopped(top) > 0 ? ENDS : COMPLETED
+  const unfinished = [
+    ...(COMPLETED.has(top.kinds.at(-1) ?? '') ? [] : [top]),
+    ...below.filter(({ kinds }) => !allowed.has(kinds.at(-1) ?? '')),
+  ]
+  return [
+    ...problems,
+    ...unfinished.map(({ runId, kinds }) => `The log of ${runId} ends with ${String(kinds.at(-1))}.`),
+  ]
 }
 
-/** Each run in the background has reported once, without a failure. */
-function problemsOfReports(runs: readonly RunReport[]): readonly string[] {
+/** Each run in the background has reported once; without a failure, unless the run at the top was stopped. */
+function problemsOfReports(runs: readonly RunReport[], stopped: boolean): readonly string[] {
   return runs.flatMap(({ runId, background, reported }) => {
     const expected = JSON.stringify(background.toSorted())
     const found = JSON.stringify(reported.map((report) => report.runId).toSorted())
     if (expected !== found) return [`${runId} started ${expected} in the background, and ${found} reported to it.`]
-    const failed = reported.filter(({ ok }) => !ok)
+    const failed = reported.filter(({ ok }) => !ok && !stopped)
     return failed.map((report) => `${report.runId} was reported to ${runId} as failed.`)
   })
 }
 
 /** Equal to the reference, except for calls with an unknown outcome and the answers of people and the world to them. */
-function problemsOfOutcome(outcome: Outcome, expected: Outcome): readonly string[] {
+function problemsOfOutcome(outcome: Outcome, expected: Outcome, stopped: boolean): readonly string[] {
   const problems: string[] = []
-  for (const field of ['text', 'output', 'usage'] as const) {
-    const [is, was] = [JSON.stringify(outcome[field]), JSON.stringify(expected[field])]
-    if (is !== was) problems.push(`\`${field}\` is ${is} instead of ${was}.`)
-  }
+  const [is, was] = [outcome, expected].map((whole) => comparable(whole, stopped))
+  if (is !== was) problems.push(`The outcome is ${String(is)} instead of ${String(was)}.`)
   if (outcome.records.length !== expected.records.length) return [...problems, 'Some calls are missing.']
   expected.records.forEach(({ call, output }, index) => {
     const record = outcome.records[index]
@@ -79,4 +107,9 @@ function problemsOfOutcome(outcome: Outcome, expected: Outcome): readonly string
   return problems
 }
 
-const RESOLVED_OTHERWISE = /"UnknownOutcome"|"content":"(wired before|it did)"/
+/** The child runs of a run that was stopped may have done less. */
+function comparable({ text, output, usage: { children, ...own } }: Outcome, stopped: boolean): string {
+  return JSON.stringify({ text, output, usage: stopped ? own : { ...own, children } })
+}
+
+const RESOLVED_OTHERWISE = /"UnknownOutcome"|"Cancelled"|"content":"(wired before|it did)"/

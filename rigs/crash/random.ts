@@ -16,8 +16,10 @@ export function between(random: Random, least: number, most: number): number {
   return least + Math.floor(random() * (most - least + 1))
 }
 
-export function oneOf<Item>(random: Random, list: readonly [Item, ...Item[]]): Item {
-  return list[Math.floor(random() * list.length)] ?? list[0]
+export function oneOf<Item>(random: Random, list: readonly [Item, ...Item[]]): Item
+export function oneOf<Item>(random: Random, list: readonly Item[]): Item | undefined
+export function oneOf<Item>(random: Random, list: readonly Item[]): Item | undefined {
+  return list[Math.floor(random() * list.length)]
 }
 
 export function shuffled<Item>(random: Random, list: readonly Item[]): Item[] {

@@ -1,18 +1,37 @@
 import type { RunUsage, ToolCallRecord } from 'thinharness'
-import type { Kill } from './kill.js'
+
+/** An append at which a process ends itself, counted from 1. */
+export interface Kill {
+  readonly at: number
+  /** `before` and `after` the append: SIGKILL. `close`: it gets SIGTERM, closes its harness and leaves the run. */
+  readonly when: 'before' | 'after' | 'close'
+}
+
+/** An append at which the run at the top is cancelled, or after which its next request fails. It is retried then. */
+export interface Stop {
+  readonly at: number
+  readonly how: 'cancel' | 'fail'
+}
+
+/** The disturbances of a process; absent ones do not happen. */
+export interface Interruption {
+  readonly kill?: Kill | undefined
+  readonly stop?: Stop | undefined
+  /** An append takes so long before it is stored, and again before it resolves. */
+  readonly appendMs?: number | undefined
+}
 
 /** Exit code of a process that has closed its harness. */
 export const CLOSED = 3
 
 /** The work of one process of the rig: JSON, as its argument. */
-export interface Job {
+export interface Job extends Interruption {
   readonly store: string
   /** Folder of the store, or address of its database. */
   readonly place: string
   readonly runId: string
   readonly seed: number
   readonly counterPath: string
-  readonly kill?: Kill | undefined
 }
 
 /** The last line that a process prints: the run has ended. */
@@ -35,8 +54,8 @@ export interface Outcome {
 /** A run, as its log has it. */
 export interface RunReport {
   readonly runId: string
-  /** Kind of the last event. */
-  readonly end: string | null
+  /** The kinds of its events, in their order; `pause` for a `run_completed` with pending items. */
+  readonly kinds: readonly string[]
   readonly calls: readonly CallReport[]
   /** Ids of the runs that it started in the background. */
   readonly background: readonly string[]

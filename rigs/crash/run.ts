@@ -1,6 +1,7 @@
-// The kill rig: generated runs in processes that are killed with SIGKILL, before and after every append to the log and at
-// random moments, or get SIGTERM and close their harness; other processes continue the runs and may be killed too. Effects on the world are counted outside.
-//   npm run crash -- [--store file|sqlite|postgres|dbos] [--url postgres://…] [--kills 2000] [--seed 1] [--lanes 2]
+// The kill rig: generated runs in processes that are killed (SIGKILL) or asked to stop (SIGTERM: they close their harness), before
+// and after every append to the log and at random moments. Runs are also cancelled or made to fail, and retried; appends may
+// take time. Other processes continue the runs and may be stopped too. Effects on the world are counted outside.
+//   npm run crash -- [--store file|sqlite|postgres|dbos] [--url postgres://…] [--kills 2000] [--terms 2000] [--seed 1] [--lanes 2]
 import { fork } from 'node:child_process'
 import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
@@ -9,10 +10,9 @@ import { fileURLToPath } from 'node:url'
 import { parseArgs } from 'node:util'
 import { problemsOf } from './check.js'
 import { Counter } from './counter.js'
-import type { Kill } from './kill.js'
 import { between, oneOf, randomOf, shuffled } from './random.js'
 import { CLOSED } from './report.js'
-import type { Job, Report } from './report.js'
+import type { Interruption, Job, Kill, Report, Stop } from './report.js'
 
 /** A run that is killed, and the report of the same run without kills. */
 interface Round {
@@ -23,8 +23,12 @@ interface Round {
   readonly firstKill: Kill | null
 }
 
+/** How a process was ended from outside. */
+type Signal = 'SIGKILL' | 'SIGTERM'
+
 interface ProcessEnd {
-  readonly killed: boolean
+  /** Null if it ended by itself. */
+  readonly by: Signal | null
   /** Null if the run has not ended. */
   readonly report: Report | null
   readonly log: string
@@ -32,6 +36,8 @@ interface ProcessEnd {
 
 /** A process without output for so long hangs. */
 const PATIENCE_MS = 60_000
+/** How a process ends at an append. */
+const WAYS: readonly Kill['when'][] = ['before', 'after', 'close', 'close']
 /** The most kills of one run. */
 const KILLS_A_RUN = 4
 
@@ -40,20 +46,24 @@ const { values } = parseArgs({
     store: { type: 'string', default: 'file' },
     url: { type: 'string' },
     kills: { type: 'string', default: '2000' },
+    terms: { type: 'string' },
     seed: { type: 'string', default: '1' },
     lanes: { type: 'string', default: '2' },
   },
 })
-const wanted = Number(values.kills)
-/** How a process ends at an append. An engine ends its runs in its own way. */
-const WAYS: readonly [Kill['when'], ...Kill['when'][]] =
-  values.store === 'dbos' ? ['before', 'after'] : ['before', 'after', 'close']
+/** The ends of each kind. An engine ends its runs in its own way, and retries them. */
+const isEngine = values.store === 'dbos'
+const wanted: Readonly<Record<Signal, number>> = {
+  SIGKILL: Number(values.kills),
+  SIGTERM: isEngine ? 0 : Number(values.terms ?? values.kills),
+}
 const random = randomOf(Number(values.seed))
 const isDatabase = values.store === 'postgres' || values.store === 'dbos'
 if (isDatabase && values.url === undefined)
   throw new Error(`With \`--store ${values.store}\` the rig needs \`--url postgres://…\`.`)
 const folder = await mkdtemp(join(tmpdir(), 'thinharness-crash-'))
-const totals = { kills: 0, runs: 0, unknown: 0, problems: 0 }
+const ends: Record<Signal, number> = { SIGKILL: 0, SIGTERM: 0 }
+const totals = { runs: 0, retried: 0, unknown: 0, problems: 0 }
 
 try {
   const all = rounds()
@@ -62,9 +72,25 @@ try {
   await rm(folder, { recursive: true, force: true })
 }
 console.log(
-  `${values.store}, seed ${values.seed}: ${totals.kills} kills in ${totals.runs} runs, ${totals.unknown} calls reported as unknown, ${totals.problems} problems.`,
+  `${values.store}, seed ${values.seed}: ${ends.SIGKILL} SIGKILL and ${ends.SIGTERM} SIGTERM in ${totals.runs} runs, ${totals.retried} retries, ${totals.unknown} calls reported as unknown, ${totals.problems} problems.`,
 )
-process.exitCode = totals.problems === 0 && totals.kills >= wanted ? 0 : 1
+process.exitCode = totals.problems === 0 ? 0 : 1
+
+function missing(signal: Signal): boolean {
+  return ends[signal] < wanted[signal]
+}
+
+function isOver(): boolean {
+  return !missing('SIGKILL') && !missing('SIGTERM')
+}
+
+/** The ways of ending at an append that are still to be tried. */
+function ways(): readonly Kill['when'][] {
+  return [
+    ...(missing('SIGKILL') ? (['before', 'after'] as const) : []),
+    ...(missing('SIGTERM') ? (['close'] as const) : []),
+  ]
+}
 
 async function lane(all: AsyncIterable<Round>): Promise<void> {
   for await (const round of all) await play(round)
@@ -72,14 +98,15 @@ async function lane(all: AsyncIterable<Round>): Promise<void> {
 
 /** Scenario after scenario: for each, a round for every append of its undisturbed run, before and after it. */
 async function* rounds(): AsyncGenerator<Round> {
-  for (let number = 1; totals.kills < wanted; number++) {
+  for (let number = 1; !isOver(); number++) {
     const seed = between(random, 1, 2 ** 31)
     const reference = await undisturbed(seed, `run_${values.seed}_${number}_reference`)
     const kills = Array.from({ length: reference.appends }, (_, index) =>
       WAYS.map((when): Kill => ({ at: index + 1, when })),
     )
     for (const [index, kill] of shuffled(random, kills.flat()).entries()) {
-      if (totals.kills >= wanted) return
+      if (isOver()) return
+      if (!ways().includes(kill.when)) continue
       const firstKill = random() < 0.25 ? null : kill
       yield { seed, reference, firstKill, runId: `run_${values.seed}_${number}_${index}` }
     }
@@ -99,42 +126,57 @@ async function undisturbed(seed: number, runId: string): Promise<Report> {
 async function play({ seed, reference, firstKill, runId }: Round): Promise<void> {
   const counterPath = join(folder, `${runId}.effects`)
   const kills = [firstKill, ...Array.from({ length: between(random, 0, KILLS_A_RUN - 1) }, laterKill)]
+  const appendMs = random() < 0.2 ? between(random, 1, 10) : undefined
+  const isRetried = !isEngine && random() < 0.4
+  const tried: object[] = []
   let end: ProcessEnd | null = null
   for (const kill of [...kills, undefined]) {
     const afterMs = kill === null ? between(random, 0, 150) : undefined
-    end = await inProcess({ seed, runId, counterPath, kill: kill ?? undefined }, afterMs)
-    if (!end.killed) break
-    countKill()
+    const stop = isRetried && random() < 0.7 ? stopBefore(kill) : undefined
+    const interruption: Interruption = { kill: kill ?? undefined, stop, appendMs }
+    tried.push({ ...interruption, afterMs })
+    end = await inProcess({ seed, runId, counterPath, ...interruption }, afterMs)
+    if (end.by === null) break
+    count(end.by)
   }
   totals.runs += 1
   for (const problem of problemsIn(end, counterPath, reference)) {
     totals.problems += 1
-    console.error(`seed ${seed}, ${runId}, kills ${JSON.stringify(kills)}: ${problem}`)
+    console.error(`seed ${seed}, ${runId}, processes ${JSON.stringify(tried)}: ${problem}`)
   }
 }
 
-/** Prints the progress now and then: the long form takes a quarter of an hour. */
-function countKill(): void {
-  totals.kills += 1
-  if (totals.kills % 100 === 0) console.error(`${totals.kills} kills, ${totals.problems} problems`)
+/** Prints the progress now and then: the long form takes half an hour. */
+function count(signal: Signal): void {
+  ends[signal] += 1
+  const sum = ends.SIGKILL + ends.SIGTERM
+  if (sum % 100 === 0) console.error(`${ends.SIGKILL} SIGKILL, ${ends.SIGTERM} SIGTERM, ${totals.problems} problems`)
 }
 
 function problemsIn(end: ProcessEnd | null, counterPath: string, reference: Report): readonly string[] {
   const report = end?.report ?? null
   if (report === null) return [`It did not end:\n${end?.log ?? ''}`]
+  totals.retried += (report.runs[0]?.kinds ?? []).filter((kind) => kind === 'run_failed').length
   const calls = report.runs.flatMap((run) => run.calls)
   totals.unknown += calls.filter(({ errorType }) => errorType === 'UnknownOutcome').length
   return problemsOf({ report, effects: new Counter(counterPath).read(), reference })
 }
 
-/** A process is killed, or told to close. */
-function signalOf(): 'SIGKILL' | 'SIGTERM' {
-  return WAYS.includes('close') && random() < 0.4 ? 'SIGTERM' : 'SIGKILL'
+/** The signal for a process that ends at a random moment. */
+function signalNow(): Signal {
+  if (!missing('SIGTERM')) return 'SIGKILL'
+  return !missing('SIGKILL') || random() < 0.5 ? 'SIGTERM' : 'SIGKILL'
 }
 
 /** At one of the next appends, or (null) at a random moment. */
 function laterKill(): Kill | null {
-  return random() < 0.3 ? null : { at: between(random, 1, 12), when: oneOf(random, WAYS) }
+  const when = oneOf(random, ways())
+  return random() < 0.3 || when === undefined ? null : { at: between(random, 1, 12), when }
+}
+
+/** Before the kill, so that most kills come while the run is being retried. */
+function stopBefore(kill: Kill | null | undefined): Stop {
+  return { at: between(random, 1, kill?.at ?? 12), how: oneOf(random, ['cancel', 'fail']) }
 }
 
 /** One process, until it has ended or was killed: by itself, or `afterMs` after it was ready. */
@@ -151,14 +193,15 @@ function inProcess(part: Omit<Job, 'store' | 'place'>, afterMs?: number): Promis
       out += text
       if (afterMs === undefined || !out.includes('"ready"')) return
       clearTimeout(timer)
-      timer = setTimeout(() => worker.kill(signalOf()), afterMs)
+      timer = setTimeout(() => worker.kill(signalNow()), afterMs)
     })
     worker.stderr?.setEncoding('utf8').on('data', (text: string) => (log += text))
     worker.on('close', (code, signal) => {
       clearTimeout(timer)
       const lastLine = out.trim().split('\n').at(-1) ?? ''
       const report = code === 0 ? (JSON.parse(lastLine) as Report) : null
-      resolve({ killed: signal === 'SIGKILL' || code === CLOSED, report, log: `${log}(${signal ?? String(code)})` })
+      const by = signal === 'SIGKILL' ? signal : code === CLOSED ? 'SIGTERM' : null
+      resolve({ by, report, log: `${log}(${signal ?? String(code)})` })
     })
   })
 }

@@ -3,29 +3,36 @@
 import { writeSync } from 'node:fs'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { Harness, HarnessError } from 'thinharness'
-import type { Answer, HarnessResult, JsonValue, PendingItem } from 'thinharness'
+import type { Answer, HarnessErrorCode, HarnessResult, JsonValue, PendingItem, RunStatus } from 'thinharness'
 import { ScriptedModel } from 'thinharness/testing'
 import type { Reply, ScriptMessage } from 'thinharness/testing'
 import { z } from 'zod'
 import { openStore } from '../store.js'
+import { watchAppends } from './appends.js'
 import { Counter } from './counter.js'
 import { completeOnEngine } from './engine.js'
-import { killAtAppend } from './kill.js'
 import { CLOSED } from './report.js'
 import type { CallReport, Job, Outcome, Report, RunReport } from './report.js'
 import { scenarioOf } from './scenario.js'
 import type { ScenarioTurn } from './scenario.js'
 import { toolsOf } from './tools.js'
 
-const { store: storeName, place, runId, seed, kill, counterPath } = JSON.parse(process.argv[2] ?? '') as Job
+const job = JSON.parse(process.argv[2] ?? '') as Job
+const { store: storeName, place, runId, seed, counterPath } = job
 
 const OUTPUT = z.object({ answer: z.string() })
 type Result = HarnessResult<z.infer<typeof OUTPUT>>
 
+/** Codes of a stopped run. The last two: it was cancelled while it waited for answers, or while they were given. */
+const STOPPED: readonly HarnessErrorCode[] = ['cancelled', 'provider_error', 'invalid_state', 'run_owned']
+
 const agents = scenarioOf(seed)
 const counter = new Counter(counterPath)
 const log = await openStore(storeName, place, 'crash')
-const appends = killAtAppend(log, kill)
+const appends = watchAppends(log, job, stopRun)
+/** Settles when the run was stopped in this process; null if it is not to be stopped. */
+let stopping: Promise<unknown> | null = null
+let isFailing = false
 const harness = new Harness({
   model: scriptedAgents(),
   builtinTools: [],
@@ -39,7 +46,7 @@ print({ ready: true })
 let isClosing = false
 process.once('SIGTERM', () => {
   isClosing = true
-  void harness.close({ timeoutMs: 1000 }).then(() => process.exit(CLOSED))
+  void harness.close().then(() => process.exit(CLOSED))
 })
 const result = await (storeName === 'dbos'
   ? completeOnEngine({ harness, log, url: place, runId, answersTo })
@@ -66,6 +73,7 @@ function scriptedAgents(): ScriptedModel {
   return new ScriptedModel().always(async ({ messages }) => {
     await sleep(Math.random() < 0.5 ? 0 : 2)
     const prompt = messages.find((message) => message.role === 'user')?.content
+    if (prompt === 'top' && isFailing) fail()
     return replyOf(agents[String(prompt)] ?? [], messages)
   })
 }
@@ -81,7 +89,28 @@ function replyOf(turns: readonly ScenarioTurn[], messages: readonly ScriptMessag
   return answers.find((answer) => !replies.some(({ text }) => text === answer)) ?? answers.at(-1) ?? ''
 }
 
+/** The run fails at its next request, or is cancelled. */
+function stopRun(): void {
+  isFailing = job.stop?.how === 'fail'
+  stopping = isFailing ? Promise.resolve() : harness.cancel(runId).catch(() => undefined)
+}
+
+function fail(): never {
+  isFailing = false
+  throw new HarnessError('provider_error', 'The provider is down.')
+}
+
+/** Completes the run; one that failed or was cancelled is retried once in this process. */
 async function complete(): Promise<Result> {
+  return untilCompleted().catch(async (error: unknown) => {
+    const hasStopped = error instanceof HarnessError && STOPPED.includes(error.code)
+    if (stopping === null || !hasStopped) throw error
+    await stopping
+    return untilCompleted()
+  })
+}
+
+async function untilCompleted(): Promise<Result> {
   let reached = await begin()
   while (reached.status === 'paused') {
     reached = await harness.resume(reached.resumeState, answersTo(reached.pending))
@@ -93,7 +122,7 @@ async function complete(): Promise<Result> {
 async function begin(): Promise<Result> {
   for (let attempt = 1; ; attempt++) {
     try {
-      return await ((await isKnown()) ? harness.recover(runId) : harness.run('top', { runId }))
+      return await continued()
     } catch (error) {
       // The claim of a process that was killed while it claimed the run is valid for 5 s.
       const isClaimed = error instanceof HarnessError && ['run_owned', 'run_exists'].includes(error.code)
@@ -103,13 +132,19 @@ async function begin(): Promise<Result> {
   }
 }
 
-/** False for a log whose first record is incomplete: its run has not begun. */
-async function isKnown(): Promise<boolean> {
+async function continued(): Promise<Result> {
+  const status = await statusOfRun()
+  if (status === null) return harness.run('top', { runId })
+  return status === 'failed' || status === 'cancelled' ? harness.retry(runId) : harness.recover(runId)
+}
+
+/** Null for a log whose first record is incomplete: its run has not begun. */
+async function statusOfRun(): Promise<RunStatus | null> {
   try {
-    return (await log.inspect({ kind: 'run', id: runId })) !== null
+    return (await log.inspect({ kind: 'run', id: runId }))?.status ?? null
   } catch (error) {
     const isEmpty = error instanceof HarnessError && error.message.includes('none of its events was stored')
-    if (isEmpty && error.code === 'invalid_log') return false
+    if (isEmpty && error.code === 'invalid_log') return null
     throw error
   }
 }
@@ -158,11 +193,12 @@ async function runReport(id: string): Promise<RunReport> {
   const reported: { runId: string; ok: boolean }[] = []
   let reportRequests = 0
   let seq = 0
-  let end: string | null = null
+  const kinds: string[] = []
   for await (const event of log.read({ kind: 'run', id })) {
     if (event.seq !== seq + 1) throw new Error(`Run ${id} has event ${event.seq} after event ${seq}.`)
     seq = event.seq
-    end = event.kind
+    const isPause = event.kind === 'run_completed' && event.pending.length > 0
+    kinds.push(isPause ? 'pause' : event.kind)
     if (event.kind === 'model_request_started' && event.requestKind === 'background_report') reportRequests += 1
     if (event.kind === 'background_reported') reported.push({ runId: event.childRunId, ok: event.ok })
     if (event.kind === 'tool_call_completed') {
@@ -171,7 +207,7 @@ async function runReport(id: string): Promise<RunReport> {
       background.push(...(event.background ?? []).map(({ childRunId }) => childRunId))
     }
   }
-  return { runId: id, end, calls, background, reported, reportRequests }
+  return { runId: id, kinds, calls, background, reported, reportRequests }
 }
 
 function print(line: Report | { readonly ready: true }): void {
