@@ -12,7 +12,7 @@ interface Checked {
 /** The problems of a run that was killed and recovered. */
 export function problemsOf({ report, effects, reference }: Checked): readonly string[] {
   const { runs, outcome, recovered } = report
-  const stopped = runs[0] !== undefined && timesStopped(runs[0]) > 0
+  const stopped = runs.some(wasStopped)
   const problems = [...problemsOfEffects(runs, effects), ...problemsOfLogs(runs), ...problemsOfReports(runs, stopped)]
   if (JSON.stringify(outcome) !== JSON.stringify(recovered))
     problems.push('The result in the log differs from the result of the run.')
@@ -22,6 +22,16 @@ export function problemsOf({ report, effects, reference }: Checked): readonly st
 /** How often a run failed or was cancelled; it was retried each time. */
 function timesStopped({ kinds }: RunReport): number {
   return kinds.filter((kind) => kind === 'run_failed').length
+}
+
+/** The run, or one of its calls, was stopped; the process may have been killed before the run at the top had ended. */
+function wasStopped(run: RunReport): boolean {
+  return timesStopped(run) > 0 || run.calls.some(({ errorType }) => errorType === CANCELLED)
+}
+
+/** A child run that was stopped, and whose call was not made again. */
+function endedInFailure({ kinds }: RunReport): boolean {
+  return kinds.at(-1) === 'run_failed'
 }
 
 const UNKNOWN = 'UnknownOutcome'
@@ -41,15 +51,20 @@ const NOT_DONE = new Set([UNKNOWN, 'ApprovalRejected', CANCELLED])
 function problemsOfEffects(runs: readonly RunReport[], effects: readonly Effect[]): string[] {
   const problems: string[] = []
   const counts = new Map<string, number>()
-  for (const { key } of effects) counts.set(key, (counts.get(key) ?? 0) + 1)
+  for (const { key, toolName } of effects) {
+    const count = (counts.get(key) ?? 0) + 1
+    counts.set(key, count)
+    if (count === 2 && ONCE.has(toolName)) problems.push(`${key} (${toolName}) was done twice.`)
+  }
+  const open = new Set(runs.filter(endedInFailure).flatMap(({ started }) => started))
   const calls = runs.flatMap((run) => run.calls)
   const byKey = new Map(calls.map((call) => [call.key, call]))
   if (byKey.size < calls.length) problems.push('A call was completed twice.')
-  for (const [key, count] of counts) {
+  for (const key of counts.keys()) {
     const call = byKey.get(key)
-    if (call === undefined) problems.push(`${key} was done, and no log knows the call.`)
-    else if (count > 1 && ONCE.has(call.toolName)) problems.push(`${key} (${call.toolName}) was done ${count} times.`)
-    else if (!call.ok && ![UNKNOWN, CANCELLED].includes(call.errorType ?? ''))
+    // A run that is cancelled after its process was killed keeps its open calls.
+    if (call === undefined && !open.has(key)) problems.push(`${key} was done, and no log knows the call.`)
+    if (call !== undefined && !call.ok && ![UNKNOWN, CANCELLED].includes(call.errorType ?? ''))
       problems.push(`${key} (${call.toolName}) was done, and its result is ${String(call.errorType)}.`)
   }
   for (const { key, toolName, ok, errorType } of calls) {
@@ -70,7 +85,7 @@ function problemsOfLogs([top, ...below]: readonly RunReport[]): readonly string[
     const goesOn = kinds.some((kind, index) => ENDS.has(kind) && (kinds[index + 1] ?? 'run_started') !== 'run_started')
     return ends > 1 || goesOn ? [`The log of ${runId} continues after its end.`] : []
   })
-  const allowed = timesStopped(top) > 0 ? ENDS : COMPLETED
+  const allowed = [top, ...below].some(wasStopped) ? ENDS : COMPLETED
   const unfinished = [
     ...(COMPLETED.has(top.kinds.at(-1) ?? '') ? [] : [top]),
     ...below.filter(({ kinds }) => !allowed.has(kinds.at(-1) ?? '')),
@@ -81,10 +96,14 @@ function problemsOfLogs([top, ...below]: readonly RunReport[]): readonly string[
   ]
 }
 
-/** Each run in the background has reported once; without a failure, unless the run at the top was stopped. */
+/** Each run in the background has reported once, or at most once to a run that was stopped for good; without a failure, unless the run at the top was stopped. */
 function problemsOfReports(runs: readonly RunReport[], stopped: boolean): readonly string[] {
-  return runs.flatMap(({ runId, background, reported }) => {
-    const expected = JSON.stringify(background.toSorted())
+  return runs.flatMap((run) => {
+    const { runId, background, reported } = run
+    const due = endedInFailure(run)
+      ? background.filter((id) => reported.some((report) => report.runId === id))
+      : background
+    const expected = JSON.stringify(due.toSorted())
     const found = JSON.stringify(reported.map((report) => report.runId).toSorted())
     if (expected !== found) return [`${runId} started ${expected} in the background, and ${found} reported to it.`]
     const failed = reported.filter(({ ok }) => !ok && !stopped)

@@ -57,6 +57,8 @@ export interface RunReport {
   /** The kinds of its events, in their order; `pause` for a `run_completed` with pending items. */
   readonly kinds: readonly string[]
   readonly calls: readonly CallReport[]
+  /** Idempotency keys of the calls that have started. */
+  readonly started: readonly string[]
   /** Ids of the runs that it started in the background. */
   readonly background: readonly string[]
   readonly reported: readonly { readonly runId: string; readonly ok: boolean }[]

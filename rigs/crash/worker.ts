@@ -189,6 +189,7 @@ async function runsBelow(topId: string): Promise<readonly RunReport[]> {
 
 async function runReport(id: string): Promise<RunReport> {
   const calls: CallReport[] = []
+  const started: string[] = []
   const background: string[] = []
   const reported: { runId: string; ok: boolean }[] = []
   let reportRequests = 0
@@ -201,13 +202,14 @@ async function runReport(id: string): Promise<RunReport> {
     kinds.push(isPause ? 'pause' : event.kind)
     if (event.kind === 'model_request_started' && event.requestKind === 'background_report') reportRequests += 1
     if (event.kind === 'background_reported') reported.push({ runId: event.childRunId, ok: event.ok })
+    if (event.kind === 'tool_call_started') started.push(`${id}:${event.callId}`)
     if (event.kind === 'tool_call_completed') {
       const { callId, toolName, ok, errorType } = event
       calls.push({ key: `${id}:${callId}`, toolName, ok, errorType })
       background.push(...(event.background ?? []).map(({ childRunId }) => childRunId))
     }
   }
-  return { runId: id, kinds, calls, background, reported, reportRequests }
+  return { runId: id, kinds, calls, started, background, reported, reportRequests }
 }
 
 function print(line: Report | { readonly ready: true }): void {

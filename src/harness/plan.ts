@@ -36,6 +36,7 @@ interface Means {
   readonly config: Config<unknown>
   readonly parts: Parts
   readonly startChild: StartChild
+  readonly endChild: RunPlan['endChild']
 }
 
 /** The plan of a run at the top. */
@@ -154,15 +155,16 @@ function childOffers(
 
 /** The same for every run of a harness. */
 function basePlan(
-  { config, parts, startChild }: Means,
+  { config, parts, startChild, endChild }: Means,
   { opening, model }: Pick<PlannedRun, 'opening' | 'model'>,
-): Pick<RunPlan, 'opening' | 'prices' | 'marksFor' | 'loadModel' | 'startChild'> {
+): Pick<RunPlan, 'opening' | 'prices' | 'marksFor' | 'loadModel' | 'startChild' | 'endChild'> {
   return {
     opening,
     prices: config.prices,
     marksFor: marksOf,
     loadModel: () => parts.model(model),
     startChild,
+    endChild,
   }
 }
 

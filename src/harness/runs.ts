@@ -16,7 +16,7 @@ import type { GoOnOpening, Opening, RunPlan } from '../run/core/plan.js'
 import { RunContext } from '../run/core/context.js'
 import type { RunSurroundings } from '../run/core/context.js'
 import type { ForkEffects } from '../run/replay/fork.js'
-import { cancelChildren, cancelStored } from '../run/resume/cancel.js'
+import { cancelChildren, cancelStored, endRun } from '../run/resume/cancel.js'
 import type { CancelMeans } from '../run/resume/cancel.js'
 import { SeamSet } from '../run/extension/seam-set.js'
 import { inline } from '../run/resume/history.js'
@@ -129,18 +129,26 @@ export class Launcher<Output> {
     return cancelChildren(this.#cancelMeans(log), runId)
   }
 
-  #cancelMeans(log: RunLog): CancelMeans {
-    const given = { metadata: {}, log, clock: this.#clock, seams: NO_SEAMS, configPolicy: 'any' } as const
+  /** `readers`: those of the events. Default: none. */
+  #cancelMeans(log: RunLog, readers?: Pick<RunSurroundings, 'queue' | 'seams'>): CancelMeans {
+    const given = { metadata: {}, log, clock: this.#clock, configPolicy: 'any' } as const
     const contextOf: CancelMeans['contextOf'] = (run) => {
-      const own = { queue: this.#runs.unreadQueue(), abort: new RunAbort(undefined) }
+      const { queue, seams } = readers ?? { queue: this.#runs.unreadQueue(), seams: NO_SEAMS }
+      const own = { queue, seams, abort: new RunAbort(undefined) }
       return new RunContext({ ...given, ...own, ...run, signingKey: this.#config.signingKey })
     }
     return { log, contextOf }
   }
 
   #means(tools: readonly ToolSpec[]): Parameters<typeof planOf>[0] {
-    const { startChild } = this
-    return { config: this.#config, parts: this.#parts, tools, startChild }
+    const { startChild, endChild } = this
+    return { config: this.#config, parts: this.#parts, tools, startChild, endChild }
+  }
+
+  /** Ends a child run that nobody will continue, and the runs below it, for the readers of its parent too. */
+  readonly endChild: RunPlan['endChild'] = (parent, runId) => {
+    const { log, childQueue: queue, childSeams: seams } = parent
+    return parent.fromLog(endRun(this.#cancelMeans(log, { queue, seams }), runId))
   }
 
   /** A child run: continued if the log or the call's state has it, else begun. */

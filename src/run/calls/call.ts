@@ -161,6 +161,7 @@ async function run({ context, enter }: Calls, admission: Admission, spawned: Spa
   if (spawned.runs?.isLeft === true) return null
   if (stopped === null && spawned.runs?.isWaiting === true) return WAITS_FOR_CHILDREN
   if (stopped === null && value?.kind === 'suspended') return value
+  await spawned.runs?.endOpen()
   const hasOutcome = value !== undefined && value.kind !== 'suspended'
   if (!hasOutcome || (stopped !== null && value.kind !== 'succeeded'))
     return stopped === 'timed_out' ? timedOut(spec.name, spec.timeoutMs ?? 0) : CANCELLED

@@ -26,6 +26,7 @@ interface Child {
 interface ChildEnd {
   readonly usage: RunUsage
   readonly pending: readonly PendingItem[]
+  readonly isCompleted: boolean
   /** Null for a run that never began. */
   readonly state: () => ResumeState | null
 }
@@ -165,6 +166,13 @@ export class CallChildren {
     await this.settled()
   }
 
+  /** The call has an outcome: nobody will continue its runs, nor those below them. */
+  async endOpen(): Promise<void> {
+    if (this.isLeft || this.#context.abort.isLeft) return
+    for (const { runId, end } of this.#children.values())
+      if (end?.isCompleted !== true) await this.#frozen.endChild(this.#context, runId)
+  }
+
   /** Some child was left: its outcome is not known here. */
   get isLeft(): boolean {
     return [...this.#children.values()].some(({ started }) => started.abort.isLeft)
@@ -199,12 +207,13 @@ export class CallChildren {
     try {
       const result = await child.started.outcome
       const pending = itemsWithin(result.pending, prefix, this.#context.runId)
-      child.end = { usage: result.usage, pending, state: () => result.resumeState }
+      const isCompleted = pending.length === 0
+      child.end = { usage: result.usage, pending, isCompleted, state: () => result.resumeState }
       if (pending.length > 0) throw new ChildPaused()
       return result
     } catch (error) {
       const run = error instanceof HarnessError ? error.run : undefined
-      child.end ??= { usage: run?.usage ?? NO_USAGE, pending: [], state: () => run?.resumeState ?? null }
+      child.end ??= { usage: run?.usage ?? NO_USAGE, pending: [], isCompleted: false, state: () => run?.resumeState ?? null }
       throw error
     }
   }

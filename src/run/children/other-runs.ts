@@ -147,6 +147,8 @@ export class OtherRuns {
 
   async #report(run: BackgroundRun, { outcome, usage }: { outcome: ToolOutcome; usage: RunUsage }): Promise<void> {
     const { callId, toolName, childRunId, agent, task } = run
+    // Once it is reported, nobody will continue it, nor the runs below it.
+    if (outcome.kind !== 'succeeded') await this.#frozen.endChild(this.#context, childRunId)
     const spec = this.#frozen.tools.get(toolName)
     const { ok, content } = envelopeOf(await bound(this.#frozen, { spec, outcome, source: () => 'agent' }))
     const errorType = outcome.kind === 'failed' ? outcome.errorType : null

@@ -23,5 +23,8 @@ export interface ChildStart {
 /** Does work when its time has come. Rejects, without having done it, when `signal` is aborted before. */
 export type Within = <T>(signal: AbortSignal, work: () => Promise<T>) => Promise<T>
 
+/** Ends a run under a call of `parent`, and the runs below it, in their logs, unless they have ended. */
+export type EndChild = (parent: RunContext, runId: string) => Promise<void>
+
 /** Starts a run under a call of `parent`. */
 export type StartChild = (parent: RunContext, callId: string, start: ChildStart) => StartedChild

@@ -3,7 +3,7 @@ import type { Price } from '../../money/price.js'
 import type { Spending } from '../../money/spending.js'
 import type { OutputFormat } from '../../output/format.js'
 import type { SandboxMode, ToolSpec } from '../../tools/spec.js'
-import type { StartChild } from './child-run.js'
+import type { EndChild, StartChild } from './child-run.js'
 import type { ConfigDigest } from '../machine/config-digest.js'
 import type { JsonValue } from '../../util/json.js'
 import type { InputPort } from '../stream/input.js'
@@ -45,6 +45,7 @@ export interface Frozen {
   /** The configuration of the run, compared when the run continues elsewhere. */
   readonly config: ConfigDigest
   readonly startChild: StartChild
+  readonly endChild: EndChild
   /**
    * Asks the servers for changes of their tools; after a change, `tools`, `constants` and `config` are new from there
    * on. Null for a run without servers.

@@ -20,6 +20,7 @@ export async function freeze(
     policies: [...policies, ...context.seams.policies],
     marks: plan.marksFor(rules),
     refresh: refreshOffer === null ? null : refresh,
+    endChild: plan.endChild,
     startChild: (parent, callId, start) => plan.startChild(parent, frozen, { callId, start }),
   }
   return frozen

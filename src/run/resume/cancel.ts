@@ -26,6 +26,15 @@ export async function cancelChildren(means: CancelMeans, runId: string): Promise
   if (found !== null) await endChildren(means, found.state)
 }
 
+/** Ends a child run that is paused or was interrupted, and the runs below it. Nothing happens if the log does not have it. */
+export async function endRun(means: CancelMeans, runId: string): Promise<void> {
+  const state = (await loadRun(means.log, runId))?.state
+  if (state === undefined) return
+  if (state.phase.at !== 'ended') await end(means, runId, state.parent)
+  // A completed run has waited for the runs below it, or has ended them.
+  else if (state.phase.error !== undefined) await endChildren(means, state)
+}
+
 async function end(means: CancelMeans, runId: string, parent: RunParent | null): Promise<boolean> {
   const context = means.contextOf({ runId, parent })
   try {
@@ -48,10 +57,7 @@ async function end(means: CancelMeans, runId: string, parent: RunParent | null):
 }
 
 async function endChildren(means: CancelMeans, state: RunState): Promise<void> {
-  for (const childRunId of await childrenOf(means.log, state)) {
-    const child = (await loadRun(means.log, childRunId))?.state
-    if (child !== undefined && child.phase.at !== 'ended') await end(means, childRunId, child.parent)
-  }
+  for (const childRunId of await childrenOf(means.log, state)) await endRun(means, childRunId)
 }
 
 /** The child runs that the state names, and those that the log lists. */
@@ -63,7 +69,9 @@ async function childrenOf(log: RunLog, state: RunState): Promise<ReadonlySet<str
   const found = new Set([...named, ...otherRunIds(state)])
   const { list } = log as Partial<LogStore>
   if (list === undefined) return found
-  const open = list.call(log, { parentRunId: runId, status: ['paused', 'interrupted', 'running'] })
-  for await (const summary of open) if ('runId' in summary) found.add(summary.runId)
+  const below = list.call(log, { parentRunId: runId, status: NOT_COMPLETED })
+  for await (const summary of below) if ('runId' in summary) found.add(summary.runId)
   return found
 }
+
+const NOT_COMPLETED = ['paused', 'interrupted', 'running', 'failed', 'cancelled'] as const

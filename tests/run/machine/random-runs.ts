@@ -312,6 +312,7 @@ function planOf(
     startChild: () => {
       throw new Error('No run is started here.')
     },
+    endChild: () => Promise.resolve(),
   }
 }
 
