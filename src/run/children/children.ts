@@ -213,7 +213,12 @@ export class CallChildren {
       return result
     } catch (error) {
       const run = error instanceof HarnessError ? error.run : undefined
-      child.end ??= { usage: run?.usage ?? NO_USAGE, pending: [], isCompleted: false, state: () => run?.resumeState ?? null }
+      child.end ??= {
+        usage: run?.usage ?? NO_USAGE,
+        pending: [],
+        isCompleted: false,
+        state: () => run?.resumeState ?? null,
+      }
       throw error
     }
   }
