@@ -1,5 +1,7 @@
 export { Sessions, Threads } from './sessions.js'
-export type { CreateOptions, InboxItem, ListThreadsOptions, ThreadItem } from './sessions.js'
+export type { CreateOptions, ListThreadsOptions, ThreadItem } from './sessions.js'
+export type { GivenAnswer, InboxItem, InboxOptions } from './people/inbox.js'
+export type { ExpiredItem, ExpireOptions, ItemAnswer } from './people/expiry.js'
 export type { SessionLimits, SessionsOptions } from './options.js'
 export { Chat } from './chat.js'
 export { ChatQueue } from './chat-queue.js'

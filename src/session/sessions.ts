@@ -1,9 +1,13 @@
-import type { AssistantEntry, LogStore, LogSummaries, PendingItem, ToolEntry, TranscriptEntry } from '../index.js'
+import type { AssistantEntry, LogStore, LogSummaries, ToolEntry, TranscriptEntry } from '../index.js'
 import { jsonOf } from './actions.js'
 import { Chat } from './chat.js'
 import { Conversation } from './conversation.js'
 import { SessionError } from './errors.js'
 import { forkPoint, PROMPT } from './fork-point.js'
+import { expireItems } from './people/expiry.js'
+import type { ExpiredItem, ExpireOptions } from './people/expiry.js'
+import { inboxItems } from './people/inbox.js'
+import type { InboxItem, InboxOptions } from './people/inbox.js'
 import type { Modes } from './options.js'
 import { newId } from './play-run.js'
 import type { ChatRun } from './thread/reduce-chat.js'
@@ -34,6 +38,8 @@ export interface ListThreadsOptions {
 export interface ThreadItem {
   readonly threadId: string
   readonly title: string
+  /** The start of the first message; empty before it. */
+  readonly firstMessage: string
   readonly tags: readonly string[]
   readonly resourceId: string | null
   /** ISO 8601 in UTC. */
@@ -43,15 +49,6 @@ export interface ThreadItem {
   readonly phase: 'idle' | 'running' | 'waiting' | 'interrupted'
   /** Its place in the list. */
   readonly cursor: string
-}
-
-/** Something that waits for a person. */
-export interface InboxItem {
-  readonly threadId: string
-  readonly title: string
-  readonly resourceId: string | null
-  readonly runId: string
-  readonly item: PendingItem
 }
 
 /** The threads of one owner, or of all. Every id is checked against the owner. */
@@ -164,18 +161,17 @@ export class Threads<M extends Modes = Modes> {
     await this.#config.log.prune({ only: [{ kind: 'thread', id: threadId }, ...runs] })
   }
 
-  /** Everything that waits for a person, across all threads. */
-  async *inbox(): AsyncGenerator<InboxItem, void, undefined> {
-    const { log } = this.#config
-    const resourceId = this.#resourceId ?? undefined
-    for await (const { runId, metadata, pending } of log.list({ status: 'paused', parentRunId: null, resourceId })) {
-      const threadId = metadata['conversation_id']
-      if (typeof threadId !== 'string') continue
-      const summary = await log.inspect({ kind: 'thread', id: threadId })
-      if (summary === null) continue
-      const { title, resourceId: owner } = await this.#itemOf(summary)
-      for (const item of pending) yield { threadId, title, resourceId: owner, runId, item }
-    }
+  /** Everything that waits for people, across all threads; with `answered`, what they answered. Claims nothing. */
+  inbox(options?: InboxOptions): AsyncGenerator<InboxItem, void, undefined> {
+    return inboxItems(this.#config.log, this.#resourceId, options)
+  }
+
+  /**
+   * Answers the items that have waited for too long, with `by: 'expiry'`; for a timer of the host. Resolves when the answers are
+   * stored; the runs then continue. Claims only threads in which it answers.
+   */
+  expire(options: ExpireOptions): Promise<readonly ExpiredItem[]> {
+    return expireItems(this.inbox(), options, (threadId) => this.#existing(threadId))
   }
 
   async #begin(threadId: string, opened: NewThreadEvent): Promise<void> {
@@ -227,10 +223,11 @@ export class Threads<M extends Modes = Modes> {
   }
 
   async #itemOf({ threadId, createdAt, updatedAt, digest }: LogSummaries['thread']): Promise<ThreadItem> {
-    const { title, tags, resourceId, runId } = digest ?? {}
+    const { title, firstMessage, tags, resourceId, runId } = digest ?? {}
     return {
       ...{ threadId, createdAt, updatedAt },
       title: typeof title === 'string' ? title : '',
+      firstMessage: typeof firstMessage === 'string' ? firstMessage : '',
       tags: Array.isArray(tags) ? tags.map(String) : [],
       resourceId: typeof resourceId === 'string' ? resourceId : null,
       phase: await this.#phaseOf(runId),

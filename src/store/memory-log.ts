@@ -1,6 +1,6 @@
 import { summaryOf } from '../run/log/digest.js'
 import type { LogSummaries, RunSummary, ThreadSummary } from '../run/log/digest.js'
-import { comparePlaces, isListed, listQuery, placeOf } from '../run/log/listing.js'
+import { comparePlaces, isListed, isRuledOut, listQuery, placeOf } from '../run/log/listing.js'
 import type { ListOptions, PruneOptions } from '../run/log/listing.js'
 import { checkClaim, checkPost, ownedByAnother } from '../run/log/log.js'
 import type { AppendOptions, LogEvent, LogStore } from '../run/log/log.js'
@@ -119,7 +119,7 @@ class MemoryLog implements LogStore {
     const query = listQuery(options)
     const found: LogSummaries[LogKind][] = []
     for (const kept of [...this.#logs[query.kind].values()]) {
-      if (!mayHaveParent(kept, query.parentRunId)) continue
+      if (!mayHaveParent(kept, query.parentRunId) || isRuledOut(query, kept.events.at(-1) ?? null)) continue
       const summary = await this.#summaryOf(kept)
       if (summary !== null && isListed(query, summary)) found.push(summary)
     }

@@ -2,7 +2,7 @@ import { fstatSync, readFileSync, rmSync, statSync, unlinkSync, writeFileSync } 
 import { join } from 'node:path'
 import { summaryOf } from '../run/log/digest.js'
 import type { LogSummaries, ThreadSummary } from '../run/log/digest.js'
-import { comparePlaces, isListed, listQuery, placeOf } from '../run/log/listing.js'
+import { comparePlaces, isListed, isRuledOut, listQuery, placeOf } from '../run/log/listing.js'
 import type { ListOptions, ListQuery, Place, PruneOptions } from '../run/log/listing.js'
 import { checkClaim, checkPost, ownedByAnother, storeFailure } from '../run/log/log.js'
 import { checkRef, keyOf, nameOf, runRef } from '../run/log/ref.js'
@@ -24,7 +24,7 @@ import { exportRun, foldRun, unlessDamaged } from './fold-run.js'
 import { Followers } from './followers.js'
 import { freeDescriptor, lacksDescriptor, LogFile, withDescriptor } from './log-file.js'
 import type { Writer } from './log-file.js'
-import { LogTail, readEvents, readFirst } from './read-file.js'
+import { LogTail, readEvents, readFirst, readLast } from './read-file.js'
 import { TakenPosts } from './taken-posts.js'
 
 /** When events are written to the disk; see `FileLogOptions`. */
@@ -262,22 +262,26 @@ export class OpenFileLog implements LogStore {
   }
 
   async #threadSummary(ref: LogRef, owner: string | null): Promise<ThreadSummary | null> {
-    let first: LogEvent | undefined
-    let last: LogEvent | undefined
-    for await (const event of this.read<LogEvent>(ref)) {
-      first ??= event
-      last = event
-    }
+    const { log, digest: path } = this.#pathsOf(ref)
+    if (!isThere(log)) return null
+    const first = await readFirst<LogEvent>(log, ref)
+    let last = await readLast(log)
+    let digest = last === undefined ? null : digestIn(path, last.seq)
+    if (digest === null) for await (last of this.read<LogEvent>(ref));
     if (first === undefined || last === undefined) return null
-    const digest = digestIn(this.#pathsOf(ref).digest, last.seq)
+    digest ??= digestIn(path, last.seq)
     return { threadId: ref.id, createdAt: first.at, updatedAt: last.at, lastSeq: last.seq, owner, digest }
   }
 
-  async *#runs({ before, parentRunId }: ListQuery): AsyncGenerator<LogSummaries['run']> {
+  async *#runs(query: ListQuery): AsyncGenerator<LogSummaries['run']> {
+    const { before, parentRunId, statuses } = query
     for (const place of (await this.#places('run')).sort(comparePlaces)) {
       if (before !== null && comparePlaces(before, place) >= 0) continue
       if (parentRunId !== undefined && place.parentRunId !== parentRunId) continue
-      const summary = await unlessDamaged(this.inspect(runRef(place.id)))
+      const ref = runRef(place.id)
+      const last = statuses === undefined ? undefined : await unlessDamaged(readLast(this.#pathsOf(ref).log))
+      if (last !== undefined && isRuledOut(query, last)) continue
+      const summary = await unlessDamaged(this.inspect(ref))
       if (summary !== null) yield summary
     }
   }

@@ -7,6 +7,9 @@ import type { LogRef } from '../run/log/ref.js'
 import { isObject, parseJson } from '../util/json.js'
 import { withDescriptor } from './log-file.js'
 
+/** The part of a log file that is read first to find its last event, in bytes. */
+const LAST_BYTES = 16 * 1024
+
 /**
  * The events in a log file that are numbered above `after`. A torn last line is no event. Throws `invalid_log` with the
  * number and the byte of a record that is damaged, or that does not follow the one before.
@@ -53,6 +56,25 @@ export async function readFirst<Event extends LogEvent>(path: string, ref: LogRe
       const { bytesRead, buffer } = await file.read({ buffer: Buffer.alloc(4096) })
       if (bytesRead === 0) return lines.last()
       for (const event of lines.in(buffer.subarray(0, bytesRead))) return event
+    }
+  } finally {
+    await file.close()
+  }
+}
+
+/** The last event in a log file, read from its end; none if it has none there that can be read. */
+export async function readLast(path: string): Promise<LogEvent | undefined> {
+  const file = await withDescriptor(() => open(path))
+  try {
+    const { size } = await file.stat()
+    for (let length = Math.min(size, LAST_BYTES); ; length = Math.min(size, length * 8)) {
+      const { bytesRead, buffer } = await file.read(Buffer.alloc(length), 0, length, size - length)
+      const lines = buffer.subarray(0, bytesRead)
+      const end = lines.lastIndexOf(10)
+      const start = end <= 0 ? -1 : lines.lastIndexOf(10, end - 1)
+      const unended = end === -1 ? undefined : eventIn(lines.subarray(end + 1))
+      if (unended !== undefined) return unended
+      if (start >= 0 || length === size) return end === -1 ? eventIn(lines) : eventIn(lines.subarray(start + 1, end))
     }
   } finally {
     await file.close()

@@ -1,6 +1,7 @@
 import { HarnessError } from '../../contracts/errors.js'
 import { unknownKey } from '../../util/suggest.js'
 import type { LogSummaries, RunStatus, RunSummary, ThreadSummary } from './digest.js'
+import type { LogEvent } from './log.js'
 import type { LogKind, LogRef } from './ref.js'
 
 export interface ListOptions<Kind extends LogKind = LogKind> {
@@ -88,6 +89,16 @@ export function isListed(query: ListQuery, summary: LogSummaries[LogKind]): bool
     (statuses === undefined || statuses.includes(summary.status)) &&
     (parentRunId === undefined || (summary.parent?.runId ?? null) === parentRunId)
   )
+}
+
+/** True if the last event of a run shows that it has none of the statuses: the run need not be read. */
+export function isRuledOut({ statuses }: ListQuery, last: LogEvent | null): boolean {
+  if (statuses === undefined || last === null) return false
+  const hasOneOf = (...wanted: readonly RunStatus[]): boolean => wanted.some((status) => statuses.includes(status))
+  if (last.kind !== 'run_completed' && last.kind !== 'run_failed') return !hasOneOf('running', 'interrupted')
+  const pending = 'pending' in last ? last.pending : []
+  if (Array.isArray(pending) && pending.length === 0) return !hasOneOf('completed', 'failed', 'cancelled')
+  return !hasOneOf('paused')
 }
 
 function resourceIdOf(summary: LogSummaries[LogKind]): unknown {
