@@ -1,7 +1,6 @@
 import { HarnessError } from '../../contracts/errors.js'
 import { unknownKey } from '../../util/suggest.js'
 import type { LogSummaries, RunStatus, RunSummary, ThreadSummary } from './digest.js'
-import type { LogEvent } from './log.js'
 import type { LogKind, LogRef } from './ref.js'
 
 export interface ListOptions<Kind extends LogKind = LogKind> {
@@ -91,12 +90,18 @@ export function isListed(query: ListQuery, summary: LogSummaries[LogKind]): bool
   )
 }
 
+/** The last event of a log, as far as it shows the status of a run. */
+interface LastEvent {
+  readonly kind: string
+  readonly pending?: unknown
+}
+
 /** True if the last event of a run shows that it has none of the statuses: the run need not be read. */
-export function isRuledOut({ statuses }: ListQuery, last: LogEvent | null): boolean {
+export function isRuledOut({ statuses }: ListQuery, last: LastEvent | null): boolean {
   if (statuses === undefined || last === null) return false
   const hasOneOf = (...wanted: readonly RunStatus[]): boolean => wanted.some((status) => statuses.includes(status))
   if (last.kind !== 'run_completed' && last.kind !== 'run_failed') return !hasOneOf('running', 'interrupted')
-  const pending = 'pending' in last ? last.pending : []
+  const { pending = [] } = last
   if (Array.isArray(pending) && pending.length === 0) return !hasOneOf('completed', 'failed', 'cancelled')
   return !hasOneOf('paused')
 }
