@@ -95,6 +95,23 @@ export class CurrentEvents {
   }
 }
 
+/** The events of each run with those of its child runs. */
+export function runsIn(events: Iterable<AnyRunEvent>): readonly (readonly AnyRunEvent[])[] {
+  const current = new CurrentEvents()
+  const runs = new Map<string, AnyRunEvent[]>()
+  /** The run that the page shows, by run id: a child run belongs to the one that it is below. */
+  const shown = new Map<string, string>()
+  for (const event of events) {
+    const { runId, parentRunId } = event
+    const top = shown.get(runId) ?? (parentRunId === null ? undefined : shown.get(parentRunId)) ?? runId
+    shown.set(runId, top)
+    const own = runs.get(top) ?? []
+    runs.set(top, own)
+    own.push(current.of(event))
+  }
+  return [...runs.values()]
+}
+
 /** Without the error of a stream: the failure of a run is its last event. */
 export async function* untilEnd(
   events: AsyncIterable<AnyRunEvent> | Iterable<AnyRunEvent>,

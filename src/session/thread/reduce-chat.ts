@@ -92,29 +92,17 @@ export interface ChatSnapshot {
 
 const NOTHING_OPEN: OpenReply = { text: '', reasoning: '', inputs: {} }
 
-/** The snapshot after `event`. Pure, and without dependencies; `undefined` begins. */
+/**
+ * The snapshot after `event`. Pure, and without dependencies; `undefined` begins. The events are those of a conversation, or those
+ * of runs alone: then each `run_started` of a run at the top adds a run.
+ */
 export function reduceChat(snapshot: ChatSnapshot | undefined, event: ThreadEvent | RunEvent): ChatSnapshot {
-  if (!('threadId' in event)) return snapshot === undefined ? noThread() : reduceRun(snapshot, event)
+  if (!('threadId' in event)) return reduceRun(snapshot ?? withoutThread(event), event)
   const thread = applyThread(snapshot?.thread, event)
   const runs = snapshot?.runs ?? []
   const base = { thread, queue: waitingIn(thread, snapshot), held: thread.held, tasks: snapshot?.tasks ?? [] }
   if (event.kind === 'run_begun') {
-    const run: ChatRun = {
-      runId: event.runId,
-      mode: event.mode,
-      model: event.model,
-      messageIds: event.messageIds,
-      at: event.at,
-      status: 'begun',
-      prompt: thread.run?.items.flatMap(({ content }) => content) ?? [],
-      promptId: null,
-      entries: [],
-      calls: {},
-      open: null,
-      usage: null,
-      error: null,
-      seq: 0,
-    }
+    const run = newRun(event, thread.run?.items.flatMap(({ content }) => content) ?? [])
     return { ...base, phase: 'running', pending: [], runs: [...runs, run] }
   }
   const isTakenBack = thread.run === null && runs.at(-1)?.status === 'begun'
@@ -124,26 +112,74 @@ export function reduceChat(snapshot: ChatSnapshot | undefined, event: ThreadEven
   return { ...base, phase, pending, runs: isTakenBack ? runs.slice(0, -1) : runs }
 }
 
+function newRun(
+  { runId, mode, model, messageIds, at }: Pick<ChatRun, 'runId' | 'mode' | 'model' | 'messageIds' | 'at'>,
+  prompt: ChatRun['prompt'],
+): ChatRun {
+  return {
+    ...{ runId, mode, model, messageIds, at, prompt },
+    ...{ status: 'begun', promptId: null, entries: [], calls: {}, open: null, usage: null, error: null, seq: 0 },
+  }
+}
+
 /** The latest run, under another mode. */
 function handedOver(runs: readonly ChatRun[], { run }: ThreadState): readonly ChatRun[] {
   const last = runs.at(-1)
   return last === undefined || run === null ? runs : runs.with(-1, { ...last, mode: run.mode, model: run.model })
 }
 
-function noThread(): never {
-  throw new RangeError('Expected the events of a conversation to begin with `thread_opened`.')
+/** The snapshot before the first run of a conversation that has no thread. */
+function withoutThread(event: RunEvent): ChatSnapshot {
+  if (event.kind !== 'run_started')
+    throw new RangeError('Expected the events to begin with `thread_opened`, or with `run_started` of a run.')
+  const { runId, at, metadata } = event
+  const { conversation_id: conversation, resourceId } = metadata
+  const threadId = typeof conversation === 'string' ? conversation : runId
+  const opened = {
+    kind: 'thread_opened',
+    version: 1,
+    resourceId: null,
+    title: '',
+    tags: [],
+    metadata: {},
+    mode: '',
+  } as const
+  const thread = applyThread(undefined, {
+    ...opened,
+    durable: true,
+    threadId,
+    seq: 0,
+    at,
+    after: null,
+  })
+  const owned = typeof resourceId === 'string' ? { ...thread, resourceId } : thread
+  return { thread: owned, phase: 'idle', queue: [], held: false, pending: [], runs: [], tasks: [] }
 }
 
-function reduceRun(snapshot: ChatSnapshot, event: RunEvent): ChatSnapshot {
+function reduceRun(before: ChatSnapshot, event: RunEvent): ChatSnapshot {
+  const snapshot = withRun(before, event)
   const last = snapshot.runs.at(-1)
   // Events of other runs belong to calls of this one.
   if (last === undefined || last.runId !== event.runId) return snapshot
+  // The end of a stretch that was refused before it began.
+  if (!event.durable && event.seq < last.seq) return snapshot
   const change = changedRun(last, event)
   if (change === null && !event.durable) return snapshot
   const run = { ...last, ...change, seq: event.durable ? event.seq : last.seq }
   const runs = snapshot.runs.with(-1, run)
   const next = { ...snapshot, runs, ...changedPhase(snapshot, event) }
   return next.phase === snapshot.phase ? next : { ...next, queue: waitingIn(snapshot.thread, next) }
+}
+
+/** With the run that begins, in a conversation without a thread. */
+function withRun(snapshot: ChatSnapshot, event: RunEvent): ChatSnapshot {
+  const { thread, runs } = snapshot
+  const isKnown = event.kind !== 'run_started' || thread.seq > 0 || runs.some(({ runId }) => runId === event.runId)
+  if (isKnown || event.parentRunId !== null) return snapshot
+  const { runId, prompt, at, provider, model } = event
+  const parts = typeof prompt === 'string' ? [{ type: 'text', text: prompt } as const] : (prompt ?? [])
+  const run = newRun({ runId, mode: '', model: `${provider}:${model}`, messageIds: [], at }, parts)
+  return { ...snapshot, runs: [...runs, run] }
 }
 
 /** The queue, after the messages that the latest run has ended without reading. */

@@ -3,8 +3,8 @@ import { isObject } from '../../util/json.js'
 import type { Dialect, UiChunk } from './chunk.js'
 
 /**
- * How approvals are written: `full`: request and response; `requests`: the client adds the response itself, so that those that
- * were answered are not told; `answered`: both, without what dialect 6 does not know; `data`: as data parts.
+ * How approvals are written: `full`: when they are asked for and when they are answered; `data`: the same as data parts;
+ * `requests`: those that wait at the end, as the client of dialect 6 adds the answers itself; `answered`: with these answers.
  */
 export type ApprovalForm = 'full' | 'requests' | 'answered' | 'data'
 
@@ -90,7 +90,9 @@ export class ToldCalls {
 
   /** The arguments with which a call runs, unless they were told. */
   input(call: ToldCall): readonly UiChunk[] {
-    if (call.told === call.arguments) return []
+    // Clients find the part of a call by its arguments only in the present step: they would add another.
+    const isBehind = call.told !== null && !this.#step.includes(call.toolCallId)
+    if (call.told === call.arguments || isBehind) return []
     call.told = call.arguments
     const input = parsed(call.arguments)
     if (input === undefined) {
@@ -130,10 +132,9 @@ export class ToldCalls {
     switch (this.#options.approvals) {
       case 'full':
         return [...input, { type: 'tool-approval-request', ...ids, approvalDescriptor: descriptor }]
-      case 'answered':
-        return [...input, { type: 'tool-approval-request', ...ids }]
       case 'data':
         return [...input, { type: 'data-approval', id: callId, data: { ...ids, ...descriptor } }]
+      case 'answered':
       case 'requests':
         return input
     }
@@ -152,7 +153,8 @@ export class ToldCalls {
     const ids = { approvalId: toolCallId, toolCallId }
     if (this.#options.approvals === 'data')
       return [...edited, { type: 'data-approval', id: toolCallId, data: { ...ids, ...decision } }]
-    return [...edited, response(approval.approvalId, decision)]
+    const asked: UiChunk[] = this.#options.approvals === 'answered' ? [{ type: 'tool-approval-request', ...ids }] : []
+    return [...edited, ...asked, response(toolCallId, decision)]
   }
 
   /** A call has ended. */
@@ -200,7 +202,7 @@ export class ToldCalls {
 
   /** The approvals that wait at the end of a stream, if they are told there. */
   waiting(): readonly UiChunk[] {
-    if (this.#options.approvals !== 'requests') return []
+    if (this.#options.approvals === 'full' || this.#options.approvals === 'data') return []
     return [...this.#calls.values()].flatMap(({ toolCallId, approval, isSettled }): UiChunk[] =>
       isSettled || approval === null || approval.answer !== null
         ? []
@@ -221,21 +223,27 @@ export class ToldCalls {
     if (approval?.isAutomatic === true && (approval.answer !== null) === isAnswered) return []
     const approvalId = `${toolCallId}.automatic`
     call.approval = { approvalId, isAutomatic: true, answer: isAnswered ? { approved: true } : null }
-    const request: UiChunk = { type: 'tool-approval-request', approvalId, toolCallId, isAutomatic: true }
+    const request = automatic(approvalId, toolCallId)
     return isAnswered ? [request, response(approvalId, { approved: true })] : [request]
   }
 
   /** A call that has ended waits for nobody: an approval without an answer is not valid then. */
-  #decide({ approval }: ToldCall, ok: boolean): readonly UiChunk[] {
-    const { approvals } = this.#options
-    if (approval === null || approval.answer !== null || (approvals !== 'full' && approvals !== 'answered')) return []
-    approval.answer = { approved: ok || approval.isAutomatic }
-    return [response(approval.approvalId, approval.answer)]
+  #decide({ approval, toolCallId }: ToldCall, ok: boolean): readonly UiChunk[] {
+    if (approval === null || approval.answer !== null || this.#options.approvals !== 'full') return []
+    const { approvalId, isAutomatic } = approval
+    approval.answer = { approved: ok || isAutomatic }
+    const decided = response(approvalId, approval.answer)
+    // A page that gave the output itself has dropped a request that nobody answered.
+    return isAutomatic ? [automatic(approvalId, toolCallId), decided] : [decided]
   }
 
   #dynamic(toolName: string): { readonly dynamic?: true } {
     return this.#options.staticTools.has(toolName) ? {} : { dynamic: true }
   }
+}
+
+function automatic(approvalId: string, toolCallId: string): UiChunk {
+  return { type: 'tool-approval-request', approvalId, toolCallId, isAutomatic: true }
 }
 
 function response(approvalId: string, decision: { readonly approved: boolean; readonly reason?: string }): UiChunk {

@@ -1,5 +1,5 @@
+import { runsIn } from '../projection.js'
 import type { AnyRunEvent } from '../projection.js'
-import { CurrentEvents } from '../projection.js'
 import { MessageFold } from './message-fold.js'
 import type { UiMessage } from './message-fold.js'
 import type { UiStreamOptions } from './options.js'
@@ -41,21 +41,4 @@ function promptOf(first: AnyRunEvent | undefined, options: UiMessagesOptions): U
   const content = typeof prompt === 'string' ? [{ type: 'text' as const, text: prompt }] : prompt
   const id = typeof given === 'string' ? given : `${runId}.prompt`
   return { id, role: 'user', parts: inputParts(content, { runId, seq }, options) }
-}
-
-/** The events of each run with those of its child runs. */
-function runsIn(events: Iterable<AnyRunEvent>): readonly (readonly AnyRunEvent[])[] {
-  const current = new CurrentEvents()
-  const runs = new Map<string, AnyRunEvent[]>()
-  /** The run that the page shows, by run id: a child run belongs to the one that it is below. */
-  const shown = new Map<string, string>()
-  for (const event of events) {
-    const { runId, parentRunId } = event
-    const top = shown.get(runId) ?? (parentRunId === null ? undefined : shown.get(parentRunId)) ?? runId
-    shown.set(runId, top)
-    const own = runs.get(top) ?? []
-    runs.set(top, own)
-    own.push(current.of(event))
-  }
-  return [...runs.values()]
 }

@@ -89,8 +89,12 @@ function isAbout({ toolCallId, approval }: Readonly<Record<string, unknown>>, { 
 }
 
 function answerOf(part: Readonly<Record<string, unknown>>, { kind, callId }: PendingItem): Answer | null {
-  const { state, approval, output } = part
-  if (kind !== 'approval') return state === 'output-available' ? { callId, answer: output as JsonValue } : null
+  const { state, approval, output, errorText } = part
+  if (kind !== 'approval' && state === 'output-available') return { callId, answer: output as JsonValue }
+  // A page declines a question by an output that is an error.
+  if (kind === 'question' && state === 'output-error')
+    return { callId, declined: true, ...(typeof errorText === 'string' && { reason: errorText }) }
+  if (kind !== 'approval') return null
   const { approved, reason } = isObject(approval) ? approval : ({} as JsonObject)
   if (state !== 'approval-responded' || typeof approved !== 'boolean') return null
   return { callId, approved, ...(typeof reason === 'string' && { reason }) }

@@ -44,12 +44,12 @@ class UiMessageProjection implements Projection<UiChunk> {
   #answersByTool = false
   /** The structured answer. */
   #answer: { readonly value: unknown } | null = null
-  /** The first request of the log repeats the prompt. */
   #finishReason: FinishReason = 'stop'
   #ending: Ending | null = null
   /** Approvals and questions that wait, in the order in which they were asked. */
   #pending: PendingItem[] = []
-  #hasToldPending = false
+  /** The client has been told that something waits. */
+  #tellsPending = false
   /** Parts that came while a reply was arriving: they stand after it, however it is read. */
   #held: UiChunk[] = []
 
@@ -316,10 +316,10 @@ class UiMessageProjection implements Projection<UiChunk> {
     return [{ type: 'finish-step' }]
   }
 
-  /** What waits, once something has waited. */
+  /** What waits; that nothing does any more, once. */
   #pendingPart(items: readonly PendingItem[]): readonly UiChunk[] {
-    if (items.length === 0 && !this.#hasToldPending) return []
-    this.#hasToldPending = true
+    if (items.length === 0 && !this.#tellsPending) return []
+    this.#tellsPending = items.length > 0
     return [{ type: 'data-pending', id: `${this.#runId}.pending`, data: { items } }]
   }
 

@@ -72,7 +72,8 @@ function withdrawn({ runId, seq }: { readonly runId: string; readonly seq: numbe
   return { ...base, kind: 'deltas_withdrawn', attempt: 0, agentName: null, cursor: '' }
 }
 
-async function refused(response: Response): Promise<FollowError> {
+/** The error for a response that is none. */
+export async function refused(response: Response): Promise<FollowError> {
   const text = await response.text().catch(() => '')
   let message: unknown
   try {

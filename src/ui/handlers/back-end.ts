@@ -13,6 +13,9 @@ export interface Access {
   readonly deps?: unknown
 }
 
+/** Who asks if there is no `authorize`: this machine. It also reaches runs without an owner. */
+export const LOCAL: Access = { resourceId: 'local' }
+
 /** A run of a thread. */
 export interface RunInfo {
   readonly runId: string

@@ -15,7 +15,7 @@ import type { FollowRunOptions } from '../hub/follow.js'
 import type { Hub } from '../hub/hub.js'
 import { storedEvents } from '../hub/stored.js'
 import type { AnyRunEvent } from '../projection.js'
-import { RequestError } from './back-end.js'
+import { LOCAL, RequestError } from './back-end.js'
 import type { Access, BackEnd, NewMessage, RunInfo, Taken, ThreadPort } from './back-end.js'
 import { Inputs } from './inputs.js'
 import { codeOf, givenBefore, notFound } from './sessions-back-end.js'
@@ -76,11 +76,13 @@ export class HarnessBackEnd implements BackEnd {
   }
 
   async thread(threadId: string, access: Access, { create = false } = {}): Promise<ThreadPort | null> {
-    const latest = await this.#options.threads.latest(threadId)
-    if (latest === null) return create ? this.#port(threadId, access) : null
-    const summary = await this.#options.log.inspect({ kind: 'run', id: latest })
-    const owner = summary?.metadata['resourceId']
-    return owner !== undefined && owner !== access.resourceId ? null : this.#port(threadId, access)
+    const { log, threads } = this.#options
+    const latest = await threads.latest(threadId)
+    const summary = await log.inspect({ kind: 'run', id: latest ?? threadId })
+    if (summary === null) return create ? this.#port(threadId, access) : null
+    const owner = summary.metadata['resourceId']
+    const isOwn = owner === access.resourceId || (owner === undefined && access === LOCAL)
+    return isOwn ? this.#port(threadId, access) : null
   }
 
   async threadOf(runId: string): Promise<string | null> {
@@ -88,7 +90,8 @@ export class HarnessBackEnd implements BackEnd {
     if (summary === null) return null
     if (summary.parent !== null) return this.threadOf(summary.parent.runId)
     const threadId = summary.metadata['conversation_id']
-    return typeof threadId === 'string' ? threadId : null
+    // A run that the host has begun by itself is a conversation of its own.
+    return typeof threadId === 'string' ? threadId : runId
   }
 
   #port(threadId: string, access: Access): ThreadPort {
@@ -122,13 +125,13 @@ class HarnessThread implements ThreadPort {
 
   async runs(): Promise<readonly RunInfo[]> {
     const runIds = await this.#means.threads.runs(this.threadId)
-    const infos = await Promise.all(runIds.map((runId) => this.#info(runId)))
+    const all = runIds.length === 0 ? [this.threadId] : runIds
+    const infos = await Promise.all(all.map((runId) => this.#info(runId)))
     return infos.filter((info) => info !== null)
   }
 
   async latest(): Promise<RunInfo | null> {
-    const runId = await this.#means.threads.latest(this.threadId)
-    return runId === null ? null : this.#info(runId)
+    return this.#info((await this.#means.threads.latest(this.threadId)) ?? this.threadId)
   }
 
   follow(runId: string, options: FollowRunOptions): AsyncIterable<readonly AnyRunEvent[]> {

@@ -4,6 +4,7 @@ import type { Dialect } from '../ai-sdk/chunk.js'
 import type { UiStreamOptions } from '../ai-sdk/options.js'
 import type { Hub } from '../hub/hub.js'
 import type { ProjectionOptions } from '../projection.js'
+import { LOCAL } from './back-end.js'
 import type { Access } from './back-end.js'
 import type { ServedHarness, ThreadIndex } from './harness-back-end.js'
 import type { ServedSessions } from './sessions-back-end.js'
@@ -54,9 +55,6 @@ export interface HandlerOptions extends Omit<ProjectionOptions, 'after'> {
   /** Streams are closed after so long, in ms; clients come back. Default: never. */
   readonly maxStreamMs?: number | undefined
 }
-
-/** The owner of conversations without `authorize`. */
-const LOCAL: Access = { resourceId: 'local' }
 
 /** Throws `invalid_options` for handlers of nothing, or of both. */
 export function checkSource({ sessions, harness, log }: HandlerOptions): void {

@@ -186,6 +186,8 @@ class Reader {
       this.#pass(event)
       return true
     }
+    // The end of a stretch that was refused before it began.
+    if (event.seq < this.#after) return false
     if (event.kind === 'run_failed' || event.kind === 'run_left') {
       this.#isOver = true
       return event.kind === 'run_failed'

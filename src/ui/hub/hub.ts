@@ -36,6 +36,8 @@ export class Hub {
     const read = async (): Promise<boolean> => {
       const next = await batches.next()
       if (next.done === true) return false
+      // A stretch that is refused before it begins has one event, which is none of the run.
+      if (next.value.some(isRefusal)) await run.result
       for (const event of next.value) live.push(event)
       return true
     }
@@ -111,6 +113,10 @@ export class Hub {
     if (this.#live.get(live.runId) === live) this.#live.delete(live.runId)
     live.close()
   }
+}
+
+function isRefusal({ kind, durable, seq }: AnyRunEvent): boolean {
+  return kind === 'run_failed' && !durable && seq === 0
 }
 
 /** A hub over the log of the runs. */

@@ -29,6 +29,8 @@ export function shownEvent(event: AnyRunEvent, options: Options): ShownEvent | n
   const shown: Record<string, unknown> = Object.fromEntries(members)
   if (event.kind === 'model_message') {
     const { native: _native, ...entry } = event.entry
+    // A problem with the reply is in the words of the provider, or for the model.
+    shown['resolution'] = { kind: event.resolution.kind }
     shown['entry'] = { ...entry, parts: event.entry.parts.flatMap((part) => shownPart(part, options)) }
   }
   if (event.kind === 'run_failed') shown['message'] = (options.errorText ?? sentenceOf)(event)

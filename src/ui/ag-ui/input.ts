@@ -1,0 +1,107 @@
+import type { ContentPart } from '../../index.js'
+import { isObject } from '../../util/json.js'
+import type { HeldMessage } from './message-fold.js'
+import type { ResumeEntry } from './resume.js'
+
+/** What a client posts, as far as it is read. */
+export interface AgUiInput {
+  readonly threadId: string
+  readonly runId: string
+  /** The messages that the client has. Only the last is read, if a person wrote it. */
+  readonly messages: readonly HeldMessage[]
+  /** The last message, if a person wrote it. */
+  readonly message: { readonly id: string; readonly content: unknown } | null
+  readonly resume: readonly ResumeEntry[] | null
+}
+
+/** An input that is not of the protocol's form. */
+export class AgUiInputError extends TypeError {
+  override readonly name = 'AgUiInputError'
+}
+
+const ROLES = ['developer', 'system', 'assistant', 'user', 'tool', 'activity', 'reasoning']
+
+/**
+ * Reads a `RunAgentInput`. Of `messages` only the last message of a person is read; `state`, `tools` and `context` are not. Throws an
+ * `AgUiInputError` that names the first mistake.
+ */
+export function agUiInputIn(body: unknown): AgUiInput {
+  if (!isObject(body)) throw new AgUiInputError('Expected the body to be a RunAgentInput.')
+  const [threadId, runId] = [textIn(body, 'threadId'), textIn(body, 'runId')]
+  const messages = listIn(body, 'messages').map((message, index) => messageIn(message, `messages[${index}]`))
+  const last = messages.at(-1)
+  const message = last?.role === 'user' ? { id: last.id, content: last.content } : null
+  const resume = body['resume'] === undefined ? null : listIn(body, 'resume').map(entryIn)
+  for (const name of ['tools', 'context']) if (body[name] !== undefined) listIn(body, name)
+  return { threadId, runId, messages: messages.map(({ id, role }) => ({ id, role })), message, resume }
+}
+
+function textIn(body: Readonly<Record<string, unknown>>, name: string): string {
+  const value = body[name]
+  if (typeof value === 'string' && value !== '') return value
+  throw new AgUiInputError(`Expected \`${name}\` to be a string that is not empty, got ${shown(value)}.`)
+}
+
+function listIn(body: Readonly<Record<string, unknown>>, name: string): readonly unknown[] {
+  const value = body[name]
+  if (Array.isArray(value)) return value
+  throw new AgUiInputError(`Expected \`${name}\` to be a list, got ${shown(value)}.`)
+}
+
+function messageIn(value: unknown, path: string): HeldMessage & { readonly content: unknown } {
+  const { id, role, content } = isObject(value) ? value : {}
+  if (typeof id !== 'string' || id === '') throw new AgUiInputError(`Expected \`${path}.id\` to be a string.`)
+  if (typeof role !== 'string' || !ROLES.includes(role))
+    throw new AgUiInputError(`Expected \`${path}.role\` to be one of ${ROLES.join(', ')}, got ${shown(role)}.`)
+  return { id, role, content }
+}
+
+function entryIn(value: unknown, index: number): ResumeEntry {
+  const { interruptId, status, payload } = isObject(value) ? value : {}
+  if (typeof interruptId !== 'string' || interruptId === '')
+    throw new AgUiInputError(`Expected \`resume[${index}].interruptId\` to be a string.`)
+  if (status !== 'resolved' && status !== 'cancelled')
+    throw new AgUiInputError(
+      `Expected \`resume[${index}].status\` to be "resolved" or "cancelled", got ${shown(status)}.`,
+    )
+  return { interruptId, status, ...(payload !== undefined && { payload }) }
+}
+
+function shown(value: unknown): string {
+  return value === undefined ? 'nothing' : JSON.stringify(value).slice(0, 80)
+}
+
+/**
+ * The content of a person's message as a prompt: text, images, audio and documents. Throws an `AgUiInputError` for other parts, and
+ * for a link that `allowUrl` does not allow.
+ */
+export function fromAgUiContent(
+  content: unknown,
+  allowUrl: (url: URL) => boolean = () => false,
+): readonly ContentPart[] {
+  if (typeof content === 'string') return [{ type: 'text', text: content }]
+  if (!Array.isArray(content))
+    throw new AgUiInputError('Expected `content` of the last message to be a string or a list of parts.')
+  return content.map((part: unknown, index) => partIn(part, `content[${index}]`, allowUrl))
+}
+
+function partIn(part: unknown, path: string, allowUrl: (url: URL) => boolean): ContentPart {
+  const { type, text, source, metadata } = isObject(part) ? part : {}
+  if (type === 'text' && typeof text === 'string') return { type, text }
+  const { type: from, value, mimeType } = isObject(source) ? source : {}
+  const isMedia = type === 'image' || type === 'audio' || type === 'document'
+  if (!isMedia || typeof value !== 'string')
+    throw new AgUiInputError(
+      `Expected \`${path}\` to be a part of type text, image, audio or document with its source, got ${shown(type)}.`,
+    )
+  if (from === 'url') {
+    if (type === 'image' && URL.canParse(value) && allowUrl(new URL(value))) return { type, url: value }
+    throw new AgUiInputError(`The link in \`${path}\` is not allowed: send the content.`)
+  }
+  if (from !== 'data' || typeof mimeType !== 'string')
+    throw new AgUiInputError(`Expected \`${path}.source\` to be data with a \`mimeType\`, or a link.`)
+  if (type === 'image') return { type, data: value, mediaType: mimeType }
+  if (type === 'audio') return { type, data: value, mediaType: mimeType }
+  const name = isObject(metadata) ? metadata['name'] : undefined
+  return { type: 'file', data: value, mediaType: mimeType, ...(typeof name === 'string' && { name }) }
+}

@@ -1,0 +1,150 @@
+import type { AnyRunEvent } from '../projection.js'
+import { TurnReader } from '../turn.js'
+import type { Told } from '../turn.js'
+import type { AgUiEvent } from './event.js'
+import type { Sink } from './sink.js'
+
+/** How the items of a run are named. */
+export interface RunNames {
+  readonly runId: string
+  /** `subagentRunId` of a child run. */
+  readonly owner: { readonly subagentRunId?: string }
+  readonly callId: (callId: string) => string
+}
+
+/** The replies of one run: one message of the assistant for each, and one for each span of reasoning. */
+export class ToldReply {
+  readonly #sink: Sink
+  readonly #names: RunNames
+  readonly #turn: TurnReader
+  /** Ids of the message and of the span that are open. */
+  #text: string | null = null
+  #reasoning: string | null = null
+  /** How much of the arguments of open calls was told, by call id. */
+  readonly #calls = new Map<string, number>()
+  /** What was told of the reply that is arriving. */
+  #open: AgUiEvent[] = []
+
+  constructor(sink: Sink, names: RunNames, options: { readonly live: boolean; readonly reasoning: boolean }) {
+    this.#sink = sink
+    this.#names = names
+    this.#turn = new TurnReader({ ...options, inputs: true, outputText: false })
+  }
+
+  next(event: AnyRunEvent): void {
+    for (const told of this.#turn.next(event)) this.#tell(told)
+    if (event.kind !== 'model_message') return
+    this.#endText()
+    this.#open = []
+  }
+
+  /** The reply that is arriving will not be completed. */
+  close(): void {
+    for (const told of this.#turn.close()) this.#tell(told)
+    this.#endText()
+    this.#open = []
+  }
+
+  /** Takes what was told of the reply that is arriving out of `sink`; the events tell it again. */
+  takeOpen(): readonly AgUiEvent[] {
+    const events = this.#open
+    const ids = events.flatMap((event) => ('messageId' in event ? [event.messageId] : []))
+    const callIds = events.flatMap((event) => (event.type === 'TOOL_CALL_START' ? [event.toolCallId] : []))
+    const parents = events.flatMap((event) => (event.type === 'TOOL_CALL_START' ? [event.parentMessageId] : []))
+    this.#sink.withdraw([...ids, ...parents], callIds)
+    return events
+  }
+
+  get #messageId(): string {
+    return `${this.#names.runId}:${this.#turn.turn}`
+  }
+
+  #tell(told: Told): void {
+    switch (told.kind) {
+      case 'text':
+        return this.#extendText(told.text)
+      case 'reasoning':
+        return this.#extendReasoning(told.part, told.text, told.isFirst)
+      case 'ended':
+        return told.of === 'reasoning' ? this.#endReasoning() : undefined
+      case 'input':
+        return this.#extendCall(told.callId, told.toolName, told.text)
+      case 'call':
+        this.#extendCall(told.callId, told.toolName, told.arguments.slice(this.#calls.get(told.callId) ?? 0))
+        return this.#endCall(told.callId)
+      case 'withdrawn':
+        return this.#withdraw(told.parts, told.callIds)
+    }
+  }
+
+  #extendText(delta: string): void {
+    if (this.#text === null) {
+      this.#text = this.#messageId
+      this.#add({ type: 'TEXT_MESSAGE_START', messageId: this.#text, role: 'assistant', ...this.#names.owner })
+    }
+    this.#add({ type: 'TEXT_MESSAGE_CONTENT', messageId: this.#text, delta, ...this.#names.owner })
+  }
+
+  #endText(): void {
+    if (this.#text === null) return
+    this.#add({ type: 'TEXT_MESSAGE_END', messageId: this.#text, ...this.#names.owner })
+    this.#text = null
+  }
+
+  #extendReasoning(part: string, delta: string, isFirst: boolean): void {
+    const { owner } = this.#names
+    const messageId = this.#reasoningId(part)
+    if (isFirst) {
+      this.#reasoning = messageId
+      this.#add({ type: 'REASONING_START', messageId, ...owner })
+      this.#add({ type: 'REASONING_MESSAGE_START', messageId, role: 'reasoning', ...owner })
+    }
+    this.#add({ type: 'REASONING_MESSAGE_CONTENT', messageId, delta, ...owner })
+  }
+
+  #endReasoning(): void {
+    if (this.#reasoning === null) return
+    const { owner } = this.#names
+    this.#add({ type: 'REASONING_MESSAGE_END', messageId: this.#reasoning, ...owner })
+    this.#add({ type: 'REASONING_END', messageId: this.#reasoning, ...owner })
+    this.#reasoning = null
+  }
+
+  #extendCall(callId: string, toolCallName: string, delta: string): void {
+    const { owner, callId: named } = this.#names
+    const toolCallId = named(callId)
+    const told = this.#calls.get(callId)
+    if (told === undefined)
+      this.#add({ type: 'TOOL_CALL_START', toolCallId, toolCallName, parentMessageId: this.#messageId, ...owner })
+    if (delta !== '') this.#add({ type: 'TOOL_CALL_ARGS', toolCallId, delta, ...owner })
+    this.#calls.set(callId, (told ?? 0) + delta.length)
+  }
+
+  #endCall(callId: string): void {
+    this.#add({ type: 'TOOL_CALL_END', toolCallId: this.#names.callId(callId), ...this.#names.owner })
+    this.#calls.delete(callId)
+  }
+
+  #withdraw(parts: readonly string[], callIds: readonly string[]): void {
+    this.#endReasoning()
+    this.#endText()
+    for (const callId of this.#calls.keys()) this.#endCall(callId)
+    const ids = parts.map((part) => (part.includes('.r') ? this.#reasoningId(part) : this.#messageId))
+    const parents = callIds.length > 0 ? [this.#messageId] : []
+    this.#sink.withdraw(
+      [...ids, ...parents],
+      callIds.map((callId) => this.#names.callId(callId)),
+    )
+    this.#open = []
+  }
+
+  #add(event: AgUiEvent): void {
+    this.#open.push(event)
+    this.#sink.tell(event)
+  }
+
+  /** `<run>:<seq of the request>:r<n>` of a part `<seq>.r<n>`. */
+  #reasoningId(part: string): string {
+    return `${this.#names.runId}:${part.replace('.', ':')}`
+  }
+}

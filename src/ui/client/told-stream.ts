@@ -1,0 +1,156 @@
+/** A chunk of a UI message stream, as far as a transport looks at it. */
+export interface StreamChunk {
+  readonly type: string
+  readonly id?: string
+  readonly messageId?: string
+  readonly toolCallId?: string
+  readonly delta?: string
+  readonly inputTextDelta?: string
+  readonly transient?: boolean
+}
+
+/** What one step of a message was told. */
+class Step {
+  /** How often each chunk was told, by its JSON. */
+  readonly counts = new Map<string, number>()
+  /** The text of each part so far, by its name; calls have their input. */
+  readonly texts = new Map<string, string>()
+  /** Texts that have begun and not ended. */
+  readonly open = new Set<string>()
+  readonly parts = new Set<string>()
+
+  add(chunk: StreamChunk): void {
+    const part = partOf(chunk)
+    const text = textIn(chunk)
+    if (part !== null) {
+      this.parts.add(part)
+      if (text !== null) this.texts.set(part, (this.texts.get(part) ?? '') + text)
+      else if (/^(text|reasoning)-start$/.test(chunk.type)) this.open.add(part)
+      else if (/^(text|reasoning)-end$/.test(chunk.type)) this.open.delete(part)
+    }
+    if (text === null) this.counts.set(keyOf(chunk), this.count(chunk) + 1)
+  }
+
+  count(chunk: StreamChunk): number {
+    return this.counts.get(keyOf(chunk)) ?? 0
+  }
+}
+
+/**
+ * One continuous stream out of several that each tell a message from its beginning: what was told is left out, and texts are
+ * continued where they broke off. A reply that was taken back meanwhile is taken back here too.
+ */
+export class ToldStream {
+  readonly #hasReset: boolean
+  /** Steps as they were told; the first has what comes before the first step. */
+  readonly #told: Step[] = [new Step()]
+  /** The steps of the present stream, and the chunks of its present step. */
+  #again: Step[] = [new Step()]
+  #chunks: StreamChunk[] = []
+  messageId: string | null = null
+
+  /** `hasReset`: the client of the page can take a step back. */
+  constructor({ hasReset }: { readonly hasReset: boolean }) {
+    this.#hasReset = hasReset
+  }
+
+  /** Another stream of the message begins. */
+  begin(): void {
+    this.#again = [new Step()]
+    this.#chunks = []
+  }
+
+  /** The chunks that are to be handed on for the next one of the present stream. */
+  next(chunk: StreamChunk): readonly StreamChunk[] {
+    const lost = chunk.type === 'start-step' && this.#isLost() ? this.#retell() : []
+    if (chunk.type === 'start') this.messageId ??= chunk.messageId ?? null
+    if (chunk.type === 'start-step') {
+      this.#again.push(new Step())
+      this.#chunks = []
+    }
+    const step = this.#again.at(-1)
+    if (chunk.type === 'reset-step' && step !== undefined) {
+      this.#again[this.#again.length - 1] = new Step()
+      this.#chunks = []
+    }
+    this.#chunks.push(chunk)
+    this.#again.at(-1)?.add(chunk)
+    return [...lost, ...this.#fresh(chunk)]
+  }
+
+  /** The chunks that are missing before the stream ends with `chunk`. */
+  end(chunk: StreamChunk): readonly StreamChunk[] {
+    return [...(this.#isLost() ? this.#retell() : []), chunk]
+  }
+
+  #fresh(chunk: StreamChunk): readonly StreamChunk[] {
+    const index = this.#again.length - 1
+    const told = this.#told[index]
+    const again = this.#again[index]
+    if (told === undefined || again === undefined) return this.#tell(chunk)
+    if (chunk.type === 'start-step') return []
+    const part = partOf(chunk)
+    const text = textIn(chunk)
+    if (part !== null && text !== null) {
+      const [before, now] = [told.texts.get(part) ?? '', again.texts.get(part) ?? '']
+      if (now.startsWith(before) && now.length > before.length)
+        return this.#tell(withText(chunk, now.slice(before.length)))
+      return before.startsWith(now) ? [] : this.#retell()
+    }
+    if (chunk.type.endsWith('-end') && part !== null && told.texts.get(part) !== again.texts.get(part))
+      return this.#retell()
+    return again.count(chunk) <= told.count(chunk) ? [] : this.#tell(chunk)
+  }
+
+  #tell(chunk: StreamChunk): readonly StreamChunk[] {
+    if (chunk.type === 'start-step') this.#told.push(new Step())
+    else if (chunk.type === 'reset-step') this.#told[this.#told.length - 1] = new Step()
+    this.#told.at(-1)?.add(chunk)
+    return [chunk]
+  }
+
+  /** Something that was told of the step is not in it any more. */
+  #isLost(): boolean {
+    const index = this.#again.length - 1
+    const [told, again] = [this.#told[index], this.#again[index]]
+    if (index === 0 || told === undefined || again === undefined || index < this.#told.length - 1) return false
+    return [...told.parts].some((part) => !again.parts.has(part)) && this.#hasReset
+  }
+
+  /** The present step is told again from its beginning. */
+  #retell(): readonly StreamChunk[] {
+    const told = this.#told.at(-1) ?? new Step()
+    const ended = [...told.open].map((part): StreamChunk => {
+      const [kind = '', id = ''] = part.split(' ')
+      return { type: `${kind}-end`, id }
+    })
+    const parts = [...told.parts].filter((part) => !part.startsWith('call ')).map((part) => part.split(' ')[1])
+    const superseded = { type: 'data-superseded', data: { parts } }
+    this.#told[this.#told.length - 1] = new Step()
+    const chunks = this.#chunks.filter(({ type }) => type !== 'start-step' && type !== 'reset-step')
+    return [
+      ...ended,
+      this.#hasReset ? { type: 'reset-step' } : superseded,
+      ...chunks.flatMap((chunk) => this.#tell(chunk)),
+    ]
+  }
+}
+
+/** The name of the text or call that a chunk is of. */
+function partOf({ type, id, toolCallId }: StreamChunk): string | null {
+  if (toolCallId !== undefined) return `call ${toolCallId}`
+  const [, kind] = /^(text|reasoning)-/.exec(type) ?? []
+  return kind === undefined ? null : `${kind} ${id ?? ''}`
+}
+
+function textIn({ delta, inputTextDelta }: StreamChunk): string | null {
+  return delta ?? inputTextDelta ?? null
+}
+
+function withText(chunk: StreamChunk, text: string): StreamChunk {
+  return chunk.delta === undefined ? { ...chunk, inputTextDelta: text } : { ...chunk, delta: text }
+}
+
+function keyOf(chunk: StreamChunk): string {
+  return JSON.stringify(chunk)
+}

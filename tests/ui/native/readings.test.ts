@@ -1,0 +1,111 @@
+import fc from 'fast-check'
+import { describe, expect, test } from 'vitest'
+import { createHandlers, toSse } from 'thinharness/ui'
+import type { AnyRunEvent } from 'thinharness/ui'
+import { FollowError, followRun, reduceChat } from 'thinharness/ui/client'
+import type { ChatSnapshot, FollowedEvent } from 'thinharness/ui/client'
+import { harnessOf } from '../../harness/support.js'
+import { CORPUS, corpusRun } from '../support/corpus.js'
+import { plannedRuns } from '../support/plans.js'
+import { record } from '../support/recorded-run.js'
+import type { RecordedRun } from '../support/recorded-run.js'
+import { ScriptedModel } from 'thinharness/testing'
+
+const URL_OF_RUN = 'http://localhost/api/runs/run/events'
+
+type Readable = Pick<RecordedRun, 'runId' | 'log'>
+
+/** The events of a run over HTTP: the first answer is `body`, if there is one; others come from the handler. */
+async function read(
+  { runId, log }: Readable,
+  bodies: readonly Uint8Array[] = [],
+): Promise<{ readonly snapshot: ChatSnapshot | undefined; readonly events: readonly FollowedEvent[] }> {
+  const { events } = createHandlers({
+    harness: harnessOf({ model: new ScriptedModel() }),
+    log,
+  })
+  const left = [...bodies]
+  const send = ((url: string, init?: RequestInit): Promise<Response> => {
+    const body = left.shift()
+    return body === undefined
+      ? events(new Request(url, init))
+      : Promise.resolve(new Response(body as Uint8Array<ArrayBuffer>))
+  }) as typeof fetch
+  let snapshot: ChatSnapshot | undefined
+  const seen: FollowedEvent[] = []
+  for await (const event of followRun(URL_OF_RUN.replace('/run/', `/${runId}/`), { fetch: send })) {
+    seen.push(event)
+    snapshot = reduceChat(snapshot, event)
+  }
+  return { snapshot, events: seen }
+}
+
+async function bytesOf(events: readonly AnyRunEvent[]): Promise<Uint8Array> {
+  return new Uint8Array(await new Response(toSse(events)).arrayBuffer())
+}
+
+/** Progress is live only: what a reader has seen of it depends on when it came. */
+function settled(snapshot: ChatSnapshot | undefined): unknown {
+  return JSON.parse(JSON.stringify(snapshot, (name, value: unknown) => (name === 'progress' ? undefined : value)))
+}
+
+describe('native events', () => {
+  test.each(CORPUS)('SS-22 SS-27 %s is cut at every byte and read on', { timeout: 60_000 }, async (title) => {
+    const run = await corpusRun(title)
+    if (run.stored[0]?.kind !== 'run_started') return
+    const { snapshot } = await read(run)
+    const body = await bytesOf(run.own)
+    // The long form cuts at every byte.
+    const step = process.env['EVERY_BYTE'] === '1' ? 1 : 397
+    for (let cut = 0; cut <= body.length; cut += step)
+      expect(settled((await read(run, [body.slice(0, cut)])).snapshot)).toEqual(settled(snapshot))
+  })
+
+  test('XL-01 SS-16 SS-22 SS-27 live readings, cut anywhere, end as the log does', { timeout: 120_000 }, async () => {
+    const readings = fc.asyncProperty(plannedRuns(), fc.array(fc.nat(), { maxLength: 3 }), async (planned, cuts) => {
+      const run = await record(planned)
+      const { snapshot } = await read(run)
+      const body = await bytesOf(run.live.filter(({ runId }) => runId === run.runId))
+      expect(settled((await read(run, [body])).snapshot)).toEqual(settled(snapshot))
+      for (const cut of cuts) {
+        const piece = body.slice(0, cut % body.length)
+        expect(settled((await read(run, [piece])).snapshot)).toEqual(settled(snapshot))
+      }
+    })
+    await fc.assert(readings, { numRuns: Number(process.env['RUNS'] ?? 40) })
+  })
+
+  test('XL-11 XL-15 what is private to the server is not in the stream', async () => {
+    const readings = fc.asyncProperty(plannedRuns(), async (planned) => {
+      const run = await record(planned)
+      const text = new TextDecoder().decode(await bytesOf(run.live))
+      for (const name of ['"root"', '"rules"', '"native"', '"traceparent"', '"config"', '"result"'])
+        expect(text).not.toContain(name)
+      const failed = run.own.find(({ kind }) => kind === 'run_failed')
+      // The sentence of a cancelled run is its message.
+      if (failed?.kind === 'run_failed' && failed.code !== 'cancelled') expect(text).not.toContain(failed.message)
+    })
+    await fc.assert(readings, { numRuns: 20 })
+  })
+
+  test('SS-14 SS-25 a cursor that is none is refused, and the client does not ask again', async () => {
+    const run = await corpusRun('v2/plain')
+    const { events } = createHandlers({
+      harness: harnessOf({ model: new ScriptedModel() }),
+      log: run.log,
+      authorize: () => ({ resourceId: 'a' }),
+    })
+    let asked = 0
+    const send = ((url: string, init?: RequestInit) => {
+      asked += 1
+      return events(new Request(url, init))
+    }) as typeof fetch
+    const follow = async (): Promise<void> => {
+      for await (const _ of followRun(URL_OF_RUN.replace('/run/', `/${run.runId}/`), { after: 'x', fetch: send }))
+        return
+    }
+    await expect(follow()).rejects.toThrow(FollowError)
+    await expect(follow()).rejects.toThrow('Expected the cursor to be a whole number from 0 up')
+    expect(asked).toBe(2)
+  })
+})
