@@ -95,9 +95,10 @@ export class ToldCalls {
     if (call.told === call.arguments || isBehind) return []
     call.told = call.arguments
     const input = parsed(call.arguments)
-    if (input === undefined) {
+    const raw = input === undefined ? call.arguments : invalidText(input)
+    if (input === undefined || raw !== null) {
       const errorText = 'The arguments are not valid JSON.'
-      return [{ type: 'tool-input-error', ...this.named(call), input: call.arguments, errorText }]
+      return [{ type: 'tool-input-error', ...this.named(call), input: raw ?? call.arguments, errorText }]
     }
     return [{ type: 'tool-input-available', ...this.named(call), input }]
   }
@@ -248,6 +249,13 @@ function automatic(approvalId: string, toolCallId: string): UiChunk {
 
 function response(approvalId: string, decision: { readonly approved: boolean; readonly reason?: string }): UiChunk {
   return { type: 'tool-approval-response', approvalId, ...decision }
+}
+
+/** The text of arguments that were no JSON: the conversation has them as `{ invalid_arguments: text }`. Null for others. */
+function invalidText(input: JsonValue): string | null {
+  if (!isObject(input) || Object.keys(input).length !== 1) return null
+  const { invalid_arguments: text } = input
+  return typeof text === 'string' ? text : null
 }
 
 /** The value of a JSON text; undefined if it is none. */

@@ -133,8 +133,3 @@ export function plannedRuns(): fc.Arbitrary<PlannedRun> {
     answersAll: fc.boolean(),
   })
 }
-
-/** A plan without anything special. */
-export function planWith(plan: Partial<Plan> & { readonly replies: readonly PlannedReply[] }): Plan {
-  return { output: null, wrongAnswers: 0, end: 'answers', cancelAt: null, modelRequests: null, ...plan }
-}

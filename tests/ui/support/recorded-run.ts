@@ -163,7 +163,7 @@ function jsonOf(event: AnyRunEvent | StreamEvent): AnyRunEvent {
   return JSON.parse(JSON.stringify(event)) as AnyRunEvent
 }
 
-export function answerOf({ callId, kind }: PendingItem, decision: Decision): Answer {
+function answerOf({ callId, kind }: PendingItem, decision: Decision): Answer {
   if (kind === 'unknown_outcome') return { callId, answer: { outcome: 'did_not_happen' } }
   if (kind === 'question')
     return decision === 'decline' ? { callId, declined: true, reason: 'No time.' } : { callId, answer: 'red' }
