@@ -15,7 +15,7 @@ export function problemsOf({ report, effects, reference }: Checked): readonly st
   const stopped = runs.some(wasStopped)
   const problems = [...problemsOfEffects(runs, effects), ...problemsOfLogs(runs), ...problemsOfReports(runs, stopped)]
   if (JSON.stringify(outcome) !== JSON.stringify(recovered))
-    problems.push('The result in the log differs from the result of the run.')
+    problems.push(`The result in the log is ${JSON.stringify(recovered)} instead of ${JSON.stringify(outcome)}.`)
   return [...problems, ...problemsOfOutcome(outcome, reference.outcome, stopped)]
 }
 

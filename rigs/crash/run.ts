@@ -35,7 +35,7 @@ interface ProcessEnd {
 }
 
 /** A process without output for so long hangs. */
-const PATIENCE_MS = 60_000
+const PATIENCE_MS = 180_000
 /** How a process ends at an append. */
 const WAYS: readonly Kill['when'][] = ['before', 'after', 'close', 'close']
 /** The most kills of one run. */

@@ -1,5 +1,6 @@
 import { parsePrompt, parseSpawnOptions } from './option-shapes.js'
 import type { Config } from './config.js'
+import { HarnessError } from '../contracts/errors.js'
 import type { HarnessResult } from '../contracts/result.js'
 import { reportLaunch } from './launch-observer.js'
 import type { OpenRun, OpenRuns } from './open-runs.js'
@@ -7,7 +8,7 @@ import type { ReplayOptions } from './options.js'
 import type { Parts } from './loader.js'
 import { childPlanOf, planOf, toolsOfChild } from './plan.js'
 import { chosenModel, depsOf } from './run-checks.js'
-import { RunAbort } from '../util/abort.js'
+import { RunAbort, inGrace } from '../util/abort.js'
 import { askBeforeChild, afterChild } from '../run/children/child-hooks.js'
 import { forkHistory } from '../run/children/fork-history.js'
 import { conduct } from '../run/loop/conduct.js'
@@ -129,13 +130,16 @@ export class Launcher<Output> {
     return cancelChildren(this.#cancelMeans(log), runId)
   }
 
-  /** `readers`: those of the events. Default: none. */
-  #cancelMeans(log: RunLog, readers?: Pick<RunSurroundings, 'queue' | 'seams'>): CancelMeans {
+  /** `queue` and `seams`: for the readers of the events. Default: none. `signal`: gives up. */
+  #cancelMeans(
+    log: RunLog,
+    own?: Pick<RunSurroundings, 'queue' | 'seams'> & { readonly signal: AbortSignal },
+  ): CancelMeans {
     const given = { metadata: {}, log, clock: this.#clock, configPolicy: 'any' } as const
     const contextOf: CancelMeans['contextOf'] = (run) => {
-      const { queue, seams } = readers ?? { queue: this.#runs.unreadQueue(), seams: NO_SEAMS }
-      const own = { queue, seams, abort: new RunAbort(undefined) }
-      return new RunContext({ ...given, ...own, ...run, signingKey: this.#config.signingKey })
+      const { queue, seams } = own ?? { queue: this.#runs.unreadQueue(), seams: NO_SEAMS }
+      const abort = new RunAbort(own?.signal)
+      return new RunContext({ ...given, queue, seams, abort, ...run, signingKey: this.#config.signingKey })
     }
     return { log, contextOf }
   }
@@ -145,10 +149,17 @@ export class Launcher<Output> {
     return { config: this.#config, parts: this.#parts, tools, startChild, endChild }
   }
 
-  /** Ends a child run that nobody will continue, and the runs below it, for the readers of its parent too. */
-  readonly endChild: RunPlan['endChild'] = (parent, runId) => {
+  /**
+   * Ends a child run that nobody will continue, and the runs below it, for the readers of its parent too. Nothing depends on it:
+   * if the log does not answer, they stay open.
+   */
+  readonly endChild: RunPlan['endChild'] = async (parent, runId) => {
     const { log, childQueue: queue, childSeams: seams } = parent
-    return parent.fromLog(endRun(this.#cancelMeans(log, { queue, seams }), runId))
+    const over = new AbortController()
+    const ending = endRun(this.#cancelMeans(log, { queue, seams, signal: over.signal }), runId)
+    const late = (): Error =>
+      new HarnessError('store_failure', `The log has not answered: run \`${runId}\` stays open.`)
+    await inGrace(ending, parent.abort, { graceMs: END_GRACE_MS, late }).catch((error: unknown) => over.abort(error))
   }
 
   /** A child run: continued if the log or the call's state has it, else begun. */
@@ -224,6 +235,9 @@ export class Launcher<Output> {
 function configPolicyOf(opening: Opening): ConfigPolicy {
   return opening.kind === 'go_on' ? opening.configPolicy : 'compatible'
 }
+
+/** How long a run that is aborted waits for the end of a child run that is open, in ms. */
+const END_GRACE_MS = 2000
 
 const NO_SEAMS = new SeamSet([])
 
