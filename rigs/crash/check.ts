@@ -1,3 +1,4 @@
+import { isDeepStrictEqual } from 'node:util'
 import type { Effect } from './counter.js'
 import type { Outcome, Report, RunReport } from './report.js'
 import { ONCE } from './tools.js'
@@ -14,7 +15,7 @@ export function problemsOf({ report, effects, reference }: Checked): readonly st
   const { runs, outcome, recovered } = report
   const stopped = runs.some(wasStopped)
   const problems = [...problemsOfEffects(runs, effects), ...problemsOfLogs(runs), ...problemsOfReports(runs, stopped)]
-  if (JSON.stringify(outcome) !== JSON.stringify(recovered))
+  if (!isDeepStrictEqual(outcome, recovered))
     problems.push(`The result in the log is ${JSON.stringify(recovered)} instead of ${JSON.stringify(outcome)}.`)
   return [...problems, ...problemsOfOutcome(outcome, reference.outcome, stopped)]
 }

@@ -42,12 +42,12 @@ const harness = new Harness({
   toolRetries: 100,
   log,
 })
-print({ ready: true })
 let isClosing = false
 process.once('SIGTERM', () => {
   isClosing = true
   void harness.close().then(() => process.exit(CLOSED))
 })
+print({ ready: true })
 const result = await (storeName === 'dbos'
   ? completeOnEngine({ harness, log, url: place, runId, answersTo })
   : unlessClosing(complete()))
