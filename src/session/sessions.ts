@@ -1,4 +1,11 @@
-import type { AssistantEntry, LogStore, LogSummaries, ToolEntry, TranscriptEntry } from '../index.js'
+import type {
+  AssistantEntry,
+  HarnessDescription,
+  LogStore,
+  LogSummaries,
+  ToolEntry,
+  TranscriptEntry,
+} from '../index.js'
 import { jsonOf } from './actions.js'
 import { Chat } from './chat.js'
 import { Conversation } from './conversation.js'
@@ -266,6 +273,13 @@ export class Sessions<M extends Modes = Modes> extends Threads<M> implements Asy
     if (typeof resourceId !== 'string' || resourceId === '')
       throw new SessionError('invalid_options', 'Expected `resourceId` to be a string that is not empty.')
     return new Threads(this.#config, this.#chats, resourceId)
+  }
+
+  /** Describes the runs of a mode that begin now. Default: of the default mode. */
+  describe(mode: keyof M & string = this.#config.defaultMode): Promise<HarnessDescription> {
+    const harness = this.#config.modes[mode]
+    if (harness === undefined) throw new SessionError('unknown_mode', `There is no mode \`${mode}\`.`)
+    return harness.describe()
   }
 
   /** Leaves the runs in progress, which can be recovered, and releases the threads. Closes no harness. */

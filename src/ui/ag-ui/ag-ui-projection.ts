@@ -76,6 +76,7 @@ class AgUiProjection implements Projection<AgUiEvent> {
     if (this.#runId === '') this.#begin(current)
     const isOwn = current.runId === this.#runId
     if (isOwn && current.durable) this.#seq = current.seq
+    if (isOwn && current.kind === 'run_started') this.#begins()
     if (isOwn && this.#seq > this.#after) this.#open()
     if (isOwn) this.#own(current)
     else this.#ofChild(current)
@@ -122,6 +123,12 @@ class AgUiProjection implements Projection<AgUiEvent> {
     return this.#unique(`e${before + 1}`)
   }
 
+  /** A stretch begins. */
+  #begins(): void {
+    this.#stretch++
+    this.#ending = null
+  }
+
   /** The stream begins: with what the client needs of what is older. */
   #open(): void {
     if (this.#sink.isOpen) return
@@ -159,10 +166,6 @@ class AgUiProjection implements Projection<AgUiEvent> {
   }
 
   readonly #handlers: { readonly [Kind in AnyRunEvent['kind']]?: (event: EventOf<Kind>) => void } = {
-    run_started: () => {
-      this.#stretch++
-      this.#ending = null
-    },
     model_message: ({ entry, resolution }) => {
       if (this.#seq > this.#after) this.#usage.add(entry)
       this.#result =

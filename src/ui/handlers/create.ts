@@ -1,3 +1,4 @@
+import { agUiHandler } from './ag-ui.js'
 import { aiSdkHandler } from './ai-sdk.js'
 import { eventsHandler } from './events.js'
 import { Gate } from './gate.js'
@@ -11,6 +12,8 @@ export interface Handlers {
   readonly events: Handler
   /** The AI SDK UI message stream, for `useChat`. */
   readonly aiSdk: Handler
+  /** AG-UI 1.0, for `HttpAgent` and CopilotKit. */
+  readonly agUi: Handler
   /** Messages, answers, steering, stop and recovery as JSON requests. */
   readonly requests: Handler
 }
@@ -24,5 +27,10 @@ export interface Handlers {
  */
 export function createHandlers(options: HandlerOptions): Handlers {
   const gate = new Gate(options)
-  return { events: eventsHandler(gate), aiSdk: aiSdkHandler(gate), requests: requestsHandler(gate) }
+  return {
+    events: eventsHandler(gate),
+    aiSdk: aiSdkHandler(gate),
+    agUi: agUiHandler(gate),
+    requests: requestsHandler(gate),
+  }
 }

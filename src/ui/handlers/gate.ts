@@ -9,7 +9,7 @@ import type { Access, BackEnd, ThreadPort } from './back-end.js'
 import { HarnessBackEnd, threadsByMetadata } from './harness-back-end.js'
 import { asRequestError, refusal } from './http.js'
 import { accessOf, checkSource } from './options.js'
-import type { Action, HandlerOptions } from './options.js'
+import type { Action, HandlerOptions, Named } from './options.js'
 import { SessionsBackEnd } from './sessions-back-end.js'
 
 /** Answers a request: the form of every handler. */
@@ -68,6 +68,12 @@ export class Gate {
     const access: Access | Response = await accessOf(request, this.options.authorize, { threadId, runId, action })
     if (access instanceof Response) return access
     return this.#found(threadId === null ? null : await this.#backEnd.thread(threadId, access))
+  }
+
+  /** The answer to a request that is refused; null for one that is allowed. */
+  async checked(request: Request, named: Named): Promise<Response | null> {
+    const access = await accessOf(request, this.options.authorize, named)
+    return access instanceof Response ? access : null
   }
 
   /** The conversations of the owner who asks. */

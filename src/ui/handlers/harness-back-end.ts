@@ -1,6 +1,7 @@
 import { inputPort } from '../../index.js'
 import type {
   Answer,
+  HarnessDescription,
   HarnessStream,
   InputMessage,
   InputPort,
@@ -26,6 +27,7 @@ export interface ServedHarness {
   streamResume(runId: string, answers: readonly Answer[], options?: ResumeOptions): HarnessStream<unknown>
   streamRecover(runId: string, options?: ResumeOptions): HarnessStream<unknown>
   cancel(runId: string, options?: Pick<RunOptions, 'log'>): Promise<boolean>
+  describe?(): Promise<HarnessDescription>
 }
 
 /** Which runs belong to a conversation. */

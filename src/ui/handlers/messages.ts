@@ -1,3 +1,5 @@
+import type { AgUiMessage } from '../ag-ui/message.js'
+import { toAgUiMessages } from '../ag-ui/messages.js'
 import { toUIMessages } from '../ai-sdk/messages.js'
 import { shownEvent } from '../native/shown-event.js'
 import type { ShownEvent } from '../native/shown-event.js'
@@ -27,6 +29,14 @@ const FORMS: Readonly<Record<string, MessageForm>> = {
     const shown = { ...options.aiSdk, ...options, threadId, dialect: dialectOf(options, url) }
     return runs.flatMap(({ events, messageIds }) => toUIMessages(events, { ...shown, messageIds: () => messageIds }))
   },
+  agui: (runs, options, { threadId }) => {
+    const ids = new Map(runs.map(({ runId, messageIds }) => [runId, messageIds]))
+    const shown = { ...options.agUi, ...options, threadId, messageIds: (runId: string) => ids.get(runId) ?? [] }
+    return runs.reduce<readonly AgUiMessage[]>(
+      (history, { events }) => toAgUiMessages(events, { ...shown, history }),
+      [],
+    )
+  },
   native: (runs, options) =>
     runs.flatMap(({ runId, events }) =>
       events
@@ -51,10 +61,12 @@ export async function messagesOf(thread: ThreadPort, url: URL, options: HandlerO
 /** The stored events of the runs of a conversation, oldest first. */
 export async function storedRuns(thread: ThreadPort): Promise<readonly StoredRun[]> {
   const runs: StoredRun[] = []
-  for (const { runId } of await thread.runs()) {
-    const events: AnyRunEvent[] = []
-    for await (const event of thread.stored(runId)) events.push(event)
-    runs.push({ runId, messageIds: await thread.messageIds(runId), events })
-  }
+  for (const { runId } of await thread.runs()) runs.push(await storedRun(thread, runId))
   return runs
+}
+
+export async function storedRun(thread: ThreadPort, runId: string): Promise<StoredRun> {
+  const events: AnyRunEvent[] = []
+  for await (const event of thread.stored(runId)) events.push(event)
+  return { runId, messageIds: await thread.messageIds(runId), events }
 }

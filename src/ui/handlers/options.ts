@@ -1,5 +1,6 @@
 import { HarnessError } from '../../index.js'
 import type { LogStore } from '../../index.js'
+import type { AgUiOptions } from '../ag-ui/options.js'
 import type { Dialect } from '../ai-sdk/chunk.js'
 import type { UiStreamOptions } from '../ai-sdk/options.js'
 import type { Hub } from '../hub/hub.js'
@@ -44,6 +45,8 @@ export interface HandlerOptions extends Omit<ProjectionOptions, 'after'> {
   readonly dialect?: Dialect | undefined
   /** Options of AI SDK UI streams alone. */
   readonly aiSdk?: Omit<UiStreamOptions, keyof ProjectionOptions | 'dialect' | 'threadId'> | undefined
+  /** Options of AG-UI streams alone. */
+  readonly agUi?: Pick<AgUiOptions, 'activities' | 'toolSchemas'> | undefined
   /** Whether a message may contain a link to a file. Default: none may. */
   readonly allowUrl?: ((url: URL) => boolean) | undefined
   /** A message while the run waits for people: `refuse` it, or `decline` what waits. Over a harness. Default `refuse`. */

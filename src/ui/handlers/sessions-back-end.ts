@@ -1,4 +1,4 @@
-import type { Answer, InputMessage, LogStore } from '../../index.js'
+import type { Answer, HarnessDescription, InputMessage, LogStore } from '../../index.js'
 import type { Chat, ChatEvent, ChatRun, EventsOptions, ListThreadsOptions, ThreadItem } from '../../session/index.js'
 import type { FollowRunOptions } from '../hub/follow.js'
 import type { Hub } from '../hub/hub.js'
@@ -28,6 +28,7 @@ export type ServedChat = Pick<
 /** The part of sessions that handlers call. */
 export interface ServedSessions {
   readonly log: LogStore
+  describe?(): Promise<HarnessDescription>
   for(owner: { readonly resourceId: string }): {
     open(threadId: string): Promise<ServedChat>
     list(options: ListThreadsOptions): AsyncIterable<ThreadItem>
