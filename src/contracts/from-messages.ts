@@ -1,16 +1,17 @@
 import { isObject } from '../util/json.js'
-import type { JsonObject } from '../util/json.js'
 import { shown } from '../util/mismatch.js'
-import { UNREPORTED_USAGE, entryId } from './entry.js'
 import type { AssistantPart, ContentPart, ToolCallPart, TranscriptEntry } from './entry.js'
+import { Entries } from './message-entries.js'
+import type { Content } from './message-entries.js'
 import { mediumOf } from './message-media.js'
 import { At } from './message-place.js'
 
 /**
  * Transcript entries of the messages of another library, for `history`: model messages of the AI SDK, messages of chat
- * completions, input items of the Responses API, and messages of Anthropic. Reasoning is kept as text, without signatures. System
- * messages are not part of a transcript: pass their text as `instructions`. Throws `invalid_options`, naming the index and the field,
- * for anything that has no entry, and for a tool call without exactly one result.
+ * completions, input items of the Responses API, and messages of Anthropic. Reasoning is kept as text, without signatures. A
+ * call that a person denied has the denial as its result. System messages are not part of a transcript: pass their text as
+ * `instructions`. Throws `invalid_options`, naming the index and the field, for anything that has no entry, such as calls that a
+ * provider executed, and for a tool call without exactly one result.
  *
  * @example
  * const result = await harness.run('And tomorrow?', { history: fromMessages(messages) })
@@ -94,9 +95,13 @@ function addUser(entries: Entries, content: unknown, at: At): void {
 function addAssistant(entries: Entries, message: JsonLike, at: At): void {
   const { content, tool_calls: calls, refusal } = message
   const parts: AssistantPart[] = []
+  const asked: [approvalId: string, callId: string][] = []
   if (typeof content === 'string') parts.push({ type: 'text', text: content })
   else if (content !== null && content !== undefined)
-    for (const [part, place] of at.in('content').parts(content)) parts.push(...assistantParts(part, place))
+    for (const [part, place] of at.in('content').parts(content)) {
+      if (part['type'] !== 'tool-approval-request') parts.push(...assistantParts(part, place))
+      else asked.push([place.text(part, 'approvalId'), place.text(part, 'toolCallId')])
+    }
   else if (calls === undefined && typeof refusal !== 'string') throw at.in('content').error(`is missing`)
   if (typeof refusal === 'string') parts.push({ type: 'text', text: refusal })
   if (calls !== undefined && calls !== null)
@@ -107,6 +112,7 @@ function addAssistant(entries: Entries, message: JsonLike, at: At): void {
       parts.push(callOf({ id, name: called['name'], input }, place))
     }
   entries.reply(parts.filter((part) => part.type !== 'text' || part.text !== ''))
+  for (const [approvalId, callId] of asked) entries.asked(approvalId, callId)
 }
 
 function assistantParts(part: JsonLike, at: At): readonly AssistantPart[] {
@@ -150,9 +156,13 @@ function addToolMessage(entries: Entries, message: JsonLike, at: At): void {
     return entries.result(at, { callId, content: contentOf(message['content'], at.in('content')), isError: false })
   }
   for (const [part, place] of at.in('content').parts(message['content'])) {
-    if (part['type'] !== 'tool-result')
-      throw place.in('type').error(`expected \`tool-result\`, got ${shown(part['type'])}: answer approvals first`)
-    entries.result(place, { callId: place.text(part, 'toolCallId'), ...outputOf(part, place) })
+    if (part['type'] === 'tool-approval-response') {
+      const approvalId = place.text(part, 'approvalId')
+      if (part['approved'] === true) entries.approved(approvalId)
+      else entries.denied(approvalId, denial(part['reason']))
+    } else if (part['type'] === 'tool-result')
+      entries.result(place, { callId: place.text(part, 'toolCallId'), ...outputOf(part, place) })
+    else throw place.in('type').error(`expected \`tool-result\`, got ${shown(part['type'])}`)
   }
 }
 
@@ -169,7 +179,7 @@ function outputOf(part: JsonLike, at: At): { readonly content: Content; readonly
     case 'error-json':
       return { content: jsonText(value ?? null), isError: true }
     case 'execution-denied':
-      return { content: `The call was denied. ${typeof reason === 'string' ? reason : ''}`.trim(), isError: true }
+      return { content: denial(reason), isError: true }
     case 'content':
       return { content: contentOf(value, at.in('output').in('value')), isError: false }
     default:
@@ -180,7 +190,9 @@ function outputOf(part: JsonLike, at: At): { readonly content: Content; readonly
   }
 }
 
-type Content = string | readonly ContentPart[]
+function denial(reason: unknown): string {
+  return `The call was denied. ${typeof reason === 'string' ? reason : ''}`.trim()
+}
 
 function contentOf(content: unknown, at: At): Content {
   if (typeof content === 'string') return content
@@ -201,72 +213,3 @@ function jsonText(value: unknown): string {
 }
 
 type JsonLike = Readonly<Record<string, unknown>>
-
-interface Result {
-  readonly callId: string
-  readonly content: Content
-  readonly isError: boolean
-}
-
-/** The entries of a conversation, as they are added. */
-class Entries {
-  readonly #entries: TranscriptEntry[] = []
-  readonly #at = new Date().toISOString()
-  /** Calls without a result yet: their names. */
-  readonly #open = new Map<string, string>()
-  readonly #closed = new Set<string>()
-
-  said(content: readonly ContentPart[]): void {
-    this.#close()
-    this.#entries.push({ ...this.#stamp, role: 'user', content })
-  }
-
-  /** A reply, or more of the one before. */
-  reply(parts: readonly AssistantPart[]): void {
-    const last = this.#entries.at(-1)
-    const isMore = last?.role === 'assistant'
-    if (!isMore) this.#close()
-    for (const part of parts) {
-      if (part.type !== 'tool_call') continue
-      if (this.#open.has(part.callId) || this.#closed.has(part.callId))
-        throw new At('messages').error(`two tool calls have the id \`${part.callId}\``)
-      this.#open.set(part.callId, part.name)
-    }
-    const all = isMore ? [...last.parts, ...parts] : parts
-    const stamp = isMore ? { id: last.id, at: last.at } : this.#stamp
-    const finishReason = all.some((part) => part.type === 'tool_call') ? 'tool_calls' : 'stop'
-    const own = { provider: 'unknown', model: 'unknown', finishReason, usage: UNREPORTED_USAGE } as const
-    if (isMore) this.#entries.pop()
-    if (all.length > 0) this.#entries.push({ ...stamp, role: 'assistant', parts: all, ...own })
-  }
-
-  result(at: At, { callId, content, isError }: Result): void {
-    const name = this.#open.get(callId)
-    if (name === undefined)
-      throw at.error(`has the result of \`${callId}\`, which is no tool call without a result before it`)
-    this.#open.delete(callId)
-    this.#closed.add(callId)
-    const texts = typeof content === 'string' ? [] : content.filter(({ type }) => type === 'text')
-    const text =
-      typeof content === 'string' ? content : texts.map((part) => ('text' in part ? part.text : '')).join('\n')
-    const envelope: JsonObject = { ok: !isError, content: text, metadata: {} }
-    const media = typeof content === 'string' ? [] : content.filter(({ type }) => type !== 'text')
-    const json = JSON.stringify(envelope)
-    const shownAs = media.length === 0 ? json : [{ type: 'text' as const, text: json }, ...media]
-    this.#entries.push({ ...this.#stamp, role: 'tool', callId, name, content: shownAs, isError })
-  }
-
-  end(): readonly TranscriptEntry[] {
-    this.#close()
-    return this.#entries
-  }
-
-  get #stamp() {
-    return { id: entryId(this.#entries.length), at: this.#at }
-  }
-
-  #close(): void {
-    const [open] = this.#open.keys()
-    if (open !== undefined) throw new At('messages').error(`tool call \`${open}\` has no result`)
-  }
-}
