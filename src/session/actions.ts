@@ -137,6 +137,7 @@ export class Actions {
   }
 
   async change(event: ThreadChange): Promise<void> {
+    if (event.kind === 'title_changed' && event.auto === true && this.#conversation.state.isNamed) return
     await this.#conversation.append(event)
   }
 

@@ -202,8 +202,9 @@ export class Chat<M extends Modes = Modes> {
     await this.#change({ kind: 'grant_removed', grantId, by: by ?? null })
   }
 
-  async rename(title: string): Promise<void> {
-    await this.#change({ kind: 'title_changed', title })
+  /** `auto`: a title that is made for the conversation, and does nothing if a person has named it. */
+  async rename(title: string, { auto = false }: { readonly auto?: boolean } = {}): Promise<void> {
+    await this.#change({ kind: 'title_changed', title, ...(auto && { auto }) })
   }
 
   async tag({

@@ -39,6 +39,9 @@ interface OpenRun {
   plan: PlanOutcome | null
 }
 
+/** May give a promise of whether the run continues: until then, the senders of its messages wait. Must not reject. */
+type StopListener = (end: MessageOutcome) => Promise<boolean> | null
+
 /** Time without work after which the claim on an idle thread is released, in ms. */
 const IDLE_MS = 5_000
 
@@ -59,6 +62,9 @@ export class Conversation extends KnownThread {
   #work: Promise<unknown> = Promise.resolve()
   #idleTimer: NodeJS.Timeout | undefined
   #onOwnership: (isOwner: boolean) => void = () => undefined
+  #onStop: StopListener = () => null
+  /** Somebody else than a person is asked about the items of the run. */
+  #asking: Promise<void> | null = null
 
   constructor(setup: ConversationSetup) {
     super(setup.log, setup.threadId)
@@ -84,6 +90,11 @@ export class Conversation extends KnownThread {
   /** Is called when this process owns the thread, and when it does not any more. */
   onOwnership(listener: (isOwner: boolean) => void): void {
     this.#onOwnership = listener
+  }
+
+  /** Is called when a run has paused or ended here. */
+  onStop(listener: StopListener): void {
+    this.#onStop = listener
   }
 
   /** The events of the thread's owner, another process, are followed from now on, or no more. */
@@ -246,9 +257,11 @@ export class Conversation extends KnownThread {
   async whenIdle(): Promise<void> {
     for (;;) {
       await this.#work
-      const open = this.#open
-      if (open === null) return
-      await open.over
+      const { over } = this.#open ?? {}
+      const asking = this.#asking
+      if (over === undefined && asking === null) return
+      await (over ?? asking)
+      if (this.#asking === asking) this.#asking = null
     }
   }
 
@@ -335,7 +348,10 @@ export class Conversation extends KnownThread {
       isPaused: end.status === 'paused',
       holds: (end.status === 'failed' || end.status === 'cancelled') && !goesOn,
     })
-    this.settleAll(run, error === undefined ? end : { ...end, error })
+    const asking = this.#onStop(end)
+    const settle = (): void => this.settleAll(run, error === undefined ? end : { ...end, error })
+    this.#asking = asking?.then((continues) => (continues ? undefined : settle())) ?? null
+    if (asking === null) settle()
     if (events.length > 0) await this.append(...events)
     if (!this.#isClosed) await this.beginNext()
   }

@@ -1,6 +1,8 @@
 export { Sessions, Threads } from './sessions.js'
 export type { CreateOptions, ListThreadsOptions, ThreadItem } from './sessions.js'
 export type { GivenAnswer, InboxItem, InboxOptions } from './people/inbox.js'
+export type { Responder } from './people/responder.js'
+export type { FirstExchange, TitleMaker } from './people/titles.js'
 export type { ExpiredItem, ExpireOptions, ItemAnswer } from './people/expiry.js'
 export type { SessionLimits, SessionsOptions } from './options.js'
 export { Chat } from './chat.js'

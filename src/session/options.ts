@@ -24,6 +24,9 @@ import { isObject } from '../util/json.js'
 import { functionOf, having, integer, leaf, list, partial, record, string } from '../util/shape.js'
 import type { ContentLimits } from './content.js'
 import { SessionError } from './errors.js'
+import type { Responder } from './people/responder.js'
+import { titlesBy } from './people/titles.js'
+import type { TitleMaker } from './people/titles.js'
 
 /** The part of a harness that a session calls. */
 export interface ModeHarness<Output = unknown> {
@@ -72,6 +75,16 @@ export interface SessionsOptions<M extends Modes = Modes> {
   readonly policy?: PolicyExtension | undefined
   /** The model for a reference. Default: that of the harness for it. */
   readonly resolveModel?: ((reference: ModelRef) => Model | Promise<Model>) | undefined
+  /**
+   * Answers items without a person, with `by: 'responder'`: it is asked once for each item when a run pauses in this process. Null
+   * leaves an item to people, and so do an error, an invalid answer and no answer within 60 s, with a warning. Default: none.
+   */
+  readonly responder?: Responder | undefined
+  /**
+   * Makes the title of a conversation that nobody has named, in the background after its first run: a function, or a model. A failure
+   * is a warning. Default: none.
+   */
+  readonly title?: TitleMaker | Model | ModelRef | undefined
 }
 
 /** The options with their defaults. */
@@ -85,6 +98,8 @@ export interface SessionsConfig<M extends Modes> {
   readonly checkSettings: (settings: JsonObject) => Promise<JsonObject>
   readonly policy: PolicyExtension | null
   readonly resolveModel: ((reference: ModelRef) => Model | Promise<Model>) | null
+  readonly responder: Responder | null
+  readonly title: TitleMaker | null
 }
 
 const MiB = 1024 * 1024
@@ -97,6 +112,8 @@ const SHAPE = partial<SessionsOptions>({
   use: list(leaf<Extension<never>>('an extension, made by `defineExtension`', isObject)),
   policy: leaf<PolicyExtension>('a policy, made by `policy` of `thinharness/policy`', isPolicy),
   resolveModel: functionOf<NonNullable<SessionsOptions['resolveModel']>>(),
+  responder: functionOf<Responder>(),
+  title: leaf<TitleMaker | Model | ModelRef>('a function, or a model', isTitle),
   limits: partial<SessionLimits>({ queuedMessages: integer(0), fileBytes: integer(0), files: integer(0) }),
 })
 
@@ -125,6 +142,8 @@ export function resolveOptions<M extends Modes>(options: SessionsOptions<M>): Se
     maxQueued: limits.queuedMessages ?? 100,
     policy: rest.policy ?? null,
     resolveModel: rest.resolveModel ?? null,
+    responder: rest.responder ?? null,
+    title: rest.title === undefined ? null : typeof rest.title === 'function' ? rest.title : titlesBy(rest.title),
     checkSettings: settings === undefined ? (each) => Promise.resolve(each) : settingsCheck(settings),
   }
 }
@@ -154,6 +173,10 @@ async function documentProblems(document: JsonSchema, settings: JsonObject): Pro
   const problems = await schemaProblems(document, settings)
   if (problems.kind === 'broken') throw invalidOptions(`\`settings\` of \`Sessions\`: ${problems.message}`)
   return problems.kind === 'invalid' ? issuesOf(problems.findings, settings, document) : []
+}
+
+function isTitle(value: unknown): boolean {
+  return typeof value === 'function' || typeof value === 'string' || isObject(value)
 }
 
 function isPolicy(value: unknown): boolean {

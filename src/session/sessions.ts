@@ -15,6 +15,8 @@ import { expireItems } from './people/expiry.js'
 import type { ExpiredItem, ExpireOptions } from './people/expiry.js'
 import { inboxItems } from './people/inbox.js'
 import type { InboxItem, InboxOptions } from './people/inbox.js'
+import { Responding } from './people/responder.js'
+import { giveTitle } from './people/titles.js'
 import type { Modes } from './options.js'
 import { newId } from './play-run.js'
 import type { ChatRun } from './thread/reduce-chat.js'
@@ -208,10 +210,15 @@ export class Threads<M extends Modes = Modes> {
   }
 
   async #open(threadId: string): Promise<Chat<M> | null> {
-    const { log, modes, content, maxQueued, checkSettings } = this.#config
+    const { log, modes, content, maxQueued, checkSettings, responder, title } = this.#config
     const conversation = new Conversation({ ...this.#config, threadId })
     if (!(await conversation.load())) return null
     const chat = new Chat<M>({ log, conversation, modes, limits: content, maxQueued, checkSettings })
+    const responding = responder === null ? null : new Responding(responder, chat)
+    conversation.onStop(({ status }) => {
+      if (title !== null) void giveTitle(chat, title)
+      return status === 'paused' ? (responding?.respond() ?? null) : null
+    })
     await chat.attach()
     return chat
   }

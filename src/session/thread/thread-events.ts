@@ -78,7 +78,8 @@ export interface ThreadPayloads {
     /** The settings that changed. */
     readonly settings?: JsonObject
   }
-  title_changed: { readonly title: string }
+  /** `auto`: it was made for the conversation; absent: a person gave it, and no other replaces it. */
+  title_changed: { readonly title: string; readonly auto?: boolean }
   tags_changed: { readonly tags: readonly string[] }
   /** No message of the queue begins a run, until one is sent or the queue is released. */
   queue_held: { readonly kind: 'queue_held' }

@@ -25,6 +25,8 @@ export interface ThreadState {
   readonly updatedAt: string
   readonly resourceId: string | null
   readonly title: string
+  /** A person gave the title. */
+  readonly isNamed: boolean
   readonly tags: readonly string[]
   readonly metadata: JsonObject
   readonly mode: string
@@ -71,6 +73,7 @@ function opened({
     updatedAt: at,
     resourceId,
     title,
+    isNamed: title !== '',
     tags,
     metadata,
     mode,
@@ -110,7 +113,7 @@ function changed(state: ThreadState, event: Exclude<ThreadEvent, { kind: 'thread
     case 'setting_changed':
       return settingChanged(state, event)
     case 'title_changed':
-      return { title: event.title }
+      return { title: event.title, isNamed: event.auto !== true }
     case 'tags_changed':
       return { tags: event.tags }
     case 'queue_held':

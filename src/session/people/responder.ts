@@ -1,0 +1,79 @@
+import type { PendingItem } from '../../index.js'
+import { warn } from '../../util/platform/node.js'
+import type { Chat } from '../chat.js'
+import { SessionError } from '../errors.js'
+import type { ChatAnswer } from '../grants.js'
+import { answerTo } from './expiry.js'
+import type { ItemAnswer } from './expiry.js'
+
+/** Answers an item without a person; null leaves it to people. */
+export type Responder = (item: PendingItem) => ItemAnswer | null | Promise<ItemAnswer | null>
+
+/** Who answers, for items that a responder answers. */
+const BY = 'responder'
+/** Time after which a responder that has not answered leaves an item to people, in ms. */
+const WAIT_MS = 60_000
+
+/** Asks the responder about the items of one conversation, each once. A responder that fails leaves its item to people. */
+export class Responding {
+  readonly #responder: Responder
+  readonly #chat: Pick<Chat, 'answer' | 'pending' | 'phase'>
+  readonly #asked = new Set<string>()
+
+  constructor(responder: Responder, chat: Pick<Chat, 'answer' | 'pending' | 'phase'>) {
+    this.#responder = responder
+    this.#chat = chat
+  }
+
+  /** True if the run no longer waits. Never rejects. */
+  async respond(): Promise<boolean> {
+    const answers = await Promise.all(
+      this.#chat.pending.filter((item) => this.#isNew(item)).map((item) => this.#ask(item)),
+    )
+    const given = answers.filter((answer) => answer !== null)
+    if (given.length > 0 && !(await this.#isStored(given)) && given.length > 1)
+      for (const answer of given) await this.#isStored([answer])
+    return this.#chat.phase !== 'waiting'
+  }
+
+  #isNew({ callId, key, payload, arguments: args }: PendingItem): boolean {
+    const name = JSON.stringify([callId, key, payload, args])
+    const isNew = !this.#asked.has(name)
+    this.#asked.add(name)
+    return isNew
+  }
+
+  async #ask(item: PendingItem): Promise<ChatAnswer | null> {
+    let timer: NodeJS.Timeout | undefined
+    const late = new Promise<never>((_, reject) => {
+      const fail = (): void => reject(new Error(`It has not answered within ${WAIT_MS / 1000} s.`))
+      timer = setTimeout(fail, WAIT_MS).unref()
+    })
+    try {
+      const answer = await Promise.race([late, Promise.resolve(item).then(this.#responder)])
+      return answer === null ? null : answerTo(item.callId, answer, BY)
+    } catch (error) {
+      report(item.callId, error)
+      return null
+    } finally {
+      clearTimeout(timer)
+    }
+  }
+
+  /** False if the answers are refused; one that is refused alone is reported. */
+  async #isStored(answers: readonly ChatAnswer[]): Promise<boolean> {
+    try {
+      await this.#chat.answer(answers)
+      return true
+    } catch (error) {
+      const isClosed = error instanceof SessionError && error.code === 'closed'
+      if (answers.length === 1 && !isClosed) report(answers[0]?.callId ?? '', error)
+      return false
+    }
+  }
+}
+
+function report(callId: string, error: unknown): void {
+  const why = error instanceof Error ? error.message : String(error)
+  warn(`The responder did not answer \`${callId}\`, which waits for people: ${why}`, 'SessionWarning')
+}
