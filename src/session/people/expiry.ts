@@ -1,4 +1,3 @@
-import type { Chat } from '../chat.js'
 import { SessionError } from '../errors.js'
 import type { ChatAnswer } from '../grants.js'
 import type { InboxItem } from './inbox.js'
@@ -8,6 +7,11 @@ export type ItemAnswer = WithoutId<ChatAnswer>
 type WithoutId<Each> = Each extends ChatAnswer
   ? Omit<Each, 'callId' | 'by'> & { readonly callId?: string | undefined; readonly by?: string | undefined }
   : never
+
+/** A conversation that can be answered. */
+export interface Answerable {
+  answer(answers: readonly ChatAnswer[]): Promise<readonly { readonly status: 'accepted' | 'stale' }[]>
+}
 
 export interface ExpireOptions {
   /** Only items that have waited for so long, in ms. */
@@ -32,7 +36,7 @@ const BY = 'expiry'
 export async function expireItems(
   inbox: AsyncIterable<InboxItem>,
   { afterMs, answer }: ExpireOptions,
-  open: (threadId: string) => Promise<Pick<Chat, 'answer'>>,
+  open: (threadId: string) => Promise<Answerable>,
 ): Promise<readonly ExpiredItem[]> {
   if (!(afterMs >= 0) || typeof answer !== 'function')
     throw new SessionError(
@@ -58,7 +62,7 @@ export async function expireItems(
 async function answered(
   items: readonly InboxItem[],
   answers: readonly ChatAnswer[],
-  open: (threadId: string) => Promise<Pick<Chat, 'answer'>>,
+  open: (threadId: string) => Promise<Answerable>,
 ): Promise<readonly ExpiredItem[]> {
   try {
     const chat = await open(items[0]?.threadId ?? '')

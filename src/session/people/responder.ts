@@ -1,13 +1,17 @@
 import type { PendingItem } from '../../index.js'
 import { warn } from '../../util/platform/node.js'
-import type { Chat } from '../chat.js'
 import { SessionError } from '../errors.js'
 import type { ChatAnswer } from '../grants.js'
 import { answerTo } from './expiry.js'
-import type { ItemAnswer } from './expiry.js'
+import type { Answerable, ItemAnswer } from './expiry.js'
 
 /** Answers an item without a person; null leaves it to people. */
 export type Responder = (item: PendingItem) => ItemAnswer | null | Promise<ItemAnswer | null>
+
+interface WaitingChat extends Answerable {
+  readonly pending: readonly PendingItem[]
+  readonly phase: string
+}
 
 /** Who answers, for items that a responder answers. */
 const BY = 'responder'
@@ -17,10 +21,10 @@ const WAIT_MS = 60_000
 /** Asks the responder about the items of one conversation, each once. A responder that fails leaves its item to people. */
 export class Responding {
   readonly #responder: Responder
-  readonly #chat: Pick<Chat, 'answer' | 'pending' | 'phase'>
+  readonly #chat: WaitingChat
   readonly #asked = new Set<string>()
 
-  constructor(responder: Responder, chat: Pick<Chat, 'answer' | 'pending' | 'phase'>) {
+  constructor(responder: Responder, chat: WaitingChat) {
     this.#responder = responder
     this.#chat = chat
   }

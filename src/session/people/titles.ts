@@ -1,8 +1,8 @@
 import { Harness, textOf } from '../../index.js'
 import type { ContentPart, Model, ModelRef } from '../../index.js'
 import { warn } from '../../util/platform/node.js'
-import type { Chat } from '../chat.js'
 import { SessionError } from '../errors.js'
+import type { ChatSnapshot } from '../thread/reduce-chat.js'
 
 /** The beginning of a conversation. */
 export interface FirstExchange {
@@ -15,6 +15,11 @@ export interface FirstExchange {
 
 /** Makes a title; null or an empty one leaves the conversation without. */
 export type TitleMaker = (exchange: FirstExchange) => string | null | Promise<string | null>
+
+interface NamedChat {
+  readonly snapshot: ChatSnapshot
+  rename(title: string, options: { readonly auto: boolean }): Promise<void>
+}
 
 const LONGEST = 80
 const INSTRUCTIONS =
@@ -31,7 +36,7 @@ export function titlesBy(model: Model | ModelRef): TitleMaker {
 }
 
 /** Asks for a title after the first run of a conversation that nobody has named. A failure is reported and changes nothing. */
-export async function giveTitle(chat: Pick<Chat, 'snapshot' | 'rename'>, make: TitleMaker): Promise<void> {
+export async function giveTitle(chat: NamedChat, make: TitleMaker): Promise<void> {
   const { thread, runs } = chat.snapshot
   const [first] = runs
   if (runs.length !== 1 || first === undefined || thread.title !== '' || thread.isNamed) return
