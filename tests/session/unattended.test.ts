@@ -88,7 +88,7 @@ test('a responder that does not answer leaves the item to people after a minute'
 
 function titled(title: SessionsOptions['title']): Promise<Chat> {
   const model = new ScriptedModel().says('In May.').says('Yes.')
-  return sessionsOf({ harness: harnessOf({ model }), title }).open() as Promise<Chat>
+  return sessionsOf({ harness: harnessOf({ model }), title }).open()
 }
 
 test('a title is made from the first exchange, once, in the background', async () => {
@@ -116,7 +116,7 @@ test('a model makes titles; its failure is a warning, and the message is not aff
 })
 
 test('30 a title that a person gave is never replaced, even by one that is being made', async () => {
-  let give = (_title: string): void => undefined
+  let give: (title: string) => void = () => undefined
   const chat = await titled(() => new Promise((resolve) => (give = resolve)))
   await (
     await chat.send('When is the rent due?')
