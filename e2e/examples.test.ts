@@ -110,7 +110,9 @@ test('an unknown example prints the known ones; a missing API key prints one lin
   const keyless = run(process.execPath, ['.build/examples/run.js', 'structured'], { env })
 
   expect(unknown).toMatchObject({ code: 1, stdout: '' })
-  expect(unknown.stderr).toContain('with NAME one of approvals, durable, mcp, research, server, structured, subagents.')
+  expect(unknown.stderr).toContain(
+    'with NAME one of approvals, chat, durable, mcp, research, server, structured, subagents.',
+  )
   await expect(keyless).rejects.toMatchObject({
     code: 1,
     stderr: expect.stringMatching(/\n\nThere is no API key for `openai`: [^\n]*\n$/) as string,

@@ -10,7 +10,6 @@ import type {
   ContentPart,
   HarnessErrorCode,
 } from '../../index.js'
-import { entryId } from '../../contracts/entry.js'
 import { TASKS, tasksIn } from '../tools/task-list.js'
 import type { Task } from '../tools/task-list.js'
 import type { QueueItem, ThreadEvent } from './thread-events.js'
@@ -210,7 +209,8 @@ function promptIdOf({
   readonly history?: (RunEvent & { kind: 'run_started' })['history']
 }): string | null {
   if (history === undefined) return null
-  return entryId('entryId' in history ? Number(history.entryId.slice(1)) : history.length)
+  // As `entryId` counts; that module would bring the core to the page.
+  return `e${('entryId' in history ? Number(history.entryId.slice(1)) : history.length) + 1}`
 }
 
 function changedPhase(

@@ -58,6 +58,7 @@ test('XL-01 AG-07 AG-08 AG-21 all readings end in the same messages', { timeout:
   })
   await fc.assert(readings, {
     numRuns: Number(process.env['RUNS'] ?? 60),
+    ...(process.env['RUNS'] === undefined && { seed: 1 }),
     endOnFailure: process.env['NOSHRINK'] === '1',
   })
 })

@@ -72,7 +72,10 @@ describe('native events', () => {
         expect(settled((await read(run, [piece])).snapshot)).toEqual(settled(snapshot))
       }
     })
-    await fc.assert(readings, { numRuns: Number(process.env['RUNS'] ?? 40) })
+    await fc.assert(readings, {
+      numRuns: Number(process.env['RUNS'] ?? 40),
+      ...(process.env['RUNS'] === undefined && { seed: 1 }),
+    })
   })
 
   test('XL-11 XL-15 what is private to the server is not in the stream', async () => {
@@ -85,7 +88,7 @@ describe('native events', () => {
       // The sentence of a cancelled run is its message.
       if (failed?.kind === 'run_failed' && failed.code !== 'cancelled') expect(text).not.toContain(failed.message)
     })
-    await fc.assert(readings, { numRuns: 20 })
+    await fc.assert(readings, { numRuns: 20, seed: 1 })
   })
 
   test('SS-14 SS-25 a cursor that is none is refused, and the client does not ask again', async () => {
