@@ -46,8 +46,8 @@ export interface ReadOptions {
  */
 export interface RunLog {
   /**
-   * Resolves when the events are stored. Must reject, and store nothing, if `events` do not follow the last stored one,
-   * and with `run_owned` if another owner than `owner` has claimed the log, or none has and there is an `owner`. A
+   * Resolves when the events are stored. Must reject, and store nothing, if `events` do not follow the last stored one
+   * (with `run_exists` if they begin a run that is stored), and with `run_owned` if another owner than `owner` has claimed the log, or none has and there is an `owner`. A
    * writer that loses its claim during an append may be rejected although the events were stored.
    */
   append(ref: LogRef, events: readonly DurableEvent[], options?: AppendOptions): Promise<void>

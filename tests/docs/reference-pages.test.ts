@@ -1,0 +1,57 @@
+import { readFileSync } from 'node:fs'
+import { expect, test } from 'vitest'
+
+const read = (path: string): string => readFileSync(new URL(`../../${path}`, import.meta.url), 'utf8')
+
+/** The first cell of each row of the tables below a heading. */
+function rowsOf(page: string, heading: string): readonly string[] {
+  const section = read(page).split(`\n## ${heading}\n`)[1]?.split('\n## ')[0] ?? ''
+  return [...section.matchAll(/^\| `(\w+)`/gm)].map(([, name = '']) => name)
+}
+
+/** The members of an interface itself. The compiler keeps the option shapes equal to these. */
+function membersOf(file: string, name: string): readonly string[] {
+  const [, body = ''] = new RegExp(`^export interface ${name}\\b.*?\\{\\n(.*?)^\\}`, 'ms').exec(read(file)) ?? []
+  return [...body.matchAll(/^ {2}readonly (\w+)\??:/gm)].map(([, member = '']) => member)
+}
+
+test('docs/errors.md has a row for each code of `HarnessError`, and no other', () => {
+  const [, union = ''] = /export type HarnessErrorCode =\n(.*?)\n\n/s.exec(read('src/contracts/errors.ts')) ?? []
+  const codes = [...union.matchAll(/'(\w+)'/g)].map(([, code = '']) => code)
+  expect(codes).toContain('provider_error')
+  expect(rowsOf('docs/errors.md', 'Codes')).toEqual(codes)
+})
+
+const OPTIONS = 'src/harness/options.ts'
+const LIMITS = 'src/contracts/limits.ts'
+
+test.each<[string, readonly (readonly [string, string])[]]>([
+  [
+    'Harness',
+    [
+      [OPTIONS, 'HarnessOptions'],
+      [LIMITS, 'BudgetOptions'],
+      ['src/run/provenance/options.ts', 'FlowOptions'],
+    ],
+  ],
+  [
+    'Runs',
+    [
+      [OPTIONS, 'RunOptions'],
+      [LIMITS, 'BudgetOptions'],
+    ],
+  ],
+  ['Continued runs', [[OPTIONS, 'ResumeOptions']]],
+  ['Forks', [['src/run/replay/fork.ts', 'ForkEffects']]],
+  ['Replay', [[OPTIONS, 'ReplayOptions']]],
+  ['Batches', [['src/harness/map.ts', 'MapOptions']]],
+  ['Closing', [[OPTIONS, 'CloseOptions']]],
+  ['Limits', [[LIMITS, 'Limits']]],
+  ['Loop detection', [[LIMITS, 'StallOptions']]],
+  ['Settings', [['src/contracts/model.ts', 'ModelSettings']]],
+])('docs/options.md has a row for each option: %s', (heading, interfaces) => {
+  const members = interfaces.flatMap(([file, name]) => membersOf(file, name))
+  expect(members).not.toEqual([])
+  const inherited = heading === 'Replay' ? ['tools', 'instructions', 'use'] : []
+  expect([...rowsOf('docs/options.md', heading)].sort()).toEqual([...members, ...inherited].sort())
+})
