@@ -1,4 +1,5 @@
 import { HarnessError } from '../../contracts/errors.js'
+import type { HarnessErrorCode } from '../../contracts/errors.js'
 import { firstDifference } from '../../util/first-difference.js'
 import { isObject } from '../../util/json.js'
 import type { Answer } from '../machine/answers.js'
@@ -6,6 +7,7 @@ import type { ConfigDigest } from '../machine/config-digest.js'
 import { GIVEN_KINDS } from '../machine/events.js'
 import type { DurableEvent } from '../machine/events.js'
 import { endedError } from '../machine/settled.js'
+import { isTimeUp } from './failure.js'
 
 /** Members that differ at another time and place, and values that a caller gave to the run. */
 const INCIDENTAL: ReadonlySet<string> = new Set([
@@ -30,6 +32,14 @@ export interface AllowedDifferences {
   /** Called with each of them, in plain words. */
   readonly report: (difference: string) => void
 }
+
+/** Codes of the failures that a run's own rules decide. Others come from outside, such as a cancellation. */
+const DECIDED: ReadonlySet<HarnessErrorCode> = new Set([
+  'limit_reached',
+  'tool_retries_exceeded',
+  'output_validation_failed',
+  'unexpected_model_behavior',
+])
 
 const NONE: AllowedDifferences = { parts: [], report: () => undefined }
 
@@ -62,6 +72,13 @@ export class Recording {
 
   get last(): DurableEvent | null {
     return this.#events[this.#index - 1] ?? null
+  }
+
+  /** The error of a run that was aborted here, whatever its own rules would have decided next. */
+  get abort(): HarnessError | undefined {
+    const { next } = this
+    if (next?.kind !== 'run_failed') return undefined
+    return DECIDED.has(next.code) && !isTimeUp(next) ? undefined : recordedFailure(next)
   }
 
   /** The answers of people if the run was continued at the next event. */

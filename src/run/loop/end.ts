@@ -58,12 +58,12 @@ export class RunEnd {
 
   async #fail(thrown: unknown): Promise<HarnessError> {
     const context = this.#context
+    context.replayGiven()
     const { error, limit } = errorOf(context, thrown)
     const stopReason = stopReasonOf(error.code)
     if (context.hadEnded) return error
     if (context.abort.isLeft) return this.#leave(error)
     await this.#stop().catch(ignore)
-    context.replayGiven()
     // The run has failed already: a hook that fails now is reported, and changes nothing.
     if (limit !== null && context.hasBegun) await askLimit(context, limit).catch(ignore)
     await this.#askEnd({ result: null, error, stopReason }).catch(ignore)
@@ -96,8 +96,11 @@ export class RunEnd {
 }
 
 /** The cause of a run's end: the caller's wish, the reason that the run was aborted for, or else `thrown`. */
-function errorOf({ abort, signal }: RunContext, thrown: unknown): ReturnType<typeof failureError> {
+function errorOf({ abort, signal, recording }: RunContext, thrown: unknown): ReturnType<typeof failureError> {
   if (abort.byCaller) return { error: cancelledError(signal), limit: null }
+  // The recorded run was aborted before its own rules ended it.
+  const recorded = thrown instanceof RunStopped ? recording?.abort : undefined
+  if (recorded !== undefined) return { error: recorded, limit: null }
   const cause: unknown = signal.aborted ? signal.reason : thrown
   return cause instanceof RunStopped
     ? failureError(cause.failure)

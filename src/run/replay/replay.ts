@@ -1,4 +1,5 @@
 import { HarnessError } from '../../contracts/errors.js'
+import type { ToolEntry, UserEntry } from '../../contracts/entry.js'
 import type { Model, ModelCapabilities } from '../../contracts/model.js'
 import type { HarnessResult } from '../../contracts/result.js'
 import type { OpenHistory, Opening } from '../core/plan.js'
@@ -91,17 +92,25 @@ export async function recordedEvents(
   return events
 }
 
-/** Steering as it was recorded. The messages themselves are in the recorded request. */
+/** Steering as it was recorded: the messages of the request that comes next. */
 function recordedInput(recording: Recording): InputPort {
   return {
     get waiting() {
       const { next } = recording
       return next?.kind === 'model_request_started' && next.requestKind === 'steering' ? 1 : 0
     },
-    take: () => [],
+    take: () => {
+      const { next } = recording
+      return next?.kind === 'model_request_started' ? next.entries.filter(isSteering).map(({ content }) => content) : []
+    },
     close: () => [],
     send: () => undefined,
   }
+}
+
+/** A message of a person that a run took, and not a report or a notice. */
+function isSteering(entry: UserEntry | ToolEntry): entry is UserEntry {
+  return entry.role === 'user' && entry.notice !== true && entry.source === undefined
 }
 
 /** A log that stores nothing, for a run that is in a log already. */

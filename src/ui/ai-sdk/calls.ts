@@ -17,6 +17,8 @@ export interface ToldCall {
   arguments: string
   /** The arguments that were told; null: none. */
   told: string | null
+  /** They are no JSON: the client has the call as one that failed, until it has others. */
+  isInvalid: boolean
   approval: ToldApproval | null
   isSettled: boolean
 }
@@ -76,7 +78,16 @@ export class ToldCalls {
     const known = this.#calls.get(toolCallId)
     if (known !== undefined) return known
     const call: ToldCall = {
-      ...{ toolCallId, toolName, title, arguments: text, told: null, approval: null, isSettled: false },
+      ...{
+        toolCallId,
+        toolName,
+        title,
+        arguments: text,
+        told: null,
+        isInvalid: false,
+        approval: null,
+        isSettled: false,
+      },
     }
     this.#calls.set(toolCallId, call)
     this.#step.push(toolCallId)
@@ -96,6 +107,7 @@ export class ToldCalls {
     call.told = call.arguments
     const input = parsed(call.arguments)
     const raw = input === undefined ? call.arguments : invalidText(input)
+    call.isInvalid = input === undefined || raw !== null
     if (input === undefined || raw !== null) {
       const errorText = 'The arguments are not valid JSON.'
       return [{ type: 'tool-input-error', ...this.named(call), input: raw ?? call.arguments, errorText }]
@@ -192,7 +204,7 @@ export class ToldCalls {
   pause(): readonly UiChunk[] {
     const settled = this.#settleChildren(({ approval }) => approval?.answer !== null)
     if (this.#options.approvals !== 'full') return settled
-    const open = this.step.filter(({ isSettled, told }) => !isSettled && told !== null)
+    const open = this.step.filter(({ isSettled, isInvalid, told }) => !isSettled && !isInvalid && told !== null)
     const isWaiting = open.some(({ approval }) => approval?.isAutomatic === false && approval.answer === null)
     const others = open.flatMap((call) => {
       if (isWaiting) return call.approval === null || call.approval.isAutomatic ? this.#automatic(call, true) : []

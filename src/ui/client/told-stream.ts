@@ -89,7 +89,12 @@ export class ToldStream {
     const again = this.#again[index]
     if (told === undefined || again === undefined) return this.#tell(chunk)
     if (chunk.type === 'start-step') return []
+    // A step before the last has been told as a whole: only data can be new.
+    if (index < this.#told.length - 1 && !chunk.type.startsWith('data-')) return []
+    if (chunk.type === 'reset-step') return told.parts.size === 0 ? [] : this.#tell(chunk)
     const part = partOf(chunk)
+    // A new part stands after all that were told: they must have come before it.
+    if (part !== null && !told.parts.has(part) && hasOthers(told, again)) return this.#retell()
     const text = textIn(chunk)
     if (part !== null && text !== null) {
       const [before, now] = [told.texts.get(part) ?? '', again.texts.get(part) ?? '']
@@ -114,7 +119,7 @@ export class ToldStream {
     const index = this.#again.length - 1
     const [told, again] = [this.#told[index], this.#again[index]]
     if (index === 0 || told === undefined || again === undefined || index < this.#told.length - 1) return false
-    return [...told.parts].some((part) => !again.parts.has(part)) && this.#hasReset
+    return hasOthers(told, again) && this.#hasReset
   }
 
   /** The present step is told again from its beginning. */
@@ -134,6 +139,11 @@ export class ToldStream {
       ...chunks.flatMap((chunk) => this.#tell(chunk)),
     ]
   }
+}
+
+/** True if something was told of a step that has not come again. */
+function hasOthers(told: Step, again: Step): boolean {
+  return [...told.parts].some((part) => !again.parts.has(part))
 }
 
 /** The name of the text or call that a chunk is of. */

@@ -1,4 +1,4 @@
-import { describe, expect, test, vi } from 'vitest'
+import { describe, expect, onTestFinished, test, vi } from 'vitest'
 import { z } from 'zod'
 import { defineTool, memoryLog } from 'thinharness'
 import type { Harness, HarnessOptions, Hook, HookEvent, Model, ModelDelta, TranscriptEntry } from 'thinharness'
@@ -165,17 +165,21 @@ describe('an aborted run', () => {
   })
 
   test('a run that aborts itself keeps that reason if its caller aborts a moment later', async () => {
+    vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] })
+    onTestFinished(() => void vi.useRealTimers())
     const controller = new AbortController()
     const slow = tool('slow', (_args, { signal }) => {
-      return new Promise((_, reject) =>
+      const stopped = new Promise((_, reject) =>
         signal.addEventListener('abort', () => {
           controller.abort()
           reject(new Error('Stopped.'))
         }),
       )
+      vi.advanceTimersByTime(60_000)
+      return stopped
     })
     using model = new ScriptedModel().calls('slow')
-    const harness = harnessOf({ model, tools: [slow], limits: { timeMs: 20 } })
+    const harness = harnessOf({ model, tools: [slow], limits: { timeMs: 60_000 } })
     const error = await failureOf(harness.run('Go.', { signal: controller.signal }))
     expect(controller.signal.aborted).toBe(true)
     expect(error).toMatchObject({ code: 'limit_reached', run: { stopReason: 'limit_reached' } })

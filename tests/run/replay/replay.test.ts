@@ -1,4 +1,4 @@
-import { expect, test } from 'vitest'
+import { expect, onTestFinished, test, vi } from 'vitest'
 import { z } from 'zod'
 import { defineTool, memoryLog } from 'thinharness'
 import type { DurableEvent, RunLog } from 'thinharness'
@@ -123,3 +123,44 @@ test('RP-06 the id of a run in place of its log is rejected at once', async () =
   )
   await expect(harness.replay('run_1' as never)).rejects.toMatchObject(refusal)
 })
+
+test('RP-07 a steering message is replayed with the notice that it carries', async () => {
+  const log = memoryLog()
+  using model = new ScriptedModel().calls('a', {}).says('Done.')
+  const limits = { modelRequests: 2 }
+  let steer: (message: string) => void = () => undefined
+  const harness = harnessOf({ model, log, limits, tools: [tool('a', () => steer('Be brief.'))] })
+  const stream = harness.stream('Go.', { runId: 'run_r' })
+  steer = (message) => stream.steer(message)
+  const first = await stream.result
+  const events = await eventsIn(log, 'run_r')
+  expect(JSON.stringify(events)).toContain('Be brief.\\n\\n<harness_notice')
+  using nobody = silent()
+  const again = await harnessOf({ model: nobody, limits, tools: [tool('a')] }).replay(events)
+  expect(again.transcript).toEqual(first.transcript)
+})
+
+test.each(['cancelled', 'out of time'])(
+  'RP-08 a run that was aborted before its own rules ended it fails as it did: %s',
+  async (cause) => {
+    const log = memoryLog()
+    const controller = new AbortController()
+    vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] })
+    onTestFinished(() => void vi.useRealTimers())
+    const options = { outputType: z.object({ n: z.number() }), outputMode: 'prompted', outputRetries: 0 } as const
+    using model = new ScriptedModel().says('No JSON.')
+    const append = log.append.bind(log)
+    vi.spyOn(log, 'append').mockImplementation(async (run, events, ...claim) => {
+      await append(run, events, ...claim)
+      if (!events.some(({ kind }) => kind === 'model_message')) return
+      if (cause === 'cancelled') controller.abort(new Error('Enough.'))
+      else vi.advanceTimersByTime(60_000)
+    })
+    const harness = harnessOf({ model, log, ...options, limits: { timeMs: 60_000 } })
+    const code = cause === 'cancelled' ? 'cancelled' : 'limit_reached'
+    await expect(harness.run('Go.', { runId: 'run_r', signal: controller.signal })).rejects.toMatchObject({ code })
+    using nobody = silent()
+    const again = harnessOf({ model: nobody, ...options, limits: { timeMs: 60_000 } })
+    await expect(again.replay(await eventsIn(log, 'run_r'))).rejects.toMatchObject({ code })
+  },
+)

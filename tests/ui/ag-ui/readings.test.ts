@@ -5,6 +5,7 @@ import { toAgUiMessages } from '#ui/ag-ui/messages.js'
 import type { AgUiEvent } from '#ui/ag-ui/event.js'
 import type { AnyRunEvent } from 'thinharness/ui'
 import { CORPUS, corpusRun } from '../support/corpus.js'
+import { GENERATED, generated } from '../support/generated.js'
 import { plannedRuns } from '../support/plans.js'
 import { record } from '../support/recorded-run.js'
 import { byOwner, Client, eventsOf } from './client.js'
@@ -33,7 +34,7 @@ test.each(CORPUS)('AG-07 AG-08 the official client takes the stream of %s, and h
   expect(view.messages).toEqual(byOwner(toAgUiMessages(stored)))
 })
 
-test('XL-01 AG-07 AG-08 AG-21 all readings end in the same messages', { timeout: 120_000 }, async () => {
+test('XL-01 AG-07 AG-08 AG-21 all readings end in the same messages', GENERATED, async () => {
   const readings = fc.asyncProperty(plannedRuns(), fc.nat(), fc.nat(), async (planned, place, cut) => {
     const run = await record(planned)
     const { live, stored, own } = run
@@ -56,9 +57,5 @@ test('XL-01 AG-07 AG-08 AG-21 all readings end in the same messages', { timeout:
     await client.read(eventsOf(live, { ...IDS, after, held: client.messages }))
     expect(client.view).toEqual(whole)
   })
-  await fc.assert(readings, {
-    numRuns: Number(process.env['RUNS'] ?? 60),
-    ...(process.env['RUNS'] === undefined && { seed: 1 }),
-    endOnFailure: process.env['NOSHRINK'] === '1',
-  })
+  await fc.assert(readings, generated(60))
 })

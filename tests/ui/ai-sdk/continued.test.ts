@@ -3,6 +3,7 @@ import { describe, expect, test } from 'vitest'
 import { uiMessageProjection } from 'thinharness/ui'
 import type { AnyRunEvent, Dialect, UiChunk } from 'thinharness/ui'
 import { ToldStream } from '#ui/client/told-stream.js'
+import { GENERATED, generated } from '../support/generated.js'
 import { plannedRuns } from '../support/plans.js'
 import { record } from '../support/recorded-run.js'
 import { chunksOf, DIALECTS, messageAfter, withChildrenLast } from './clients.js'
@@ -35,7 +36,7 @@ function chunksBetween(live: readonly AnyRunEvent[], from: number, to: number, d
 const places = fc.array(fc.double({ min: 0, max: 1, noNaN: true }), { minLength: 2, maxLength: 8 })
 
 describe.each(DIALECTS)('AI SDK %s', (dialect) => {
-  test('UI-33 UI-31 lost connections end in the same message, no part told twice', { timeout: 60_000 }, async () => {
+  test('UI-33 UI-31 lost connections end in the same message, no part told twice', GENERATED, async () => {
     const readings = fc.asyncProperty(plannedRuns(), places, async (planned, lost) => {
       const { live, stored } = await record(planned)
       const told = new ToldStream({ hasReset: dialect === 7 })
@@ -61,11 +62,6 @@ describe.each(DIALECTS)('AI SDK %s', (dialect) => {
       if (dialect === 7 || !isTakenBack)
         expect(message).toEqual(withChildrenLast(await messageAfter(dialect, chunksOf(stored, { dialect }))))
     })
-    const options = {
-      numRuns: Number(process.env['RUNS'] ?? 60),
-      ...(process.env['RUNS'] === undefined && { seed: 1 }),
-      endOnFailure: process.env['NOSHRINK'] === '1',
-    }
-    await fc.assert(readings, options)
+    await fc.assert(readings, generated(60))
   })
 })

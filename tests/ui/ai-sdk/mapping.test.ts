@@ -3,11 +3,11 @@ import { z } from 'zod'
 import { memoryLog, ToolResult } from 'thinharness'
 import type { HarnessOptions, ToolSpec } from 'thinharness'
 import { ScriptedModel } from 'thinharness/testing'
-import { encodeUiChunk, toUIMessageStream, UI_STREAM_END, UI_STREAM_HEADERS } from 'thinharness/ui'
+import { encodeUiChunk, toUIMessages, toUIMessageStream, UI_STREAM_END, UI_STREAM_HEADERS } from 'thinharness/ui'
 import type { AnyRunEvent, UiChunk } from 'thinharness/ui'
 import { collect, eventsOfRun } from '../../support/collect.js'
 import { harnessOf, told, tool } from '../../harness/support.js'
-import { chunksOf } from './clients.js'
+import { checkMessages, chunksOf } from './clients.js'
 
 interface Ran {
   readonly live: readonly AnyRunEvent[]
@@ -197,6 +197,15 @@ describe('approvals', () => {
     )
     expect(chunks[0]).toEqual({ type: 'start', messageId: 'run_1' })
     expect(of(chunks, 'tool-input-available')[0]?.input).toEqual({ n: 2 })
+  })
+
+  test('UI-20 a call whose arguments are no JSON is not answered for the helper: the client has it as settled', async () => {
+    const model = new ScriptedModel().callsAll([{ name: 'pay' }, { name: 'look', arguments: "{'n': 2,}" }])
+    const { stored } = await ran(model, [pay, tool('look')])
+    const chunks = chunksOf(stored)
+    expect(of(chunks, 'tool-input-error')).toMatchObject([{ toolCallId: 'call_2' }])
+    expect(of(chunks, 'tool-approval-request').map(({ toolCallId }) => toolCallId)).toEqual(['call_1'])
+    await checkMessages(7, toUIMessages(stored))
   })
 
   test('UI-18 a rejected call is denied; in dialect 5 it is an error', async () => {

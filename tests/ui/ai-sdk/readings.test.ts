@@ -4,6 +4,7 @@ import type { UIMessage } from 'ai7'
 import { toUIMessages } from 'thinharness/ui'
 import type { UiChunk } from 'thinharness/ui'
 import { CORPUS, corpusRun } from '../support/corpus.js'
+import { GENERATED, generated } from '../support/generated.js'
 import { plannedRuns } from '../support/plans.js'
 import { record } from '../support/recorded-run.js'
 import { checkChunks, checkMessages, chunksOf, DIALECTS, messageAfter, withChildrenLast } from './clients.js'
@@ -30,7 +31,7 @@ describe.each(DIALECTS)('AI SDK %s', (dialect) => {
     expect(withoutAnswers(messages.at(-1))).toEqual(withoutAnswers(whole))
   })
 
-  test('XL-01 UI-07 UI-37 UI-38 all readings end in the same message', { timeout: 120_000 }, async () => {
+  test('XL-01 UI-07 UI-37 UI-38 all readings end in the same message', GENERATED, async () => {
     const readings = fc.asyncProperty(plannedRuns(), async (planned) => {
       const run = await record(planned)
       const live = chunksOf(run.live, { dialect })
@@ -47,10 +48,6 @@ describe.each(DIALECTS)('AI SDK %s', (dialect) => {
         withoutAnswers(await messageAfter(dialect, chunksOf(run.stored, { dialect }))),
       )
     })
-    await fc.assert(readings, {
-      numRuns: Number(process.env['RUNS'] ?? 60),
-      ...(process.env['RUNS'] === undefined && { seed: 1 }),
-      endOnFailure: process.env['NOSHRINK'] === '1',
-    })
+    await fc.assert(readings, generated(60))
   })
 })

@@ -98,7 +98,7 @@ function planOf(depth: number, isChild = false): fc.Arbitrary<Plan> {
     ),
     steering: isChild ? fc.constant(null) : rarely(text, 8),
   })
-  const plan: fc.Arbitrary<Plan> = fc.record({
+  return fc.record({
     replies: fc.array(reply, { maxLength: isChild ? 2 : 4 }),
     output: isChild
       ? fc.constant(null)
@@ -114,12 +114,6 @@ function planOf(depth: number, isChild = false): fc.Arbitrary<Plan> {
     cancelAt: isChild ? fc.constant(null) : rarely(fc.nat(60), 8),
     modelRequests: isChild ? fc.constant(null) : rarely(fc.integer({ min: 1, max: 3 }), 10),
   })
-  return plan.map((each) => (each.modelRequests === null ? each : withoutSteering(each)))
-}
-
-/** A limit counts the requests for steering too. */
-function withoutSteering(plan: Plan): Plan {
-  return { ...plan, replies: plan.replies.map((reply) => ({ ...reply, steering: null })) }
 }
 
 /** Runs of all kinds: texts, reasoning, calls that fail, ask or start child runs, withdrawn attempts, steering, cancels, failures. */

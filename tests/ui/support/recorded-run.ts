@@ -34,8 +34,7 @@ export interface RecordedRun {
   readonly log: LogStore
 }
 
-/** `redacted`: the runs are read here, not replayed. */
-const METADATA = { conversation_id: 'chat_1', redacted: true }
+const METADATA = { conversation_id: 'chat_1' }
 const PARAMETERS = z.object({ n: z.number().default(1) })
 const PIXEL = 'iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg=='
 

@@ -1,0 +1,53 @@
+import { expect, test } from 'vitest'
+import { ToldStream } from '#ui/client/told-stream.js'
+import type { StreamChunk } from '#ui/client/told-stream.js'
+import { messageAfter } from './clients.js'
+import type { UiChunk } from 'thinharness/ui'
+
+const START: readonly UiChunk[] = [{ type: 'start', messageId: 'run_1' }, { type: 'start-step' }]
+
+function part(kind: 'text' | 'reasoning', id: string, delta: string): readonly UiChunk[] {
+  return [
+    { type: `${kind}-start`, id },
+    { type: `${kind}-delta`, id, delta },
+    { type: `${kind}-end`, id },
+  ]
+}
+
+/** The chunks that a page gets of several connections in turn. */
+function handedOn(...connections: readonly (readonly UiChunk[])[]): readonly UiChunk[] {
+  const told = new ToldStream({ hasReset: true })
+  return connections.flatMap((chunks, index) => {
+    told.begin()
+    const next = chunks.flatMap((chunk) => told.next(chunk))
+    const rest = index === connections.length - 1 ? told.end({ type: 'finish' }) : []
+    return [...next, ...rest] as unknown as readonly UiChunk[]
+  })
+}
+
+test('UI-33 a reply that is taken back twice is told in the order of its last attempt', async () => {
+  const [text, reasoning] = [part('text', '2.t0', 'Well.'), part('reasoning', '2.r0', 'Hm.')]
+  const chunks: readonly UiChunk[] = [
+    ...START,
+    ...text,
+    { type: 'reset-step' },
+    ...reasoning,
+    { type: 'reset-step' },
+    ...text,
+    ...reasoning,
+  ]
+  expect(await messageAfter(7, handedOn(chunks))).toEqual(await messageAfter(7, [...START, ...text, ...reasoning]))
+})
+
+test('UI-33 a part that belongs before those that were told takes the step back', async () => {
+  const [text, reasoning] = [part('text', '2.t0', 'Well.'), part('reasoning', '2.r0', 'Hm.')]
+  const whole = [...START, ...text, ...reasoning]
+  expect(await messageAfter(7, handedOn([...START, ...reasoning], whole))).toEqual(await messageAfter(7, whole))
+})
+
+test('UI-33 a step that was told as a whole is not told again, whatever was taken back in it', () => {
+  const wrong: readonly UiChunk[] = [...START, ...part('text', '2.t0', 'Wrong.'), { type: 'reset-step' }]
+  const next: readonly UiChunk[] = [{ type: 'start-step' }, ...part('text', '4.t0', 'Right.')]
+  const again = handedOn([...wrong, ...next], [...wrong, ...next]).slice(wrong.length + next.length)
+  expect(again).toEqual([{ type: 'finish' }] satisfies readonly StreamChunk[])
+})

@@ -1,0 +1,21 @@
+import type { Parameters } from 'fast-check'
+
+/** In the long form, `RUNS` of them. */
+const LONG = process.env['RUNS']
+
+/**
+ * How many runs are generated: another set each time. A failure names its seed and path: `SEED=… SEED_PATH=…` runs it again.
+ * `RUNS=2000` is the long form, and `NOSHRINK=1` reports a failure as it was found.
+ */
+export function generated<T>(runs: number): Parameters<T> {
+  const { SEED: seed, SEED_PATH: path, NOSHRINK: isRaw } = process.env
+  return {
+    numRuns: Number(LONG ?? runs),
+    ...(seed !== undefined && { seed: Number(seed) }),
+    ...(path !== undefined && { path }),
+    endOnFailure: isRaw === '1',
+  }
+}
+
+/** The time for a test of generated runs, in ms. */
+export const GENERATED = { timeout: LONG === undefined ? 120_000 : Number(LONG) * 1_000 }
