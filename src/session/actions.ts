@@ -76,9 +76,7 @@ export class Actions {
     const talk = this.#conversation
     if (talk.isKnown(item.messageId)) return this.#statusOf(item.messageId)
     await talk.cancelStored()
-    await talk.append({ kind: 'message_queued', ...item }, ...this.#releasing())
-    const queued = talk.state.queue.at(-1)
-    if (queued !== undefined) await talk.begin(queued)
+    await talk.begin(item, { kind: 'message_queued', ...item }, ...this.#releasing())
     return 'started'
   }
 
@@ -143,11 +141,13 @@ export class Actions {
 
   async #sendIdle(item: SentItem): Promise<SentStatus> {
     const talk = this.#conversation
-    const hadQueue = talk.state.queue.length > 0
-    await this.#checkQueue()
-    await talk.append({ kind: 'message_queued', ...item }, ...this.#releasing())
-    await talk.beginNext()
-    return hadQueue ? 'queued' : 'started'
+    if (talk.state.queue.length > 0) {
+      await this.#enqueue(item)
+      await talk.beginNext()
+      return 'queued'
+    }
+    await talk.begin(item, { kind: 'message_queued', ...item }, ...this.#releasing())
+    return 'started'
   }
 
   async #enqueue(item: SentItem): Promise<void> {
