@@ -78,7 +78,7 @@ export class Chat<M extends Modes = Modes> {
       items: () => this.snapshot.queue,
       isHeld: () => this.#talk.state.held,
       remove: (ids) => this.#remove(ids),
-      release: () => this.#owned(() => this.#actions.release(), { action: 'release' }).then(() => undefined),
+      release: () => this.#owned(() => this.#actions.release(), () => ({ action: 'release' })).then(() => undefined),
     })
   }
 
@@ -157,10 +157,10 @@ export class Chat<M extends Modes = Modes> {
     // Answers that come while the others are dealt with are for the next pause.
     if (this.#talk.openRun !== null && this.#talk.phase === 'running') await this.#talk.openRun.over
     const { runId = null } = this.#talk.lastRun ?? {}
-    const outcome = await this.#owned(async () => ({ statuses: await this.#actions.answer(signed) }), {
-      ...{ action: 'answer', runId },
-      answers: signed.map(jsonOf),
-    })
+    const outcome = await this.#owned(
+      async () => ({ statuses: await this.#actions.answer(signed) }),
+      () => ({ action: 'answer', runId, answers: signed.map(jsonOf) }),
+    )
     return (outcome?.statuses as readonly AnswerStatus[] | undefined) ?? []
   }
 
@@ -247,9 +247,13 @@ export class Chat<M extends Modes = Modes> {
     const { messageId } = item
     signal?.throwIfAborted()
     const done = this.#talk.ends.of(messageId) as Promise<MessageEnd<Output>>
-    const posted = { ...action, item: jsonOf(item), runId: this.#talk.lastRun?.runId ?? null }
+    const runId = this.#talk.lastRun?.runId ?? null
     const isKnown = this.#talk.isKnown(messageId)
-    const sending = this.#owned(async () => ({ status: await work() }), posted, stops)
+    const sending = this.#owned(
+      async () => ({ status: await work() }),
+      () => ({ ...action, item: jsonOf(item), runId }),
+      stops,
+    )
     const outcome = await sending.catch((error: unknown) => {
       if (!isKnown) this.#talk.ends.forget(messageId)
       throw error
@@ -280,7 +284,7 @@ export class Chat<M extends Modes = Modes> {
         if (queue === 'continue') await this.#actions.release()
         return { dropped }
       },
-      { action: 'cancel', queue, runId },
+      () => ({ action: 'cancel', queue, runId }),
     )
     return (outcome?.dropped as readonly QueueItem[] | undefined) ?? []
   }
@@ -289,22 +293,25 @@ export class Chat<M extends Modes = Modes> {
     const work = async (): Promise<{ removed: readonly QueueItem[] }> => ({
       removed: await this.#actions.remove(messageIds),
     })
-    const outcome = await this.#owned(work, { action: 'remove', messageIds: [...messageIds] })
+    const outcome = await this.#owned(work, () => ({ action: 'remove', messageIds: [...messageIds] }))
     return (outcome?.removed as readonly QueueItem[] | undefined) ?? []
   }
 
   #change(event: ThreadChange): Promise<unknown> {
-    return this.#owned(() => this.#actions.change(event), { action: 'change', event: jsonOf(event) })
+    return this.#owned(
+      () => this.#actions.change(event),
+      () => ({ action: 'change', event: jsonOf(event) }),
+    )
   }
 
   /** Does `work` as the owner of the thread; posts `action` if another process is. Null if that has not taken it in time. */
-  async #owned<T>(work: () => Promise<T>, action: PostedAction, stops = false): Promise<T | JsonObject | null> {
+  async #owned<T>(work: () => Promise<T>, action: () => PostedAction, stops = false): Promise<T | JsonObject | null> {
     const owned = async (): Promise<{ readonly value: T } | null> =>
       (await this.#talk.own()) ? { value: await work() } : null
     const done = await (stops ? this.#talk.withoutRun(owned) : this.#talk.exclusive(owned))
     if (done !== null) return done.value
     await this.attach()
-    return this.#posts.post(action)
+    return this.#posts.post(action())
   }
 
   /** Posts of this process may wait for an owner. */
