@@ -179,10 +179,7 @@ export class Conversation extends KnownThread {
   }
 
   /** Begins a run with a message of the queue, after storing further events with it: one of them may queue the message. */
-  async begin(
-    item: Pick<QueueItem, 'messageId' | 'mode' | 'model'>,
-    ...events: readonly NewThreadEvent[]
-  ): Promise<void> {
+  async begin(item: Omit<QueueItem, 'at'>, ...events: readonly NewThreadEvent[]): Promise<void> {
     const { state, threadId } = this
     const mode = item.mode !== null && item.mode in this.#setup.modes ? item.mode : state.mode
     const model = item.model ?? state.models[mode] ?? null
