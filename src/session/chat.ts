@@ -78,7 +78,11 @@ export class Chat<M extends Modes = Modes> {
       items: () => this.snapshot.queue,
       isHeld: () => this.#talk.state.held,
       remove: (ids) => this.#remove(ids),
-      release: () => this.#owned(() => this.#actions.release(), () => ({ action: 'release' })).then(() => undefined),
+      release: () =>
+        this.#owned(
+          () => this.#actions.release(),
+          () => ({ action: 'release' }),
+        ).then(() => undefined),
     })
   }
 
