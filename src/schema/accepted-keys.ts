@@ -1,4 +1,4 @@
-import { isList, isSchema, mapSubschemas, pointerSteps, schemasIn } from './subschemas.js'
+import { isList, isSchema, mapSubschemas, pointerOf, pointerSteps, schemasIn } from './subschemas.js'
 import type { TranscriptEntry } from '../contracts/entry.js'
 import type { ToolDefinition } from '../contracts/model.js'
 import { isObject, parseJson } from '../util/json.js'
@@ -105,5 +105,5 @@ function renamedPointer(pointer: string): string {
   const steps = pointerSteps(pointer)
   const renamed = steps.map((step, index) => (steps[index - 1] === 'properties' ? sentKey(step) : step))
   if (renamed.every((step, index) => step === steps[index])) return pointer
-  return `#${renamed.map((step) => `/${encodeURIComponent(step.replaceAll('~', '~0').replaceAll('/', '~1'))}`).join('')}`
+  return pointerOf(renamed)
 }

@@ -2,7 +2,9 @@ import { isObject } from '../util/json.js'
 import type { JsonObject, JsonSchema, JsonValue } from '../util/json.js'
 import { withAcceptedKeys } from './accepted-keys.js'
 import { modernSchema } from './modern-schema.js'
-import { repairedSchema, soundSchema } from './repair.js'
+import { repairedSchema } from './repair.js'
+import { soundSchema } from './sound.js'
+import { resolveReference, withGatheredTargets } from './subschemas.js'
 import { warn } from '../util/platform/node.js'
 
 /**
@@ -16,7 +18,9 @@ export function inputSchema(given: JsonSchema, name: string): InputSchema {
   const known = made.get(given)
   if (known !== undefined) return known
   const dangling = new Set<string>()
-  const schema = repairedSchema(objectSchema(soundSchema(modernSchema(given))), (reference) => dangling.add(reference))
+  const schema = repairedSchema(objectSchema(soundSchema(withGatheredTargets(modernSchema(given)))), (reference) =>
+    dangling.add(reference),
+  )
   for (const reference of dangling) {
     const message = `The schema of tool \`${name}\` has the reference \`${reference}\`, which leads nowhere: providers are sent {} in its place.`
     warn(message, 'SchemaWarning')
@@ -67,7 +71,7 @@ function shapeOf(schema: unknown, root: JsonSchema, seen: Set<unknown>): Shape {
   const shapes = (key: string): Shape[] => listOf(schema[key]).map((branch) => shapeOf(branch, root, seen))
   const own = { properties: new Map(entriesOf(schema['properties'])), required: new Set(stringsOf(schema['required'])) }
   const alternatives = [shapes('anyOf'), shapes('oneOf')].filter((branches) => branches.length > 0).map(eitherOf)
-  return allOf([own, shapeOf(target(schema['$ref'], root), root, seen), ...shapes('allOf'), ...alternatives])
+  return allOf([own, shapeOf(targetOf(schema['$ref'], root), root, seen), ...shapes('allOf'), ...alternatives])
 }
 
 function allOf(shapes: readonly Shape[]): Shape {
@@ -95,14 +99,8 @@ function oneOrAny(forms: readonly JsonValue[]): JsonValue {
   return others.length === 0 ? first : { anyOf: forms }
 }
 
-/** The target of a reference within the document. */
-function target(reference: unknown, root: JsonSchema): unknown {
-  if (typeof reference !== 'string' || !reference.startsWith('#')) return undefined
-  const steps = reference.slice(1).split('/').slice(1)
-  return steps.reduce<unknown>((node, step) => {
-    const key = step.replaceAll('~1', '/').replaceAll('~0', '~')
-    return isObject(node) ? node[key] : undefined
-  }, root)
+function targetOf(reference: unknown, root: JsonSchema): JsonSchema | undefined {
+  return typeof reference === 'string' ? resolveReference(root, reference) : undefined
 }
 
 function listOf(value: unknown): readonly unknown[] {

@@ -43,7 +43,7 @@ function limit(
 }
 
 const DATA = new Set(['enum', 'const', 'default', 'examples', 'required', 'dependentRequired'])
-const NAMED = new Set(['properties', 'patternProperties', '$defs', 'definitions', 'dependentSchemas'])
+const NAMED = new Set(['properties', 'patternProperties', '$defs', 'definitions', 'dependentSchemas', 'dependencies'])
 
 function renewedMember(keyword: string, value: JsonValue | undefined): JsonValue | undefined {
   if (value === undefined || DATA.has(keyword)) return value

@@ -5,7 +5,8 @@ import { isObject } from '../util/json.js'
 import type { JsonSchema } from '../util/json.js'
 import type { Finding } from './findings.js'
 import { schemaFindings } from './schema-findings.js'
-import { isSchema, mapSubschemas, schemasIn, withoutKeywords } from './subschemas.js'
+import { checkedKeywords } from './sound.js'
+import { isEndless, isSchema, mapSubschemas, schemasIn, withGatheredTargets, withoutKeywords } from './subschemas.js'
 
 /** The verdict of a JSON Schema. */
 type SchemaProblems =
@@ -58,9 +59,9 @@ const validators = new WeakMap<JsonSchema, Validator>()
 async function makeValidator(schema: JsonSchema): Promise<Validator> {
   try {
     const { dereference, validate } = await import('@cfworker/json-schema')
-    const own = checkable(schema)
+    const whole = withGatheredTargets(schema)
+    const { own, lookup } = dereferenced(checkable(whole, whole), dereference)
     const draft = draftOf(schema)
-    const lookup = dereference(own)
     acceptDangling(own, lookup)
     return {
       schema: own,
@@ -78,6 +79,23 @@ async function makeValidator(schema: JsonSchema): Promise<Validator> {
       isSlow: false,
     }
   }
+}
+
+/** Names of parts that contradict each other are ignored. */
+function dereferenced<Lookup>(
+  own: JsonSchema,
+  dereference: (schema: JsonSchema) => Lookup,
+): { readonly own: JsonSchema; readonly lookup: Lookup } {
+  try {
+    return { own, lookup: dereference(own) }
+  } catch {
+    const nameless = withoutNames(own)
+    return { own: nameless, lookup: dereference(nameless) }
+  }
+}
+
+function withoutNames(schema: JsonSchema): JsonSchema {
+  return mapSubschemas(withoutKeywords(schema, ['$id', 'id', '$anchor']), withoutNames)
 }
 
 /** A reference that leads nowhere accepts anything, as in the schema that the model gets. */
@@ -118,16 +136,18 @@ function hasMany(value: unknown): boolean {
   return false
 }
 
-/** A copy, because the validator writes into it, without keywords that are not checked here. */
-function checkable(schema: JsonSchema): JsonSchema {
-  const { pattern, patternProperties } = schema
+/** A copy, because the validator writes into it, without keywords that are not sound or not checked here. */
+function checkable(given: JsonSchema, root: JsonSchema): JsonSchema {
+  const schema = checkedKeywords(given)
+  const { pattern, patternProperties, $ref } = schema
   const unchecked = ['format']
+  if ($ref !== undefined && isEndless(root, given)) unchecked.push('$ref')
   if (typeof pattern !== 'string' || !isRegExp(pattern)) unchecked.push('pattern')
   // Fields with names that cannot be distinguished are left to the tool.
   const isReadable = isSchema(patternProperties) && Object.keys(patternProperties).every(isRegExp)
   if (!isReadable) unchecked.push('patternProperties')
   if (!isReadable && patternProperties !== undefined) unchecked.push('additionalProperties', 'unevaluatedProperties')
-  return mapSubschemas(withoutKeywords(schema, unchecked), checkable)
+  return mapSubschemas(withoutKeywords(schema, unchecked), (each) => checkable(each, root))
 }
 
 function isRegExp(pattern: string): boolean {

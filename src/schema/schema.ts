@@ -139,8 +139,19 @@ function checkedDocument(schema: unknown, where: string): JsonSchema {
   } catch (cause) {
     throw new HarnessError('invalid_options', `Expected ${where} to be plain JSON: ${messageOf(cause)}`, { cause })
   }
+  if (isDeeperThan(MOST_LEVELS, schema)) {
+    throw new HarnessError('invalid_options', `Expected ${where} to have at most ${MOST_LEVELS} levels, got more.`)
+  }
   documents.add(schema)
   return schema as JsonSchema
+}
+
+/** Objects and lists inside each other. No provider takes as many, and no recursion through them ends early. */
+const MOST_LEVELS = 500
+
+function isDeeperThan(levels: number, value: unknown): boolean {
+  if (typeof value !== 'object' || value === null) return false
+  return levels === 0 || Object.values(value).some((member) => isDeeperThan(levels - 1, member))
 }
 
 /** A mere list of fields is no schema: as JSON Schema it would let anything through. */

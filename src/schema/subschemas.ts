@@ -39,6 +39,61 @@ export function pointerSteps(pointer: string): string[] {
   return pointer.split('/').slice(1).map(decodeStep)
 }
 
+/** The JSON Pointer of `steps`, in its URI form. */
+export function pointerOf(steps: readonly string[]): string {
+  const encoded = (step: string): string =>
+    encodeURIComponent(step.toWellFormed().replaceAll('~', '~0').replaceAll('/', '~1')).replaceAll('%24', '$')
+  return `#${steps.map((step) => `/${encoded(step)}`).join('')}`
+}
+
+/** `root` with the targets of references that no keyword holds, such as `#/components/schemas/Pet`, under `$defs`. */
+export function withGatheredTargets(root: JsonSchema): JsonSchema {
+  const held = new Set(schemasIn(root))
+  const gathered = new Map<JsonSchema, string>()
+  const definitions: Record<string, JsonSchema> = {}
+  const nameOf = (target: JsonSchema): string => {
+    const known = gathered.get(target)
+    if (known !== undefined) return known
+    const name = `gathered_${gathered.size + 1}`
+    gathered.set(target, name)
+    definitions[name] = gather(target)
+    return name
+  }
+  const gather = (schema: JsonSchema): JsonSchema => {
+    const members = mapSubschemas(schema, gather)
+    const target = typeof schema['$ref'] === 'string' ? resolveReference(root, schema['$ref']) : undefined
+    if (target === undefined || held.has(target)) return members
+    return { ...members, $ref: `#/$defs/${nameOf(target)}` }
+  }
+  const whole = gather(root)
+  if (gathered.size === 0) return root
+  const { $defs } = whole
+  return { ...whole, $defs: { ...(isSchema($defs) && $defs), ...definitions } }
+}
+
+/** True if the reference of `schema` leads to the same place of the value again and again: it describes nothing. */
+export function isEndless(root: JsonSchema, schema: JsonSchema): boolean {
+  const reached = new Set<JsonSchema>()
+  const open = schemasInPlace(root, schema)
+  for (let next = open.pop(); next !== undefined; next = open.pop()) {
+    if (next === schema) return true
+    if (reached.has(next)) continue
+    reached.add(next)
+    open.push(...schemasInPlace(root, next))
+  }
+  return false
+}
+
+/** The schemas that a value is checked by because it is checked by `schema`. */
+function schemasInPlace(root: JsonSchema, schema: JsonSchema): JsonSchema[] {
+  const { $ref, allOf, anyOf, oneOf, not, if: condition, then, else: otherwise, dependentSchemas: forms } = schema
+  const target = typeof $ref === 'string' ? resolveReference(root, $ref) : undefined
+  const branches = [allOf, anyOf, oneOf].flatMap((list) => (isList(list) ? list : []))
+  return [target, ...branches, not, condition, then, otherwise, ...Object.values(isSchema(forms) ? forms : {})].filter(
+    isSchema,
+  )
+}
+
 /** A copy of `schema` without some of its keywords. */
 export function withoutKeywords(schema: JsonSchema, keywords: readonly string[]): JsonSchema {
   return Object.fromEntries(Object.entries(schema).filter(([keyword]) => !keywords.includes(keyword)))

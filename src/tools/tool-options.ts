@@ -23,7 +23,7 @@ import {
   string,
 } from '../util/shape.js'
 import type { ApprovalContext, ToolAnnotations, ToolContext, ToolReach, ToolSpec } from './spec.js'
-import { isSchema, schemasIn } from '../schema/subschemas.js'
+import { isList, isSchema, schemasIn } from '../schema/subschemas.js'
 
 /** A tool as its author defines it; `args` are typed by `parameters`. */
 export interface ToolOptions<S extends Schema, Deps = unknown> extends SharedOptions {
@@ -112,7 +112,7 @@ type ApprovalRule = NonNullable<ToolOptions<Schema>['requiresApproval']>
 /** Throws `invalid_options` for parameters that are no object at their root: no provider takes such a tool. */
 export function checkParameters({ type, anyOf, oneOf, allOf }: JsonSchema, where: string): void {
   const isJoined = type === undefined && [anyOf, oneOf, allOf].some((members) => members !== undefined)
-  if (!isJoined && (type === undefined || type === 'object')) return
+  if (!isJoined && (type === undefined || type === 'object' || (isList(type) && type.includes('object')))) return
   const got = isJoined ? 'several schemas joined: put them into a field' : shown(type)
   throw invalidOptions(`Expected ${where} to be an object at the root, got ${got}.`)
 }

@@ -180,14 +180,14 @@ describe('an untrusted schema', () => {
     },
   )
 
-  test.each<[string, JsonSchema, RegExp]>([
-    ['a keyword of a wrong kind', { anyOf: {} }, /./],
-    ['an id that is no URL', { $id: 'http://[' }, /Invalid URL/],
-  ])('%s makes it invalid, and nothing is thrown', async (_name, schema, message) => {
-    expect(await schemaProblems(schema, { a: 1 })).toEqual({
-      kind: 'broken',
-      message: expect.stringMatching(message) as string,
-    })
+  test.each<[string, JsonSchema]>([
+    ['a keyword of a wrong kind', { anyOf: {}, minimum: '1', properties: { b: { type: 'any', required: true } } }],
+    ['an id that is no URL', { $id: 'http://[' }],
+    ['a reference that is no URL', { properties: { b: { $ref: 'http://[' } } }],
+  ])('%s is not checked, and the rest is', async (_name, schema) => {
+    const whole = { ...schema, properties: { ...(schema['properties'] as object | undefined), a: { type: 'number' } } }
+    expect(await issues(whole, { a: 1, b: 'x' })).toEqual([])
+    expect(await issues(whole, { a: 'x' })).toEqual(['a: expected a number, got a string'])
   })
 
   const hostile: [string, JsonSchema, unknown][] = [
@@ -223,10 +223,8 @@ describe('an untrusted schema', () => {
     expect(performance.now() - startedAt).toBeLessThan(5_000)
   })
 
-  test('a schema that consists only of itself is reported as too large', async () => {
-    expect(await issues({ $ref: '#' }, {})).toEqual([
-      ': too large or too deeply nested to be checked; send less at once',
-    ])
+  test('a schema that consists only of itself accepts anything', async () => {
+    expect(await issues({ $ref: '#' }, {})).toEqual([])
   })
 
   test('a list with more errors than the stack can hold is reported by its first', async () => {

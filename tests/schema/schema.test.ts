@@ -250,8 +250,9 @@ describe('parseWith', () => {
   })
 
   test('a document that cannot be used is an error of the host', async () => {
-    await expect(parseWith({ $id: 'http://[' }, 1)).rejects.toThrow(
-      expect.objectContaining({ code: 'invalid_options', message: expect.stringContaining('Invalid URL') as string }),
+    const deep = JSON.parse(`${'{"items":'.repeat(600)}{}${'}'.repeat(600)}`) as JsonSchema
+    await expect(parseWith(deep, 1)).rejects.toThrow(
+      expect.objectContaining({ code: 'invalid_options', message: expect.stringContaining('500 levels') as string }),
     )
   })
 

@@ -1,7 +1,9 @@
 import { createHash } from 'node:crypto'
-import { HarnessError } from '../../contracts/errors.js'
+import { HarnessError, messageOf } from '../../contracts/errors.js'
+import { jsonSchemaOf } from '../../schema/schema.js'
+import { checkParameters } from '../../tools/tool-options.js'
 import { isObject } from '../../util/json.js'
-import type { JsonObject } from '../../util/json.js'
+import type { JsonObject, JsonSchema } from '../../util/json.js'
 import { didYouMean } from '../../util/suggest.js'
 import type { McpConnection, RequestOptions } from './connection.js'
 
@@ -27,7 +29,10 @@ export interface ToolFilter {
   readonly exclude: readonly string[]
 }
 
-/** The selected tools of a server, of all pages, with their public names. Throws for a tool that no model can be given. */
+/**
+ * The selected tools of a server, of all pages, with their public names. A tool whose schema no model can be given is left
+ * out with a warning.
+ */
 export async function listTools(
   connection: McpConnection,
   serverId: string,
@@ -45,7 +50,12 @@ export async function listTools(
   for (const wanted of [...exclude, ...(include ?? [])]) {
     if (!names.includes(wanted)) options.warn(`It has no tool \`${wanted}\`.${didYouMean(wanted, names)}`)
   }
-  const kept = listed.filter(({ name }) => !exclude.includes(name) && include?.includes(name) !== false)
+  const wanted = listed.filter(({ name }) => !exclude.includes(name) && include?.includes(name) !== false)
+  const kept = wanted.filter((tool) => {
+    const problem = problemOf(tool)
+    if (problem !== null) options.warn(`Its tool \`${tool.name}\` is not offered. ${problem}`)
+    return problem === null
+  })
   return withPublicNames(kept, serverId, prefix)
 }
 
@@ -60,13 +70,19 @@ function definitionOf(item: JsonObject, serverId: string): NamedDefinition {
   throw broken(serverId, 'lists a tool without a name')
 }
 
+/** The problem of a tool that no model can be given; null if it can. */
+function problemOf({ definition: { inputSchema } }: NamedDefinition): string | null {
+  try {
+    checkParameters(jsonSchemaOf(inputSchema as JsonSchema, 'its `inputSchema`'), 'its `inputSchema`')
+    return null
+  } catch (error) {
+    return messageOf(error)
+  }
+}
+
 function withPublicNames(kept: readonly NamedDefinition[], serverId: string, prefix: string): McpTool[] {
   const taken = new Map<string, string>()
   return kept.map(({ name, definition }) => {
-    const { inputSchema } = definition
-    if (!isObject(inputSchema) || inputSchema['type'] !== 'object') {
-      throw broken(serverId, `lists the tool \`${name}\` with an \`inputSchema\` that is not of type \`object\``)
-    }
     const publicName = publicToolName(name, prefix)
     const other = taken.get(publicName)
     if (other !== undefined) {

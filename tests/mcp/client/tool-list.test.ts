@@ -68,13 +68,29 @@ test('MC-02 filters use the names without the prefix, and one that matches nothi
   await server.close()
 })
 
-test("MC-07 a schema that is not an object is rejected with the tool's name; a filtered tool is not checked", async () => {
-  const tools = [tool('good'), { name: 'bad', inputSchema: { type: 'string' } }]
+test('MC-07 a tool whose schema no model can be given is left out with a warning; a filtered tool is not checked', async () => {
+  const deep = JSON.parse(`${'{"type":"object","items":'.repeat(600)}{}${'}'.repeat(600)}`) as JsonObject
+  const tools = [
+    tool('good'),
+    { name: 'text', inputSchema: { type: 'string' } },
+    { name: 'none' },
+    { name: 'list', inputSchema: [] },
+    { name: 'deep', inputSchema: deep },
+    { name: 'filtered', inputSchema: { type: 'string' } },
+  ]
+  const host = hostOf()
+  const server = oddServer(`{ 'tools/list': () => ({ tools: ${JSON.stringify(tools)} }) }`, {
+    excludeTools: ['filtered'],
+  })
 
-  await expect(offered(tools)).rejects.toThrow(
-    'MCP server `odd` lists the tool `bad` with an `inputSchema` that is not of type `object`.',
-  )
-  expect(await offered(tools, { excludeTools: ['bad'] })).toHaveLength(1)
+  expect((await toolsOf(server, host)).map(({ name }) => name)).toEqual(['good'])
+  expect(host.warnings).toEqual([
+    expect.stringMatching(/^MCP server `odd`: Its tool `text` is not offered\. .*`inputSchema`.*object at the root/),
+    expect.stringMatching(/`none`.*got undefined/),
+    expect.stringMatching(/`list`.*got a list/),
+    expect.stringMatching(/`deep`.*at most 500 levels/),
+  ])
+  await server.close()
 })
 
 test('MC-08 two tools with the same name for the model are rejected, and both are named', async () => {

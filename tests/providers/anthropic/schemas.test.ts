@@ -56,7 +56,8 @@ test.each<[string, JsonSchema, JsonSchema]>([
     },
     {
       $defs: {
-        'a/b': { allOf: [{ $ref: '#/$defs/leaf' }, { $ref: '#/$defs/a~1b' }] },
+        // Endless: it describes nothing.
+        'a/b': { allOf: [{ $ref: '#/$defs/leaf' }, {}] },
         leaf: { properties: { a: text } },
       },
       type: 'object',

@@ -291,8 +291,16 @@ describe('tools that were not created by defineTool', () => {
   })
 
   test('an unusable schema is reported as such, and is not retryable', async () => {
-    const spec: ToolSpec = { ...plain, parameters: { type: 'object', $id: 'http://[' } }
-    const checked = await refused(spec, '{"n":1}')
+    let isRead = false
+    const parameters = {
+      type: 'object',
+      get properties() {
+        if (isRead) return {}
+        isRead = true
+        throw new Error('It is gone.')
+      },
+    }
+    const checked = await refused({ ...plain, parameters }, '{"n":1}')
 
     expect(checked).toEqual({
       ok: false,
@@ -301,7 +309,7 @@ describe('tools that were not created by defineTool', () => {
         kind: 'failed',
         errorType: 'InvalidToolSchema',
         retry: false,
-        content: '`plain` was not run and cannot be used: the schema of its arguments is broken. Invalid URL',
+        content: '`plain` was not run and cannot be used: the schema of its arguments is broken. It is gone.',
         metadata: { tool: 'plain' },
       },
     })

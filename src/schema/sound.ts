@@ -1,0 +1,167 @@
+import { isList, isSchema, mapSubschemas } from './subschemas.js'
+import type { JsonSchema, JsonValue } from '../util/json.js'
+
+/**
+ * A schema whose keywords all have a value that JSON Schema allows for them: providers check that, and servers send
+ * `type: 'any'`, `required: true`, `enum: []`, expressions of another language and more. A keyword that is not sound is
+ * left out, which accepts more; a pattern is then part of the description.
+ */
+export function soundSchema(schema: JsonSchema): JsonSchema {
+  const sound = mapSubschemas(soundMembers(schema, SENT), soundSchema)
+  const { pattern, description } = schema
+  if (typeof pattern !== 'string' || sound['pattern'] !== undefined) return sound
+  return { ...sound, description: `${typeof description === 'string' ? `${description} ` : ''}Pattern: ${pattern}` }
+}
+
+/** The sound keywords of `schema`, not of those inside it, for the check of arguments: in the words of any draft. */
+export function checkedKeywords(schema: JsonSchema): JsonSchema {
+  return soundMembers(schema, CHECKED)
+}
+
+function soundMembers(schema: JsonSchema, rules: Rules): JsonSchema {
+  const members: [string, JsonValue][] = []
+  for (const [keyword, value] of Object.entries(schema)) {
+    const rule = rules.get(keyword)
+    const sound = value === undefined || rule === undefined ? value : rule(value)
+    if (sound !== undefined) members.push([keyword, sound])
+  }
+  return Object.fromEntries(members)
+}
+
+type Rule = (value: JsonValue) => JsonValue | undefined
+type Rules = ReadonlyMap<string, Rule>
+
+function only(test: (value: JsonValue) => boolean): Rule {
+  return (value) => (test(value) ? value : undefined)
+}
+
+function distinct(values: readonly JsonValue[]): readonly JsonValue[] {
+  const known = new Map(values.map((value) => [JSON.stringify(value), value]))
+  return known.size === values.length ? values : [...known.values()]
+}
+
+const TYPES = new Set<JsonValue>(['string', 'number', 'integer', 'boolean', 'object', 'array', 'null'])
+
+function soundType(value: JsonValue): JsonValue | undefined {
+  if (!isList(value)) return TYPES.has(value) ? value : undefined
+  const types = distinct(value.filter((each) => TYPES.has(each)))
+  // An unknown type among known ones: anything may come.
+  return types.length === 0 || value.some((each) => !TYPES.has(each)) ? undefined : types
+}
+
+function soundOptions(value: JsonValue): JsonValue | undefined {
+  return isList(value) && value.length > 0 ? distinct(value) : undefined
+}
+
+function soundNames(value: JsonValue): JsonValue | undefined {
+  return isList(value) ? distinct(value.filter((each) => typeof each === 'string')) : undefined
+}
+
+/** Some APIs take no `true` or `false` for a schema. */
+function sentSubschema(value: JsonValue): JsonValue {
+  if (value === false) return { not: {} }
+  return isSchema(value) ? value : {}
+}
+
+function checkedSubschema(value: JsonValue): JsonValue {
+  return isSchema(value) || value === false ? value : true
+}
+
+function soundMap(rule: Rule, isName: (name: string) => boolean = () => true): Rule {
+  return (value) => {
+    if (!isSchema(value)) return undefined
+    const members = Object.entries(value).filter(([name]) => isName(name))
+    return Object.fromEntries(members.map(([name, member]) => [name, rule(member ?? {})]))
+  }
+}
+
+function soundBranches(subschema: Rule): Rule {
+  return (value) => (isList(value) && value.length > 0 ? value.map((each) => subschema(each) ?? {}) : undefined)
+}
+
+function isRest(value: JsonValue): boolean {
+  return typeof value === 'boolean' || isSchema(value)
+}
+
+function isCount(value: JsonValue): boolean {
+  return Number.isSafeInteger(value) && Number(value) >= 0
+}
+
+/** A regular expression that means the same in JavaScript and in the languages of the APIs. */
+function isPattern(value: JsonValue): boolean {
+  if (typeof value !== 'string' || FOREIGN.test(value)) return false
+  try {
+    return new RegExp(value) instanceof RegExp
+  } catch {
+    return false
+  }
+}
+
+/** Named groups, look-behind, Unicode classes, control escapes, and escapes of one language only. */
+const FOREIGN = /\(\?<|\\[pPkcGzZAhHRXQE]|\\[ux]\{/
+
+/** Relative ones included. */
+function isAddress(value: JsonValue): boolean {
+  return typeof value === 'string' && URL.canParse(value, 'https://schemas.invalid')
+}
+
+const isText = (value: JsonValue): boolean => typeof value === 'string'
+const isFlag = (value: JsonValue): boolean => typeof value === 'boolean'
+const isNumber = (value: JsonValue): boolean => Number.isFinite(value)
+
+const OF_IDENTITY = '$id id $anchor $dynamicAnchor $dynamicRef $recursiveRef'
+
+/** Keywords by the rule for their values, in 2020-12. */
+function keywordRules(subschema: Rule): [string, Rule][] {
+  return [
+    ...rules('type', soundType),
+    ...rules('enum', soundOptions),
+    ...rules('required', soundNames),
+    ...rules('dependentRequired', soundMap(soundNames)),
+    ...rules('properties patternProperties $defs definitions dependentSchemas', soundMap(subschema)),
+    ...rules('anyOf oneOf allOf prefixItems', soundBranches(subschema)),
+    ...rules('items', only(isSchema)),
+    ...rules('additionalProperties unevaluatedProperties unevaluatedItems', only(isRest)),
+    ...rules('contains propertyNames not if then else contentSchema', subschema),
+    ...rules(
+      'minLength maxLength minItems maxItems minProperties maxProperties minContains maxContains',
+      only(isCount),
+    ),
+    ...rules('minimum maximum exclusiveMinimum exclusiveMaximum', only(isNumber)),
+    ...rules(
+      'multipleOf',
+      only((value) => isNumber(value) && Number(value) > 0),
+    ),
+    ...rules('title description format $comment $ref', only(isText)),
+    ...rules('uniqueItems readOnly writeOnly deprecated', only(isFlag)),
+    ...rules('examples', only(isList)),
+  ]
+}
+
+/** For providers. `nullable` is a word of OpenAPI; null is refused by the check. */
+const SENT: Rules = new Map([
+  ...keywordRules(sentSubschema),
+  ...rules('pattern', only(isPattern)),
+  ...rules('patternProperties', soundMap(sentSubschema, isPattern)),
+  ...rules(`${OF_IDENTITY} $recursiveAnchor $vocabulary nullable`, () => undefined),
+])
+
+const CHECKED: Rules = new Map([
+  ...keywordRules(checkedSubschema),
+  ...rules(
+    'properties',
+    soundMap(checkedSubschema, (name) => name.isWellFormed()),
+  ),
+  ...rules('items', (value) => (isList(value) ? value.map(checkedSubschema) : only(isRest)(value))),
+  ...rules('additionalItems', only(isRest)),
+  ...rules(
+    'dependencies',
+    soundMap((value) => soundNames(value) ?? checkedSubschema(value)),
+  ),
+  ...rules('exclusiveMinimum exclusiveMaximum', (value) => only(isFlag)(value) ?? only(isNumber)(value)),
+  ...rules(`$schema $ref ${OF_IDENTITY}`, only(isAddress)),
+])
+
+function rules(keywords: string, rule: Rule): [string, Rule][] {
+  return keywords.split(' ').map((keyword) => [keyword, rule])
+}
