@@ -291,12 +291,9 @@ describe('tools that were not created by defineTool', () => {
   })
 
   test('an unusable schema is reported as such, and is not retryable', async () => {
-    let isRead = false
     const parameters = {
       type: 'object',
-      get properties() {
-        if (isRead) return {}
-        isRead = true
+      get pattern(): never {
         throw new Error('It is gone.')
       },
     }
