@@ -169,11 +169,11 @@ export class Chat<M extends Modes = Modes> {
   }
 
   /** The events of the thread and of its runs, in one order: stored ones, then live ones with deltas, until the signal. */
-  events({ after, signal }: EventsOptions = {}): AsyncIterable<ChatEvent> {
+  events({ after, ...options }: EventsOptions = {}): AsyncIterable<ChatEvent> {
     const from = after === undefined ? BEGINNING : parseCursor(after)
     const { log, conversation } = this.#setup
     void this.#follower.attach(true).catch(() => undefined)
-    return conversation.feed.read({ log, threadId: this.threadId }, from, signal)
+    return conversation.feed.read({ log, threadId: this.threadId }, from, options)
   }
 
   /** The mode of the messages from now on. */

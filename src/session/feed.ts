@@ -1,4 +1,5 @@
 import type { LogStore, RunEvent } from '../index.js'
+import { Mailbox, sizeOfJson } from '../util/queue/mailbox.js'
 import { BEGINNING, cursorOf, placeAfter, storedEvents } from './thread/cursor.js'
 import type { ChatEvent, ChatPlace } from './thread/cursor.js'
 import { reduceChat } from './thread/reduce-chat.js'
@@ -12,11 +13,20 @@ export interface EventsOptions {
   readonly after?: string | undefined
   /** Ends the iteration, without an error. */
   readonly signal?: AbortSignal | undefined
+  /**
+   * Also the events of child runs that this process executes, as they come. They are stored in the logs of their own runs, and not
+   * read from there. Default false.
+   */
+  readonly children?: boolean | undefined
 }
+
+/** The characters that may wait for one reader; one that is further behind gets the rest from the log. */
+const MAX_WAITING = 1_048_576
 
 /** The events of one conversation in this process: one order for all readers, and the snapshot that they add up to. */
 export class Feed {
   readonly #readers = new Set<(event: ChatEvent) => void>()
+  readonly #childReaders = new Set<(event: ChatEvent) => void>()
   readonly #onGap: () => void
   #place: ChatPlace = BEGINNING
   /** Without the deltas in `#open`: they are folded when somebody looks. */
@@ -65,6 +75,11 @@ export class Feed {
       this.#held.push(event)
       return
     }
+    if (!('threadId' in event) && event.parentRunId !== null) {
+      const shown: ChatEvent = { ...event, cursor: cursorOf(this.#place) }
+      for (const reader of this.#childReaders) reader(shown)
+      return
+    }
     const place = placeAfter(this.#place, event)
     if (place === null) return
     if (
@@ -95,43 +110,38 @@ export class Feed {
   async *read(
     { log, threadId }: { readonly log: LogStore; readonly threadId: string },
     from: ChatPlace,
-    signal: AbortSignal | undefined,
+    { signal, children = false }: Omit<EventsOptions, 'after'>,
   ): AsyncGenerator<ChatEvent, void, undefined> {
-    const live: ChatEvent[] = []
-    let wake = (): void => undefined
-    const stop = this.listen((event) => {
-      live.push(event)
-      wake()
-    })
-    const onAbort = (): void => wake()
-    signal?.addEventListener('abort', onAbort)
-    const open = this.#open.map((delta) => ({ ...delta }))
-    const isOver = (): boolean => signal?.aborted === true
-    let place = from
-    try {
-      const next = (event: AnyEvent): ChatEvent | null => {
-        const after = placeAfter(place, event)
-        if (after === null) return null
-        place = after
-        return { ...event, cursor: cursorOf(place) }
-      }
-      for await (const event of joined(storedEvents(log, threadId, from), open)) {
-        if (isOver()) return
-        const shown = next(event)
-        if (shown !== null) yield shown
-      }
-      while (!isOver()) {
-        const event = live.shift()
-        if (event === undefined) await new Promise<void>((resolve) => (wake = resolve))
-        else {
-          const shown = next(event)
+    const reader = new FeedReader(from)
+    for (;;) {
+      const mailbox = new Mailbox({ maxSize: MAX_WAITING, sizeOf, join: joinedDeltas })
+      const add = (event: ChatEvent): void => mailbox.add(event)
+      const stops = [this.listen(add), children ? this.#listenToChildren(add) : null, onAbort(signal, mailbox)]
+      const open = this.#open.map((delta) => ({ ...delta }))
+      try {
+        for await (const event of joined(storedEvents(log, threadId, reader.place), open)) {
+          if (signal?.aborted === true) return
+          const shown = reader.next(event)
           if (shown !== null) yield shown
         }
+        for (let events = await mailbox.take(); events !== null; events = await mailbox.take()) {
+          for (const event of events) {
+            if (signal?.aborted === true) return
+            const shown = reader.next(event)
+            if (shown !== null) yield shown
+          }
+          if (signal?.aborted === true) return
+        }
+      } finally {
+        for (const stop of stops) stop?.()
       }
-    } finally {
-      stop()
-      signal?.removeEventListener('abort', onAbort)
+      reader.fallBehind()
     }
+  }
+
+  #listenToChildren(reader: (event: ChatEvent) => void): () => void {
+    this.#childReaders.add(reader)
+    return () => void this.#childReaders.delete(reader)
   }
 
   /** True for a delta, which is kept until the reply is complete or withdrawn. */
@@ -148,6 +158,45 @@ export class Feed {
   }
 }
 
+/** The place of one reader in the events of a conversation. */
+class FeedReader {
+  #place: ChatPlace
+  /** Deltas of the present reply are missing: the reader gets it when it is complete. */
+  #isCut = false
+
+  constructor(from: ChatPlace) {
+    this.#place = from
+  }
+
+  get place(): ChatPlace {
+    return this.#place
+  }
+
+  /** The reader was too far behind: events are read from the log again. */
+  fallBehind(): void {
+    this.#isCut = true
+  }
+
+  /** The event as all readers get it; null for one that the reader has, or cannot use. */
+  next(event: AnyEvent | ChatEvent): ChatEvent | null {
+    if ('threadId' in event || event.parentRunId === null) {
+      const after = placeAfter(this.#place, event)
+      if (after === null) return null
+      this.#place = after
+      if (!('threadId' in event)) {
+        if (BEGIN_TURN.has(event.kind)) this.#isCut = false
+        if (this.#isCut && isDelta(event)) return null
+      }
+    }
+    const cursor = cursorOf(this.#place)
+    // All readers share the object, and with it what is made of it.
+    return 'cursor' in event && event.cursor === cursor ? event : { ...event, cursor }
+  }
+}
+
+/** Kinds after which the deltas of a reply are complete. */
+const BEGIN_TURN: ReadonlySet<string> = new Set(['model_request_started', 'deltas_withdrawn'])
+
 type StreamedDelta = Extract<RunEvent, { readonly kind: 'text_delta' | 'reasoning_delta' | 'tool_input_delta' }>
 
 /** A copy to which the text of the next deltas is added. */
@@ -155,6 +204,24 @@ type Delta = StreamedDelta & { text: string }
 
 function isDelta(event: RunEvent): event is StreamedDelta {
   return event.kind === 'text_delta' || event.kind === 'reasoning_delta' || event.kind === 'tool_input_delta'
+}
+
+/** Two neighbouring deltas of one part as one; null for anything else. */
+function joinedDeltas(earlier: ChatEvent, later: ChatEvent): ChatEvent | null {
+  if ('threadId' in earlier || 'threadId' in later || !isDelta(earlier) || !isDelta(later)) return null
+  if (earlier.runId !== later.runId || partOf(earlier) !== partOf(later)) return null
+  return { ...later, text: earlier.text + later.text }
+}
+
+function sizeOf(event: ChatEvent): number {
+  return !('threadId' in event) && isDelta(event) ? event.text.length : sizeOfJson(event)
+}
+
+function onAbort(signal: AbortSignal | undefined, mailbox: Mailbox<ChatEvent>): () => void {
+  const close = (): void => mailbox.close()
+  if (signal?.aborted === true) close()
+  signal?.addEventListener('abort', close)
+  return () => signal?.removeEventListener('abort', close)
 }
 
 function partOf(event: StreamedDelta): string {

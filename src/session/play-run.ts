@@ -16,14 +16,13 @@ export async function playRun(
 ): Promise<RunOutcome> {
   try {
     const stream = await start()
-    const { runId } = stream
     const read = async (): Promise<void> => {
-      for await (const events of stream.batches()) for (const event of events) if (event.runId === runId) onEvent(event)
+      for await (const events of stream.batches()) for (const event of events) onEvent(event)
     }
     // The result rejects with the same error.
     await read().catch(() => undefined)
     const result = await stream.result
-    return { end: { status: result.status, text: result.text, result, runId } }
+    return { end: { status: result.status, text: result.text, result, runId: stream.runId } }
   } catch (thrown) {
     const error = thrown instanceof Error ? thrown : new Error(String(thrown))
     return { end: { status: statusOf(thrown), text: text(), runId: null, error }, error }

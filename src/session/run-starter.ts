@@ -60,7 +60,7 @@ export class RunStarter {
     const { run, port, abort } = stretch
     const model = run.model === null || resolveModel === null ? run.model : await resolveModel(run.model)
     return {
-      ...{ log, input: port, signal: abort.signal, includeSubagents: false, model: model ?? undefined },
+      ...{ log, input: port, signal: abort.signal, model: model ?? undefined },
       use: [...use, ...(await this.#grants.extensions()), ...(hasPlan(stretch.shown) ? [this.#planning(stretch)] : [])],
     }
   }

@@ -1,5 +1,6 @@
 import { encodeNative, nativeProjection, parseNativeCursor } from '../native/native-projection.js'
 import type { NativeCursor, NativeItem, NativeOptions } from '../native/native-projection.js'
+import { shownOnce } from '../native/shown-event.js'
 import type { AnyRunEvent, Projection } from '../projection.js'
 import type { ThreadPort } from './back-end.js'
 import type { Gate, Handler } from './gate.js'
@@ -55,7 +56,7 @@ async function runEvents(gate: Gate, request: Request, { url, thread, runId, cur
   if (hasEnded && run.status !== 'paused' && cursor.seq >= run.seq) return new Response(null, { status: 204 })
   const abort = new AbortController()
   const batches = thread.follow(runId, { signal: abort.signal, deltas, children })
-  const projection = nativeProjection(options)
+  const projection = nativeProjection(options, shownOnce(gate.options))
   const wait = searchParams.get('wait')
   if (wait !== null) return listed(batches, { projection, wait, abort, after: String(cursor.seq) })
   const key = `native ${children} ${gate.options.reasoning !== false} ${gate.options.diagnostics === true}`

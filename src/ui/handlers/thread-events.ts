@@ -5,8 +5,8 @@ import type { Gate } from './gate.js'
 import { RequestError } from './back-end.js'
 import { badRequest } from './http.js'
 
-/** Frames of events, which all readers of a conversation share. */
-const frames = new WeakMap<ChatEvent, string>()
+/** Frames of events, which all readers of a conversation share, by the handlers that show them. */
+const framesBy = new WeakMap<Gate, WeakMap<ChatEvent, string>>()
 
 /**
  * The events of a conversation in one order, for `reduceChat`: those of the thread and of its runs, with the cursor as id. The
@@ -35,6 +35,8 @@ export async function threadEvents(
 }
 
 async function* framesOf(gate: Gate, events: AsyncIterable<ChatEvent>): AsyncGenerator<string, void, undefined> {
+  const frames = framesBy.get(gate) ?? new WeakMap<ChatEvent, string>()
+  framesBy.set(gate, frames)
   let isTold = false
   for await (const event of events) {
     let frame = frames.get(event)

@@ -49,7 +49,7 @@ export class ThreadFeed {
   }
 
   async #read(after: string, signal: AbortSignal): Promise<void> {
-    for await (const event of this.#chat.events({ after, signal })) {
+    for await (const event of this.#chat.events({ after, signal, children: true })) {
       if ('threadId' in event) {
         if (event.kind === 'run_begun' && event.runId !== this.#live?.runId) this.#next(event.runId)
       } else if (event.parentRunId !== null || event.runId === this.#live?.runId) this.#live?.push(event)

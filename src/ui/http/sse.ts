@@ -29,9 +29,16 @@ export function sseBody(
   { preamble = '', heartbeatMs = HEARTBEAT_MS, maxStreamMs, onCancel, request }: SseOptions = {},
 ): ReadableStream<Uint8Array> {
   const encoder = new TextEncoder()
-  const until = maxStreamMs === undefined ? Infinity : performance.now() + maxStreamMs
-  let reading: Promise<IteratorResult<string>> | null = null
+  let lastAt = 0
+  let heartbeat: ReturnType<typeof setTimeout> | undefined
+  let ending: ReturnType<typeof setTimeout> | undefined
+  let isClosed = false
+  const release = (): void => {
+    clearTimeout(heartbeat)
+    clearTimeout(ending)
+  }
   const stop = (): void => {
+    release()
     // Node aborts the signal of a request only for as long as something refers to the request: this function does.
     request?.signal.removeEventListener('abort', stop)
     onCancel?.()
@@ -41,39 +48,39 @@ export function sseBody(
   return new ReadableStream<Uint8Array>(
     {
       start(controller) {
+        const beat = (): void => {
+          const idle = performance.now() - lastAt
+          const isIdle = idle >= heartbeatMs
+          // A reader that does not read gets none.
+          if (isIdle && Number(controller.desiredSize) > 0) controller.enqueue(encoder.encode(': alive\n\n'))
+          heartbeat = setTimeout(beat, isIdle ? heartbeatMs : heartbeatMs - idle)
+        }
+        lastAt = performance.now()
+        heartbeat = setTimeout(beat, heartbeatMs)
+        if (maxStreamMs !== undefined)
+          ending = setTimeout(() => {
+            stop()
+            isClosed = true
+            controller.close()
+          }, maxStreamMs)
         if (preamble !== '') controller.enqueue(encoder.encode(preamble))
       },
       async pull(controller) {
-        reading ??= frames.next()
-        const next = await within(reading, Math.min(heartbeatMs, until - performance.now()))
-        if (next === null && performance.now() < until) {
-          controller.enqueue(encoder.encode(': alive\n\n'))
-          return
-        }
-        if (next === null) {
-          stop()
-          controller.close()
-          return
-        }
-        reading = null
-        if (next.done === true) controller.close()
-        else controller.enqueue(encoder.encode(next.value))
+        const next = await frames.next().catch((error: unknown) => {
+          release()
+          throw error
+        })
+        if (isClosed) return
+        lastAt = performance.now()
+        if (next.done !== true) return controller.enqueue(encoder.encode(next.value))
+        release()
+        controller.close()
       },
-      cancel: stop,
+      cancel() {
+        isClosed = true
+        stop()
+      },
     },
     { highWaterMark: 1 },
   )
-}
-
-/** Null if the promise has not settled after `ms`. */
-async function within<T>(promise: Promise<T>, ms: number): Promise<T | null> {
-  let timer: ReturnType<typeof setTimeout> | undefined
-  const late = new Promise<null>((resolve) => {
-    timer = setTimeout(() => resolve(null), Math.max(0, ms))
-  })
-  try {
-    return await Promise.race([promise, late])
-  } finally {
-    clearTimeout(timer)
-  }
 }

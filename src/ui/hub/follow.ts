@@ -1,11 +1,11 @@
 import { HarnessError } from '../../index.js'
 import type { LogStore, RunLog } from '../../index.js'
+import { Mailbox, sizeOfJson } from '../../util/queue/mailbox.js'
 import { isStretchEnd } from '../projection.js'
 import type { AnyRunEvent } from '../projection.js'
 import { ChildRuns, OpenCalls } from './child-runs.js'
 import type { LiveRun } from './live-run.js'
-import { Mailbox } from './mailbox.js'
-import { endsTurn, isDelta } from './open-turn.js'
+import { endsTurn, isDelta, joinedDeltas } from './open-turn.js'
 
 export interface FollowRunOptions {
   /** Number of the last durable event that the reader has. Default 0: all events. */
@@ -45,14 +45,12 @@ export async function* followStretch(
   { after = 0, signal, deltas = true, children = false, beyond = 0 }: FollowRunOptions,
 ): AsyncGenerator<readonly AnyRunEvent[], void, undefined> {
   const { runId, log, live, maxWaitingBytes } = followed
-  const mailbox = new Mailbox(maxWaitingBytes)
+  const mailbox = new Mailbox({ maxSize: maxWaitingBytes, sizeOf, join: joinedDeltas })
   const stops = [live?.listen(mailbox), onAbort(signal, () => mailbox.close())]
   try {
     const reader = new Reader(runId, { after, deltas, beyond, children: children ? new ChildRuns(log) : null })
-    for await (const batch of reader.stored(log)) {
-      if (isAborted(signal)) return
-      yield batch
-    }
+    // What is stored is there, also for a reader who has no time to wait.
+    yield* reader.stored(log)
     if (reader.hasEnded() || isAborted(signal)) return
     if (live === null) {
       if (reader.isEmpty) throw new HarnessError('run_not_found', `The log has no run \`${runId}\`.`)
@@ -62,16 +60,18 @@ export async function* followStretch(
     // Deltas that wait have been added to the open reply already.
     const open = [...live.deltas]
     const waiting = mailbox.takeNow().filter((event) => !isDelta(event) || event.runId !== runId)
-    const first = reader.fresh([...waiting, ...open])
+    const first = await reader.fresh([...waiting, ...open])
     if (first.length > 0) yield first
     while (!reader.hasEnded()) {
       const events = await mailbox.take()
+      if (events === null)
+        throw new HarnessError('closed', 'The reader is too far behind: follow again with its cursor.')
       if (events.length === 0) {
         // Its end can be stored without having been seen: of a run that was cancelled.
         if (!isAborted(signal)) yield* reader.stored(log)
         return
       }
-      const batch = reader.fresh(events)
+      const batch = await reader.fresh(events)
       if (batch.length > 0) yield batch
     }
   } finally {
@@ -97,7 +97,7 @@ async function* elsewhere(
   const timer = setInterval(() => void check().catch(() => undefined), CHECK_MS)
   try {
     for await (const event of follow({ after: reader.seq, signal: over.signal })) {
-      const batch = reader.fresh([event])
+      const batch = await reader.fresh([event])
       if (batch.length > 0) yield batch
       if (reader.hasEnded()) return
     }
@@ -169,14 +169,19 @@ class Reader {
     if (batch.length > 0) yield batch
   }
 
-  /** Those of some events that the reader does not have. */
-  fresh(events: readonly AnyRunEvent[]): readonly AnyRunEvent[] {
-    return events.filter((event) => (event.runId === this.#runId ? this.#takes(event) : this.#takesChild(event)))
-  }
-
-  #takesChild(event: AnyRunEvent): boolean {
+  /** Those of some events that the reader does not have, with the events of child runs that were not seen as they came. */
+  async fresh(events: readonly AnyRunEvent[]): Promise<readonly AnyRunEvent[]> {
     const { children, deltas } = this.#options
-    return children !== null && (deltas || !isDelta(event)) && children.isNew(event)
+    if (children === null) return events.filter((event) => event.runId === this.#runId && this.#takes(event))
+    const batch: AnyRunEvent[] = []
+    for (const event of events) {
+      if (event.runId === this.#runId) {
+        if (!this.#takes(event)) continue
+        for await (const child of children.before(event)) batch.push(child)
+      } else if ((!deltas && isDelta(event)) || !children.isNew(event)) continue
+      batch.push(event)
+    }
+    return batch
   }
 
   #takes(event: AnyRunEvent): boolean {
@@ -203,6 +208,10 @@ class Reader {
     this.#after = Math.max(this.#after, event.seq)
     this.#isOver = isStretchEnd(event) && event.seq > this.#options.beyond
   }
+}
+
+function sizeOf(event: AnyRunEvent): number {
+  return isDelta(event) ? event.text.length : sizeOfJson(event)
 }
 
 function isAborted(signal: AbortSignal | undefined): boolean {

@@ -31,13 +31,17 @@ export interface NativeCursor {
 /** A cursor of a reader of child runs is no longer than this; it then drops child runs that have ended. */
 const LONGEST_CURSOR = 4096
 
-/** The run's own events, without what is private to the server. */
-export function nativeProjection(options: NativeOptions = {}): Projection<NativeItem> {
-  return new NativeProjection(options)
+/** The run's own events, without what is private to the server. `shown`: how an event is shown; default: by the options. */
+export function nativeProjection(
+  options: NativeOptions = {},
+  shown: (event: AnyRunEvent) => unknown = (event) => shownEvent(event, options),
+): Projection<NativeItem> {
+  return new NativeProjection(options, shown)
 }
 
 class NativeProjection implements Projection<NativeItem> {
   readonly #options: NativeOptions
+  readonly #shown: (event: AnyRunEvent) => unknown
   /** The last events that the reader has, by run. */
   readonly #seen: Map<string, number>
   readonly #ended = new Set<string>()
@@ -49,8 +53,9 @@ class NativeProjection implements Projection<NativeItem> {
   /** Number of the request whose reply is arriving, if the reader has not been told of it in this stream. */
   #turnBefore: number | null = null
 
-  constructor(options: NativeOptions) {
+  constructor(options: NativeOptions, shown: (event: AnyRunEvent) => unknown) {
     this.#options = options
+    this.#shown = shown
     this.#after = options.after?.seq ?? 0
     this.#seen = new Map(options.after?.children)
   }
@@ -65,7 +70,7 @@ class NativeProjection implements Projection<NativeItem> {
     if (isKnown) return []
     if (!isOwn && isStretchEnd(event)) this.#ended.add(event.runId)
     if (event.durable) this.#seen.set(event.runId, event.seq)
-    const shown = shownEvent(event, this.#options)
+    const shown = this.#shown(event)
     if (shown === null) return []
     const item = event.durable
       ? { id: this.#cursor(), event: event.kind, data: shown }
@@ -125,8 +130,18 @@ export function parseNativeCursor(cursor: string, runId: string): NativeCursor {
   return { seq, children }
 }
 
+/** The JSON of data that several readers share. */
+const texts = new WeakMap<object, string>()
+
 /** An item as server-sent event. */
 export function encodeNative({ id, event, data }: NativeItem): string {
   const idLine = id === undefined ? '' : `id: ${id}\n`
-  return `${idLine}event: ${event}\ndata: ${JSON.stringify(data)}\n\n`
+  return `${idLine}event: ${event}\ndata: ${textOf(data)}\n\n`
+}
+
+function textOf(data: unknown): string {
+  if (typeof data !== 'object' || data === null) return JSON.stringify(data)
+  let text = texts.get(data)
+  if (text === undefined) texts.set(data, (text = JSON.stringify(data)))
+  return text
 }

@@ -20,6 +20,19 @@ const PRIVATE: ReadonlySet<string> = new Set([
 
 type Options = Pick<ProjectionOptions, 'diagnostics' | 'errorText' | 'maxInlineBytes' | 'contentUrl' | 'reasoning'>
 
+/** Shows events as options say, each once: for all readers whose options are the same object. */
+export function shownOnce(options: Options): (event: AnyRunEvent) => ShownEvent | null {
+  const known = byOptions.get(options) ?? new WeakMap<AnyRunEvent, ShownEvent | null>()
+  byOptions.set(options, known)
+  return (event) => {
+    let shown = known.get(event)
+    if (shown === undefined) known.set(event, (shown = shownEvent(event, options)))
+    return shown
+  }
+}
+
+const byOptions = new WeakMap<Options, WeakMap<AnyRunEvent, ShownEvent | null>>()
+
 /** The event without what is private to the server; null for one that readers do not get. */
 export function shownEvent(event: AnyRunEvent, options: Options): ShownEvent | null {
   if (DIAGNOSTICS.has(event.kind) && options.diagnostics !== true) return null
