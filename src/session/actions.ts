@@ -192,3 +192,15 @@ function declined({ kind, callId }: { readonly kind: string; readonly callId: st
 export function jsonOf(value: object): JsonObject {
   return JSON.parse(JSON.stringify(value)) as JsonObject
 }
+
+/** The members of posted actions. */
+export interface PostedFields {
+  readonly action: string
+  readonly item: SentItem
+  readonly whenBusy: WhenBusy
+  readonly answers: readonly ChatAnswer[]
+  readonly queue: CancelQueue
+  readonly messageIds: readonly string[]
+  readonly event: ThreadChange
+  readonly runId?: string | null
+}

@@ -1,7 +1,15 @@
 import { HarnessError } from '../index.js'
 import type { JsonObject, LogStore, ModelRef, PendingItem, Prompt } from '../index.js'
 import { Actions, jsonOf } from './actions.js'
-import type { AnswerStatus, CancelQueue, SentItem, SentStatus, ThreadChange, WhenBusy } from './actions.js'
+import type {
+  AnswerStatus,
+  CancelQueue,
+  PostedFields,
+  SentItem,
+  SentStatus,
+  ThreadChange,
+  WhenBusy,
+} from './actions.js'
 import { ChatQueue } from './chat-queue.js'
 import { messageContent } from './content.js'
 import type { ContentLimits } from './content.js'
@@ -387,16 +395,4 @@ export class Chat<M extends Modes = Modes> {
     const names = Object.keys(this.#setup.modes).map((name) => `\`${name}\``)
     throw new SessionError('unknown_mode', `There is no mode \`${mode}\`; there are ${names.join(', ')}.`)
   }
-}
-
-/** The members of posted actions. */
-interface PostedFields {
-  readonly action: string
-  readonly item: SentItem
-  readonly whenBusy: WhenBusy
-  readonly answers: readonly ChatAnswer[]
-  readonly queue: CancelQueue
-  readonly messageIds: readonly string[]
-  readonly event: ThreadChange
-  readonly runId?: string | null
 }

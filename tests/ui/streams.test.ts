@@ -56,7 +56,7 @@ test('SS-20 ?wait= answers with what there is as JSON, and waits if there is not
   const read = log.read.bind(log)
   vi.spyOn(log, 'read').mockImplementation(async function* (...place) {
     await new Promise((resolve) => setTimeout(resolve, 3))
-    yield* read(...place) as AsyncIterable<never>
+    for await (const event of read(...place)) yield event
   })
   const first = await events(new Request(`${URL_OF_RUN}?wait=0`))
   expect(first.headers.get('x-cursor')).toBe('2')

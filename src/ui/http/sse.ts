@@ -29,58 +29,80 @@ export function sseBody(
   { preamble = '', heartbeatMs = HEARTBEAT_MS, maxStreamMs, onCancel, request }: SseOptions = {},
 ): ReadableStream<Uint8Array> {
   const encoder = new TextEncoder()
-  let lastAt = 0
-  let heartbeat: ReturnType<typeof setTimeout> | undefined
-  let ending: ReturnType<typeof setTimeout> | undefined
+  const pulse = new Pulse()
   let isClosed = false
-  const release = (): void => {
-    clearTimeout(heartbeat)
-    clearTimeout(ending)
-  }
   const stop = (): void => {
-    release()
+    pulse.stop()
     // Node aborts the signal of a request only for as long as something refers to the request: this function does.
     request?.signal.removeEventListener('abort', stop)
     onCancel?.()
     frames.return?.().catch(() => undefined)
   }
+  const end = (): void => {
+    isClosed = true
+    stop()
+  }
   request?.signal.addEventListener('abort', stop)
   return new ReadableStream<Uint8Array>(
     {
       start(controller) {
-        const beat = (): void => {
-          const idle = performance.now() - lastAt
-          const isIdle = idle >= heartbeatMs
+        pulse.every(heartbeatMs, () => {
           // A reader that does not read gets none.
-          if (isIdle && Number(controller.desiredSize) > 0) controller.enqueue(encoder.encode(': alive\n\n'))
-          heartbeat = setTimeout(beat, isIdle ? heartbeatMs : heartbeatMs - idle)
-        }
-        lastAt = performance.now()
-        heartbeat = setTimeout(beat, heartbeatMs)
+          if (Number(controller.desiredSize) > 0) controller.enqueue(encoder.encode(': alive\n\n'))
+        })
         if (maxStreamMs !== undefined)
-          ending = setTimeout(() => {
-            stop()
-            isClosed = true
+          pulse.after(maxStreamMs, () => {
+            end()
             controller.close()
-          }, maxStreamMs)
+          })
         if (preamble !== '') controller.enqueue(encoder.encode(preamble))
       },
       async pull(controller) {
         const next = await frames.next().catch((error: unknown) => {
-          release()
+          pulse.stop()
           throw error
         })
         if (isClosed) return
-        lastAt = performance.now()
-        if (next.done !== true) return controller.enqueue(encoder.encode(next.value))
-        release()
+        pulse.reset()
+        if (next.done !== true) {
+          controller.enqueue(encoder.encode(next.value))
+          return
+        }
+        pulse.stop()
         controller.close()
       },
-      cancel() {
-        isClosed = true
-        stop()
-      },
+      cancel: end,
     },
     { highWaterMark: 1 },
   )
+}
+
+/** The timers of one stream. */
+class Pulse {
+  #lastAt = performance.now()
+  #beating: ReturnType<typeof setTimeout> | undefined
+  #ending: ReturnType<typeof setTimeout> | undefined
+
+  /** Calls `beat` after so long without a `reset`, again and again. */
+  every(ms: number, beat: () => void): void {
+    const check = (): void => {
+      const idle = performance.now() - this.#lastAt
+      if (idle >= ms) beat()
+      this.#beating = setTimeout(check, idle >= ms ? ms : ms - idle)
+    }
+    this.#beating = setTimeout(check, ms)
+  }
+
+  after(ms: number, end: () => void): void {
+    this.#ending = setTimeout(end, ms)
+  }
+
+  reset(): void {
+    this.#lastAt = performance.now()
+  }
+
+  stop(): void {
+    clearTimeout(this.#beating)
+    clearTimeout(this.#ending)
+  }
 }
