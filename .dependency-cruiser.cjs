@@ -50,6 +50,7 @@ const below = {
   tracing: ['util', 'contracts', 'index'],
   durable: ['util', 'contracts', 'run/log', 'index'],
   policy: [...vocabulary, 'index'],
+  context: [...vocabulary, 'index'],
   session: [...vocabulary, 'index', 'policy'],
   ui: [...vocabulary, 'output', 'index', 'policy', 'session'],
 }

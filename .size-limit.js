@@ -14,6 +14,7 @@ const BUDGETS = {
   'thinharness/durable/dbos': '20 kB',
   'thinharness/session': '61 kB',
   'thinharness/policy': '51 kB',
+  'thinharness/context': '50 kB',
   'thinharness/ui': '70 kB',
   'thinharness/ui/client': '6 kB',
 }

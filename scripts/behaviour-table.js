@@ -35,6 +35,7 @@ const AREAS = [
   ['PL', 'Parallel LLM'],
   ['TC', 'Tracing'],
   ['XT', 'Extensions'],
+  ['XC', 'Long conversations'],
   ['PV', 'Provenance'],
   ['RP', 'Replay and fork'],
   ['DU', 'Durable engines'],

@@ -11,6 +11,7 @@ export type HarnessErrorCode =
   | 'missing_key'
   | 'missing_dependency'
   | 'provider_error'
+  | 'context_overflow'
   | 'limit_reached'
   | 'tool_retries_exceeded'
   | 'output_validation_failed'

@@ -114,7 +114,9 @@ async function settledOnFailure<T>(hold: Hold, signal: AbortSignal, ask: () => P
   try {
     return await ask()
   } catch (error) {
-    const wasRefused = error instanceof HarnessError && error.status !== undefined && error.status >= 400
+    const wasRefused =
+      error instanceof HarnessError &&
+      (error.code === 'context_overflow' || (error.status !== undefined && error.status >= 400))
     hold.settle(wasRefused ? 0 : hold.amount)
     throw error
   } finally {

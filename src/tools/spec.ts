@@ -2,7 +2,7 @@ import type { BudgetOptions } from '../contracts/limits.js'
 import type { Model, ModelSettings, StructuredOutputMode } from '../contracts/model.js'
 import type { ModelRef } from '../contracts/model-reference.js'
 import type { HarnessResult } from '../contracts/result.js'
-import type { ContentPart, ContentSource } from '../contracts/entry.js'
+import type { ContentPart, ContentSource, TranscriptEntry } from '../contracts/entry.js'
 import type { JsonInput, JsonObject, JsonSchema, JsonValue } from '../util/json.js'
 import type { Ask } from './ask.js'
 import type { ToolOutcome } from './outcome.js'
@@ -156,6 +156,8 @@ export interface ToolContext<out Deps = unknown> {
    * crashes and further runs. Null if the run has none of the tools. Absent outside a run.
    */
   readonly results?: ((toolNames: readonly string[]) => Iterable<EarlierResult> | null) | undefined
+  /** All entries of the conversation, in full: a view does not change them. Read-only. Absent outside a run. */
+  readonly transcript?: readonly TranscriptEntry[] | undefined
   /** The run's metadata; read-only. */
   readonly metadata: JsonObject
   /** The host's own objects, such as a database: from the harness's `deps`, or from the call's. Never logged. */

@@ -10,6 +10,7 @@ const SENTENCES: { readonly [Code in HarnessErrorCode]: string } = {
   missing_key: 'The model cannot be reached: no key is configured.',
   missing_dependency: 'The server lacks a package that this needs.',
   provider_error: 'The model could not be reached, or refused the request.',
+  context_overflow: 'The conversation is too long for the model.',
   limit_reached: 'The run has reached a limit.',
   tool_retries_exceeded: 'A tool failed too often.',
   output_validation_failed: 'The model gave no answer in the expected form.',

@@ -181,6 +181,7 @@ describe('tools of a harness', () => {
         ask: expect.any(Function) as unknown,
         progress: expect.any(Function) as unknown,
         results: expect.any(Function) as unknown,
+        transcript: expect.any(Array) as unknown,
       },
     ])
   })

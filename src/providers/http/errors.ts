@@ -21,7 +21,9 @@ export function errorFromBody(status: number, headers: Headers, body: unknown): 
     retryable: isRetryable(ownStatus, headers, found),
     ...retryAfter(headers),
   }
-  return providerError(messageFor(found, ownStatus, body), details)
+  const message = messageFor(found, ownStatus, body)
+  if (!isOverflow(ownStatus, message, found.words)) return providerError(message, details)
+  return new HarnessError('context_overflow', bounded(withoutKeys(message)), { ...details, retryable: false })
 }
 
 /** The error in a body with status 200, if it has an error message; otherwise undefined. */
@@ -160,6 +162,28 @@ function isRetryable(status: number | undefined, headers: Headers, { words }: Fo
 function isRetryableStatus(status: number): boolean {
   if (status >= 500) return status !== 501 && status !== 505
   return status === 408 || status === 409 || status === 425 || status === 429
+}
+
+/** Codes of providers and servers for a request that is longer than the model's window. */
+const OVERFLOW_CODE = /context_length|context_window|context_size|too_many_prompt_tokens/i
+
+/** Their sentences. */
+const OVERFLOW = [
+  /(prompt|input|messages?) (is|are) too (long|large)/i,
+  /maximum (context|prompt|input) length/i,
+  /context (length|window|size|limit)/i,
+  /too many tokens|token limit/i,
+  /token count.* exceeds/i,
+  /tokens \+ .*max_(new_)?tokens.* must be/i,
+  /reduce the length of the (messages|prompt)/i,
+]
+
+/** Statuses without this meaning: a rate limit in tokens, for example, passes. */
+const NEVER_OVERFLOW: ReadonlySet<number | undefined> = new Set([401, 402, 403, 404, 408, 409, 429])
+
+function isOverflow(status: number | undefined, message: string, words: readonly string[]): boolean {
+  if (NEVER_OVERFLOW.has(status) || words.some((word) => UNPAID.test(word) || /rate_?limit/i.test(word))) return false
+  return words.some((word) => OVERFLOW_CODE.test(word)) || OVERFLOW.some((sentence) => sentence.test(message))
 }
 
 /** The wait that a server asks for: `retry-after-ms`, or `retry-after` in seconds or as a date. */

@@ -5,7 +5,8 @@ import type { Envelope } from '../../tools/boundary/envelope.js'
 import { bound } from '../../tools/boundary/invoke.js'
 import type { ToolOutcome } from '../../tools/outcome.js'
 import type { ToolSpec } from '../../tools/spec.js'
-import type { JsonObject } from '../../util/json.js'
+import { isObject } from '../../util/json.js'
+import type { JsonObject, JsonValue } from '../../util/json.js'
 import type { CallChildren, UsedRuns } from '../children/children.js'
 import type { RunContext } from '../core/context.js'
 import type { Frozen } from '../core/frozen.js'
@@ -75,6 +76,8 @@ export function contentSourceOf(
     const tool = textIn(metadata, 'mcp_tool_name')
     return { kind: 'server', ...named(textIn(metadata, 'mcp_server_id')), ...(tool !== undefined && { tool }) }
   }
+  const given = givenSource(metadata['content_source'])
+  if (given !== undefined) return given
   // A saved output keeps the source of the call that saved it.
   const saved = CONTENT_SOURCES.find((kind) => kind === metadata['content_source'])
   if (saved !== undefined && saved !== 'workspace') return { kind: saved }
@@ -87,6 +90,14 @@ export function contentSourceOf(
   if (reads.length === 0 && writes.length === 0) return undefined
   // A saved result of a search has the content of many files.
   return { kind: 'workspace', ...(saved === undefined && named(textIn(metadata, 'path'))) }
+}
+
+/** Content of the conversation that is read again keeps its source. */
+function givenSource(given: JsonValue | undefined): ContentSource | undefined {
+  if (!isObject(given)) return undefined
+  const kind = CONTENT_SOURCES.find((each) => each === given['kind'])
+  const tool = textIn(given, 'tool')
+  return kind && { kind, ...named(textIn(given, 'name')), ...(tool !== undefined && { tool }) }
 }
 
 function textIn(metadata: JsonObject, key: string): string | undefined {

@@ -63,6 +63,7 @@ const LIMIT_NAMES: Readonly<Partial<Record<LimitKind, string>>> = {
 
 /** The stop reason of a run that ended with an error of this code. */
 export function stopReasonOf(code: HarnessErrorCode): StopReason {
+  if (code === 'context_overflow') return 'provider_error'
   return STOP_REASONS.find((reason) => reason === code) ?? 'error'
 }
 

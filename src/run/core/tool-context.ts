@@ -23,7 +23,7 @@ export interface HandlerLife {
 /** The members of a handler's context that are the same for every call of a run. */
 export type ToolSurroundings = Pick<
   ToolContext,
-  'runId' | 'depth' | 'metadata' | 'deps' | 'root' | 'sandbox' | 'results'
+  'runId' | 'depth' | 'metadata' | 'deps' | 'root' | 'sandbox' | 'results' | 'transcript'
 >
 
 export function toolSurroundings(context: RunContext, frozen: Frozen): ToolSurroundings {
@@ -31,7 +31,8 @@ export function toolSurroundings(context: RunContext, frozen: Frozen): ToolSurro
   const { root, sandbox } = frozen
   const results = (toolNames: readonly string[]): Iterable<EarlierResult> | null =>
     toolNames.some((name) => frozen.tools.has(name)) ? earlierResults(context.state, toolNames) : null
-  return { runId, depth, metadata, deps, root, sandbox, results }
+  const { transcript } = context.state
+  return { runId, depth, metadata, deps, root, sandbox, results, transcript }
 }
 
 function* earlierResults({ phase, transcript }: RunState, toolNames: readonly string[]): Generator<EarlierResult> {
@@ -59,7 +60,7 @@ function textOf(content: ToolEntry['content']): string {
 /** The context of the handler of a call. */
 export function toolContext(
   context: RunContext,
-  { runId, depth, metadata, deps, root, sandbox, results }: ToolSurroundings,
+  { runId, depth, metadata, deps, root, sandbox, results, transcript }: ToolSurroundings,
   {
     call: { callId, name: toolName },
     life: { signal, hasEnded, answers, spawn },
@@ -75,6 +76,7 @@ export function toolContext(
     root,
     sandbox,
     results,
+    transcript,
     callId,
     toolName,
     // The same for every attempt at the call.

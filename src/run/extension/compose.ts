@@ -38,7 +38,8 @@ export type SeamOptions = Partial<Pick<Seams, 'hooks' | 'wrapModelCall' | 'wrapT
 export function composeExtensions(layers: readonly (SeamOptions | Extension)[]): Seams {
   const all = layers.map((layer) => ('name' in layer ? seamsOf(layer) : { ...NO_SEAMS, ...layer }))
   return {
-    tools: all.flatMap(({ tools }) => tools),
+    // Extensions may bring the same tool.
+    tools: [...new Set(all.flatMap(({ tools }) => tools))],
     hooks: all.flatMap(({ hooks }) => hooks),
     wrapModelCall: all.flatMap(({ wrapModelCall }) => wrapModelCall),
     wrapToolCall: all.flatMap(({ wrapToolCall }) => wrapToolCall),

@@ -36,6 +36,13 @@ export interface ViewContext<out Deps = unknown> extends ExtensionContext<Deps> 
   readonly lastInputTokens: number | null
   /** Tokens that the model takes, input and output together; null if unknown. */
   readonly window: number | null
+  /** Id of the entry with the prompt of this run. */
+  readonly promptId: string
+  /**
+   * How often the provider has refused this request since it is longer than the window; 0: not at all. A policy that can make
+   * it shorter must then do so.
+   */
+  readonly refusals: number
 }
 
 /**

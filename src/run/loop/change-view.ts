@@ -8,12 +8,19 @@ import type { DurablePayloads } from '../machine/events.js'
 import { viewOf, wholeChanges } from '../machine/view.js'
 import { untilAborted } from './until-aborted.js'
 
-/** Asks the view policies in order, each about the view that the ones before it left. */
-export async function changeView(context: RunContext, model: Model): Promise<void> {
+/**
+ * Asks the view policies in order, each about the view that the ones before it left. `refusals`: how often the provider has
+ * refused the request since it is too long. Resolves with true if the view has changed.
+ */
+export async function changeView(context: RunContext, model: Model, refusals: number): Promise<boolean> {
+  let hasChanged = false
   for (const { extension, member } of context.seams.views) {
-    const change = await changeBy(context, extension, () => member(viewContext(context, model)))
-    if (change !== null) await context.emit('view_changed', change)
+    const change = await changeBy(context, extension, () => member(viewContext(context, model, refusals)))
+    if (change === null) continue
+    await context.emit('view_changed', change)
+    hasChanged ||= change.changes.length > 0
   }
+  return hasChanged
 }
 
 /** A policy that fails is reported, and changes nothing. */
@@ -42,7 +49,7 @@ async function changeBy(
   }
 }
 
-function viewContext(context: RunContext, { capabilities }: Model): ViewContext {
+function viewContext(context: RunContext, { capabilities }: Model, refusals: number): ViewContext {
   const { state } = context
   const { entries: view, generation } = viewOf(state)
   // The reply to the view as it is now, if there is one.
@@ -54,6 +61,8 @@ function viewContext(context: RunContext, { capabilities }: Model): ViewContext 
     generation,
     lastInputTokens: last?.role === 'assistant' ? last.usage.inputTokens : null,
     window: capabilities.contextTokens ?? null,
+    promptId: state.transcript[state.firstEntry]?.id ?? '',
+    refusals,
   }
 }
 

@@ -12,6 +12,7 @@ import type { Effects, HostNotices, Reply, Until } from '../core/effects.js'
 import type { RequestKind } from '../machine/events.js'
 import type { Frozen } from '../core/frozen.js'
 import { changeView } from './change-view.js'
+import { isOverflow, overflowError } from './overflow.js'
 import { hostNotices } from './host-notices.js'
 import { CallIds, readTurn } from './read-turn.js'
 import type { ReadTurn } from './read-turn.js'
@@ -73,12 +74,12 @@ export class LiveEffects implements Effects {
   async ask(requestKind: RequestKind): Promise<Reply> {
     const { abort, state, clock, responses, signal } = this.#context
     this.#reader = null
-    if (this.#hasViews) await changeView(this.#context, this.#frozen.model)
+    if (this.#hasViews) await changeView(this.#context, this.#frozen.model, 0)
     signal.throwIfAborted()
     // A model or a schema that ignores its signal is abandoned when the run is aborted.
-    const answering = this.#answered(requestKind)
+    const answering = this.#hasViews ? this.#fitting(requestKind) : this.#answered(requestKind)
     const { value: answered } = await untilStopped(answering, abort).catch((error: unknown) => {
-      if (!signal.aborted) throw error
+      if (!signal.aborted) throw isOverflow(error) ? overflowError(error, viewOf(state).entries) : error
       return { value: undefined }
     })
     const isCut = signal.aborted || answered === undefined
@@ -140,6 +141,20 @@ export class LiveEffects implements Effects {
     return this.#others.end()
   }
 
+  /** A request that is longer than the window is repeated with a shorter view, as often as policies make it shorter. */
+  async #fitting(requestKind: RequestKind): Promise<Answered> {
+    for (let refusals = 1; ; refusals++) {
+      try {
+        return await this.#answered(requestKind)
+      } catch (error) {
+        if (!isOverflow(error) || refusals > MOST_REPEATS) throw error
+        if (!(await changeView(this.#context, this.#frozen.model, refusals))) throw error
+        const { message: reason, status = null } = error
+        this.#context.emitLive('transport_retry', { attempt: refusals, delayMs: 0, reason, status, withdrawn: false })
+      }
+    }
+  }
+
   /** The next reply, and its meaning. */
   async #answered(requestKind: RequestKind): Promise<Answered> {
     const { state, signal } = this.#context
@@ -159,5 +174,8 @@ export class LiveEffects implements Effects {
     return { reply, cost, ...read, ...(isEmptyAgain ? { resolution: EMPTY_TWICE } : resolved) }
   }
 }
+
+/** Repetitions of a request that was too long. */
+const MOST_REPEATS = 3
 
 const EMPTY_TWICE: Resolution = { kind: 'unexpected', message: 'The model gave an empty reply twice.' }

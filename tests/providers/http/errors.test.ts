@@ -165,6 +165,40 @@ describe('the retryability of an error', () => {
   })
 })
 
+describe('a request that is longer than the window', () => {
+  test.each<[number, object]>([
+    [400, { message: 'prompt is too long: 3333404 tokens > 200000 maximum', type: 'invalid_request_error' }],
+    [400, { message: 'input length and `max_tokens` exceed context limit: 199000 + 8192 > 200000' }],
+    [400, { message: 'The total length of all messages is too long.', type: 'too_many_prompt_tokens' }],
+    [400, { message: "This model's maximum context length is 128000 tokens.", code: 'context_length_exceeded' }],
+    [400, { message: 'Your input exceeds the context window of this model. Please adjust your input and try again.' }],
+    [400, { message: 'The input token count (1193213) exceeds the maximum number of tokens allowed (1048576).' }],
+    [400, { message: 'Input is too long for requested model.' }],
+    [400, { message: 'Prompt contains 40000 tokens, too large for model with 32768 maximum context length' }],
+    [400, { message: 'Please reduce the length of the messages or completion.' }],
+    [400, { message: 'the request exceeds the available context size', type: 'exceed_context_size_error' }],
+    [400, { message: 'input length exceeds maximum context length' }],
+    [400, { message: "This model's maximum prompt length is 131072 but the request contains 537812 tokens." }],
+    [400, { message: 'too many tokens: total number of tokens in the prompt cannot exceed 4081' }],
+    [500, { message: 'the input is larger than the context size', type: 'exceed_context_size_error' }],
+    [200, { message: 'x', code: 'context_length_exceeded' }],
+  ])('XC-10 is a `context_overflow`, which is not retried: %s %j', (status, error) => {
+    expect(refusal(status, { error })).toMatchObject({ code: 'context_overflow', retryable: false })
+  })
+
+  test.each<[number, object]>([
+    [
+      429,
+      { message: 'Request too large: tokens per minute limit 30000, requested 40000', code: 'rate_limit_exceeded' },
+    ],
+    [429, { message: 'Too many tokens, please wait before trying again.' }],
+    [400, { message: 'max_tokens: 100000 > 8192, which is the maximum allowed number of output tokens' }],
+    [400, { message: 'messages: at least one message is required' }],
+  ])('XC-10 other errors are not: %s %j', (status, error) => {
+    expect(refusal(status, { error }).code).toBe('provider_error')
+  })
+})
+
 describe('the delay that a server asks for', () => {
   test.each<[Record<string, string>, number | undefined]>([
     [{ 'retry-after': '20' }, 20_000],
