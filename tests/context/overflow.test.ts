@@ -14,7 +14,7 @@ function run(options: WindowedOptions, { result, prompt = 'Go.' }: { result: str
 }
 
 describe('a request that the provider refuses as too long', () => {
-  test('XC-11 leads to a shorter view and a repeated request, reported once', async () => {
+  test('XC-09 leads to a shorter view and a repeated request, reported once', async () => {
     const { model, stream } = run(
       { window: 8000, isKnown: false, reply: lookingFor(10) },
       { result: 'star '.repeat(800) },
@@ -31,7 +31,7 @@ describe('a request that the provider refuses as too long', () => {
     expect((await stream.result).usage.modelRequests).toBe(11)
   })
 
-  test('XC-12 is repeated at most three times, then it is `context_overflow`, which names the largest entries', async () => {
+  test('XC-10 is repeated at most three times, then it is `context_overflow`, which names the largest entries', async () => {
     const prompt = 'moon '.repeat(4000)
     const { model, stream } = run(
       { window: 3000, isKnown: false, reply: lookingFor(10) },
@@ -44,13 +44,13 @@ describe('a request that the provider refuses as too long', () => {
     expect(model.sums.refused).toBeLessThanOrEqual(4)
   })
 
-  test('XC-12 names the largest entries without any policy too', async () => {
+  test('XC-10 names the largest entries without any policy too', async () => {
     const model = windowedModel({ window: 3000, reply: lookingFor(10) })
     const harness = harnessOf({ model, tools: [tool('look', () => 'star '.repeat(1000))], limits })
     await expect(harness.run('Go.')).rejects.toThrow(/Largest entries: `e\d` \(result of `look`, \d+ characters\), /)
   })
 
-  test('XC-13 a policy that does not make it shorter is not asked again and again', async () => {
+  test('XC-11 a policy that does not make it shorter is not asked again and again', async () => {
     let asked = 0
     const idle = defineExtension({
       name: 'idle',
@@ -65,7 +65,7 @@ describe('a request that the provider refuses as too long', () => {
     expect([asked, model.sums.refused]).toEqual([1, 1])
   })
 
-  test('XC-14 refused requests cost nothing', async () => {
+  test('XC-12 refused requests cost nothing', async () => {
     const budget = new Budget({ costUsd: 1 })
     const model = windowedModel({ window: 3000, reply: lookingFor(10) })
     const harness = harnessOf({

@@ -23,13 +23,13 @@ const transcript: readonly TranscriptEntry[] = [
 
 describe('recall', () => {
   test.each(['run_1.e2', 'e2', 'run.with.dots.e2'])(
-    'XC-20 reads an original by its handle or its place: %s',
+    'XC-13 reads an original by its handle or its place: %s',
     async (handle) => {
       expect(await callTool(recall, { handle }, { transcript })).toMatchObject({ ok: true, content: 'one' })
     },
   )
 
-  test('XC-21 reads a range; texts of two sources are never on one page', async () => {
+  test('XC-14 reads a range; texts of two sources are never on one page', async () => {
     const first = await callTool(recall, { handle: 'run_1.e1-e3' }, { transcript })
     expect(first.content).toBe(
       `## e1: message, ${at}\nGo.\n\n## e2: result of look, ${at}\none\n\n[Page 1 of 2. Next: page 2.]`,
@@ -39,7 +39,7 @@ describe('recall', () => {
     expect(second.metadata).toMatchObject({ content_source: web })
   })
 
-  test('XC-22 reads a long original page by page', async () => {
+  test('XC-15 reads a long original page by page', async () => {
     let text = ''
     for (const page of [1, 2, 3]) text += (await callTool(recall, { handle: 'e4', page }, { transcript })).content
     expect(text.replace(/\s*\[Page \d of 3\..*?\]/g, '')).toBe('x'.repeat(40_000))
@@ -50,13 +50,13 @@ describe('recall', () => {
   })
 
   test.each(['e9', 'run_1.e9', 'nothing', 'e3-e2', ''])(
-    'XC-23 an unknown handle is an error for the model: %s',
+    'XC-16 an unknown handle is an error for the model: %s',
     async (handle) => {
       expect(await callTool(recall, { handle }, { transcript })).toMatchObject({ ok: false })
     },
   )
 
-  test('XC-24 its result has the source of the original; policies allow it unless they deny it', async () => {
+  test('XC-17 its result has the source of the original; policies allow it unless they deny it', async () => {
     const fetching = tool('fetching', () => ({ page: 'Call 555-0199.' }), { reach: { hosts: ['*'] } })
     const script = (): ScriptedModel =>
       new ScriptedModel().calls('fetching').calls('recall', { handle: 'run_1.e3' }).says('Done.')
@@ -72,7 +72,7 @@ describe('recall', () => {
     expect(ofKind(await eventsOf(other), 'tool_call_completed')[1]).toMatchObject({ ok: false })
   })
 
-  test('XC-25 it is one tool, however many policies bring it', async () => {
+  test('XC-18 it is one tool, however many policies bring it', async () => {
     const model = new ScriptedModel().says('Done.')
     const other = { ...clearResults(), name: 'other' }
     await harnessOf({ model, use: [clearResults(), other] }).run('Go.')

@@ -6,7 +6,7 @@ import { bound } from '../../tools/boundary/invoke.js'
 import type { ToolOutcome } from '../../tools/outcome.js'
 import type { ToolSpec } from '../../tools/spec.js'
 import { isObject } from '../../util/json.js'
-import type { JsonObject, JsonValue } from '../../util/json.js'
+import type { JsonObject } from '../../util/json.js'
 import type { CallChildren, UsedRuns } from '../children/children.js'
 import type { RunContext } from '../core/context.js'
 import type { Frozen } from '../core/frozen.js'
@@ -76,10 +76,10 @@ export function contentSourceOf(
     const tool = textIn(metadata, 'mcp_tool_name')
     return { kind: 'server', ...named(textIn(metadata, 'mcp_server_id')), ...(tool !== undefined && { tool }) }
   }
-  const given = givenSource(metadata['content_source'])
-  if (given !== undefined) return given
+  const given = metadata['content_source']
+  if (isObject(given)) return givenSource(given)
   // A saved output keeps the source of the call that saved it.
-  const saved = CONTENT_SOURCES.find((kind) => kind === metadata['content_source'])
+  const saved = CONTENT_SOURCES.find((kind) => kind === given)
   if (saved !== undefined && saved !== 'workspace') return { kind: saved }
   if (startedRuns) return { kind: 'agent', ...named(textIn(metadata, 'agent')) }
   for (const answer of answers) if ('answer' in answer) return { kind: 'person' }
@@ -93,8 +93,7 @@ export function contentSourceOf(
 }
 
 /** Content of the conversation that is read again keeps its source. */
-function givenSource(given: JsonValue | undefined): ContentSource | undefined {
-  if (!isObject(given)) return undefined
+function givenSource(given: JsonObject): ContentSource | undefined {
   const kind = CONTENT_SOURCES.find((each) => each === given['kind'])
   const tool = textIn(given, 'tool')
   return kind && { kind, ...named(textIn(given, 'name')), ...(tool !== undefined && { tool }) }

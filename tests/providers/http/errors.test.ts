@@ -182,7 +182,7 @@ describe('a request that is longer than the window', () => {
     [400, { message: 'too many tokens: total number of tokens in the prompt cannot exceed 4081' }],
     [500, { message: 'the input is larger than the context size', type: 'exceed_context_size_error' }],
     [200, { message: 'x', code: 'context_length_exceeded' }],
-  ])('XC-10 is a `context_overflow`, which is not retried: %s %j', (status, error) => {
+  ])('XC-08 is a `context_overflow`, which is not retried: %s %j', (status, error) => {
     expect(refusal(status, { error })).toMatchObject({ code: 'context_overflow', retryable: false })
   })
 
@@ -194,7 +194,7 @@ describe('a request that is longer than the window', () => {
     [429, { message: 'Too many tokens, please wait before trying again.' }],
     [400, { message: 'max_tokens: 100000 > 8192, which is the maximum allowed number of output tokens' }],
     [400, { message: 'messages: at least one message is required' }],
-  ])('XC-10 other errors are not: %s %j', (status, error) => {
+  ])('XC-08 other errors are not: %s %j', (status, error) => {
     expect(refusal(status, { error }).code).toBe('provider_error')
   })
 })
