@@ -328,7 +328,7 @@ export class Chat<M extends Modes = Modes> {
 
   /** Posts of this process may wait for an owner. */
   async #onCheck(isOrphaned: boolean): Promise<void> {
-    if (this.#posts.checkSent() && isOrphaned) await this.#talk.exclusive(() => this.#talk.own())
+    if (this.#posts.isWaiting && isOrphaned) await this.#talk.exclusive(() => this.#talk.own())
   }
 
   #onOwnership(isOwner: boolean): void {

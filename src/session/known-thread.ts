@@ -86,10 +86,17 @@ export abstract class KnownThread {
     for (const messageId of [...run.messageIds, ...readBy(this.lastRun)]) this.ends.settle(messageId, end)
   }
 
+  /** A message that the owner refused is back with its sender, who may know only that it was posted. */
+  #noteTaken({ postId, messageId, outcome }: ThreadEvent & { kind: 'message_taken' }): void {
+    this.#taken.set(postId, outcome)
+    if (messageId !== null && 'error' in outcome && !this.#ids.has(messageId))
+      this.ends.settle(messageId, { status: 'removed', runId: null, text: '' })
+  }
+
   /** Passes an event on to the readers. */
   readonly pass = (event: ThreadEvent | RunEvent): void => {
     if (event.kind === 'message_queued') this.#ids.add(event.messageId)
-    if (event.kind === 'message_taken') this.#taken.set(event.postId, event.outcome)
+    if (event.kind === 'message_taken') this.#noteTaken(event)
     this.feed.push(event)
   }
 }

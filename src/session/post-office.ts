@@ -25,8 +25,8 @@ export class PostOffice {
   /** Posts of others that this process has taken, as the owner, and not dealt with. */
   #taken: Post[] = []
   #isLooking = false
-  /** The posts of this process that no owner is known to have dealt with, and the ids of the messages that they bring. */
-  readonly #sent = new Map<string, string | null>()
+  /** The posts of this process that no owner is known to have dealt with. */
+  readonly #sent = new Set<string>()
 
   constructor(log: LogStore, conversation: Conversation, doPosted: DoPosted) {
     this.#log = log
@@ -34,16 +34,9 @@ export class PostOffice {
     this.#doPosted = doPosted
   }
 
-  /** True if a post of this process waits for an owner. Settles the messages of those that were refused meanwhile. */
-  checkSent(): boolean {
-    for (const [id, messageId] of this.#sent) {
-      const outcome = this.#conversation.outcomeOf(id)
-      if (outcome === undefined) continue
-      this.#sent.delete(id)
-      // Its sender has been told that it was posted.
-      if ('error' in outcome && messageId !== null)
-        this.#conversation.ends.settle(messageId, { status: 'removed', runId: null, text: '' })
-    }
+  /** A post of this process waits for an owner. */
+  get isWaiting(): boolean {
+    for (const id of this.#sent) if (this.#conversation.outcomeOf(id) !== undefined) this.#sent.delete(id)
     return this.#sent.size > 0
   }
 
@@ -77,7 +70,7 @@ export class PostOffice {
     })
     try {
       await this.#log.post({ kind: 'thread', id: threadId }, { id, body: action })
-      this.#sent.set(id, messageIn(action))
+      this.#sent.add(id)
       const taken = await outcome
       if (taken !== null) this.#sent.delete(id)
       const { error, message } = taken ?? {}

@@ -25,6 +25,10 @@ import type { SessionsConfig, SessionsOptions } from './options.js'
 import { ThreadWriter, threadNotFound } from './thread/thread-writer.js'
 import type { NewThreadEvent } from './thread/thread-events.js'
 
+/** How long `open` waits for a thread that another process is creating, and how often it looks, in ms. */
+const PATIENCE_MS = 10_000
+const LOOK_MS = 20
+
 export interface CreateOptions {
   /** Default: none. */
   readonly title?: string | undefined
@@ -63,10 +67,10 @@ export interface ThreadItem {
 /** The threads of one owner, or of all. Every id is checked against the owner. */
 export class Threads<M extends Modes = Modes> {
   readonly #config: SessionsConfig<M>
-  readonly #chats: Map<string, Promise<Chat<M>>>
+  readonly #chats: Map<string, Promise<Chat<M> | null>>
   readonly #resourceId: string | null
 
-  constructor(config: SessionsConfig<M>, chats: Map<string, Promise<Chat<M>>>, resourceId: string | null) {
+  constructor(config: SessionsConfig<M>, chats: Map<string, Promise<Chat<M> | null>>, resourceId: string | null) {
     this.#config = config
     this.#chats = chats
     this.#resourceId = resourceId
@@ -75,13 +79,18 @@ export class Threads<M extends Modes = Modes> {
   /** Opens a thread, which is created if there is none; without an id, a new one. Claims nothing. */
   async open(threadId?: string): Promise<Chat<M>> {
     if (threadId === undefined) return this.create()
-    const chat = await this.#load(threadId)
-    if (chat !== null) return this.#checked(chat)
-    return this.create({ threadId }).catch(async (error: unknown) => {
-      const other = await this.#load(threadId)
-      if (other === null) throw error
-      return this.#checked(other)
-    })
+    for (let waitedMs = 0; ; waitedMs += LOOK_MS) {
+      const chat = await this.#load(threadId)
+      if (chat !== null) return this.#checked(chat)
+      try {
+        return await this.create({ threadId })
+      } catch (error) {
+        // Somebody else is creating it.
+        const isTaken = error instanceof SessionError && error.code === 'thread_exists'
+        if (!isTaken || waitedMs >= PATIENCE_MS) throw error
+        await new Promise((resolve) => setTimeout(resolve, LOOK_MS))
+      }
+    }
   }
 
   async create({ title = '', tags = [], metadata = {}, threadId = newId('thread') }: CreateOptions = {}): Promise<
@@ -199,13 +208,14 @@ export class Threads<M extends Modes = Modes> {
   async #load(threadId: string): Promise<Chat<M> | null> {
     const known = this.#chats.get(threadId)
     if (known !== undefined) {
-      await (await known).attach()
-      return known
+      const chat = await known
+      await chat?.attach()
+      return chat
     }
     const opening = this.#open(threadId)
-    const kept = opening.then((chat) => chat ?? Promise.reject(threadNotFound(threadId)))
-    kept.catch(() => this.#chats.delete(threadId))
-    this.#chats.set(threadId, kept)
+    this.#chats.set(threadId, opening)
+    const forget = (): boolean => this.#chats.delete(threadId)
+    opening.then((chat) => chat === null && forget(), forget)
     return opening
   }
 
@@ -263,12 +273,12 @@ export class Sessions<M extends Modes = Modes> extends Threads<M> implements Asy
   /** The log of the threads and their runs. */
   readonly log: LogStore
   readonly #config: SessionsConfig<M>
-  readonly #chats: Map<string, Promise<Chat<M>>>
+  readonly #chats: Map<string, Promise<Chat<M> | null>>
 
   /** Throws a `SessionError` of code `invalid_options`. Does no I/O. */
   constructor(options: SessionsOptions<M>) {
     const config = resolveOptions(options)
-    const chats = new Map<string, Promise<Chat<M>>>()
+    const chats = new Map<string, Promise<Chat<M> | null>>()
     super(config, chats, null)
     this.log = config.log
     this.#config = config
