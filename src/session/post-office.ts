@@ -106,7 +106,9 @@ export class PostOffice {
     const talk = this.#conversation
     const outcome = await this.#doPosted(body as PostedAction).catch(refusal)
     await talk.exclusive(async () => {
-      if (!talk.isOwner) throw new HarnessError('run_owned', 'The thread has another owner.')
+      if (!talk.isOwner || !(await talk.own())) throw new HarnessError('run_owned', 'The thread has another owner.')
+      // An append that failed may have been stored.
+      if (talk.outcomeOf(id) !== undefined) return
       await talk.append({ kind: 'message_taken', postId: id, messageId: messageIn(body as PostedAction), outcome })
     })
   }

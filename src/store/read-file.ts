@@ -143,7 +143,8 @@ class Lines<Event extends LogEvent> {
     const line = Buffer.concat(this.#rest)
     const event = eventIn(line) as Event | undefined
     if (event !== undefined) return this.#following(event, this.#offset, this.#record + 1)
-    if (this.#record === 0) throw cutWithinFirst(this.#ref)
+    // A thread that was not created, or is being created at this moment, is one that does not exist.
+    if (this.#record === 0 && this.#ref.kind !== 'thread') throw cutWithinFirst(this.#ref)
     return undefined
   }
 

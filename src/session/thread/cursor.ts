@@ -1,3 +1,4 @@
+import { HarnessError } from '../../index.js'
 import type { LogStore, RunEvent } from '../../index.js'
 import { SessionError } from '../errors.js'
 import type { ThreadEvent } from './thread-events.js'
@@ -70,13 +71,24 @@ export async function* storedEvents(
   for await (const event of log.read<ThreadEvent>(ref, { after: thread })) yield* next(event)
   for (;;) {
     // A run may have begun again in the meantime: its events come after those of the thread that were stored before them.
-    const tail = runId === null ? [] : await all(log.read({ kind: 'run', id: runId }, { after: run }))
+    const tail = runId === null ? [] : await tailOf(log, runId, run)
     const more = tail.length === 0 ? [] : await all(log.read<ThreadEvent>(ref, { after: thread }))
     if (more.length === 0) {
       yield* tail
       return
     }
     for (const event of more) yield* next(event)
+  }
+}
+
+/** The events of a run after one. None for a run that was begun, and whose process ended while it stored the first of them. */
+async function tailOf(log: LogStore, runId: string, after: number): Promise<readonly RunEvent[]> {
+  try {
+    return await all(log.read({ kind: 'run', id: runId }, { after }))
+  } catch (error) {
+    // Beginning the run again rejects if its log is damaged in another way.
+    if (after === 0 && error instanceof HarnessError && error.code === 'invalid_log') return []
+    throw error
   }
 }
 
