@@ -31,7 +31,7 @@ function closed(log: PostgresLog): PostgresLog {
   return log
 }
 
-function temporaryFolder(): string {
+export function temporaryFolder(): string {
   const folder = mkdtempSync(join(tmpdir(), 'session-'))
   onTestFinished(() => rmSync(folder, { recursive: true, force: true }))
   return folder

@@ -1,0 +1,43 @@
+import { readdirSync, truncateSync } from 'node:fs'
+import { join } from 'node:path'
+import { expect, test } from 'vitest'
+import { fileLog } from 'thinharness'
+import { ScriptedModel } from 'thinharness/testing'
+import { harnessOf } from '../harness/support.js'
+import { said, sessionsOf, temporaryFolder } from './support.js'
+
+/** Leaves a piece of the first record in the only log of a folder. */
+function tear(folder: string): void {
+  const [name = ''] = readdirSync(folder).filter((each) => each.endsWith('.jsonl'))
+  truncateSync(join(folder, name), 20)
+}
+
+test('a thread whose process ended while it stored the first event does not exist, and can be created', async () => {
+  const folder = temporaryFolder()
+  const log = fileLog(folder)
+  const harness = harnessOf({ model: new ScriptedModel().says('One.') })
+  const first = sessionsOf({ log, harness })
+  await first.create({ threadId: 't1' })
+  await first.close()
+  tear(join(folder, 'threads'))
+  const chat = await sessionsOf({ log: fileLog(folder), harness }).open('t1')
+  expect((await (await chat.send('1')).done).text).toBe('One.')
+  expect(said(await sessionsOf({ log: fileLog(folder), harness }).open('t1'))).toEqual(['user: 1', 'assistant: One.'])
+})
+
+test('a run whose process ended while it stored the first event is begun again', async () => {
+  const folder = temporaryFolder()
+  const first = sessionsOf({ log: fileLog(folder), harness: harnessOf({ model: new ScriptedModel().says('Lost.') }) })
+  const before = await first.open('t1')
+  await (
+    await before.send('1')
+  ).done
+  await first.close()
+  tear(folder)
+  const harness = harnessOf({ model: new ScriptedModel().says('One.') })
+  const chat = await sessionsOf({ log: fileLog(folder), harness }).open('t1')
+  expect(chat.phase).toBe('interrupted')
+  expect((await (await chat.send('2')).done).status).toBe('completed')
+  expect(chat.snapshot.runs).toHaveLength(1)
+  expect(said(chat)).toContain('user: 1')
+})
