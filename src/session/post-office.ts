@@ -1,8 +1,6 @@
 import { HarnessError } from '../index.js'
 import type { JsonObject, LogStore, Post } from '../index.js'
-import type { CancelQueue, SentItem, ThreadChange, WhenBusy } from './actions.js'
 import type { Conversation } from './conversation.js'
-import type { ChatAnswer } from './grants.js'
 import { isObject } from '../util/json.js'
 import { SessionError } from './errors.js'
 import type { SessionErrorCode } from './errors.js'
@@ -14,18 +12,6 @@ const WAIT_MS = 10_000
 
 /** An action of another process, as it is posted to the owner of a thread. */
 export type PostedAction = JsonObject & { readonly action: string }
-
-/** The members of posted actions. */
-export interface PostedFields {
-  readonly action: string
-  readonly item: SentItem
-  readonly whenBusy: WhenBusy
-  readonly answers: readonly ChatAnswer[]
-  readonly queue: CancelQueue
-  readonly messageIds: readonly string[]
-  readonly event: ThreadChange
-  readonly runId?: string | null
-}
 
 /** Does a posted action; gives what its sender is told. */
 export type DoPosted = (action: PostedAction) => Promise<JsonObject>
