@@ -1,4 +1,4 @@
-import { writeFile } from 'node:fs/promises'
+import { readFile, writeFile } from 'node:fs/promises'
 import { format } from 'prettier'
 
 const FILE = new URL('docs/performance.md', import.meta.resolve('thinharness/package.json'))
@@ -25,8 +25,34 @@ export async function writeDocument(
       ...missed.map((line) => `Missed: ${line}.`),
     ]),
   ].join('\n\n')
+  const { readers } = await written()
+  await write(`${text}\n\n${readers}`)
+}
+
+const READERS = '## 100 readers of one run'
+
+/** Writes the figures of \`npm run bench:readers\`, the last section. */
+export async function writeReaders(table: string): Promise<void> {
+  const { others } = await written()
+  await write(`${others}\n\n${READERS}\n\n${READERS_INTRODUCTION}\n\n${table}`)
+}
+
+/** The page as it is. */
+async function written(): Promise<{ readonly others: string; readonly readers: string }> {
+  const page = await readFile(FILE, 'utf8')
+  const start = page.indexOf(READERS)
+  return start < 0
+    ? { others: page.trimEnd(), readers: '' }
+    : { others: page.slice(0, start).trimEnd(), readers: page.slice(start) }
+}
+
+async function write(text: string): Promise<void> {
   await writeFile(FILE, await format(text, { parser: 'markdown', printWidth: 120 }))
 }
+
+const READERS_INTRODUCTION = `By \`npm run bench:readers -- --write\`: a reply of 10,000 deltas at 200 a second, through the hub and the handlers to 100 bodies of
+server-sent events, which are read in the same process. Medians of 3 rounds, each with and without readers in turn. Memory is that
+after a collection of garbage, above that of a run without readers. Deltas that wait for a reader are joined.`
 
 const INTRODUCTION = `# Performance
 

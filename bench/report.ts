@@ -48,7 +48,7 @@ function resultOf(measure: Measure, contender: string, { scenario, rounds }: Mea
   return { value: median(values.map(({ value }) => value)), ratio: median(values.map(({ ratio }) => ratio)) }
 }
 
-function median(values: readonly number[]): number {
+export function median(values: readonly number[]): number {
   const sorted = [...values].sort((left, right) => left - right)
   const middle = sorted.length / 2
   const [low = 0, high = low] = [sorted[Math.ceil(middle) - 1], sorted[Math.floor(middle)]]

@@ -31,7 +31,7 @@ const kinds = (events: readonly AnyRunEvent[]): string[] => events.map(({ kind }
 const textOf = (events: readonly AnyRunEvent[]): string =>
   events.map((event) => (event.kind === 'text_delta' ? event.text : '')).join('')
 
-test('SS-01 SS-02 a hub reads a run to its end without a reader; who follows later gets what is stored', async () => {
+test('SS-01 SS-02 SS-03 a hub reads a run to its end without a reader; who follows later gets what is stored', async () => {
   const { hub, begin, release, harness } = halfReply()
   await begin()
   release()
@@ -88,7 +88,7 @@ test('RQ-13 a stretch that is refused rejects, and its readers are told nothing 
   expect((await collect(hub.follow('r1'))).at(-1)).toMatchObject({ kind: 'run_completed' })
 })
 
-test('SS-08 SS-09 a run of another process is followed by its log; one whose owner has left it ends without an end', async () => {
+test('CO-05 SS-08 SS-09 a run of another process is followed by its log; one whose owner has left it ends without an end', async () => {
   const folder = temporaryFolder()
   const { harness, begin, reached, release } = halfReply(fileLog(folder))
   await begin()

@@ -112,7 +112,7 @@ describe.each(['sessions', 'harness'] as const)('requests over %s', (kind) => {
     expect(await asked(allowing, post('/threads/t1/messages', { content }))).toMatchObject({ status: 202 })
   })
 
-  test('RQ-11 RQ-12 RQ-13 answers are checked by the run, and given once', async () => {
+  test('RQ-11 RQ-12 RQ-13 XL-09 answers are checked by the run, and given once', async () => {
     const server = served(kind, { model: new ScriptedModel().calls('pay').says('Paid.') })
     const { runId } = await asked(server, post('/threads/t1/messages', { text: 'Pay.' }))
     expect(await followed(server, runId)).toBe('paused')
@@ -146,7 +146,7 @@ describe.each(['sessions', 'harness'] as const)('requests over %s', (kind) => {
     expect(await asked(server, new Request(`${BASE}/runs/${runId}/input`))).toMatchObject({ status: 200, messages: [] })
   })
 
-  test('RQ-18 a reader that goes away stops nothing', async () => {
+  test('RQ-18 UI-32 XL-04 a reader that goes away stops nothing', async () => {
     const { model, release } = waiting()
     const server = served(kind, { model })
     const { runId } = await asked(server, post('/threads/t1/messages', { text: 'Go.' }))

@@ -3,6 +3,7 @@ import { encodeUiChunk, UI_STREAM_END, UI_STREAM_HEADERS } from '../ai-sdk/chunk
 import type { Dialect } from '../ai-sdk/chunk.js'
 import { answersOf, fromUIMessages, UiMessageError, uiMessagesIn } from '../ai-sdk/requests.js'
 import type { GivenUiMessage } from '../ai-sdk/requests.js'
+import { SkippedSteps } from '../ai-sdk/skipped-steps.js'
 import { uiMessageProjection } from '../ai-sdk/ui-projection.js'
 import { RequestError } from './back-end.js'
 import type { Taken, ThreadPort } from './back-end.js'
@@ -112,7 +113,30 @@ async function attached(
     run: Promise.resolve({ runId: latest.runId }),
     after: 0,
     starts: false,
+    skipped: await skippedSteps(gate, thread, { url, runId: latest.runId }),
   })
+}
+
+interface Skipped {
+  readonly steps: number
+  /** Where the whole conversation is. */
+  readonly url: string
+}
+
+/** The steps that a replay leaves out; undefined if it is whole. */
+async function skippedSteps(
+  { options }: Gate,
+  thread: ThreadPort,
+  { url, runId }: { readonly url: URL; readonly runId: string },
+): Promise<Skipped | undefined> {
+  const most = options.aiSdk?.replaySteps
+  if (most === undefined) return undefined
+  let steps = -most
+  for await (const event of thread.stored(runId))
+    if (event.kind === 'model_request_started' && event.runId === runId) steps += 1
+  if (steps <= 0) return undefined
+  const mount = url.pathname.slice(0, url.pathname.lastIndexOf('/chat/'))
+  return { steps, url: `${mount}/threads/${encodeURIComponent(thread.threadId)}/messages?format=ui` }
 }
 
 interface Streamed {
@@ -122,9 +146,11 @@ interface Streamed {
   readonly after: number
   /** The request has begun the run. */
   readonly starts: boolean
+  readonly skipped?: Skipped | undefined
 }
 
-function streamOf(gate: Gate, request: Request, { dialect, thread, run, after, starts }: Streamed): Response {
+function streamOf(gate: Gate, request: Request, streamed: Streamed): Response {
+  const { dialect, thread, run, after, starts, skipped } = streamed
   const { options } = gate
   const abort = new AbortController()
   if (starts && options.stopOnDisconnect === true)
@@ -132,7 +158,8 @@ function streamOf(gate: Gate, request: Request, { dialect, thread, run, after, s
       'abort',
       () => void run.then((found) => found && thread.stop(found.runId)).catch(() => undefined),
     )
-  const projection = uiMessageProjection({ ...options.aiSdk, ...options, dialect, after, threadId: thread.threadId })
+  const whole = uiMessageProjection({ ...options.aiSdk, ...options, dialect, after, threadId: thread.threadId })
+  const projection = skipped === undefined ? whole : new SkippedSteps(whole, skipped)
   return gate.stream(request, runBatches(thread, run, { signal: abort.signal, children: true }), {
     protocol: { projection, encode: encodeUiChunk, key: `ai-sdk ${dialect}` },
     headers: UI_STREAM_HEADERS,

@@ -49,22 +49,31 @@ export interface HarnessBackEndOptions {
 
 /** The conversations whose runs have this `metadata.conversation_id`. */
 export function threadsByMetadata(log: LogStore): ThreadIndex {
-  const runs = async function* (threadId: string): AsyncGenerator<string> {
-    for await (const { runId, metadata } of log.list({ kind: 'run', parentRunId: null }))
-      if (metadata['conversation_id'] === threadId) yield runId
+  const runs = async function* (threadId: string): AsyncGenerator<RunSummary> {
+    for await (const summary of log.list({ kind: 'run', parentRunId: null }))
+      if (summary.metadata['conversation_id'] === threadId) yield summary
   }
   return {
     latest: async (threadId) => {
-      for await (const runId of runs(threadId)) return runId
+      for await (const { runId } of runs(threadId)) return runId
       return null
     },
     runs: async (threadId) => {
-      const found: string[] = []
-      for await (const runId of runs(threadId)) found.unshift(runId)
-      return found
+      const found: RunSummary[] = []
+      for await (const summary of runs(threadId)) found.unshift(summary)
+      let line: readonly string[] = []
+      for (const { runId, metadata } of found) {
+        // A reply that was generated again: the run of the earlier one, and those after it, leave the conversation.
+        const replaced = line.indexOf(String(metadata[REPLACES]))
+        line = [...(replaced < 0 ? line : line.slice(0, replaced)), runId]
+      }
+      return line
     },
   }
 }
+
+/** In the metadata of a run: the id of the run whose reply it generates again. */
+const REPLACES = 'replaces_run'
 
 /** Conversations of a harness and its log. */
 export class HarnessBackEnd implements BackEnd {
@@ -114,6 +123,18 @@ interface Means extends HarnessBackEndOptions {
   readonly access: Access
   readonly inputs: Inputs
   readonly inTurn: <T>(work: () => Promise<T>) => Promise<T>
+}
+
+interface NewRun extends Pick<NewMessage, 'messageId' | 'metadata'> {
+  readonly runId: string
+  readonly content: InputMessage
+  /** The run that it continues. */
+  readonly history: RunInfo | null
+}
+
+/** The same for a message that is sent twice. */
+function runIdOf(...parts: readonly string[]): string {
+  return `run_${sha256(JSON.stringify(parts)).slice(0, 32)}`
 }
 
 class HarnessThread implements ThreadPort {
@@ -201,20 +222,51 @@ class HarnessThread implements ThreadPort {
 
   async #send(message: NewMessage): Promise<Taken> {
     const { messageId, whenBusy = 'reject' } = message
-    const runId = `run_${sha256(JSON.stringify([this.threadId, messageId])).slice(0, 32)}`
+    const runId = runIdOf(this.threadId, messageId)
     if ((await this.#info(runId)) !== null) return { status: 'attached', run: Promise.resolve({ runId }) }
     const before = await this.latest()
     if (before?.status === 'running' || before?.status === 'interrupted')
       return this.#sendBusy(before, message, whenBusy)
     if (before?.status === 'paused') return this.#sendWaiting(before, message, whenBusy)
+    const { metadata, content } = message
+    await this.#begin({ runId, messageId, content, metadata, history: before })
+    return { status: 'started', run: Promise.resolve({ runId }) }
+  }
+
+  regenerate(messageId: string): Promise<Taken> {
+    return this.#means.inTurn(async () => {
+      const runs = await this.runs()
+      const ids = await Promise.all(runs.map((run) => this.messageIds(run.runId)))
+      const index = ids.findLastIndex((each) => each.includes(messageId))
+      const [run, last] = [runs[index], runs.at(-1)]
+      if (run === undefined || last === undefined) throw notFound()
+      if (last.status === 'running')
+        throw new RequestError(409, 'run_active', { message: 'A run of this conversation is in progress.' })
+      const content = await this.#promptOf(run.runId)
+      if (content === null) throw notFound()
+      if (last.status !== 'completed') await this.stop(last.runId)
+      const runId = runIdOf(this.threadId, messageId, run.runId)
+      const metadata = { [REPLACES]: run.runId }
+      await this.#begin({ runId, messageId, content, metadata, history: runs[index - 1] ?? null })
+      return { status: 'started', run: Promise.resolve({ runId }) }
+    })
+  }
+
+  async #promptOf(runId: string): Promise<InputMessage | null> {
+    for await (const event of this.#means.log.read({ kind: 'run', id: runId }))
+      return event.kind === 'run_started' ? event.prompt : null
+    return null
+  }
+
+  async #begin({ runId, messageId, content, metadata: more, history }: NewRun): Promise<void> {
     const { access, harness, log } = this.#means
     const metadata = {
-      ...message.metadata,
+      ...more,
       ...{ conversation_id: this.threadId, message_id: messageId, resourceId: access.resourceId },
     }
     const input = inputPort()
-    const run = harness.stream(message.content, {
-      ...{ runId, log, metadata, input, history: before === null ? undefined : { runId: before.runId } },
+    const run = harness.stream(content, {
+      ...{ runId, log, metadata, input, history: history === null ? undefined : { runId: history.runId } },
       ...(access.deps !== undefined && { deps: access.deps as never }),
     })
     try {
@@ -222,7 +274,6 @@ class HarnessThread implements ThreadPort {
     } catch (error) {
       if (codeOf(error) !== 'run_exists') throw error
     }
-    return { status: 'started', run: Promise.resolve({ runId }) }
   }
 
   async #sendBusy(

@@ -23,6 +23,15 @@ export interface Named {
 /** A `Response` is sent as it is; `Access` allows the request; anything else is 404. */
 export type Authorize = (request: Request, named: Named) => unknown
 
+/** How the handler of the AI SDK writes messages. */
+export interface AiSdkOptions extends Omit<UiStreamOptions, keyof ProjectionOptions | 'dialect' | 'threadId'> {
+  /**
+   * The last steps of a run that a replay tells, at most: before them stands `data-skipped` with the number of the steps that were
+   * left out, and the address of the whole conversation.  Default: all.
+   */
+  readonly replaySteps?: number | undefined
+}
+
 export interface HandlerOptions extends Omit<ProjectionOptions, 'after'> {
   /** The conversations. Or: `harness` and `log`. */
   readonly sessions?: ServedSessions | undefined
@@ -44,7 +53,7 @@ export interface HandlerOptions extends Omit<ProjectionOptions, 'after'> {
   /** The version of the AI SDK on the pages, if a request does not say. Default 7. */
   readonly dialect?: Dialect | undefined
   /** Options of AI SDK UI streams alone. */
-  readonly aiSdk?: Omit<UiStreamOptions, keyof ProjectionOptions | 'dialect' | 'threadId'> | undefined
+  readonly aiSdk?: AiSdkOptions | undefined
   /** Options of AG-UI streams alone. */
   readonly agUi?: Pick<AgUiOptions, 'activities' | 'toolSchemas'> | undefined
   /** Whether a message may contain a link to a file. Default: none may. */

@@ -342,7 +342,7 @@ describe('invalid options', () => {
     expect(() => wireModel(specOf(options as unknown as ProviderOptions))).not.toThrow()
   })
 
-  test('valid options are accepted', () => {
+  test('CO-06 valid options are accepted, with the window of the model', () => {
     const options = {
       maxRetries: 0,
       promptCache: { ttl: '1h', key: 'k' },

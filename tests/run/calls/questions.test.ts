@@ -48,7 +48,7 @@ describe('a question to a person', () => {
     expect((await stream.result).usage).toMatchObject({ toolCalls: 1, modelRequests: 2 })
   })
 
-  test('can be declined: the call fails without being entered again, and the model reads the reason', async () => {
+  test('CO-07 can be declined: the call fails without being entered again, and the model reads the reason', async () => {
     const { ask, entered } = askTool()
     using model = new ScriptedModel().calls('ask').says('Then I leave it.')
     const harness = harnessOf({ model, tools: [ask] })

@@ -34,7 +34,7 @@ test.each(CORPUS)('AG-07 AG-08 the official client takes the stream of %s, and h
   expect(view.messages).toEqual(byOwner(toAgUiMessages(stored)))
 })
 
-test('XL-01 AG-07 AG-08 AG-21 all readings end in the same messages', GENERATED, async () => {
+test('XL-01 AG-07 AG-08 AG-11 AG-12 AG-21 all readings end in the same messages', GENERATED, async () => {
   const readings = fc.asyncProperty(plannedRuns(), fc.nat(), fc.nat(), async (planned, place, cut) => {
     const run = await record(planned)
     const { live, stored, own } = run
