@@ -8,6 +8,7 @@ import type { HandlerOptions, UiChunk } from 'thinharness/ui'
 import { answersOf } from '#ui/ai-sdk/requests.js'
 import { harnessOf, tool } from '../harness/support.js'
 import { gate } from '../session/support.js'
+import { collect } from '../support/collect.js'
 import { messageAfter } from './ai-sdk/clients.js'
 import { fetchOf, plainChat } from './support/chats.js'
 
@@ -125,9 +126,7 @@ test('UI-36 over a harness a reply is generated again: by a new run before the e
   ).json()) as typeof chat.messages
   expect(stored.map(({ id }) => id)).toEqual(chat.messages.map(({ id }) => id))
   expect(model.requests.at(-1)?.transcriptLength).toBe(5)
-  let runs = 0
-  for await (const _ of log.list({ kind: 'run' })) runs += 1
-  expect(runs).toBe(5)
+  expect(await collect(log.list({ kind: 'run' }))).toHaveLength(5)
 })
 
 test('UI-36 over sessions a reply cannot be generated again: the conversation is forked', async () => {

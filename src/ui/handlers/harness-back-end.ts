@@ -64,7 +64,7 @@ export function threadsByMetadata(log: LogStore): ThreadIndex {
       let line: readonly string[] = []
       for (const { runId, metadata } of found) {
         // A reply that was generated again: the run of the earlier one, and those after it, leave the conversation.
-        const replaced = line.indexOf(String(metadata[REPLACES]))
+        const replaced = line.findIndex((each) => each === metadata[REPLACES])
         line = [...(replaced < 0 ? line : line.slice(0, replaced)), runId]
       }
       return line

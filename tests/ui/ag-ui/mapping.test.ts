@@ -43,7 +43,7 @@ test(
       const { live } = await record(planned)
       const known = new Set<string>()
       for (const event of eventsOf(live, IDS)) {
-        const { metadata: _, ...members } = event as AgUiEvent & { readonly metadata?: unknown }
+        const { metadata: _, ...members } = event
         expect(Object.values(members), event.type).not.toContain(null)
         if (event.type === 'MESSAGES_SNAPSHOT') for (const message of event.messages) known.add(message.id)
         if (event.type === 'TEXT_MESSAGE_CONTENT') expect(known).not.toContain(event.messageId)
