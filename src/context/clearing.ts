@@ -1,4 +1,4 @@
-import type { ProposedChange, TranscriptEntry, ViewContext } from '../index.js'
+import type { ProposedChange, ViewContext } from '../index.js'
 import { estimateEntry, estimateText } from './estimate.js'
 import type { Need } from './need.js'
 import type { TriggerOptions } from './options.js'
@@ -34,7 +34,7 @@ export function fieldOf(context: ViewContext, need: Need, { pinned = () => false
   let older = steps.length
   while (older > 0 && (older === steps.length || recent < need.target / 2)) {
     older -= 1
-    recent += lengthOf(steps[older]) * need.ratio
+    recent += steps.slice(older, older + 1).reduce((sum, step) => sum + stepLength(step), 0) * need.ratio
   }
   return { context, steps, older: recent > need.target / 2 && older < steps.length - 1 ? older + 1 : older, isKept }
 }
@@ -45,25 +45,84 @@ export function fieldOf(context: ViewContext, need: Need, { pinned = () => false
  */
 export function cleared(context: ViewContext, need: Need, options: TriggerOptions): Shortened | null {
   const field = fieldOf(context, need, options)
-  const results = new Map<Span, ProposedChange>()
-  let { tokens } = need
-  const clear = (span: Span): void => {
-    const change = clearedResult(context, span)
-    if (change === null || results.has(span)) return
-    results.set(span, change)
-    tokens -= (estimateEntry(span.entry) - estimateText(change.shown)) * need.ratio
+  const clearing = new Clearing(field, need)
+  for (const { spans } of changeable(field)) spans.forEach(clearing.clear)
+  const ranges = rangesOf(field, clearing.excess, clearing.lengthOf)
+  if (ranges.saved > 0) for (const range of ranges.list) clearing.replace(range, left(context, range))
+  return clearing.end()
+}
+
+/** Replaces all steps before the recent ones by `shown`. Null if that saves too little. */
+export function summarised(field: Field, need: Need, shown: string): Shortened | null {
+  const clearing = new Clearing(field, need)
+  const [first, ...others] = rangesOf(field, Infinity, stepLength).list
+  if (first === undefined) return null
+  clearing.replace(first, { ...idsOf(field.context, first), shown })
+  for (const range of others) clearing.replace(range, left(field.context, range))
+  return clearing.end()
+}
+
+/** Changes of a view that are being collected. */
+class Clearing {
+  readonly #field: Field
+  readonly #need: Need
+  readonly #results = new Map<Span, ProposedChange & { readonly shown: string }>()
+  readonly #ranges: (Range & { readonly change: ProposedChange })[] = []
+  #tokens: number
+
+  constructor(field: Field, need: Need) {
+    this.#field = field
+    this.#need = need
+    this.#tokens = need.tokens
   }
-  const older = field.steps.slice(0, field.older).filter((step) => !field.isKept(step))
-  for (const { spans } of older) spans.forEach(clear)
-  const { folds, saved } = folded(field, { results, excess: (tokens - need.target) / need.ratio })
-  tokens -= saved * need.ratio
-  for (const span of recentSpans(field, need, tokens)) if (tokens > need.target) clear(span)
-  const kept = [...results].filter(
-    ([span]) => !folds.some(({ first, last }) => span.first >= first && span.last <= last),
-  )
-  const changes = [...folds.map((fold) => left(context, fold)), ...kept.map(([, change]) => change)]
-  if (changes.length === 0 || need.tokens - tokens < Math.max(need.least, SHORT)) return null
-  return { changes, tokensAfter: Math.round(tokens) }
+
+  /** Tokens of the estimate that are still to be saved. */
+  get excess(): number {
+    return (this.#tokens - this.#need.target) / this.#need.ratio
+  }
+
+  readonly clear = (span: Span): void => {
+    const change = clearedResult(this.#field.context, span)
+    if (change === null || this.#results.has(span)) return
+    this.#results.set(span, change)
+    this.#save(estimateEntry(span.entry) - estimateText(change.shown))
+  }
+
+  /** Tokens of a step as it is shown now. */
+  readonly lengthOf = ({ spans }: Step): number =>
+    spans.reduce((sum, span) => {
+      const change = this.#results.get(span)
+      return sum + (change === undefined ? estimateEntry(span.entry) : estimateText(change.shown))
+    }, 0)
+
+  replace(range: Range, change: ProposedChange & { readonly shown: string }): void {
+    this.#ranges.push({ ...range, change })
+    const steps = this.#field.steps.filter((step) => contains(range, step))
+    this.#save(steps.reduce((sum, step) => sum + this.lengthOf(step), -estimateText(change.shown)))
+  }
+
+  #save(estimate: number): void {
+    this.#tokens -= estimate * this.#need.ratio
+  }
+
+  /** The changes, with large recent results if it is still too long. Null if they save too little. */
+  end(): Shortened | null {
+    const need = this.#need
+    for (const span of recentSpans(this.#field, need, this.#tokens)) if (this.excess > 0) this.clear(span)
+    const results = [...this.#results].filter(([span]) => !this.#ranges.some((range) => contains(range, span)))
+    const changes = [...this.#ranges, ...results.map(([, change]) => ({ change }))].map(({ change }) => change)
+    if (changes.length === 0 || need.tokens - this.#tokens < Math.max(need.least, SHORT)) return null
+    return { changes, tokensAfter: Math.round(this.#tokens) }
+  }
+}
+
+function contains(range: Range, { first, last }: Range): boolean {
+  return first >= range.first && last <= range.last
+}
+
+/** The steps before the recent ones, without those that stay. */
+export function changeable({ steps, older, isKept }: Field): readonly Step[] {
+  return steps.slice(0, older).filter((step) => !isKept(step))
 }
 
 /** Recent entries, the largest first. Results that the model has not seen are among them only if nothing else helps. */
@@ -76,8 +135,8 @@ function recentSpans({ context, steps, older, isKept }: Field, need: Need, token
     .toSorted((one, other) => estimateEntry(other.entry) - estimateEntry(one.entry))
 }
 
-function lengthOf(step: Step | undefined): number {
-  return step?.spans.reduce((sum, { entry }) => sum + estimateEntry(entry), 0) ?? 0
+export function stepLength({ spans }: Step): number {
+  return spans.reduce((sum, { entry }) => sum + estimateEntry(entry), 0)
 }
 
 function clearedResult(
@@ -91,48 +150,50 @@ function clearedResult(
   return { from: entry.id, to: entry.id, shown }
 }
 
-/** Neighbouring steps that are left out. */
-interface Fold {
+/** Neighbouring steps: indexes in the transcript, both included. */
+interface Range {
   readonly first: number
   readonly last: number
 }
 
-/** The oldest steps whose absence saves `excess` tokens of the estimate. Steps that are left out already stay so. */
-function folded(
+/** The oldest steps whose absence saves `excess` tokens of the estimate. Steps that are shown as one already come first. */
+function rangesOf(
   { steps, older, isKept }: Field,
-  { results, excess }: { readonly results: ReadonlyMap<Span, { readonly shown: unknown }>; readonly excess: number },
-): { readonly folds: readonly Fold[]; readonly saved: number } {
-  const folds: { first: number; last: number; steps: number }[] = []
+  excess: number,
+  lengthOf: (step: Step) => number,
+): { readonly list: readonly Range[]; readonly saved: number } {
+  const list: { first: number; last: number }[] = []
   let saved = 0
-  let isOpen = false
+  let open: { first: number; last: number } | null = null
   for (const step of steps.slice(0, older)) {
     if (saved >= excess) break
     if (isKept(step)) {
-      isOpen = false
+      open = null
       continue
     }
-    const fold = isOpen ? folds.at(-1) : undefined
-    if (fold === undefined) folds.push({ first: step.first, last: step.last, steps: 1 })
-    else Object.assign(fold, { last: step.last, steps: fold.steps + 1 })
-    saved += step.spans.reduce((sum, span) => sum + (results.has(span) ? FOLD_LINE / 2 : estimateEntry(span.entry)), 0)
-    if (!isOpen) saved -= FOLD_LINE
-    isOpen = true
+    saved += lengthOf(step)
+    if (open === null) {
+      saved -= LINE
+      open = { first: step.first, last: step.last }
+      list.push(open)
+    } else open.last = step.last
   }
-  return saved <= 0 ? { folds: [], saved: 0 } : { folds, saved }
+  return { list, saved }
 }
 
 /** Tokens of the line in place of steps. */
-const FOLD_LINE = 60
+const LINE = 60
 
-function left({ runId, transcript }: ViewContext, range: Fold): ProposedChange {
+function left(context: ViewContext, range: Range): ProposedChange & { readonly shown: string } {
+  const { runId, transcript } = context
   const entries = transcript.slice(range.first, range.last + 1)
   const handle = handleOf(runId, transcript, range)
   const calls = callsIn(entries)
   const content = `${entries.length} entries${calls === '' ? '' : `, with calls of ${calls}`}`
   const shown = `[Earlier steps were left out to save space: ${content}. recall({"handle":"${handle}"}) shows them.]`
-  return { from: idAt(transcript, range.first), to: idAt(transcript, range.last), shown }
+  return { ...idsOf(context, range), shown }
 }
 
-export function idAt(transcript: readonly TranscriptEntry[], index: number): string {
-  return transcript[index]?.id ?? ''
+function idsOf({ transcript }: ViewContext, { first, last }: Range): { readonly from: string; readonly to: string } {
+  return { from: transcript[first]?.id ?? '', to: transcript[last]?.id ?? '' }
 }

@@ -15,6 +15,9 @@ const SETTINGS = object<BudgetSettings>({ costUsd: dollars, spentUsd: optional(d
 /** The purse of a budget. */
 export let purseOf: (budget: Budget) => Purse
 
+/** A budget that spends from the purse of a run. */
+export let budgetOf: (purse: Purse) => Budget
+
 /**
  * Money that any number of runs of one process share, their child runs included: the option `budget` of a harness, a run or
  * `map`. Like for `limits.costUsd`, the maximum cost of a request is reserved before it is sent, so concurrent runs never
@@ -27,10 +30,15 @@ export let purseOf: (budget: Budget) => Purse
  * console.log(budget.spent, budget.left)
  */
 export class Budget {
-  readonly #purse: Purse
+  #purse: Purse
 
   static {
     purseOf = (budget) => budget.#purse
+    budgetOf = (purse) => {
+      const budget = new Budget({ costUsd: 0 })
+      budget.#purse = purse
+      return budget
+    }
   }
 
   /** Throws `invalid_options` for amounts that are not numbers from 0 up. */

@@ -1,4 +1,5 @@
 import type { ContentPart, TokenUsage, TranscriptEntry } from '../../contracts/entry.js'
+import type { Budget } from '../../money/budget.js'
 import type { ExtensionContext } from './context.js'
 
 /** A range of entries to show in another form from now on. */
@@ -43,6 +44,11 @@ export interface ViewContext<out Deps = unknown> extends ExtensionContext<Deps> 
    * it shorter must then do so.
    */
   readonly refusals: number
+  /**
+   * Pays for requests of the policy to other models, as the `budget` of their runs: what they may cost is reserved within the
+   * limits of this run. Null if nothing limits its cost.
+   */
+  readonly budget: Budget | null
 }
 
 /**

@@ -1,8 +1,9 @@
 import { messageOf } from '../../contracts/errors.js'
-import type { Model } from '../../contracts/model.js'
+import { budgetOf } from '../../money/budget.js'
 import { isObject } from '../../util/json.js'
 import type { RunContext } from '../core/context.js'
 import { extensionContext } from '../core/extension-context.js'
+import type { Frozen } from '../core/frozen.js'
 import type { ViewContext, ViewPolicy, ViewProposal } from '../extension/view.js'
 import type { DurablePayloads } from '../machine/events.js'
 import { viewOf, wholeChanges } from '../machine/view.js'
@@ -12,10 +13,10 @@ import { untilAborted } from './until-aborted.js'
  * Asks the view policies in order, each about the view that the ones before it left. `refusals`: how often the provider has
  * refused the request since it is too long. Resolves with true if the view has changed.
  */
-export async function changeView(context: RunContext, model: Model, refusals: number): Promise<boolean> {
+export async function changeView(context: RunContext, frozen: Frozen, refusals: number): Promise<boolean> {
   let hasChanged = false
   for (const { extension, member } of context.seams.views) {
-    const change = await changeBy(context, extension, () => member(viewContext(context, model, refusals)))
+    const change = await changeBy(context, extension, () => member(viewContext(context, frozen, refusals)))
     if (change === null) continue
     await context.emit('view_changed', change)
     hasChanged ||= change.changes.length > 0
@@ -49,7 +50,7 @@ async function changeBy(
   }
 }
 
-function viewContext(context: RunContext, { capabilities }: Model, refusals: number): ViewContext {
+function viewContext(context: RunContext, { model, spending }: Frozen, refusals: number): ViewContext {
   const { state } = context
   const { entries: view, generation } = viewOf(state)
   // The reply to the view as it is now, if there is one.
@@ -60,9 +61,10 @@ function viewContext(context: RunContext, { capabilities }: Model, refusals: num
     view,
     generation,
     lastInputTokens: last?.role === 'assistant' ? last.usage.inputTokens : null,
-    window: capabilities.contextTokens ?? null,
+    window: model.capabilities.contextTokens ?? null,
     promptId: state.transcript[state.firstEntry]?.id ?? '',
     refusals,
+    budget: spending === null ? null : budgetOf(spending.purse),
   }
 }
 

@@ -74,7 +74,7 @@ export class LiveEffects implements Effects {
   async ask(requestKind: RequestKind): Promise<Reply> {
     const { abort, state, clock, responses, signal } = this.#context
     this.#reader = null
-    if (this.#hasViews) await changeView(this.#context, this.#frozen.model, 0)
+    if (this.#hasViews) await changeView(this.#context, this.#frozen, 0)
     signal.throwIfAborted()
     // A model or a schema that ignores its signal is abandoned when the run is aborted.
     const answering = this.#hasViews ? this.#fitting(requestKind) : this.#answered(requestKind)
@@ -148,7 +148,7 @@ export class LiveEffects implements Effects {
         return await this.#answered(requestKind)
       } catch (error) {
         if (!isOverflow(error) || refusals > MOST_REPEATS) throw error
-        if (!(await changeView(this.#context, this.#frozen.model, refusals))) throw error
+        if (!(await changeView(this.#context, this.#frozen, refusals))) throw error
         const { message: reason, status = null } = error
         this.#context.emitLive('transport_retry', { attempt: refusals, delayMs: 0, reason, status, withdrawn: false })
       }
