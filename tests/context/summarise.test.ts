@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest'
 import { defineExtension, memoryLog } from 'thinharness'
-import type { DurableEvent, Extension, Model } from 'thinharness'
+import type { Extension, Model } from 'thinharness'
 import { summarise } from 'thinharness/context'
 import { eventsOf, harnessOf, ofKind, tool } from '../harness/support.js'
 import { eventsOfRun } from '../support/collect.js'
