@@ -1,4 +1,4 @@
-import { readdirSync } from 'node:fs'
+import { readdirSync, readFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { fileURLToPath, pathToFileURL } from 'node:url'
 import { live } from './life.js'
@@ -15,5 +15,9 @@ export async function preload(): Promise<void> {
   const files = readdirSync(folder, { recursive: true, encoding: 'utf8' }).filter((name) => name.endsWith('.js'))
   // Some need a package that is optional.
   for (const file of files) await import(pathToFileURL(join(folder, file)).href).catch(() => undefined)
+  const { dependencies } = JSON.parse(readFileSync(join(folder, '../package.json'), 'utf8')) as {
+    readonly dependencies: Readonly<Record<string, string>>
+  }
+  for (const name of Object.keys(dependencies)) await import(name).catch(() => undefined)
   for (let seed = 1; seed <= FIRST_LIVES; seed++) await live(seed)
 }

@@ -5,8 +5,8 @@ import { SessionError } from './errors.js'
 import { Grants } from './grants.js'
 import { KnownThread } from './known-thread.js'
 import type { MessageOutcome } from './message-ends.js'
-import { playRun, runIdOf } from './play-run.js'
-import type { RunOutcome } from './play-run.js'
+import { isElsewhere, playRun, runIdOf } from './play-run.js'
+import type { OpenRun, RunOutcome } from './play-run.js'
 import { RunStarter } from './run-starter.js'
 import type { RunMeans, RunStarterSetup } from './run-starter.js'
 import { SteeringPort } from './steering-port.js'
@@ -24,26 +24,12 @@ export interface ConversationSetup extends RunStarterSetup {
   readonly policy: PolicyExtension | null
 }
 
-/** A run in progress in this process. */
-interface OpenRun {
-  readonly run: ThreadRun
-  readonly port: SteeringPort
-  readonly abort: AbortController
-  /** Resolves when its first event is stored, or it has ended. */
-  readonly started: Promise<void>
-  /** Resolves when the thread has dealt with its end; never rejects. */
-  readonly over: Promise<void>
-  /** The queue continues although the run was cancelled. */
-  continues: boolean
-  /** The answer to a plan stopped it. */
-  plan: PlanOutcome | null
-}
-
 /** May give a promise of whether the run continues: until then, the senders of its messages wait. Must not reject. */
 type StopListener = (end: MessageOutcome) => Promise<boolean> | null
 
-/** Time without work after which the claim on an idle thread is released, in ms. */
+/** Time without work until an idle thread is released; between attempts to continue a run that another process has; in ms. */
 const IDLE_MS = 5_000
+const RECOVER_MS = 1_000
 
 /**
  * A conversation in this process: its thread, and the run in progress. All changes come one after the other. Reading claims
@@ -61,6 +47,7 @@ export class Conversation extends KnownThread {
   #isClosed = false
   #work: Promise<unknown> = Promise.resolve()
   #idleTimer: NodeJS.Timeout | undefined
+  #recoverTimer: NodeJS.Timeout | undefined
   #onOwnership: (isOwner: boolean) => void = () => undefined
   #onStop: StopListener = () => null
   /** Somebody else than a person is asked about the items of the run. */
@@ -239,14 +226,11 @@ export class Conversation extends KnownThread {
     if (run === null || this.#open !== null || this.phase === 'idle') return
     // The message of a run that has stored nothing goes back to the queue.
     const hasBegun = this.lastRun?.seq !== 0
-    const cancelling = hasBegun && this.#starter.harnessOf(run).cancel(run.runId, { log: this.#setup.log })
-    const failure = await Promise.resolve(cancelling).then(
-      () => null,
-      (error: unknown) => ({ error }),
-    )
+    const harness = this.#starter.harnessOf(run)
+    const [done] = await Promise.allSettled([hasBegun && harness.cancel(run.runId, { log: this.#setup.log })])
     // Its end may have been stored although that failed.
     await this.load()
-    if (failure !== null && this.snapshot.phase !== 'idle') throw failure.error
+    if (done.status === 'rejected' && this.snapshot.phase !== 'idle') throw done.reason
     await this.#ended(run, {
       end: { status: 'cancelled', runId: run.runId, text: textOfRun(this.lastRun) },
       hasBegun: () => hasBegun,
@@ -269,6 +253,7 @@ export class Conversation extends KnownThread {
     if (this.#isClosed) return
     this.#isClosed = true
     clearTimeout(this.#idleTimer)
+    clearTimeout(this.#recoverTimer)
     await this.#work
     const open = this.#open
     if (open !== null) {
@@ -339,6 +324,10 @@ export class Conversation extends KnownThread {
     if (error !== undefined) await this.load()
     // Answers were refused: the run is still paused, and their sender knows why.
     if (!hasBegun() && this.lastRun?.status === 'paused') return
+    if (isElsewhere(error) && this.#writer.isOwner) {
+      this.#recoverLater()
+      return
+    }
     if (!this.#writer.isOwner) {
       this.settleAll(run, end)
       return
@@ -354,6 +343,18 @@ export class Conversation extends KnownThread {
     if (asking === null) settle()
     if (events.length > 0) await this.append(...events)
     if (!this.#isClosed) await this.beginNext()
+  }
+
+  /** A process that has lost the thread still has the run: nothing can be said of its messages before that has stopped. */
+  #recoverLater(): void {
+    clearTimeout(this.#recoverTimer)
+    const recover = async (): Promise<void> => {
+      this.isUncertain = true
+      if (!(await this.own()) || this.#open !== null) return
+      if (this.phase !== 'interrupted') return this.beginNext()
+      this.recover()
+    }
+    this.#recoverTimer = setTimeout(() => void this.exclusive(recover).catch(() => undefined), RECOVER_MS)
   }
 
   /** The same run continues in the mode of its plan, or ends. */

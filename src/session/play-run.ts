@@ -2,6 +2,24 @@ import { createHash } from 'node:crypto'
 import { HarnessError } from '../index.js'
 import type { HarnessStream, StreamEvent } from '../index.js'
 import type { MessageOutcome } from './message-ends.js'
+import type { SteeringPort } from './steering-port.js'
+import type { ThreadRun } from './thread/thread-state.js'
+import type { PlanOutcome } from './tools/submit-plan.js'
+
+/** A run in progress in this process. */
+export interface OpenRun {
+  readonly run: ThreadRun
+  readonly port: SteeringPort
+  readonly abort: AbortController
+  /** Resolves when its first event is stored, or it has ended. */
+  readonly started: Promise<void>
+  /** Resolves when the thread has dealt with its end; never rejects. */
+  readonly over: Promise<void>
+  /** The queue continues although the run was cancelled. */
+  continues: boolean
+  /** The answer to a plan stopped it. */
+  plan: PlanOutcome | null
+}
 
 /** How a stretch of a run ended. */
 export interface RunOutcome {
@@ -27,6 +45,11 @@ export async function playRun(
     const error = thrown instanceof Error ? thrown : new Error(String(thrown))
     return { end: { status: statusOf(thrown), text: text(), runId: null, error }, error }
   }
+}
+
+/** Another process has claimed the run. */
+export function isElsewhere(error: Error | undefined): boolean {
+  return error instanceof HarnessError && (error.code === 'run_owned' || error.code === 'run_exists')
 }
 
 function statusOf(thrown: unknown): MessageOutcome['status'] {
