@@ -24,7 +24,7 @@ import type { ChatAnswer } from './grants.js'
 import type { Modes, OutputOf } from './options.js'
 import { newId } from './play-run.js'
 import { PostOffice } from './post-office.js'
-import type { PostedAction, PostedFields } from './post-office.js'
+import type { PostedAction } from './post-office.js'
 import type { ChatSnapshot } from './thread/reduce-chat.js'
 import type { Grant, QueueItem } from './thread/thread-events.js'
 

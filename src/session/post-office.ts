@@ -1,24 +1,10 @@
 import { HarnessError } from '../index.js'
 import type { JsonObject, LogStore, Post } from '../index.js'
-import type { CancelQueue, SentItem, ThreadChange, WhenBusy } from './actions.js'
 import type { Conversation } from './conversation.js'
 import { isObject } from '../util/json.js'
 import { SessionError } from './errors.js'
 import type { SessionErrorCode } from './errors.js'
-import type { ChatAnswer } from './grants.js'
 import { newId } from './play-run.js'
-
-/** The members of posted actions. */
-export interface PostedFields {
-  readonly action: string
-  readonly item: SentItem
-  readonly whenBusy: WhenBusy
-  readonly answers: readonly ChatAnswer[]
-  readonly queue: CancelQueue
-  readonly messageIds: readonly string[]
-  readonly event: ThreadChange
-  readonly runId?: string | null
-}
 
 /** How often the owner looks for posts, and how long their sender waits for it, in ms. */
 const LOOK_MS = 200
