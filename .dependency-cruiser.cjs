@@ -50,7 +50,7 @@ const below = {
   tracing: ['util', 'contracts', 'index'],
   durable: ['util', 'contracts', 'run/log', 'index'],
   policy: [...vocabulary, 'index'],
-  context: [...vocabulary, 'index'],
+  context: [...vocabulary, 'index', 'providers/index'],
   session: [...vocabulary, 'index', 'policy'],
   ui: [...vocabulary, 'output', 'index', 'policy', 'session'],
 }

@@ -1,4 +1,5 @@
 import { byteLength } from '../util/bytes.js'
+import { resultForModel } from '../index.js'
 import type { AssistantPart, ContentPart, TranscriptEntry } from '../index.js'
 
 /** Bytes of text for one token: about right for English, code and Chinese alike. */
@@ -15,10 +16,7 @@ const known = new WeakMap<TranscriptEntry, number>()
 /** Tokens of an entry, as a rough estimate without a tokenizer. */
 export function estimateEntry(entry: TranscriptEntry): number {
   let tokens = known.get(entry)
-  if (tokens === undefined) {
-    tokens = PER_ENTRY + (entry.role === 'assistant' ? sum(entry.parts.map(ofPart)) : ofContent(entry.content))
-    known.set(entry, tokens)
-  }
+  if (tokens === undefined) known.set(entry, (tokens = entryTokens(entry, estimateText)))
   return tokens
 }
 
@@ -27,24 +25,29 @@ export function estimateText(text: string): number {
   return Math.ceil(byteLength(text) / BYTES_PER_TOKEN)
 }
 
-function ofContent(content: string | readonly ContentPart[]): number {
-  return typeof content === 'string' ? estimateText(content) : sum(content.map(ofInput))
+type OfText = (text: string) => number
+
+/** Tokens of an entry, whose texts are counted by `ofText`. */
+export function entryTokens(entry: TranscriptEntry, ofText: OfText): number {
+  if (entry.role === 'assistant') return PER_ENTRY + sum(entry.parts.map((part) => ofPart(part, ofText)))
+  const content = entry.role === 'tool' ? resultForModel(entry, 'prefix') : entry.content
+  return PER_ENTRY + (typeof content === 'string' ? ofText(content) : sum(content.map((part) => ofInput(part, ofText))))
 }
 
-function ofInput(part: ContentPart): number {
-  if (part.type === 'text') return estimateText(part.text)
+function ofInput(part: ContentPart, ofText: OfText): number {
+  if (part.type === 'text') return ofText(part.text)
   return part.type === 'image' ? PER_IMAGE : PER_IMAGE + Math.ceil(part.data.length / BYTES_OF_FILE)
 }
 
-function ofPart(part: AssistantPart): number {
+function ofPart(part: AssistantPart, ofText: OfText): number {
   switch (part.type) {
     case 'text':
-      return estimateText(part.text)
+      return ofText(part.text)
     case 'tool_call':
-      return estimateText(part.name) + estimateText(part.arguments)
+      return ofText(part.name) + ofText(part.arguments)
     case 'reasoning':
     case 'opaque':
-      return estimateText(JSON.stringify(part))
+      return ofText(JSON.stringify(part))
   }
 }
 

@@ -11,6 +11,17 @@ export interface Model {
   readonly capabilities: ModelCapabilities
   /** A fresh session for one run. Must do no I/O. */
   openSession(): ModelSession
+  /**
+   * Tokens that a request would have, by the provider's own counter, which costs nothing. Absent if the API has none; rejects
+   * with a `HarnessError` if the server has none, or cannot be reached. Default: none.
+   */
+  readonly countTokens?:
+    | ((
+        view: readonly TranscriptEntry[],
+        constants: RequestConstants,
+        options: { readonly signal: AbortSignal },
+      ) => Promise<number>)
+    | undefined
   /** Gives back connections. Called by the harness for the models that it made itself from a reference. */
   close?(): Promise<void>
 }

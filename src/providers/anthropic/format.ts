@@ -70,6 +70,10 @@ export function messagesFormat(options: RequestOptions): WireFormat {
       const { fields, continuesContainer } = settled(constants)
       return continuesContainer ? containerFields(transcript, fields) : {}
     },
+    counter: {
+      path: '/v1/messages/count_tokens',
+      fields: ['model', 'messages', 'system', 'tools', 'tool_choice', 'thinking', 'output_config', 'mcp_servers'],
+    },
     fold: (foldOptions) => new MessageFold(foldOptions),
     decode: decodeMessage,
   }

@@ -24,6 +24,8 @@ export interface WireFormat {
   tail(options: TailOptions): JsonObject
   /** Fields that depend on the conversation so far, such as the container in which its programs ran. */
   carried?(transcript: readonly TranscriptEntry[], constants: RequestConstants): JsonObject
+  /** The API's own counter of tokens: the fields of a request that it takes, and the member of its answer. */
+  readonly counter?: { readonly path: string; readonly fields: readonly string[] }
   /** A new fold over the chunks of one streamed reply. */
   fold(options: FoldOptions): ReplyFold
   /** A whole reply. Throws `provider_error` if the reply is an error. */

@@ -37,6 +37,10 @@ export function responsesFormat(id: string, options: FormatOptions = {}): WireFo
     opening: () => [],
     encode: (entries) => encodeEntries(entries, encode),
     tail: requestTail,
+    counter: {
+      path: '/responses/input_tokens',
+      fields: ['model', 'input', 'instructions', 'tools', 'tool_choice', 'text', 'reasoning', 'truncation'],
+    },
     fold: (foldOptions) => new ResponseFold(foldOptions),
     decode: decodeReply,
   }

@@ -13,7 +13,9 @@ import type {
 import type { AssistantPart, TranscriptEntry } from '../../contracts/entry.js'
 import { mendHistory } from '../../contracts/mend.js'
 import { firstDifference } from '../../util/first-difference.js'
+import { isObject } from '../../util/json.js'
 import type { JsonObject } from '../../util/json.js'
+import { errorWithin, providerError } from '../http/errors.js'
 import { withRetries } from '../http/retry.js'
 import type { Attempt } from '../http/retry.js'
 import { WHOLE_REPLY } from '../http/wire.js'
@@ -43,6 +45,7 @@ export class SessionModel implements Model {
   readonly provider: string
   readonly id: string
   readonly capabilities: ModelCapabilities
+  readonly countTokens: Model['countTokens']
   readonly #options: WireSessionOptions
   #isClosed = false
 
@@ -51,6 +54,9 @@ export class SessionModel implements Model {
     this.id = options.model
     this.capabilities = options.capabilities
     this.#options = options
+    // An official client is given one of its methods only.
+    const canCount = options.format.counter !== undefined && options.transport.bodies === 'bytes'
+    this.countTokens = canCount ? (...counted) => countedBy(options, ...counted) : undefined
   }
 
   openSession(): ModelSession {
@@ -62,6 +68,23 @@ export class SessionModel implements Model {
     this.#isClosed = true
     await this.#options.transport.close()
   }
+}
+
+/** The number of the API's own counter. */
+async function countedBy(
+  { format, transport, headers }: WireSessionOptions,
+  ...[view, constants, { signal }]: Parameters<NonNullable<Model['countTokens']>>
+): Promise<number> {
+  const { path = '', fields = [] } = format.counter ?? {}
+  const messages = [...format.opening(constants), ...format.encode(mendHistory(view).entries, constants)]
+  const whole: JsonObject = { ...format.head(constants), [format.conversationField]: messages }
+  const text = JSON.stringify(
+    Object.fromEntries(fields.flatMap((name) => (name in whole ? [[name, whole[name]]] : []))),
+  )
+  const answer = await transport.send({ path, headers, body: [new TextEncoder().encode(text)], signal })
+  const tokens = isObject(answer) ? answer['input_tokens'] : undefined
+  if (typeof tokens === 'number') return tokens
+  throw errorWithin(answer) ?? providerError('The counter of the provider sent no `input_tokens`.', {})
 }
 
 /** The beginning of every request of a session, encoded. */

@@ -1,0 +1,4 @@
+import { countTokens } from 'thinharness/context'
+
+const { tokens, by } = await countTokens('anthropic:claude-sonnet-5', 'How long is this?')
+console.log(`${tokens} tokens, by ${by}`)
