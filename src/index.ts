@@ -119,7 +119,7 @@ export type { ExtensionContext } from './run/extension/context.js'
 export type { Notice, NoticeSource } from './run/extension/notice.js'
 export type { Decision, Policy, PolicyCall, PolicyContext } from './run/extension/policy.js'
 export type { RunTrace, TracedRun, TraceScope, Tracing } from './run/extension/tracing.js'
-export type { ProposedChange, ViewContext, ViewPolicy, ViewProposal } from './run/extension/view.js'
+export type { Preparation, ProposedChange, ViewContext, ViewPolicy, ViewProposal } from './run/extension/view.js'
 
 export type {
   CacheBust,

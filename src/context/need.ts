@@ -41,8 +41,7 @@ export function needOf(context: ViewContext, options: TriggerOptions): Need | nu
   const meter = meterOf(context)
   const tokens = lengthOf(context, meter)
   const { window, refusals } = context
-  const { at = DEFAULT_AT } = options
-  const limit = Math.min(at > 1 ? at : (window ?? Infinity) * at, (window ?? Infinity) * 0.95)
+  const limit = limitOf(context, options)
   const span = window ?? limit
   if (refusals > 0) return afterRefusal(meter, { tokens, limit, refusals })
   meter.refused = null
@@ -51,6 +50,11 @@ export function needOf(context: ViewContext, options: TriggerOptions): Need | nu
   if (tokens < (meter.nextAt.get(options) ?? 0)) return null
   meter.nextAt.set(options, tokens + span * AGAIN)
   return { tokens, target, least: Math.min(span * LEAST, tokens - target), ratio: meter.ratio }
+}
+
+/** The length at which a policy acts, in tokens; infinite if it is a share of an unknown window. */
+export function limitOf({ window }: ViewContext, { at = DEFAULT_AT }: TriggerOptions): number {
+  return Math.min(at > 1 ? at : (window ?? Infinity) * at, (window ?? Infinity) * 0.95)
 }
 
 function afterRefusal(

@@ -20,7 +20,7 @@ export interface SummariseOptions extends TriggerOptions, WriterOptions {
   readonly instructions?: string | undefined
 }
 
-const OPTIONS = object<SummariseOptions>({
+export const WRITING = object<SummariseOptions>({
   at: optional(TRIGGER.at),
   idleMs: optional(TRIGGER.idleMs),
   pinned: optional(TRIGGER.pinned),
@@ -55,7 +55,7 @@ Keep everything from an earlier summary that is still true. Leave out anything t
  * new Harness({ model: 'anthropic:claude-sonnet-5', use: [summarise({ model: 'anthropic:claude-haiku-4-5' })] })
  */
 export function summarise(options: SummariseOptions): Extension {
-  const given = parse(OPTIONS, options, '`summarise`')
+  const given = parse(WRITING, options, '`summarise`')
   const { instructions = '', maxTokens = 2000 } = given
   const bound = `Write at most ${Math.floor(maxTokens * 0.6)} words.`
   const writer = new Writer(given, [INSTRUCTIONS, bound, instructions].filter((text) => text !== '').join('\n\n'))

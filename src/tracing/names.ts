@@ -84,6 +84,7 @@ export const SPAN_EVENT = {
   cacheBust: 'thinharness.cache_bust',
   hookFailed: 'thinharness.hook_failed',
   viewChanged: 'thinharness.view_changed',
+  viewPrepared: 'thinharness.view_prepared',
   interrupted: 'thinharness.tool_call_interrupted',
   background: 'thinharness.background_reported',
   exception: 'exception',

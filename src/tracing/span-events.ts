@@ -30,6 +30,8 @@ export function markOf(event: RunEvent, content: Content): SpanEvent | null {
       const tokens = { tokens_before: tokensBefore ?? undefined, tokens_after: tokensAfter ?? undefined }
       return marked('viewChanged', { policy, changes: changes.length, ...tokens })
     }
+    case 'view_prepared':
+      return marked('viewPrepared', { policy: event.policy, ok: event.shown !== null })
     case 'tool_call_interrupted':
       return marked('interrupted', { call_id: event.callId, settled_by: event.settledBy })
     case 'background_reported': {

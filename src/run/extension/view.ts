@@ -27,6 +27,18 @@ export interface ViewProposal {
   readonly costUsd?: number
 }
 
+/** A text for a range of entries that a policy has written in the background. */
+export interface Preparation {
+  /** Ids of the first and the last entry of the range; both belong to it. */
+  readonly from: string
+  readonly to: string
+  /** Null: it could not be written. */
+  readonly shown: string | null
+  readonly usage?: TokenUsage
+  /** In US dollars. */
+  readonly costUsd?: number
+}
+
 /** The run before a request, for a view policy. */
 export interface ViewContext<out Deps = unknown> extends ExtensionContext<Deps> {
   /** The entries as the request would send them. */
@@ -49,6 +61,13 @@ export interface ViewContext<out Deps = unknown> extends ExtensionContext<Deps> 
    * limits of this run. Null if nothing limits its cost.
    */
   readonly budget: Budget | null
+  /** The texts that this policy has prepared and not shown yet, also in earlier runs of the conversation. */
+  readonly prepared: readonly { readonly from: string; readonly to: string; readonly shown: string }[]
+  /**
+   * Stores a text for later, as the event `view_prepared`. Can be called while the run continues; resolves when it is stored,
+   * and rejects if the run has ended.
+   */
+  readonly prepare: (preparation: Preparation) => Promise<void>
 }
 
 /**

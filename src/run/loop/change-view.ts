@@ -6,7 +6,7 @@ import { extensionContext } from '../core/extension-context.js'
 import type { Frozen } from '../core/frozen.js'
 import type { ViewContext, ViewPolicy, ViewProposal } from '../extension/view.js'
 import type { DurablePayloads } from '../machine/events.js'
-import { viewOf, wholeChanges } from '../machine/view.js'
+import { requireRange, viewOf, wholeChanges } from '../machine/view.js'
 import { untilAborted } from './until-aborted.js'
 
 /**
@@ -16,7 +16,9 @@ import { untilAborted } from './until-aborted.js'
 export async function changeView(context: RunContext, frozen: Frozen, refusals: number): Promise<boolean> {
   let hasChanged = false
   for (const { extension, member } of context.seams.views) {
-    const change = await changeBy(context, extension, () => member(viewContext(context, frozen, refusals)))
+    const change = await changeBy(context, extension, () =>
+      member(viewContext(context, frozen, { refusals, policy: extension })),
+    )
     if (change === null) continue
     await context.emit('view_changed', change)
     hasChanged ||= change.changes.length > 0
@@ -41,7 +43,7 @@ async function changeBy(
       tokensBefore,
       tokensAfter,
       usage,
-      cost: costUsd === undefined ? null : Math.ceil(costUsd * 1_000_000),
+      cost: inMicro(costUsd),
     }
   } catch (error) {
     context.signal.throwIfAborted()
@@ -50,7 +52,16 @@ async function changeBy(
   }
 }
 
-function viewContext(context: RunContext, { model, spending }: Frozen, refusals: number): ViewContext {
+/** In whole micro-dollars. */
+function inMicro(costUsd: number | undefined): number | null {
+  return costUsd === undefined ? null : Math.ceil(costUsd * 1_000_000)
+}
+
+function viewContext(
+  context: RunContext,
+  { model, spending }: Frozen,
+  { refusals, policy }: { readonly refusals: number; readonly policy: string },
+): ViewContext {
   const { state } = context
   const { entries: view, generation } = viewOf(state)
   // The reply to the view as it is now, if there is one.
@@ -65,6 +76,13 @@ function viewContext(context: RunContext, { model, spending }: Frozen, refusals:
     promptId: state.transcript[state.firstEntry]?.id ?? '',
     refusals,
     budget: spending === null ? null : budgetOf(spending.purse),
+    get prepared() {
+      return (state.view?.prepared ?? []).filter((text) => text.policy === policy)
+    },
+    prepare: async ({ from, to, shown, usage = null, costUsd }) => {
+      requireRange(state, { from, to })
+      await context.emit('view_prepared', { policy, from, to, shown, usage, cost: inMicro(costUsd) })
+    },
   }
 }
 

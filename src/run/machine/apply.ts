@@ -22,7 +22,7 @@ import { forgetHidden, rememberNotices } from './host-notices.js'
 import type { Conversation } from './history.js'
 import { openState } from './state.js'
 import type { Batch, RunState } from './state.js'
-import { withChanges } from './view.js'
+import { withChanges, withPrepared } from './view.js'
 
 type Event<Kind extends DurableEvent['kind']> = DurableEvent & { kind: Kind }
 
@@ -94,6 +94,8 @@ function change(state: RunState, event: DurableEvent): void {
       return fail(state, event)
     case 'view_changed':
       return changeByView(state, event)
+    case 'view_prepared':
+      return changeByPrepared(state, event)
     case 'extension_recorded':
       return changeByRecord(state, event)
     case 'run_started':
@@ -148,11 +150,16 @@ function changeByRequest(state: RunState, event: Event<'model_request_started'>)
   state.phase = { at: 'asking', requestKind: event.requestKind, notices: event.notices }
 }
 
-function changeByView(state: RunState, { changes, usage, cost }: Event<'view_changed'>): void {
+function changeByView(state: RunState, { changes, policy, usage, cost }: Event<'view_changed'>): void {
   if (usage !== null) state.usage = withTokens(state.usage, usage, cost)
   if (changes.length === 0) return
   forgetHidden(state, changes)
-  state.view = withChanges(state, changes)
+  state.view = withChanges(state, changes, policy)
+}
+
+function changeByPrepared(state: RunState, { policy, from, to, shown, usage, cost }: Event<'view_prepared'>): void {
+  if (usage !== null) state.usage = withTokens(state.usage, usage, cost)
+  if (shown !== null) state.view = withPrepared(state, { policy, from, to, shown })
 }
 
 function changeByRecord(state: RunState, { extension, value }: Event<'extension_recorded'>): void {

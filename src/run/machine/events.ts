@@ -195,6 +195,20 @@ export interface DurablePayloads {
     /** In whole micro-dollars; null if unknown. */
     readonly cost: number | null
   }
+  /** A policy has a text for entries, written in the background, which a later `view_changed` may show in their place. */
+  view_prepared: {
+    /** Name of the extension whose policy it is. */
+    readonly policy: string
+    /** Ids of the first and the last entry of the range; both belong to it. */
+    readonly from: string
+    readonly to: string
+    /** Null: it could not be written. */
+    readonly shown: string | null
+    /** Tokens used for it; null if no model was asked. */
+    readonly usage: TokenUsage | null
+    /** In whole micro-dollars; null if unknown. */
+    readonly cost: number | null
+  }
   /** A value that an extension keeps of this run. */
   extension_recorded: { readonly extension: string; readonly value: JsonValue }
   /** A hook, or another member of an extension such as `notices`, failed, and the run continued without it. */
@@ -325,5 +339,6 @@ export const GIVEN_KINDS: ReadonlySet<DurableEvent['kind']> = new Set([
   'cache_bust',
   REPORTED,
   'view_changed',
+  'view_prepared',
   'extension_recorded',
 ])

@@ -31,7 +31,12 @@ export function upToEntry({ entries, view }: Conversation, id: string): Conversa
   if (end === entries.length - 1) return { entries, ...(view && { view }) }
   const kept = entries.slice(0, end + 1)
   const ids = new Set(kept.map((entry) => entry.id))
-  return { entries: kept, ...(view && { view: { ...view, changes: view.changes.filter(({ to }) => ids.has(to)) } }) }
+  return { entries: kept, ...(view && { view: upTo(view, ids) }) }
+}
+
+function upTo({ prepared, ...view }: View, ids: ReadonlySet<string>): View {
+  const isKept = ({ to }: { readonly to: string }): boolean => ids.has(to)
+  return { ...view, changes: view.changes.filter(isKept), ...(prepared && { prepared: prepared.filter(isKept) }) }
 }
 
 /** The conversation up to an entry and on to the end of its step: a call is followed by its results. */

@@ -10,12 +10,24 @@ export interface ViewChange {
   readonly sources: readonly ContentSource[]
 }
 
+/** A text that a policy has prepared for a range: it is not shown yet. */
+export interface PreparedText {
+  /** Name of the extension whose policy it is. */
+  readonly policy: string
+  /** Ids of the first and the last entry of the range; both belong to it. */
+  readonly from: string
+  readonly to: string
+  readonly shown: string
+}
+
 /** The changes that hold, in the order of the transcript and disjoint, and how often they have changed. */
 export interface View {
   readonly generation: number
   /** Length of the transcript at the last change. */
   readonly changedAt: number
   readonly changes: readonly ViewChange[]
+  /** Texts that policies have prepared and not used yet, in the order of the transcript. */
+  readonly prepared?: readonly PreparedText[]
 }
 
 /** The part of a run's state that determines its view. */
@@ -76,14 +88,33 @@ function entryOf(transcript: readonly TranscriptEntry[], { first, last }: Range,
   return { id: from === to ? from : `${from}-${to}`, at: end?.at ?? '', role: 'user', content, notice: true }
 }
 
-/** The view after further changes; each is disjoint from the earlier ones or contains them. */
-export function withChanges({ transcript, view = NO_VIEW }: Viewed, changes: readonly ViewChange[]): View {
+/** The view with a text for later. */
+export function withPrepared({ view = NO_VIEW }: Viewed, text: PreparedText): View {
+  return { ...view, prepared: [...(view.prepared ?? []), text] }
+}
+
+/** The view after further changes of a policy; each is disjoint from the earlier ones or contains them. */
+export function withChanges(
+  { transcript, view = NO_VIEW }: Viewed,
+  changes: readonly ViewChange[],
+  policy: string,
+): View {
   const added = changes.map((change) => ({ change, ...rangeOf(transcript, change) }))
   const kept = view.changes
     .map((change) => ({ change, ...rangeOf(transcript, change) }))
     .filter((old) => !added.some((range) => contains(range, old)))
   const all = [...kept, ...added].sort((one, other) => one.first - other.first)
-  return { generation: view.generation + 1, changedAt: transcript.length, changes: all.map(({ change }) => change) }
+  // A change that covers the end of a prepared text has used it.
+  const prepared = view.prepared?.filter((text) => {
+    const last = indexOf(transcript, text.to)
+    return text.policy !== policy || !added.some((range) => contains(range, { first: last, last }))
+  })
+  const next = {
+    generation: view.generation + 1,
+    changedAt: transcript.length,
+    changes: all.map(({ change }) => change),
+  }
+  return prepared === undefined || prepared.length === 0 ? next : { ...next, prepared }
 }
 
 /** True if one of the changes hides the entry. */
@@ -140,6 +171,11 @@ function widened(transcript: readonly TranscriptEntry[], given: Range, earlier: 
 
 function contains(range: Range, other: Range): boolean {
   return range.first <= other.first && range.last >= other.last
+}
+
+/** Throws a `RangeError` for a range that is none. */
+export function requireRange({ transcript }: Viewed, range: Pick<ViewChange, 'from' | 'to'>): void {
+  rangeOf(transcript, range)
 }
 
 function rangeOf(transcript: readonly TranscriptEntry[], { from, to }: Pick<ViewChange, 'from' | 'to'>): Range {

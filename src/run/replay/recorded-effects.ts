@@ -18,6 +18,7 @@ const OF_BATCHES: ReadonlySet<DurableEvent['kind']> = new Set([
   'approval_requested',
   'hook_failed',
   'extension_recorded',
+  'view_prepared',
 ])
 
 /** Effects from a recording: no model is asked, and no tool is run. */

@@ -32,7 +32,7 @@ import type { Breach } from '../machine/limits.js'
 import { rulesShape } from '../machine/rules-shape.js'
 import type { CallNote, EndedError, SettledCall } from '../machine/settled.js'
 import type { Answered, Batch, Ended, Exceeded, Phase, Position, RunParent, RunState } from '../machine/state.js'
-import type { View, ViewChange } from '../machine/view.js'
+import type { PreparedText, View, ViewChange } from '../machine/view.js'
 import { content, count, json, parts, source, transcriptShape } from './transcript-shape.js'
 import { flowsShape } from '../../contracts/flows.js'
 import type { ContentFlow } from '../../contracts/flows.js'
@@ -250,6 +250,7 @@ const view = object<View>({
   generation: count,
   changedAt: count,
   changes: list(object<ViewChange>({ from: string, to: string, shown: content, sources: list(source) })),
+  prepared: optional(list(object<PreparedText>({ policy: string, from: string, to: string, shown: string }))),
 })
 
 type Approval = NonNullable<CallNote['approval']>
