@@ -2,9 +2,11 @@ import type { Message } from '@ag-ui/client'
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
 import { toAgUiMessages } from '#ui/ag-ui/messages.js'
+import { encodeAgUi } from '#ui/ag-ui/event.js'
 import type { AgUiEvent } from '#ui/ag-ui/event.js'
 import type { AnyRunEvent } from 'thinharness/ui'
 import { CORPUS, corpusRun } from '../support/corpus.js'
+import { beginnings, CUTS, placesOf, STEP } from '../support/cuts.js'
 import { GENERATED, generated } from '../support/generated.js'
 import { plannedRuns } from '../support/plans.js'
 import { record } from '../support/recorded-run.js'
@@ -58,4 +60,38 @@ test('XL-01 AG-07 AG-08 AG-11 AG-12 AG-21 all readings end in the same messages'
     expect(client.view).toEqual(whole)
   })
   await fc.assert(readings, generated(60))
+})
+
+/** A stream that breaks off after some events, and another after it, from the log: as the whole stream, wherever it was cut. */
+async function expectAllCuts(
+  told: readonly AgUiEvent[],
+  stored: readonly AnyRunEvent[],
+  cutsOf: (bytes: Uint8Array) => readonly number[],
+): Promise<void> {
+  const whole = await viewAfter(stored, eventsOf(stored, IDS))
+  const bytes = new TextEncoder().encode(told.map(encodeAgUi).join(''))
+  for (const first of await beginnings<AgUiEvent>(bytes, cutsOf(bytes))) {
+    const client = new Client(promptOf(stored))
+    if (first.length > 0) await client.read(first)
+    const after = Math.max(
+      1,
+      Math.floor((stored.filter(({ parentRunId }) => parentRunId === null).length * first.length) / told.length),
+    )
+    await client.read(eventsOf(stored, { ...IDS, after, held: client.messages }))
+    expect(client.view, `after ${first.length} events`).toEqual(whole)
+  }
+}
+
+test.each(CORPUS)('AG-21 %s is cut at every byte and read on', GENERATED, async (title) => {
+  const { stored } = await corpusRun(title)
+  await expectAllCuts(eventsOf(stored, IDS), stored, (bytes) => placesOf(bytes, STEP))
+})
+
+test('XL-01 AG-21 live streams, cut at random bytes, end as the log does', GENERATED, async () => {
+  const cuts = fc.array(fc.nat(), { minLength: CUTS, maxLength: CUTS })
+  const readings = fc.asyncProperty(plannedRuns(), cuts, async (planned, places) => {
+    const { live, stored } = await record(planned)
+    await expectAllCuts(eventsOf(live, IDS), stored, (bytes) => places.map((place) => place % (bytes.length + 1)))
+  })
+  await fc.assert(readings, generated(20))
 })

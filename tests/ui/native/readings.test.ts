@@ -6,6 +6,7 @@ import { FollowError, followRun, reduceChat } from 'thinharness/ui/client'
 import type { ChatSnapshot, FollowedEvent } from 'thinharness/ui/client'
 import { harnessOf } from '../../harness/support.js'
 import { CORPUS, corpusRun } from '../support/corpus.js'
+import { CUTS, placesOf, STEP } from '../support/cuts.js'
 import { GENERATED, generated } from '../support/generated.js'
 import { plannedRuns } from '../support/plans.js'
 import { record } from '../support/recorded-run.js'
@@ -51,28 +52,30 @@ function settled(snapshot: ChatSnapshot | undefined): unknown {
 }
 
 describe('native events', () => {
-  test.each(CORPUS)('SS-22 SS-27 %s is cut at every byte and read on', { timeout: 60_000 }, async (title) => {
+  test.each(CORPUS)('SS-22 SS-27 %s is cut at every byte and read on', GENERATED, async (title) => {
     const run = await corpusRun(title)
     if (run.stored[0]?.kind !== 'run_started') return
     const { snapshot } = await read(run)
     const body = await bytesOf(run.own)
-    // The long form cuts at every byte.
-    const step = process.env['EVERY_BYTE'] === '1' ? 1 : 397
-    for (let cut = 0; cut <= body.length; cut += step)
+    for (const cut of placesOf(body, STEP))
       expect(settled((await read(run, [body.slice(0, cut)])).snapshot)).toEqual(settled(snapshot))
   })
 
   test('XL-01 SS-16 SS-22 SS-27 live readings, cut anywhere, end as the log does', GENERATED, async () => {
-    const readings = fc.asyncProperty(plannedRuns(), fc.array(fc.nat(), { maxLength: 3 }), async (planned, cuts) => {
-      const run = await record(planned)
-      const { snapshot } = await read(run)
-      const body = await bytesOf(run.live.filter(({ runId }) => runId === run.runId))
-      expect(settled((await read(run, [body])).snapshot)).toEqual(settled(snapshot))
-      for (const cut of cuts) {
-        const piece = body.slice(0, cut % body.length)
-        expect(settled((await read(run, [piece])).snapshot)).toEqual(settled(snapshot))
-      }
-    })
+    const readings = fc.asyncProperty(
+      plannedRuns(),
+      fc.array(fc.nat(), { minLength: CUTS, maxLength: CUTS }),
+      async (planned, cuts) => {
+        const run = await record(planned)
+        const { snapshot } = await read(run)
+        const body = await bytesOf(run.live.filter(({ runId }) => runId === run.runId))
+        expect(settled((await read(run, [body])).snapshot)).toEqual(settled(snapshot))
+        for (const cut of cuts) {
+          const piece = body.slice(0, cut % body.length)
+          expect(settled((await read(run, [piece])).snapshot)).toEqual(settled(snapshot))
+        }
+      },
+    )
     await fc.assert(readings, generated(40))
   })
 
