@@ -48,6 +48,17 @@ test('express.ts: the listener serves Node', async () => {
   expect(response.status).toBe(204)
 })
 
+test('node.ts: one server has all handlers', async () => {
+  const { server } = await import('../../docs/snippets/web/node.js')
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
+  const { port } = server.address() as { readonly port: number }
+  const statusOf = async (path: string): Promise<number> => (await fetch(`http://127.0.0.1:${port}/api${path}`)).status
+  const paths = ['/chat/t1/stream', '/agui/capabilities', '/threads/t1/events', '/threads']
+  const statuses = await Promise.all(paths.map(statusOf))
+  server.close()
+  expect(statuses).toEqual([204, 200, 404, 200])
+})
+
 test('every snippet of docs/web.md is run', () => {
-  expect(readdirSync(root).sort()).toEqual(['express.ts', 'follow.ts', 'hono.ts', 'next.ts', 'user.ts'])
+  expect(readdirSync(root).sort()).toEqual(['express.ts', 'follow.ts', 'hono.ts', 'next.ts', 'node.ts', 'user.ts'])
 })

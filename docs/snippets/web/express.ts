@@ -7,5 +7,5 @@ const log = fileLog('./runs')
 const harness = new Harness({ model: 'openai:gpt-5.5', log })
 const { aiSdk } = createHandlers({ harness, log, authorize: (request) => ({ resourceId: userOf(request) }) })
 
-// Express: app.use('/api', listener)    Node: createServer(listener)
+// app.use('/api', listener)
 export const listener = getRequestListener(aiSdk)
