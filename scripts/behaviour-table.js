@@ -39,6 +39,12 @@ const AREAS = [
   ['PV', 'Provenance'],
   ['RP', 'Replay and fork'],
   ['DU', 'Durable engines'],
+  ['CO', 'What readers need of a run'],
+  ['XL', 'Laws of all protocols'],
+  ['SS', 'Following a run'],
+  ['RQ', 'Requests of pages'],
+  ['UI', 'AI SDK UI'],
+  ['AG', 'AG-UI'],
   ['EX', 'Example agent'],
   ['', 'Tool boundary, history and failures'],
 ]

@@ -299,3 +299,25 @@ test('UI-31 toUIMessageStream gives the chunks of a run as it happens, and fails
   }
   await expect(collect(toUIMessageStream(broken()))).rejects.toThrow('The log cannot be read.')
 })
+
+test.each([5, 6] as const)(
+  'UI-19 with settled deltas, nothing of a withdrawn attempt remains in dialect %s',
+  (dialect) => {
+    const event = (kind: string, seq: number, more: object = {}): AnyRunEvent =>
+      ({
+        ...{ kind, runId: 'run_1', seq, at: '2026-01-01T00:00:00.000Z', parentRunId: null },
+        durable: false,
+        ...more,
+      }) as never
+    const events = [
+      event('model_request_started', 2, { durable: true, entries: [] }),
+      event('text_delta', 2, { text: 'Lost.', partId: '2.1' }),
+      event('deltas_withdrawn', 2),
+    ]
+    expect(types(chunksOf(events, { dialect }))).toContain('data-superseded')
+    expect(JSON.stringify(chunksOf(events, { dialect }))).toContain('Lost.')
+    const settled = chunksOf(events, { dialect, deltas: 'settled' })
+    expect(types(settled)).not.toContain('data-superseded')
+    expect(JSON.stringify(settled)).not.toContain('Lost.')
+  },
+)

@@ -1,0 +1,138 @@
+import { gzipSync } from 'node:zlib'
+import { fileURLToPath } from 'node:url'
+import { build } from 'esbuild'
+import { expect, onTestFinished, test } from 'vitest'
+import { memoryLog } from 'thinharness'
+import type { DurableEvent } from 'thinharness'
+import { ScriptedModel } from 'thinharness/testing'
+import { createHandlers, createHub, toSse } from 'thinharness/ui'
+import type { AnyRunEvent } from 'thinharness/ui'
+import { reduceChat } from 'thinharness/ui/client'
+import type { ChatSnapshot, FollowedEvent } from 'thinharness/ui/client'
+import { Mailbox } from '#util/queue/mailbox.js'
+import { harnessOf, told, tool } from '../../harness/support.js'
+import { gate } from '../../session/support.js'
+import { collect } from '../../support/collect.js'
+
+interface Item {
+  readonly id: string | undefined
+  readonly event: string
+  readonly data: Readonly<Record<string, unknown>>
+}
+
+async function itemsOf(events: readonly AnyRunEvent[]): Promise<readonly Item[]> {
+  const text = await new Response(toSse(events)).text()
+  return [...text.matchAll(/(?:id: (.*)\n)?event: (.*)\ndata: (.*)\n\n/g)].map(([, id, event = '', data = '{}']) => ({
+    ...{ id, event, data: JSON.parse(data) as Item['data'] },
+  }))
+}
+
+test('SS-13 what is not stored has no id, so that the last id of a browser stays its cursor', async () => {
+  const model = new ScriptedModel().calls('look', {}, { text: 'Well.' }).says('Done.')
+  const { events } = await told(harnessOf({ model, tools: [tool('look')] }).stream('Hi.'))
+  const items = await itemsOf(events)
+  const stored = new Set(events.filter(({ durable }) => durable).map(({ kind }) => kind as string))
+  expect(items.some(({ event }) => event === 'text_delta')).toBe(true)
+  for (const { id, event, data } of items) expect(id).toBe(stored.has(event) ? String(data['seq']) : undefined)
+})
+
+test('SS-15 a stream that begins in the middle of a reply says so before it tells the reply again', async () => {
+  const { opened, open: release } = gate()
+  const { opened: reached, open: reach } = gate()
+  const log = memoryLog()
+  const model = new ScriptedModel().replies(async ({ options }) => {
+    options.onDelta?.({ kind: 'text_delta', text: 'One ' })
+    reach()
+    await opened
+    return 'Two.'
+  })
+  const harness = harnessOf({ model, log })
+  onTestFinished(() => harness.close())
+  const hub = createHub({ log })
+  const { events } = createHandlers({ harness, log, hub })
+  await hub.start(harness.stream('Hi.', { runId: 'r1' }))
+  await reached
+  const response = await events(new Request('http://localhost/runs/r1/events?after=2'))
+  const text = response.text()
+  release()
+  expect((await text).replace(/^retry: 2000\n: \w+\n\n/, '')).toMatch(
+    /^event: open_turn\ndata: \{"seq":2,"runId":"r1"\}\n\nevent: text_delta\ndata: \{.*"text":"One /,
+  )
+})
+
+test('SS-23 what waits for a reader is joined, and bounded', async () => {
+  const mailbox = new Mailbox<{ readonly text: string }>({
+    maxSize: 100,
+    sizeOf: ({ text }) => text.length,
+    join: (earlier, later) => (earlier.text.startsWith('a') ? { text: earlier.text + later.text } : null),
+  })
+  for (let count = 0; count < 50; count++) mailbox.add({ text: 'a' })
+  expect(await mailbox.take()).toEqual([{ text: 'a'.repeat(50) }])
+  for (let count = 0; count < 100; count++) mailbox.add({ text: 'b' })
+  expect((await mailbox.take())?.length).toBe(100)
+  for (let count = 0; count < 101; count++) mailbox.add({ text: 'b' })
+  mailbox.add({ text: 'late' })
+  expect(await mailbox.take()).toBe(null)
+})
+
+/** The events of a run of so many turns with one call each: those of a short run, of which one turn is repeated. */
+async function longRun(turns: number): Promise<readonly FollowedEvent[]> {
+  const log = memoryLog()
+  const model = new ScriptedModel().calls('look', {}, { text: 'Next.' }).says('Done.')
+  await harnessOf({ model, tools: [tool('look', () => 'seen')], log }).run('Go.', { runId: 'run_1' })
+  const events: readonly DurableEvent[] = await collect(log.read({ kind: 'run', id: 'run_1' }))
+  const [started, ...rest] = events
+  const turn = JSON.stringify(rest.slice(0, 4))
+  const repeated = Array.from(
+    { length: turns },
+    (_, index) => JSON.parse(turn.replaceAll('call_1', `call_${index + 1}`)) as DurableEvent[],
+  )
+  const all = [started, ...repeated.flat(), ...rest.slice(4)]
+  return all.map((event, index) => ({ ...event, seq: index + 1 })) as unknown as readonly FollowedEvent[]
+}
+
+test('SS-26 the view of a run has its entries, calls with state and result, what waits, usage and status', async () => {
+  const log = memoryLog()
+  const pay = tool('pay', () => 'paid', { requiresApproval: true })
+  const model = new ScriptedModel().callsAll([{ name: 'look' }, { name: 'pay' }]).says('Done.')
+  const harness = harnessOf({ model, tools: [tool('look', () => 'seen'), pay], log })
+  const { events: first } = await told(harness.stream('Hi.', { runId: 'run_1' }))
+  const { events: second } = await told(harness.streamResume('run_1', [{ callId: 'call_2', approved: true }]))
+  const fold = (events: readonly AnyRunEvent[]): ChatSnapshot =>
+    events.reduce<ChatSnapshot | undefined>((view, event) => reduceChat(view, event), undefined)!
+  const paused = fold(first)
+  expect(paused).toMatchObject({ phase: 'waiting', pending: [{ callId: 'call_2', kind: 'approval' }] })
+  expect(paused.runs[0]?.calls).toMatchObject({ call_2: { status: 'waiting' } })
+  const frozen = JSON.stringify(paused)
+  const done = fold([...first, ...second])
+  expect(done).toMatchObject({ phase: 'idle', pending: [] })
+  expect(done.runs[0]).toMatchObject({
+    ...{ status: 'completed', error: null, usage: { modelRequests: 2 } },
+    calls: { call_1: { status: 'completed', toolName: 'look' }, call_2: { status: 'completed', toolName: 'pay' } },
+  })
+  expect(done.runs[0]?.entries.map(({ role }) => role)).toEqual(['assistant', 'assistant'])
+  expect(JSON.stringify(paused)).toBe(frozen)
+})
+
+test('what did not change in a view keeps its identity', async () => {
+  const events = await longRun(50)
+  expect(events.length).toBeGreaterThan(200)
+  const most = events.slice(0, -6)
+  let view: ChatSnapshot | undefined
+  for (const event of most) view = reduceChat(view, event)
+  const before = view
+  for (const event of events.slice(-6)) view = reduceChat(view, event)
+  const [old, now] = [before?.runs[0], view?.runs[0]]
+  expect(now?.entries[0]).toBe(old?.entries[0])
+  expect(now?.calls['call_1']).toBe(old?.calls['call_1'])
+  expect(view?.thread).toBe(before?.thread)
+})
+
+test('SS-29 reader and reducer are under 4 KiB compressed, and use nothing of Node', async () => {
+  const client = fileURLToPath(new URL('../../../src/ui/client/index.ts', import.meta.url))
+  const { outputFiles } = await build({
+    stdin: { contents: `export { followRun, reduceChat } from ${JSON.stringify(client)}`, resolveDir: '.' },
+    ...{ bundle: true, minify: true, write: false, format: 'esm', platform: 'browser', target: 'es2022' },
+  })
+  expect(gzipSync(outputFiles[0]?.contents ?? '').length).toBeLessThan(4_096)
+})
