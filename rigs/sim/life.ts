@@ -6,6 +6,7 @@ import { ACTS, People, weighted } from './actions.js'
 import { checkLife } from './check.js'
 import { SimProcess } from './process.js'
 import type { World } from './process.js'
+import type { Trace } from './sim-log.js'
 import { VirtualTime } from './virtual-time.js'
 import { wireProblems } from './wires.js'
 
@@ -46,9 +47,6 @@ export interface Life {
   /** Phases that must not have been seen. */
   readonly problems: string[]
 }
-
-/** Is called with what happens, for people who look for a mistake. */
-export type Trace = (line: string) => void
 
 /** Calls of a caller are waited for so long, in ms of virtual time. */
 const PATIENCE_MS = 1_200_000

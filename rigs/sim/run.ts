@@ -69,6 +69,9 @@ async function beLane(lane: number): Promise<void> {
 async function showLife(): Promise<void> {
   await preload()
   const began = new Date(2030, 0, 1).getTime()
-  const { problems } = await live(first, (line) => console.log(`${((Date.now() - began) / 1000).toFixed(3)} ${line}`))
+  const { problems } = await live(first, (line) => {
+    const text = typeof line === 'string' ? line : line()
+    console.log(`${((Date.now() - began) / 1000).toFixed(3)} ${text}`)
+  })
   for (const problem of problems) console.log(problem)
 }

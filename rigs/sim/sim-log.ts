@@ -11,11 +11,14 @@ export interface Troubles {
   readonly losesAnswer: number
 }
 
+/** Is called with what happens, for people who look for a mistake. */
+export type Trace = (line: string | (() => string)) => void
+
 export interface LogMeans {
   readonly base: LogStore
   readonly time: VirtualTime
   readonly random: Random
-  readonly trace: (line: string) => void
+  readonly trace: Trace
   readonly troubles: Troubles
 }
 
@@ -66,11 +69,7 @@ export class SimLog implements LogStore {
   }
 
   async append(...args: Parameters<LogStore['append']>): Promise<void> {
-    const [{ kind, id }, events] = args
-    const kinds = events
-      .map((event) => `${event.seq} ${JSON.stringify({ ...event, at: undefined })}`.slice(0, 300))
-      .join('\n    ')
-    this.#means.trace(`${this.#name} appends to ${kind} ${id.slice(0, 9)}: ${kinds}`)
+    this.#means.trace(() => `${this.#name} appends to ${shownAppend(...args)}`)
     await this.#begin()
     const left = this.#left
     if (left !== null && --left.appends <= 0) {
@@ -153,6 +152,11 @@ export class SimLog implements LogStore {
   #happens(chance: number): boolean {
     return !this.#isCalm && chance > 0 && this.#means.random() < chance
   }
+}
+
+function shownAppend(...[{ kind, id }, events]: Parameters<LogStore['append']>): string {
+  const lines = events.map((event) => `${event.seq} ${JSON.stringify({ ...event, at: undefined })}`.slice(0, 300))
+  return `${kind} ${id.slice(0, 9)}: ${lines.join('\n    ')}`
 }
 
 function failure(): HarnessError {

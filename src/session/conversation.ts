@@ -4,7 +4,7 @@ import type { PolicyExtension } from '../policy/index.js'
 import { SessionError } from './errors.js'
 import { Grants } from './grants.js'
 import { KnownThread } from './known-thread.js'
-import type { MessageOutcome } from './message-ends.js'
+import type { MessageOutcome, StopListener } from './message-ends.js'
 import { isElsewhere, playRun, runIdOf } from './play-run.js'
 import type { OpenRun, RunOutcome } from './play-run.js'
 import { RunStarter } from './run-starter.js'
@@ -14,7 +14,7 @@ import { eventsAfterCrash, eventsAfterEnd, eventsAfterRun } from './thread/queue
 import { readBy, textOfRun } from './thread/reduce-chat.js'
 import type { NewThreadEvent, QueueItem } from './thread/thread-events.js'
 import type { ThreadRun } from './thread/thread-state.js'
-import { ThreadWriter } from './thread/thread-writer.js'
+import { ThreadWriter, withoutOtherOwner } from './thread/thread-writer.js'
 import type { PlanOutcome } from './tools/submit-plan.js'
 
 export type ChatPhase = 'idle' | 'running' | 'waiting' | 'cancelling' | 'interrupted'
@@ -23,9 +23,6 @@ export interface ConversationSetup extends RunStarterSetup {
   readonly threadId: string
   readonly policy: PolicyExtension | null
 }
-
-/** May give a promise of whether the run continues: until then, the senders of its messages wait. Must not reject. */
-type StopListener = (end: MessageOutcome) => Promise<boolean> | null
 
 /** Time without work until an idle thread is released; between attempts to continue a run that another process has; in ms. */
 const IDLE_MS = 5_000
@@ -121,10 +118,10 @@ export class Conversation extends KnownThread {
     }
   }
 
-  /** Claims the thread, if it can be had, and brings it up to date. Only within `exclusive`. */
+  /** Claims the thread, if it can be had, and brings it up to date: others may continue an interrupted run. Only within `exclusive`. */
   async own(): Promise<boolean> {
     clearTimeout(this.#idleTimer)
-    if (this.#writer.isOwner && !this.isUncertain) return true
+    if (this.#writer.isOwner && !this.isUncertain && this.phase !== 'interrupted') return true
     const isNew = !this.#writer.isOwner
     if (isNew && !(await this.#writer.claim())) return false
     try {
@@ -224,17 +221,15 @@ export class Conversation extends KnownThread {
   async cancelStored(): Promise<void> {
     const { run } = this.state
     if (run === null || this.#open !== null || this.phase === 'idle') return
+    const end: MessageOutcome = { status: 'cancelled', runId: run.runId, text: textOfRun(this.lastRun) }
     // The message of a run that has stored nothing goes back to the queue.
-    const hasBegun = this.lastRun?.seq !== 0
+    if (this.lastRun?.seq === 0) return this.#ended(run, { end, hasBegun: () => false })
     const harness = this.#starter.harnessOf(run)
-    const [done] = await Promise.allSettled([hasBegun && harness.cancel(run.runId, { log: this.#setup.log })])
+    const [done] = await Promise.allSettled([harness.cancel(run.runId, { log: this.#setup.log })])
     // Its end may have been stored although that failed.
     await this.load()
     if (done.status === 'rejected' && this.snapshot.phase !== 'idle') throw done.reason
-    await this.#ended(run, {
-      end: { status: 'cancelled', runId: run.runId, text: textOfRun(this.lastRun) },
-      hasBegun: () => hasBegun,
-    })
+    await this.#ended(run, { end, hasBegun: () => true })
   }
 
   /** Resolves when no run is in progress and no message of the queue begins one. */
@@ -324,23 +319,19 @@ export class Conversation extends KnownThread {
     if (error !== undefined) await this.load()
     // Answers were refused: the run is still paused, and their sender knows why.
     if (!hasBegun() && this.lastRun?.status === 'paused') return
-    if (isElsewhere(error) && this.#writer.isOwner) {
-      this.#recoverLater()
+    if (!this.#writer.isOwner || isElsewhere(error)) {
+      if (this.#writer.isOwner) this.#recoverLater()
+      else this.settleAll(run, end)
       return
     }
-    if (!this.#writer.isOwner) {
-      this.settleAll(run, end)
-      return
-    }
-    const events = eventsAfterRun(this.snapshot, {
-      isNew: !hasBegun() && this.lastRun?.seq === 0,
-      isPaused: end.status === 'paused',
-      holds: (end.status === 'failed' || end.status === 'cancelled') && !goesOn,
-    })
+    const isPaused = end.status === 'paused'
+    const holds = (end.status === 'failed' || end.status === 'cancelled') && !goesOn
+    if (!hasBegun() && this.lastRun?.seq === 0) await this.#takeBack(run, holds)
     const asking = this.#onStop(end)
     const settle = (): void => this.settleAll(run, error === undefined ? end : { ...end, error })
     this.#asking = asking?.then((continues) => (continues ? undefined : settle())) ?? null
     if (asking === null) settle()
+    const events = eventsAfterRun(this.snapshot, { isNew: false, isPaused, holds })
     if (events.length > 0) await this.append(...events)
     if (!this.#isClosed) await this.beginNext()
   }
@@ -349,12 +340,20 @@ export class Conversation extends KnownThread {
   #recoverLater(): void {
     clearTimeout(this.#recoverTimer)
     const recover = async (): Promise<void> => {
-      this.isUncertain = true
       if (!(await this.own()) || this.#open !== null) return
       if (this.phase !== 'interrupted') return this.beginNext()
       this.recover()
     }
     this.#recoverTimer = setTimeout(() => void this.exclusive(recover).catch(() => undefined), RECOVER_MS)
+  }
+
+  /** The message of a run that has stored nothing goes back to the queue, unless another process may be beginning the run. */
+  #takeBack({ runId }: ThreadRun, holds: boolean): Promise<void> {
+    return withoutOtherOwner(this.#setup.log, runId, async () => {
+      await this.load()
+      if (this.lastRun?.seq !== 0) throw new HarnessError('run_owned', `Run \`${runId}\` was begun elsewhere.`)
+      await this.append(...eventsAfterRun(this.snapshot, { isNew: true, isPaused: false, holds }))
+    })
   }
 
   /** The same run continues in the mode of its plan, or ends. */

@@ -20,6 +20,9 @@ export interface MessageEnd<Output = unknown> {
 
 export type MessageOutcome = Omit<MessageEnd, 'messageId'>
 
+/** May give a promise of whether the run continues: until then, the senders of its messages wait. Must not reject. */
+export type StopListener = (end: MessageOutcome) => Promise<boolean> | null
+
 interface Waiting {
   readonly promise: Promise<MessageEnd>
   readonly resolve: (end: MessageEnd) => void

@@ -48,7 +48,7 @@ export async function playRun(
 }
 
 /** Another process has claimed the run. */
-export function isElsewhere(error: Error | undefined): boolean {
+export function isElsewhere(error: unknown): boolean {
   return error instanceof HarnessError && (error.code === 'run_owned' || error.code === 'run_exists')
 }
 

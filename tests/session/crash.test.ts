@@ -1,10 +1,10 @@
 import { readdirSync, truncateSync } from 'node:fs'
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
-import { fileLog } from 'thinharness'
+import { fileLog, memoryLog } from 'thinharness'
 import { ScriptedModel } from 'thinharness/testing'
 import { harnessOf } from '../harness/support.js'
-import { said, sessionsOf, temporaryFolder } from './support.js'
+import { codeOf, gate, said, sessionsOf, temporaryFolder } from './support.js'
 
 /** Leaves a piece of the first record in the only log of a folder. */
 function tear(folder: string): void {
@@ -40,4 +40,33 @@ test('a run whose process ended while it stored the first event is begun again',
   expect((await (await chat.send('2')).done).status).toBe('completed')
   expect(chat.snapshot.runs).toHaveLength(1)
   expect(said(chat)).toContain('user: 1')
+})
+
+test('the message of a run that another process may still be beginning is not put back into the queue', async () => {
+  const log = memoryLog()
+  const [asked, stored] = [gate(), gate()]
+  const append = log.append.bind(log)
+  log.append = async (...args) => {
+    if (args[0].kind === 'run') {
+      asked.open()
+      await stored.opened
+    }
+    return append(...args)
+  }
+  const first = await sessionsOf({ log, harness: harnessOf({ model: new ScriptedModel().says('One.') }) }).open('t1')
+  const sent = await first.send('1')
+  await asked.opened
+  // The first process is slow, and its claim on the thread has expired.
+  const ref = { kind: 'thread', id: 't1' } as const
+  await log.claim(ref, (await log.inspect(ref))?.owner ?? '', 0)
+  const second = await sessionsOf({ log, harness: harnessOf({ model: new ScriptedModel().says('Two.') }) }).open('t1')
+  expect(second.phase).toBe('interrupted')
+  expect(await codeOf(second.cancel({ queue: 'drop' }))).toContain('in progress elsewhere')
+  expect(second.queue.list()).toEqual([])
+  stored.open()
+  expect((await sent.done).text).toBe('One.')
+  await (
+    await second.send('2')
+  ).done
+  expect(said(second)).toEqual(['user: 1', 'assistant: One.', 'user: 2', 'assistant: Two.'])
 })

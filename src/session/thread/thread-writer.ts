@@ -93,6 +93,19 @@ export class ThreadWriter {
   }
 }
 
+/** Does `work` while no other process can begin the run. Rejects with `run_owned`, without it, if one may be doing so. */
+export async function withoutOtherOwner(log: LogStore, runId: string, work: () => Promise<void>): Promise<void> {
+  const ref: LogRef = { kind: 'run', id: runId }
+  const owner = newOwner()
+  if (!(await log.claim(ref, owner, LEASE_MS)))
+    throw new HarnessError('run_owned', `Run \`${runId}\` is in progress elsewhere: its owner's claim has not expired.`)
+  try {
+    await work()
+  } finally {
+    await log.claim(ref, owner, 0).catch(() => false)
+  }
+}
+
 /** The logs that are kept for as long as the thread. */
 function referencesOf(event: NewThreadEvent): readonly LogRef[] {
   if (event.kind === 'run_begun') return [{ kind: 'run', id: event.runId }]
