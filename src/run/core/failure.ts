@@ -46,15 +46,8 @@ function limitMessage({ kind, limit, count }: Breach, isBudget = false): string 
   const isNeeded = kind === 'cost_usd' && count > limit
   const used =
     kind === 'tool_calls' ? `${count} calls would be needed` : `${count} ${isNeeded ? 'would be needed' : 'used'}`
-  return `${LIMIT_REACHED}${LIMIT_NAMES[kind] ?? kind}=${limit} (${used}).`
+  return `The run reached its limit: ${LIMIT_NAMES[kind] ?? kind}=${limit} (${used}).`
 }
-
-/** True for the failure of a run whose time was up. */
-export function isTimeUp({ code, message }: Pick<HarnessError, 'code' | 'message'>): boolean {
-  return code === 'limit_reached' && message.startsWith(`${LIMIT_REACHED}time_ms=`)
-}
-
-const LIMIT_REACHED = 'The run reached its limit: '
 
 const LIMIT_NAMES: Readonly<Partial<Record<LimitKind, string>>> = {
   model_requests: 'max_model_requests',

@@ -7,7 +7,6 @@ import type { ConfigDigest } from '../machine/config-digest.js'
 import { GIVEN_KINDS } from '../machine/events.js'
 import type { DurableEvent } from '../machine/events.js'
 import { endedError } from '../machine/settled.js'
-import { isTimeUp } from './failure.js'
 
 /** Members that differ at another time and place, and values that a caller gave to the run. */
 const INCIDENTAL: ReadonlySet<string> = new Set([
@@ -40,6 +39,9 @@ const DECIDED: ReadonlySet<HarnessErrorCode> = new Set([
   'output_validation_failed',
   'unexpected_model_behavior',
 ])
+
+/** The message of a run whose time was up. */
+const TIME_IS_UP = /^The run reached its limit: time_ms=/
 
 const NONE: AllowedDifferences = { parts: [], report: () => undefined }
 
@@ -78,7 +80,7 @@ export class Recording {
   get abort(): HarnessError | undefined {
     const { next } = this
     if (next?.kind !== 'run_failed') return undefined
-    return DECIDED.has(next.code) && !isTimeUp(next) ? undefined : recordedFailure(next)
+    return DECIDED.has(next.code) && !TIME_IS_UP.test(next.message) ? undefined : recordedFailure(next)
   }
 
   /** The answers of people if the run was continued at the next event. */
