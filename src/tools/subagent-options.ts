@@ -49,6 +49,12 @@ export interface SubagentSpec<Output = unknown> extends AgentRun<Output> {
    * agent without tools (`[]`), unless it is a `fork` or has `mcpServers`.
    */
   readonly tools?: NonNullable<SpawnOptions['tools']> | undefined
+  /**
+   * The part of the caller's conversation that its runs begin with: none, or the latest and most relevant entries within so
+   * many tokens, as an estimate. They are quoted before the task. Not with `fork`, which has the whole conversation. Default
+   * `none`.
+   */
+  readonly history?: 'none' | { readonly tokens: number } | undefined
   /** Its runs under one calling run take turns: for agents that write to the same files. Default false. */
   readonly exclusive?: boolean | undefined
   /** A call does not wait for its run; the answer is sent to the calling run as a message. Default false. */
@@ -56,7 +62,8 @@ export interface SubagentSpec<Output = unknown> extends AgentRun<Output> {
 }
 
 /** The agent of calls without a name: it has the tools of the run that calls it. */
-export type DefaultSubagent = Omit<AgentRun<unknown>, 'tools'> & Pick<SubagentSpec, 'exclusive' | 'background'>
+export type DefaultSubagent = Omit<AgentRun<unknown>, 'tools'> &
+  Pick<SubagentSpec, 'exclusive' | 'background' | 'history'>
 
 /** The options of `subagent`. */
 export interface SubagentOptions {
@@ -84,6 +91,7 @@ const RUN_FIELDS: Fields<DefaultSubagent> = {
   outputValidator: optional(functionOf()),
   outputRetries: optional(integer(0)),
   toolRetries: optional(integer(0)),
+  history: optional(either(oneOf('none'), object<{ readonly tokens: number }>({ tokens: integer(100) }))),
   exclusive: optional(boolean),
   background: optional(boolean),
 }
@@ -132,6 +140,8 @@ function parseSubagent(given: unknown): SubagentSpec {
   const agent = parse(AGENT, given, label)
   const { name, tools, mcpServers, fork = false } = agent
   if (name === 'default') throw invalidOptions('`default` is the name of the agent that a call gets if it names none.')
+  if (fork && agent.history !== undefined)
+    throw invalidOptions(`With \`fork\` ${label} has the whole conversation: omit \`history\`.`)
   if (fork && mcpServers !== undefined) throw invalidOptions(`With \`fork\` ${label} has its caller's servers.`)
   if (fork && tools !== undefined) throw invalidOptions(`With \`fork\` ${label} has its caller's tools.`)
   if (!fork && tools === undefined && mcpServers === undefined) {

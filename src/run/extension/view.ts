@@ -27,7 +27,7 @@ export interface ViewProposal {
   readonly costUsd?: number
 }
 
-/** A text for a range of entries that a policy has written in the background. */
+/** A text for a range of entries that a policy has written ahead of time. */
 export interface Preparation {
   /** Ids of the first and the last entry of the range; both belong to it. */
   readonly from: string

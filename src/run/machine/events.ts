@@ -195,7 +195,7 @@ export interface DurablePayloads {
     /** In whole micro-dollars; null if unknown. */
     readonly cost: number | null
   }
-  /** A policy has a text for entries, written in the background, which a later `view_changed` may show in their place. */
+  /** A policy has a text for entries, written ahead of time, which a later `view_changed` may show in their place. */
   view_prepared: {
     /** Name of the extension whose policy it is. */
     readonly policy: string
