@@ -6,6 +6,7 @@ import type { Life, LifeReport } from './life.js'
 import { phaseProblem, spawn } from './life.js'
 import type { SimProcess } from './process.js'
 import { EFFECTS } from './process.js'
+import type { World } from './process.js'
 
 /** At most so many rounds of answers until a thread is idle with an empty queue. */
 const ROUNDS = 60
@@ -49,7 +50,12 @@ export async function checkLife(seed: number, life: Life): Promise<LifeReport> {
 }
 
 /** The thread when everything has been answered and every message of its queue was sent. Null if it does not exist. */
-async function settled(process: SimProcess, threadId: string, problems: string[]): Promise<Chat | null> {
+export async function settled(
+  process: SimProcess,
+  threadId: string,
+  problems: string[],
+  [firstMs, laterMs]: readonly [number, number] = [1_000, 20_000],
+): Promise<Chat | null> {
   const { sessions } = process
   if ((await process.log.inspect({ kind: 'thread', id: threadId })) === null) return null
   const chat = await sessions.open(threadId)
@@ -67,7 +73,7 @@ async function settled(process: SimProcess, threadId: string, problems: string[]
     await chat.queue.release()
     await chat.whenIdle()
     // Whoever owns the thread takes the posts.
-    await new Promise((resolve) => setTimeout(resolve, round === 0 ? 1_000 : 20_000))
+    await new Promise((resolve) => setTimeout(resolve, round === 0 ? firstMs : laterMs))
   }
   problems.push(`${threadId} stays ${chat.phase} with ${chat.queue.list().length} messages in its queue.`)
   return chat
@@ -196,7 +202,7 @@ interface Places {
 }
 
 /** Where the messages are, according to the logs alone. */
-async function placesOf(base: LogStore, threads: readonly string[]): Promise<Places> {
+export async function placesOf(base: LogStore, threads: readonly string[]): Promise<Places> {
   const found: string[] = []
   const gone = new Set<string>()
   for (const id of threads) {
@@ -219,7 +225,10 @@ async function placesOf(base: LogStore, threads: readonly string[]): Promise<Pla
   return { found, gone }
 }
 
-function problemsOfMessages({ people, deleted }: Life, { found, gone }: Places): readonly string[] {
+export function problemsOfMessages(
+  { people, deleted }: Pick<Life, 'people' | 'deleted'>,
+  { found, gone }: Places,
+): readonly string[] {
   const problems: string[] = []
   for (const [messageId, { threadId, isStored, unknown }] of people.messages) {
     const times = found.filter((each) => each === messageId).length
@@ -236,7 +245,13 @@ function problemsOfMessages({ people, deleted }: Life, { found, gone }: Places):
 const REFUSED = new Set(['ApprovalRejected', 'Declined', 'Denied', 'DidNotHappen', 'NotFound', 'InvalidArguments'])
 
 /** No refused call has run; none with effects ran twice; each effect is known to a log. */
-async function problemsOfCalls({ world: { base, effects }, people, deleted }: Life): Promise<readonly string[]> {
+export async function problemsOfCalls({
+  world: { base, effects },
+  people,
+  deleted,
+}: {
+  readonly world: Pick<World, 'base' | 'effects'>
+} & Pick<Life, 'people' | 'deleted'>): Promise<readonly string[]> {
   const problems: string[] = []
   const known = new Set<string>()
   for await (const { runId } of base.list({})) {

@@ -16,7 +16,7 @@ export type Trace = (line: string | (() => string)) => void
 
 export interface LogMeans {
   readonly base: LogStore
-  readonly time: VirtualTime
+  readonly time: Pick<VirtualTime, 'sleep'>
   readonly random: Random
   readonly trace: Trace
   readonly troubles: Troubles

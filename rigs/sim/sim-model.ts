@@ -5,7 +5,7 @@ import type { Random } from '../crash/random.js'
 import type { VirtualTime } from './virtual-time.js'
 
 export interface ModelMeans {
-  readonly time: VirtualTime
+  readonly time: Pick<VirtualTime, 'sleep'>
   readonly random: Random
   /** From 0 (never) to 1: how often a request fails. */
   readonly fails: number
