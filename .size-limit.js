@@ -2,7 +2,7 @@ import { entries } from './scripts/entries.js'
 
 /** What an import may load at once, minified and compressed; what is loaded when first used is not in it. */
 const BUDGETS = {
-  thinharness: '41 kB',
+  thinharness: '41.5 kB',
   'thinharness/providers': '50 kB',
   'thinharness/tools': '62 kB',
   'thinharness/testing': '42 kB',

@@ -89,7 +89,7 @@ export function windowedModel({ window, isKnown = true, charsPerToken = 3.2, rep
 }
 
 /** Every call has its result, in the step of its reply, and every result its call. */
-export function requirePairs(view: readonly TranscriptEntry[]): void {
+function requirePairs(view: readonly TranscriptEntry[]): void {
   let open = new Set<string>()
   for (const entry of view) {
     if (entry.role === 'tool') {
