@@ -62,7 +62,7 @@ export class ToldStream {
 
   /** The chunks that are to be handed on for the next one of the present stream. */
   next(chunk: StreamChunk): readonly StreamChunk[] {
-    const lost = chunk.type === 'start-step' && this.#isLost() ? this.#retell() : []
+    const lost = chunk.type === 'start-step' ? this.#settleLost() : []
     if (chunk.type === 'start') this.messageId ??= chunk.messageId ?? null
     if (chunk.type === 'start-step') {
       this.#again.push(new Step())
@@ -80,7 +80,7 @@ export class ToldStream {
 
   /** The chunks that are missing before the stream ends with `chunk`. */
   end(chunk: StreamChunk): readonly StreamChunk[] {
-    return [...(this.#isLost() ? this.#retell() : []), chunk]
+    return [...this.#settleLost(), chunk]
   }
 
   #fresh(chunk: StreamChunk): readonly StreamChunk[] {
@@ -114,31 +114,43 @@ export class ToldStream {
     return [chunk]
   }
 
-  /** Something that was told of the step is not in it any more. */
-  #isLost(): boolean {
+  /** Something that was told of the step may not be in it any more: it is taken back, or closed and marked as such. */
+  #settleLost(): readonly StreamChunk[] {
     const index = this.#again.length - 1
     const [told, again] = [this.#told[index], this.#again[index]]
-    if (index === 0 || told === undefined || again === undefined || index < this.#told.length - 1) return false
-    return hasOthers(told, again) && this.#hasReset
+    if (index === 0 || told === undefined || again === undefined || index < this.#told.length - 1) return []
+    if (!hasOthers(told, again)) return []
+    if (this.#hasReset) return this.#retell()
+    const lost = [...told.parts].filter((part) => !again.parts.has(part) && !part.startsWith('call '))
+    for (const part of lost) told.parts.delete(part)
+    return lost.length === 0 ? [] : [...endsOf(lost.filter((part) => told.open.delete(part))), superseded(lost)]
   }
 
   /** The present step is told again from its beginning. */
   #retell(): readonly StreamChunk[] {
     const told = this.#told.at(-1) ?? new Step()
-    const ended = [...told.open].map((part): StreamChunk => {
-      const [kind = '', id = ''] = part.split(' ')
-      return { type: `${kind}-end`, id }
-    })
-    const parts = [...told.parts].filter((part) => !part.startsWith('call ')).map((part) => part.split(' ')[1])
-    const superseded = { type: 'data-superseded', data: { parts } }
+    const ended = endsOf([...told.open])
+    const parts = [...told.parts].filter((part) => !part.startsWith('call '))
     this.#told[this.#told.length - 1] = new Step()
     const chunks = this.#chunks.filter(({ type }) => type !== 'start-step' && type !== 'reset-step')
     return [
       ...ended,
-      this.#hasReset ? { type: 'reset-step' } : superseded,
+      this.#hasReset ? { type: 'reset-step' } : superseded(parts),
       ...chunks.flatMap((chunk) => this.#tell(chunk)),
     ]
   }
+}
+
+/** The ends of texts. */
+function endsOf(parts: readonly string[]): readonly StreamChunk[] {
+  return parts.map((part) => {
+    const [kind = '', id = ''] = part.split(' ')
+    return { type: `${kind}-end`, id }
+  })
+}
+
+function superseded(parts: readonly string[]): StreamChunk & { readonly data: unknown } {
+  return { type: 'data-superseded', data: { parts: parts.map((part) => part.split(' ')[1]) } }
 }
 
 /** True if something was told of a step that has not come again. */

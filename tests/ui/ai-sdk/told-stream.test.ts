@@ -2,7 +2,7 @@ import { expect, test } from 'vitest'
 import { ToldStream } from '#ui/client/told-stream.js'
 import type { StreamChunk } from '#ui/client/told-stream.js'
 import { messageAfter } from './clients.js'
-import type { UiChunk } from 'thinharness/ui'
+import type { Dialect, UiChunk } from 'thinharness/ui'
 
 const START: readonly UiChunk[] = [{ type: 'start', messageId: 'run_1' }, { type: 'start-step' }]
 
@@ -16,7 +16,11 @@ function part(kind: 'text' | 'reasoning', id: string, delta: string): readonly U
 
 /** The chunks that a page gets of several connections in turn. */
 function handedOn(...connections: readonly (readonly UiChunk[])[]): readonly UiChunk[] {
-  const told = new ToldStream({ hasReset: true })
+  return handedOnTo(7, connections)
+}
+
+function handedOnTo(dialect: Dialect, connections: readonly (readonly UiChunk[])[]): readonly UiChunk[] {
+  const told = new ToldStream({ hasReset: dialect === 7 })
   return connections.flatMap((chunks, index) => {
     told.begin()
     const next = chunks.flatMap((chunk) => told.next(chunk))
@@ -50,4 +54,15 @@ test('UI-33 a step that was told as a whole is not told again, whatever was take
   const next: readonly UiChunk[] = [{ type: 'start-step' }, ...part('text', '4.t0', 'Right.')]
   const again = handedOn([...wrong, ...next], [...wrong, ...next]).slice(wrong.length + next.length)
   expect(again).toEqual([{ type: 'finish' }] satisfies readonly StreamChunk[])
+})
+
+test('UI-33 without a way to take a step back, a part that is lost is closed and named', async () => {
+  const begun: readonly UiChunk[] = [...START, { type: 'reasoning-start', id: '2.r0' }]
+  const chunks = handedOnTo(6, [begun, START])
+  expect(chunks.slice(3)).toEqual([
+    { type: 'reasoning-end', id: '2.r0' },
+    { type: 'data-superseded', data: { parts: ['2.r0'] } },
+    { type: 'finish' },
+  ])
+  expect((await messageAfter(6, chunks)).parts[1]).toMatchObject({ type: 'reasoning', state: 'done' })
 })
