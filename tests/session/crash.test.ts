@@ -1,7 +1,9 @@
 import { readdirSync, truncateSync } from 'node:fs'
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
-import { fileLog, memoryLog } from 'thinharness'
+import { fileLog, HarnessError, memoryLog } from 'thinharness'
+import type { ModelRef } from 'thinharness'
+import { submitPlan } from 'thinharness/session'
 import { ScriptedModel } from 'thinharness/testing'
 import { harnessOf } from '../harness/support.js'
 import { codeOf, gate, said, sessionsOf, temporaryFolder } from './support.js'
@@ -69,4 +71,47 @@ test('the message of a run that another process may still be beginning is not pu
     await second.send('2')
   ).done
   expect(said(second)).toEqual(['user: 1', 'assistant: One.', 'user: 2', 'assistant: Two.'])
+})
+
+test('a plan that was answered before a crash is carried out under its next mode', async () => {
+  const log = memoryLog()
+  const append = log.append.bind(log)
+  log.append = (ref, events, options) =>
+    events.some(({ kind }) => kind === 'mode_handed_over')
+      ? Promise.reject(new HarnessError('store_failure', 'The disk is full.'))
+      : append(ref, events, options)
+  const planning = new ScriptedModel().calls('submit_plan', { plan: '1. Build.' })
+  const building = new ScriptedModel().says('Built.')
+  const modes = {
+    plan: harnessOf({ model: planning, use: [submitPlan({ then: 'build' })] }),
+    build: harnessOf({ model: building }),
+  }
+  const before = await sessionsOf({ log, modes }).open('t1')
+  await (
+    await before.send('Go.')
+  ).done
+  await before.answer([{ callId: before.pending[0]?.callId ?? '', answer: { action: 'approved' } }])
+  await before.whenIdle()
+  log.append = append
+  const chat = await sessionsOf({ log, modes }).open('t1')
+  expect([chat.phase, chat.snapshot.thread.mode]).toEqual(['interrupted', 'plan'])
+  expect(await (await chat.send('Still there?')).done).toMatchObject({ status: 'completed', text: 'Built.' })
+  expect(chat.snapshot.runs).toMatchObject([{ mode: 'build', status: 'completed' }])
+  expect([planning.requests.length, building.requests.length]).toEqual([1, 1])
+})
+
+test('`resolveModel` gives the model for a reference; a message whose model it cannot give is back in the queue', async () => {
+  const own = new ScriptedModel().says('Own.')
+  const fast = new ScriptedModel().says('Fast.')
+  const resolveModel = (reference: ModelRef): ScriptedModel => {
+    if (reference !== 'any:fast') throw new Error('There is no such model.')
+    return fast
+  }
+  const chat = await sessionsOf({ harness: harnessOf({ model: own }), resolveModel }).open()
+  expect((await (await chat.send('1', { model: 'any:fast' })).done).text).toBe('Fast.')
+  expect((await (await chat.send('2')).done).text).toBe('Own.')
+  const sent = await chat.send('3', { model: 'any:other' })
+  expect((await sent.done).status).toBe('failed')
+  await chat.whenIdle()
+  expect(chat.queue.list()).toMatchObject([{ messageId: sent.messageId }])
 })
