@@ -34,7 +34,7 @@ const LEAST = 1 / 5
 /** After a policy found nothing to shorten, it looks again when the request has grown by this share of the window. */
 const AGAIN = 1 / 20
 /** Below, the estimate says too little about the provider's way of counting. */
-const ENOUGH = 2000
+const ENOUGH = 500
 
 /** Null: there is nothing to do. Costs the same at each turn, however long the run. */
 export function needOf(context: ViewContext, options: TriggerOptions): Need | null {
@@ -43,7 +43,7 @@ export function needOf(context: ViewContext, options: TriggerOptions): Need | nu
   const { window, refusals } = context
   const limit = limitOf(context, options)
   const span = window ?? limit
-  if (refusals > 0) return afterRefusal(meter, { tokens, limit, refusals })
+  if (refusals > 0) return afterRefusal(meter, { tokens: Math.max(tokens, refused(context, meter)), limit, refusals })
   meter.refused = null
   const target = tokens < limit ? limit / 4 : limit / 2
   if (tokens < limit && (tokens - target < span * LEAST || !hasBeenIdle(context, options))) return null
@@ -55,6 +55,13 @@ export function needOf(context: ViewContext, options: TriggerOptions): Need | nu
 /** The length at which a policy acts, in tokens; infinite if it is a share of an unknown window. */
 export function limitOf({ window }: ViewContext, { at = DEFAULT_AT }: TriggerOptions): number {
   return Math.min(at > 1 ? at : (window ?? Infinity) * at, (window ?? Infinity) * 0.95)
+}
+
+/** What was refused is longer than the window, whatever the estimate says. */
+function refused({ window, refusals }: ViewContext, meter: Meter): number {
+  if (window === null || meter.refused?.refusals === refusals) return 0
+  meter.ratio = Math.max(meter.ratio, window / Math.max(1, meter.estimate))
+  return window
 }
 
 function afterRefusal(
