@@ -1,15 +1,20 @@
 import { expectTypeOf, test } from 'vitest'
 import type { z } from 'zod'
 import type * as core from 'thinharness'
+import type * as context from 'thinharness/context'
 import type * as durable from 'thinharness/durable'
 import type * as dbos from 'thinharness/durable/dbos'
 import type * as mcp from 'thinharness/mcp'
+import type * as policy from 'thinharness/policy'
 import type * as providers from 'thinharness/providers'
+import type * as session from 'thinharness/session'
 import type * as postgres from 'thinharness/store/postgres'
 import type * as sqlite from 'thinharness/store/sqlite'
 import type * as testing from 'thinharness/testing'
 import type * as tools from 'thinharness/tools'
 import type * as tracing from 'thinharness/tracing'
+import type * as ui from 'thinharness/ui'
+import type * as client from 'thinharness/ui/client'
 
 /** The optional fields that do not accept `undefined`, as in `{ baseUrl: process.env.BASE_URL }`. */
 type Refusing<T> = T extends object
@@ -73,6 +78,41 @@ type OptionTypes = [
   durable.StretchWork,
   dbos.DbosRunsOptions,
   dbos.StartOptions,
+  core.CloseOptions,
+  core.MapOptions,
+  core.RunLimits,
+  core.StallRules,
+  tools.SandboxOptions,
+  tools.SkillsOptions,
+  session.SessionsOptions,
+  session.SessionLimits,
+  session.CreateOptions,
+  session.ListThreadsOptions,
+  session.SendOptions,
+  session.EventsOptions,
+  session.InboxOptions,
+  session.ExpireOptions,
+  session.ItemAnswer,
+  session.ModeHarness,
+  policy.PolicyOptions,
+  policy.Conditions,
+  policy.Rule,
+  context.ClearResultsOptions,
+  context.CountOptions,
+  context.ObserveOptions,
+  context.SummariseOptions,
+  ui.HandlerOptions,
+  ui.HubOptions,
+  ui.FollowRunOptions,
+  ui.ProjectionOptions,
+  ui.NativeOptions,
+  ui.UiStreamOptions,
+  ui.UiMessagesOptions,
+  ui.AgUiOptions,
+  ui.AgUiMessagesOptions,
+  ui.AgUiCapabilitiesOptions,
+  client.FollowOptions,
+  client.RunTransportOptions,
 ]
 
 test('an option may be undefined where it may be absent', () => {
