@@ -38,13 +38,16 @@ async function race(): Promise<void> {
   const args = Object.entries({ ...values, place }).flatMap(([option, value]) => [`--${option}`, value])
   const racers = RACERS.map(() => new RacerProcess(fork(fileURLToPath(import.meta.url), args)))
   const lanes = Number(values['at-once'])
-  const problems: string[] = []
+  let problems = 0
   let next = 0
   const lane = async (): Promise<void> => {
     while (next < rounds) {
       const threadId = `t_${values.seed}_${process.pid}_${next++}`
-      problems.push(...(await problemsOfRound(store, racers, threadId)).map((problem) => `${threadId}: ${problem}`))
-      if (next % 1_000 === 0) console.error(`${next} rounds, ${problems.length} problems`)
+      for (const problem of await problemsOfRound(store, racers, threadId)) {
+        problems += 1
+        console.error(`${threadId}: ${problem}`)
+      }
+      if (next % 1_000 === 0) console.error(`${next} rounds, ${problems} problems`)
     }
   }
   try {
@@ -55,9 +58,8 @@ async function race(): Promise<void> {
     await store.close?.()
     await rm(place, { recursive: true, force: true })
   }
-  for (const problem of problems) console.error(problem)
-  console.log(`${rounds} rounds of two processes (${values.store}): ${problems.length} problems.`)
-  process.exitCode = problems.length === 0 ? 0 : 1
+  console.log(`${rounds} rounds of two processes (${values.store}): ${problems} problems.`)
+  process.exitCode = problems === 0 ? 0 : 1
 }
 
 async function problemsOfRound(
