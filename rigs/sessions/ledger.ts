@@ -4,7 +4,8 @@ import { SessionError } from 'thinharness/session'
 import type { Random } from '../crash/random.js'
 import { People } from '../sim/actions.js'
 
-type Line = readonly ['sending' | 'stored' | 'refused' | 'returned' | 'again' | 'thread' | 'problem', string]
+/** What happened, to what; of a message that is sent, the thread. */
+type Line = readonly ['sending' | 'stored' | 'refused' | 'returned' | 'again' | 'thread' | 'problem', string, string?]
 
 /** The people of a thread whose processes are killed: what they know is in a file outside the store. */
 export class Ledger extends People {
@@ -21,7 +22,7 @@ export class Ledger extends People {
 
   override newId(threadId: string): string {
     const messageId = super.newId(threadId)
-    this.#write(['sending', messageId])
+    this.#write(['sending', messageId, threadId])
     return messageId
   }
 
@@ -58,8 +59,8 @@ export class Ledger extends People {
     appendFileSync(this.#path, `${JSON.stringify(line)}\n`)
   }
 
-  #read([kind, value]: Line): void {
-    const fate = this.messages.get(value) ?? { threadId: 't', isStored: false, unknown: 0 }
+  #read([kind, value, threadId = 't']: Line): void {
+    const fate = this.messages.get(value) ?? { threadId, isStored: false, unknown: 0 }
     switch (kind) {
       case 'sending':
         fate.unknown += 1

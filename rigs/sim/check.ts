@@ -1,3 +1,4 @@
+import { HarnessError } from 'thinharness'
 import type { DurableEvent, LogStore } from 'thinharness'
 import { reduceChat } from 'thinharness/session'
 import type { Chat, ChatEvent, ChatSnapshot, ThreadEvent } from 'thinharness/session'
@@ -61,7 +62,7 @@ export async function settled(
   const chat = await sessions.open(threadId)
   for (let round = 0; round < ROUNDS; round++) {
     if (round > 0 && chat.phase === 'idle' && chat.queue.list().length === 0) return chat
-    if (chat.phase === 'interrupted') await chat.cancel()
+    if (chat.phase === 'interrupted') await chat.cancel().catch(unlessOwned)
     const answers = chat.pending.map(({ kind, callId }) =>
       kind === 'approval' ? { callId, approved: false } : { callId, declined: true as const },
     )
@@ -77,6 +78,11 @@ export async function settled(
   }
   problems.push(`${threadId} stays ${chat.phase} with ${chat.queue.list().length} messages in its queue.`)
   return chat
+}
+
+/** The claim of a process that has died is valid for a while. */
+function unlessOwned(error: unknown): void {
+  if (!(error instanceof HarnessError) || error.code !== 'run_owned') throw error
 }
 
 /** Every stored event of a thread and its runs, log by log. */
@@ -154,7 +160,10 @@ function problemsOfReaders(life: Life, threadId: string, all: readonly ChatEvent
 function eventsAfter(all: readonly ChatEvent[], after: string | undefined): readonly ChatEvent[] {
   if (after === undefined) return all
   const [thread, runId, seq] = after.split('.')
-  const begun = all.findIndex((event) => event.kind === 'run_begun' && event.runId === runId)
+  // A run that could not begin is begun again later.
+  const begun = all.findLastIndex(
+    (event) => event.kind === 'run_begun' && event.runId === runId && event.seq <= Number(thread),
+  )
   return all.filter((event, index) => {
     if ('threadId' in event) return event.seq > Number(thread)
     return event.runId === runId ? event.seq > Number(seq) : index > begun
