@@ -62,7 +62,9 @@ export class ToldStream {
 
   /** The chunks that are to be handed on for the next one of the present stream. */
   next(chunk: StreamChunk): readonly StreamChunk[] {
-    const lost = chunk.type === 'start-step' ? this.#settleLost() : []
+    // Clients forget the texts of a step at its end.
+    const isEnd = chunk.type === 'start-step' || (chunk.type === 'finish-step' && !this.#hasReset)
+    const lost = isEnd ? this.#settleLost() : []
     if (chunk.type === 'start') this.messageId ??= chunk.messageId ?? null
     if (chunk.type === 'start-step') {
       this.#again.push(new Step())
