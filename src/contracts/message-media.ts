@@ -45,7 +45,7 @@ export function mediumOf(part: JsonLike, at: At): ContentPart {
       const { data, format } = isObject(part['input_audio'])
         ? part['input_audio']
         : { data: undefined, format: undefined }
-      return medium(data, `audio/${String(format)}`, { name, at: at.in('input_audio') })
+      return medium(data, `audio/${typeof format === 'string' ? format : '*'}`, { name, at: at.in('input_audio') })
     }
     default:
       throw at.in('type').error(`${shown(type)} has no form in a transcript`)

@@ -13,6 +13,7 @@ import type {
 import { followRun, performStretch } from '../index.js'
 import type { FollowOptions, StretchEnding, StretchWork } from '../index.js'
 import { isObject } from '../../util/json.js'
+import { shown } from '../../util/mismatch.js'
 import { isIdInUse } from './engine.js'
 import type { DbosEngine } from './engine.js'
 import { parseStartOptions, queueOptions } from './options.js'
@@ -263,7 +264,7 @@ function checkCallIds(answers: unknown, pending: readonly PendingItem[]): void {
   const callIds = answers.map((answer: unknown) => (isObject(answer) ? answer['callId'] : undefined))
   const unknown = callIds.findIndex((callId) => !waiting.some((each) => each === callId))
   if (unknown === -1) return
-  throw new HarnessError('invalid_answer', `Nothing waits for an answer to \`${String(callIds[unknown])}\`. ${known}`)
+  throw new HarnessError('invalid_answer', `Nothing waits for an answer to ${shown(callIds[unknown])}. ${known}`)
 }
 
 function runExists(runId: string): HarnessError {

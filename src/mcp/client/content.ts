@@ -67,7 +67,7 @@ function readBlock(block: unknown): ReadBlock {
     case 'resource_link':
       return readLink(block)
     default:
-      return { text: `[content of an unknown type: ${String(type).slice(0, 60)}]` }
+      return { text: `[content of an unknown type: ${stringOf(type).slice(0, 60)}]` }
   }
 }
 
@@ -78,24 +78,24 @@ function media(type: 'image' | 'audio', data: string, mediaType: string): ReadBl
 }
 
 function readResource({ uri, mimeType, text, blob }: Readonly<Record<string, unknown>>): ReadBlock {
-  const label = `[resource: ${String(uri)}]`
+  const label = `[resource: ${stringOf(uri)}]`
   if (typeof text === 'string') return { text: `${label}\n${text}` }
   if (typeof blob !== 'string') return { text: label }
   const mediaType = typeOf(mimeType)
-  if (blob.length > LARGEST_PART) return tooLarge(`resource: ${String(uri)}`, blob)
+  if (blob.length > LARGEST_PART) return tooLarge(`resource: ${stringOf(uri)}`, blob)
   if (mediaType.startsWith('image/')) return { text: label, part: { type: 'image', data: blob, mediaType } }
   if (mediaType.startsWith('audio/')) return { text: label, part: { type: 'audio', data: blob, mediaType } }
-  return { text: label, part: { type: 'file', data: blob, mediaType, name: lastStep(String(uri)) } }
+  return { text: label, part: { type: 'file', data: blob, mediaType, name: lastStep(stringOf(uri)) } }
 }
 
 function readLink({ uri, name, description, mimeType }: Readonly<Record<string, unknown>>): ReadBlock {
   const label = [name, description].filter((each) => typeof each === 'string' && each !== '').join(': ')
   const link: JsonObject = {
-    uri: String(uri),
+    uri: stringOf(uri),
     ...(typeof name === 'string' && { name }),
     ...(typeof mimeType === 'string' && { mime_type: mimeType }),
   }
-  return { text: `[resource: ${String(uri)}]${label === '' ? '' : ` ${label}`}`, link }
+  return { text: `[resource: ${stringOf(uri)}]${label === '' ? '' : ` ${label}`}`, link }
 }
 
 function tooLarge(what: string, data: string): ReadBlock {

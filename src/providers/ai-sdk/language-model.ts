@@ -40,7 +40,7 @@ export function checkLanguageModel(given: unknown): { readonly model: CallableMo
   if (version !== undefined) return { model: given as unknown as CallableModel, version }
   const known = [...VERSIONS.keys()].map((name) => `\`${name}\``).join(', ')
   throw invalidOptions(
-    `Expected a language model of specification ${known}, got \`${String(specificationVersion)}\` (\`${modelId}\` of \`${provider}\`).`,
+    `Expected a language model of specification ${known}, got ${shown(specificationVersion)} (\`${modelId}\` of \`${provider}\`).`,
   )
 }
 

@@ -2,6 +2,7 @@ import { HarnessError } from '../../contracts/errors.js'
 import type { PendingItem, ResumeState } from '../../contracts/result.js'
 import { toolCallsOf } from '../../contracts/entry.js'
 import { isObject, parseJson } from '../../util/json.js'
+import { shown } from '../../util/mismatch.js'
 import { parseAs } from '../../util/shape.js'
 import { decide, hasOtherRuns } from '../machine/decide.js'
 import { batchBreach, sizeOf } from '../machine/limits.js'
@@ -91,7 +92,7 @@ function copyOf(given: unknown, where: string): Record<string, unknown> {
 }
 
 function otherVersion(version: unknown): string {
-  return `it has version \`${String(version)}\`, and this package reads versions 1 and ${FORMAT_VERSION}; run again to get a new one.`
+  return `it has version ${shown(version)}, and this package reads versions 1 and ${FORMAT_VERSION}; run again to get a new one.`
 }
 
 /** The problem of a state that has the right shape but cannot come from a run. */

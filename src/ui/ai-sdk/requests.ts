@@ -1,6 +1,7 @@
 import type { Answer, ContentPart, JsonValue, PendingItem } from '../../index.js'
 import { isObject } from '../../util/json.js'
 import type { JsonObject } from '../../util/json.js'
+import { shown } from '../../util/mismatch.js'
 
 /** A message of a page, as far as a request is read: its parts are looked at one by one. */
 export interface GivenUiMessage {
@@ -51,7 +52,7 @@ function contentOf(
 ): ContentPart | null {
   if (type === 'text' && typeof text === 'string') return { type, text }
   if (type !== 'file' || typeof url !== 'string' || typeof mediaType !== 'string')
-    throw new UiMessageError(`Expected \`${path}\` of the message to be a text or a file, got \`${String(type)}\`.`)
+    throw new UiMessageError(`Expected \`${path}\` of the message to be a text or a file, got ${shown(type)}.`)
   const isImage = mediaType.startsWith('image/')
   const data = /^data:[^,]*;base64,(.*)$/s.exec(url)?.[1]
   if (data === undefined) {

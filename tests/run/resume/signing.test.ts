@@ -66,6 +66,7 @@ const anything = fc.oneof(
     {},
     [null],
     { a: 1 },
+    { toString: null },
     'approval',
   ),
   fc.jsonValue({ maxDepth: 2 }),
