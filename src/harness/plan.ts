@@ -37,6 +37,7 @@ interface Means {
   readonly parts: Parts
   readonly startChild: StartChild
   readonly endChild: RunPlan['endChild']
+  readonly endForgotten: RunPlan['endForgotten']
 }
 
 /** The plan of a run at the top. */
@@ -155,9 +156,9 @@ function childOffers(
 
 /** The same for every run of a harness. */
 function basePlan(
-  { config, parts, startChild, endChild }: Means,
+  { config, parts, startChild, endChild, endForgotten }: Means,
   { opening, model }: Pick<PlannedRun, 'opening' | 'model'>,
-): Pick<RunPlan, 'opening' | 'prices' | 'marksFor' | 'loadModel' | 'startChild' | 'endChild'> {
+): Pick<RunPlan, 'opening' | 'prices' | 'marksFor' | 'loadModel' | 'startChild' | 'endChild' | 'endForgotten'> {
   return {
     opening,
     prices: config.prices,
@@ -165,6 +166,7 @@ function basePlan(
     loadModel: () => parts.model(model),
     startChild,
     endChild,
+    endForgotten,
   }
 }
 

@@ -17,7 +17,7 @@ import type { GoOnOpening, Opening, RunPlan } from '../run/core/plan.js'
 import { RunContext } from '../run/core/context.js'
 import type { RunSurroundings } from '../run/core/context.js'
 import type { ForkEffects } from '../run/replay/fork.js'
-import { cancelChildren, cancelStored, endRun } from '../run/resume/cancel.js'
+import { cancelChildren, cancelStored, endForgotten, endRun } from '../run/resume/cancel.js'
 import type { CancelMeans } from '../run/resume/cancel.js'
 import { SeamSet } from '../run/extension/seam-set.js'
 import { inline } from '../run/resume/history.js'
@@ -145,20 +145,26 @@ export class Launcher<Output> {
   }
 
   #means(tools: readonly ToolSpec[]): Parameters<typeof planOf>[0] {
-    const { startChild, endChild } = this
-    return { config: this.#config, parts: this.#parts, tools, startChild, endChild }
+    const { startChild, endChild, endForgotten } = this
+    return { config: this.#config, parts: this.#parts, tools, startChild, endChild, endForgotten }
   }
 
   /**
    * Ends a child run that nobody will continue, and the runs below it, for the readers of its parent too. Nothing depends on it:
    * if the log does not answer, they stay open.
    */
-  readonly endChild: RunPlan['endChild'] = async (parent, runId) => {
-    const { log, childQueue: queue, childSeams: seams } = parent
+  readonly endChild: RunPlan['endChild'] = (parent, runId) => this.#endBelow(parent, (means) => endRun(means, runId))
+
+  /** The same for the child runs that a crash, or a pause, left behind. */
+  readonly endForgotten: RunPlan['endForgotten'] = (parent, forgotten) =>
+    this.#endBelow(parent, (means) => endForgotten(means, parent.state, forgotten))
+
+  async #endBelow(parent: RunContext, end: (means: CancelMeans) => Promise<void>): Promise<void> {
+    const { runId, log, childQueue: queue, childSeams: seams } = parent
     const over = new AbortController()
-    const ending = endRun(this.#cancelMeans(log, { queue, seams, signal: over.signal }), runId)
+    const ending = end(this.#cancelMeans(log, { queue, seams, signal: over.signal }))
     const late = (): Error =>
-      new HarnessError('store_failure', `The log has not answered: run \`${runId}\` stays open.`)
+      new HarnessError('store_failure', `The log has not answered: runs below run \`${runId}\` stay open.`)
     await inGrace(ending, parent.abort, { graceMs: END_GRACE_MS, late }).catch((error: unknown) => over.abort(error))
   }
 

@@ -2,11 +2,10 @@ import { readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { afterAll, afterEach, beforeEach, describe, expect, test } from 'vitest'
 import { engineDatabase, Worker } from './support.js'
+import { postgresLog } from 'thinharness/store/postgres'
 import { temporaryFolder } from '../support/folder.js'
 
 const database = await engineDatabase()
-
-afterAll(() => database?.drop(), 60_000)
 
 interface Effect {
   readonly pid: number
@@ -22,11 +21,17 @@ interface Outcome {
 }
 
 describe.skipIf(database === null)('runs of a process that was killed', () => {
+  const log = postgresLog({ connectionString: database?.url ?? 'postgres://127.0.0.1/none' })
   let folder: string
   let effectsFile: string
   let workers: Worker[] = []
   let count = 0
   let version = ''
+
+  afterAll(async () => {
+    await log.close()
+    await database!.drop()
+  }, 60_000)
 
   beforeEach(() => {
     folder = temporaryFolder()
@@ -57,9 +62,16 @@ describe.skipIf(database === null)('runs of a process that was killed', () => {
   const begun = (runId: string, tool: string): Effect[] =>
     effects().filter((effect) => effect.tool === tool && effect.call.startsWith(`${runId}/`))
 
+  /** The calls of a run whose outcome is stored. */
+  async function endedCalls(runId: string): Promise<number> {
+    let ended = 0
+    for await (const { kind } of log.read({ kind: 'run', id: runId })) if (kind === 'tool_call_completed') ended++
+    return ended
+  }
+
   /** Waits until a run is in the middle of its batch, and gives the process that has it. */
-  async function holder(runId: string, onceBefore: number): Promise<Worker> {
-    while (begun(runId, 'hold').length === 0 || begun(runId, 'once').length < onceBefore) {
+  async function holder(runId: string, endedBefore: number): Promise<Worker> {
+    while (begun(runId, 'hold').length === 0 || (await endedCalls(runId)) < endedBefore) {
       await new Promise((resolve) => setTimeout(resolve, 20))
     }
     return workers.find(({ pid }) => pid === begun(runId, 'hold')[0]?.pid)!
@@ -80,7 +92,7 @@ describe.skipIf(database === null)('runs of a process that was killed', () => {
     const quick = [newRunId(), newRunId(), newRunId()]
     await one.ask({ do: 'start', prompt: 'batch', runId })
     for (const each of quick) await other.ask({ do: 'start', prompt: 'quick', runId: each })
-    const victim = await holder(runId, 2)
+    const victim = await holder(runId, 3)
     await victim.kill()
     release()
     const survivor = victim === one ? other : one
@@ -105,7 +117,7 @@ describe.skipIf(database === null)('runs of a process that was killed', () => {
     await first.ask({ do: 'start', prompt: 'approve', runId })
     const { pending } = (await first.ask({ do: 'result', runId })) as Outcome
     await first.ask({ do: 'answer', runId, answers: [{ callId: pending[0]!.callId, approved: true }] })
-    await (await holder(runId, 2)).kill()
+    await (await holder(runId, 3)).kill()
     release()
     const next = await worker()
     expect(await next.ask({ do: 'result', runId })).toMatchObject({ text: 'Approved.', stopReason: 'end_turn' })
@@ -117,7 +129,7 @@ describe.skipIf(database === null)('runs of a process that was killed', () => {
     const first = await worker()
     const runId = newRunId()
     await first.ask({ do: 'start', prompt: 'batch', runId })
-    await (await holder(runId, 2)).kill()
+    await (await holder(runId, 3)).kill()
     release()
     version = `${version}-next`
     const next = await worker()

@@ -26,5 +26,18 @@ export type Within = <T>(signal: AbortSignal, work: () => Promise<T>) => Promise
 /** Ends a run under a call of `parent`, and the runs below it, in their logs, unless they have ended. */
 export type EndChild = (parent: RunContext, runId: string) => Promise<void>
 
+/** Child runs that a crash, or a pause, left behind. */
+export interface Forgotten {
+  /** Those that the state named when the run went on. */
+  readonly named: readonly string[]
+  /** The log is asked for more: after a crash, no state names them. */
+  readonly isAfterCrash: boolean
+  /** Calls that have not ended keep theirs. */
+  readonly isPaused: boolean
+}
+
+/** Ends the child runs whose call has ended without starting them again, and the runs below them. */
+export type EndForgotten = (parent: RunContext, forgotten: Forgotten) => Promise<void>
+
 /** Starts a run under a call of `parent`. */
 export type StartChild = (parent: RunContext, callId: string, start: ChildStart) => StartedChild

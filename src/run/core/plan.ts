@@ -3,7 +3,7 @@ import type { Prices } from '../../money/prices.js'
 import type { OutputFormat } from '../../output/format.js'
 import type { JsonObject, JsonValue } from '../../util/json.js'
 import type { Answer } from '../machine/answers.js'
-import type { ChildStart, EndChild } from './child-run.js'
+import type { ChildStart, EndChild, EndForgotten } from './child-run.js'
 import type { ConfigPolicy } from '../machine/config-digest.js'
 import type { RunContext } from './context.js'
 import type { Frozen, Offer } from './frozen.js'
@@ -48,6 +48,7 @@ export interface RunPlan {
     child: { readonly callId: string; readonly start: ChildStart },
   ) => StartedChild
   readonly endChild: EndChild
+  readonly endForgotten: EndForgotten
 }
 
 /** How a run begins: with a prompt, or where an earlier process left it. */

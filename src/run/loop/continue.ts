@@ -42,11 +42,23 @@ export async function continueRun(run: Conducted, opening: GoOnOpening, found: L
   await context.emit('run_started', { begun: opening.begun, prompt: null, ...started, history: [], ...before })
   if (opening.begun !== 'forked' && context.recording === null)
     rememberContinued(context.log, { runId: state.runId, seq })
+  forgetNothing(run, opening, state)
   context.signal.throwIfAborted()
   await askStart(run, null, prepared.rules)
   await takeAnswers(context, answers)
   const addition = state.phase.at === 'opening' ? await addedByHooks(context, promptOf(state)) : ''
   return drive(run, frozen, addition)
+}
+
+/** Child runs of earlier stretches end with their calls, also if these do not start them again. */
+function forgetNothing({ context, plan, end }: Conducted, { begun }: GoOnOpening, { phase }: RunState): void {
+  if (begun === 'forked' || context.recording !== null) return
+  const calls = phase.at === 'batch' ? phase.calls : []
+  const named = calls.flatMap(({ children }) => children.map(({ runId }) => runId))
+  const asked = calls.flatMap(({ waiting }) => waiting)
+  const isAfterCrash = begun !== 'resumed' || asked.some(({ kind }) => kind === 'unknown_outcome')
+  if (isAfterCrash || named.length > 0)
+    end.onContinued((isPaused) => plan.endForgotten(context, { named, isAfterCrash, isPaused }))
 }
 
 /** The prompt of a run whose first request has not begun. */

@@ -12,6 +12,7 @@ import type { Ending } from './driver.js'
 export class RunEnd {
   readonly #context: RunContext
   #stop: () => Promise<void> = () => Promise.resolve()
+  #endForgotten: ((isPaused: boolean) => Promise<void>) | undefined
   #isAsked = false
   #ending: Promise<unknown> | undefined
 
@@ -26,6 +27,11 @@ export class RunEnd {
     this.#stop = stop
   }
 
+  /** `endForgotten` ends child runs that an earlier stretch of the run left behind, before this one pauses or ends. */
+  onContinued(endForgotten: (isPaused: boolean) => Promise<void>): void {
+    this.#endForgotten = endForgotten
+  }
+
   complete<Output>(ending: Ending): Promise<HarnessResult<Output>> {
     const completing = this.#complete<Output>(ending)
     this.#ending = completing
@@ -37,6 +43,7 @@ export class RunEnd {
     const found = (): HarnessResult<Output> =>
       resultOf(context.state, ending as Ending & { output: Output }, context.documentMeans(context.responses))
     context.replayGiven()
+    await this.#endForgotten?.(ending.pending.length > 0)
     await context.fromLog(context.children.load(context.state))
     const seen = found()
     await this.#askEnd({ result: seen, error: null, stopReason: seen.stopReason })
@@ -64,6 +71,7 @@ export class RunEnd {
     if (context.hadEnded) return error
     if (context.abort.isLeft) return this.#leave(error)
     await this.#stop().catch(ignore)
+    await this.#endForgotten?.(false)
     // The run has failed already: a hook that fails now is reported, and changes nothing.
     if (limit !== null && context.hasBegun) await askLimit(context, limit).catch(ignore)
     await this.#askEnd({ result: null, error, stopReason }).catch(ignore)

@@ -1,4 +1,5 @@
 import { HarnessError } from '../../contracts/errors.js'
+import type { Forgotten } from '../core/child-run.js'
 import type { RunContext } from '../core/context.js'
 import { loadRun, rememberContinued } from '../core/load.js'
 import type { LogStore, RunLog } from '../log/log.js'
@@ -35,6 +36,26 @@ export async function endRun(means: CancelMeans, runId: string): Promise<void> {
   else if (state.phase.error !== undefined) await endChildren(means, state)
 }
 
+/**
+ * Ends the child runs of a run that went on, as far as their calls have ended without starting them again: the call was
+ * cancelled before its handler was entered, or its handler has gone another way.
+ */
+export async function endForgotten(
+  means: CancelMeans,
+  state: RunState,
+  { named, isAfterCrash, isPaused }: Forgotten,
+): Promise<void> {
+  const { phase } = state
+  const open = isPaused && phase.at === 'batch' ? phase.calls.filter(({ settled }) => settled === null) : []
+  const kept = new Set(isPaused ? otherRunIds(state) : [])
+  const found = new Set(named)
+  if (isAfterCrash) for await (const runId of listedBelow(means.log, state.runId)) found.add(runId)
+  for (const runId of found) {
+    const callId = kept.has(runId) ? undefined : (await loadRun(means.log, runId))?.state.parent?.callId
+    if (callId !== undefined && !open.some((call) => call.callId === callId)) await endRun(means, runId)
+  }
+}
+
 async function end(means: CancelMeans, runId: string, parent: RunParent | null): Promise<boolean> {
   const context = means.contextOf({ runId, parent })
   try {
@@ -67,11 +88,16 @@ async function childrenOf(log: RunLog, state: RunState): Promise<ReadonlySet<str
   const calls = position?.at === 'batch' ? position.calls : []
   const named = calls.flatMap(({ children }) => children.map((child) => child.runId))
   const found = new Set([...named, ...otherRunIds(state)])
-  const { list } = log as Partial<LogStore>
-  if (list === undefined) return found
-  const below = list.call(log, { parentRunId: runId, status: NOT_COMPLETED })
-  for await (const summary of below) if ('runId' in summary) found.add(summary.runId)
+  for await (const below of listedBelow(log, runId)) found.add(below)
   return found
+}
+
+/** The child runs that have not completed, as far as the log can list them. */
+async function* listedBelow(log: RunLog, parentRunId: string): AsyncIterable<string> {
+  const { list } = log as Partial<LogStore>
+  if (list === undefined) return
+  for await (const summary of list.call(log, { parentRunId, status: NOT_COMPLETED }))
+    if ('runId' in summary) yield summary.runId
 }
 
 const NOT_COMPLETED = ['paused', 'interrupted', 'running', 'failed', 'cancelled'] as const

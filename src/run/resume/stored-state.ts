@@ -92,7 +92,8 @@ function copyOf(given: unknown, where: string): Record<string, unknown> {
 }
 
 function otherVersion(version: unknown): string {
-  return `it has version ${shown(version)}, and this package reads versions 1 and ${FORMAT_VERSION}; run again to get a new one.`
+  const found = version === undefined ? 'no `version`' : `version ${shown(version)}`
+  return `it has ${found}, and this package reads versions 1 and ${FORMAT_VERSION}; run again to get a new one.`
 }
 
 /** The problem of a state that has the right shape but cannot come from a run. */

@@ -237,7 +237,7 @@ describe('invalid arguments of `fromAiSdk`', () => {
       { ...methods(), specificationVersion: 'v1', provider: 'openai.chat', modelId: 'gpt-4o' },
       'Expected a language model of specification `v2`, `v3`, `v4`, got `v1` (`gpt-4o` of `openai.chat`).',
     ],
-    ['no version', { ...methods(), provider: 'a', modelId: 'm' }, 'got `undefined` (`m` of `a`).'],
+    ['no version', { ...methods(), provider: 'a', modelId: 'm' }, 'got nothing (`m` of `a`).'],
   ])('%s', async (_name, given, message) => {
     const error = await errorOf(() => fromAiSdk(given as AiSdkLanguageModel))
     expect(error).toMatchObject({ code: 'invalid_options', message: expect.stringContaining(message) as string })

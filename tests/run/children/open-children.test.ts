@@ -1,9 +1,9 @@
-import { expect, test } from 'vitest'
+import { describe, expect, test } from 'vitest'
 import { memoryLog } from 'thinharness'
-import type { LogStore, RunStatus, ToolSpec } from 'thinharness'
+import type { Hook, LogStore, RunStatus, ToolSpec } from 'thinharness'
 import { call, hand, played, worker } from './background-support.js'
 import { ask, delegateTool, playing } from './children-support.js'
-import { eventsIn } from '../resume/pause-support.js'
+import { eventsIn, logWith, stored, watchedLog } from '../resume/pause-support.js'
 import { harnessOf, ofKind, tool } from '../../harness/support.js'
 
 /** The statuses of all runs, by their prompts. */
@@ -55,4 +55,72 @@ test('a run that waits for a person below a child run ends with it', async () =>
   const running = harnessOf({ model, tools, log }).run('go', { signal: stop.signal })
   await expect(running).rejects.toMatchObject({ code: 'cancelled' })
   expect(await statuses(log)).toEqual({ go: 'cancelled', b: 'cancelled', c: 'cancelled' })
+})
+
+describe('a child run that a crash has left', () => {
+  const plays = { go: [['delegate'], 'Done.'], a: [['look'], 'A.'] }
+  const look = tool('look', () => 'seen', { annotations: { readOnly: true } })
+
+  /** What a crash leaves in the middle of the child run. */
+  async function crashed(): Promise<LogStore> {
+    const log = watchedLog()
+    await harnessOf({ model: playing(plays), tools: [delegateTool('delegate', { a: [look] })], log }).run('go', {
+      runId: 'run_p',
+    })
+    return logWith(
+      log.kept.slice(
+        0,
+        log.kept.findIndex(({ kind }) => kind === 'tool_call_completed'),
+      ),
+    )
+  }
+
+  test.each<[string, ToolSpec]>([
+    ['whose outcome is reported as unknown', delegateTool('delegate', { a: [] }, { onUnknownOutcome: 'report' })],
+    [
+      'whose outcome is found',
+      delegateTool('delegate', { a: [] }, { reconcile: () => Promise.resolve({ outcome: 'happened', result: 'A.' }) }),
+    ],
+    ['whose handler goes another way', tool('delegate', () => 'Nothing to do.', { onUnknownOutcome: 'retry' })],
+  ])('ends with its call, %s', async (_, delegate) => {
+    const log = await crashed()
+    const result = await harnessOf({ model: playing(plays), tools: [delegate], log }).recover('run_p')
+    expect(result.text).toBe('Done.')
+    expect(await statuses(log)).toEqual({ go: 'completed', a: 'cancelled' })
+  })
+
+  test('ends with its run, if that is cancelled before the call is entered again', async () => {
+    const log = await crashed()
+    const stop = new AbortController()
+    const tools = [delegateTool('delegate', { a: [look] })]
+    const hooks: Hook[] = [{ event: 'run_start', handler: () => stop.abort() }]
+    const recovered = harnessOf({ model: playing(plays), tools, log, hooks }).recover('run_p', { signal: stop.signal })
+    await expect(recovered).rejects.toMatchObject({ code: 'cancelled' })
+    expect(await statuses(log)).toEqual({ go: 'cancelled', a: 'cancelled' })
+  })
+
+  test('is kept while its call waits for a person, and ends with it', async () => {
+    const log = await crashed()
+    const tools = [delegateTool('delegate', { a: [look] }, { onUnknownOutcome: 'pause' })]
+    const asked = await harnessOf({ model: playing(plays), tools, log }).recover('run_p')
+    expect(asked.pending).toMatchObject([{ kind: 'unknown_outcome' }])
+    expect(await statuses(log)).toEqual({ go: 'paused', a: 'interrupted' })
+    const verdict = { callId: 'call_1', answer: { outcome: 'did_not_happen' } }
+    const done = await harnessOf({ model: playing(plays), tools, log }).resume(stored(asked), [verdict])
+    expect(done.text).toBe('Done.')
+    expect(await statuses(log)).toEqual({ go: 'completed', a: 'cancelled' })
+  })
+})
+
+test('a child run that waits for a person ends with its run, if that is cancelled while it is resumed', async () => {
+  const log = memoryLog()
+  const tools = [delegateTool('delegate', { a: [ask], b: [ask] })]
+  const model = playing({ go: [['delegate'], 'Done.'], a: [['ask'], 'A.'], b: [['ask'], 'B.'] })
+  const paused = await harnessOf({ model, tools, log }).run('go')
+  const stop = new AbortController()
+  const hooks: Hook[] = [{ event: 'run_start', handler: () => stop.abort() }]
+  const answers = [{ callId: 'call_1/a/call_1', answer: 'one' }]
+  const resumed = harnessOf({ model, tools, log, hooks }).resume(stored(paused), answers, { signal: stop.signal })
+  await expect(resumed).rejects.toMatchObject({ code: 'cancelled' })
+  expect(await statuses(log)).toEqual({ go: 'cancelled', a: 'cancelled', b: 'cancelled' })
 })

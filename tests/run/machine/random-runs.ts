@@ -313,6 +313,7 @@ function planOf(
       throw new Error('No run is started here.')
     },
     endChild: () => Promise.resolve(),
+    endForgotten: () => Promise.resolve(),
   }
 }
 
