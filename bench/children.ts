@@ -20,10 +20,11 @@ export async function startProvider(): Promise<{ readonly baseUrl: string; reado
   return { baseUrl: String(baseUrl), stop: () => child.kill() }
 }
 
-/** Runs one contender in a process of its own. */
-export function perform(job: Job): Promise<Report> {
+/** Runs one contender in a process of its own, and keeps its CPU profile in the folder `profiles`. */
+export function perform(job: Job, profiles?: string): Promise<Report> {
   return new Promise((resolve, reject) => {
-    const child = spawn(process.execPath, ['--expose-gc', CONTENDER, JSON.stringify(job)], {
+    const flags = profiles === undefined ? [] : ['--cpu-prof', `--cpu-prof-dir=${profiles}`]
+    const child = spawn(process.execPath, ['--expose-gc', ...flags, CONTENDER, JSON.stringify(job)], {
       stdio: ['ignore', 'pipe', 'inherit'],
     })
     const timer = setTimeout(() => child.kill('SIGKILL'), LONGEST_MS)

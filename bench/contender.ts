@@ -25,6 +25,9 @@ const CONTENDERS = {
   'SQLite, synchronous full': async () => (await import('./contenders/in-process.js')).openSqliteLog('full'),
   PostgreSQL: async () =>
     (await import('./contenders/in-process.js')).openPostgresLog(process.env['BENCH_POSTGRES_URL'] ?? ''),
+  'fetch, Responses': async () => (await import('./contenders/responses.js')).openFetch,
+  'careful, Responses': async () => (await import('./contenders/responses.js')).openCareful,
+  'thinharness, Responses': async () => (await import('./contenders/thinharness.js')).openResponses(),
   nothing: undefined,
   "import 'thinharness'": () => load('thinharness'),
   "import 'thinharness/providers'": () => load('thinharness/providers'),
@@ -41,6 +44,8 @@ async function perform({ contender, baseUrl, work }: Job): Promise<Report> {
   const tool = makeTool(work)
   const opened = open({ baseUrl, tool })
   await runAll(opened, { ...work, runs: work.warmUp ?? 0 }, 'w')
+  const { warmUpCpuMs = 0 } = work
+  for (let more = 0; cpuMs() < warmUpCpuMs; more++) await runAll(opened, { ...work, runs: 1 }, `m${more}x`)
   const heldBefore = work.warmUp === undefined ? 0 : heapBytes()
   const before = now()
   tool.marks.length = 0

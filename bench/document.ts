@@ -65,7 +65,10 @@ provider and every contender are separate processes, and the contenders take tur
 - **client**: a hand-written loop with the official \`openai\` client.
 - **thinharness**: this package with its default transport and one tool with a JSON Schema.
 
-All use chat completions, offer the same tool, and check its arguments and the answer. CPU is user and system time of all
+The scenarios named "Responses" use the Responses API, a tool with a zod schema, and default options. "Warm" processes have spent
+600 ms of CPU time before they are measured, as a server has; in the first seconds of a process the ratios are others.
+
+All others use chat completions, offer the same tool, and check its arguments and the answer. CPU is user and system time of all
 threads of the contender. A turn is one request. The provider sends each stream event as a chunk of about 250 bytes, many of
 them at once.
 

@@ -9,11 +9,17 @@ import type { ServerResponse } from 'node:http'
 import type { Reply } from 'thinharness/testing'
 
 /** The fields that are read of a request. */
-interface ChatBody {
-  readonly messages: readonly { readonly role: string; readonly content: string }[]
+interface Body {
+  /** Of chat completions. */
+  readonly messages?: readonly { readonly role: string; readonly content: string }[]
+  /** Of the Responses API. */
+  readonly input?: readonly { readonly type?: string; readonly output?: string }[]
   readonly tools?: readonly unknown[]
   readonly stream?: boolean
 }
+
+type Api = 'chat' | 'responses'
+const PATHS = { chat: '/chat/completions', responses: '/responses' } as const
 
 const ID = 'call_00000000'
 const EVENTS_A_TICK = 250
@@ -24,7 +30,8 @@ const server = createServer((incoming, response) => {
   const pieces: Buffer[] = []
   incoming.on('data', (piece: Buffer) => pieces.push(piece))
   incoming.on('end', () => {
-    answer(pieces, response).catch((error: unknown) => response.writeHead(400).end(String(error)))
+    const api = incoming.url?.endsWith(PATHS.responses) === true ? 'responses' : 'chat'
+    answer(pieces, api, response).catch((error: unknown) => response.writeHead(400).end(String(error)))
   })
 })
 server.keepAliveTimeout = 0
@@ -35,7 +42,7 @@ server.listen(0, '127.0.0.1', 2048, () => {
 // The process that started this one has ended.
 process.stdin.resume().on('end', () => process.exit())
 
-async function answer(pieces: readonly Buffer[], response: ServerResponse): Promise<void> {
+async function answer(pieces: readonly Buffer[], api: Api, response: ServerResponse): Promise<void> {
   const start = Buffer.concat(pieces.slice(0, 3)).subarray(0, 4096).toString()
   const asked = readPrompt(start)
   const turn = (turnsByRun.get(asked.run) ?? 0) + 1
@@ -44,7 +51,7 @@ async function answer(pieces: readonly Buffer[], response: ServerResponse): Prom
   if (isLast) turnsByRun.delete(asked.run)
   const body = isLast ? checkedBody(Buffer.concat(pieces), asked) : undefined
   const isStreamed = body === undefined ? isStreamedBody(pieces) : body.stream === true
-  const text = await replyFor(asked, isLast, isStreamed)
+  const text = await replyFor(asked, api, { isLast, isStreamed })
   if (asked.latencyMs > 0) await new Promise((resolve) => setTimeout(resolve, asked.latencyMs))
   const reply = isLast ? text : text.replaceAll(ID, `call_${String(turn).padStart(8, '0')}`)
   if (isStreamed) return stream(reply, response)
@@ -71,35 +78,47 @@ function isStreamedBody(pieces: readonly Buffer[]): boolean {
 }
 
 /** The whole conversation is checked once a run: all of it was sent, with the results of the tool. */
-function checkedBody(bytes: Buffer, { turns, calls, resultChars }: PromptFields): ChatBody {
-  const body = JSON.parse(bytes.toString()) as ChatBody
-  const { messages } = body
-  const results = messages.filter(({ role, content }) => role === 'tool' && content.includes('x'.repeat(resultChars)))
-  const replies = messages.filter(({ role }) => role === 'assistant')
-  if (results.length !== (turns - 1) * calls || replies.length !== turns - 1 || body.tools?.length !== 1) {
-    throw new Error(`Expected ${turns - 1} replies, ${calls} results each, got ${replies.length}, ${results.length}.`)
+function checkedBody(bytes: Buffer, { turns, calls, resultChars }: PromptFields): Body {
+  const body = JSON.parse(bytes.toString()) as Body
+  const { messages = [], input = [] } = body
+  const outputs = [
+    ...messages.flatMap(({ role, content }) => (role === 'tool' ? [content] : [])),
+    ...input.flatMap(({ type, output = '' }) => (type === 'function_call_output' ? [output] : [])),
+  ]
+  const results = outputs.filter((output) => output.includes('x'.repeat(resultChars))).length
+  const replies = messages.filter(({ role }) => role === 'assistant').length
+  const asked = input.filter(({ type }) => type === 'function_call').length
+  const expected = (turns - 1) * calls
+  if (results !== expected || replies + asked / calls !== turns - 1 || body.tools?.length !== 1) {
+    throw new Error(`Expected ${turns - 1} replies, ${expected} results, got ${replies} + ${asked}, ${results}.`)
   }
   return body
 }
 
-function replyFor({ calls, argumentChars, deltas }: PromptFields, isLast: boolean, isStreamed: boolean) {
-  const key = isLast ? `answer ${deltas} ${isStreamed}` : `calls ${calls} ${argumentChars} ${isStreamed}`
+interface ReplyForm {
+  readonly isLast: boolean
+  readonly isStreamed: boolean
+}
+
+function replyFor({ calls, argumentChars, deltas }: PromptFields, api: Api, { isLast, isStreamed }: ReplyForm) {
+  const key = `${api} ${isLast ? `answer ${deltas}` : `calls ${calls} ${argumentChars}`} ${isStreamed}`
   let made = replies.get(key)
   if (made === undefined) {
     const each = { name: 'lookup', arguments: { id: 'y'.repeat(argumentChars) } }
     const list = Array.from({ length: calls }, (_, index) => ({ ...each, callId: `${ID}_${index}` }))
-    made = rendered(isLast ? { text: answerOf(deltas) } : { calls: list }, isStreamed)
+    made = rendered(isLast ? { text: answerOf(deltas) } : { calls: list }, api, isStreamed)
     replies.set(key, made)
   }
   return made
 }
 
 /** A reply as the scripted provider sends it. */
-async function rendered(reply: Reply, stream: boolean): Promise<string> {
+async function rendered(reply: Reply, api: Api, stream: boolean): Promise<string> {
   const provider = await scriptedProvider({ record: false, chunks: 'whole' })
   provider.always(reply)
-  const body = JSON.stringify({ model: 'bench', messages: [{ role: 'user', content: '' }], stream })
-  const text = await post(`${provider.url.chat}/chat/completions`, body)
+  const prompt = [{ role: 'user', content: '' }]
+  const body = { model: 'bench', stream, ...(api === 'chat' ? { messages: prompt } : { input: prompt }) }
+  const text = await post(`${provider.url[api]}${PATHS[api]}`, JSON.stringify(body))
   await provider.close()
   return text
 }

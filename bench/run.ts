@@ -14,26 +14,27 @@ import type { Report } from './work.js'
 const LONG_ROUNDS = 3
 
 /** Interleaved: in each round every contender runs once, so that a busy minute of the machine affects all of them. */
-async function measure(scenario: Scenario, rounds: number, baseUrl: string): Promise<RoundReports[]> {
-  const { contenders, work } = scenario
+async function measure(scenario: Scenario, { rounds, profiles }: Options, baseUrl: string): Promise<RoundReports[]> {
+  const { contenders, work, isLong = false } = scenario
   const reports: RoundReports[] = []
-  for (let round = 0; round < rounds; round++) {
+  for (let round = 0; round < (isLong ? Math.min(rounds, LONG_ROUNDS) : rounds); round++) {
     const ofRound: Record<string, Report> = {}
-    for (const contender of contenders) ofRound[contender] = await perform({ contender, baseUrl, work })
+    for (const contender of contenders) ofRound[contender] = await perform({ contender, baseUrl, work }, profiles)
     reports.push(ofRound)
   }
   return reports
 }
 
-async function bench({ chosen, rounds, write }: Options): Promise<void> {
+async function bench(options: Options): Promise<void> {
+  const { chosen, rounds, write } = options
   const machine = `Node ${process.versions.node}, ${cpus().length} × ${cpus()[0]?.model ?? 'CPU'}`
   console.log(`${machine}; medians of ${rounds} rounds; in brackets the ratio to the first line, within a round.`)
   const provider = await startProvider()
   const sections: Section[] = []
   try {
     for (const scenario of chosen) {
-      const { isLong = false, name, title } = scenario
-      const reports = await measure(scenario, isLong ? Math.min(rounds, LONG_ROUNDS) : rounds, provider.baseUrl)
+      const { name, title } = scenario
+      const reports = await measure(scenario, options, provider.baseUrl)
       const { table, missed } = tableOf({ scenario, rounds: reports })
       sections.push({ title, table, missed })
       console.log(`\n${title} (${name})\n\n${table}`)

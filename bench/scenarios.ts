@@ -15,6 +15,7 @@ import {
   goal,
 } from './measures.js'
 import { LOOP_SCENARIOS } from './loop-scenarios.js'
+import { RESPONSES_SCENARIOS } from './responses-scenarios.js'
 import type { Measure } from './measures.js'
 import type { Report, Work } from './work.js'
 
@@ -156,5 +157,6 @@ export const SCENARIOS: readonly Scenario[] = [
       PEAK,
     ],
   },
+  ...RESPONSES_SCENARIOS,
   ...LOOP_SCENARIOS,
 ]

@@ -8,6 +8,8 @@ export interface Work {
   readonly turns: number
   /** Runs before the measured ones. Default 0. */
   readonly warmUp?: number
+  /** More runs before the measured ones, until the process has spent this much CPU time, in ms. Default 0. */
+  readonly warmUpCpuMs?: number
   /** All runs at once, instead of one after the other. */
   readonly together?: boolean
   /** Tool calls of a reply. Default 1. */

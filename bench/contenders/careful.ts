@@ -40,7 +40,14 @@ export function open({ baseUrl, tool }: Setting): Contender {
         response.on('error', reject)
         if (response.statusCode !== 200) readText(response, (text) => reject(new Error(text)))
         else if (onDelta === undefined) readText(response, (text) => resolve(wholeReply(text)))
-        else readEvents(response, onDelta, resolve)
+        else {
+          const reply: Reply = { content: '', tool_calls: [], finish_reason: null }
+          readLines(
+            response,
+            (line) => addLine(reply, line, onDelta),
+            () => resolve(reply),
+          )
+        }
       })
       outgoing.on('error', reject)
       outgoing.write(body.bytes())
@@ -52,7 +59,7 @@ export function open({ baseUrl, tool }: Setting): Contender {
 }
 
 /** Serializes only what a turn adds. */
-class GrowingBody {
+export class GrowingBody {
   #bytes = Buffer.allocUnsafe(4096)
   #isEmpty = true
   length: number
@@ -78,7 +85,7 @@ class GrowingBody {
   }
 }
 
-function readText(response: IncomingMessage, done: (text: string) => void): void {
+export function readText(response: IncomingMessage, done: (text: string) => void): void {
   const pieces: Buffer[] = []
   response.on('data', (piece: Buffer) => pieces.push(piece))
   response.on('end', () => done((pieces.length === 1 && pieces[0] ? pieces[0] : Buffer.concat(pieces)).toString()))
@@ -88,8 +95,8 @@ function wholeReply(text: string): Reply {
   return replyIn(JSON.parse(text) as WholeReply)
 }
 
-function readEvents(response: IncomingMessage, onDelta: OnDelta, done: (reply: Reply) => void): void {
-  const reply: Reply = { content: '', tool_calls: [], finish_reason: null }
+/** Calls `onLine` for each line that is not empty, and `done` at the end. */
+export function readLines(response: IncomingMessage, onLine: (line: string) => void, done: () => void): void {
   let waiting: Buffer[] = []
   const read = (isEnd = false) => {
     const bytes = waiting.length === 1 && waiting[0] ? waiting[0] : Buffer.concat(waiting)
@@ -97,7 +104,7 @@ function readEvents(response: IncomingMessage, onDelta: OnDelta, done: (reply: R
     const text = bytes.toString('utf8', 0, end)
     waiting = end === bytes.length ? [] : [bytes.subarray(end)]
     for (let from = 0, to = text.indexOf('\n'); to >= 0; from = to + 1, to = text.indexOf('\n', from)) {
-      if (to > from) addLine(reply, text.slice(from, to), onDelta)
+      if (to > from) onLine(text.slice(from, to))
     }
   }
   // All chunks of one read of the socket come before the next microtask.
@@ -113,6 +120,6 @@ function readEvents(response: IncomingMessage, onDelta: OnDelta, done: (reply: R
   })
   response.on('end', () => {
     read(true)
-    done(reply)
+    done()
   })
 }

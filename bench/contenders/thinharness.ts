@@ -1,11 +1,26 @@
 // The package, over its default transport.
 import { defineTool, Harness } from 'thinharness'
 import { INSTRUCTIONS, MODEL } from '../work.js'
-import type { Contender, OnDelta, Setting } from '../work.js'
+import type { Contender, OnDelta, Open, Setting } from '../work.js'
 import type { RunEvent } from 'thinharness'
 
 export function open(setting: Setting): Contender {
-  const harness = openHarness(setting)
+  return contenderOf(openHarness(setting))
+}
+
+/** The Responses API, a tool with a zod schema, and default options. */
+export async function openResponses(): Promise<Open> {
+  const { LookupArguments } = await import('./lookup-arguments.js')
+  return ({ baseUrl, tool: { name, description, handler } }) => {
+    process.env['OPENAI_BASE_URL'] = baseUrl
+    process.env['OPENAI_API_KEY'] = 'none'
+    const tool = defineTool({ name, description, parameters: LookupArguments, handler })
+    const limits = { modelRequests: null }
+    return contenderOf(new Harness({ model: `openai:${MODEL}`, instructions: INSTRUCTIONS, tools: [tool], limits }))
+  }
+}
+
+function contenderOf(harness: Harness): Contender {
   return {
     async ask(prompt) {
       const { text } = await harness.run(prompt)
