@@ -11,7 +11,7 @@ const page = join(root, 'docs/behaviour.md')
 /** Promises that no test pins, by id, each with its reason. */
 const unpinned = JSON.parse(readFileSync(join(root, 'scripts/behaviour-unpinned.json'), 'utf8'))
 
-/** The areas in the order of the page. Ids of the last one are numbers alone. */
+/** The areas in the order of the page. Ids of the last one are numbers alone. An area begins with 1 unless it is named in `FIRST`. */
 const AREAS = [
   ['HC', 'Harness core'],
   ['TM', 'Turns'],
@@ -45,16 +45,19 @@ const AREAS = [
   ['RQ', 'Requests of pages'],
   ['UI', 'AI SDK UI'],
   ['AG', 'AG-UI'],
+  ['SB', 'Conversations of sessions'],
   ['EX', 'Example agent'],
   ['', 'Tool boundary, history and failures'],
 ]
+
+const FIRST = { '': 144, SB: 15 }
 
 const PREFACE = `# Behaviour
 
 Each row is a promise of the library, and the tests named in its last column pin it. The page is generated from the titles of those tests with \`npm run behaviour -- --write\`, and \`npm run check:behaviour\` fails if it is out of date. A row without a test states the reason.
 `
 
-const ID = `(?:(?:${AREAS.flatMap(([area]) => (area === '' ? [] : [area])).join('|')})-\\d\\d|1(?:4[4-9]|5\\d|6[0-2]))`
+const ID = `(?:(?:${AREAS.flatMap(([area]) => (area === '' ? [] : [area])).join('|')})-\\d{2,3}|1(?:4[4-9]|5\\d|6[0-2]))`
 const IDS = new RegExp(`^(?:${ID} )*(?:${ID}(?= |$))`)
 const MISPLACED = new RegExp(`\\b${ID.replace('|1(', '|checks? 1(')}\\b`)
 const PLACEHOLDER = /%[sjdio]|\$\w+/
@@ -184,9 +187,10 @@ function section(area, heading) {
   const ids = [...pinned.keys(), ...Object.keys(unpinned)].filter(
     (id) => (id.split('-')[1] ? id.slice(0, 2) : '') === area,
   )
-  ids.sort()
-  const first = area === '' ? 144 : 1
-  const gap = ids.findIndex((id, index) => Number(id.slice(-3).replace('-', '')) !== first + index)
+  const number = (id) => Number(id.split('-').at(-1))
+  ids.sort((one, other) => number(one) - number(other))
+  const first = FIRST[area] ?? 1
+  const gap = ids.findIndex((id, index) => number(id) !== first + index)
   if (gap >= 0) problems.push(`Neither a test nor scripts/behaviour-unpinned.json names the id before ${ids[gap]}.`)
   const title = area === '' ? heading : `${heading} (${area})`
   return `

@@ -4,6 +4,7 @@ import type { Conversation } from './conversation.js'
 import { SessionError } from './errors.js'
 import type { ChatAnswer } from './grants.js'
 import type { NewThreadEvent, QueueItem } from './thread/thread-events.js'
+import { withPlannedMode } from './tools/submit-plan.js'
 
 export type WhenBusy = 'queue' | 'steer' | 'decline' | 'reject'
 
@@ -106,7 +107,10 @@ export class Actions {
     const talk = this.#conversation
     const describe = (): ReturnType<Conversation['tools']> => talk.tools()
     const grants = await talk.grants.of(answers, talk.pending, describe)
-    const own = answers.map(({ remember: _, ...answer }): Answer => answer)
+    const own = answers.map(({ remember: _, ...answer }): Answer => {
+      const item = talk.pending.find(({ callId }) => callId === answer.callId)
+      return withPlannedMode(answer, item?.payload)
+    })
     if (grants.length === 0) return talk.resume(own)
     const others = talk.pending.filter(({ callId }) => !answers.some((answer) => answer.callId === callId))
     const released = await talk.grants.released(others, grants, describe)

@@ -4,6 +4,7 @@ import type {
   HarnessDescription,
   HarnessStream,
   JsonObject,
+  JsonValue,
   LogStore,
   Model,
   ModelRef,
@@ -28,11 +29,11 @@ import type { Responder } from './people/responder.js'
 import { titlesBy } from './people/titles.js'
 import type { TitleMaker } from './people/titles.js'
 
-/** The part of a harness that a session calls. */
+/** The part of a harness that a session calls. Its `deps` come from its own factory. */
 export interface ModeHarness<Output = unknown> {
-  stream(prompt: Prompt, options?: RunOptions): HarnessStream<Output>
-  streamResume(runId: string, answers: readonly Answer[], options?: ResumeOptions): HarnessStream<Output>
-  streamRecover(runId: string, options?: ResumeOptions): HarnessStream<Output>
+  stream(prompt: Prompt, options?: Omit<RunOptions, 'deps'>): HarnessStream<Output>
+  streamResume(runId: string, answers: readonly Answer[], options?: Omit<ResumeOptions, 'deps'>): HarnessStream<Output>
+  streamRecover(runId: string, options?: Omit<ResumeOptions, 'deps'>): HarnessStream<Output>
   cancel(runId: string, options?: Pick<RunOptions, 'log'>): Promise<boolean>
   describe(): Promise<HarnessDescription>
 }
@@ -63,7 +64,7 @@ export interface SessionsOptions<M extends Modes = Modes> {
   readonly defaultMode?: (keyof M & string) | undefined
   /** One harness, as the mode `default`. */
   readonly harness?: ModeHarness | undefined
-  /** Schema of the settings of a thread. Default: any JSON object. */
+  /** Schema of the settings of a thread; new threads begin with the defaults of its members. Default: any JSON object. */
   readonly settings?: Schema | undefined
   /** Extensions for every run, outside those of the harness. Default: none. */
   readonly use?: readonly Extension<never>[] | undefined
@@ -96,6 +97,8 @@ export interface SessionsConfig<M extends Modes> {
   readonly content: ContentLimits
   readonly maxQueued: number
   readonly checkSettings: (settings: JsonObject) => Promise<JsonObject>
+  /** The settings that new threads begin with. */
+  readonly firstSettings: JsonObject
   readonly policy: PolicyExtension | null
   readonly resolveModel: ((reference: ModelRef) => Model | Promise<Model>) | null
   readonly responder: Responder | null
@@ -136,6 +139,7 @@ export function resolveOptions<M extends Modes>(options: SessionsOptions<M>): Se
   const { defaultMode = first } = rest
   if (!Object.hasOwn(modes, defaultMode))
     throw invalidOptions(`\`Sessions\`: there is no mode \`${defaultMode}\` for \`defaultMode\`.`)
+  const document = settings === undefined ? null : jsonSchemaOf(settings, '`settings` of `Sessions`')
   return {
     ...{ log, modes, defaultMode, use },
     content: { fileBytes: limits.fileBytes ?? 10 * MiB, files: limits.files ?? 20 },
@@ -144,12 +148,22 @@ export function resolveOptions<M extends Modes>(options: SessionsOptions<M>): Se
     resolveModel: rest.resolveModel ?? null,
     responder: rest.responder ?? null,
     title: rest.title === undefined ? null : typeof rest.title === 'function' ? rest.title : titlesBy(rest.title),
-    checkSettings: settings === undefined ? (each) => Promise.resolve(each) : settingsCheck(settings),
+    checkSettings:
+      settings === undefined || document === null ? (each) => Promise.resolve(each) : settingsCheck(settings, document),
+    firstSettings: document === null ? {} : defaultsOf(document),
   }
 }
 
-function settingsCheck(schema: Schema): SessionsConfig<Modes>['checkSettings'] {
-  const document = jsonSchemaOf(schema, '`settings` of `Sessions`')
+function defaultsOf({ properties }: JsonSchema): JsonObject {
+  if (!isObject(properties)) return {}
+  return Object.fromEntries(
+    Object.entries(properties).flatMap(([name, member]): [string, JsonValue][] =>
+      isObject(member) && member['default'] !== undefined ? [[name, member['default']]] : [],
+    ),
+  )
+}
+
+function settingsCheck(schema: Schema, document: JsonSchema): SessionsConfig<Modes>['checkSettings'] {
   return async (settings) => {
     const issues = isStandardSchema(schema)
       ? await typedProblems(schema, document, settings)

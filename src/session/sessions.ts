@@ -1,6 +1,7 @@
 import type {
   AssistantEntry,
   HarnessDescription,
+  JsonObject,
   LogStore,
   LogSummaries,
   ToolEntry,
@@ -99,6 +100,7 @@ export class Threads<M extends Modes = Modes> {
     await this.#begin(threadId, {
       ...{ kind: 'thread_opened', version: 1, resourceId: this.#resourceId, title, tags },
       ...{ metadata: jsonOf(metadata), mode: this.#config.defaultMode },
+      ...this.#firstSettings,
     })
     return this.open(threadId)
   }
@@ -164,6 +166,7 @@ export class Threads<M extends Modes = Modes> {
       ...{ kind: 'thread_opened', version: 1, resourceId: thread.resourceId, mode: thread.mode },
       ...{ title: options.title ?? thread.title, tags: options.tags ?? thread.tags },
       metadata: options.metadata === undefined ? thread.metadata : jsonOf(options.metadata),
+      ...this.#firstSettings,
       fork: { threadId, history },
     })
     return this.open(forkId)
@@ -190,6 +193,11 @@ export class Threads<M extends Modes = Modes> {
    */
   expire(options: ExpireOptions): Promise<readonly ExpiredItem[]> {
     return expireItems(this.inbox(), options, (threadId) => this.#existing(threadId))
+  }
+
+  get #firstSettings(): { readonly settings?: JsonObject } {
+    const { firstSettings: settings } = this.#config
+    return Object.keys(settings).length === 0 ? {} : { settings }
   }
 
   async #begin(threadId: string, opened: NewThreadEvent): Promise<void> {

@@ -65,7 +65,7 @@ describe('clearing results', () => {
 
   const RUNS = LONG ? 10_000 : 60
 
-  test(`XC-03 no call is separated from its result, and every original is reachable (${RUNS} random histories)`, async () => {
+  test(`XC-03 SB-141 no call is separated from its result, and every original is reachable (${RUNS} random histories)`, async () => {
     for (let seed = 1; seed <= RUNS; seed++) {
       const random = randomOf(seed)
       const window = 3000 + Math.floor(random() * 20_000)

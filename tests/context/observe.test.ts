@@ -36,7 +36,7 @@ async function run(model: Model, turns?: number) {
 }
 
 describe('observations', () => {
-  test('XC-32 parts are written in the background and shown in large steps, as one log', async () => {
+  test('XC-32 SB-137 SB-140 parts are written in the background and shown in large steps, as one log', async () => {
     const { asked, changes, prepared, events } = await run(observing())
     expect(asked.sums.refused).toBe(0)
     expect(prepared.length).toBeGreaterThan(changes.length)
@@ -81,7 +81,7 @@ describe('observations', () => {
       'repeats itself',
       windowedModel({ window: 1_000_000, reply: () => [{ type: 'text', text: 'again\n'.repeat(50) }] }),
     ],
-  ])('XC-34 the run continues with cleared results if the model %s', async (_name, model) => {
+  ])('XC-34 SB-138 the run continues with cleared results if the model %s', async (_name, model) => {
     const { asked, result, changes } = await run(model, 40)
     expect(result.text).toBe('Done.')
     expect(asked.sums.refused).toBe(0)

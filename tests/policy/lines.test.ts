@@ -93,7 +93,7 @@ const decide = (rules: readonly Rule[], command: string) => explain(rules, { too
 const allowing = (programs: Iterable<string>): Rule[] =>
   Array.from(new Set(programs), (program) => ({ decision: 'allow', command: `${program} *` }))
 
-test('no rule lets a second command through, and none is missed by a deny', { timeout: 60_000 }, () => {
+test('SB-105 no rule lets a second command through, and none is missed by a deny', { timeout: 60_000 }, () => {
   let plain = 0
   fc.assert(
     fc.property(lineArbitrary, ({ text, programs, isPlain }) => {

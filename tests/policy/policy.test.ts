@@ -30,7 +30,7 @@ describe('the order of a policy', () => {
   test.each<[string, Rule[], ToolSpec['requiresApproval'], 'ran' | 'asked' | 'denied']>([
     ['no rule', [], false, 'ran'],
     ['no rule, and a tool that asks', [], true, 'asked'],
-    ['a deny before everything', [ALLOW!, { decision: 'deny' }, grant({ tool: 'pay' })], false, 'denied'],
+    ['SB-83 a deny before everything', [ALLOW!, { decision: 'deny' }, grant({ tool: 'pay' })], false, 'denied'],
     ['a tool that always asks, whatever is allowed', [ALLOW!, grant({ tool: 'pay' })], 'always', 'asked'],
     ['a tool that always asks can be denied', [DENY!], 'always', 'denied'],
     ['a grant answers a rule that asks', [ASK!, grant({ tool: 'pay' })], false, 'ran'],
@@ -46,7 +46,7 @@ describe('the order of a policy', () => {
     ['arguments before the tool', [ALLOW!, { decision: 'ask', args: { amount: '5' } }], false, 'asked'],
     ['arguments before the tool, the other way', [ASK!, { decision: 'allow', args: { amount: '*' } }], false, 'ran'],
     ['among equals the strictest', [ASK!, ALLOW!], false, 'asked'],
-  ])('%s', async (_name, rules, requiresApproval, expected) => {
+  ])('SB-82 %s', async (_name, rules, requiresApproval, expected) => {
     const { ran, asked, events } = await pay([policy(rules)], requiresApproval)
     expect(ran > 0 ? 'ran' : asked > 0 ? 'asked' : 'denied').toBe(expected)
     const result = ofKind(events, 'tool_call_completed')[0]?.output ?? ''
@@ -111,7 +111,7 @@ describe('policies of runs', () => {
     expect(await edited([{ decision: 'ask' }, { decision: 'deny', args: { amount: '9*' } }])).toEqual([])
   })
 
-  test('child runs have the policy of their parent, and rules can name them', async () => {
+  test('SB-106 child runs have the policy of their parent, and rules can name them', async () => {
     const outcomes = async (rules: Rule[]): Promise<number> => {
       let ran = 0
       const own = tool('pay', () => (ran += 1))

@@ -226,7 +226,7 @@ describe.each(WAYS)('$api over $connection, streamed: $streamed', ({ make, conne
     expectRun(error, 0)
   })
 
-  test('a retry that the server asks for is reported, and the run continues', async () => {
+  test('SB-77 a retry that the server asks for is reported, and the run continues', async () => {
     provider.fails(429, { headers: { 'retry-after': '0' } }).says('Done.')
     const events: RunEvent[] = []
     const result = await run(make(provider.url, connection, { maxRetries: 1 }), streamed, events)

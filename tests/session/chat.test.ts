@@ -22,7 +22,7 @@ describe.each(await allStores())('a conversation in the %s log', (_name, open) =
     expect(chat.phase).toBe('idle')
   })
 
-  test('61 messages during a run are queued, and each has a run of its own, in order', async () => {
+  test('SB-61 messages during a run are queued, and each has a run of its own, in order', async () => {
     const { opened, open: release } = gate()
     const model = new ScriptedModel().replies(async () => {
       await opened
@@ -43,7 +43,7 @@ describe.each(await allStores())('a conversation in the %s log', (_name, open) =
     expect(chat.queue.list()).toEqual([])
   })
 
-  test('69 a steer during a batch is in the very next request, and the run is not begun again', async () => {
+  test('SB-69 a steer during a batch is in the very next request, and the run is not begun again', async () => {
     const { opened, open: release } = gate()
     const slow = tool('slow', () => opened.then(() => 'done'))
     const model = new ScriptedModel().calls('slow').says('Noted.')
@@ -58,7 +58,7 @@ describe.each(await allStores())('a conversation in the %s log', (_name, open) =
     expect(chat.snapshot.runs[0]?.entries.find((entry) => entry.role === 'user')).toMatchObject({ messageId: 'm2' })
   })
 
-  test('67 after a cancel the queue is held; a new message comes after it, and releases it', async () => {
+  test('SB-67 after a cancel the queue is held; a new message comes after it, and releases it', async () => {
     const never = tool(
       'never',
       (_args, { signal }) => new Promise((_, reject) => signal.addEventListener('abort', reject)),
@@ -77,7 +77,7 @@ describe.each(await allStores())('a conversation in the %s log', (_name, open) =
     expect(said(chat).slice(0, 1)).toEqual(['user: Go.'])
   })
 
-  test('68 a cancel that drops the queue gives the messages back', async () => {
+  test('SB-68 a cancel that drops the queue gives the messages back', async () => {
     const never = tool(
       'never',
       (_args, { signal }) => new Promise((_, reject) => signal.addEventListener('abort', reject)),
@@ -91,7 +91,7 @@ describe.each(await allStores())('a conversation in the %s log', (_name, open) =
     expect(await a.done).toMatchObject({ status: 'removed', runId: null })
   })
 
-  test('72 an interrupting message comes first, and the queue after it', async () => {
+  test('SB-72 an interrupting message comes first, and the queue after it', async () => {
     const never = tool(
       'never',
       (_args, { signal }) => new Promise((_, reject) => signal.addEventListener('abort', reject)),
@@ -106,7 +106,7 @@ describe.each(await allStores())('a conversation in the %s log', (_name, open) =
     expect((await queued.done).text).toBe('Later.')
   })
 
-  test('73 a failed run holds the queue, and release continues it', async () => {
+  test('SB-73 a failed run holds the queue, and release continues it', async () => {
     const { opened, open: release } = gate()
     const model = new ScriptedModel().replies(async () => {
       await opened
@@ -124,7 +124,7 @@ describe.each(await allStores())('a conversation in the %s log', (_name, open) =
     expect((await second.done).text).toBe('Up again.')
   })
 
-  test('74 the message of a run that cannot begin is at the head of the queue', async () => {
+  test('SB-74 the message of a run that cannot begin is at the head of the queue', async () => {
     const chat = await sessionsOf({ log: open(), harness: harnessOf({}) }).open()
     const sent = await chat.send('Hi.', { messageId: 'm1' })
     expect(await sent.done).toMatchObject({ status: 'failed' })
@@ -133,7 +133,7 @@ describe.each(await allStores())('a conversation in the %s log', (_name, open) =
     expect(isThere || chat.queue.list().some(({ messageId }) => messageId === 'm1')).toBe(true)
   })
 
-  test('85 answers in parts and in any order; the first counts, a later one is stale', async () => {
+  test('SB-85 answers in parts and in any order; the first counts, a later one is stale', async () => {
     const ran: string[] = []
     const pay = defineTool({
       name: 'pay',
@@ -164,7 +164,7 @@ describe.each(await allStores())('a conversation in the %s log', (_name, open) =
     expect([ran, chat.phase]).toEqual([['b'], 'idle'])
   })
 
-  test('97 an invalid answer is refused, and the item stays', async () => {
+  test('SB-97 an invalid answer is refused, and the item stays', async () => {
     const ask = tool('ask', (_args, context) => context.ask({ q: 'How many?' }, z.number()))
     const model = new ScriptedModel().calls('ask').says('Three.')
     const chat = await sessionsOf({ log: open(), harness: harnessOf({ model, tools: [ask] }) }).open()
@@ -178,7 +178,7 @@ describe.each(await allStores())('a conversation in the %s log', (_name, open) =
     expect(said(chat).at(-1)).toBe('assistant: Three.')
   })
 
-  test('62 a message while people are waited for is queued, or declines the questions', async () => {
+  test('SB-62 a message while people are waited for is queued, or declines the questions', async () => {
     const ask = tool('ask', (_args, context) => context.ask({ q: 'How many?' }, z.number()))
     const model = new ScriptedModel().calls('ask').says('As you like.').says('Next.')
     const chat = await sessionsOf({ log: open(), harness: harnessOf({ model, tools: [ask] }) }).open()
@@ -193,7 +193,7 @@ describe.each(await allStores())('a conversation in the %s log', (_name, open) =
     expect((await queued.done).text).toBe('Next.')
   })
 
-  test('100 a cancel while people are waited for ends the run, and the next message works', async () => {
+  test('SB-100 a cancel while people are waited for ends the run, and the next message works', async () => {
     const pay = tool('pay', () => 'paid', { requiresApproval: true })
     const model = new ScriptedModel().calls('pay').says('Fine.')
     const chat = await sessionsOf({ log: open(), harness: harnessOf({ model, tools: [pay] }) }).open()
@@ -205,7 +205,7 @@ describe.each(await allStores())('a conversation in the %s log', (_name, open) =
     expect((await (await chat.send('Go on.')).done).text).toBe('Fine.')
   })
 
-  test('46 modes are harnesses, and a model is chosen for each', async () => {
+  test('SB-46 modes are harnesses, and a model is chosen for each', async () => {
     const plan = harnessOf({ model: new ScriptedModel().says('Planned.') })
     const build = harnessOf({ model: new ScriptedModel().says('Built.').says('Built by hand.') })
     const chat = await sessionsOf({ log: open(), modes: { plan, build }, defaultMode: 'plan' }).open()
@@ -218,7 +218,7 @@ describe.each(await allStores())('a conversation in the %s log', (_name, open) =
     expect(await codeOf(chat.setMode('other' as never))).toBe('unknown_mode')
   })
 
-  test('44 75 another session finds thread, title, tags, mode, settings, queue and pending items', async () => {
+  test('SB-44 SB-75 another session finds thread, title, tags, mode, settings, queue and pending items', async () => {
     const log = open()
     const pay = tool('pay', () => 'paid', { requiresApproval: true })
     const model = new ScriptedModel().calls('pay').says('Paid.').says('Next.')
@@ -269,7 +269,7 @@ describe.each(await allStores())('a conversation in the %s log', (_name, open) =
     expect(new Set(durable(await all)).size).toBe(durable(await all).length)
   })
 
-  test('31 a fork continues the conversation on its own', async () => {
+  test('SB-31 a fork continues the conversation on its own', async () => {
     const model = new ScriptedModel().says('One.').says('Two.').says('Other two.')
     const sessions = sessionsOf({ log: open(), harness: harnessOf({ model }) })
     const chat = await sessions.open('t1')
@@ -310,7 +310,7 @@ describe.each(await allStores())('a conversation in the %s log', (_name, open) =
     expect(chat.snapshot.runs).toHaveLength(1)
   })
 
-  test('a second session follows the owner, and its messages reach it', async () => {
+  test('SB-22 SB-25 a second session follows the owner, and its messages reach it', async () => {
     const log: LogStore = open()
     const model = new ScriptedModel().says('One.').says('Two.')
     const harness = harnessOf({ model })

@@ -14,7 +14,7 @@ function tear(folder: string): void {
   truncateSync(join(folder, name), 20)
 }
 
-test('a thread whose process ended while it stored the first event does not exist, and can be created', async () => {
+test('SB-27 a thread whose process ended while it stored the first event does not exist, and can be created', async () => {
   const folder = temporaryFolder()
   const log = fileLog(folder)
   const harness = harnessOf({ model: new ScriptedModel().says('One.') })

@@ -27,7 +27,7 @@ describe('options', () => {
 })
 
 describe('refused messages', () => {
-  test('60 empty messages and files beyond the limits store nothing; text files are fenced', async () => {
+  test('SB-60 empty messages and files beyond the limits store nothing; text files are fenced', async () => {
     const model = new ScriptedModel().says('Read.')
     const sessions = sessionsOf({ harness: harnessOf({ model }), limits: { fileBytes: 100, queuedMessages: 1 } })
     const chat = await sessions.open()

@@ -5,7 +5,7 @@ import { ScriptedModel } from 'thinharness/testing'
 import { harnessOf, tool } from '../harness/support.js'
 import { sessionsOf } from './support.js'
 
-test('101 an approved plan is carried out by the same run, under the next mode', async () => {
+test('SB-101 an approved plan is carried out by the same run, under the next mode', async () => {
   const first = new ScriptedModel().calls('submit_plan', { plan: '1. Build.' })
   const second = new ScriptedModel().says('Built.').says('More.')
   const modes = {
@@ -24,7 +24,7 @@ test('101 an approved plan is carried out by the same run, under the next mode',
   expect([first.requests.length, second.requests.length]).toEqual([1, 1])
 })
 
-test('102 a plan that is rejected with feedback is revised; without any, the run makes no further request', async () => {
+test('SB-102 a plan that is rejected with feedback is revised; without any, the run makes no further request', async () => {
   const model = new ScriptedModel().calls('submit_plan', { plan: 'A' }).calls('submit_plan', { plan: 'B' })
   const chat = await sessionsOf({ harness: harnessOf({ model, tools: [submitPlan()] }) }).open()
   await (
@@ -38,7 +38,7 @@ test('102 a plan that is rejected with feedback is revised; without any, the run
   expect([chat.phase, model.requests.length]).toEqual(['idle', 2])
 })
 
-test('88 a remembered approval releases the other item, holds for later runs, and can be taken back', async () => {
+test('SB-88 a remembered approval releases the other item, holds for later runs, and can be taken back', async () => {
   const ran: string[] = []
   const pay = tool('pay', () => void ran.push('pay'), { requiresApproval: true })
   const model = new ScriptedModel()
@@ -124,7 +124,7 @@ test('a request for access that a person approves is a grant of the policy', asy
   expect(chat.snapshot.runs[0]?.status).toBe('completed')
 })
 
-test('124 the task list is kept over the runs of a conversation, and is in the snapshot', async () => {
+test('SB-124 the task list is kept over the runs of a conversation, and is in the snapshot', async () => {
   const task = { content: 'Run tests', status: 'in_progress', activeForm: 'Running tests' }
   const model = new ScriptedModel()
     .calls('task_write', { tasks: [task] })
@@ -142,7 +142,7 @@ test('124 the task list is kept over the runs of a conversation, and is in the s
   expect(chat.snapshot.tasks).toMatchObject([{ status: 'completed' }])
 })
 
-test('122 a question with a selection and no options is an error, and shows nothing', async () => {
+test('SB-122 SB-123 a question with a selection and no options is an error, and shows nothing', async () => {
   const model = new ScriptedModel()
     .calls('ask_user', { question: 'Which?', selection: 'one' })
     .calls('ask_user', { question: 'Which?', options: [{ label: 'a' }, { label: 'b' }], selection: 'several' })

@@ -27,7 +27,7 @@ function crash(kills: number, ...args: readonly string[]): Promise<string> {
 
 describe('two processes that open and write one new thread at the same moment', () => {
   test.each(['file', 'sqlite'])(
-    'have one owner and one log, and the other one follows and misses nothing (%s)',
+    'SB-22 have one owner and one log, and the other one follows and misses nothing (%s)',
     async (store) => {
       expect(await race('--store', store)).toBe(`8 rounds of two processes (${store}): 0 problems.\n`)
     },
@@ -35,7 +35,7 @@ describe('two processes that open and write one new thread at the same moment', 
   )
 
   test.skipIf(server === null)(
-    'have one owner and one log, and the other one follows and misses nothing (postgres)',
+    'SB-22 have one owner and one log, and the other one follows and misses nothing (postgres)',
     async () => {
       expect(await race('--store', 'postgres', '--url', server!.url)).toBe(
         '8 rounds of two processes (postgres): 0 problems.\n',
@@ -47,7 +47,7 @@ describe('two processes that open and write one new thread at the same moment', 
 
 describe('processes that are killed at random moments while people send, steer, interrupt, cancel, answer, switch and fork', () => {
   test.each(['file', 'sqlite'])(
-    'lose no message, read none twice, run no refused call, and leave histories that every wire accepts (%s)',
+    'SB-84 SB-92 lose no message, read none twice, run no refused call, and leave histories that every wire accepts (%s)',
     async (store) => {
       expect(await crash(8, '--store', store)).toMatch(/^\S+ seed \d+: 8 kills, .* 0 problems\.\n$/)
     },
@@ -55,7 +55,7 @@ describe('processes that are killed at random moments while people send, steer, 
   )
 
   test.skipIf(server === null)(
-    'lose no message, read none twice, run no refused call, and leave histories that every wire accepts (postgres)',
+    'SB-84 SB-92 lose no message, read none twice, run no refused call, and leave histories that every wire accepts (postgres)',
     async () => {
       expect(await crash(4, '--store', 'postgres', '--url', server!.url)).toMatch(/: 4 kills, .* 0 problems\.\n$/)
     },

@@ -1,4 +1,5 @@
 import { expect, onTestFinished, test, vi } from 'vitest'
+import { memoryLog } from 'thinharness'
 import type { Chat, Responder, SessionsOptions } from 'thinharness/session'
 import { ScriptedModel } from 'thinharness/testing'
 import { harnessOf, tool } from '../harness/support.js'
@@ -28,7 +29,7 @@ function warnings(): () => string[] {
   return () => spy.mock.calls.map(([message]) => String(message))
 }
 
-test('107 responders that approve or decline everything finish the same run without a person', async () => {
+test('SB-107 responders that approve or decline everything finish the same run without a person', async () => {
   for (const approved of [true, false]) {
     const responder: Responder = () => ({ approved })
     const chat = await sessionsOf({ harness: twoPayments(), responder }).open()
@@ -115,7 +116,7 @@ test('a model makes titles; its failure is a warning, and the message is not aff
   expect(other.snapshot.thread.title).toBe('')
 })
 
-test('30 a title that a person gave is never replaced, even by one that is being made', async () => {
+test('SB-30 a title that a person gave is never replaced, even by one that is being made', async () => {
   let give: (title: string) => void = () => undefined
   const chat = await titled(() => new Promise((resolve) => (give = resolve)))
   await (
@@ -128,4 +129,17 @@ test('30 a title that a person gave is never replaced, even by one that is being
   ).done
   await chat.rename('Auto', { auto: true })
   expect(chat.snapshot.thread).toMatchObject({ title: 'Mine', isNamed: true })
+})
+
+test('SB-98 a responder that answers at once works with a log that is slow', async () => {
+  const log = memoryLog()
+  const append = log.append.bind(log)
+  vi.spyOn(log, 'append').mockImplementation(async (...given) => {
+    for (let tick = 0; tick < 20; tick += 1) await new Promise((resolve) => setImmediate(resolve))
+    return append(...given)
+  })
+  const pay = tool('pay', () => 'Paid.', { requiresApproval: true })
+  const harness = harnessOf({ model: new ScriptedModel().calls('pay').says('Paid.'), tools: [pay] })
+  const chat = await sessionsOf({ log, harness, responder: () => ({ approved: true }) }).open()
+  expect(await (await chat.send('Pay.')).done).toMatchObject({ status: 'completed', text: 'Paid.' })
 })

@@ -160,7 +160,7 @@ describe('a truncated log', () => {
     }
   }, 60_000)
 
-  test('161 cut at any byte it is continued after its last complete event', async () => {
+  test('161 SB-41 cut at any byte it is continued after its last complete event', async () => {
     const path = join(folder, 'run_a.jsonl')
     for (let length = whole.length; length >= 0; length--) {
       await writeFile(path, whole.subarray(0, length))

@@ -142,7 +142,7 @@ describe('a claim on a file', () => {
     expect(readdirSync(folder)).toEqual([])
   })
 
-  test('160 the claim of a process that has ended is free at once, and its run is interrupted', async () => {
+  test('160 SB-28 the claim of a process that has ended is free at once, and its run is interrupted', async () => {
     const program = `
       import { fileLog } from ${JSON.stringify(join(programs, 'index.js'))}
       import { newOwner } from ${JSON.stringify(join(programs, 'owner.js'))}
@@ -161,7 +161,7 @@ describe('a claim on a file', () => {
   }, 30_000)
 
   test.skipIf(process.platform === 'win32')(
-    '160 a process that was stopped for a while loses its claim',
+    '160 SB-43 a process that was stopped for a while loses its claim',
     async () => {
       const program = `
       import { fileLog } from ${JSON.stringify(join(programs, 'index.js'))}

@@ -48,6 +48,8 @@ export interface ThreadPayloads {
     readonly tags: readonly string[]
     readonly metadata: JsonObject
     readonly mode: string
+    /** The defaults of the schema of settings; absent: none. */
+    readonly settings?: JsonObject
     /** Of a fork: its source, and the conversation that it begins with. */
     readonly fork?: {
       readonly threadId: string

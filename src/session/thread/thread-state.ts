@@ -64,6 +64,7 @@ function opened({
   tags,
   metadata,
   mode,
+  settings = {},
   fork,
 }: ThreadEventOf<'thread_opened'>): ThreadState {
   return {
@@ -78,7 +79,7 @@ function opened({
     metadata,
     mode,
     models: {},
-    settings: {},
+    settings: Object.freeze(settings),
     queue: [],
     held: false,
     steering: [],
@@ -167,7 +168,7 @@ function settingChanged(
   { mode, model, settings }: ThreadEventOf<'setting_changed'>,
 ): Partial<ThreadState> {
   if (mode !== undefined) return { mode }
-  if (settings !== undefined) return { settings: { ...state.settings, ...settings } }
+  if (settings !== undefined) return { settings: Object.freeze({ ...state.settings, ...settings }) }
   if (model === undefined) return {}
   const { [model.mode]: _, ...others } = state.models
   return { models: model.model === null ? others : { ...others, [model.mode]: model.model } }

@@ -1,7 +1,7 @@
 import { defineTool, ToolResult } from '../../index.js'
-import type { JsonObject, JsonSchema, ToolSpec } from '../../index.js'
+import type { Answer, JsonObject, JsonSchema, ToolSpec } from '../../index.js'
 import { isObject } from '../../util/json.js'
-import { metadataOf } from './result.js'
+import { isPayload, metadataOf } from './result.js'
 
 /** The payload of the pending item of `submit_plan`, for pages. */
 export interface SubmittedPlan {
@@ -18,6 +18,8 @@ export interface PlanAnswer {
   readonly action: 'approved' | 'rejected'
   /** For the model. A plan that is rejected without any ends the run. */
   readonly feedback?: string
+  /** Set by a session: the mode that the plan named when it was submitted, whatever the tool names when it is answered. */
+  readonly then?: string
 }
 
 const PARAMETERS: JsonSchema = {
@@ -32,9 +34,15 @@ const PARAMETERS: JsonSchema = {
 
 const ANSWER: JsonSchema = {
   type: 'object',
-  properties: { action: { enum: ['approved', 'rejected'] }, feedback: { type: 'string' } },
+  properties: { action: { enum: ['approved', 'rejected'] }, feedback: { type: 'string' }, then: { type: 'string' } },
   required: ['action'],
   additionalProperties: false,
+}
+
+/** An answer with the mode that its plan named; any other answer as it is. */
+export function withPlannedMode(answer: Answer, payload: unknown): Answer {
+  if (!('answer' in answer) || !isObject(answer.answer) || !isPayload<SubmittedPlan>(payload, 'plan')) return answer
+  return payload.then === null ? answer : { ...answer, answer: { ...answer.answer, then: payload.then } }
 }
 
 /** The run after an answered plan: `mode` to continue in, or null to end. */
@@ -66,7 +74,8 @@ export function submitPlan({ then }: { readonly then?: string | undefined } = {}
   })
 }
 
-function resultOf({ title, then }: SubmittedPlan, { action, feedback = '' }: PlanAnswer): ToolResult {
+function resultOf({ title, ...plan }: SubmittedPlan, { action, feedback = '', ...answer }: PlanAnswer): ToolResult {
+  const then = answer.then ?? plan.then
   const metadata: JsonObject = { submitted_plan: { title, action, ...(feedback !== '' && { feedback }) } }
   if (action === 'approved') {
     const note = feedback === '' ? '' : ` The user adds: ${feedback}`

@@ -1,5 +1,13 @@
 import { defineExtension, defineTool, ToolResult } from '../../index.js'
-import type { Extension, JsonSchema, JsonValue, RunMembers, ToolSpec, TranscriptEntry } from '../../index.js'
+import type {
+  Extension,
+  JsonObject,
+  JsonSchema,
+  JsonValue,
+  RunMembers,
+  ToolSpec,
+  TranscriptEntry,
+} from '../../index.js'
 import { failed, metadataOf } from './result.js'
 import { changedTasks, incompleteTasks, TASKS, tasksIn, taskSummary, taskText, writtenTasks } from './task-list.js'
 import type { Task, TaskChange, WrittenTask } from './task-list.js'
@@ -29,11 +37,15 @@ function object(properties: Readonly<Record<string, JsonSchema>>, required: read
 export function tasks(): Extension {
   return defineExtension({
     name: TASKS,
-    forRun: ({ recorded, record }) => {
-      const list = new TaskList(recorded.at(-1), (value) => record({ tasks: value.map((task) => ({ ...task })) }))
-      return membersOf(list)
+    forRun: ({ runId, recorded, record }) => {
+      const list = new TaskList(recorded.at(-1), (value) => record(tasksAsJson(value)))
+      return membersOf(runId, list)
     },
   })
+}
+
+function tasksAsJson(list: readonly Task[]): JsonObject {
+  return { tasks: list.map((task) => ({ ...task })) }
 }
 
 /** The task list of one run. It begins with that of the conversation. */
@@ -79,9 +91,20 @@ function earlierTasks(transcript: readonly TranscriptEntry[]): readonly Task[] {
 
 const CHANGING: ReadonlySet<string> = new Set(['task_write', 'task_update', 'task_complete'])
 
-function membersOf(list: TaskList): RunMembers {
+/** The list that the tools change for a caller. */
+type ListOf = (caller: { readonly runId: string }) => TaskList
+
+function membersOf(runId: string, list: TaskList): RunMembers {
+  const ofChildren = new Map<string, TaskList>()
+  // A child run that has these tools of its caller begins with the list as it is, and its changes end with it.
+  const listOf: ListOf = (caller) => {
+    if (caller.runId === runId) return list
+    const own = ofChildren.get(caller.runId) ?? new TaskList(tasksAsJson(list.tasks), () => Promise.resolve())
+    ofChildren.set(caller.runId, own)
+    return own
+  }
   return {
-    tools: [writeTool(list), updateTool(list), completeTool(list), checkTool(list)],
+    tools: [writeTool(listOf), updateTool(listOf), completeTool(listOf), checkTool(listOf)],
     async notices({ transcript }) {
       await list.begin(transcript)
       return list.tasks.length === 0 ? [] : [{ name: TASKS, text: taskText(list.tasks) }]
@@ -89,11 +112,12 @@ function membersOf(list: TaskList): RunMembers {
   }
 }
 
-function writeTool(list: TaskList): ToolSpec {
+function writeTool(listOf: ListOf): ToolSpec {
   return defineTool({
     ...{ name: 'task_write', parameters: WRITE, sequential: true, annotations: INNER },
     description: 'Replace the task list. Use it for work of several steps; at most one task is in progress.',
-    handler: async (args) => {
+    handler: async (args, caller) => {
+      const list = listOf(caller)
       const written = (args as unknown as { readonly tasks: readonly WrittenTask[] }).tasks
       if (written.filter(({ status }) => status === 'in_progress').length > 1)
         return failed('At most one task can be `in_progress`. The list has not changed.')
@@ -103,32 +127,33 @@ function writeTool(list: TaskList): ToolSpec {
   })
 }
 
-function updateTool(list: TaskList): ToolSpec {
+function updateTool(listOf: ListOf): ToolSpec {
   return defineTool({
     ...{ name: 'task_update', parameters: UPDATE, sequential: true, annotations: INNER },
     description: 'Change the text or the status of one task.',
-    handler: (args) => {
+    handler: (args, caller) => {
       const { id, ...change } = args as unknown as TaskChange & { readonly id: string }
       if (Object.keys(change).length === 0)
         return failed('Expected at least one of `content`, `status` and `activeForm`.')
-      return update(list, id, change)
+      return update(listOf(caller), id, change)
     },
   })
 }
 
-function completeTool(list: TaskList): ToolSpec {
+function completeTool(listOf: ListOf): ToolSpec {
   return defineTool({
     ...{ name: 'task_complete', parameters: COMPLETE, sequential: true, annotations: INNER },
     description: 'Mark one task as completed.',
-    handler: (args) => update(list, (args as { readonly id: string }).id, { status: 'completed' }),
+    handler: (args, caller) => update(listOf(caller), (args as { readonly id: string }).id, { status: 'completed' }),
   })
 }
 
-function checkTool(list: TaskList): ToolSpec {
+function checkTool(listOf: ListOf): ToolSpec {
   return defineTool({
     ...{ name: 'task_check', parameters: object({}), sequential: true, annotations: { ...INNER, readOnly: true } },
     description: 'Read the task list and what is left of it.',
-    handler: () => {
+    handler: (_args, caller) => {
+      const list = listOf(caller)
       const summary = taskSummary(list.tasks)
       const incomplete = incompleteTasks(list.tasks)
       const content = `${taskText(list.tasks)}\n${summary.completed} of ${summary.total} completed.`

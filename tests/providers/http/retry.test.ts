@@ -41,7 +41,7 @@ test('a first success reports nothing', async () => {
   expect(await run(failing().ask)).toEqual({ result: 'done', retries: [], waitedMs: 0 })
 })
 
-test('each retry is reported before it starts, and waits twice as long', async () => {
+test('SB-77 each retry is reported before it starts, and waits twice as long', async () => {
   const { result, retries, waitedMs } = await run(failing(failure({ status: 529 }), failure(), failure()).ask, 3)
   expect(result).toBe('done')
   expect(retries).toMatchObject([

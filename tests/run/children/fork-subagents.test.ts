@@ -45,7 +45,7 @@ const ADAPTERS: readonly (readonly [string, (url: string) => Model, keyof Script
 
 describe('a forked subagent', () => {
   test.each(ADAPTERS)(
-    'its first request repeats the last one of its caller byte for byte, then continues (%s)',
+    'SB-131 its first request repeats the last one of its caller byte for byte, then continues (%s)',
     async (_, make, api, list) => {
       await using provider = await scriptedProvider()
       const { url, bodies } = await relay(new URL(provider.url[api]).origin)
@@ -71,7 +71,7 @@ describe('a forked subagent', () => {
     },
   )
 
-  test('it knows the conversation, and has a result for each call of the open batch, in any order of completion', async () => {
+  test('SB-132 it knows the conversation, and has a result for each call of the open batch, in any order of completion', async () => {
     const heard: string[] = []
     for (const slowness of [0, 20]) {
       const first = tool('first', () => new Promise((resolve) => setTimeout(resolve, slowness)))

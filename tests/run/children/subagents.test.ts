@@ -145,7 +145,7 @@ describe('a subagent', () => {
     expect([result.text, closed]).toEqual(['All done.', 0])
   })
 
-  test('SU-15 SU-16 an unknown agent is answered with the list of known ones, and no hook fires', async () => {
+  test('SU-15 SU-16 SB-128 an unknown agent is answered with the list of known ones, and no hook fires', async () => {
     const fired: unknown[] = []
     const hooks: Hook[] = [{ event: 'before_subagent_run', handler: () => void fired.push(1) }]
     const model = handing(
@@ -194,7 +194,7 @@ describe('a subagent', () => {
     expect(result.text).toBe('All done.')
   })
 
-  test('it starts no subagents unless allowed, and then only to the configured depth', async () => {
+  test('SB-134 it starts no subagents unless allowed, and then only to the configured depth', async () => {
     const plays = (line: readonly (string | Reply)[]) => ({ a: line, b: line, c: line })
     const next = (task: string): Reply => ({ calls: [{ name: 'subagent', arguments: { task } }] })
     const flat = handing([{ task: 'a' }], plays(['A.']))
@@ -210,7 +210,7 @@ describe('a subagent', () => {
     expect(JSON.stringify(forked.requests.map(({ heard }) => heard))).toContain('A subagent cannot start subagents')
   })
 
-  test('the number of concurrent subagents is limited; exclusive ones take turns', async () => {
+  test('SB-129 the number of concurrent subagents is limited; exclusive ones take turns', async () => {
     for (const [options, most] of [
       [{ maxConcurrent: 2 }, 2],
       [{ defaultAgent: { exclusive: true } }, 1],

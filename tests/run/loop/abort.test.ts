@@ -205,7 +205,7 @@ describe('an aborted run', () => {
 })
 
 describe('work that ignores the signal', () => {
-  test('a tool is abandoned after a moment, and its later output is ignored', async () => {
+  test('SB-65 a tool is abandoned after a moment, and its later output is ignored', async () => {
     const controller = new AbortController()
     const stuck = gate()
     let progress: (update: number) => void = () => undefined
