@@ -34,6 +34,21 @@ const WITHOUT_LIST_PRICE: ReadonlySet<string> = new Set(['local', 'openai-compat
 
 async function knownPrice(provider: string, id: string, timestamp: Date): Promise<Price | null> {
   if (WITHOUT_LIST_PRICE.has(provider)) return null
+  const minute = Math.floor(timestamp.getTime() / 60_000)
+  const name = `${provider}:${id}`
+  const known = lookedUp.get(name)
+  if (known?.minute === minute) return known.price
+  const price = await tablePrice(provider, id, timestamp)
+  if (lookedUp.size >= MOST_LOOKED_UP) lookedUp.clear()
+  lookedUp.set(name, { minute, price })
+  return price
+}
+
+/** The latest lookups, by model: each run asks. Prices that depend on the time of day change at whole minutes. */
+const lookedUp = new Map<string, { readonly minute: number; readonly price: Price | null }>()
+const MOST_LOOKED_UP = 100
+
+async function tablePrice(provider: string, id: string, timestamp: Date): Promise<Price | null> {
   const { calcPrice } = await import('@pydantic/genai-prices')
   const providerId = pricedAs(provider)
   const found = calcPrice({ input_tokens: 1, output_tokens: 1 }, id, { providerId, timestamp })

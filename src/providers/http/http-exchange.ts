@@ -3,7 +3,7 @@ import type { Socket } from 'node:net'
 import { codeOf, connectionError } from './connection-error.js'
 import { providerError } from './errors.js'
 import { flatHeaders } from './exchange.js'
-import type { Exchange, PostRequest } from './exchange.js'
+import type { Answer, Exchange, PostRequest } from './exchange.js'
 import { readableBody } from './readable-body.js'
 import type { RequestGuard } from './request-guard.js'
 
@@ -19,16 +19,32 @@ export function httpExchange(): Exchange {
       isUser = true
       const connections = await connectionsFor(request.url.protocol)
       const incoming = await guard.wait('connectMs', () => headOf(request, connections, guard))
-      const headers = flatHeaders(incoming.headers)
-      const origin = { host: request.url.host, encoding: headers['content-encoding'] }
-      const body = await readableBody(incoming, origin, guard)
-      return { status: incoming.statusCode ?? 0, headers, ...body }
+      const { authority: host } = targetOf(request.url)
+      const { read } = await readableBody(incoming, { host, encoding: incoming.headers['content-encoding'] }, guard)
+      return new HttpAnswer(incoming, read)
     },
     async close() {
       if (isUser) users -= 1
       isUser = false
       if (users === 0) await closeKept()
     },
+  }
+}
+
+/** The headers are only read of an answer that is an error. */
+class HttpAnswer implements Answer {
+  readonly status: number
+  readonly read: Answer['read']
+  readonly #incoming: IncomingMessage
+
+  constructor(incoming: IncomingMessage, read: Answer['read']) {
+    this.status = incoming.statusCode ?? 0
+    this.read = read
+    this.#incoming = incoming
+  }
+
+  get headers(): Answer['headers'] {
+    return flatHeaders(this.#incoming.headers)
   }
 }
 
@@ -120,20 +136,31 @@ function headOf(request: PostRequest, connections: Connections, guard: RequestGu
 /** Node writes a flat list of headers as it is, without copying and checking each. */
 function open({ url, headers, body }: PostRequest, { request, agent }: Connections): ClientRequest {
   const length = body.reduce((sum, piece) => sum + piece.length, 0)
-  const list = ['host', url.host, 'content-length', String(length)]
-  for (const [name, value] of Object.entries(headers)) list.push(name, value)
+  const { host, port, path, authority } = targetOf(url)
+  const list = ['host', authority, 'content-length', String(length), ...listOf(headers)]
   try {
-    return request({ ...targetOf(url), method: 'POST', agent, headers: list })
+    return request({ host, port, path, method: 'POST', agent, headers: list })
   } catch (error) {
     // A header cannot be sent.
-    throw connectionError(error, url.host, false)
+    throw connectionError(error, authority, false)
   }
+}
+
+/** Headers as Node's flat list: most requests of a model have the same object. */
+const lists = new WeakMap<PostRequest['headers'], readonly string[]>()
+
+function listOf(headers: PostRequest['headers']): readonly string[] {
+  let list = lists.get(headers)
+  if (list === undefined) lists.set(headers, (list = Object.entries(headers).flat()))
+  return list
 }
 
 interface Target {
   readonly host: string
   readonly port: number | undefined
   readonly path: string
+  /** Host and port as in the URL. */
+  readonly authority: string
 }
 
 /** A `URL` computes its properties on each access, and a model has few URLs. */
@@ -145,7 +172,7 @@ function targetOf(url: URL): Target {
     // The URL has brackets around an IPv6 address, the resolver expects none.
     const host = url.hostname.replace(/^\[|\]$/g, '')
     const port = url.port === '' ? undefined : Number(url.port)
-    target = { host, port, path: `${url.pathname}${url.search}` }
+    target = { host, port, path: `${url.pathname}${url.search}`, authority: url.host }
     targets.set(url, target)
   }
   return target

@@ -15,6 +15,9 @@ const LONGEST_REPLY = 64 * 1024 * 1024
 const LONGEST_ERROR = 64 * 1024
 /** Some firewalls reject requests without a user agent. */
 const OWN_HEADERS = { 'content-type': 'application/json', 'user-agent': 'thinharness' }
+/** For a whole reply, and for a stream. */
+const WHOLE = { accept: 'application/json', 'accept-encoding': 'gzip, br' }
+const STREAM = { accept: 'text/event-stream' }
 /** Longest wait for the end of a stream after `[DONE]`, in ms. */
 const REST_AFTER_DONE_MS = 1000
 
@@ -70,6 +73,8 @@ export class HttpTransport implements Transport {
   readonly #exchange: Exchange
   readonly #endpoint: () => Endpoint
   readonly #limits: Limits
+  /** The headers of the latest requests, by what they accept: most requests of a model have the same. */
+  readonly #latest = new Map<Headers, { readonly own: Headers; readonly sent: Headers; readonly all: Headers }>()
 
   constructor(exchange: Exchange, endpoint: () => Endpoint, limits: Limits) {
     this.#exchange = exchange
@@ -80,7 +85,7 @@ export class HttpTransport implements Transport {
   async send(request: WireRequest): Promise<unknown> {
     const guard = new RequestGuard(request.signal, this.#limits)
     try {
-      const answer = await this.#post(request, { accept: 'application/json', 'accept-encoding': 'gzip, br' }, guard)
+      const answer = await this.#post(request, WHOLE, guard)
       return await jsonOf(answer, guard)
     } finally {
       guard.release()
@@ -90,7 +95,7 @@ export class HttpTransport implements Transport {
   async *stream(request: WireRequest): AsyncGenerator<readonly WireChunk[], void, void> {
     const guard = new RequestGuard(request.signal, this.#limits)
     try {
-      const answer = await this.#post(request, { accept: 'text/event-stream' }, guard)
+      const answer = await this.#post(request, STREAM, guard)
       const first = await readOrFinish(answer, guard)
       if (first !== null && isNoStream(first)) {
         yield [{ event: WHOLE_REPLY, data: await jsonOf(answer, guard, first) }]
@@ -115,14 +120,21 @@ export class HttpTransport implements Transport {
   }
 
   /** Posts the request. Throws the provider's error unless the status is 2xx. */
-  async #post(request: WireRequest, headers: PostRequest['headers'], guard: RequestGuard): Promise<Answer> {
+  async #post(request: WireRequest, accepted: Headers, guard: RequestGuard): Promise<Answer> {
     guard.throwIfFailed()
     const endpoint = this.#endpoint()
     if (endpoint.isLocal) guard.markAsFree()
+    const { headers: own } = request
+    const { headers: sent } = endpoint
+    let latest = this.#latest.get(accepted)
+    if (latest?.own !== own || latest.sent !== sent) {
+      latest = { own, sent, all: { ...OWN_HEADERS, ...accepted, ...own, ...sent } }
+      this.#latest.set(accepted, latest)
+    }
     const answer = await this.#exchange.post(
       {
         url: endpoint.urlOf(request.path),
-        headers: { ...OWN_HEADERS, ...headers, ...request.headers, ...endpoint.headers },
+        headers: latest.all,
         body: request.body as readonly Uint8Array[],
       },
       guard,
@@ -131,6 +143,8 @@ export class HttpTransport implements Transport {
     throw await refusal(answer, endpoint, guard)
   }
 }
+
+type Headers = PostRequest['headers']
 
 /** The parser of events is loaded by the first stream. */
 async function newEventReader(): Promise<EventReader> {

@@ -57,7 +57,7 @@ function defaultExchange(): Exchange {
 
 /** Undici decides which of the two variables applies, and the exceptions of `NO_PROXY`. */
 function hasProxy({ hostname }: URL): boolean {
-  return proxySettings() !== '' && !/^(localhost|.*\.localhost|127(\.\d+){3}|\[::1\])$/.test(hostname)
+  return !/^(localhost|.*\.localhost|127(\.\d+){3}|\[::1\])$/.test(hostname) && proxySettings() !== ''
 }
 
 function proxySettings(): string {

@@ -129,7 +129,7 @@ export class WireSession implements ModelSession {
     const { provider, model, format, maxRetries, chain } = this.#options
     this.#encode(transcript, constants, options)
     const entries = transcript.length
-    const carried = format.carried?.(transcript, constants) ?? {}
+    const carried = format.carried?.(transcript, constants) ?? null
     const ask = this.#ask.bind(this, { entries, carried }, options)
     const retries = { maxRetries, signal: options.signal, onRetry: options.onRetry }
     const reply = await withRetries(ask, retries).catch((error: unknown) => {
@@ -138,8 +138,7 @@ export class WireSession implements ModelSession {
       options.onRetry?.({ attempt: 1, delayMs: 0, reason, status, withdrawn: false })
       return withRetries(ask, retries)
     })
-    const { parts, finishReason, usage, native, ...rest } = reply
-    const { responseId } = rest
+    const { parts, finishReason, nativeFinishReason, refusal, usage, native, responseId, responseModel, raw } = reply
     this.#chainEnd = chain && responseId !== null ? { responseId, entries } : null
     const own = {
       role: 'assistant',
@@ -149,7 +148,9 @@ export class WireSession implements ModelSession {
       finishReason,
       usage,
     } as const
-    return { entry: native === undefined ? own : { ...own, native }, ...rest }
+    const entry = native === undefined ? own : { ...own, native }
+    const turn = { entry, nativeFinishReason, responseId, responseModel, raw }
+    return refusal === undefined ? turn : { ...turn, refusal }
   }
 
   /**
@@ -264,7 +265,7 @@ export class WireSession implements ModelSession {
   }
 
   async #ask(
-    { entries, carried }: { readonly entries: number; readonly carried: JsonObject },
+    { entries, carried }: { readonly entries: number; readonly carried: JsonObject | null },
     options: TurnOptions,
     attempt: Attempt,
   ): Promise<DecodedReply> {
@@ -273,7 +274,7 @@ export class WireSession implements ModelSession {
     const previousResponseId = this.#chainEnd?.responseId ?? null
     const streamed = !this.#refusesStreams && (onDelta !== undefined || this.#opening?.isLong === true)
     const tail = format.tail({ streamed, toolChoice, maxOutputTokens, previousResponseId })
-    const body = this.#messages.finish({ ...carried, ...tail })
+    const body = this.#messages.finish(carried === null ? tail : { ...carried, ...tail })
     const request: WireRequest = { path: format.path, headers, body, signal }
     const callIdFor = (index: number): string => `call_${entries + 1}_${index + 1}`
     if (!streamed && onDelta === undefined) return format.decode(await transport.send(request), { callIdFor, onDelta })

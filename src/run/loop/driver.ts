@@ -113,7 +113,7 @@ export class TurnDriver {
     const at = clock.iso()
     const entries: (UserEntry | ToolEntry)[] = []
     let length = lengthWhenClosed(state)
-    for (const entry of said) entries.push({ id: entryId(length++), at, ...entry })
+    for (const entry of said) entries.push(Object.assign({ id: entryId(length++), at }, entry))
     const isSame = state.config === config || (state.config !== null && isSameConfig(state.config, config))
     await context.emit('model_request_started', {
       requestKind,

@@ -44,11 +44,8 @@ export async function readTurn(
     calls.push({ callId, name, arguments: text })
     parts.push(Object.assign({}, part, { callId, arguments: result?.text ?? previewArguments(text) }))
   }
-  return {
-    turn: { ...turn, entry: { ...entry, parts, usage: Object.assign({}, UNREPORTED_USAGE, entry.usage) } },
-    calls,
-    checked,
-  }
+  const usage = Object.assign({}, UNREPORTED_USAGE, entry.usage)
+  return { turn: Object.assign({}, turn, { entry: Object.assign({}, entry, { parts, usage }) }), calls, checked }
 }
 
 /** Throws `provider_error` if a custom model returned something else than a turn. */

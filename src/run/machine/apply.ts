@@ -188,9 +188,20 @@ function changeByReply(state: RunState, { at, entry, resolution, cost }: Event<'
   for (const part of entry.parts) {
     if (part.type !== 'tool_call') continue
     const { callId, name, arguments: text } = part
-    const fresh = { started: false, entries: 0, waiting: [], answers: [], verdict: null, children: [] }
     const settled = state.rules.answersByTool && name === FINAL_RESULT ? setAsideAnswer(at) : null
-    calls.push({ callId, name, arguments: text, ...fresh, settled })
+    // Named one by one: a spread copy is slow to create.
+    calls.push({
+      callId,
+      name,
+      arguments: text,
+      started: false,
+      entries: 0,
+      waiting: [],
+      answers: [],
+      verdict: null,
+      children: [],
+      settled,
+    })
   }
   const batch: Batch = { at: 'batch', admitted: false, calls, resumed: false, exceeded: null }
   state.phase = batch

@@ -74,7 +74,21 @@ function toolDigest(spec: ToolSpec): string {
   return digest
 }
 
+/** Digests of the latest texts: most runs of a harness have the same instructions, answers and limits. */
+const latest = new Map<string, string>()
+const MOST_LATEST = 32
+/** Longer texts are not held, in characters. */
+const LONGEST_LATEST = 16_384
+
 /** 96 bits: enough to tell two configurations apart. */
 function digestOf(value: unknown): string {
-  return sha256(JSON.stringify(value)).slice(0, 24)
+  const text = JSON.stringify(value)
+  const known = latest.get(text)
+  if (known !== undefined) return known
+  const digest = sha256(text).slice(0, 24)
+  if (text.length > LONGEST_LATEST) return digest
+  const oldest = latest.size < MOST_LATEST ? undefined : latest.keys().next().value
+  if (oldest !== undefined) latest.delete(oldest)
+  latest.set(text, digest)
+  return digest
 }
