@@ -1,4 +1,5 @@
-import type { Model, ModelSettings, StructuredOutputMode } from '../contracts/model.js'
+import { HarnessError, messageOf } from '../contracts/errors.js'
+import type { Model, ModelCapabilities, ModelSettings, StructuredOutputMode } from '../contracts/model.js'
 import type { ModelRef } from '../contracts/model-reference.js'
 import { parseHarnessOptions } from './option-shapes.js'
 import { BUILTIN_TOOL_NAMES, DEFAULT_TOOL_NAMES } from './options.js'
@@ -20,6 +21,9 @@ import type { OutputType, OutputValidator } from '../tools/output-type.js'
 import { parseSubagents } from '../tools/subagent-options.js'
 import type { SubagentSpec } from '../tools/subagent-options.js'
 import type { SandboxMode, ToolSource, ToolSpec } from '../tools/spec.js'
+import { ignoreRejection } from '../util/items.js'
+import { isObject } from '../util/json.js'
+import { shown } from '../util/mismatch.js'
 import { didYouMean } from '../util/suggest.js'
 import { absolutePath, environment } from '../util/platform/node.js'
 
@@ -131,8 +135,23 @@ export function checkOutput(
   model: ModelRef | Model | undefined,
 ): void {
   if (outputType === null) return
-  if (typeof model === 'object') outputForm({ type: outputType, mode }, model.capabilities)
+  if (typeof model === 'object') outputForm({ type: outputType, mode }, capabilitiesOf(model))
   else outputSchemaOf(outputType)
+}
+
+/** What a model can do. Throws `invalid_options` if it does not say so, or fails to. */
+export function capabilitiesOf(model: Model): ModelCapabilities {
+  let found: unknown
+  try {
+    found = model.capabilities
+  } catch (cause) {
+    throw new HarnessError('invalid_options', `The \`capabilities\` of the model cannot be read: ${messageOf(cause)}`, {
+      cause,
+    })
+  }
+  if (isObject(found) && !(found instanceof Promise)) return found
+  ignoreRejection(found)
+  throw invalidOptions(`Expected \`capabilities\` of the model to be an object, got ${shown(found)}.`)
 }
 
 function checkBuiltinTools(names: readonly string[]): void {

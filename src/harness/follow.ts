@@ -1,8 +1,9 @@
 import { HarnessError } from '../contracts/errors.js'
 import { runRef } from '../run/log/ref.js'
+import { eventsIn } from '../run/log/log.js'
 import type { FollowOptions, LogStore, RunLog } from '../run/log/log.js'
 import type { DurableEvent, EphemeralEvent, RunEvent } from '../run/machine/events.js'
-import { sleep } from '../util/sleep.js'
+import { sleep } from '../util/timeout.js'
 
 /** Where the events of a run come from. */
 export interface FollowSource {
@@ -35,7 +36,7 @@ export async function* followRun(
   try {
     let last: DurableEvent | undefined
     // The event at the cursor is read too: it can be the end.
-    for await (const event of log.read(runRef(runId), { after: after - 1 })) {
+    for await (const event of eventsIn(log, runRef(runId), { after: after - 1 })) {
       if (isAborted(signal)) return
       last = event
       if (event.seq > after) yield event
@@ -90,7 +91,7 @@ async function* polled(after: number, { log, runId, live, signal }: Followed): A
   let waitMs = SHORTEST_WAIT_MS
   while (!isAborted(signal)) {
     const start = seq
-    for await (const event of log.read(runRef(runId), { after: seq })) {
+    for await (const event of eventsIn(log, runRef(runId), { after: seq })) {
       seq = event.seq
       yield event
     }

@@ -10,6 +10,8 @@ import type { CheckEvidence } from '../tools/evidence.js'
 import { withUniqueIds } from '../tools/source-ids.js'
 import type { ToolSourceHost } from '../tools/source.js'
 import type { ToolSource, ToolSpec } from '../tools/spec.js'
+import { isObject } from '../util/json.js'
+import { shown } from '../util/mismatch.js'
 import { modeOf, sandboxWarning } from '../tools/sandbox-mode.js'
 
 /**
@@ -108,7 +110,8 @@ export class Parts {
     return Promise.all(
       sources.map(async (source, index) => {
         try {
-          return await source.tools(this.#host, signal)
+          const tools = await source.tools(this.#host, signal)
+          return before !== null && tools === before[index] ? tools : checkedTools(source, tools)
         } catch (error) {
           signal.throwIfAborted()
           const known = before?.[index]
@@ -141,9 +144,13 @@ export class Parts {
   }
 
   async close(): Promise<void> {
-    await Promise.all([...this.#sources.values()].map((source) => source.close(this.#host)))
+    const sources = [...this.#sources.values()]
+    const ended = await Promise.allSettled(sources.map(async (source) => source.close(this.#host)))
     const closed = await Promise.allSettled([...this.#models.values()].map(closeLoaded))
-    for (const result of closed) if (result.status === 'rejected') throw result.reason
+    ended.forEach((result, index) => {
+      if (result.status === 'rejected') throw unclosed(`server \`${sources[index]?.id ?? ''}\``, result.reason)
+    })
+    for (const result of closed) if (result.status === 'rejected') throw unclosed('the model', result.reason)
   }
 }
 
@@ -159,6 +166,27 @@ const MOST_WAITING = 20
 
 /** The same list each time, which means that nothing has changed. */
 const NO_TOOLS: readonly ToolSpec[] = []
+
+function unclosed(what: string, cause: unknown): HarnessError {
+  if (cause instanceof HarnessError) return cause
+  return new HarnessError('error', `\`close\` of ${what} failed: ${messageOf(cause)}`, { cause })
+}
+
+/** A server that the host has written may answer with anything. */
+function checkedTools({ id }: ToolSource, tools: unknown): readonly ToolSpec[] {
+  const invalid = Array.isArray(tools) ? tools.findIndex((tool) => !isTool(tool)) : undefined
+  if (invalid === -1) return tools as readonly ToolSpec[]
+  const at = invalid === undefined ? '' : `[${invalid}]`
+  const got = shown(invalid === undefined ? tools : (tools as readonly unknown[])[invalid])
+  throw new HarnessError(
+    'error',
+    `Expected \`tools\`${at} of server \`${id}\` to be ${at === '' ? 'a list of tools' : 'a tool'}, got ${got}.`,
+  )
+}
+
+function isTool(value: unknown): boolean {
+  return isObject(value) && typeof value['name'] === 'string' && typeof value['call'] === 'function'
+}
 
 function failedSource({ id }: ToolSource, cause: unknown): HarnessError {
   if (cause instanceof HarnessError) return cause

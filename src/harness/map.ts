@@ -3,6 +3,7 @@ import type { CompletedResult, HarnessResult, PausedResult } from '../contracts/
 import { purseOf } from '../money/budget.js'
 import type { Budget } from '../money/budget.js'
 import { listenToAbort } from '../util/abort.js'
+import { itemsOf } from '../util/items.js'
 import { isObject } from '../util/json.js'
 import { shown } from '../util/mismatch.js'
 import type { Prompt, RunOptions } from './options.js'
@@ -85,7 +86,7 @@ export async function* mapRows<Item, Output, Deps>(
 class Batch<Item, Output, Deps> {
   readonly #work: MapWork<Item, Output, Deps>
   readonly #options: MapOptions
-  readonly #source: Iterator<Item> | AsyncIterator<Item>
+  readonly #source: AsyncGenerator<Item, void, undefined>
   readonly #abort = new AbortController()
   readonly #stopListening: () => void
   /** Outcomes that wait for the reader, in the order in which the runs ended. */
@@ -103,7 +104,7 @@ class Batch<Item, Output, Deps> {
   constructor(work: MapWork<Item, Output, Deps>, options: MapOptions) {
     this.#work = work
     this.#options = options
-    this.#source = iteratorOf(work.rows)
+    this.#source = rowsOf(work.rows)
     const { signal } = options
     const cancel = (): void => {
       if (signal !== undefined) this.#fail(cancelledError(signal), 'cancelled')
@@ -131,7 +132,7 @@ class Batch<Item, Output, Deps> {
     this.#abort.abort(new HarnessError('cancelled', 'The reader of the batch has stopped.'))
     await Promise.all(this.#runs)
     // A source that is being asked is let go of.
-    const closing = this.#isExhausted ? undefined : this.#source.return?.()
+    const closing = this.#isExhausted ? undefined : this.#source.return()
     if (this.#isFilling) Promise.resolve(closing).catch(() => undefined)
     else await closing
   }
@@ -213,14 +214,19 @@ class Batch<Item, Output, Deps> {
   }
 
   #report(): void {
-    const { onProgress } = this.#options
+    const onProgress: ((progress: BatchProgress) => unknown) | undefined = this.#options.onProgress
     if (onProgress === undefined) return
     const total = totalOf(this.#work.rows)
     const now = { ...this.#counts, running: this.#runs.size, stopped: this.#stopped }
+    const failed = (thrown: unknown): void => {
+      this.#fail(progressError(thrown), 'failed')
+    }
     try {
-      onProgress(total === undefined ? now : { ...now, total })
+      const later = onProgress(total === undefined ? now : { ...now, total })
+      // It may be async.
+      if (later instanceof Promise) later.catch(failed)
     } catch (thrown) {
-      this.#fail(thrown, 'failed')
+      failed(thrown)
     }
   }
 
@@ -233,8 +239,18 @@ class Batch<Item, Output, Deps> {
   }
 }
 
-function iteratorOf<Item>(rows: Iterable<Item> | AsyncIterable<Item>): Iterator<Item> | AsyncIterator<Item> {
-  return Symbol.asyncIterator in rows ? rows[Symbol.asyncIterator]() : rows[Symbol.iterator]()
+/** What the caller's rows throw, or give instead of rows, is an error of the batch. */
+function rowsOf<Item>(rows: Iterable<Item> | AsyncIterable<Item>): AsyncGenerator<Item, void, undefined> {
+  const failed = (cause: unknown): Error =>
+    cause instanceof HarnessError
+      ? cause
+      : new HarnessError('error', `The rows of \`map\` cannot be read: ${messageOf(cause)}`, { cause })
+  return itemsOf<Item>(() => rows, { expected: 'an iterable of rows', failed })
+}
+
+function progressError(cause: unknown): HarnessError {
+  if (cause instanceof HarnessError) return cause
+  return new HarnessError('error', `\`onProgress\` of \`map\` failed: ${messageOf(cause)}`, { cause })
 }
 
 function rowRun<Deps>(run: RowRun<Deps>, index: number): { readonly prompt: Prompt; readonly given: RunOptions<Deps> } {

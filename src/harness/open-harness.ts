@@ -1,6 +1,7 @@
 import { checkToolNames, resolveConfig } from './config.js'
 import {
   checkRunId,
+  checkTool,
   parseCloseOptions,
   parseCancelOptions,
   parseFollowOptions,
@@ -18,7 +19,7 @@ import { HarnessError } from '../contracts/errors.js'
 import { followRun } from './follow.js'
 import type { FollowOptions, RunLog } from '../run/log/log.js'
 import { Parts } from './loader.js'
-import type * as MachineModule from './machine.js'
+import type * as Machine from './machine.js'
 import { OpenRuns } from './open-runs.js'
 import { checkRecorded, checkRun, parseResumed } from './run-checks.js'
 import type { Launch, Launcher } from './runs.js'
@@ -45,11 +46,8 @@ import { flushTracing } from '../run/extension/tracing.js'
 import type { ToolSpec } from '../tools/spec.js'
 import { systemClock } from '../util/clock.js'
 
-/** Everything that runs need. */
-type Machine = typeof MachineModule
-
 interface Loaded<Output> {
-  readonly machine: Machine
+  readonly machine: typeof Machine
   readonly launcher: Launcher<Output>
 }
 
@@ -58,7 +56,7 @@ interface Opening {
   readonly runId: string
   readonly log: RunLog
   readonly streamed: boolean
-  readonly launch: (machine: Machine) => Launch
+  readonly launch: (machine: typeof Machine) => Launch
 }
 
 export class OpenHarness<Output = string, Deps = unknown> implements AsyncDisposable {
@@ -251,8 +249,9 @@ export class OpenHarness<Output = string, Deps = unknown> implements AsyncDispos
 
   /** Adds a tool for runs that begin after the call. Throws if its name is taken. */
   addTool(tool: ToolSpec<Deps>): void {
-    const { packaged, outputType } = this.#config
-    checkToolNames([...packaged, ...this.#tools.map(({ name }) => name), tool.name], outputType)
+    checkTool(tool)
+    const names = [...this.#tools, tool].map(({ name }) => name)
+    checkToolNames([...this.#config.packaged, ...names], this.#config.outputType)
     this.#tools = [...this.#tools, tool as ToolSpec]
   }
 
@@ -339,7 +338,7 @@ export class OpenHarness<Output = string, Deps = unknown> implements AsyncDispos
     const options = parseResumeOptions(given)
     const log = options.log ?? this.#config.log
     const resumed = parseResumed(runIdOrState, answers, this.#config.signingKey)
-    const launch = ({ resumedLaunch }: Machine): Launch => resumedLaunch(resumed, options, log)
+    const launch = ({ resumedLaunch }: typeof Machine): Launch => resumedLaunch(resumed, options, log)
     return this.#open(options, { runId: resumed.runId, log, streamed, launch })
   }
 
@@ -352,7 +351,7 @@ export class OpenHarness<Output = string, Deps = unknown> implements AsyncDispos
     const options = parseResumeOptions(given)
     checkRunId(runId)
     const log = options.log ?? this.#config.log
-    const launch = ({ storedLaunch }: Machine): Launch => storedLaunch(runId, { begun, options }, log)
+    const launch = ({ storedLaunch }: typeof Machine): Launch => storedLaunch(runId, { begun, options }, log)
     return this.#open(options, { runId, log, streamed, launch })
   }
 

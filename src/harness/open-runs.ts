@@ -7,7 +7,7 @@ import type { InputPort } from '../run/stream/input.js'
 import { EventQueue } from '../run/stream/queue.js'
 import type { StreamedRun } from '../run/stream/stream.js'
 import { LEAVE_GRACE_MS, RunAbort } from '../util/abort.js'
-import { sleep } from '../util/sleep.js'
+import { sleep } from '../util/timeout.js'
 import type { CloseOptions, RunOptions } from './options.js'
 import { copyOfBudgets } from './budgets.js'
 

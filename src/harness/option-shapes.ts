@@ -240,6 +240,11 @@ export function parseReplayOptions(given: ReplayOptions): ReplayOptions {
   return parse(REPLAY, given, '`replay`')
 }
 
+/** A tool that is added to a harness. Throws `invalid_options` for anything else. */
+export function checkTool(given: unknown): void {
+  parse(toolList, [given], '`addTool`')
+}
+
 export function parseCloseOptions(given: CloseOptions): CloseOptions {
   return parse(CLOSE, given, '`close`')
 }

@@ -1,6 +1,6 @@
 import { budgetsOf, rulesOf } from './budgets.js'
 import { checkGrants } from '../run/children/grants.js'
-import { checkToolNames } from './config.js'
+import { capabilitiesOf, checkToolNames } from './config.js'
 import type { Config } from './config.js'
 import { HarnessError } from '../contracts/errors.js'
 import type { Model } from '../contracts/model.js'
@@ -198,8 +198,8 @@ function answersAs(
 ): Pick<RunPlan, 'outputFor' | 'readAnswer'> {
   const hasAnswer = type !== null || (how.validate ?? null) !== null
   const asked = { ...how, type: type ?? anyText, checkEvidence: type === null ? null : evidenceOf(type, parts) }
-  const outputFor = ({ capabilities }: Model): OutputFormat | null =>
-    hasAnswer ? outputFormat(asked, capabilities) : null
+  const outputFor = (model: Model): OutputFormat | null =>
+    hasAnswer ? outputFormat(asked, capabilitiesOf(model)) : null
   // A model that is loaded and cannot give such an answer is rejected immediately.
   const format = typeof model === 'string' ? undefined : outputFor(model)
   return {

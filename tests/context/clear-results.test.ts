@@ -64,29 +64,35 @@ describe('clearing results', () => {
   }
 
   const RUNS = LONG ? 10_000 : 60
+  /** The runs of a test are kept until its end, to be replayed. */
+  const PER_TEST = 100
 
-  test(`XC-03 SB-141 no call is separated from its result, and every original is reachable (${RUNS} random histories)`, async () => {
-    for (let seed = 1; seed <= RUNS; seed++) {
-      const random = randomOf(seed)
-      const window = 3000 + Math.floor(random() * 20_000)
-      const turns = 5 + Math.floor(random() * 60)
-      const charsPerToken = 2 + random() * 3
-      const isKnown = random() < 0.8
-      const reply = lookingFor(turns, () => 1 + Math.floor(random() * 4))
-      const model = windowedModel({ window, charsPerToken, isKnown, reply })
-      const look = (): string => 'x'.repeat(Math.floor(random() ** 4 * window))
-      const stream = run(clearResults(), model, look)
-      await eventsOf(stream)
-      const { transcript } = await stream.result
-      expect(transcript.length, `seed ${seed}`).toBeGreaterThan(turns)
-      const shown = new Set(model.view.map(({ id }) => id))
-      const named = namedIn(model.view)
-      for (const { id } of transcript.slice(0, -1))
-        expect(shown.has(id) || named.has(id), `${id} of seed ${seed}`).toBe(true)
-      const some = transcript[Math.floor(random() * transcript.length)]
-      if (some?.role === 'tool') expect(await readAll(`run_1.${some.id}`, transcript)).toBe(plain(some))
-    }
-  })
+  test.each(Array.from({ length: Math.ceil(RUNS / PER_TEST) }, (_, index) => 1 + index * PER_TEST))(
+    'XC-03 SB-141 no call is separated from its result, and every original is reachable (random histories from seed %i)',
+    async (first) => {
+      for (let seed = first; seed < first + PER_TEST && seed <= RUNS; seed++) {
+        const random = randomOf(seed)
+        const window = 3000 + Math.floor(random() * 20_000)
+        const turns = 5 + Math.floor(random() * 60)
+        const charsPerToken = 2 + random() * 3
+        const isKnown = random() < 0.8
+        const reply = lookingFor(turns, () => 1 + Math.floor(random() * 4))
+        const model = windowedModel({ window, charsPerToken, isKnown, reply })
+        const look = (): string => 'x'.repeat(Math.floor(random() ** 4 * window))
+        const stream = run(clearResults(), model, look)
+        await eventsOf(stream)
+        const { transcript } = await stream.result
+        expect(transcript.length, `seed ${seed}`).toBeGreaterThan(turns)
+        const shown = new Set(model.view.map(({ id }) => id))
+        const named = namedIn(model.view)
+        const lost = transcript.slice(0, -1).filter(({ id }) => !shown.has(id) && !named.has(id))
+        expect(lost, `seed ${seed}`).toEqual([])
+        const some = transcript[Math.floor(random() * transcript.length)]
+        if (some?.role === 'tool') expect(await readAll(`run_1.${some.id}`, transcript)).toBe(plain(some))
+      }
+    },
+    LONG ? 300_000 : 20_000,
+  )
 
   function plain(entry: TranscriptEntry): unknown {
     if (entry.role !== 'tool' || typeof entry.content !== 'string') return entry

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest'
-import { sleep } from '#util/sleep.js'
+import { sleep } from '#util/timeout.js'
 import { Slots } from '#util/slots.js'
 
 const quiet = new AbortController().signal

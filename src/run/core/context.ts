@@ -2,6 +2,7 @@ import { HarnessError } from '../../contracts/errors.js'
 import { NO_USAGE } from '../../contracts/result.js'
 import type { HarnessResult, RunReport, StopReason } from '../../contracts/result.js'
 import type { Purse } from '../../money/purse.js'
+import { ignoreRejection } from '../../util/items.js'
 import type { Clock } from '../../util/clock.js'
 import type { JsonInput, JsonObject } from '../../util/json.js'
 import { plainJson } from '../../util/plain-json.js'
@@ -166,6 +167,7 @@ export class RunContext {
   /** Creates the dependencies before the run's first event: a run whose dependencies fail has no event. */
   prepareDeps(metadata: JsonObject): void {
     this.#deps ??= { value: this.#depsFor({ runId: this.runId, metadata }) }
+    ignoreRejection(this.#deps.value)
   }
 
   /** The dependencies of tools, hooks and policies. They are never logged. */

@@ -1,5 +1,6 @@
 import { HarnessError } from '../../contracts/errors.js'
 import { runRef } from '../log/ref.js'
+import { eventsIn } from '../log/log.js'
 import type { LogStore, RunLog } from '../log/log.js'
 import { isChildReference } from '../machine/child-state.js'
 import type { ChildReference, StoredChild } from '../machine/child-state.js'
@@ -71,7 +72,7 @@ export async function loadStored(log: RunLog, stored: StoredState): Promise<Load
   const known = await foldLog(log, runId, { upTo: seq })
   if (known !== null && !isSameState(stored, known.state)) throw changed(runId)
   // Equal to what the log holds, and with the states of its children, which the log may not know.
-  for await (const event of inCurrentFormat(log.read(runRef(runId), { after: seq }))) {
+  for await (const event of inCurrentFormat(eventsIn(log, runRef(runId), { after: seq }))) {
     if (event.kind !== 'run_completed' && event.kind !== 'hook_failed') throw stale(runId)
     apply(stored.state, event)
   }

@@ -1,3 +1,4 @@
+import { HarnessError, messageOf } from '../../contracts/errors.js'
 import type { ToolSpec } from '../../tools/spec.js'
 import type { Hook } from '../hooks/hooks.js'
 import type { WrapModelCall, WrapToolCall } from '../hooks/wraps.js'
@@ -50,7 +51,14 @@ export function composeExtensions(layers: readonly (SeamOptions | Extension)[]):
     tracing: all.flatMap(({ tracing }) => tracing),
     close: async () => {
       const closed = await Promise.allSettled(all.map(({ close }) => close()))
-      for (const outcome of closed) if (outcome.status === 'rejected') throw outcome.reason
+      for (const [index, outcome] of closed.entries()) {
+        if (outcome.status !== 'rejected') continue
+        const cause: unknown = outcome.reason
+        if (cause instanceof HarnessError) throw cause
+        const layer = layers[index]
+        const name = layer !== undefined && 'name' in layer ? layer.name : ''
+        throw new HarnessError('error', `\`close\` of extension \`${name}\` failed: ${messageOf(cause)}`, { cause })
+      }
     },
   }
 }

@@ -1,5 +1,6 @@
 import { HarnessError, messageOf } from '../../contracts/errors.js'
 import type { RunEvent, StreamEvent } from '../machine/events.js'
+import { ignoreRejection } from '../../util/items.js'
 import { isObject } from '../../util/json.js'
 import type { Named, Redact } from './compose.js'
 
@@ -32,6 +33,7 @@ function redactedBy(extension: string, redact: Redact, event: StreamEvent): Stre
     throw failed(extension, messageOf(cause), cause)
   }
   if (isObject(shown) && shown['kind'] === event.kind) return shown as unknown as StreamEvent
+  ignoreRejection(shown)
   throw failed(extension, `Expected an event of kind \`${event.kind}\`.`)
 }
 

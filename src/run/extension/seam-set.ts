@@ -1,5 +1,6 @@
 import { HarnessError, messageOf } from '../../contracts/errors.js'
 import type { ToolSpec } from '../../tools/spec.js'
+import { ignoreRejection } from '../../util/items.js'
 import { isObject } from '../../util/json.js'
 import { withoutUndefined } from '../../util/shape.js'
 import { HookSet } from '../hooks/hooks.js'
@@ -93,7 +94,12 @@ function reduced(
   { name, close: _close, forRun, ...members }: Extension,
   keep: (members: RunMembers) => RunMembers,
 ): Extension {
-  return { ...keep(members), name, ...(forRun && { forRun: (run: ExtensionRun) => keep(forRun(run)) }) }
+  const keptFor = (run: ExtensionRun): RunMembers => {
+    const members = forRun?.(run)
+    ignoreRejection(members)
+    return keep(members ?? {})
+  }
+  return { ...keep(members), name, ...(forRun && { forRun: keptFor }) }
 }
 
 function opened(extension: Extension, runFor: (extension: string) => ExtensionRun): Extension {
@@ -101,6 +107,7 @@ function opened(extension: Extension, runFor: (extension: string) => ExtensionRu
   const { name } = extension
   try {
     const members: unknown = extension.forRun(runFor(name))
+    ignoreRejection(members)
     checkRunMembers(name, members)
     return { ...extension, ...withoutUndefined(members) }
   } catch (cause) {

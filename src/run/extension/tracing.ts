@@ -1,5 +1,7 @@
 import { messageOf } from '../../contracts/errors.js'
 import type { RequestConstants } from '../../contracts/model.js'
+import { ignoreRejection } from '../../util/items.js'
+import { isObject } from '../../util/json.js'
 import type { JsonObject } from '../../util/json.js'
 import type { RequestKind, RunEvent } from '../machine/events.js'
 import { warn } from '../../util/platform/node.js'
@@ -77,7 +79,10 @@ export class RunTracer {
     const traced = run()
     this.#traces = this.#tracings.flatMap((tracing): SafeTrace[] => {
       try {
-        return [new SafeTrace(tracing, tracing.startRun(traced))]
+        const trace: unknown = tracing.startRun(traced)
+        ignoreRejection(trace)
+        // Nothing: this run is not traced.
+        return isObject(trace) ? [new SafeTrace(tracing, trace as unknown as RunTrace)] : []
       } catch (thrown) {
         tellOnce(tracing, thrown)
         return []
@@ -147,17 +152,22 @@ class SafeTrace {
     }
     // Whatever the trace does with it: the work is done once, and its outcome is the one that counts.
     this.#safely(
-      () => this.#trace.within?.(scope, once),
+      () => ignoreRejection(this.#trace.within?.(scope, once)),
       () => done !== undefined && 'thrown' in done,
     )
     return done === undefined ? work() : valueOf(done)
   }
 
   #safely(traced: () => unknown, isExpected: () => boolean = () => false): void {
-    try {
-      traced()
-    } catch (thrown) {
+    const tell = (thrown: unknown): void => {
       if (!isExpected()) tellOnce(this.#tracing, thrown)
+    }
+    try {
+      const later = traced()
+      // Nobody awaits what a trace does later.
+      if (later instanceof Promise) later.catch(tell)
+    } catch (thrown) {
+      tell(thrown)
     }
   }
 }

@@ -1,10 +1,11 @@
 import { HarnessError } from '../../contracts/errors.js'
 import type { RunAbort } from '../../util/abort.js'
 import { runRef } from './ref.js'
+import { storeFailure } from './log.js'
 import type { RunLog } from './log.js'
 import { newOwner } from './owner.js'
 import { unref } from '../../util/platform/node.js'
-import { sleep } from '../../util/sleep.js'
+import { sleep } from '../../util/timeout.js'
 
 /** How long a claim lasts, in ms, and how often it is renewed. */
 const LEASE_MS = 60_000
@@ -58,7 +59,7 @@ export class Lease {
       await sleep(ASK_AGAIN_MS, abort.signal)
     }
     const renew = (): void => {
-      log.claim?.(runRef(runId), owner, LEASE_MS).then(
+      claim(log, { runId, owner }, LEASE_MS).then(
         (ours) => ours || abort.abort(lost(runId)),
         // The next renewal tries again; without a valid claim, an append is rejected.
         () => undefined,
@@ -76,7 +77,7 @@ export class Lease {
   async release(abandoned: boolean): Promise<void> {
     clearInterval(this.#timer)
     if (this.owner === undefined) return
-    const released = this.#log.claim?.(runRef(this.#runId), this.owner, 0).catch(() => false)
+    const released = claim(this.#log, { runId: this.#runId, owner: this.owner }, 0).catch(() => false)
     if (abandoned) return
     let timer: NodeJS.Timeout | undefined
     const late = new Promise((resolve) => (timer = setTimeout(resolve, RELEASE_MS)))
@@ -90,13 +91,27 @@ async function claimed(
   log: RunLog,
   { runId, owner, patience }: { readonly runId: string; readonly owner: string } & Pick<Taking, 'patience'>,
 ): Promise<boolean> {
-  const ref = runRef(runId)
-  const claiming = log.claim?.(ref, owner, LEASE_MS) ?? Promise.resolve(true)
+  const claiming = claim(log, { runId, owner }, LEASE_MS)
   try {
     return await patience(claiming)
   } catch (error) {
-    claiming.then((ours) => ours && log.claim?.(ref, owner, 0)).catch(() => false)
+    claiming.then((ours) => ours && claim(log, { runId, owner }, 0)).catch(() => false)
     throw error
+  }
+}
+
+/** The log's answer. A custom log may throw, or answer with something else: then it could not claim. */
+async function claim(
+  log: RunLog,
+  { runId, owner }: { readonly runId: string; readonly owner: string },
+  ttlMs: number,
+): Promise<boolean> {
+  try {
+    const ours: unknown = await log.claim?.(runRef(runId), owner, ttlMs)
+    if (typeof ours === 'boolean') return ours
+    throw new TypeError('expected `claim` to resolve to true or false.')
+  } catch (thrown) {
+    throw storeFailure(`claim run \`${runId}\``, thrown)
   }
 }
 

@@ -1,4 +1,6 @@
 import { HarnessError, messageOf } from '../../contracts/errors.js'
+import { itemsOf } from '../../util/items.js'
+import { isObject } from '../../util/json.js'
 import type { JsonObject, JsonValue } from '../../util/json.js'
 import { shown } from '../../util/mismatch.js'
 import { LONGEST_TIMER_MS } from '../../util/timeout.js'
@@ -123,6 +125,22 @@ export function ownedByAnother(ref: LogRef, owner: string | undefined): HarnessE
 export function storeFailure(act: string, thrown: unknown): HarnessError {
   if (thrown instanceof HarnessError) return thrown
   return new HarnessError('store_failure', `The log could not ${act}: ${messageOf(thrown)}`, { cause: thrown })
+}
+
+/** The events of a log. Whatever a custom log throws or gives instead of events is a `store_failure`. */
+export function eventsIn(
+  log: RunLog,
+  ref: LogRef,
+  options: ReadOptions = {},
+): AsyncGenerator<DurableEvent, void, undefined> {
+  const failed = (thrown: unknown): Error => storeFailure(`read ${nameOf(ref)}`, thrown)
+  return itemsOf(() => log.read(ref, options), { isItem: isEvent, expected: EVENTS, failed })
+}
+
+const EVENTS = '`read` to return an async iterable of events with `kind` and `seq`'
+
+function isEvent(value: unknown): value is DurableEvent {
+  return isObject(value) && typeof value['kind'] === 'string' && typeof value['seq'] === 'number'
 }
 
 /** Rejects invalid owners and times. */

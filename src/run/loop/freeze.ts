@@ -3,6 +3,7 @@ import type { RunContext } from '../core/context.js'
 import type { RunPlan } from '../core/plan.js'
 import { configDigest } from '../machine/config-digest.js'
 import type { Frozen, Offer } from '../core/frozen.js'
+import { ignoreRejection } from '../../util/items.js'
 import type { Prepared } from './start.js'
 
 /** Loads everything that a run is frozen with. Only the tools of servers can change later, at a turn boundary. */
@@ -12,9 +13,11 @@ export async function freeze(
   { model, output, rules, money }: Prepared,
 ): Promise<Frozen> {
   const { settings, input, deltas, sequential, root, sandbox, policies, readAnswer, refreshOffer } = plan
+  const session = model.openSession()
+  ignoreRejection(session)
   let offer = await plan.loadOffer(context.signal)
   const frozen: { -readonly [Member in keyof Frozen]: Frozen[Member] } = {
-    ...{ model, session: model.openSession(), output, input, deltas, sequential, root, sandbox, readAnswer },
+    ...{ model, session, output, input, deltas, sequential, root, sandbox, readAnswer },
     ...money,
     ...offered(offer),
     policies: [...policies, ...context.seams.policies],

@@ -1,4 +1,5 @@
 import { HarnessError } from '../../contracts/errors.js'
+import { eventsIn } from '../log/log.js'
 import type { RunLog } from '../log/log.js'
 import { runRef } from '../log/ref.js'
 import { apply } from '../machine/apply.js'
@@ -32,7 +33,7 @@ export async function foldLog(
 ): Promise<FoldedRun | null> {
   let found: StoredState | null = null
   let last: DurableEvent | null = null
-  for await (const event of inCurrentFormat(log.read(runRef(runId)))) {
+  for await (const event of inCurrentFormat(eventsIn(log, runRef(runId)))) {
     if (event.seq > upTo) break
     if (found === null) found = await opened(event, (start) => resolveHistory(log, start))
     else apply(found.state, event)

@@ -3,7 +3,7 @@ import { HarnessError } from '../../../contracts/errors.js'
 import { plainJson } from '../../../util/plain-json.js'
 import type { SpawnOptions, ToolContext } from '../../../tools/spec.js'
 import type { JsonValue } from '../../../util/json.js'
-import { sleep } from '../../../util/sleep.js'
+import { sleep } from '../../../util/timeout.js'
 import type { Slots } from '../../../util/slots.js'
 import type { ParallelLlmSettings } from './options.js'
 
