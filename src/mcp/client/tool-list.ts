@@ -30,8 +30,8 @@ export interface ToolFilter {
 }
 
 /**
- * The selected tools of a server, of all pages, with their public names. A tool whose schema no model can be given is left
- * out with a warning.
+ * The selected tools of a server, of all pages, with their public names. A tool without a name, and one whose schema no model
+ * can be given, is left out with a warning.
  */
 export async function listTools(
   connection: McpConnection,
@@ -45,15 +45,16 @@ export async function listTools(
   },
 ): Promise<McpTool[]> {
   if (!connection.offers.tools) return []
-  const listed = (await connection.listTools(options)).map((item) => definitionOf(item, serverId))
+  const { warn } = options
+  const listed = (await connection.listTools(options)).flatMap((item) => definitionOf(item, warn))
   const names = listed.map(({ name }) => name)
   for (const wanted of [...exclude, ...(include ?? [])]) {
-    if (!names.includes(wanted)) options.warn(`It has no tool \`${wanted}\`.${didYouMean(wanted, names)}`)
+    if (!names.includes(wanted)) warn(`It has no tool \`${wanted}\`.${didYouMean(wanted, names)}`)
   }
   const wanted = listed.filter(({ name }) => !exclude.includes(name) && include?.includes(name) !== false)
   const kept = wanted.filter((tool) => {
     const problem = problemOf(tool)
-    if (problem !== null) options.warn(`Its tool \`${tool.name}\` is not offered. ${problem}`)
+    if (problem !== null) warn(`Its tool \`${tool.name}\` is not offered. ${problem}`)
     return problem === null
   })
   return withPublicNames(kept, serverId, prefix)
@@ -64,10 +65,11 @@ interface NamedDefinition {
   readonly definition: JsonObject
 }
 
-function definitionOf(item: JsonObject, serverId: string): NamedDefinition {
+function definitionOf(item: JsonObject, warn: (message: string) => void): readonly NamedDefinition[] {
   const { name } = item
-  if (typeof name === 'string') return { name, definition: item }
-  throw broken(serverId, 'lists a tool without a name')
+  if (typeof name === 'string') return [{ name, definition: item }]
+  warn('It lists a tool without a name, which is not offered.')
+  return []
 }
 
 /** The problem of a tool that no model can be given; null if it can. */

@@ -68,10 +68,12 @@ test('MC-02 filters use the names without the prefix, and one that matches nothi
   await server.close()
 })
 
-test('MC-07 a tool whose schema no model can be given is left out with a warning; a filtered tool is not checked', async () => {
+test('MC-07 a tool without a name, or whose schema no model can be given, is left out with a warning; a filtered tool is not checked', async () => {
   const deep = JSON.parse(`${'{"type":"object","items":'.repeat(600)}{}${'}'.repeat(600)}`) as JsonObject
   const tools = [
     tool('good'),
+    { inputSchema: { type: 'object' } },
+    { name: 5, inputSchema: { type: 'object' } },
     { name: 'text', inputSchema: { type: 'string' } },
     { name: 'none' },
     { name: 'list', inputSchema: [] },
@@ -85,6 +87,8 @@ test('MC-07 a tool whose schema no model can be given is left out with a warning
 
   expect((await toolsOf(server, host)).map(({ name }) => name)).toEqual(['good'])
   expect(host.warnings).toEqual([
+    'MCP server `odd`: It lists a tool without a name, which is not offered.',
+    'MCP server `odd`: It lists a tool without a name, which is not offered.',
     expect.stringMatching(/^MCP server `odd`: Its tool `text` is not offered\. .*`inputSchema`.*object at the root/),
     expect.stringMatching(/`none`.*got undefined/),
     expect.stringMatching(/`list`.*got a list/),
