@@ -52,9 +52,9 @@ export function planOf(
   checkToolNames([...packaged, ...[...named, ...extensionTools.given].map((tool) => tool.name)], outputType)
   const budgets = budgetsOf(options, config)
   const offers = new RunOffers({ config, parts, own, ...offering })
-  return {
-    ...basePlan(means, { opening, model }),
-    ...answersAs({ type: outputType, mode: outputMode, validate: config.outputValidator }, parts, model),
+  const asked = { type: outputType, mode: outputMode, validate: config.outputValidator }
+  // Each run needs one: a spread copy with further members is slow to create.
+  return Object.assign(basePlan(means, { opening, model }), answersAs(asked, parts, model), {
     root,
     timeMs: budgets.limits.timeMs,
     sandbox,
@@ -73,7 +73,7 @@ export function planOf(
     refreshOffer: config.mcpServers.length === 0 ? null : (signal, before) => offers.refresh(signal, before),
     instructionsFor: (offer) => instructionsOf(config, options.instructions ?? config.instructions, offer),
     rulesFor: (output) => rulesOf(config, budgets, { tools: own(), output }),
-  }
+  } satisfies Partial<RunPlan>)
 }
 
 /** A child run, as its tool starts it. */

@@ -75,6 +75,7 @@ export class RunOffers {
   /** Servers may use the same tool names: the caller who combines them can rename them. */
   #checkServerNames(ours: readonly ToolSpec[], servers: Offer['servers']): void {
     const { parts, config } = this.#setup
+    if (servers.length === 0) return
     const owners = new Map(ours.map(({ name }) => [name, 'a tool of the harness']))
     if (config.outputType !== null) owners.set(FINAL_RESULT, 'the call by which a model gives its answer')
     servers.forEach((tools, index) => {

@@ -16,15 +16,28 @@ export async function freeze(
   const session = model.openSession()
   ignoreRejection(session)
   let offer = await plan.loadOffer(context.signal)
+  const { constants, tools, config } = offered(offer)
+  // Named one by one: each run needs one, and a spread copy with further members is slow to create.
   const frozen: { -readonly [Member in keyof Frozen]: Frozen[Member] } = {
-    ...{ model, session, output, input, deltas, sequential, root, sandbox, readAnswer },
-    ...money,
-    ...offered(offer),
+    model,
+    session,
+    constants,
+    tools,
+    output,
+    spending: money.spending,
+    price: money.price,
+    input,
+    deltas,
+    sequential,
+    root,
+    sandbox,
     policies: [...policies, ...context.seams.policies],
     marks: plan.marksFor(rules),
-    refresh: refreshOffer === null ? null : refresh,
-    endChild: plan.endChild,
+    config,
     startChild: (parent, callId, start) => plan.startChild(parent, frozen, { callId, start }),
+    endChild: plan.endChild,
+    refresh: refreshOffer === null ? null : refresh,
+    readAnswer,
   }
   return frozen
 

@@ -171,7 +171,7 @@ export class LiveEffects implements Effects {
     const { resolution } = resolved
     const isEmptyAgain =
       requestKind === 'empty_retry' && resolution.kind === 'ask_again' && resolution.reason === 'empty'
-    return { reply, cost, ...read, ...(isEmptyAgain ? { resolution: EMPTY_TWICE } : resolved) }
+    return Object.assign({ reply, cost }, read, isEmptyAgain ? { resolution: EMPTY_TWICE } : resolved)
   }
 }
 
