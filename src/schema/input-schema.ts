@@ -12,17 +12,21 @@ import { warn } from '../util/platform/node.js'
  * OpenAI's and Anthropic's refuse. Alternatives at
  * the root become one object with the properties of all of them, required where all require them: more is let through
  * than the schema says, and the tool boundary checks the arguments by the schema itself. Other parts that APIs refuse are
- * repaired; a reference that leads nowhere is reported as a warning of the process, once for each schema.
+ * repaired. A reference that leads nowhere, and keywords that are left out, are warnings of the process, once for each schema.
  */
 export function inputSchema(given: JsonSchema, name: string): InputSchema {
   const known = made.get(given)
   if (known !== undefined) return known
   const dangling = new Set<string>()
-  const schema = repairedSchema(objectSchema(soundSchema(withGatheredTargets(modernSchema(given)))), (reference) =>
-    dangling.add(reference),
-  )
+  const leftOut = new Set<string>()
+  const sound = soundSchema(withGatheredTargets(modernSchema(given)), (keyword) => leftOut.add(`\`${keyword}\``))
+  const schema = repairedSchema(objectSchema(sound), (reference) => dangling.add(reference))
   for (const reference of dangling) {
     const message = `The schema of tool \`${name}\` has the reference \`${reference}\`, which leads nowhere: providers are sent {} in its place.`
+    warn(message, 'SchemaWarning')
+  }
+  if (leftOut.size > 0) {
+    const message = `The schema of tool \`${name}\` has keywords whose values JSON Schema does not allow: providers are not sent ${[...leftOut].join(', ')}.`
     warn(message, 'SchemaWarning')
   }
   made.set(given, schema)

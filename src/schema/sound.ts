@@ -4,12 +4,19 @@ import type { JsonSchema, JsonValue } from '../util/json.js'
 /**
  * A schema whose keywords all have a value that JSON Schema allows for them: providers check that, and servers send
  * `type: 'any'`, `required: true`, `enum: []`, expressions of another language and more. A keyword that is not sound is
- * left out, which accepts more; a pattern is then part of the description.
+ * left out, which accepts more; a pattern is then part of the description. `leftOut` gets the name of each keyword whose
+ * meaning is lost.
  */
-export function soundSchema(schema: JsonSchema): JsonSchema {
-  const sound = mapSubschemas(soundMembers(schema, SENT), soundSchema)
+export function soundSchema(schema: JsonSchema, leftOut: (keyword: string) => void): JsonSchema {
+  const members = soundMembers(schema, SENT)
+  const sound = mapSubschemas(members, (subschema) => soundSchema(subschema, leftOut))
   const { pattern, description } = schema
-  if (typeof pattern !== 'string' || sound['pattern'] !== undefined) return sound
+  const isDescribed = typeof pattern === 'string' && sound['pattern'] === undefined
+  for (const [keyword, value] of Object.entries(schema)) {
+    const isLost = value !== undefined && members[keyword] === undefined && !NEVER_SENT.has(keyword)
+    if (isLost && !(isDescribed && keyword === 'pattern')) leftOut(keyword)
+  }
+  if (!isDescribed) return sound
   return { ...sound, description: `${typeof description === 'string' ? `${description} ` : ''}Pattern: ${pattern}` }
 }
 
@@ -138,12 +145,14 @@ function keywordRules(subschema: Rule): [string, Rule][] {
   ]
 }
 
+const NEVER_SENT = new Set(`${OF_IDENTITY} $recursiveAnchor $vocabulary nullable`.split(' '))
+
 /** For providers. `nullable` is a word of OpenAPI; null is refused by the check. */
 const SENT: Rules = new Map([
   ...keywordRules(sentSubschema),
   ...rules('pattern', only(isPattern)),
   ...rules('patternProperties', soundMap(sentSubschema, isPattern)),
-  ...rules(`${OF_IDENTITY} $recursiveAnchor $vocabulary nullable`, () => undefined),
+  ...rules([...NEVER_SENT].join(' '), () => undefined),
 ])
 
 const CHECKED: Rules = new Map([

@@ -210,6 +210,23 @@ describe('schemas of tools that providers reject', () => {
     },
   )
 
+  test('PR-33 keywords that are left out because JSON Schema does not allow their values are named in one warning', async () => {
+    const properties = { any: { type: 'any', $id: 'x' }, few: { enum: [], pattern: '(?<x>a)', required: true } }
+    const tool = defineTool({ ...LOOK, parameters: { type: 'object', properties } as never })
+    const warnings: string[] = []
+    const onWarning = vi.spyOn(process, 'emitWarning').mockImplementation((text) => void warnings.push(String(text)))
+    const { fetch } = recorder(RESPONSES)
+
+    const harness = new Harness({ model: openai('gpt-5.5', { ...KEY, fetch }), tools: [tool], builtinTools: [] })
+    await harness.run('Go.')
+    await harness.run('Go.')
+    onWarning.mockRestore()
+
+    expect(warnings).toEqual([
+      'The schema of tool `look` has keywords whose values JSON Schema does not allow: providers are not sent `type`, `enum`, `required`.',
+    ])
+  })
+
   test('PR-33 arguments are validated by the original schema', async () => {
     const strict = defineTool({ ...LOOK, parameters: { type: 'object', properties: { amount: draft4 } } })
     expect(await callTool(strict, { amount: 1 })).toMatchObject({ ok: true })
