@@ -1,4 +1,4 @@
-import { closeSync, fsyncSync, linkSync, openSync, readFileSync, truncateSync } from 'node:fs'
+import { closeSync, fsyncSync, linkSync, openSync, readFileSync, statSync, truncateSync } from 'node:fs'
 import { unlinkSync, writeSync } from 'node:fs'
 import { join } from 'node:path'
 import type { Post } from '../run/log/log.js'
@@ -40,6 +40,8 @@ export class FileInbox {
 
   /** The posts that have not been taken, in the order of their arrival. */
   async posts(): Promise<Post[]> {
+    // Nearly always there is none, and the owner of a thread looks often.
+    if (statSync(this.#folder, { throwIfNoEntry: false }) === undefined) return []
     const names = (await namesIn(this.#folder)).filter((name) => name.endsWith('.json'))
     const posts = names.flatMap((name) => postIn(readFileSync(join(this.#folder, name), 'utf8')) ?? [])
     return posts.sort((left, right) => left.atMs - right.atMs).map(({ id, body }) => ({ id, body }))

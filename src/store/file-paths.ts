@@ -10,8 +10,8 @@ export interface LogPaths {
   readonly lease: string
   /** Folder of the posts. */
   readonly inbox: string
-  /** Folder of the references from other logs. */
-  readonly referrers: string
+  /** The references from other logs, one a line. */
+  readonly references: string
   /** The digest that came with the last events of a thread. */
   readonly digest: string
 }
@@ -22,7 +22,7 @@ export function pathsOf(folder: string, { kind, id }: LogRef): LogPaths {
     log: `${base}.jsonl`,
     lease: `${base}.lease`,
     inbox: `${base}.inbox`,
-    referrers: `${base}.referrers`,
+    references: `${base}.references`,
     digest: `${base}.digest.json`,
   }
 }

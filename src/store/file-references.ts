@@ -1,40 +1,52 @@
-import { existsSync, readFileSync, unlinkSync, writeFileSync } from 'node:fs'
-import { join } from 'node:path'
+import { appendFileSync, existsSync, readFileSync } from 'node:fs'
+import { dirname, join } from 'node:path'
 import type { LogRef } from '../run/log/ref.js'
 import { keyOf } from '../run/log/ref.js'
 import type { Reference } from '../run/log/pruning.js'
 import { isObject, parseJson } from '../util/json.js'
 import { makeFolder, namesIn } from './folder.js'
-import { fileNameOf, folderOf, pathsOf } from './file-paths.js'
+import { folderOf, pathsOf } from './file-paths.js'
 
-/** Stores that one log refers to another: as a file in a folder of the other. */
+const ENDING = '.references'
+
+/** Stores that one log refers to another: as a line of a file next to the other, which is removed with it. */
 export function addReference(folder: string, reference: Reference): void {
-  const { referrers } = pathsOf(folder, reference.to)
-  makeFolder(referrers)
-  writeFileSync(join(referrers, fileNameOf(keyOf(reference.from))), JSON.stringify(reference), { mode: 0o600 })
+  const path = pathsOf(folder, reference.to).references
+  // The break comes first: a process may have ended within the line before.
+  const line = `\n${JSON.stringify(reference)}`
+  try {
+    appendFileSync(path, line, { mode: 0o600 })
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code !== 'ENOENT') throw error
+    makeFolder(dirname(path))
+    appendFileSync(path, line, { mode: 0o600 })
+  }
 }
 
-/** All references between the logs in a folder. Removes those of logs that are gone. */
+/** All references between the logs in a folder, without those of logs that are gone. */
 export async function referencesIn(folder: string): Promise<Reference[]> {
   const found: Reference[] = []
   for (const kind of ['run', 'thread'] as const satisfies readonly LogRef['kind'][]) {
     const parent = folderOf(folder, kind)
-    for (const name of await namesIn(parent)) {
-      if (name.endsWith('.referrers')) found.push(...(await referencesTo(folder, join(parent, name))))
-    }
+    for (const name of await namesIn(parent))
+      if (name.endsWith(ENDING)) found.push(...readReferences(folder, join(parent, name)))
   }
   return found
 }
 
-/** The references in one folder of referrers. Removes those of logs that are gone. */
-export async function referencesTo(folder: string, referrers: string): Promise<Reference[]> {
-  const found: Reference[] = []
-  for (const name of await namesIn(referrers)) {
-    const path = join(referrers, name)
-    const parsed = parseJson(readFileSync(path, 'utf8'))
-    const reference = parsed.ok && isObject(parsed.value) ? (parsed.value as unknown as Reference) : null
-    if (reference !== null && existsSync(pathsOf(folder, reference.from).log)) found.push(reference)
-    else unlinkSync(path)
+/** The references to one log, without those of logs that are gone. */
+export function referencesTo(folder: string, ref: LogRef): Reference[] {
+  const path = pathsOf(folder, ref).references
+  return existsSync(path) ? readReferences(folder, path) : []
+}
+
+function readReferences(folder: string, path: string): Reference[] {
+  const found = new Map<string, Reference>()
+  for (const line of readFileSync(path, 'utf8').split('\n')) {
+    const parsed = line === '' ? null : parseJson(line)
+    if (parsed?.ok !== true || !isObject(parsed.value)) continue
+    const reference = parsed.value as unknown as Reference
+    if (existsSync(pathsOf(folder, reference.from).log)) found.set(keyOf(reference.from), reference)
   }
-  return found
+  return [...found.values()]
 }

@@ -1,4 +1,14 @@
-import { fstatSync, readFileSync, rmSync, statSync, unlinkSync, writeFileSync } from 'node:fs'
+import {
+  closeSync,
+  constants,
+  fstatSync,
+  openSync,
+  readFileSync,
+  rmSync,
+  statSync,
+  unlinkSync,
+  writeSync,
+} from 'node:fs'
 import { join } from 'node:path'
 import { summaryOf } from '../run/log/digest.js'
 import type { LogSummaries, ThreadSummary } from '../run/log/digest.js'
@@ -141,7 +151,7 @@ export class OpenFileLog implements LogStore {
 
   async referrers(ref: LogRef): Promise<readonly LogRef[]> {
     checkRef(ref)
-    return (await referencesTo(this.#folder, this.#pathsOf(ref).referrers)).map(({ from }) => from)
+    return referencesTo(this.#folder, ref).map(({ from }) => from)
   }
 
   async prune(options: PruneOptions): Promise<number> {
@@ -251,7 +261,7 @@ export class OpenFileLog implements LogStore {
 
   #storeDigest(ref: LogRef, lastSeq: number, { digest }: AppendOptions): void {
     if (digest === undefined) return
-    writeFileSync(this.#pathsOf(ref).digest, JSON.stringify({ lastSeq, digest }), { mode: 0o600 })
+    replaceText(this.#pathsOf(ref).digest, JSON.stringify({ lastSeq, digest }))
   }
 
   async #summaryOf(ref: LogRef): Promise<LogSummaries[LogKind] | null> {
@@ -330,7 +340,7 @@ export class OpenFileLog implements LogStore {
       const isChanged = lastSeq !== null && (await this.#summaryOf(ref))?.lastSeq !== lastSeq
       if (isChanged || !lease.stands) return false
       unlinkSync(paths.log)
-      for (const path of [paths.digest, paths.inbox, paths.referrers]) rmSync(path, { recursive: true, force: true })
+      for (const path of [paths.digest, paths.inbox, paths.references]) rmSync(path, { recursive: true, force: true })
       return true
     } finally {
       lease.release()
@@ -349,6 +359,21 @@ function isEnd({ kind }: LogEvent): boolean {
 
 function isThere(path: string): boolean {
   return statSync(path, { throwIfNoEntry: false }) !== undefined
+}
+
+/**
+ * Writes a small JSON text over that of a file by one call, and spaces over the rest: to cut a file and to fill it again costs far
+ * more, and readers would see it empty.
+ */
+function replaceText(path: string, text: string): void {
+  const fd = openSync(path, constants.O_RDWR | constants.O_CREAT, 0o600)
+  try {
+    const bytes = Buffer.from(text)
+    const rest = fstatSync(fd).size - bytes.length
+    writeSync(fd, rest > 0 ? Buffer.concat([bytes, Buffer.alloc(rest, ' ')]) : bytes, 0, undefined, 0)
+  } finally {
+    closeSync(fd)
+  }
 }
 
 /** The digest of a thread after its last event; null if its writer passed none with that, or it was not stored. */
