@@ -5,8 +5,8 @@ import type { ContentSource, SourcedEntry, TranscriptEntry } from '../../contrac
 import { isObject, parseJson } from '../../util/json.js'
 import type { JsonValue } from '../../util/json.js'
 import type { ProvenanceOptions, ProvenanceRule } from './options.js'
-import { fingerprintOf, overlap } from './overlap.js'
-import type { Fingerprint } from './overlap.js'
+import { fingerprintOf, overlap, sampleOf } from './overlap.js'
+import type { Fingerprint, Sample } from './overlap.js'
 
 const UNTRUSTED = ['web', 'server', 'agent'] as const
 
@@ -39,7 +39,7 @@ export function flowsInto(
   const entries = untrustedEntries(provenance, transcript)
   if (entries.length === 0) return []
   return argumentsIn(argumentsText, mode).flatMap(([argument, value]) => {
-    const texts = textsIn(value)
+    const texts = mode === 'taint' ? [] : textsIn(value).map(sampleOf)
     return entries.flatMap((entry) => {
       if (isAllowed(allow, { source: entry.source, tool: spec.name, argument })) return []
       const match = mode === 'taint' ? 'taint' : strongest(texts, fingerprint(entry))
@@ -55,7 +55,7 @@ export function flowsInto(
 export function sourcesIn(argumentsText: string, transcript: readonly TranscriptEntry[]): readonly string[] {
   const entries = transcript.filter(isSourced)
   if (entries.length === 0) return []
-  const texts = argumentsIn(argumentsText, 'match').flatMap(([, value]) => textsIn(value))
+  const texts = argumentsIn(argumentsText, 'match').flatMap(([, value]) => textsIn(value).map(sampleOf))
   const carried = entries.filter((entry) => strongest(texts, fingerprint(entry)) !== null)
   return [...new Set(carried.map(({ source: { kind, name } }) => (name === undefined ? kind : `${kind}:${name}`)))]
 }
@@ -104,7 +104,7 @@ function plainName(kind: ContentSource['kind'], name: string): string {
   return url.href
 }
 
-function strongest(texts: readonly string[], source: Fingerprint): 'exact' | 'near' | null {
+function strongest(texts: readonly Sample[], source: Fingerprint): 'exact' | 'near' | null {
   const found = texts.map((text) => overlap(text, source))
   return found.find((match) => match === 'exact') ?? found.find((match) => match === 'near') ?? null
 }

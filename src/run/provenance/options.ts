@@ -11,7 +11,8 @@ export interface ProvenanceOptions {
    */
   readonly untrusted?: readonly string[] | undefined
   /**
-   * `match` (default): an argument is tainted if it contains untrusted content, exactly or nearly. `taint`: every argument
+   * `match` (default): an argument is tainted if it contains untrusted content, exactly or nearly: a host, an address or a command
+   * of it is enough. `taint`: every argument
    * after the first untrusted content is.
    */
   readonly mode?: 'match' | 'taint' | undefined

@@ -1,38 +1,52 @@
+import { addressesIn, commandsIn, plainForm, wordsOf } from './tokens.js'
+
 /** Letters and digits that two strings must have in common in a row to count as near: any run of twice as many is found. */
 const BLOCK = 12
 /** A shorter argument says nothing about its source. */
 const SHORTEST = 4
 
-/** A string, prepared to be compared with many. */
+/** A string, prepared to be compared with many samples. */
 export interface Fingerprint {
   readonly letters: string
   readonly blocks: ReadonlySet<string>
+  readonly addresses: ReadonlySet<string>
+  readonly words: string
 }
 
 export function fingerprintOf(text: string): Fingerprint {
-  const letters = lettersOf(text)
+  const plain = plainForm(text)
+  const letters = lettersOf(plain)
   const blocks = new Set<string>()
   for (let at = 0; at + BLOCK <= letters.length; at += BLOCK) blocks.add(letters.slice(at, at + BLOCK))
-  return { letters, blocks }
+  return { letters, blocks, addresses: addressesIn(plain), words: wordsOf(plain) }
+}
+
+/** A string, prepared to be sought in many fingerprints. */
+export interface Sample {
+  readonly letters: string
+  readonly addresses: ReadonlySet<string>
+  readonly commands: readonly string[]
+}
+
+export function sampleOf(text: string): Sample {
+  const plain = plainForm(text)
+  return { letters: lettersOf(plain), addresses: addressesIn(plain), commands: commandsIn(plain) }
 }
 
 /**
- * Compares a string with another: it is contained in it (`exact`), or at least 23 letters and digits in a row are the
- * other's (`near`). Case, spaces and punctuation do not count. Linear in the length of both.
+ * Compares a string with another: it is contained in it (`exact`), or a part of it is (`near`): at least 23 letters and digits in a
+ * row, a host, the address of a person, or a command. Case, marks, spaces and punctuation do not count.
  */
-export function overlap(text: string, source: Fingerprint): 'exact' | 'near' | null {
-  const letters = lettersOf(text)
+export function overlap({ letters, addresses, commands }: Sample, source: Fingerprint): 'exact' | 'near' | null {
   if (letters.length < SHORTEST) return null
   if (source.letters.includes(letters)) return 'exact'
   for (let at = 0; at + BLOCK <= letters.length; at++) {
     if (source.blocks.has(letters.slice(at, at + BLOCK))) return 'near'
   }
-  return null
+  for (const address of addresses) if (source.addresses.has(address)) return 'near'
+  return commands.some((command) => source.words.includes(command)) ? 'near' : null
 }
 
-function lettersOf(text: string): string {
-  return text
-    .normalize('NFKC')
-    .toLowerCase()
-    .replace(/[^\p{L}\p{N}]+/gu, '')
+function lettersOf(plain: string): string {
+  return plain.replace(/[^\p{L}\p{N}]+/gu, '')
 }
