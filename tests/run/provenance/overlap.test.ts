@@ -64,5 +64,5 @@ test('every run of 23 letters and digits is found, wherever it occurs', () => {
 test('texts of a megabyte are compared within the time of a test', () => {
   expect(compared('0123456789 '.repeat(100_000), 'lorem ipsum dolor '.repeat(60_000))).toBeNull()
   expect(compared('a.b-c@x '.repeat(100_000), '-a/b=c. '.repeat(100_000))).toBeNull()
-  expect(compared(`${'.a'.repeat(500_000)}@`, `${'://'.repeat(300_000)}`)).toBeNull()
+  expect(compared(`${'.a'.repeat(500_000)}@`, '://'.repeat(300_000))).toBeNull()
 })
