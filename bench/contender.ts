@@ -46,7 +46,8 @@ async function perform({ contender, baseUrl, work }: Job): Promise<Report> {
   await runAll(opened, { ...work, runs: work.warmUp ?? 0 }, 'w')
   const { warmUpCpuMs = 0 } = work
   for (let more = 0; cpuMs() < warmUpCpuMs; more++) await runAll(opened, { ...work, runs: 1 }, `m${more}x`)
-  const heldBefore = work.warmUp === undefined ? 0 : heapBytes()
+  // A forced collection also throws away the optimized code of everything that ran so far: only for what is weighed.
+  const heldBefore = work.weighed === true ? heapBytes() : 0
   const before = now()
   tool.marks.length = 0
   const deltas = await runAll(opened, work, 'r')

@@ -7,8 +7,9 @@ import type { Work } from './work.js'
 
 const OURS = 'thinharness, Responses'
 const CONTENDERS = ['fetch, Responses', 'careful, Responses', OURS]
-/** CPU time that a process has spent when it counts as warm. */
+/** CPU time that a process has spent when it counts as warm, and when the compiler has nothing left to do. */
 const WARM = { warmUpCpuMs: 600 }
+const HOT = { warmUpCpuMs: 4000 }
 
 interface Kind {
   readonly name: string
@@ -105,6 +106,13 @@ export const RESPONSES_SCENARIOS: readonly Scenario[] = [
       measures,
     },
   ]),
+  {
+    name: 'responses-turns-20-hot',
+    title: 'Responses, after 4 s of CPU time: 20 turns',
+    contenders: CONTENDERS,
+    work: { ...HOT, runs: 100, turns: 20 },
+    measures: [CPU_A_TURN],
+  },
   {
     name: 'responses-first-answer',
     title: 'Responses, cold start: one tool call and the first answer',
