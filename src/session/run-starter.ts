@@ -52,7 +52,9 @@ export class RunStarter {
     const [item] = run.items
     const metadata = { ...item?.metadata, conversation_id: threadId, ...(resourceId !== null && { resourceId }) }
     const content = run.items.flatMap((each) => each.content)
-    return this.harnessOf(run).stream(content, { ...means, runId: run.runId, history, metadata })
+    const { log, input, signal, model, use } = means
+    const options = { log, input, signal, model, use, runId: run.runId, history, metadata }
+    return this.harnessOf(run).stream(content, options)
   }
 
   async means(stretch: Stretch): Promise<RunMeans> {

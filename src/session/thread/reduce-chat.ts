@@ -99,25 +99,41 @@ export function reduceChat(snapshot: ChatSnapshot | undefined, event: ThreadEven
   if (!('threadId' in event)) return reduceRun(snapshot ?? withoutThread(event), event)
   const thread = applyThread(snapshot?.thread, event)
   const runs = snapshot?.runs ?? []
-  const base = { thread, queue: waitingIn(thread, snapshot), held: thread.held, tasks: snapshot?.tasks ?? [] }
+  const [queue, tasks] = [waitingIn(thread, snapshot), snapshot?.tasks ?? []]
+  const { held } = thread
   if (event.kind === 'run_begun') {
     const run = newRun(event, thread.run?.items.flatMap(({ content }) => content) ?? [])
-    return { ...base, phase: 'running', pending: [], runs: [...runs, run] }
+    return { thread, phase: 'running', queue, held, pending: [], runs: runs.concat(run), tasks }
   }
   const isTakenBack = thread.run === null && runs.at(-1)?.status === 'begun'
   const phase = isTakenBack ? 'idle' : (snapshot?.phase ?? 'idle')
   const pending = snapshot?.pending ?? []
-  if (event.kind === 'mode_handed_over') return { ...base, phase, pending, runs: handedOver(runs, thread) }
-  return { ...base, phase, pending, runs: isTakenBack ? runs.slice(0, -1) : runs }
+  const kept = isTakenBack ? runs.slice(0, -1) : runs
+  const shown = event.kind === 'mode_handed_over' ? handedOver(runs, thread) : kept
+  return { thread, phase, queue, held, pending, runs: shown, tasks }
 }
 
 function newRun(
   { runId, mode, model, messageIds, at }: Pick<ChatRun, 'runId' | 'mode' | 'model' | 'messageIds' | 'at'>,
   prompt: ChatRun['prompt'],
 ): ChatRun {
+  const entries: ChatRun['entries'] = []
+  // Members are named: to spread them takes ten times as long.
   return {
-    ...{ runId, mode, model, messageIds, at, prompt },
-    ...{ status: 'begun', promptId: null, entries: [], calls: {}, open: null, usage: null, error: null, seq: 0 },
+    runId,
+    mode,
+    model,
+    messageIds,
+    at,
+    prompt,
+    status: 'begun',
+    promptId: null,
+    entries,
+    calls: {},
+    open: null,
+    usage: null,
+    error: null,
+    seq: 0,
   }
 }
 

@@ -1,5 +1,6 @@
 import { HarnessError, newOwner } from '../../index.js'
 import type { LogRef, LogStore, Post } from '../../index.js'
+import { merged } from '../../util/json.js'
 import { SessionError } from '../errors.js'
 import type { NewThreadEvent, RunPlace, ThreadEvent } from './thread-events.js'
 import { applyThread, threadDigest } from './thread-state.js'
@@ -56,7 +57,7 @@ export class ThreadWriter {
     let next = state
     const stored = events.map((event, index): ThreadEvent => {
       const base = { threadId: this.ref.id, seq: (state?.seq ?? 0) + index + 1, at, durable: true as const, after }
-      const numbered: ThreadEvent = Object.freeze({ ...base, ...event })
+      const numbered: ThreadEvent = Object.freeze(merged(base, event))
       next = applyThread(next, numbered)
       return numbered
     })
