@@ -67,6 +67,8 @@ export interface ContentSource {
   readonly name?: string
   /** The server's own name of its tool. */
   readonly tool?: string
+  /** Of `agent`: the sources of the content that the runs have read. Of many with a name, the kind alone. */
+  readonly sources?: readonly Omit<ContentSource, 'sources'>[]
 }
 
 /** An entry with a known source. */
@@ -74,6 +76,39 @@ export type SourcedEntry = (ToolEntry | UserEntry) & { readonly callId: string; 
 
 export function isSourced(entry: TranscriptEntry): entry is SourcedEntry {
   return entry.role !== 'assistant' && entry.source !== undefined && entry.callId !== undefined
+}
+
+/** The sources of entries, each once. */
+export function sourcesOf(entries: readonly TranscriptEntry[]): readonly ContentSource[] {
+  const sources = new Map<string, ContentSource>()
+  for (const entry of entries) {
+    if (entry.role !== 'assistant' && entry.source !== undefined)
+      sources.set(JSON.stringify(entry.source), entry.source)
+  }
+  return [...sources.values()]
+}
+
+/** The source of the answers of runs: it contains what they have read. */
+export function agentSource(
+  name: string | undefined,
+  transcripts: readonly (readonly TranscriptEntry[])[],
+): ContentSource {
+  const all = transcripts.flatMap(sourcesOf).flatMap(({ sources = [], ...source }) => [source, ...sources])
+  const isMany = all.length > MOST_NAMED_SOURCES
+  const read = new Map(
+    all.map((each) => (isMany ? { kind: each.kind } : each)).map((each) => [JSON.stringify(each), each]),
+  )
+  return { kind: 'agent', ...(name !== undefined && { name }), ...(read.size > 0 && { sources: [...read.values()] }) }
+}
+
+/** A source without a name may be any of its kind. */
+const MOST_NAMED_SOURCES = 40
+
+/** The kind that a saved output has when it is read: of what runs have read, the widest. */
+export function savedAs(source: ContentSource | undefined): ContentSource['kind'] | null {
+  if (source === undefined) return null
+  const kinds = new Set(source.sources?.map(({ kind }) => kind))
+  return (['web', 'server', 'command'] as const).find((kind) => kinds.has(kind)) ?? source.kind
 }
 
 /** An entry before the run has stamped it. */

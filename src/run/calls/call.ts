@@ -1,3 +1,4 @@
+import { savedAs } from '../../contracts/entry.js'
 import type { ContentSource } from '../../contracts/entry.js'
 import type { CheckedArguments } from '../../tools/boundary/arguments.js'
 import { bound, failureOf, invoke, noteRepairs } from '../../tools/boundary/invoke.js'
@@ -110,7 +111,7 @@ export async function performCall(calls: Calls, admission: Admission): Promise<v
       return
     }
     const source = (): ContentSource['kind'] | null =>
-      contentSourceOf(spec, call, { outcome, startedRuns: spawned.runs !== null })?.kind ?? null
+      savedAs(contentSourceOf(spec, call, { outcome, runs: spawned.runs }))
     const bounded = bound(calls.frozen, { spec, outcome, source })
     const end = ended(bounded instanceof Promise ? await bounded : bounded)
     const shown = calls.asksAfter ? await askAfterCall(context, call, end) : end.shown

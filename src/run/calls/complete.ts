@@ -1,4 +1,4 @@
-import { CONTENT_SOURCES } from '../../contracts/entry.js'
+import { agentSource, CONTENT_SOURCES } from '../../contracts/entry.js'
 import type { ContentSource } from '../../contracts/entry.js'
 import { envelopeOf, renderEnvelope } from '../../tools/boundary/envelope.js'
 import type { Envelope } from '../../tools/boundary/envelope.js'
@@ -54,7 +54,7 @@ interface CallParts {
 export function callEnd(ended: EndedCall, call: BatchCall, { spec, runs: children, entered }: CallParts): CallEnd {
   const { outcome } = ended
   const runs = children === null ? {} : children.usedBy(outcome, entered)
-  const source = contentSourceOf(spec, call, { outcome, startedRuns: runs.childUsage !== undefined })
+  const source = contentSourceOf(spec, call, { outcome, runs: children })
   const about = { ...runs, ...(source !== undefined && { source }) }
   const envelope = envelopeOf(outcome)
   const shown = { output: renderEnvelope(envelope), envelope }
@@ -68,7 +68,7 @@ export function callEnd(ended: EndedCall, call: BatchCall, { spec, runs: childre
 export function contentSourceOf(
   spec: ToolSpec | undefined,
   { answers }: BatchCall,
-  { outcome, startedRuns }: { readonly outcome: ToolOutcome; readonly startedRuns: boolean },
+  { outcome, runs }: { readonly outcome: ToolOutcome; readonly runs: CallChildren | null },
 ): ContentSource | undefined {
   if (outcome.kind !== 'succeeded' && outcome.kind !== 'failed') return undefined
   const { metadata = {} } = outcome
@@ -81,7 +81,7 @@ export function contentSourceOf(
   // A saved output keeps the source of the call that saved it.
   const saved = CONTENT_SOURCES.find((kind) => kind === given)
   if (saved !== undefined && saved !== 'workspace') return { kind: saved }
-  if (startedRuns) return { kind: 'agent', ...named(textIn(metadata, 'agent')) }
+  if (runs !== null && runs.usage !== null) return agentSource(textIn(metadata, 'agent'), runs.transcripts)
   for (const answer of answers) if ('answer' in answer) return { kind: 'person' }
   if (spec?.reach === undefined) return undefined
   const { programs = [], hosts = [], reads = [], writes = [] } = spec.reach
@@ -96,7 +96,17 @@ export function contentSourceOf(
 function givenSource(given: JsonObject): ContentSource | undefined {
   const kind = CONTENT_SOURCES.find((each) => each === given['kind'])
   const tool = textIn(given, 'tool')
-  return kind && { kind, ...named(textIn(given, 'name')), ...(tool !== undefined && { tool }) }
+  const sources = Array.isArray(given['sources'])
+    ? given['sources'].flatMap((each) => (isObject(each) ? (givenSource(each as JsonObject) ?? []) : []))
+    : []
+  return (
+    kind && {
+      kind,
+      ...named(textIn(given, 'name')),
+      ...(tool !== undefined && { tool }),
+      ...(sources.length > 0 && { sources }),
+    }
+  )
 }
 
 function textIn(metadata: JsonObject, key: string): string | undefined {

@@ -1,4 +1,5 @@
 import { HarnessError } from '../../contracts/errors.js'
+import type { TranscriptEntry } from '../../contracts/entry.js'
 import { NO_USAGE, withUsage } from '../../contracts/result.js'
 import type { HarnessResult, PendingItem, ResumeState, RunUsage } from '../../contracts/result.js'
 import type { ChildRun, SpawnOptions } from '../../tools/spec.js'
@@ -29,6 +30,7 @@ interface ChildEnd {
   readonly isCompleted: boolean
   /** Null for a run that never began. */
   readonly state: () => ResumeState | null
+  readonly transcript: readonly TranscriptEntry[]
 }
 
 /** The runs of a call that has ended, as its event has them. */
@@ -194,6 +196,11 @@ export class CallChildren {
     return documents.map((document) => this.#context.children.refer(document))
   }
 
+  /** What they have read and said. */
+  get transcripts(): readonly (readonly TranscriptEntry[])[] {
+    return [...this.#children.values()].flatMap(({ end }) => (end === null ? [] : [end.transcript]))
+  }
+
   /** Their usage; null if there are none. */
   get usage(): RunUsage | null {
     if (this.#children.size === 0) return null
@@ -208,7 +215,13 @@ export class CallChildren {
       const result = await child.started.outcome
       const pending = itemsWithin(result.pending, prefix, this.#context.runId)
       const isCompleted = pending.length === 0
-      child.end = { usage: result.usage, pending, isCompleted, state: () => result.resumeState }
+      child.end = {
+        usage: result.usage,
+        pending,
+        isCompleted,
+        state: () => result.resumeState,
+        transcript: result.transcript,
+      }
       if (pending.length > 0) throw new ChildPaused()
       return result
     } catch (error) {
@@ -218,6 +231,7 @@ export class CallChildren {
         pending: [],
         isCompleted: false,
         state: () => run?.resumeState ?? null,
+        transcript: run?.transcript ?? [],
       }
       throw error
     }

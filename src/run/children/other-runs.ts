@@ -1,3 +1,5 @@
+import { agentSource, savedAs } from '../../contracts/entry.js'
+import type { TranscriptEntry } from '../../contracts/entry.js'
 import { HarnessError } from '../../contracts/errors.js'
 import { renderNotice } from '../../contracts/notices.js'
 import { NO_USAGE } from '../../contracts/result.js'
@@ -18,7 +20,7 @@ import type { LeftChild } from './left-child.js'
 
 /** The outcome of a background run, or its pause. */
 type Settlement = (
-  | { readonly kind: 'ended'; readonly outcome: ToolOutcome }
+  | { readonly kind: 'ended'; readonly outcome: ToolOutcome; readonly transcript: readonly TranscriptEntry[] }
   | { readonly kind: 'paused'; readonly items: readonly PendingItem[]; readonly state: ResumeState }
   | { readonly kind: 'left' }
 ) & { readonly usage: RunUsage }
@@ -75,8 +77,11 @@ export class OtherRuns {
     if (isLeft) return
     for (const run of this.#runs) {
       const settlement = this.#known.get(run.id)?.settlement ?? null
-      const cancelled = { outcome: CANCELLED, usage: settlement?.usage ?? NO_USAGE }
-      await this.#report(run, settlement?.kind === 'ended' ? settlement : cancelled)
+      const usage = settlement?.usage ?? NO_USAGE
+      await this.#report(
+        run,
+        settlement?.kind === 'ended' ? settlement : { kind: 'ended', outcome: CANCELLED, usage, transcript: [] },
+      )
     }
     this.#known.clear()
   }
@@ -145,19 +150,23 @@ export class OtherRuns {
     return true
   }
 
-  async #report(run: BackgroundRun, { outcome, usage }: { outcome: ToolOutcome; usage: RunUsage }): Promise<void> {
+  async #report(
+    run: BackgroundRun,
+    { outcome, usage, transcript }: Extract<Settlement, { kind: 'ended' }>,
+  ): Promise<void> {
     const { callId, toolName, childRunId, agent, task } = run
     // Once it is reported, nobody will continue it, nor the runs below it.
     if (outcome.kind !== 'succeeded') await this.#frozen.endChild(this.#context, childRunId)
     const spec = this.#frozen.tools.get(toolName)
-    const { ok, content } = envelopeOf(await bound(this.#frozen, { spec, outcome, source: () => 'agent' }))
+    const source = agentSource(agent, [transcript])
+    const { ok, content } = envelopeOf(await bound(this.#frozen, { spec, outcome, source: () => savedAs(source) }))
     const errorType = outcome.kind === 'failed' ? outcome.errorType : null
     const ending = errorType === null ? 'has ended' : `has failed (\`${errorType}\`)`
     const text = `\`${agent}\` ${ending}. Task: ${JSON.stringify(task)}. Run: ${childRunId}.\n\n${content}`
     await this.#context.emit('background_reported', {
       ...{ callId, toolName, childRunId, agent, ok, errorType },
       content: renderNotice({ kind: 'background_report', content: text.replace(NOTICE_TAG, '<\\') }),
-      source: { kind: 'agent', name: agent },
+      source,
       childUsage: usage,
     })
   }
@@ -170,7 +179,7 @@ export class OtherRuns {
     }
     const { output } = result
     const content = typeof output === 'string' ? text : JSON.stringify(plainJson(output))
-    return { kind: 'ended', outcome: { kind: 'succeeded', content }, usage }
+    return { kind: 'ended', outcome: { kind: 'succeeded', content }, usage, transcript: result.transcript }
   }
 
   /** Resolves when one of them has ended or paused, or the run receives a message. */
@@ -198,7 +207,7 @@ function failed(error: unknown): Settlement {
   const { code, message, run } =
     error instanceof HarnessError ? error : new HarnessError('cancelled', 'The run was cancelled before it began.')
   const outcome = { kind: 'failed', errorType: code, content: message, retry: false } as const
-  return { kind: 'ended', outcome, usage: run?.usage ?? NO_USAGE }
+  return { kind: 'ended', outcome, usage: run?.usage ?? NO_USAGE, transcript: run?.transcript ?? [] }
 }
 
 /** Content that ends the notice, or that begins one. */
@@ -218,6 +227,7 @@ const LOST: Settlement = {
     retry: false,
   },
   usage: NO_USAGE,
+  transcript: [],
 }
 
 function ignore(): void {

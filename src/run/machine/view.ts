@@ -1,3 +1,4 @@
+import { sourcesOf } from '../../contracts/entry.js'
 import type { ContentPart, ContentSource, TranscriptEntry } from '../../contracts/entry.js'
 
 /** A range of entries that the model gets in another form. The entries themselves stay in the transcript. */
@@ -190,13 +191,4 @@ function indexOf(transcript: readonly TranscriptEntry[], id: string): number {
   const index = transcript[place]?.id === id ? place : transcript.findIndex((entry) => entry.id === id)
   if (index < 0) throw new RangeError(`There is no entry \`${id}\` in the transcript.`)
   return index
-}
-
-function sourcesOf(entries: readonly TranscriptEntry[]): readonly ContentSource[] {
-  const sources = new Map<string, ContentSource>()
-  for (const entry of entries) {
-    if (entry.role !== 'assistant' && entry.source !== undefined)
-      sources.set(JSON.stringify(entry.source), entry.source)
-  }
-  return [...sources.values()]
 }

@@ -16,13 +16,24 @@ export interface Provenance {
   readonly inherited: readonly SourcedEntry[]
 }
 
-/** The entries with untrusted content; those of the runs above come first. */
+interface UntrustedEntry {
+  readonly entry: SourcedEntry
+  readonly sources: readonly ContentSource[]
+}
+
+/** The entries with untrusted content; those of the runs above come first. The answer of trusted agents has the sources of what they have read. */
 function untrustedEntries(
   { options, inherited }: Provenance,
   transcript: readonly TranscriptEntry[],
-): readonly SourcedEntry[] {
+): readonly UntrustedEntry[] {
   const { untrusted = UNTRUSTED } = options
-  return [...inherited, ...transcript.filter(isSourced)].filter(({ source }) => isAmong(source, untrusted, true))
+  return [...inherited, ...transcript.filter(isSourced)].flatMap((entry) => {
+    const { source } = entry
+    const sources = isAmong(source, untrusted, true)
+      ? [source]
+      : (source.sources ?? []).filter((each) => isAmong(each, untrusted, true))
+    return sources.length === 0 ? [] : [{ entry, sources }]
+  })
 }
 
 /**
@@ -40,10 +51,11 @@ export function flowsInto(
   if (entries.length === 0) return []
   return argumentsIn(argumentsText, mode).flatMap(([argument, value]) => {
     const texts = mode === 'taint' ? [] : textsIn(value).map(sampleOf)
-    return entries.flatMap((entry) => {
-      if (isAllowed(allow, { source: entry.source, tool: spec.name, argument })) return []
+    return entries.flatMap(({ entry, sources }) => {
+      const held = sources.filter((source) => !isAllowed(allow, { source, tool: spec.name, argument }))
+      if (held.length === 0) return []
       const match = mode === 'taint' ? 'taint' : strongest(texts, fingerprint(entry))
-      return match === null ? [] : [{ argument, source: entry.source, callId: entry.callId, match }]
+      return match === null ? [] : held.map((source) => ({ argument, source, callId: entry.callId, match }))
     })
   })
 }
@@ -57,7 +69,8 @@ export function sourcesIn(argumentsText: string, transcript: readonly Transcript
   if (entries.length === 0) return []
   const texts = argumentsIn(argumentsText, 'match').flatMap(([, value]) => textsIn(value).map(sampleOf))
   const carried = entries.filter((entry) => strongest(texts, fingerprint(entry)) !== null)
-  return [...new Set(carried.map(({ source: { kind, name } }) => (name === undefined ? kind : `${kind}:${name}`)))]
+  const sources = carried.flatMap(({ source }) => [source, ...(source.sources ?? [])])
+  return [...new Set(sources.map(({ kind, name }) => (name === undefined ? kind : `${kind}:${name}`)))]
 }
 
 /** The members of a call's arguments. A call without any is tainted as a whole: then it is one member without a name. */

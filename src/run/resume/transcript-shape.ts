@@ -67,10 +67,11 @@ const tokenUsage = object<TokenUsage>({
   reasoningTokens: maybeCount,
 })
 
+const origin = { kind: oneOf(...CONTENT_SOURCES), name: optional(string), tool: optional(string) }
+
 export const source = object<ContentSource>({
-  kind: oneOf(...CONTENT_SOURCES),
-  name: optional(string),
-  tool: optional(string),
+  ...origin,
+  sources: optional(list(object<Omit<ContentSource, 'sources'>>(origin))),
 })
 
 export const parts = list(contentPart)
