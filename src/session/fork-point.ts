@@ -39,8 +39,10 @@ function hasEnded({ status }: ChatRun): boolean {
 /** At the entry of this index (-1: the prompt), or the last one before it whose step has ended. */
 function atEntry(earlier: readonly ChatRun[], run: ChatRun, index: number): ForkPoint | null {
   const { runId, promptId, entries, calls } = run
-  const isClosed = (callId: string): boolean =>
-    calls[callId]?.status === 'completed' || calls[callId]?.status === 'failed'
+  const closed = new Set(
+    calls.flatMap(({ callId, status }) => (status === 'completed' || status === 'failed' ? [callId] : [])),
+  )
+  const isClosed = (callId: string): boolean => closed.has(callId)
   const last = entries.slice(0, index + 1).findLast((entry) => hasEnded(run) || callIdsOf(entry).every(isClosed))
   const after = last?.id ?? promptId
   return after === null ? endOf(earlier) : { runId, after }

@@ -3,6 +3,7 @@ import type { Extension, HarnessStream, InputPort, LogStore, Model, ModelRef } f
 import { SessionError } from './errors.js'
 import type { Grants } from './grants.js'
 import type { ModeHarness, Modes } from './options.js'
+import { callOf } from './thread/reduce-chat.js'
 import type { ChatRun } from './thread/reduce-chat.js'
 import type { ThreadRun, ThreadState } from './thread/thread-state.js'
 import { planOutcome, SUBMIT_PLAN } from './tools/submit-plan.js'
@@ -99,10 +100,10 @@ export class RunStarter {
 function shownOutcome(run: ChatRun | undefined): PlanOutcome | null {
   const last = run?.entries.at(-1)
   const part = last?.role === 'assistant' ? last.parts.find(({ type }) => type === 'tool_call') : undefined
-  const call = part?.type === 'tool_call' ? run?.calls[part.callId] : undefined
+  const call = part?.type === 'tool_call' ? callOf(run, part.callId) : undefined
   return call?.toolName === SUBMIT_PLAN && call.output !== undefined ? planOutcome(call.output) : null
 }
 
 function hasPlan(run: ChatRun | undefined): boolean {
-  return Object.values(run?.calls ?? {}).some(({ toolName }) => toolName === SUBMIT_PLAN)
+  return run?.calls.some(({ toolName }) => toolName === SUBMIT_PLAN) === true
 }

@@ -20,6 +20,7 @@ import { Responding } from './people/responder.js'
 import { giveTitle } from './people/titles.js'
 import type { Modes } from './options.js'
 import { newId } from './play-run.js'
+import { callOf } from './thread/reduce-chat.js'
 import type { ChatRun } from './thread/reduce-chat.js'
 import { resolveOptions } from './options.js'
 import type { SessionsConfig, SessionsOptions } from './options.js'
@@ -320,12 +321,12 @@ export class Sessions<M extends Modes = Modes> extends Threads<M> implements Asy
 }
 
 /** The results of a reply's calls, as far as they have ended. */
-function resultsOf({ parts, at }: AssistantEntry, { runId, calls }: ChatRun): readonly ToolEntry[] {
+function resultsOf({ parts, at }: AssistantEntry, run: ChatRun): readonly ToolEntry[] {
   return parts.flatMap((part): ToolEntry[] => {
-    const call = part.type === 'tool_call' ? calls[part.callId] : undefined
+    const call = part.type === 'tool_call' ? callOf(run, part.callId) : undefined
     if (call?.output === undefined) return []
     const { callId, toolName: name, output: content, status } = call
-    return [{ id: `${runId}.${callId}`, at, role: 'tool', callId, name, content, isError: status === 'failed' }]
+    return [{ id: `${run.runId}.${callId}`, at, role: 'tool', callId, name, content, isError: status === 'failed' }]
   })
 }
 

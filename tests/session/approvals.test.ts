@@ -91,7 +91,7 @@ describe.each(await allStores())('answers of people in the %s log', (_name, open
     await chat.answer([{ callId: 'call_1', approved: true, remember: 'category' }])
     await chat.whenIdle()
     expect(ran).toEqual(['first', 'second'])
-    expect(chat.snapshot.runs[0]?.calls['call_2']?.answers).toMatchObject([{ by: 'policy' }])
+    expect(chat.snapshot.runs[0]?.calls[1]?.answers).toMatchObject([{ by: 'policy' }])
     expect(chat.grants).toMatchObject([{ category: expect.any(String) as string, decision: 'allow', grant: true }])
     expect(await done(chat, 'More.')).toBe('completed')
     expect(ran).toEqual(['first', 'second', 'third'])
@@ -109,7 +109,7 @@ describe.each(await allStores())('answers of people in the %s log', (_name, open
     await chat.answer([{ callId: 'call_1', approved: true, editedArguments: { to: 'eve' } }])
     await chat.whenIdle()
     expect(ran).toEqual(['eve'])
-    const call = chat.snapshot.runs[0]?.calls['call_1']
+    const call = chat.snapshot.runs[0]?.calls[0]
     expect(call?.arguments).toBe('{"to":"ann"}')
     expect(call?.answers).toMatchObject([{ answer: { editedArguments: { to: 'eve' } } }])
   })

@@ -74,7 +74,7 @@ describe.each(await allStores())('the inbox, in %s', (_name, open: () => LogStor
     expect(await log.inspect({ kind: 'thread', id: 'b' })).toMatchObject({ owner: null })
     const chat = await sessions.open('a')
     await chat.whenIdle()
-    const call = Object.values(chat.snapshot.runs[0]?.calls ?? {})[0]
+    const call = (chat.snapshot.runs[0]?.calls ?? [])[0]
     expect(call).toMatchObject({ answers: [{ by: 'expiry', answer: { reason: 'Too late.' } }] })
     expect(threads(await collect(sessions.inbox()))).toEqual(['b'])
   })

@@ -23,7 +23,7 @@ async function listAfter(...calls: readonly Call[]): Promise<Listed> {
   await (
     await chat.send('Go.')
   ).done
-  return { tasks: chat.snapshot.tasks, calls: Object.values(chat.snapshot.runs[0]?.calls ?? {}), model }
+  return { tasks: chat.snapshot.tasks, calls: chat.snapshot.runs[0]?.calls ?? [], model }
 }
 
 function task(content: string, status = 'pending', id?: string): object {

@@ -20,7 +20,7 @@ function twoPayments(): ReturnType<typeof harnessOf> {
 }
 
 function answersIn(chat: Chat): (string | null | undefined)[] {
-  return Object.values(chat.snapshot.runs[0]?.calls ?? {}).flatMap(({ answers = [] }) => answers.map(({ by }) => by))
+  return (chat.snapshot.runs[0]?.calls ?? []).flatMap(({ answers = [] }) => answers.map(({ by }) => by))
 }
 
 function warnings(): () => string[] {
@@ -36,7 +36,7 @@ test('SB-107 responders that approve or decline everything finish the same run w
     const sent = await chat.send('Pay.')
     expect(await sent.done).toMatchObject({ status: 'completed', text: 'Done.' })
     expect(answersIn(chat)).toEqual(['responder', 'responder'])
-    const calls = Object.values(chat.snapshot.runs[0]?.calls ?? {})
+    const calls = chat.snapshot.runs[0]?.calls ?? []
     expect(calls.map(({ status }) => status)).toEqual(approved ? ['completed', 'completed'] : ['failed', 'failed'])
   }
 })

@@ -73,5 +73,5 @@ test('a conversation is followed by its cursor', async () => {
     if (event.kind === 'model_message' && snapshot.runs.at(-1)?.entries.length === 2) over.abort()
   }
   expect(snapshot?.runs).toHaveLength(2)
-  expect(snapshot?.runs[1]?.calls).toMatchObject({ call_1: { status: 'completed' } })
+  expect(snapshot?.runs[1]?.calls).toMatchObject([{ callId: 'call_1', status: 'completed' }])
 })

@@ -66,7 +66,8 @@ export interface ChatRun {
   readonly promptId: string | null
   /** Everything said after the prompt, without tool results: those are in `calls`. */
   readonly entries: readonly (UserEntry | AssistantEntry)[]
-  readonly calls: Readonly<Record<string, ChatCall>>
+  /** In the order in which the model requested them. */
+  readonly calls: readonly ChatCall[]
   readonly open: OpenReply | null
   readonly usage: RunUsage | null
   readonly error: { readonly code: HarnessErrorCode; readonly message: string } | null
@@ -129,7 +130,7 @@ function newRun(
     status: 'begun',
     promptId: null,
     entries,
-    calls: {},
+    calls: [],
     open: null,
     usage: null,
     error: null,
@@ -213,6 +214,11 @@ export function readBy(run: ChatRun | undefined): ReadonlySet<string> {
   return new Set(run?.entries.flatMap((entry) => (entry.role === 'user' ? (entry.messageId ?? []) : [])))
 }
 
+/** A call of a run by its id; undefined if it has none of that id. */
+export function callOf(run: ChatRun | undefined, callId: string): ChatCall | undefined {
+  return run?.calls.findLast((call) => call.callId === callId)
+}
+
 /** The text of a run's last reply. */
 export function textOfRun(run: ChatRun | undefined): string {
   const last = run?.entries.findLast((entry) => entry.role === 'assistant')
@@ -267,7 +273,7 @@ const CHANGES: { readonly [Kind in RunEvent['kind']]?: Change<Kind> } = {
   }),
   answer_received: (run, { callId, answer, at }) => ({
     calls: withCall(run.calls, callId, {
-      answers: [...(run.calls[callId]?.answers ?? []), { answer, by: answer.by ?? null, at }],
+      answers: [...(callOf(run, callId)?.answers ?? []), { answer, by: answer.by ?? null, at }],
     }),
   }),
   tool_call_started: (run, { callId }) => ({ calls: withCall(run.calls, callId, { status: 'running' }) }),
@@ -304,17 +310,19 @@ function changedRun(run: ChatRun, event: RunEvent): Partial<ChatRun> | null {
 }
 
 function requestedCalls({ calls }: ChatRun, { parts }: AssistantEntry): ChatRun['calls'] {
-  const requested = parts.flatMap((part): [string, ChatCall][] =>
+  const requested = parts.flatMap((part): ChatCall[] =>
     part.type === 'tool_call'
-      ? [[part.callId, { callId: part.callId, toolName: part.name, status: 'requested', arguments: part.arguments }]]
+      ? [{ callId: part.callId, toolName: part.name, status: 'requested', arguments: part.arguments }]
       : [],
   )
-  return requested.length === 0 ? calls : { ...calls, ...Object.fromEntries(requested) }
+  return requested.length === 0 ? calls : [...calls, ...requested]
 }
 
 function withCall(calls: ChatRun['calls'], callId: string, change: Partial<ChatCall>): ChatRun['calls'] {
-  const call = calls[callId]
-  return call === undefined ? calls : { ...calls, [callId]: { ...call, ...change } }
+  // Events are mostly about the latest calls. A copied list is a copied block of memory, which an object is not.
+  const index = calls.findLastIndex((each) => each.callId === callId)
+  const call = calls[index]
+  return call === undefined ? calls : calls.with(index, { ...call, ...change })
 }
 
 function completedCall({

@@ -74,7 +74,10 @@ interface Listed {
   readonly after: string
 }
 
-/** What there is as one JSON list, for proxies that buffer; with a time, the answer waits for something until then. */
+/**
+ * What is stored as one JSON list, for proxies that buffer; with a time, the answer waits for something until then. Deltas
+ * are left out: without a cursor of their own, the next request would get them again at once.
+ */
 async function listed(
   batches: AsyncIterable<readonly AnyRunEvent[]>,
   { projection, wait, abort, after }: Listed,
@@ -88,7 +91,7 @@ async function listed(
   const timer = setTimeout(() => abort.abort(), seconds * 1000)
   try {
     for await (const batch of batches) {
-      items.push(...batch.flatMap((event) => projection.next(event)))
+      items.push(...batch.flatMap((event) => projection.next(event)).filter(({ id }) => id !== undefined))
       if (items.length === 0) continue
       // What is stored comes at once: what follows it is for the next request.
       clearTimeout(timer)
@@ -99,7 +102,7 @@ async function listed(
   }
   const hasEnded = !abort.signal.aborted
   const [end] = projection.end()
-  const cursor = items.findLast(({ id }) => id !== undefined)?.id ?? after
+  const cursor = items.at(-1)?.id ?? after
   const { status } = (end?.data ?? {}) as { readonly status?: string }
   const headers = { 'x-cursor': cursor, ...(hasEnded && status !== undefined ? { 'x-end': status } : {}) }
   return json(

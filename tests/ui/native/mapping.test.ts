@@ -102,16 +102,53 @@ test('SS-26 the view of a run has its entries, calls with state and result, what
     events.reduce<ChatSnapshot | undefined>((view, event) => reduceChat(view, event), undefined)!
   const paused = fold(first)
   expect(paused).toMatchObject({ phase: 'waiting', pending: [{ callId: 'call_2', kind: 'approval' }] })
-  expect(paused.runs[0]?.calls).toMatchObject({ call_2: { status: 'waiting' } })
+  expect(paused.runs[0]?.calls).toMatchObject([{ status: 'requested' }, { callId: 'call_2', status: 'waiting' }])
   const frozen = JSON.stringify(paused)
   const done = fold([...first, ...second])
   expect(done).toMatchObject({ phase: 'idle', pending: [] })
   expect(done.runs[0]).toMatchObject({
     ...{ status: 'completed', error: null, usage: { modelRequests: 2 } },
-    calls: { call_1: { status: 'completed', toolName: 'look' }, call_2: { status: 'completed', toolName: 'pay' } },
+    calls: [
+      { callId: 'call_1', status: 'completed', toolName: 'look' },
+      { callId: 'call_2', status: 'completed', toolName: 'pay' },
+    ],
   })
   expect(done.runs[0]?.entries.map(({ role }) => role)).toEqual(['assistant', 'assistant'])
   expect(JSON.stringify(paused)).toBe(frozen)
+})
+
+test('SS-28 a run of 5,000 calls is folded event by event, and an event changes the call that it is about', () => {
+  const base = { runId: 'run_1', parentRunId: null, at: '2026-01-01T00:00:00.000Z', durable: true } as const
+  const call = (index: number) =>
+    ({ type: 'tool_call', callId: `call_${index}`, name: 'look', arguments: '{}' }) as const
+  const about = (index: number) => ({ callId: `call_${index}`, toolName: 'look', toolIndex: 0 })
+  const events = Array.from({ length: 5000 }, (_, index) => [
+    { ...base, kind: 'model_request_started', entries: [] },
+    { ...base, kind: 'model_message', entry: { role: 'assistant', parts: [call(index)] } },
+    { ...base, kind: 'tool_call_started', ...about(index) },
+    { ...base, kind: 'tool_call_completed', ...about(index), ok: true, output: '{}', durationMs: 1 },
+  ]).flat()
+  const started = {
+    ...base,
+    kind: 'run_started',
+    begun: 'fresh',
+    prompt: 'Hi.',
+    provider: 'p',
+    model: 'm',
+    metadata: {},
+    history: [],
+  }
+  let view: ChatSnapshot | undefined
+  for (const [index, event] of [started, ...events].entries()) {
+    const before = view?.runs[0]
+    view = reduceChat(view, { ...event, seq: index + 1 } as unknown as AnyRunEvent)
+    const run = view.runs[0]!
+    if (index % 500 !== 3) continue
+    expect(run.calls.filter((each) => before?.calls.includes(each) !== true)).toHaveLength(1)
+    expect(run.entries).toBe(before?.entries)
+  }
+  expect(view?.runs[0]?.calls).toHaveLength(5000)
+  expect(view?.runs[0]?.calls.every(({ status }) => status === 'completed')).toBe(true)
 })
 
 test('what did not change in a view keeps its identity', async () => {
@@ -124,7 +161,7 @@ test('what did not change in a view keeps its identity', async () => {
   for (const event of events.slice(-6)) view = reduceChat(view, event)
   const [old, now] = [before?.runs[0], view?.runs[0]]
   expect(now?.entries[0]).toBe(old?.entries[0])
-  expect(now?.calls['call_1']).toBe(old?.calls['call_1'])
+  expect(now?.calls[0]).toBe(old?.calls[0])
   expect(view?.thread).toBe(before?.thread)
 })
 
