@@ -61,6 +61,19 @@ describe('a slow reader', () => {
     expect(deltas.map(({ text }) => text).join('')).toBe('0123456789'.repeat(10_000))
   })
 
+  test.each([
+    ['waits for the result at once', false],
+    ['waits for the result when the run waits for a reader', true],
+  ])('that has taken one event and then %s, gets it', async (_, isLate) => {
+    const harness = harnessOf({ model: working(300), tools: [tool('a')], limits: { modelRequests: null } })
+    const stream = harness.stream('Go.')
+    const reading = stream[Symbol.asyncIterator]()
+    expect((await reading.next()).value).toMatchObject({ kind: 'run_started' })
+    if (isLate) await ticks(50)
+
+    expect((await stream.result).usage.modelRequests).toBe(301)
+  })
+
   test('that has stopped does not keep an aborted run, or the closing of its harness, from ending', async () => {
     const controller = new AbortController()
     for (const stop of ['abort', 'close'] as const) {
