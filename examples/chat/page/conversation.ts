@@ -32,7 +32,8 @@ export class ConversationView {
 }
 
 function ofRun(run: ChatRun): readonly Shown[] {
-  const { runId, prompt, entries, calls, open, error, status } = run
+  const { runId, prompt, entries, open, error, status } = run
+  const calls = new Map(run.calls.map((call) => [call.callId, call]))
   const asked = { key: `${runId}.prompt`, value: prompt, render: () => message('user', textOf(prompt)) }
   const said = entries.flatMap((entry): Shown[] => {
     const key = `${runId}.${entry.id}`
@@ -44,7 +45,7 @@ function ofRun(run: ChatRun): readonly Shown[] {
       render: () => message('assistant', textOf(entry.parts), reasoningOf(entry.parts)),
     }
     const called = entry.parts.flatMap((part): Shown[] => {
-      const call = part.type === 'tool_call' ? calls[part.callId] : undefined
+      const call = part.type === 'tool_call' ? calls.get(part.callId) : undefined
       return call === undefined ? [] : [{ key: `${runId}.${call.callId}`, value: call, render: () => callView(call) }]
     })
     return textOf(entry.parts) === '' ? called : [reply, ...called]
