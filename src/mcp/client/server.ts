@@ -180,10 +180,10 @@ class ServerAtEndpoint implements McpServer {
   }
 
   #list(connection: McpConnection): Promise<readonly McpTool[]> {
-    const { toolPrefix: prefix, includeTools: include, excludeTools: exclude, connectMs, offer } = this.#settings
+    const { id, toolPrefix: prefix, includeTools: include, excludeTools: exclude, connectMs, offer } = this.#settings
     if (!offer.includes('tools')) return Promise.resolve([])
     const options = { timeoutMs: connectMs, warn: (message: string) => this.#warn(message) }
-    return listTools(connection, { filter: { prefix, include, exclude }, options })
+    return listTools(connection, id, { filter: { prefix, include, exclude }, options })
   }
 
   #listFailure(error: unknown, connection: McpConnection): HarnessError {

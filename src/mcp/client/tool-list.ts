@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto'
-import { messageOf } from '../../contracts/errors.js'
+import { HarnessError, messageOf } from '../../contracts/errors.js'
 import { jsonSchemaOf } from '../../schema/schema.js'
 import { checkParameters } from '../../tools/tool-options.js'
 import { isObject } from '../../util/json.js'
@@ -30,11 +30,12 @@ export interface ToolFilter {
 }
 
 /**
- * The selected tools of a server, of all pages, with their public names. A tool without a name, one whose schema no model can be
- * given, and one whose public name an earlier tool has, is left out with a warning.
+ * The selected tools of a server, of all pages, with their public names. A tool without a name, and one whose schema no model
+ * can be given, is left out with a warning.
  */
 export async function listTools(
   connection: McpConnection,
+  serverId: string,
   {
     filter: { prefix, include, exclude },
     options,
@@ -56,7 +57,7 @@ export async function listTools(
     if (problem !== null) warn(`Its tool \`${tool.name}\` is not offered. ${problem}`)
     return problem === null
   })
-  return withPublicNames(kept, prefix, warn)
+  return withPublicNames(kept, serverId, prefix)
 }
 
 interface NamedDefinition {
@@ -81,19 +82,24 @@ function problemOf({ definition: { inputSchema } }: NamedDefinition): string | n
   }
 }
 
-function withPublicNames(kept: readonly NamedDefinition[], prefix: string, warn: (message: string) => void): McpTool[] {
-  const tools = new Map<string, McpTool>()
-  for (const { name, definition } of kept) {
+function withPublicNames(kept: readonly NamedDefinition[], serverId: string, prefix: string): McpTool[] {
+  const taken = new Map<string, string>()
+  return kept.map(({ name, definition }) => {
     const publicName = publicToolName(name, prefix)
-    const other = tools.get(publicName)
-    if (other === undefined)
-      tools.set(publicName, { name, publicName, definition, digest: definitionDigest(definition) })
-    else {
-      const problem = `A model would call it \`${publicName}\`, like \`${other.name}\`: leave one out with \`excludeTools\``
-      warn(`Its tool \`${name}\` is not offered. ${problem}.`)
+    const other = taken.get(publicName)
+    if (other !== undefined) {
+      throw broken(
+        serverId,
+        `has two tools, \`${other}\` and \`${name}\`, that a model would call \`${publicName}\`: leave one out with \`excludeTools\``,
+      )
     }
-  }
-  return [...tools.values()]
+    taken.set(publicName, name)
+    return { name, publicName, definition, digest: definitionDigest(definition) }
+  })
+}
+
+function broken(serverId: string, problem: string): HarnessError {
+  return new HarnessError('error', `MCP server \`${serverId}\` ${problem}.`)
 }
 
 /**

@@ -97,15 +97,10 @@ test('MC-07 a tool without a name, or whose schema no model can be given, is lef
   await server.close()
 })
 
-test('MC-08 of two tools with the same name for the model, the second is left out with a warning that names both', async () => {
-  const host = hostOf()
-  const server = oddServer(`{ 'tools/list': () => ({ tools: [tool('a.b'), tool('a_b'), tool('c')] }) }`)
-
-  expect((await toolsOf(server, host)).map(({ name }) => name)).toEqual(['a_b', 'c'])
-  expect(host.warnings).toEqual([
-    'MCP server `odd`: Its tool `a_b` is not offered. A model would call it `a_b`, like `a.b`: leave one out with `excludeTools`.',
-  ])
-  await server.close()
+test('MC-08 two tools with the same name for the model are rejected, and both are named', async () => {
+  await expect(offered([tool('a.b'), tool('a_b')])).rejects.toThrow(
+    'has two tools, `a.b` and `a_b`, that a model would call `a_b`',
+  )
 })
 
 test.each([
