@@ -11,6 +11,7 @@ export interface Fingerprint {
   readonly blocks: ReadonlySet<string>
   readonly addresses: ReadonlySet<string>
   readonly words: string
+  readonly vocabulary: ReadonlySet<string>
 }
 
 export function fingerprintOf(text: string): Fingerprint {
@@ -18,7 +19,8 @@ export function fingerprintOf(text: string): Fingerprint {
   const letters = lettersOf(plain)
   const blocks = new Set<string>()
   for (let at = 0; at + BLOCK <= letters.length; at += BLOCK) blocks.add(letters.slice(at, at + BLOCK))
-  return { letters, blocks, addresses: addressesIn(plain), words: wordsOf(plain) }
+  const words = wordsOf(plain)
+  return { letters, blocks, addresses: addressesIn(plain), words, vocabulary: new Set(words.split(' ')) }
 }
 
 /** A string, prepared to be sought in many fingerprints. */
@@ -30,7 +32,7 @@ export interface Sample {
 
 export function sampleOf(text: string): Sample {
   const plain = plainForm(text)
-  return { letters: lettersOf(plain), addresses: addressesIn(plain), commands: commandsIn(plain) }
+  return { letters: lettersOf(plain), addresses: addressesIn(plain), commands: [...new Set(commandsIn(plain))] }
 }
 
 /**
@@ -44,7 +46,9 @@ export function overlap({ letters, addresses, commands }: Sample, source: Finger
     if (source.blocks.has(letters.slice(at, at + BLOCK))) return 'near'
   }
   for (const address of addresses) if (source.addresses.has(address)) return 'near'
-  return commands.some((command) => source.words.includes(command)) ? 'near' : null
+  // Most commands have a word of their own: to look for a whole one takes time with the length of the source.
+  const isKnown = (command: string): boolean => command.split(' ').every((word) => source.vocabulary.has(word))
+  return commands.some((command) => isKnown(command) && source.words.includes(command)) ? 'near' : null
 }
 
 function lettersOf(plain: string): string {

@@ -39,7 +39,8 @@ function addressesOf(word: string): readonly string[] {
   const at = start.lastIndexOf('@')
   const host = hostOf(start)
   if (!isHost(host)) return []
-  const person = at < 1 ? '' : (/[^/:]+$/.exec(start.slice(0, at))?.[0] ?? '')
+  const before = start.slice(0, Math.max(at, 0))
+  const person = before.slice(Math.max(before.lastIndexOf('/'), before.lastIndexOf(':')) + 1)
   return [person === '' ? host : `${person}@${host}`]
 }
 
@@ -47,7 +48,14 @@ function addressesOf(word: string): readonly string[] {
 function hostOf(address: string): string {
   const [authority = ''] = address.split(/[/?#]/, 1)
   const host = authority.slice(authority.lastIndexOf('@') + 1).replace(/:.*$/, '')
-  return host.replace(/^(?:\*\.|www\.)/, '').replace(/[.!?]+$/, '')
+  return withoutEnd(host.replace(/^(?:\*\.|www\.)/, ''), '.!?')
+}
+
+/** Without these characters at its end. A pattern would try every place of a long row of them: the text is a stranger's. */
+function withoutEnd(word: string, characters: string): string {
+  let end = word.length
+  while (end > 0 && characters.includes(word.charAt(end - 1))) end--
+  return word.slice(0, end)
 }
 
 function isHost(name: string): boolean {
@@ -60,7 +68,7 @@ function isHost(name: string): boolean {
 
 /** The words of a plain text, without the punctuation around them, between single spaces. */
 export function wordsOf(plain: string): string {
-  const words = plain.split(/[\s"'`;|&()]+/).map((word) => word.replace(/[.,:!?]+$/, ''))
+  const words = plain.split(/[\s"'`;|&()]+/).map((word) => withoutEnd(word, '.,:!?'))
   return ` ${words.filter((word) => word !== '').join(' ')} `
 }
 
